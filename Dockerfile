@@ -27,7 +27,7 @@ LABEL org.opencontainers.image.title="haproxy-k8s-sync" \
     org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
-# Its own filter of system calls. Credential plugins of a kubeconfig, which are programs, need SECCOMP=false.
+# Its own system call filter. Credential plugins of a kubeconfig, which are programs, need SECCOMP=false.
 ENV SECCOMP=true
 USER 65532:65532
 WORKDIR /

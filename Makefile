@@ -56,7 +56,7 @@ MAIN := cmd/haproxy-k8s-sync/main.c
 OBJ := $(SRC:%.c=$B/obj/%.o) $(MAIN:%.c=$B/obj/%.o)
 SAN_LIB := $B/san/libsrc.a
 SAN_OBJ := $(SRC:%.c=$B/san/%.o)
-UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 UNIT := $(addprefix $B/unit/,$(basename $(notdir $(UNIT_SRC))))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
@@ -114,6 +114,10 @@ $B/unit/test_%: $$(call unit_object,san,$$*) $(SAN_LIB)
 unit: $(UNIT)
 	@tests/unit/run $(UNIT)
 
+# What tests/conformance/test_random_files.py asks.
+$B/meaning: $B/san/tests/meaning/main.o $(SAN_LIB)
+	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
+
 # Streams of events against a model, in virtual time: tests/sequences/main.c.
 $B/sequences: $(patsubst %.c,$B/san/%.o,$(wildcard tests/sequences/*.c)) $(SAN_LIB)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
@@ -137,7 +141,7 @@ replay: $(FUZZ:%=$B/replay/%)
 	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
 
 test: deps-test
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $(UNIT) $(FUZZ:%=$B/replay/%)
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $B/meaning $(UNIT) $(FUZZ:%=$B/replay/%)
 	@tests/run $(MAKE_COMMAND) --no-print-directory
 
 pytest:
@@ -155,7 +159,7 @@ e2e:
 # All that DATAPLANEAPIS and HAPROXYS name, with each other; otherwise what is on PATH. PARTS=conformance: that alone.
 e2e-full:
 	@scripts/deps build test e2e
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/meaning
 	@DATAPLANEAPIS="$(DATAPLANEAPIS)" HAPROXYS="$(HAPROXYS)" tests/e2e/full $(PARTS)
 
 delivery:
@@ -204,7 +208,7 @@ clean:
 # The page that the assembler puts into it is no header, so the compiler does not tell.
 $(foreach kind,obj san fuzz/obj mutants/obj valgrind/obj coverage/obj,$B/$(kind)/src/serve/web_page.o): src/serve/status.html
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c)) $B/obj/tests/bench/mapping.d
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c tests/unit/*/*/*.c)) $B/obj/tests/bench/mapping.d
 include tests/variants.mk
 include scripts/install.mk
 include scripts/packaging.mk

@@ -10,7 +10,7 @@ define objects
 $B/$1/%.o: %.c
 	@mkdir -p $$(@D)
 	$$(call SAY,CC)$2 -MMD -MP -c -o $$@ $$<
--include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*/*.c tests/fuzz/*.c tests/sequences/*.c))
+-include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*/*.c tests/unit/*/*/*.c tests/fuzz/*.c tests/sequences/*.c))
 endef
 $(eval $(call objects,fuzz/obj,$$(CLANG) $$(STD) -O1 -g $(FUZZ_SAN)$(comma)fuzzer-no-link $$(PKG_CFLAGS)))
 $(eval $(call objects,mutants/obj,$$(MUTANT_CC)))

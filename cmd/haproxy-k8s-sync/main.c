@@ -7,15 +7,19 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "host/sandbox.h"
-#include "base/str.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "net/library_memory.h"
-#include "daemon/certificates.h"
+#include "daemon/clients.h"
 #include "cli/command.h"
+#include "cli/flags.h"
 #include "daemon/controller.h"
+#include "cli/config.h"
+#include "cli/config_history.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect.h"
@@ -23,8 +27,7 @@
 
 static int main_print(void (*fill)(struct buf *out))
 {
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     fill(&out);
     return fputs(buf_str(&out), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -40,14 +43,16 @@ static void log_findings(const struct settings_findings *findings, const struct 
 {
     for (size_t i = 0; i < findings->count; i++) {
         if (findings->list[i].is_error)
-            log_error(log, "configuration", log_str("error", findings->list[i].text));
+            log_error(log, "invalid settings", log_str("error", findings->list[i].text));
         else
-            log_warn(log, "configuration", log_str("warning", findings->list[i].text));
+            log_warn(log, "settings warning", log_str("warning", findings->list[i].text));
     }
 }
 
 static int find_kubernetes(const struct settings *settings, char **environ_, struct kube_access *ret, struct error *err)
 {
+    if (!settings_need_kubernetes(settings))
+        return 0;
     if (settings->kubeconfig == NULL)
         return kube_access_in_cluster(environ_, NULL, ret, err);
     if (kube_access_from_kubeconfig(settings->kubeconfig, ret, err) != 0)
@@ -55,7 +60,7 @@ static int find_kubernetes(const struct settings *settings, char **environ_, str
     if (settings->seccomp && kube_access_runs_plugin(ret))
         return error_set(
             err, ERROR_FATAL,
-            "%s: the credentials come from a program (%s), and SECCOMP=true lets none be run: use SECCOMP=false, or "
+            "%s: the credentials come from a program (%s), which SECCOMP=true does not allow: use SECCOMP=false, or "
             "a token file or a client certificate",
             ret->source, ret->exec->command);
     return 0;
@@ -63,8 +68,7 @@ static int find_kubernetes(const struct settings *settings, char **environ_, str
 
 static int check_config(struct settings *settings, const struct settings_findings *findings, bool ok)
 {
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     print_findings(findings);
     if (!ok)
         return SETTINGS_EXIT_CODE;
@@ -74,7 +78,7 @@ static int check_config(struct settings *settings, const struct settings_finding
         fprintf(stderr, "error: %s\n", err.message);
         return SETTINGS_EXIT_CODE;
     }
-    if (certificates_check(settings, &err) != 0) {
+    if (clients_check_tls(settings, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         return SETTINGS_EXIT_CODE;
     }
@@ -126,14 +130,14 @@ static int exit_code(const struct error *err)
 
 static void log_started(const struct settings *settings, const struct kube_access *access, const struct log *log)
 {
-    cleanup(buf_fini) struct buf services, dataplanes;
-    buf_init(&services, 0);
-    buf_init(&dataplanes, 0);
+    cleanup(buf_fini) struct buf services = {0}, dataplanes = {0};
     settings_print_mappings(settings, &services);
     settings_print_dataplanes(settings, &dataplanes);
     log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access->server),
              log_str("access", access->source), log_str("dataplane", buf_str(&dataplanes)),
-             log_str("services", buf_str(&services)), log_if(settings->dry_run, log_bool("dry_run", true)),
+             log_str("services", services.len > 0 ? buf_str(&services) : NULL),
+             log_str("config_file", settings->config_file), log_str("config_secret", settings->config_secret_name),
+             log_if(settings->dry_run, log_bool("dry_run", true)),
              log_if(settings->seccomp, log_bool("seccomp", true)));
 }
 
@@ -142,18 +146,18 @@ static int main_run(struct settings *settings, char **environ_, const struct log
     cleanup(kube_access_fini) struct kube_access access = {0};
     struct error err = {0};
     if (find_kubernetes(settings, environ_, &access, &err) != 0) {
-        log_error(log, "cannot tell how to reach Kubernetes", log_str("error", err.message));
+        log_error(log, "no usable access to the Kubernetes API", log_str("error", err.message));
         return SETTINGS_EXIT_CODE;
     }
     struct event_base *base = event_base_new();
     if (base == NULL) {
-        log_error(log, "no event loop can be made: out of file descriptors or memory");
+        log_error(log, "cannot create an event loop: out of file descriptors or memory");
         return EXIT_FAILURE;
     }
     struct controller *controller = controller_new(base, settings, &access, PROJECT_VERSION, log, &err);
     int status = controller != NULL ? EXIT_SUCCESS : exit_code(&err);
     /* The last thing before the loop: what is needed once only (sockets that listen) is there by now. */
-    if (controller != NULL && settings->seccomp && sandbox_enter(&err) != 0)
+    if (controller != NULL && settings->seccomp && sandbox_enter(controller_state_fd(controller), &err) != 0)
         status = SETTINGS_EXIT_CODE;
     if (status == EXIT_SUCCESS) {
         log_started(settings, &access, log);
@@ -195,15 +199,22 @@ static int inspect(struct settings *settings, char **environ_, const struct comm
     struct error err = {0};
     const struct log log = log_of_command(settings, LOG_LEVEL_WARN);
     struct inspection inspection = {.command = command, .environ = environ_, .status = EXIT_FAILURE};
-    const struct inspect_options options = {
-        .node = command->node, .timeout_ms = command->timeout_ms, .show = on_report, .arg = &inspection};
-    if (find_kubernetes(settings, environ_, &access, &err) != 0) {
+    const struct inspect_options options = {.daemon = command->kind == COMMAND_PLAN ? command->daemon : NULL,
+                                            .node = command->node,
+                                            .timeout_ms = command->timeout_ms,
+                                            .show = on_report,
+                                            .arg = &inspection};
+    if (settings->mapping_count == 0)
+        error_set(&err, ERROR_INVALID,
+                  "CONFIG_SOURCE alone manages no servers, which this command is about: set "
+                  "INGRESS_SERVICES or INGRESS_SERVICE_NAME");
+    if (err.kind != ERROR_NONE || find_kubernetes(settings, environ_, &access, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         return SETTINGS_EXIT_CODE;
     }
     struct event_base *base = event_base_new();
     if (base == NULL)
-        error_set(&err, ERROR_FATAL, "no event loop can be made: out of file descriptors or memory");
+        error_set(&err, ERROR_FATAL, "cannot create an event loop: out of file descriptors or memory");
     if (base == NULL || inspect_run(base, settings, &access, PROJECT_VERSION, &log, &options, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         inspection.status = exit_code(&err);
@@ -230,7 +241,7 @@ static int doctor(struct settings *settings, const struct settings_findings *fin
                                            .timeout_ms = command->timeout_ms};
     struct event_base *base = event_base_new();
     if (base == NULL) {
-        fprintf(stderr, "error: no event loop can be made: out of file descriptors or memory\n");
+        fprintf(stderr, "error: cannot create an event loop: out of file descriptors or memory\n");
         return EXIT_FAILURE;
     }
     doctor_run(base, ok ? settings : NULL, &options, &report);
@@ -238,14 +249,73 @@ static int doctor(struct settings *settings, const struct settings_findings *fin
     return doctor_show(&report, command, environ_);
 }
 
-/* By itself libevent would wait for whoever reads standard error. */
+/* ---- config ---- */
+
+static void on_config_report(void *arg, const struct config_report *report)
+{
+    struct inspection *i = arg;
+    i->status = config_show_report(report, i->command, i->environ);
+}
+
+static int config_fail(const struct error *err)
+{
+    fprintf(stderr, "error: %s\n", err->message);
+    return EXIT_FAILURE;
+}
+
+static int config_ask(const struct settings *settings, const struct command *command)
+{
+    struct error err = {0};
+    unsigned number;
+    if (config_history_ask(settings, command, &number, &err) != 0)
+        return config_fail(&err);
+    if (number != 0)
+        printf("The daemon goes back to version %u, and stays there until its source changes.\n", number);
+    else
+        puts("The daemon tries again what its source has.");
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* ok: the settings can be used. */
+static int config(struct settings *settings, bool ok, char **environ_, const struct command *command)
+{
+    if (!ok)
+        return SETTINGS_EXIT_CODE;
+    if (command->config == COMMAND_CONFIG_HISTORY)
+        return config_show_history(settings, command, environ_);
+    if (command->config == COMMAND_CONFIG_ROLLBACK ||
+        (command->config == COMMAND_CONFIG_APPLY && command->operand == NULL))
+        return config_ask(settings, command);
+    struct error err = {0};
+    struct event_base *base = event_base_new();
+    if (base == NULL) {
+        (void)error_set(&err, ERROR_FATAL, "cannot create an event loop: out of file descriptors or memory");
+        return config_fail(&err);
+    }
+    const struct log log = log_of_command(settings, LOG_LEVEL_ERROR + 1);
+    struct inspection inspection = {.command = command, .environ = environ_, .status = EXIT_FAILURE};
+    const char *file = command->operand != NULL ? command->operand : settings->config_file;
+    const struct config_options options = {.what = command->config,
+                                           .file = file,
+                                           .timeout_ms = command->timeout_ms,
+                                           .version = PROJECT_VERSION,
+                                           .show = on_config_report,
+                                           .arg = &inspection};
+    if (file == NULL)
+        (void)error_set(&err, ERROR_INVALID, "which file? haproxy-k8s-sync config plan FILE, or - for standard input");
+    if (file == NULL || config_run(base, settings, &log, &options, &err) != 0)
+        inspection.status = config_fail(&err);
+    event_base_free(base);
+    return inspection.status;
+}
+
+/* By itself libevent would wait for the reader of standard error. */
 static void on_libevent(int severity, const char *message)
 {
-    cleanup(buf_fini) struct buf line;
-    buf_init(&line, 0);
+    cleanup(buf_fini) struct buf line = {0};
     buf_printf(&line, "libevent: %s\n", message);
     if (severity >= EVENT_LOG_WARN)
-        log_put(STDERR_FILENO, line.data, line.len);
+        fd_put(STDERR_FILENO, line.data, line.len);
 }
 
 static int main_start(const struct command *command, char **environ_)
@@ -267,6 +337,10 @@ static int main_start(const struct command *command, char **environ_)
         return check_config(&settings, &findings, ok);
     if (command->kind == COMMAND_DOCTOR)
         return doctor(&settings, &findings, ok, environ_, command);
+    if (command->kind == COMMAND_CONFIG) {
+        print_findings(&findings);
+        return config(&settings, ok, environ_, command);
+    }
     if (command->kind != COMMAND_RUN) {
         print_findings(&findings);
         return ok ? inspect(&settings, environ_, command) : SETTINGS_EXIT_CODE;
@@ -282,7 +356,9 @@ int main(int argc, char **argv, char **environ_)
 {
     struct command command;
     struct error err = {0};
-    if (command_parse(argc, argv, &command, &err) != 0) {
+    cleanup(flags_fini) struct flags flags = {0};
+    if (flags_take(argc, argv, environ_, &flags, &err) != 0 ||
+        command_parse(flags.argc, flags.argv, &command, &err) != 0) {
         fprintf(stderr, "haproxy-k8s-sync: %s; see haproxy-k8s-sync --help\n", err.message);
         return COMMAND_USAGE_EXIT_CODE;
     }
@@ -292,5 +368,5 @@ int main(int argc, char **argv, char **environ_)
         puts("haproxy-k8s-sync " PROJECT_VERSION);
         return EXIT_SUCCESS;
     }
-    return main_start(&command, environ_);
+    return main_start(&command, flags.environment);
 }

@@ -10,22 +10,32 @@ _haproxy_k8s_sync() {
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if [ "$COMP_CWORD" = 1 ]; then
-        words='plan explain doctor check-config --help --version'
+        words='plan explain doctor config check-config --help --version'
     else
         case $option in
         -o | --output) words='text json' ;;
         --color | --colour) words='auto always never' ;;
         --timeout) words='10s 30s 1m 5m' ;;
+        --daemon) words='none http://127.0.0.1:8080' ;;
         *)
             case ${COMP_WORDS[1]} in
-            plan | doctor) words='--output= --color= --timeout= --help' ;;
+            plan) words='--output= --color= --timeout= --daemon= --help' ;;
+            doctor) words='--output= --color= --timeout= --help' ;;
             explain) words='--color= --timeout= --help' ;;
+            config)
+                words='--output= --color= --timeout= --help'
+                [ "$COMP_CWORD" != 2 ] || words='plan validate apply history rollback --help'
+                ;;
             *) words='' ;;
             esac
             ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+    # A file.
+    case "${COMP_WORDS[1]} ${COMP_WORDS[2]-} $COMP_CWORD" in
+    'config plan 3' | 'config validate 3' | 'config apply 3') compopt -o default 2>/dev/null ;;
+    esac
     # A value follows at once.
     [[ ${#COMPREPLY[@]} != 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
 }

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 
+/* A zeroed one is empty, and without a cap. */
 struct buf {
     char *data;
     size_t len;

@@ -10,42 +10,38 @@
 /* A peer's control characters could forge log lines or drive a terminal. */
 static void error_fill(struct error *err, const char *text)
 {
-    cleanup(buf_fini) struct buf shown;
-    buf_init(&shown, 0);
+    cleanup(buf_fini) struct buf shown = {0};
     text_add(&shown, text, TEXT_MESSAGE, sizeof(err->message) - 1);
     memcpy(err->message, buf_str(&shown), shown.len + 1);
 }
 
-printf_like(2, 0) static void fill_v(struct error *err, const char *fmt, va_list ap)
+printf_like(4, 0) static void error_set_v(struct error *err, enum error_kind kind, int status, const char *fmt,
+                                          va_list ap)
 {
+    if (err == NULL)
+        return;
     char raw[2 * ERROR_MESSAGE_BYTES];
     vsnprintf(raw, sizeof(raw), fmt, ap);
     error_fill(err, raw);
+    err->kind = kind;
+    err->http_status = status;
 }
 
 int(error_set)(struct error *err, enum error_kind kind, const char *fmt, ...)
 {
-    if (err == NULL)
-        return -1;
     va_list ap;
     va_start(ap, fmt);
-    fill_v(err, fmt, ap);
+    error_set_v(err, kind, 0, fmt, ap);
     va_end(ap);
-    err->kind = kind;
-    err->http_status = 0;
     return -1;
 }
 
 int(error_set_http)(struct error *err, int status, const char *fmt, ...)
 {
-    if (err == NULL)
-        return -1;
     va_list ap;
     va_start(ap, fmt);
-    fill_v(err, fmt, ap);
+    error_set_v(err, error_kind_of_http(status), status, fmt, ap);
     va_end(ap);
-    err->kind = error_kind_of_http(status);
-    err->http_status = status;
     return -1;
 }
 
@@ -72,23 +68,11 @@ void error_clear(struct error *err)
 
 const char *error_kind_name(enum error_kind kind)
 {
-    switch (kind) {
-    case ERROR_NONE:
-        return "none";
-    case ERROR_RETRY:
-        return "retry";
-    case ERROR_CONFLICT:
-        return "conflict";
-    case ERROR_GONE:
-        return "gone";
-    case ERROR_AUTH:
-        return "auth";
-    case ERROR_INVALID:
-        return "invalid";
-    case ERROR_FATAL:
-        return "fatal";
-    }
-    return "unknown";
+    static const char *const names[] = {
+        [ERROR_NONE] = "none", [ERROR_RETRY] = "retry",     [ERROR_CONFLICT] = "conflict", [ERROR_GONE] = "gone",
+        [ERROR_AUTH] = "auth", [ERROR_INVALID] = "invalid", [ERROR_FATAL] = "fatal",
+    };
+    return names[kind];
 }
 
 enum error_kind error_kind_of_http(int status)

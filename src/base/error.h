@@ -10,7 +10,7 @@
 enum error_kind {
     ERROR_NONE = 0,
     ERROR_RETRY,    /* may work later: connection lost, timeout, 5xx, 429 */
-    ERROR_CONFLICT, /* somebody else was faster: read again, then try again */
+    ERROR_CONFLICT, /* another writer was faster: read again, then try again */
     ERROR_GONE,     /* what we referred to is not there any more: 404, 410 */
     ERROR_AUTH,     /* 401 or 403: read the credentials again */
     ERROR_INVALID,  /* what we sent or got is wrong; the same again will fail the same way */

@@ -1,6 +1,6 @@
 /*
  * The one door to uthash, and the one hash of text where only the number is kept: FNV-1a, stable over restarts, of use
- * where nobody gains from a collision.
+ * where no attacker gains from a collision.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

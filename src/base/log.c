@@ -1,17 +1,11 @@
 #include "base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
@@ -68,37 +62,6 @@ static void add_field(struct buf *out, const struct log_field *f, bool json)
     add_value(out, f, json);
 }
 
-/* ---- to the descriptor ---- */
-
-/* poll(2) promises room for PIPE_BUF bytes. What is beyond that needs pages of the pipe of its own: of those in use,
- * two neighbours are more than one page full, except where a reader stopped in the first. */
-static bool pipe_takes(int fd, size_t len)
-{
-    int size = fcntl(fd, F_GETPIPE_SZ), queued = 0;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (size < 0) /* no pipe */
-        return true;
-    return ioctl(fd, FIONREAD, &queued) == 0 && len + 2 * (size_t)queued + 3 * page <= (size_t)size;
-}
-
-static bool has_room(int fd, size_t len)
-{
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) && (len <= PIPE_BUF || pipe_takes(fd, len));
-}
-
-/* O_NONBLOCK would be no way: it belongs to the open file, which a shell or another program may share. */
-bool log_put(int fd, const char *text, size_t len)
-{
-    ssize_t n;
-    do {
-        n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n < 0 && errno == ENOTSOCK)
-            n = has_room(fd, len) ? write(fd, text, len) : 0;
-    } while (n < 0 && errno == EINTR);
-    return n == (ssize_t)len;
-}
-
 /* ---- lines ---- */
 
 static bool log_write_line(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields)
@@ -106,8 +69,7 @@ static bool log_write_line(const struct log *log, enum log_level level, const ch
     bool json = log->format == LOG_FORMAT_JSON;
     char time[RFC3339_BYTES];
     rfc3339_format((int64_t)clock_wall_ms() * 1000, 3, time);
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     if (json)
         buf_add(&out, "{");
     add_field(&out, &log_str("time", time), json);
@@ -116,17 +78,17 @@ static bool log_write_line(const struct log *log, enum log_level level, const ch
     for (; fields->type != LOG_FIELD_END; fields++)
         add_field(&out, fields, json);
     buf_add(&out, json ? "}\n" : "\n");
-    return log_put(log->fd, out.data, out.len);
+    return fd_put(log->fd, out.data, out.len);
 }
 
-void log_tell_losses(const struct log *log)
+void log_report_losses(const struct log *log)
 {
     struct log_losses *l = log != NULL ? log->losses : NULL;
-    if (l == NULL || l->dropped == l->told)
+    if (l == NULL || l->dropped == l->reported)
         return;
-    const struct log_field fields[] = {log_int("dropped", l->dropped - l->told), {LOG_FIELD_END, 0, 0, 0}};
-    if (log_write_line(log, LOG_LEVEL_WARN, "log lines were dropped: whoever reads them was too slow", fields))
-        l->told = l->dropped;
+    const struct log_field fields[] = {log_int("dropped", l->dropped - l->reported), {LOG_FIELD_END, 0, 0, 0}};
+    if (log_write_line(log, LOG_LEVEL_WARN, "log lines dropped: the reader of standard error was too slow", fields))
+        l->reported = l->dropped;
 }
 
 uint64_t log_dropped(const struct log *log)
@@ -138,7 +100,7 @@ void log_write(const struct log *log, enum log_level level, const char *msg, con
 {
     if (log == NULL || level < log->level)
         return;
-    log_tell_losses(log);
+    log_report_losses(log);
     if (!log_write_line(log, level, msg, fields) && log->losses != NULL)
         log->losses->dropped++;
 }

@@ -1,8 +1,9 @@
 /*
  * Structured log lines, logfmt or JSON, to one file descriptor; one write(2) a line. Values that a peer chose are
- * escaped, so that nobody can forge a line. Secrets are never passed in; that is the caller's duty.
+ * escaped, so that no value can forge a line. Secrets are never passed in; that is the caller's duty.
  *
- * Nobody waits for who reads them: a line that a pipe, a socket or a terminal has no room for is dropped as a whole, and counted.
+ * Nothing waits for the reader: a line that a pipe, a socket or a terminal has no room for is dropped as a whole, and
+ * counted.
  *
  *     log_info(log, "servers changed", log_str("backend", name), log_int("added", n));
  */
@@ -10,7 +11,6 @@
 #define BASE_LOG_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -28,8 +28,8 @@ struct log_field {
 };
 
 struct log_losses {
-    uint64_t dropped; /* lines, since the start */
-    uint64_t told;    /* of them */
+    uint64_t dropped;  /* lines, since the start */
+    uint64_t reported; /* of them */
 };
 
 struct log {
@@ -58,14 +58,10 @@ struct log {
 
 /* fields ends with LOG_FIELD_END. log NULL: nothing happens. */
 void log_write(const struct log *log, enum log_level level, const char *msg, const struct log_field *fields);
-/* Says how many lines were dropped since that was said last, where there is room again; each log_write does so first.
- * */
-void log_tell_losses(const struct log *log);
+/* Logs how many lines were dropped since the last time, if there is room again; each log_write does so first. */
+void log_report_losses(const struct log *log);
 /* Lines, since the start. */
 uint64_t log_dropped(const struct log *log);
-
-/* For what is no line of a log. False: there is no room without waiting for it, or it cannot be written. */
-bool log_put(int fd, const char *text, size_t len);
 
 #define LOG_LIMIT_KEYS 4
 
@@ -88,7 +84,7 @@ bool log_limit_pass(struct log_limit *l, uint64_t now_ms, const char *key, unsig
  * that takes turns with others passes once in a period, too: the same trouble often has several faces. */
 bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *message, unsigned *ret_held_back);
 
-/* The trouble is over: the next line of this kind passes at once again. */
+/* The problem is resolved: the next line of this kind passes at once again. */
 void log_limit_reset(struct log_limit *l);
 
 #endif

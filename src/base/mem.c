@@ -1,27 +1,22 @@
 #include "base/mem.h"
 
 #include <malloc.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/fd.h"
 
 static _Noreturn void out_of_memory(void)
 {
     static const char text[] = "haproxy-k8s-sync: out of memory; raise the memory limit of this process\n";
-    log_put(STDERR_FILENO, text, sizeof(text) - 1);
+    fd_put(STDERR_FILENO, text, sizeof(text) - 1);
     abort();
 }
 
 void *mem_alloc(size_t bytes)
 {
-    void *p = calloc(1, bytes != 0 ? bytes : 1);
-    if (p == NULL)
-        out_of_memory();
-    return p;
+    return mem_array(1, bytes);
 }
 
 void *mem_array(size_t count, size_t bytes)
@@ -52,15 +47,20 @@ char *mem_strdup(const char *s)
     return s != NULL ? mem_strndup(s, strlen(s)) : NULL;
 }
 
-char *mem_printf(const char *fmt, ...)
+char *mem_vprintf(const char *fmt, va_list ap)
 {
     char *s = NULL;
+    if (vasprintf(&s, fmt, ap) < 0)
+        out_of_memory();
+    return s;
+}
+
+char *mem_printf(const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
-    int n = vasprintf(&s, fmt, ap);
+    char *s = mem_vprintf(fmt, ap);
     va_end(ap);
-    if (n < 0)
-        out_of_memory();
     return s;
 }
 
@@ -70,6 +70,13 @@ void mem_wipe_free(char *secret)
         return;
     explicit_bzero(secret, strlen(secret));
     free(secret);
+}
+
+void mem_wipe_free_list(char **list)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+        mem_wipe_free(list[i]);
+    free(list);
 }
 
 char *mem_join(const char *a, const char *b)

@@ -1,10 +1,11 @@
 /*
  * Allocation. Whatever a peer can make grow has a cap of its own (struct buf, decoders); what is left is small, so
- * running out of it is not handled call by call: the process says so and aborts, and its supervisor starts it again.
+ * running out of it is not handled call by call: the process says so and aborts, and is started again.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -16,9 +17,11 @@ void *mem_resize(void *old, size_t count, size_t bytes) must_check; /* new bytes
 char *mem_strdup(const char *s) must_check;                         /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t len) must_check;
 char *mem_printf(const char *fmt, ...) must_check printf_like(1, 2);
+char *mem_vprintf(const char *fmt, va_list ap) must_check printf_like(1, 0);
 
 /* Overwrites a secret before it is freed; NULL is allowed. */
 void mem_wipe_free(char *secret);
+void mem_wipe_free_list(char **list); /* ends with NULL; NULL is allowed */
 
 /* a and b as one string; unlike mem_printf, whose buffer grows, it leaves no part of a secret in what was freed. */
 char *mem_join(const char *a, const char *b) must_check;

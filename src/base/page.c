@@ -1,8 +1,6 @@
 #include "base/page.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -54,11 +52,9 @@ void page_put(struct page *p, enum page_ink ink, const char *text)
 
 void page_printf(struct page *p, enum page_ink ink, const char *fmt, ...)
 {
-    cleanup(mem_free_ptr) char *text = NULL;
     va_list ap;
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort(); /* out of memory */
+    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, ap);
     va_end(ap);
     page_put(p, ink, text);
 }
@@ -81,8 +77,7 @@ void page_flow(struct page *p, enum page_ink ink, const char *text)
 {
     static const char blanks[] = " \t\r\n";
     size_t left = p->column;
-    cleanup(buf_fini) struct buf line;
-    buf_init(&line, 0);
+    cleanup(buf_fini) struct buf line = {0};
     size_t columns = 0;
     while (*text != '\0') {
         size_t len = strcspn(text, blanks);
@@ -103,20 +98,17 @@ void page_flow(struct page *p, enum page_ink ink, const char *text)
     page_put(p, ink, buf_str(&line));
 }
 
-/* ---- whether to colour ---- */
-
-static const char *variable(char *const *environ_, const char *name)
+void page_flow_line(struct page *p, enum page_ink ink, const char *text)
 {
-    size_t len = strlen(name);
-    for (; *environ_ != NULL; environ_++)
-        if (strncmp(*environ_, name, len) == 0 && (*environ_)[len] == '=')
-            return *environ_ + len + 1;
-    return "";
+    page_flow(p, ink, text);
+    page_end_line(p);
 }
 
-bool page_wants_colour(enum page_colour choice, bool terminal, char *const *environ_)
+/* ---- whether to colour ---- */
+
+bool page_wants_colour(enum page_colour choice, bool terminal, const char *no_color, const char *term)
 {
     if (choice != PAGE_COLOUR_AUTO)
         return choice == PAGE_COLOUR_ALWAYS;
-    return terminal && str_empty(variable(environ_, "NO_COLOR")) && !str_eq(variable(environ_, "TERM"), "dumb");
+    return terminal && str_empty(no_color) && !str_eq(term, "dumb");
 }

@@ -34,13 +34,14 @@ void page_end_line(struct page *p);
 /* Word by word from where we are; what does not fit goes on in the next line, at the column where it began. A word that
  * is too long for any line stays whole; what HAProxy says in several lines becomes one text. */
 void page_flow(struct page *p, enum page_ink ink, const char *text);
+void page_flow_line(struct page *p, enum page_ink ink, const char *text); /* and the line ends there */
 
 /* How many columns a text takes (as page_put shows it). */
 size_t page_columns(const char *text);
 
 enum page_colour { PAGE_COLOUR_AUTO, PAGE_COLOUR_ALWAYS, PAGE_COLOUR_NEVER };
 
-/* auto: on a terminal, unless NO_COLOR (no-color.org) or TERM=dumb says otherwise. */
-bool page_wants_colour(enum page_colour choice, bool terminal, char *const *environ);
+/* auto: on a terminal, unless NO_COLOR (no-color.org) or TERM=dumb says otherwise; NULL: not set. */
+bool page_wants_colour(enum page_colour choice, bool terminal, const char *no_color, const char *term);
 
 #endif

@@ -126,6 +126,11 @@ int str_ip_family(const char *s)
     return inet_pton(AF_INET6, s, out) == 1 ? AF_INET6 : 0;
 }
 
+char *str_host_port(const char *host, unsigned port)
+{
+    return mem_printf(strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port);
+}
+
 char *str_url_encode(const char *s)
 {
     static const char hex[] = "0123456789ABCDEF";

@@ -30,6 +30,9 @@ int str_parse_duration_ms(const char *s, uint64_t max_ms, uint64_t *ret_ms) must
 /* AF_INET, AF_INET6, or 0 where s is no IP address literal. */
 int str_ip_family(const char *s);
 
+/* "10.0.0.1:80", "[::1]:80": an IPv6 address in brackets, as in a URL. Allocates. */
+char *str_host_port(const char *host, unsigned port) must_check;
+
 /* Percent-encodes everything outside RFC 3986 "unreserved". Allocates. */
 char *str_url_encode(const char *s) must_check;
 

@@ -133,8 +133,7 @@ void text_add(struct buf *out, const char *s, enum text_mode mode, size_t max_by
 
 char *text_shown(const char *s, enum text_mode mode, size_t max_bytes)
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     text_add(&out, s, mode, max_bytes);
     return buf_take(&out);
 }
@@ -171,13 +170,19 @@ char *text_list_take(struct text_list *l)
     return any ? buf_take(&l->text) : NULL;
 }
 
-bool text_is_utf8(const char *s)
+size_t text_utf8_len(const char *s, size_t len)
 {
     uint32_t c;
-    for (size_t left = strlen(s), len; left > 0; s += len, left -= len)
-        if ((len = decode(s, left, &c)) == 0)
-            return false;
-    return true;
+    size_t at = 0;
+    for (size_t n; at < len && (n = (unsigned char)s[at] < 0x80 ? 1 : decode(s + at, len - at, &c)) > 0;)
+        at += n;
+    return at;
+}
+
+bool text_is_utf8(const char *s)
+{
+    size_t len = strlen(s);
+    return text_utf8_len(s, len) == len;
 }
 
 const char *text_control(const char *s, size_t len)

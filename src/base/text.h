@@ -48,6 +48,8 @@ bool text_list_next(struct text_list *l);             /* one more; true: text ta
 char *text_list_take(struct text_list *l) must_check; /* NULL: there is none. Allocates; the list is empty after */
 
 bool text_is_utf8(const char *s);
+/* How many of len bytes, from the first on, are well-formed UTF-8; NUL is a character like any other. */
+size_t text_utf8_len(const char *s, size_t len);
 
 /* The first C0 control (NUL, too) or DEL in len bytes of s; NULL: there is none. */
 const char *text_control(const char *s, size_t len);

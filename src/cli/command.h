@@ -1,4 +1,4 @@
-/* What is asked for on the command line. Pure. */
+/* The command line. Pure. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -15,15 +15,28 @@ enum command_kind {
     COMMAND_HELP,
     COMMAND_VERSION,
     COMMAND_CHECK_CONFIG,
-    COMMAND_PLAN,    /* plan [-o text|json] [--color=auto|always|never] [--timeout=30s] */
+    COMMAND_PLAN,    /* plan [-o text|json] [--color=auto|always|never] [--timeout=30s] [--daemon=URL|none] */
     COMMAND_DOCTOR,  /* doctor [-o text|json] [--color=...] [--timeout=...] */
     COMMAND_EXPLAIN, /* explain [--color=...] [--timeout=...] NODE */
+    COMMAND_CONFIG,  /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
+};
+
+/* Its words. */
+enum command_config {
+    COMMAND_CONFIG_PLAN,     /* [FILE] */
+    COMMAND_CONFIG_VALIDATE, /* FILE */
+    COMMAND_CONFIG_APPLY,    /* [FILE] */
+    COMMAND_CONFIG_HISTORY,
+    COMMAND_CONFIG_ROLLBACK, /* [N] */
 };
 
 struct command {
     enum command_kind kind;
-    const char *node; /* EXPLAIN; borrowed from argv */
+    const char *node; /* EXPLAIN; borrowed from argv, as the next */
+    enum command_config config;
+    const char *operand; /* CONFIG: FILE ("-" is standard input) or N; NULL: none */
     bool json;
+    const char *daemon; /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */
     enum page_colour colour;
     uint64_t timeout_ms;
 };

@@ -62,7 +62,7 @@ static size_t distance(const struct nearest *n, const char *of)
     return within && d > 1 ? 1 : d;
 }
 
-static void look_at_node(void *arg, const void *object)
+static void compare_node(void *arg, const void *object)
 {
     const struct node *node = object;
     struct nearest *n = arg;
@@ -73,12 +73,12 @@ static void look_at_node(void *arg, const void *object)
     consider(n, node->name, d);
 }
 
-void nearest_look_at_nodes(struct nearest *n, const struct object_caches *caches)
+void nearest_of_nodes(struct nearest *n, const struct object_caches *caches)
 {
-    cache_each(caches->nodes, look_at_node, n);
+    cache_each(caches->nodes, compare_node, n);
 }
 
-static void look_at_set(void *arg, const void *object)
+static void compare_set(void *arg, const void *object)
 {
     const struct endpoint_set *set = object;
     struct nearest *n = arg;
@@ -90,16 +90,15 @@ static void look_at_set(void *arg, const void *object)
         }
 }
 
-void nearest_look_at_endpoints(struct nearest *n, const struct object_caches *caches)
+void nearest_of_endpoints(struct nearest *n, const struct object_caches *caches)
 {
-    cache_each(caches->slices, look_at_set, n);
-    cache_each(caches->endpoints, look_at_set, n);
+    cache_each(caches->slices, compare_set, n);
+    cache_each(caches->endpoints, compare_set, n);
 }
 
 char *nearest_text(const struct nearest *n)
 {
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     for (size_t i = 0; i < n->count; i++)
         buf_printf(&out, "%s%s", i > 0 ? ", " : "", n->list[i].name);
     return n->count > 0 ? buf_take(&out) : NULL;

@@ -1,4 +1,4 @@
-/* "Did you mean": the known nodes that may be meant by a name that is none of theirs. Pure. */
+/* "Did you mean": the known nodes whose names are near an unknown name. Pure. */
 #ifndef CLI_DID_YOU_MEAN_H
 #define CLI_DID_YOU_MEAN_H
 
@@ -16,16 +16,16 @@ struct near_name {
 };
 
 struct nearest {
-    const char *name; /* that is not known; an address is taken for that of a node or of an endpoint on one */
-    size_t limit;     /* how many edits away */
+    const char *name;                     /* unknown; or the address of a node or of an endpoint on one */
+    size_t limit;                         /* how many edits away */
     struct near_name list[NEAREST_SHOWN]; /* the nearest first */
     size_t count;
 };
 
 void nearest_init(struct nearest *n, const char *name);
 void nearest_fini(struct nearest *n);
-void nearest_look_at_nodes(struct nearest *n, const struct object_caches *caches);
-void nearest_look_at_endpoints(struct nearest *n, const struct object_caches *caches);
+void nearest_of_nodes(struct nearest *n, const struct object_caches *caches);
+void nearest_of_endpoints(struct nearest *n, const struct object_caches *caches);
 
 /* "n1, n2"; NULL: none is near. Allocates. */
 char *nearest_text(const struct nearest *n) must_check;

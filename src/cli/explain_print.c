@@ -1,5 +1,5 @@
-/* `explain NODE`: for each backend the rules in their order; then of each HAProxy what it has of it now, and what would become
- * of that. */
+/* `explain NODE`: for each backend the rules in their order; then, for each HAProxy, what it has of the node now, and
+ * what would change. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -23,8 +23,7 @@ static void print_verdict(const char *node, const struct inspect_mapping *m, str
     page_put(p, inks[e->state], server_state_name(e->state));
     page_end_line(p);
     page_to(p, MARGIN + 2);
-    page_flow(p, INK_PLAIN, e->verdict);
-    page_end_line(p);
+    page_flow_line(p, INK_PLAIN, e->verdict);
 }
 
 static void print_rules(const struct explanation *e, struct page *p)
@@ -36,19 +35,17 @@ static void print_rules(const struct explanation *e, struct page *p)
         page_printf(p, ink, "[%c] ", rule->passed ? 'x' : ' ');
         page_put(p, rule->passed ? INK_PLAIN : INK_RED, rule->rule);
         page_to(p, RULE_COLUMN);
-        page_flow(p, INK_PLAIN, rule->text);
-        page_end_line(p);
+        page_flow_line(p, INK_PLAIN, rule->text);
     }
 }
 
-/* ---- what HAProxy has of it ---- */
+/* ---- what HAProxy has of the node ---- */
 
-/* As haproxy.cfg would say it. */
+/* As in haproxy.cfg. */
 static char *line_text(const struct backend_server *s)
 {
     cleanup(mem_free_ptr) char *address = inspect_address(s);
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     buf_printf(&text, "server %s %s", s->name, address);
     if (s->check)
         buf_add(&text, " check");
@@ -70,13 +67,12 @@ static void print_field(struct page *p, const char *name, enum page_ink ink, con
     page_to(p, MARGIN);
     page_put(p, INK_DIM, name);
     page_to(p, RULE_COLUMN);
-    page_flow(p, ink, text);
-    page_end_line(p);
+    page_flow_line(p, ink, text);
 }
 
 /* Words, and their colour. */
 struct said {
-    char *text; /* NULL: nothing is to be said */
+    char *text; /* NULL: nothing to say */
     enum page_ink ink;
 };
 
@@ -85,32 +81,29 @@ static struct said state_in_maintenance(const struct inspect_report *r, const st
 {
     bool parked = inspect_has_lines(b) && inspect_line(r, b, line) == INSPECT_LINE_PARKED;
     return (struct said){mem_strdup(parked ? "parked: in maintenance, kept so that its return needs no reload"
-                                           : "in maintenance: no new connections, the open ones live on"),
+                                           : "in maintenance: no new connections, open ones continue"),
                          INK_DIM};
 }
 
 /* Of a line that is live. */
 static struct said state_that_runs(const struct inspect_backend *b, const struct runtime_server *is)
 {
-    const struct admin_state *by_hand = inspect_by_hand(b, is->name);
+    const struct admin_state *overridden = inspect_overridden(b, is->name);
     const char *state = runtime_admin_name(is->admin);
-    if (by_hand != NULL)
-        return (struct said){mem_printf("set to %s by hand in the running HAProxy: left alone until taken back (state "
-                                        "ready)",
-                                        runtime_admin_name(by_hand->theirs)),
+    if (overridden != NULL)
+        return (struct said){mem_printf("admin state %s, set by an operator: left alone until it is set to ready",
+                                        runtime_admin_name(overridden->theirs)),
                              INK_YELLOW};
     if (is->admin == RUNTIME_READY && runtime_fails_check(is))
         return (struct said){
-            mem_strdup("DOWN: the running HAProxy has it in ready, but its health check fails, so it gets "
-                       "no connections"),
+            mem_strdup("DOWN: its admin state is ready, but its health check fails, so it gets no connections"),
             INK_RED};
     if (is->admin == RUNTIME_READY)
-        return (struct said){mem_strdup("live: the running HAProxy has it in ready"), INK_DIM};
+        return (struct said){mem_strdup("live: its admin state is ready"), INK_DIM};
     if (is->admin == RUNTIME_DRAIN)
-        return (struct said){mem_strdup("drains: the running HAProxy alone was told, no new connections, the open ones "
-                                        "live on"),
+        return (struct said){mem_strdup("draining, set at runtime only: no new connections, open ones continue"),
                              INK_CYAN};
-    return (struct said){mem_printf("the running HAProxy has it in %s", state), INK_YELLOW};
+    return (struct said){mem_printf("its admin state is %s", state), INK_YELLOW};
 }
 
 static struct said state_now(const struct inspect_report *r, const struct inspect_backend *b,
@@ -119,7 +112,7 @@ static struct said state_now(const struct inspect_report *r, const struct inspec
     if (line->maintenance)
         return state_in_maintenance(r, b, line);
     if (!b->runtime.readable)
-        return (struct said){b->runtime.why != NULL ? mem_printf("what HAProxy runs cannot be read: %s", b->runtime.why)
+        return (struct said){b->runtime.why != NULL ? mem_printf("cannot read the running HAProxy: %s", b->runtime.why)
                                                     : NULL,
                              INK_YELLOW};
     const struct runtime_server *is = runtime_find(&b->runtime, line->name);
@@ -139,7 +132,7 @@ static void print_now(const struct inspect_report *r, const struct inspect_backe
 {
     cleanup(mem_free_ptr) char *text = NULL;
     if (!b->seen)
-        text = mem_printf("not known, HAProxy could not be read: %s", b->unseen.message);
+        text = mem_printf("unknown, HAProxy could not be read: %s", b->unseen.message);
     else if (!b->actual.exists)
         text = mem_strdup("HAProxy has no such backend");
     else if (line == NULL)
@@ -149,7 +142,7 @@ static void print_now(const struct inspect_report *r, const struct inspect_backe
     print_field(p, "now in HAProxy", b->seen ? INK_PLAIN : INK_YELLOW, text);
     if (b->seen && !str_eq(server_name(b), b->of->explanation.server)) {
         cleanup(mem_free_ptr) char *called =
-            mem_printf("%s here: ADOPT_SERVERS or SERVER_NAME_FORMAT gives it that name", server_name(b));
+            mem_printf("%s here (by ADOPT_SERVERS or SERVER_NAME_FORMAT)", server_name(b));
         print_field(p, "called", INK_PLAIN, called);
     }
     if (line == NULL)
@@ -160,7 +153,7 @@ static void print_now(const struct inspect_report *r, const struct inspect_backe
     free(state.text);
 }
 
-/* ---- what would become of that ---- */
+/* ---- what would change ---- */
 
 static char *change_text(const struct diff_change *c)
 {
@@ -191,32 +184,22 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
         return mem_strdup("nothing");
     switch (inspect_line(r, b, line)) {
     case INSPECT_LINE_FOREIGN:
-        return mem_strdup("nothing: the line is not ours");
-    case INSPECT_LINE_HELD:
-        return mem_printf("it stays for now: %s", str_empty(b->plan.why) ? "it is held" : b->plan.why);
+        return mem_strdup("nothing: the line is unmanaged");
+    case INSPECT_LINE_DELAYED:
+        return mem_printf("it stays for now: %s", str_empty(b->plan.why) ? "removal delayed" : b->plan.why);
     case INSPECT_LINE_PARKED:
         return mem_strdup("nothing: it stays parked");
-    case INSPECT_LINE_TOLD:
+    case INSPECT_LINE_COMMANDED:
     case INSPECT_LINE_EQUAL:
     case INSPECT_LINE_CHANGED:
         break;
     }
     if (!line->maintenance && !b->runtime.readable && b->runtime.why != NULL)
-        return mem_strdup("nothing: in the file it is as it should be");
+        return mem_strdup("nothing: its line is as desired");
     const struct runtime_server *is = runtime_find(&b->runtime, line->name);
     if (is != NULL && is->admin == RUNTIME_READY && runtime_fails_check(is))
-        return mem_strdup("nothing: in the file it is as it should be; haproxy-k8s-sync doctor says how to see what "
-                          "the check finds");
-    return mem_strdup("nothing: it is as it should be");
-}
-
-/* What the running HAProxy is told. */
-static void print_call(const struct inspect_backend *b, const struct runtime_command *call, struct page *p)
-{
-    cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
-    cleanup(mem_free_ptr) char *text =
-        mem_printf("~ %s, in the running HAProxy alone: %s", runtime_admin_name(call->state), reason);
-    print_field(p, "next", INK_YELLOW, text);
+        return mem_strdup("nothing: its line is as desired; haproxy-k8s-sync doctor says how to see why it is DOWN");
+    return mem_strdup("nothing: it is as desired");
 }
 
 static void print_change(const struct inspect_backend *b, const struct diff_change *change, struct page *p)
@@ -227,7 +210,7 @@ static void print_change(const struct inspect_backend *b, const struct diff_chan
     print_field(p, "", INK_DIM,
                 b->ways[change - b->plan.diff.changes] == INSPECT_BY_RELOAD ? "by a transaction and a reload"
                                                                             : "without a reload");
-    if (b->plan.verdict == PLAN_WITHHELD)
+    if (b->plan.verdict == PLAN_NOT_WRITTEN)
         print_field(p, "", INK_YELLOW, b->plan.why);
     if (b->plan.verdict == PLAN_REFUSE) {
         cleanup(mem_free_ptr) char *refused = mem_printf("nothing is written: %s", b->plan.why);
@@ -247,12 +230,14 @@ static void print_next(const struct inspect_report *r, const struct inspect_back
         return;
     }
     if (inspect_has_lines(b) && call != NULL) {
-        print_call(b, call, p);
+        cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
+        text = mem_printf("~ %s, at runtime only: %s", runtime_admin_name(call->state), reason);
+        print_field(p, "next", INK_YELLOW, text);
         return;
     }
     if (!inspect_has_lines(b))
         text =
-            mem_printf("nothing is written: %s", str_empty(b->plan.why) ? "what is wanted is not known" : b->plan.why);
+            mem_printf("nothing is written: %s", str_empty(b->plan.why) ? "the desired state is unknown" : b->plan.why);
     else
         text = unchanged_text(r, b, line);
     print_field(p, "next", INK_PLAIN, text);
@@ -278,7 +263,7 @@ static void print_backend(const struct inspect_report *r, size_t which, struct p
     inspect_print_heading(m, p);
     if (!m->node_known) {
         page_to(p, MARGIN);
-        page_printf(p, INK_DIM, "nothing is known of %s here", r->node);
+        page_printf(p, INK_DIM, "%s is unknown here", r->node);
         page_end_line(p);
         return;
     }
@@ -292,7 +277,7 @@ static void print_backend(const struct inspect_report *r, size_t which, struct p
 void inspect_print_explain(const struct inspect_report *r, struct page *p)
 {
     if (inspect_explain_status(r) != EXIT_SUCCESS)
-        return; /* what to say then is no answer, but a problem */
+        return; /* this is a problem, shown on standard error */
     for (size_t i = 0; i < r->mapping_count; i++) {
         if (i > 0)
             page_end_line(p);

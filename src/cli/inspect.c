@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "report/checks.h"
 #include "base/mem.h"
@@ -15,21 +14,21 @@
 #include "servers/names.h"
 #include "host/timer.h"
 #include "daemon/clients.h"
+#include "cli/daemon_memory.h"
 #include "cli/inspect_decide.h"
 #include "cli/inspect_haproxy.h"
 #include "cli/did_you_mean.h"
 #include "cli/inspect_report.h"
 #include "daemon/mappings.h"
-#include "daemon/rules.h"
 #include "daemon/sources.h"
 
 /* For so many servers of a backend the rules are asked one by one. */
 #define REASONS_MAX 100
 
-/* An API server that has just started refuses everybody for a moment, and a refusal may be followed by another way to
- * ask. */
-#define REFUSED_LOOK_MS 500
-#define REFUSED_LOOKS 6
+/* An API server that has just started refuses all requests for a moment, and a refusal may be followed by another way
+ * to ask. */
+#define REFUSED_READ_MS 500
+#define REFUSED_READS 6
 
 struct inspect {
     struct event_base *base;
@@ -41,8 +40,9 @@ struct inspect {
     struct sources *sources;           /* NULL: Kubernetes is not asked */
     struct inspect_haproxy *haproxies; /* as the clients' dataplanes */
     size_t haproxies_left;             /* that are being read */
+    struct daemon_memory daemon;       /* as of after all of that */
     struct timer synced, refused, deadline;
-    unsigned refused_looks; /* in a row at which all that was missing was refused */
+    unsigned refused_reads; /* in a row at which all that was missing was refused */
     bool reading;           /* HAProxy; with Kubernetes it is over */
     bool incomplete;        /* not all was synced */
     struct checks missing;  /* where that is so: how it stands */
@@ -95,21 +95,28 @@ static void on_deadline(void *arg)
     read_haproxies(i);
 }
 
-/* Nothing is waited for that will not come. */
-static void look_for_refusals(void *arg)
+/* Does not wait for what will not come. */
+static void check_refusals(void *arg)
 {
     struct inspect *i = arg;
-    i->refused_looks = sources_refused(i->sources) ? i->refused_looks + 1 : 0;
-    if (i->refused_looks >= (i->options->refusals_count ? 1 : REFUSED_LOOKS))
+    i->refused_reads = sources_refused(i->sources) ? i->refused_reads + 1 : 0;
+    if (i->refused_reads >= (i->options->refusals_count ? 1 : REFUSED_READS))
         on_deadline(i);
     else
-        timer_set(&i->refused, REFUSED_LOOK_MS);
+        timer_set(&i->refused, REFUSED_READ_MS);
 }
 
+static void on_daemon(void *arg)
+{
+    const struct inspect *i = arg;
+    event_base_loopbreak(i->base);
+}
+
+/* The daemon last: what it has commanded that was read is what it remembers then. */
 static void on_haproxy(void *arg)
 {
     struct inspect *i = arg;
-    if (--i->haproxies_left == 0)
+    if (--i->haproxies_left == 0 && !daemon_memory_ask(&i->daemon, i->base, i->options->timeout_ms, on_daemon, i))
         event_base_loopbreak(i->base);
 }
 
@@ -133,7 +140,7 @@ static void fill_mapping(const struct inspect *i, const struct mapping *from, st
     m->source = from->service;
     if (i->sources == NULL) {
         m->desired.state = DESIRED_NOT_SYNCED;
-        m->desired.problem = mem_strdup("Kubernetes could not be asked");
+        m->desired.problem = mem_strdup("Kubernetes could not be read");
         return;
     }
     fill_service(i, from, m);
@@ -149,7 +156,7 @@ static void add_reason(struct inspect_backend *b, const char *server, const char
     b->reasons[b->reason_count++] = (struct inspect_reason){.server = mem_strdup(server), .text = mem_strdup(text)};
 }
 
-/* The wish tells only of nodes that have something to do with the Service. Of the others, the rules tell. */
+/* The desired state has only nodes of the Service. For the others, the rules say why. */
 static void fill_reasons(const struct inspect *i, const struct mapping *from, struct inspect_backend *b)
 {
     const struct desired *desired = b->desired;
@@ -164,13 +171,15 @@ static void fill_reasons(const struct inspect *i, const struct mapping *from, st
         if (known && e.state == SERVER_OUT)
             add_reason(b, server, e.verdict);
         else if (!known && sources_synced(i->sources, from->service))
-            add_reason(b, server, "no node and no endpoint of that name is known");
+            add_reason(b, server, "no node and no endpoint has this name");
     }
 }
 
-static void fill_backend(const struct inspect *i, const struct mapping *from, struct reading *found,
-                         struct inspect_backend *b)
+static void fill_backend(const struct inspect *i, const struct inspect_target *t, const struct mapping *from,
+                         struct reading *found, struct inspect_backend *b)
 {
+    cleanup(desired_fini) struct desired before;
+    desired_init(&before);
     if (found->unreadable.kind != ERROR_NONE) {
         b->unseen = found->unreadable;
         return;
@@ -180,8 +189,12 @@ static void fill_backend(const struct inspect *i, const struct mapping *from, st
     b->runtime = found->runtime;
     backend_init(&found->backend);
     runtime_init(&found->runtime);
-    const struct names_input names = {
-        .desired = b->desired, .actual = &b->actual, .runtime = &b->runtime, .rules = &i->rules.diff};
+    daemon_memory_recall_names(&i->daemon, t->url, from->backend, &before);
+    const struct names_input names = {.desired = b->desired,
+                                      .before = &before,
+                                      .actual = &b->actual,
+                                      .runtime = &b->runtime,
+                                      .rules = &i->rules.diff};
     if (names_apply(&names, &b->named))
         b->desired = &b->named;
     fill_reasons(i, from, b);
@@ -193,15 +206,16 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
                                         .park_ttl_ms = i->park_ttl_ms,
                                         .node_exists = i->sources != NULL ? sources_node_exists : NULL,
                                         .node_arg = i->sources,
-                                        .now_ms = clock_mono_ms()};
+                                        .now_ms = clock_mono_ms(),
+                                        .daemon = &i->daemon};
     t->url = dataplane_client_url(h->client);
     t->dirty = h->dirty;
     t->drift = mem_strdup(h->drift);
     t->warning = mem_strdup(h->warning);
     t->file_problem = mem_strdup(h->reader.file_problem);
-    t->file_doubt = mem_strdup(h->reader.defaults_problem);
+    t->file_warning = mem_strdup(h->reader.defaults_problem);
     for (size_t k = 0; k < i->mappings.count; k++)
-        fill_backend(i, &i->mappings.list[k], &h->found[k], &t->backends[k]);
+        fill_backend(i, t, &i->mappings.list[k], &h->found[k], &t->backends[k]);
     inspect_decide(t, i->mappings.count, &rules);
 }
 
@@ -209,9 +223,9 @@ static char *nearest_names(const struct inspect *i, const char *node)
 {
     cleanup(nearest_fini) struct nearest n;
     nearest_init(&n, node);
-    nearest_look_at_nodes(&n, sources_caches(i->sources, 0));
+    nearest_of_nodes(&n, sources_caches(i->sources, 0));
     for (size_t k = 0; k < i->mappings.service_count; k++)
-        nearest_look_at_endpoints(&n, sources_caches(i->sources, k));
+        nearest_of_endpoints(&n, sources_caches(i->sources, k));
     return nearest_text(&n);
 }
 
@@ -221,11 +235,14 @@ static void fill(struct inspect *i, struct inspect_report *r)
     r->rules = &i->rules.diff;
     r->sources = i->sources;
     r->node = i->options->node;
+    r->daemon = &i->daemon;
     r->incomplete = i->incomplete;
     r->missing = i->missing;
     i->missing = (struct checks){0};
-    for (size_t k = 0; k < r->mapping_count; k++)
+    for (size_t k = 0; k < r->mapping_count; k++) {
+        daemon_memory_recall_states(&i->daemon, k, i->mappings.list[k].states);
         fill_mapping(i, &i->mappings.list[k], &r->mappings[k]);
+    }
     for (size_t k = 0; k < r->target_count; k++)
         fill_target(i, &i->haproxies[k], &r->targets[k]);
     if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
@@ -246,14 +263,14 @@ static void begin_sources(struct inspect *i, const struct settings *settings, co
     }
     i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
     sources_start(i->sources);
-    timer_set(&i->refused, REFUSED_LOOK_MS);
+    timer_set(&i->refused, REFUSED_READ_MS);
     timer_set(&i->deadline, i->options->timeout_ms);
 }
 
 static void begin(struct inspect *i, struct settings *settings, const struct log *log)
 {
     timer_init(&i->synced, i->base, on_synced, i);
-    timer_init(&i->refused, i->base, look_for_refusals, i);
+    timer_init(&i->refused, i->base, check_refusals, i);
     timer_init(&i->deadline, i->base, on_deadline, i);
     i->haproxies = mem_array(i->clients->dataplane_count, sizeof(i->haproxies[0]));
     for (size_t h = 0; h < i->clients->dataplane_count; h++)
@@ -274,8 +291,8 @@ static void end(struct inspect *i)
     timer_fini(&i->deadline);
 }
 
-void inspect_look(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
-                  const struct inspect_options *options)
+void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
+                     const struct inspect_options *options)
 {
     struct inspect i = {.base = base,
                         .options = options,
@@ -284,6 +301,7 @@ void inspect_look(struct event_base *base, struct settings *settings, struct cli
                         .park_ttl_ms = settings->park_ttl_ms};
     struct inspect_report report;
     mappings_init(&i.mappings, settings);
+    daemon_memory_init(&i.daemon, settings, options->daemon);
     begin(&i, settings, log);
     event_base_dispatch(base);
     if (i.sources != NULL)
@@ -292,6 +310,7 @@ void inspect_look(struct event_base *base, struct settings *settings, struct cli
     options->show(options->arg, &report);
     inspect_report_fini(&report);
     end(&i);
+    daemon_memory_fini(&i.daemon);
     mappings_fini(&i.mappings);
 }
 
@@ -302,7 +321,7 @@ int inspect_run(struct event_base *base, struct settings *settings, const struct
     const struct clients_hooks hooks = {0};
     int status = clients_make(base, settings, access, version, &hooks, log, &clients, err);
     if (status == 0)
-        inspect_look(base, settings, &clients, log, options);
+        inspect_refresh(base, settings, &clients, log, options);
     clients_free(&clients);
     return status;
 }

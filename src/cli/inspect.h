@@ -1,6 +1,6 @@
 /*
- * One look at everything, for `plan` and `explain`: connects, syncs the watches once, reads each HAProxy once, all of them
- * side by side, and decides by the code that the daemon decides by. Writes nothing anywhere.
+ * One read of everything, for `plan` and `explain`: connects, syncs the watches once, reads each HAProxy once, all of
+ * them side by side, and decides by the code that the daemon decides by. Writes nothing anywhere.
  */
 #ifndef CLI_INSPECT_H
 #define CLI_INSPECT_H
@@ -22,20 +22,21 @@ struct kube_access;
 struct inspect_options {
     const char *node;    /* of `explain`; NULL: `plan` */
     uint64_t timeout_ms; /* how long Kubernetes may take, and after it each HAProxy */
+    const char *daemon;  /* as in cli/daemon_memory.h; NULL: it is not asked */
     bool refusals_count; /* the API server is known to have read its roles: what it refuses is not waited for */
     /* Called once; what it gets is valid in the call. What could not be read is in the report. */
     void (*show)(void *arg, const struct inspect_report *report);
     void *arg;
 };
 
-/* Runs the loop of base until all is known or the time is over. -1: not even begun (as clients_make), and nothing shown. */
+/* Runs the loop of base until all is known or the time is over. -1: not begun (as clients_make), nothing is shown. */
 int inspect_run(struct event_base *base, struct settings *settings, const struct kube_access *access,
                 const char *version, const struct log *log, const struct inspect_options *options,
                 struct error *err) must_check;
 
-/* The same with clients that are there already. Without a Kubernetes client nothing is known of the Services; there may be fewer
- * Data Plane clients than in the settings, or none. */
-void inspect_look(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
-                  const struct inspect_options *options);
+/* The same with clients that are there already. Without a Kubernetes client nothing is known of the Services; there may
+ * be fewer Data Plane clients than in the settings, or none. */
+void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
+                     const struct inspect_options *options);
 
 #endif

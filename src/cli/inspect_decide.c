@@ -3,13 +3,21 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/str.h"
 #include "servers/change/backend_decision.h"
 #include "servers/change/parking.h"
+#include "cli/daemon_memory.h"
 #include "cli/inspect_report.h"
 
-/* As the daemon has it when it begins. */
-static struct backend_decision_input decide_input(const struct inspect_target *t, const struct inspect_backend *b,
+/* HAProxy may run something else than its file says. */
+static bool is_dirty(const struct inspect_target *t, const struct inspect_backend *b)
+{
+    return t->dirty || b->daemon.reload_due;
+}
+
+/* As the daemon has it, or where it is not known, when it begins. */
+static struct backend_decision_input decide_input(const struct inspect_target *t, struct inspect_backend *b,
                                                   const struct inspect_rules *rules)
 {
     return (struct backend_decision_input){
@@ -17,25 +25,20 @@ static struct backend_decision_input decide_input(const struct inspect_target *t
                .runtime = &b->runtime,
                .desired = b->desired,
                .memory = &b->memory,
-               .open = b->runtime.readable},
+               .open = inspect_updates(b)},
         .rules = rules->plan,
         .parking = b->parking,
-        .file_problem = t->file_problem,
+        .file_problem = t->file_problem != NULL ? t->file_problem : b->daemon.file_problem,
+        .loss_limit = &b->daemon.loss_limit,
         .now_ms = rules->now_ms,
-        .dirty = t->dirty,
+        .dirty = is_dirty(t, b),
     };
 }
 
-static void begin_anew(struct inspect_backend *b)
+/* Another writer reverts what is written; where the file is as desired, that is over. */
+static bool decide_pauses(const struct inspect_backend *b, enum plan_verdict v)
 {
-    plan_fini(&b->plan);
-    plan_fini(&b->first);
-    route_fini(&b->choice);
-    admin_states_fini(&b->memory);
-    parking_free(b->parking);
-    b->parking = NULL;
-    free(b->ways);
-    b->ways = NULL;
+    return b->daemon.paused_until_ms != 0 && v != PLAN_IN_SYNC;
 }
 
 /* ---- once that is written ---- */
@@ -83,14 +86,18 @@ static void ahead_make(struct ahead *a, const struct inspect_backend *b)
         write_line(a, &b->first.diff.changes[b->choice.updates[i].change]);
 }
 
-/* What takes a server away is told only where another one is ready, and that may take a write. */
+/* A command that takes a server away needs another server that is ready, which may need an update first. */
 static void look_ahead(struct backend_decision_input input, struct inspect_backend *b)
 {
     cleanup(ahead_fini) struct ahead ahead;
     cleanup(plan_fini) struct plan plan;
     cleanup(route_fini) struct route later;
+    cleanup(loss_limit_fini) struct loss_limit losses = {0}; /* what was written is no return of what was lost */
     struct route *choice = &b->choice;
     ahead_make(&ahead, b);
+    for (size_t i = 0; i < input.loss_limit->count; i++)
+        loss_limit_recall(&losses, input.loss_limit->losses[i].server, &input.loss_limit->losses[i]);
+    input.loss_limit = &losses;
     input.at.actual = &ahead.actual;
     input.at.runtime = &ahead.runtime;
     backend_decision_plan(&input, &plan);
@@ -101,42 +108,43 @@ static void look_ahead(struct backend_decision_input input, struct inspect_backe
         choice->commands[choice->command_count++] = later.commands[i];
 }
 
-/* What is withheld is chosen all the same, to tell which way it would go. */
+/* What is not written is routed all the same, to show which way it would go. */
 static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
 {
     const struct desired *desired = b->desired;
-    const struct diff_rules *ours = &rules->plan->diff;
-    begin_anew(b);
-    if (rules->park_ttl_ms > 0) {
+    const struct diff_rules *managed = &rules->plan->diff;
+    if (rules->park_ttl_ms > 0)
         b->parking = parking_new(rules->park_ttl_ms);
-        parking_look(b->parking, &b->actual, desired, ours, rules->node_exists, rules->node_arg, rules->now_ms);
-    }
+    daemon_memory_recall(rules->daemon, t->url, b);
+    if (b->parking != NULL)
+        parking_refresh(b->parking, &b->actual, desired, managed, rules->node_exists, rules->node_arg, rules->now_ms);
     if (b->actual.exists && (desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY))
-        admin_states_look(&b->memory, &b->actual, &b->runtime, desired, ours, WORKER_SAME);
+        admin_states_refresh(&b->memory, &b->actual, &b->runtime, desired, managed, WORKER_SAME);
     struct backend_decision_input input = decide_input(t, b, rules);
-    bool withheld = backend_decision_withheld(&input);
+    bool suspended = backend_decision_suspended(&input);
     input.as_if = true;
     backend_decision_plan(&input, &b->first);
     backend_decision_route(&input, &b->first, &b->choice);
-    if (b->choice.update_count > 0 && !t->dirty && b->first.verdict != PLAN_REFUSE)
+    if (b->choice.update_count > 0 && !input.dirty && b->first.verdict != PLAN_REFUSE)
         look_ahead(input, b);
-    if (withheld)
+    if (suspended || decide_pauses(b, b->first.verdict))
         b->choice.command_count = 0;
 }
 
 /* ---- what goes into the file ---- */
 
-/* While HAProxy runs something else than its file says, only a reload makes one of both. */
+/* While running HAProxy differs from haproxy.cfg, each change needs a reload. */
 static bool needs_transaction(const struct inspect_target *t, const struct inspect_backend *b)
 {
-    return b->first.verdict == PLAN_WRITE && (b->choice.transaction || t->dirty);
+    return b->first.verdict == PLAN_WRITE && (b->choice.transaction || is_dirty(t, b));
 }
 
 static bool target_reloads(const struct inspect_target *t, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct inspect_backend *b = &t->backends[i];
-        if (b->seen && (needs_transaction(t, b) || b->first.verdict == PLAN_RELOAD_AGAIN))
+        bool writes = needs_transaction(t, b) && !decide_pauses(b, PLAN_WRITE);
+        if (b->seen && (writes || b->first.verdict == PLAN_RELOAD_AGAIN))
             return true;
     }
     return false;
@@ -153,15 +161,15 @@ static bool is_written(const struct inspect_backend *b, const char *server)
 static enum inspect_way way_of(const struct inspect_target *t, const struct inspect_backend *b,
                                const struct diff_change *c)
 {
-    if (t->dirty || c->op != DIFF_CHANGE)
+    if (is_dirty(t, b) || c->op != DIFF_CHANGE)
         return INSPECT_BY_RELOAD;
-    /* Without a reload a drain is no change of the file: only what is withheld is shown as one all the same. */
-    bool told = b->plan.verdict == PLAN_WITHHELD && b->runtime.readable && !b->choice.transaction &&
-                diff_find_change(&b->first.diff, c->server.name) == NULL;
-    return told || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
+    /* Without a reload a drain does not change the file; it is shown as a change only if it is not written. */
+    bool commanded = b->plan.verdict == PLAN_NOT_WRITTEN && inspect_updates(b) && !b->choice.transaction &&
+                     diff_find_change(&b->first.diff, c->server.name) == NULL;
+    return commanded || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
 }
 
-/* Parked without a reload, but for a moment only: the transaction that follows takes along whatever has no node. */
+/* Parked without a reload, but for a moment only: the transaction that follows removes those without a node. */
 static void let_homeless_go(struct inspect_backend *b, const struct inspect_rules *rules)
 {
     struct diff *d = &b->plan.diff;
@@ -179,19 +187,36 @@ static void let_homeless_go(struct inspect_backend *b, const struct inspect_rule
     diff_sort(d);
 }
 
+static void decide_pause(struct inspect_backend *b, int64_t wall_minus_mono_ms)
+{
+    char until[RFC3339_BYTES];
+    char *delayed = b->plan.text;
+    rfc3339_format(((int64_t)b->daemon.paused_until_ms + wall_minus_mono_ms) * 1000, 0, until);
+    b->plan.text =
+        mem_printf("another writer keeps reverting our changes, so the daemon pauses writes until %s: %s%s%s", until,
+                   b->daemon.reverted != NULL ? b->daemon.reverted : "", delayed != NULL ? "; besides, " : "",
+                   delayed != NULL ? delayed : "");
+    free(delayed);
+    b->plan.why = b->plan.text;
+    b->plan.verdict = PLAN_NOT_WRITTEN;
+}
+
 static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,
                         bool reloads)
 {
     struct backend_decision_input input = decide_input(t, b, rules);
     /* What needs no reload is written before that. */
-    enum plan_verdict then = b->first.verdict == PLAN_WRITE ? PLAN_IN_STEP : b->first.verdict;
+    enum plan_verdict then = b->first.verdict == PLAN_WRITE ? PLAN_IN_SYNC : b->first.verdict;
+    input.conflict = decide_pauses(b, then);
     input.for_file = needs_transaction(t, b) || (reloads && backend_decision_joins(&input, then));
     backend_decision_plan(&input, &b->plan);
-    if (input.for_file && !backend_decision_withheld(&input) && !t->dirty && rules->node_exists != NULL)
+    if (input.for_file && !backend_decision_suspended(&input) && !input.dirty && rules->node_exists != NULL)
         let_homeless_go(b, rules);
     b->ways = mem_array(b->plan.diff.change_count, sizeof(b->ways[0]));
     for (size_t i = 0; i < b->plan.diff.change_count; i++)
         b->ways[i] = way_of(t, b, &b->plan.diff.changes[i]);
+    if (b->plan.verdict == PLAN_WRITE && decide_pauses(b, PLAN_WRITE))
+        decide_pause(b, rules->daemon->wall_minus_mono_ms);
 }
 
 void inspect_decide(struct inspect_target *t, size_t backend_count, const struct inspect_rules *rules)

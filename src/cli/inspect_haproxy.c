@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "haproxy/drift.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "servers/change/diff.h"
 
-/* What is odd is looked at again, once: during a reload much is, for a moment. */
+/* What is inconsistent is read again, once: a reload causes that for a moment. */
 #define AGAIN_MS 1000
 
 static void finish(struct inspect_haproxy *h)
@@ -25,31 +26,33 @@ static void finish_unseen(struct inspect_haproxy *h, const struct error *err)
     finish(h);
 }
 
-/* What runs and is not what the file says; NULL: nothing. */
+/* How what it runs differs from haproxy.cfg; NULL: it does not. */
 static char *running_problem(const struct inspect_haproxy *h)
 {
     for (size_t i = 0; i < h->count; i++) {
         const struct reading *f = &h->found[i];
-        char *what =
-            f->unreadable.kind == ERROR_NONE ? runtime_problem(&f->backend, &f->runtime, diff_manages, h->rules) : NULL;
+        char *what = f->unreadable.kind == ERROR_NONE
+                         ? drift_of_backend(&f->backend, &f->runtime, diff_manages, h->rules)
+                         : NULL;
         if (what != NULL)
             return what;
     }
     return NULL;
 }
 
-/* No reload is known to come that would mend it. */
-static void look_for_drift(struct inspect_haproxy *h)
+/* No pending reload would repair it. */
+static void check_drift(struct inspect_haproxy *h)
 {
     h->drift = h->dirty ? NULL : running_problem(h);
     h->dirty = h->dirty || h->drift != NULL;
 }
 
-/* As the daemon, which goes on without the list. */
+/* Like the daemon, which continues without the list. */
 static void finish_without_history(struct inspect_haproxy *h, const struct error *err)
 {
-    h->warning = mem_printf("the list of reloads cannot be read, so the last one counts as good: %s", err->message);
-    look_for_drift(h);
+    h->warning =
+        mem_printf("the list of reloads cannot be read, assuming that the last one succeeded: %s", err->message);
+    check_drift(h);
     finish(h);
 }
 
@@ -65,14 +68,14 @@ static void on_history(void *arg, const struct dataplane_answer *a)
         return;
     }
     if (history.pending) {
-        h->warning = mem_strdup("a reload of HAProxy is still to come; should it fail, there will be more to do");
+        h->warning = mem_strdup("a reload of HAProxy is pending; if it fails, more changes will be needed");
     } else if (history.last_failed) {
         h->dirty = true;
         bool silent = history.response[strspn(history.response, " \t\r\n")] == '\0';
-        h->warning = mem_printf("HAProxy's last reload failed: %s",
-                                silent ? "it says nothing (is it running?)" : history.response);
+        h->warning =
+            mem_printf("HAProxy's last reload failed: %s", silent ? "no message (is it running?)" : history.response);
     } else {
-        look_for_drift(h);
+        check_drift(h);
     }
     codec_reload_history_fini(&history);
     finish(h);
@@ -91,21 +94,13 @@ static void keep(struct inspect_haproxy *h, struct reading *found)
     }
 }
 
-static bool is_split(const struct inspect_haproxy *h)
-{
-    for (size_t i = 0; i < h->count; i++)
-        if (h->found[i].backend.split)
-            return true;
-    return false;
-}
-
 static bool is_odd(const struct inspect_haproxy *h)
 {
     cleanup(mem_free_ptr) char *problem = running_problem(h);
     for (size_t i = 0; i < h->count; i++)
         if (h->found[i].backend.exists && !h->found[i].runtime.readable)
             return true;
-    return problem != NULL || is_split(h);
+    return problem != NULL || h->reader.split;
 }
 
 static void on_observed(void *arg, struct reading *found, const struct error *err)
@@ -116,14 +111,14 @@ static void on_observed(void *arg, struct reading *found, const struct error *er
         return;
     }
     keep(h, found);
-    /* A file that is older than what the API answers: after a hand edit for a moment, after a failed reload for good. */
-    if (!h->looked_again && is_odd(h)) {
-        h->looked_again = true;
+    /* A file older than the API's answers: after a hand edit for a moment, after a failed reload until the next one. */
+    if (!h->read_again && is_odd(h)) {
+        h->read_again = true;
         timer_set(&h->again, AGAIN_MS);
         return;
     }
     h->seen = true;
-    h->dirty = is_split(h);
+    h->dirty = h->reader.split;
     dataplane_send(h->client, "GET", "/reloads", NULL, on_history, h);
 }
 
@@ -143,7 +138,7 @@ static void keep_the_file(struct inspect_haproxy *h, const struct error *err)
         if (!h->found[i].runtime.readable && h->found[i].runtime.why == NULL)
             h->found[i].runtime.why = mem_strdup(err->message);
     h->seen = true;
-    h->dirty = is_split(h);
+    h->dirty = h->reader.split;
 }
 
 static void on_deadline(void *arg)
@@ -151,7 +146,7 @@ static void on_deadline(void *arg)
     struct inspect_haproxy *h = arg;
     struct error err = {0};
     dataplane_cancel(h->client);
-    error_set(&err, ERROR_RETRY, "%s did not answer all within %.1f s", dataplane_client_url(h->client),
+    error_set(&err, ERROR_RETRY, "%s did not answer all requests within %.1f s", dataplane_client_url(h->client),
               (double)h->timeout_ms / 1000.0);
     if (!h->seen)
         keep_the_file(h, &err);

@@ -1,6 +1,6 @@
 /*
- * Reads one HAProxy once for `plan` and `explain`: the backends in its file, what it runs of them, and whether its last reload
- * failed, so that it may run something else than its file says. Only GETs.
+ * Reads one HAProxy once for `plan` and `explain`: the backends in its file, what it runs of them, and whether its last
+ * reload failed, so that it may not run what haproxy.cfg says. Only GETs.
  */
 #ifndef CLI_INSPECT_HAPROXY_H
 #define CLI_INSPECT_HAPROXY_H
@@ -20,12 +20,11 @@ struct inspect_haproxy {
     struct reader reader;
     struct reading *found; /* one for each name; where it could not be read, it says why */
     size_t count;
-    bool dirty; /* the last reload failed, or there is a drift: an empty commit is due */
-    char *
-        drift; /* "backend be: server n1: ...": it runs something else, and no reload is known to come; NULL: nothing */
-    char *warning; /* what is not known of reloads; NULL: nothing */
+    bool dirty;    /* the last reload failed, or there is a drift: an empty commit is due */
+    char *drift;   /* "backend be: server n1: ...", with no reload pending; NULL: it runs what haproxy.cfg says */
+    char *warning; /* what is unknown about reloads; NULL: nothing */
     struct timer again, deadline;
-    bool looked_again, seen;
+    bool read_again, seen;
     uint64_t timeout_ms;
     void (*done)(void *arg);
     void *arg;

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "model/objects.h"
 #include "model/service_port.h"
+#include "cli/daemon_memory.h"
 #include "cli/inspect_report.h"
 #include "base/page.h"
 
@@ -51,11 +52,7 @@ static void add_port_fact(struct buf *facts, const struct inspect_mapping *m)
 
 static void add_service_facts(struct buf *facts, const struct service *s)
 {
-    static const char *const types[] = {[SERVICE_CLUSTER_IP] = "ClusterIP",
-                                        [SERVICE_NODE_PORT] = "NodePort",
-                                        [SERVICE_LOAD_BALANCER] = "LoadBalancer",
-                                        [SERVICE_EXTERNAL_NAME] = "ExternalName"};
-    add_fact(facts, types[s->type]);
+    add_fact(facts, service_type_names[s->type]);
     if (s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER)
         add_fact(facts, s->local ? "policy Local" : "policy Cluster");
 }
@@ -71,9 +68,8 @@ static void print_facts(const char *facts, struct page *p)
 
 void inspect_print_heading(const struct inspect_mapping *m, struct page *p)
 {
-    cleanup(buf_fini) struct buf facts;
+    cleanup(buf_fini) struct buf facts = {0};
     cleanup(mem_free_ptr) char *port = inspect_port_name(m);
-    buf_init(&facts, 0);
     if (m->service_state == INSPECT_SERVICE_DENIED)
         add_fact(&facts, "the Service itself may not be read");
     else if (m->service_state == INSPECT_SERVICE_ABSENT)
@@ -106,16 +102,13 @@ void inspect_print_target(const struct inspect_target *t, struct page *p)
 
 char *inspect_drift(const struct inspect_target *t)
 {
-    return t->drift != NULL ? mem_printf("HAProxy runs something else than its file says: %s", t->drift) : NULL;
+    return t->drift != NULL ? mem_printf("running HAProxy differs from haproxy.cfg: %s", t->drift) : NULL;
 }
 
 char *inspect_address(const struct backend_server *s)
 {
     const char *address = str_empty(s->address) ? "(no address)" : s->address;
-    bool v6 = strchr(address, ':') != NULL;
-    if (s->port == 0)
-        return mem_strdup(address);
-    return mem_printf("%s%s%s:%u", v6 ? "[" : "", address, v6 ? "]" : "", s->port);
+    return s->port == 0 ? mem_strdup(address) : str_host_port(address, s->port);
 }
 
 char *inspect_why(const struct inspect_backend *b)
@@ -123,9 +116,9 @@ char *inspect_why(const struct inspect_backend *b)
     const struct desired *desired = b->desired;
     if (b->seen)
         return mem_strdup(b->plan.why);
-    /* Two troubles at once are both worth saying. */
+    /* Both problems are shown. */
     bool waiting = desired->state == DESIRED_NOT_SYNCED || desired->state == DESIRED_UNDECIDED;
-    return mem_printf("%s%s%s", b->unseen.message, waiting ? "; besides, " : "",
+    return mem_printf("%s%s%s", b->unseen.message, waiting ? "; also, " : "",
                       waiting && desired->problem != NULL ? desired->problem : "");
 }
 
@@ -142,7 +135,7 @@ bool inspect_has_lines(const struct inspect_backend *b)
     return b->seen && b->plan.verdict != PLAN_WAIT && b->plan.diff.verdict != DIFF_REFUSE;
 }
 
-/* ---- what becomes of a line ---- */
+/* ---- what happens to a line ---- */
 
 const struct runtime_command *inspect_call(const struct inspect_backend *b, const char *server)
 {
@@ -152,27 +145,27 @@ const struct runtime_command *inspect_call(const struct inspect_backend *b, cons
     return NULL;
 }
 
-bool inspect_is_only_told(const struct inspect_backend *b, const char *server)
+bool inspect_is_only_commanded(const struct inspect_backend *b, const char *server)
 {
     return diff_find_change(&b->plan.diff, server) == NULL && inspect_call(b, server) != NULL;
 }
 
-size_t inspect_told_count(const struct inspect_backend *b)
+size_t inspect_commanded_count(const struct inspect_backend *b)
 {
     size_t count = 0;
     for (size_t i = 0; i < b->choice.command_count; i++)
-        count += inspect_is_only_told(b, b->choice.commands[i].name);
+        count += inspect_is_only_commanded(b, b->choice.commands[i].name);
     return count;
 }
 
-const struct admin_state *inspect_by_hand(const struct inspect_backend *b, const char *server)
+const struct admin_state *inspect_overridden(const struct inspect_backend *b, const char *server)
 {
     const struct admin_state *mark = admin_states_find(&b->memory, server);
-    /* Without a wish there is nothing that tells whose it is. */
+    /* Without a desired state it is unknown who set it. */
     return mark != NULL && b->memory.looked && mark->theirs != RUNTIME_READY && !mark->parked ? mark : NULL;
 }
 
-/* The file says so, or the running HAProxy was told. */
+/* In the file, or at runtime. */
 static bool is_drained(const struct inspect_backend *b, const struct backend_server *line)
 {
     const struct runtime_server *is = runtime_find(&b->runtime, line->name);
@@ -189,24 +182,33 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
         if (d->changes[i].op != DIFF_ADD && str_eq(d->changes[i].server.name, line->name))
             return INSPECT_LINE_CHANGED;
     if (inspect_call(b, line->name) != NULL)
-        return INSPECT_LINE_TOLD;
+        return INSPECT_LINE_COMMANDED;
     const struct desired_server *want = desired_find(b->desired, line->name);
     if (want == NULL)
-        return line->maintenance && b->parking != NULL ? INSPECT_LINE_PARKED : INSPECT_LINE_HELD;
-    bool as_wanted = want->state == SERVER_DRAINING ? is_drained(b, line) : !line->maintenance;
-    return as_wanted ? INSPECT_LINE_EQUAL : INSPECT_LINE_HELD;
+        return line->maintenance && b->parking != NULL ? INSPECT_LINE_PARKED : INSPECT_LINE_DELAYED;
+    bool as_desired = want->state == SERVER_DRAINING ? is_drained(b, line) : !line->maintenance;
+    return as_desired ? INSPECT_LINE_EQUAL : INSPECT_LINE_DELAYED;
 }
 
 struct inspect_ways inspect_count_ways(const struct inspect_backend *b)
 {
     const struct diff *d = &b->plan.diff;
-    struct inspect_ways ways = {.without = inspect_told_count(b), .reload = d->backend_change || d->create_backend};
+    struct inspect_ways ways = {.without = inspect_commanded_count(b),
+                                .reload = d->backend_change || d->create_backend};
     for (size_t i = 0; i < d->change_count; i++)
         if (b->ways[i] == INSPECT_BY_RELOAD)
             ways.reload++;
         else
             ways.without++;
     return ways;
+}
+
+int64_t inspect_until_ms(const struct inspect_report *r, const struct inspect_backend *b, const char *server)
+{
+    const struct desired_server *want = desired_find(b->desired, server);
+    const struct plan_delayed *delayed = plan_find_delayed(&b->plan, server);
+    uint64_t until_ms = want != NULL ? want->until_ms : delayed != NULL ? delayed->until_ms : 0;
+    return daemon_memory_used(r->daemon) && until_ms != 0 ? (int64_t)until_ms + r->daemon->wall_minus_mono_ms : 0;
 }
 
 /* ---- reasons ---- */
@@ -216,8 +218,10 @@ char *inspect_reload_why(const struct inspect_backend *b)
     if (inspect_count_ways(b).reload == 0)
         return NULL;
     if (b->actual.exists && !b->runtime.readable && b->runtime.why != NULL)
-        return mem_printf("what HAProxy runs cannot be read: %s", b->runtime.why);
-    return mem_strdup(b->choice.why != NULL ? b->choice.why : "HAProxy is to be reloaded anyway");
+        return mem_printf("cannot read the running HAProxy: %s", b->runtime.why);
+    if (!inspect_updates(b) && b->daemon.used)
+        return mem_strdup("HAProxy did not apply a runtime update, so the daemon makes none for now");
+    return mem_strdup(b->choice.why != NULL ? b->choice.why : "HAProxy is reloaded anyway");
 }
 
 static const char *known_reason(const struct inspect_backend *b, const char *server)
@@ -241,7 +245,7 @@ char *inspect_reason(const struct inspect_backend *b, const char *server)
 char *inspect_change_reason(const struct inspect_backend *b, const struct diff_change *c)
 {
     bool leaves = c->op == DIFF_REMOVE || (c->op == DIFF_CHANGE && c->parks);
-    bool was_parked = b->parking != NULL && !c->loss; /* why that is over is more to the point */
+    bool was_parked = b->parking != NULL && !c->loss; /* why parking ends says more */
     const char *known = leaves && !was_parked ? known_reason(b, c->server.name) : NULL;
     return mem_strdup(known != NULL ? known : c->reason);
 }
@@ -257,7 +261,7 @@ char *inspect_call_reason(const struct inspect_backend *b, const struct runtime_
 
 static void print_missing(const struct checks *missing, struct page *p)
 {
-    page_put(p, INK_RED, "Kubernetes did not tell all in time:");
+    page_put(p, INK_RED, "not all Kubernetes objects were received in time:");
     page_end_line(p);
     for (size_t i = 0; i < missing->count; i++) {
         if (missing->list[i].state != CHECK_FAIL)
@@ -265,8 +269,7 @@ static void print_missing(const struct checks *missing, struct page *p)
         cleanup(mem_free_ptr) char *line = checks_line(&missing->list[i]);
         page_put(p, INK_RED, "  [-]");
         page_to(p, p->column + 1);
-        page_flow(p, INK_PLAIN, line);
-        page_end_line(p);
+        page_flow_line(p, INK_PLAIN, line);
     }
 }
 
@@ -276,26 +279,22 @@ static void print_namesake(const struct inspect_report *r, const struct inspect_
     if (!b->seen || backend_find(&b->actual, r->node) == NULL)
         return;
     cleanup(mem_free_ptr) char *line =
-        mem_printf("HAProxy%s%s has a server of that name in backend %s: haproxy-k8s-sync plan says what becomes of it",
+        mem_printf("HAProxy%s%s has a server of this name in backend %s: see haproxy-k8s-sync plan",
                    r->target_count > 1 ? " " : "", r->target_count > 1 ? t->url : "", b->of->backend);
-    page_flow(p, INK_PLAIN, line);
-    page_end_line(p);
+    page_flow_line(p, INK_PLAIN, line);
 }
 
 static void print_unknown_node(const struct inspect_report *r, struct page *p)
 {
-    cleanup(mem_free_ptr) char *text = mem_printf("nothing is known by the name %s: it is no Node, no node that an "
-                                                  "endpoint names, and no address of an endpoint that names none",
-                                                  r->node);
-    page_flow(p, INK_RED, text);
-    page_end_line(p);
+    cleanup(mem_free_ptr) char *text = mem_printf(
+        "%s is unknown: it is no Node, no node of an endpoint, and no address of an endpoint without a node", r->node);
+    page_flow_line(p, INK_RED, text);
     for (size_t t = 0; t < r->target_count; t++)
         for (size_t m = 0; m < r->mapping_count; m++)
             print_namesake(r, &r->targets[t], &r->targets[t].backends[m], p);
     if (r->nearest != NULL) {
         cleanup(mem_free_ptr) char *hint = mem_printf("did you mean %s?", r->nearest);
-        page_flow(p, INK_PLAIN, hint);
-        page_end_line(p);
+        page_flow_line(p, INK_PLAIN, hint);
     }
 }
 
@@ -306,8 +305,7 @@ static void print_note(const struct inspect_report *r, const struct inspect_targ
     page_put(p, INK_YELLOW, "note: ");
     cleanup(mem_free_ptr) char *text =
         r->target_count > 1 ? mem_printf("HAProxy %s: %s", t->url, note) : mem_strdup(note);
-    page_flow(p, INK_PLAIN, text);
-    page_end_line(p);
+    page_flow_line(p, INK_PLAIN, text);
 }
 
 void inspect_print_problems(const struct inspect_report *r, struct page *p)
@@ -320,7 +318,7 @@ void inspect_print_problems(const struct inspect_report *r, struct page *p)
         const struct inspect_target *target = &r->targets[t];
         cleanup(mem_free_ptr) char *drift = inspect_drift(target);
         print_note(r, target, target->warning, p);
-        print_note(r, target, target->file_doubt, p);
+        print_note(r, target, target->file_warning, p);
         print_note(r, target, drift, p);
     }
 }

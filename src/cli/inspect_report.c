@@ -37,6 +37,7 @@ static void backend_end(struct inspect_backend *b)
     route_fini(&b->choice);
     admin_states_fini(&b->memory);
     parking_free(b->parking);
+    loss_limit_fini(&b->daemon.loss_limit);
     free(b->ways);
     backend_fini(&b->actual);
     runtime_fini(&b->runtime);
@@ -56,7 +57,7 @@ void inspect_report_fini(struct inspect_report *r)
         free(target->backends);
         free(target->drift);
         free(target->file_problem);
-        free(target->file_doubt);
+        free(target->file_warning);
         free(target->warning);
     }
     for (size_t m = 0; m < r->mapping_count; m++) {
@@ -70,47 +71,47 @@ void inspect_report_fini(struct inspect_report *r)
     *r = (struct inspect_report){0};
 }
 
+bool inspect_updates(const struct inspect_backend *b)
+{
+    return b->runtime.readable && (!b->daemon.used || b->daemon.runtime_updates);
+}
+
 enum inspect_verdict inspect_verdict(const struct inspect_backend *b)
 {
-    static const enum inspect_verdict verdicts[] = {
-        [PLAN_WAIT] = INSPECT_WAITING,      [PLAN_IN_STEP] = INSPECT_IN_STEP,
-        [PLAN_WRITE] = INSPECT_CHANGES,     [PLAN_RELOAD_AGAIN] = INSPECT_RELOAD_AGAIN,
-        [PLAN_HOLD] = INSPECT_HOLD,         [PLAN_LOSS_LIMIT] = INSPECT_BRAKE,
-        [PLAN_WITHHELD] = INSPECT_WITHHELD, [PLAN_REFUSE] = INSPECT_REFUSED,
+    static const enum inspect_verdict of_plan[] = {
+        [PLAN_WAIT] = INSPECT_WAITING,
+        [PLAN_IN_SYNC] = INSPECT_IN_SYNC,
+        [PLAN_WRITE] = INSPECT_CHANGES,
+        [PLAN_RELOAD_AGAIN] = INSPECT_RELOAD_AGAIN,
+        [PLAN_NO_ENDPOINT] = INSPECT_NO_ENDPOINT,
+        [PLAN_LOSS_LIMIT] = INSPECT_LOSS_LIMIT,
+        [PLAN_NOT_WRITTEN] = INSPECT_NOT_WRITTEN,
+        [PLAN_REFUSE] = INSPECT_REFUSED,
     };
     if (!b->seen)
-        return INSPECT_UNSEEN;
-    bool only_told = b->plan.verdict == PLAN_IN_STEP && b->choice.command_count > 0;
-    return only_told ? INSPECT_CHANGES : verdicts[b->plan.verdict];
+        return INSPECT_UNKNOWN;
+    bool only_commanded = b->plan.verdict == PLAN_IN_SYNC && b->choice.command_count > 0;
+    return only_commanded ? INSPECT_CHANGES : of_plan[b->plan.verdict];
 }
+
+static const struct {
+    const char *word;
+    int status;
+} verdicts[] = {
+    [INSPECT_IN_SYNC] = {"in_sync", EXIT_SUCCESS},
+    [INSPECT_CHANGES] = {"changes", INSPECT_EXIT_CHANGES},
+    [INSPECT_RELOAD_AGAIN] = {"reload_again", INSPECT_EXIT_CHANGES},
+    [INSPECT_NO_ENDPOINT] = {"no_endpoint", INSPECT_EXIT_CHANGES},
+    [INSPECT_LOSS_LIMIT] = {"loss_limit", INSPECT_EXIT_CHANGES},
+    [INSPECT_NOT_WRITTEN] = {"not_written", INSPECT_EXIT_CHANGES},
+    [INSPECT_REFUSED] = {"refused", INSPECT_EXIT_UNKNOWN},
+    [INSPECT_WAITING] = {"waiting", INSPECT_EXIT_UNKNOWN},
+    [INSPECT_UNKNOWN] = {"unknown", INSPECT_EXIT_UNKNOWN},
+};
 
 const char *inspect_verdict_word(enum inspect_verdict v)
 {
-    static const char *const words[] = {
-        [INSPECT_IN_STEP] = "in_step", [INSPECT_CHANGES] = "changes", [INSPECT_RELOAD_AGAIN] = "reload_again",
-        [INSPECT_HOLD] = "hold",       [INSPECT_BRAKE] = "brake",     [INSPECT_WITHHELD] = "withheld",
-        [INSPECT_REFUSED] = "refused", [INSPECT_WAITING] = "waiting", [INSPECT_UNSEEN] = "unseen",
-    };
-    return words[v];
-}
-
-static int status_of(enum inspect_verdict v)
-{
-    switch (v) {
-    case INSPECT_IN_STEP:
-        return EXIT_SUCCESS;
-    case INSPECT_CHANGES:
-    case INSPECT_RELOAD_AGAIN:
-    case INSPECT_HOLD:
-    case INSPECT_BRAKE:
-    case INSPECT_WITHHELD:
-        return INSPECT_EXIT_CHANGES;
-    case INSPECT_REFUSED:
-    case INSPECT_WAITING:
-    case INSPECT_UNSEEN:
-        break;
-    }
-    return INSPECT_EXIT_UNKNOWN;
+    return verdicts[v].word;
 }
 
 static int worse(int a, int b)
@@ -124,7 +125,7 @@ int inspect_target_status(const struct inspect_report *r, const struct inspect_t
 {
     int worst = EXIT_SUCCESS;
     for (size_t m = 0; m < r->mapping_count; m++)
-        worst = worse(worst, status_of(inspect_verdict(&t->backends[m])));
+        worst = worse(worst, verdicts[inspect_verdict(&t->backends[m])].status);
     return worst;
 }
 

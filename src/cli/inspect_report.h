@@ -1,5 +1,5 @@
 /*
- * What one look at Kubernetes and at each HAProxy found: filled by cli/inspect and cli/inspect_decide, shown by
+ * What one read of Kubernetes and of each HAProxy found: filled by cli/inspect and cli/inspect_decide, shown by
  * cli/inspect_print. Plain values, so that a test can make them by hand.
  */
 #ifndef CLI_INSPECT_REPORT_H
@@ -17,6 +17,7 @@
 #include "report/checks.h"
 #include "servers/change/plan.h"
 
+struct daemon_memory;
 struct parking;
 struct service;
 struct sources;
@@ -28,7 +29,7 @@ enum inspect_service {
     INSPECT_SERVICE_KNOWN,
 };
 
-/* What is wanted of one backend, the same of each HAProxy. */
+/* The desired state of one backend, the same for each HAProxy. */
 struct inspect_mapping {
     const char *backend;               /* its name; borrowed, as are rules and service */
     size_t source;                     /* index of its Service for sources */
@@ -41,16 +42,27 @@ struct inspect_mapping {
     struct explanation explanation;
 };
 
-/* Why a server that HAProxy has is not wanted, where the wish itself does not say: nothing of the Service is there. */
+/* Why a server of HAProxy is not desired, where the desired state does not say: it has no endpoint of the Service. */
 struct inspect_reason {
     char *server;
     char *text;
 };
 
-/* How a change comes to HAProxy, or would, were it not withheld. */
+/* How a change reaches HAProxy, or would, if writing were allowed. */
 enum inspect_way {
     INSPECT_WITHOUT_RELOAD, /* written to the file and to the running HAProxy in one */
     INSPECT_BY_RELOAD,      /* by a transaction */
+};
+
+/* What else the daemon remembers of a backend; its texts are borrowed. */
+struct inspect_memory {
+    bool used;            /* else there is nothing */
+    bool runtime_updates; /* they reach HAProxy, as far as is known */
+    bool reload_due;      /* HAProxy may run something else than its file says */
+    const char *file_problem;
+    uint64_t paused_until_ms; /* another writer reverts what is written; 0: it does not */
+    const char *reverted;     /* how, the last time */
+    struct loss_limit loss_limit;
 };
 
 /* One backend in one HAProxy. */
@@ -69,22 +81,23 @@ struct inspect_backend {
     struct plan plan;       /* as it goes into the file in the end */
     enum inspect_way *ways; /* of each change of the plan */
     /* What the daemon would begin with: without a reload where that is possible. The writes of choice are about it. The
-     * calls are what the running HAProxy is told at once; those that are about no change of plan are all that happens
-     * to their server. */
+     * commands are sent at once; those without a change in plan are all that happens to their server. */
     struct plan first;
     struct route choice;
-    struct admin_states memory; /* who set which state, as far as one look can tell */
+    struct admin_states memory; /* who set which state, as far as one read shows */
     struct parking *parking;    /* NULL: nothing is parked */
+    struct inspect_memory daemon;
 };
 
 /* One HAProxy. */
 struct inspect_target {
     const char *url;                  /* of its Data Plane API; borrowed */
     struct inspect_backend *backends; /* as the mappings of the report */
-    bool dirty;  /* it may run something else than its file says: nothing comes to it without a reload */
-    char *drift; /* what it runs that its file does not say; NULL: nothing, or a reload is to come or has failed */
-    char *file_problem; /* why nothing can be written without changing what its file means; NULL: no reason */
-    char *file_doubt;   /* the same, where only the daemon's look at what would be written can tell; NULL: nothing */
+    bool dirty;                       /* it may not run what haproxy.cfg says: each change needs a reload */
+    char
+        *drift; /* how what it runs differs from haproxy.cfg; NULL: it does not, or a reload is pending or has failed */
+    char *file_problem; /* why a write would change the meaning of haproxy.cfg; NULL: it would not */
+    char *file_warning; /* the same, where only the daemon's check of the new file can tell; NULL: nothing */
     char *warning;      /* what the plan could not take into account; NULL: nothing */
 };
 
@@ -93,14 +106,14 @@ struct inspect_report {
     size_t mapping_count;
     struct inspect_target *targets; /* in the order of the settings */
     size_t target_count;
-    const struct diff_rules *rules; /* which lines are ours */
-    const struct sources
-        *sources;          /* what Kubernetes told; NULL: it was not asked, or the report is a test's; borrowed */
-    bool incomplete;       /* Kubernetes did not tell all in time */
-    struct checks missing; /* where that is so, what it told: what failed did not come */
+    const struct diff_rules *rules; /* which lines are managed */
+    const struct sources *sources; /* what Kubernetes has; NULL: it was not read, or the report is a test's; borrowed */
+    bool incomplete;               /* not all of Kubernetes' objects were received in time */
+    struct checks missing;         /* then: the checks of the watches; a failed one was not received */
 
-    const char *node; /* the NODE of `explain`; NULL: `plan` */
-    char *nearest;    /* names like it, "n1, n2"; NULL: none */
+    const char *node;                   /* the NODE of `explain`; NULL: `plan` */
+    char *nearest;                      /* names like it, "n1, n2"; NULL: none */
+    const struct daemon_memory *daemon; /* NULL: a test's */
 };
 
 /* As many targets and mappings as these, each backend of them initialised; unseen. */
@@ -109,19 +122,21 @@ void inspect_report_fini(struct inspect_report *r); /* a zeroed one is allowed *
 
 /* What to do about a backend as far as exit status and JSON are concerned. */
 enum inspect_verdict {
-    INSPECT_IN_STEP,
-    INSPECT_CHANGES,      /* something would be written, or told to the running HAProxy */
+    INSPECT_IN_SYNC,
+    INSPECT_CHANGES,      /* something would be written, or set at runtime */
     INSPECT_RELOAD_AGAIN, /* an empty commit */
-    INSPECT_HOLD,         /* no usable endpoint: what is there stays */
-    INSPECT_BRAKE,        /* the loss limit holds servers, and nothing else differs */
-    INSPECT_WITHHELD,     /* there are changes, but writing is paused or this is a dry run */
+    INSPECT_NO_ENDPOINT,  /* no usable endpoint: what is there stays */
+    INSPECT_LOSS_LIMIT,   /* the loss limit delays removals, and nothing else differs */
+    INSPECT_NOT_WRITTEN,  /* there are changes, but writing is paused or this is a dry run */
     INSPECT_REFUSED,      /* must not be written */
-    INSPECT_WAITING,      /* Kubernetes has not told what is wanted, or the user has to decide */
-    INSPECT_UNSEEN,       /* HAProxy could not be read */
+    INSPECT_WAITING,      /* the desired state is unknown, or the settings must be clarified */
+    INSPECT_UNKNOWN,      /* HAProxy could not be read */
 };
 
+/* Changes reach it without a reload, as far as is known. */
+bool inspect_updates(const struct inspect_backend *b);
 enum inspect_verdict inspect_verdict(const struct inspect_backend *b);
-const char *inspect_verdict_word(enum inspect_verdict v); /* "in_step", "changes", ...: stable, for JSON */
+const char *inspect_verdict_word(enum inspect_verdict v); /* "in_sync", "changes", ...: stable, for JSON */
 
 /* The worst of all backends: INSPECT_EXIT_UNKNOWN over INSPECT_EXIT_CHANGES over 0. */
 #define INSPECT_EXIT_CHANGES 2

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/inspect_print.h"
+#include "cli/daemon_memory.h"
 #include "cli/inspect_report.h"
 #include "json/write.h"
 #include "report/checks.h"
@@ -52,7 +53,7 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
     }
 }
 
-/* The names of the lines of which that becomes. */
+/* The names of the lines to which that happens. */
 static void put_lines(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, enum inspect_line which,
                       const struct inspect_report *r, const struct inspect_backend *b)
 {
@@ -64,24 +65,24 @@ static void put_lines(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key,
     }
 }
 
-static void put_told(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
+static void put_commanded(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
-    yyjson_mut_val *list = json_put_list(doc, obj, "told");
+    yyjson_mut_val *list = json_put_list(doc, obj, "runtime_commands");
     for (size_t i = 0; i < b->choice.command_count; i++) {
         const struct runtime_command *call = &b->choice.commands[i];
         cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
-        yyjson_mut_val *told = json_add_object(doc, list);
-        json_put_text(doc, told, "server", call->name);
-        json_put_text(doc, told, "state", runtime_admin_name(call->state));
-        json_put_text(doc, told, "reason", reason);
+        yyjson_mut_val *command = json_add_object(doc, list);
+        json_put_text(doc, command, "server", call->name);
+        json_put_text(doc, command, "state", runtime_admin_name(call->state));
+        json_put_text(doc, command, "reason", reason);
     }
 }
 
-static void put_by_hand(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
+static void put_overridden(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
-    yyjson_mut_val *list = json_put_list(doc, obj, "by_hand");
+    yyjson_mut_val *list = json_put_list(doc, obj, "overridden");
     for (size_t i = 0; i < b->memory.count; i++) {
-        const struct admin_state *mark = inspect_by_hand(b, b->memory.marks[i].name);
+        const struct admin_state *mark = inspect_overridden(b, b->memory.marks[i].name);
         if (mark == NULL)
             continue;
         yyjson_mut_val *set = json_add_object(doc, list);
@@ -90,8 +91,21 @@ static void put_by_hand(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
     }
 }
 
-static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct desired *desired)
+static void put_delayed(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_report *r,
+                        const struct inspect_backend *b)
 {
+    yyjson_mut_val *list = json_put_list(doc, obj, "delayed");
+    for (size_t i = 0; daemon_memory_used(r->daemon) && i < b->plan.held_back; i++) {
+        yyjson_mut_val *delayed = json_add_object(doc, list);
+        json_put_text(doc, delayed, "server", b->plan.held[i].server);
+        json_put_time(doc, delayed, "until", inspect_until_ms(r, b, b->plan.held[i].server));
+    }
+}
+
+static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_report *r,
+                        const struct inspect_backend *b)
+{
+    const struct desired *desired = b->desired;
     yyjson_mut_val *list = json_put_list(doc, obj, "servers");
     for (size_t i = 0; i < desired->server_count; i++) {
         const struct desired_server *s = &desired->servers[i];
@@ -104,6 +118,7 @@ static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct d
         json_put_int_or_null(doc, server, "weight", s->weight);
         json_put_text(doc, server, "state", server_state_name(s->state));
         json_put_text(doc, server, "reason", s->reason);
+        json_put_time(doc, server, "until", inspect_until_ms(r, b, s->name));
     }
 }
 
@@ -129,15 +144,6 @@ static void put_left_out(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct 
     }
 }
 
-static void put_runtime(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_report *r,
-                        const struct inspect_backend *b)
-{
-    put_told(doc, obj, b);
-    put_by_hand(doc, obj, b);
-    put_lines(doc, obj, "parked", INSPECT_LINE_PARKED, r, b);
-    json_put_text(doc, obj, "runtime", b->runtime.readable ? NULL : b->runtime.why);
-}
-
 static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct inspect_report *r,
                         const struct inspect_target *t, const struct inspect_backend *b)
 {
@@ -155,12 +161,16 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_put_bool(doc, obj, "reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN);
     json_put_text(doc, obj, "reload_why", reload_why);
     put_changes(doc, obj, b);
-    json_put_count(doc, obj, "held_back", b->plan.held_back);
-    put_lines(doc, obj, "held", INSPECT_LINE_HELD, r, b);
-    put_runtime(doc, obj, r, b);
-    put_servers(doc, obj, b->desired);
+    json_put_count(doc, obj, "removals_delayed", b->plan.held_back);
+    put_lines(doc, obj, "kept", INSPECT_LINE_DELAYED, r, b);
+    put_delayed(doc, obj, r, b);
+    put_commanded(doc, obj, b);
+    put_overridden(doc, obj, b);
+    put_lines(doc, obj, "parked", INSPECT_LINE_PARKED, r, b);
+    json_put_text(doc, obj, "runtime", b->runtime.readable ? NULL : b->runtime.why);
+    put_servers(doc, obj, r, b);
     put_left_out(doc, obj, b);
-    json_put(doc, obj, "not_ours", b->seen ? yyjson_mut_uint(doc, d->foreign_count) : yyjson_mut_null(doc));
+    json_put(doc, obj, "unmanaged", b->seen ? yyjson_mut_uint(doc, d->foreign_count) : yyjson_mut_null(doc));
 }
 
 /* ---- each HAProxy ---- */
@@ -172,7 +182,7 @@ static void put_targets(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct 
         const struct inspect_target *t = &r->targets[i];
         yyjson_mut_val *obj = json_add_object(doc, list);
         json_put_text(doc, obj, "url", t->url);
-        json_put_bool(doc, obj, "in_step", inspect_target_status(r, t) == EXIT_SUCCESS);
+        json_put_bool(doc, obj, "in_sync", inspect_target_status(r, t) == EXIT_SUCCESS);
         json_put_text(doc, obj, "problem", inspect_unseen(r, t));
         json_put_text(doc, obj, "note", t->warning);
         json_put_text(doc, obj, "drift", t->drift);
@@ -214,17 +224,30 @@ static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct
             if (is_news(target, i))
                 add_problem(doc, list, r, target, target->backends[i].unseen.message);
         add_problem(doc, list, r, target, target->warning);
-        add_problem(doc, list, r, target, target->file_doubt);
+        add_problem(doc, list, r, target, target->file_warning);
         cleanup(mem_free_ptr) char *drift = inspect_drift(target);
         add_problem(doc, list, r, target, drift);
     }
+}
+
+static void put_daemon(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct daemon_memory *m)
+{
+    bool asked = m != NULL && m->url != NULL;
+    yyjson_mut_val *daemon = asked ? yyjson_mut_obj(doc) : yyjson_mut_null(doc);
+    json_put(doc, root, "daemon", daemon);
+    if (!asked)
+        return;
+    json_put_text(doc, daemon, "url", m->url);
+    json_put_bool(doc, daemon, "used", daemon_memory_used(m));
+    json_put_text(doc, daemon, "why", m->why_not);
 }
 
 void inspect_print_json(const struct inspect_report *r, struct buf *out)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    json_put_bool(doc, root, "in_step", inspect_plan_status(r) == EXIT_SUCCESS);
+    json_put_bool(doc, root, "in_sync", inspect_plan_status(r) == EXIT_SUCCESS);
+    put_daemon(doc, root, r->daemon);
     put_problems(doc, root, r);
     put_targets(doc, root, r);
     yyjson_mut_val *list = json_put_list(doc, root, "backends");

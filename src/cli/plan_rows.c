@@ -1,10 +1,10 @@
-#include "cli/plan_rows.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/str.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
@@ -17,7 +17,7 @@
 #define REASON_MARGIN 6     /* where it stands in a line of its own */
 
 /* In this order. */
-enum kind { ROW_ADD, ROW_CHANGE, ROW_REMOVE, ROW_HELD, ROW_EQUAL };
+enum kind { ROW_ADD, ROW_CHANGE, ROW_REMOVE, ROW_DELAYED, ROW_EQUAL };
 
 struct row {
     enum kind kind;
@@ -55,8 +55,7 @@ static void add_word(struct buf *b, const char *word)
 static void add_server(struct rows *r, enum kind kind, enum page_ink ink, const struct backend_server *s,
                        const char *mark, const char *more, char *reason)
 {
-    cleanup(buf_fini) struct buf what;
-    buf_init(&what, 0);
+    cleanup(buf_fini) struct buf what = {0};
     if (s->weight >= 0)
         buf_printf(&what, "weight %d", s->weight);
     add_word(&what, mark);
@@ -71,8 +70,7 @@ static void add_server(struct rows *r, enum kind kind, enum page_ink ink, const 
 
 static void add_detail(struct rows *r, const char *server, const char *detail, const char *more, char *reason)
 {
-    cleanup(buf_fini) struct buf what;
-    buf_init(&what, 0);
+    cleanup(buf_fini) struct buf what = {0};
     add_word(&what, detail);
     add_word(&what, more);
     r->list[r->count++] =
@@ -86,17 +84,12 @@ static int row_order(const void *a, const void *b)
     return x->kind != y->kind ? (int)x->kind - (int)y->kind : strverscmp(x->name, y->name);
 }
 
-/* Where some changes take a reload and some do not, those that do are marked. */
-static bool is_mixed(const struct inspect_backend *b)
-{
-    struct inspect_ways ways = inspect_count_ways(b);
-    return ways.without > 0 && ways.reload > 0;
-}
-
 static void gather_changes(const struct inspect_backend *b, struct rows *r)
 {
     const struct diff *d = &b->plan.diff;
-    bool mixed = is_mixed(b);
+    struct inspect_ways ways = inspect_count_ways(b);
+    /* Where some changes take a reload and some do not, those that do are marked. */
+    bool mixed = ways.without > 0 && ways.reload > 0;
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         const char *more = mixed && b->ways[i] == INSPECT_BY_RELOAD ? "reload" : NULL;
@@ -110,22 +103,41 @@ static void gather_changes(const struct inspect_backend *b, struct rows *r)
     }
 }
 
-static void add_equal(const struct inspect_backend *b, const struct backend_server *s, struct rows *r)
+/* "draining until 2026-01-02T03:04:05Z", where that is known. Allocates. */
+static char *rows_until(const struct inspect_report *report, const struct inspect_backend *b, const char *server,
+                        const char *word)
+{
+    char until[RFC3339_BYTES];
+    int64_t ms = inspect_until_ms(report, b, server);
+    rfc3339_format(ms * 1000, 0, until);
+    return ms != 0 ? mem_printf("%s until %s", word, until) : mem_strdup(word);
+}
+
+static void add_equal(const struct inspect_report *report, const struct inspect_backend *b,
+                      const struct backend_server *s, struct rows *r)
 {
     const struct desired_server *want = desired_find(b->desired, s->name);
-    const struct admin_state *by_hand = inspect_by_hand(b, s->name);
+    const struct admin_state *overridden = inspect_overridden(b, s->name);
     bool draining = want != NULL && want->state == SERVER_DRAINING;
     cleanup(mem_free_ptr) char *set =
-        by_hand != NULL ? mem_printf("%s by hand", runtime_admin_name(by_hand->theirs)) : NULL;
-    add_server(r, ROW_EQUAL, draining || set != NULL ? INK_CYAN : INK_PLAIN, s, draining ? "draining" : NULL, set,
+        overridden != NULL ? mem_printf("%s by operator", runtime_admin_name(overridden->theirs)) : NULL;
+    cleanup(mem_free_ptr) char *drains = draining ? rows_until(report, b, s->name, "draining") : NULL;
+    add_server(r, ROW_EQUAL, draining || set != NULL ? INK_CYAN : INK_PLAIN, s, drains, set,
                inspect_reason(b, s->name));
 }
 
-static void add_told(const struct inspect_backend *b, const struct backend_server *s, struct rows *r)
+static void add_commanded(const struct inspect_backend *b, const struct backend_server *s, struct rows *r)
 {
     const struct runtime_command *call = inspect_call(b, s->name);
-    cleanup(mem_free_ptr) char *what = mem_printf("%s, in the running HAProxy alone", runtime_admin_name(call->state));
+    cleanup(mem_free_ptr) char *what = mem_printf("%s, at runtime only", runtime_admin_name(call->state));
     add_detail(r, s->name, what, NULL, inspect_call_reason(b, call));
+}
+
+static void add_delayed(const struct inspect_report *report, const struct inspect_backend *b,
+                        const struct backend_server *s, struct rows *r)
+{
+    cleanup(mem_free_ptr) char *kept = rows_until(report, b, s->name, "kept");
+    add_server(r, ROW_DELAYED, INK_YELLOW, s, kept, NULL, inspect_reason(b, s->name));
 }
 
 static void gather(const struct inspect_report *report, const struct inspect_backend *b, struct rows *r)
@@ -136,11 +148,11 @@ static void gather(const struct inspect_report *report, const struct inspect_bac
         const struct backend_server *s = &b->actual.servers[i];
         enum inspect_line line = inspect_line(report, b, s);
         if (line == INSPECT_LINE_EQUAL)
-            add_equal(b, s, r);
-        else if (line == INSPECT_LINE_TOLD)
-            add_told(b, s, r);
-        else if (line == INSPECT_LINE_HELD)
-            add_server(r, ROW_HELD, INK_YELLOW, s, "held", NULL, inspect_reason(b, s->name));
+            add_equal(report, b, s, r);
+        else if (line == INSPECT_LINE_COMMANDED)
+            add_commanded(b, s, r);
+        else if (line == INSPECT_LINE_DELAYED)
+            add_delayed(report, b, s, r);
     }
     if (r->count > 1)
         qsort(r->list, r->count, sizeof(r->list[0]), row_order);
@@ -174,7 +186,7 @@ static void measure(struct rows *r)
 static void print_row(const struct row *row, const struct rows *r, struct page *p)
 {
     static const char *const marks[] = {
-        [ROW_ADD] = "+", [ROW_CHANGE] = "~", [ROW_REMOVE] = "-", [ROW_HELD] = "!", [ROW_EQUAL] = "="};
+        [ROW_ADD] = "+", [ROW_CHANGE] = "~", [ROW_REMOVE] = "-", [ROW_DELAYED] = "!", [ROW_EQUAL] = "="};
     size_t what = MARGIN + GAP + r->name_columns + GAP, reason = what + r->what_columns + GAP;
     page_to(p, MARGIN);
     page_printf(p, row->ink, "%s %s", marks[row->kind], row->name);

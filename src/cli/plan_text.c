@@ -4,43 +4,43 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/daemon_memory.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
-#include "cli/plan_rows.h"
 #include "base/page.h"
 
 #define MARGIN 2
 #define ORDINARY_SHOWN 10
 #define LEFT_OUT_SHOWN 100
 
-static void print_settings(const struct diff *d, struct page *p)
+static void print_line(enum page_ink ink, const char *mark, const char *text, struct page *p)
 {
-    if (d->create_backend) {
-        page_to(p, MARGIN);
-        page_put(p, INK_GREEN, "+ the backend itself");
-        page_end_line(p);
-    }
-    if (d->backend_detail != NULL) {
-        page_to(p, MARGIN);
-        page_put(p, INK_YELLOW, "~ ");
-        page_flow(p, INK_YELLOW, d->backend_detail);
-        page_end_line(p);
-    }
+    page_to(p, MARGIN);
+    page_put(p, ink, mark);
+    page_flow_line(p, ink, text);
 }
 
-static void print_not_ours(const struct diff *d, struct page *p)
+static void print_settings(const struct diff *d, struct page *p)
+{
+    if (d->create_backend)
+        print_line(INK_GREEN, "+ ", "the backend itself", p);
+    if (d->backend_detail != NULL)
+        print_line(INK_YELLOW, "~ ", d->backend_detail, p);
+}
+
+static void print_unmanaged(const struct diff *d, struct page *p)
 {
     if (d->foreign_count == 0)
         return;
     page_to(p, MARGIN);
-    page_printf(p, INK_DIM, ". %zu %s not ours and left alone", d->foreign_count,
+    page_printf(p, INK_DIM, ". %zu %s unmanaged", d->foreign_count,
                 d->foreign_count == 1 ? "server line is" : "server lines are");
     if (d->foreign_inherit_count > 0)
         page_printf(p, INK_YELLOW, "; %zu of them would inherit send-proxy-v2", d->foreign_inherit_count);
     page_end_line(p);
 }
 
-/* ---- parked, and set by hand ---- */
+/* ---- parked, and set by an operator ---- */
 
 static int name_order(const void *a, const void *b)
 {
@@ -50,9 +50,8 @@ static int name_order(const void *a, const void *b)
 static void print_parked(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
 {
     cleanup(mem_free_ptr) const char **names = mem_array(b->actual.server_count, sizeof(names[0]));
-    cleanup(buf_fini) struct buf text;
+    cleanup(buf_fini) struct buf text = {0};
     size_t count = 0;
-    buf_init(&text, 0);
     for (size_t i = 0; i < b->actual.server_count; i++)
         if (inspect_line(r, b, &b->actual.servers[i]) == INSPECT_LINE_PARKED)
             names[count++] = b->actual.servers[i].name;
@@ -62,39 +61,30 @@ static void print_parked(const struct inspect_report *r, const struct inspect_ba
     for (size_t i = 0; i < count; i++)
         buf_printf(&text, "%s%s", i > 0 ? ", " : "parked: ", names[i]);
     buf_printf(&text, " (maintenance, kept so that %s return needs no reload)", count == 1 ? "its" : "their");
-    page_to(p, MARGIN);
-    page_put(p, INK_DIM, ". ");
-    page_flow(p, INK_DIM, buf_str(&text));
-    page_end_line(p);
+    print_line(INK_DIM, ". ", buf_str(&text), p);
 }
 
-static void print_by_hand(const struct inspect_backend *b, struct page *p)
+static void print_overridden(const struct inspect_backend *b, struct page *p)
 {
     size_t count = 0;
     cleanup(mem_free_ptr) char *what = b->memory.looked ? admin_states_overrides(&b->memory, &count) : NULL;
     if (what == NULL)
         return;
     cleanup(mem_free_ptr) char *text =
-        mem_printf("set by hand in the running HAProxy: %s; left alone until taken back (state ready)", what);
-    page_to(p, MARGIN);
-    page_put(p, INK_YELLOW, "! ");
-    page_flow(p, INK_YELLOW, text);
-    page_end_line(p);
+        mem_printf("admin states set by an operator: %s; left alone until set to ready", what);
+    print_line(INK_YELLOW, "! ", text, p);
 }
 
 /* ---- left out ---- */
 
 static void print_left_out(const char *subject, const char *reason, bool ordinary, struct page *p)
 {
-    page_to(p, MARGIN);
-    page_put(p, ordinary ? INK_DIM : INK_YELLOW, ordinary ? ". " : "! ");
     cleanup(mem_free_ptr) char *text = mem_printf("%s: %s", subject, reason);
-    page_flow(p, ordinary ? INK_DIM : INK_YELLOW, text);
-    page_end_line(p);
+    print_line(ordinary ? INK_DIM : INK_YELLOW, ordinary ? ". " : "! ", text, p);
 }
 
-/* The row of its server says it already: as the reason of what goes or is held. */
-static bool is_told(const struct inspect_report *r, const struct inspect_backend *b, const struct desired_skip *s)
+/* The row of its server has it already, as its reason. */
+static bool is_commanded(const struct inspect_report *r, const struct inspect_backend *b, const struct desired_skip *s)
 {
     if (!inspect_has_lines(b) || s->server == NULL || desired_why_out(b->desired, s->server) != s)
         return false;
@@ -109,7 +99,7 @@ static void print_skips(const struct inspect_report *r, const struct inspect_bac
     size_t count = 0;
     for (size_t i = 0; i < desired->skip_count; i++) {
         const struct desired_skip *s = &desired->skips[i];
-        if (s->ordinary == ordinary && !is_told(r, b, s) && count++ < most)
+        if (s->ordinary == ordinary && !is_commanded(r, b, s) && count++ < most)
             print_left_out(s->subject, s->reason, ordinary, p);
     }
     if (count > most) {
@@ -119,14 +109,14 @@ static void print_skips(const struct inspect_report *r, const struct inspect_bac
     }
 }
 
-/* Wished for as draining, but there is no line to drain. */
+/* Desired as draining, but there is no line to drain. */
 static void print_drained(const struct inspect_backend *b, struct page *p)
 {
     for (size_t i = 0; b->seen && i < b->desired->server_count; i++) {
         const struct desired_server *s = &b->desired->servers[i];
         if (s->state != SERVER_DRAINING || backend_find(&b->actual, s->name) != NULL)
             continue;
-        cleanup(mem_free_ptr) char *why = mem_printf("draining, and not there: it gets no line (%s)", s->reason);
+        cleanup(mem_free_ptr) char *why = mem_printf("draining, and has no line: none is added (%s)", s->reason);
         print_left_out(s->name, why, true, p);
     }
 }
@@ -139,12 +129,8 @@ static void print_all_left_out(const struct inspect_report *r, const struct insp
     print_skips(r, b, false, LEFT_OUT_SHOWN, p);
     print_drained(b, p);
     print_skips(r, b, true, ORDINARY_SHOWN, p);
-    if (b->desired->note != NULL) {
-        page_to(p, MARGIN);
-        page_put(p, INK_YELLOW, "! ");
-        page_flow(p, INK_YELLOW, b->desired->note);
-        page_end_line(p);
-    }
+    if (b->desired->note != NULL)
+        print_line(INK_YELLOW, "! ", b->desired->note, p);
 }
 
 /* ---- verdict ---- */
@@ -165,12 +151,12 @@ static size_t count_parks(const struct diff *d)
     return count;
 }
 
-/* Of what is told and is no part of a change. */
-static size_t count_told(const struct inspect_backend *b, enum runtime_admin state)
+/* Runtime commands that belong to no change. */
+static size_t count_commanded(const struct inspect_backend *b, enum runtime_admin state)
 {
     size_t count = 0;
     for (size_t i = 0; i < b->choice.command_count; i++)
-        count += b->choice.commands[i].state == state && inspect_is_only_told(b, b->choice.commands[i].name);
+        count += b->choice.commands[i].state == state && inspect_is_only_commanded(b, b->choice.commands[i].name);
     return count;
 }
 
@@ -186,16 +172,16 @@ static void add_changes(struct buf *b, const struct inspect_backend *of)
     const struct diff *d = &of->plan.diff;
     add_count(b, count_op(d, DIFF_ADD), "to add");
     add_count(b, count_op(d, DIFF_CHANGE), "to change");
-    add_count(b, count_told(of, RUNTIME_READY), "to be ready");
-    add_count(b, count_told(of, RUNTIME_DRAIN), "to drain");
-    add_count(b, count_told(of, RUNTIME_MAINT), "to be in maint");
+    add_count(b, count_commanded(of, RUNTIME_READY), "to be ready");
+    add_count(b, count_commanded(of, RUNTIME_DRAIN), "to drain");
+    add_count(b, count_commanded(of, RUNTIME_MAINT), "to be in maint");
     add_count(b, count_parks(d), "to park");
     add_count(b, count_op(d, DIFF_REMOVE), "to remove");
     if (d->backend_change || d->create_backend)
-        buf_printf(b, "%s%s", b->len > 0 ? ", " : "", d->create_backend ? "the backend to make" : "settings");
+        buf_printf(b, "%s%s", b->len > 0 ? ", " : "", d->create_backend ? "the backend to create" : "settings");
 }
 
-/* "; 2 without a reload, 1 by a transaction and a reload". Why it takes one is said where no change shows it. */
+/* "; 2 without a reload, 1 by a transaction and a reload". The reason is shown where no change shows it. */
 static void add_ways(struct buf *b, const struct inspect_backend *of)
 {
     struct inspect_ways ways = inspect_count_ways(of);
@@ -222,27 +208,27 @@ static void add_in_step(struct buf *b, const struct inspect_backend *of)
     if (draining > 0)
         buf_printf(b, ", %zu draining", draining);
     if (!of->runtime.readable && of->runtime.why != NULL)
-        buf_printf(b, ", by its file alone: what HAProxy runs cannot be read: %s", of->runtime.why);
+        buf_printf(b, ", by haproxy.cfg alone: cannot read the running HAProxy: %s", of->runtime.why);
 }
 
 static void verdict_text(const struct inspect_target *t, const struct inspect_backend *b, struct buf *text)
 {
     enum inspect_verdict v = inspect_verdict(b);
-    if (v == INSPECT_IN_STEP)
+    if (v == INSPECT_IN_SYNC)
         add_in_step(text, b);
-    if (v == INSPECT_CHANGES || v == INSPECT_WITHHELD)
+    if (v == INSPECT_CHANGES || v == INSPECT_NOT_WRITTEN)
         add_changes(text, b);
-    if (text->len > 0 && v != INSPECT_IN_STEP)
+    if (text->len > 0 && v != INSPECT_IN_SYNC)
         add_ways(text, b);
     if (v == INSPECT_RELOAD_AGAIN)
-        buf_add(text, t->drift != NULL
-                          ? "HAProxy runs something else than its file says, so an empty commit would load the file"
-                          : "the last reload failed, so an empty commit would apply the file again");
+        buf_add(text, t->drift != NULL || !t->dirty
+                          ? "running HAProxy differs from haproxy.cfg; an empty commit would reload it"
+                          : "the last reload failed; an empty commit would reload HAProxy");
     cleanup(mem_free_ptr) char *why = inspect_why(b);
     if (str_empty(why))
         return;
     buf_printf(text, "%s%s%s", text->len > 0 ? "; " : "",
-               v == INSPECT_CHANGES && b->plan.held_back > 0 ? "the loss limit holds the rest: " : "", why);
+               v == INSPECT_CHANGES && b->plan.held_back > 0 ? "removal delayed: " : "", why);
 }
 
 static void print_verdict(const struct inspect_target *t, const struct inspect_backend *b, struct page *p)
@@ -251,21 +237,20 @@ static void print_verdict(const struct inspect_target *t, const struct inspect_b
         enum page_ink ink;
         const char *word;
     } shapes[] = {
-        [INSPECT_IN_STEP] = {INK_GREEN, "in step"},
+        [INSPECT_IN_SYNC] = {INK_GREEN, "in sync"},
         [INSPECT_CHANGES] = {INK_YELLOW, "changes"},
-        [INSPECT_RELOAD_AGAIN] = {INK_YELLOW, "reload again"},
-        [INSPECT_HOLD] = {INK_YELLOW, "holding"},
-        [INSPECT_BRAKE] = {INK_YELLOW, "held by the loss limit"},
-        [INSPECT_WITHHELD] = {INK_YELLOW, "withheld"},
+        [INSPECT_RELOAD_AGAIN] = {INK_YELLOW, "reload due"},
+        [INSPECT_NO_ENDPOINT] = {INK_YELLOW, "keeping servers"},
+        [INSPECT_LOSS_LIMIT] = {INK_YELLOW, "removal delayed"},
+        [INSPECT_NOT_WRITTEN] = {INK_YELLOW, "not written"},
         [INSPECT_REFUSED] = {INK_RED, "refused"},
         [INSPECT_WAITING] = {INK_RED, "waiting"},
-        [INSPECT_UNSEEN] = {INK_RED, "could not tell"},
+        [INSPECT_UNKNOWN] = {INK_RED, "unknown"},
     };
     enum inspect_verdict v = inspect_verdict(b);
     const struct diff *d = &b->plan.diff;
-    size_t changes = d->change_count + (d->backend_change || d->create_backend) + inspect_told_count(b);
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    size_t changes = d->change_count + (d->backend_change || d->create_backend) + inspect_commanded_count(b);
+    cleanup(buf_fini) struct buf text = {0};
     verdict_text(t, b, &text);
     page_to(p, MARGIN);
     if (v == INSPECT_CHANGES)
@@ -298,31 +283,42 @@ static void print_backend(const struct inspect_report *r, const struct inspect_t
     }
     end_part(p, &before);
     if (inspect_has_lines(b)) {
-        print_by_hand(b, p);
+        print_overridden(b, p);
         print_parked(r, b, p);
-        print_not_ours(&b->plan.diff, p);
+        print_unmanaged(&b->plan.diff, p);
     }
     print_all_left_out(r, b, p);
     end_part(p, &before);
     print_verdict(t, b, p);
 }
 
-/* One connection that fails is told once. */
+/* One failed connection is shown once. */
 static bool print_unseen(const struct inspect_report *r, const struct inspect_target *t, struct page *p)
 {
     const char *why = inspect_unseen(r, t);
     if (why == NULL)
         return false;
     page_to(p, MARGIN);
-    page_put(p, INK_RED, "could not tell");
+    page_put(p, INK_RED, "unknown");
     page_put(p, INK_PLAIN, ": ");
-    page_flow(p, INK_PLAIN, why);
-    page_end_line(p);
+    page_flow_line(p, INK_PLAIN, why);
     return true;
+}
+
+static void print_daemon(const struct daemon_memory *m, struct page *p)
+{
+    if (m == NULL || m->url == NULL)
+        return;
+    cleanup(mem_free_ptr) char *text =
+        daemon_memory_used(m) ? mem_printf("daemon at %s: its memory is used", m->url)
+                              : mem_printf("daemon at %s: not used: %s", m->url, m->why_not != NULL ? m->why_not : "");
+    page_flow_line(p, INK_DIM, text);
+    page_end_line(p);
 }
 
 void inspect_print_plan(const struct inspect_report *r, struct page *p)
 {
+    print_daemon(r->daemon, p);
     for (size_t i = 0; i < r->target_count; i++) {
         const struct inspect_target *t = &r->targets[i];
         if (i > 0)

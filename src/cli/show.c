@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/config.h"
+#include "cli/config_history.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
 #include "cli/doctor/doctor_print.h"
+#include "configuration/store.h"
 #include "cli/doctor/doctor_report.h"
 #include "base/page.h"
+#include "settings/environment.h"
 
 static void page_for(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ_)
 {
@@ -18,8 +22,9 @@ static void page_for(struct page *p, struct buf *out, FILE *to, const struct com
     struct winsize size = {0};
     if (ioctl(fd, TIOCGWINSZ, &size) != 0)
         size.ws_col = 0;
-    buf_init(out, 0);
-    page_init(p, out, page_wants_colour(command->colour, isatty(fd) == 1, environ_), size.ws_col);
+    bool colour = page_wants_colour(command->colour, isatty(fd) == 1, environment_get(environ_, "NO_COLOR"),
+                                    environment_get(environ_, "TERM"));
+    page_init(p, out, colour, size.ws_col);
 }
 
 static int write_out(const struct buf *b, FILE *to)
@@ -29,7 +34,7 @@ static int write_out(const struct buf *b, FILE *to)
 
 int inspect_show(const struct inspect_report *report, const struct command *command, char *const *environ_)
 {
-    cleanup(buf_fini) struct buf text, problems;
+    cleanup(buf_fini) struct buf text = {0}, problems = {0};
     struct page page, problem_page;
     page_for(&page, &text, stdout, command, environ_);
     page_for(&problem_page, &problems, stderr, command, environ_);
@@ -40,15 +45,46 @@ int inspect_show(const struct inspect_report *report, const struct command *comm
     else
         inspect_print_plan(report, &page);
     inspect_print_problems(report, &problem_page);
-    int told = write_out(&text, stdout);
-    if (write_out(&problems, stderr) != 0 || told != 0)
+    int written = write_out(&text, stdout);
+    if (write_out(&problems, stderr) != 0 || written != 0)
         return EXIT_FAILURE;
     return command->kind == COMMAND_EXPLAIN ? inspect_explain_status(report) : inspect_plan_status(report);
 }
 
+int config_show_report(const struct config_report *report, const struct command *command, char *const *environ_)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    struct page page;
+    page_for(&page, &text, stdout, command, environ_);
+    if (command->json)
+        config_print_json(report, &text);
+    else
+        config_print(report, &page);
+    return write_out(&text, stdout) == 0 ? config_status(report) : EXIT_FAILURE;
+}
+
+int config_show_history(const struct settings *settings, const struct command *command, char *const *environ_)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    struct page page;
+    struct error err = {0};
+    struct store *store = config_history_open(settings, &err);
+    if (store == NULL) {
+        fprintf(stderr, "error: %s\n", err.message);
+        return EXIT_FAILURE;
+    }
+    page_for(&page, &text, stdout, command, environ_);
+    if (command->json)
+        config_history_print_json(store, &text);
+    else
+        config_history_print(store, &page);
+    store_free(store);
+    return write_out(&text, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int doctor_show(const struct doctor_report *report, const struct command *command, char *const *environ_)
 {
-    cleanup(buf_fini) struct buf text;
+    cleanup(buf_fini) struct buf text = {0};
     struct page page;
     page_for(&page, &text, stdout, command, environ_);
     if (command->json)

@@ -3,11 +3,16 @@
 #define CLI_SHOW_H
 
 struct command;
+struct config_report;
 struct doctor_report;
 struct inspect_report;
+struct settings;
 
 /* What concerns no backend goes to standard error. */
 int inspect_show(const struct inspect_report *report, const struct command *command, char *const *environ);
+int config_show_report(const struct config_report *report, const struct command *command, char *const *environ);
+/* What cannot be read goes to standard error. */
+int config_show_history(const struct settings *settings, const struct command *command, char *const *environ);
 int doctor_show(const struct doctor_report *report, const struct command *command, char *const *environ);
 
 #endif

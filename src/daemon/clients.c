@@ -5,12 +5,42 @@
 #include "base/mem.h"
 #include "settings/settings.h"
 #include "kube/client.h"
+#include "settings/kubeconfig/kubeconfig.h"
 #include "net/http.h"
 #include "net/tls_files.h"
-#include "daemon/certificates.h"
 
-static struct dataplane_client *make_one(struct event_base *base, const struct clients *c, struct settings_dataplane *d,
-                                         const struct clients_hooks *hooks, const struct log *log, struct error *err)
+int clients_dataplane_tls(const struct settings *c, const struct log *log, struct tls_files **ret, struct error *err)
+{
+    const struct tls_files_options options = {
+        .peer = "Data Plane API",
+        .ca = {.name = "HAPROXY_DATAPLANE_CA_FILE", .path = c->dataplane_ca_file},
+        .cert = {.name = "HAPROXY_DATAPLANE_CERT_FILE", .path = c->dataplane_cert_file},
+        .key = {.name = "HAPROXY_DATAPLANE_KEY_FILE", .path = c->dataplane_key_file},
+        .server_name = c->dataplane_server_name,
+        .insecure = c->dataplane_insecure,
+    };
+    *ret = NULL;
+    if (!dataplanes_any_https(c))
+        return 0;
+    *ret = tls_files_new(&options, err);
+    if (*ret == NULL)
+        return -1;
+    if (c->dataplane_insecure)
+        log_warn(log, "TLS certificates of the Data Plane API are not verified (HAPROXY_DATAPLANE_INSECURE)");
+    return 0;
+}
+
+int clients_check_tls(const struct settings *settings, struct error *err)
+{
+    struct tls_files *files;
+    int status = clients_dataplane_tls(settings, NULL, &files, err);
+    tls_files_free(files);
+    return status;
+}
+
+struct dataplane_client *clients_dataplane(struct event_base *base, const struct clients *c,
+                                           struct settings_dataplane *d, const struct clients_hooks *hooks,
+                                           const struct log *log, struct error *err)
 {
     const struct dataplane_client_options options = {.url = d->url,
                                                      .unix_socket = d->socket,
@@ -35,18 +65,17 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
         return -1;
     if (settings->proxy_from_environment)
         http_use_proxy_variables(ret->http);
-    ret->kube = kube_client_new(ret->http, access, log, err);
-    if (ret->kube == NULL)
+    if (access->server != NULL && (ret->kube = kube_client_new(ret->http, access, log, err)) == NULL)
         return -1;
-    if (certificates_of_dataplanes(settings, log, &ret->dataplane_tls, err) != 0)
+    if (clients_dataplane_tls(settings, log, &ret->dataplane_tls, err) != 0)
         return -1;
     ret->dataplanes = mem_array(settings->dataplane_count, sizeof(ret->dataplanes[0]));
     for (size_t i = 0; i < settings->dataplane_count; i++) {
         struct clients_dataplane *d = &ret->dataplanes[ret->dataplane_count++];
-        d->file = make_one(base, ret, &settings->dataplanes[i], hooks, log, err);
+        d->file = clients_dataplane(base, ret, &settings->dataplanes[i], hooks, log, err);
         if (d->file == NULL)
             return -1;
-        d->runtime = make_one(base, ret, &settings->dataplanes[i], hooks, log, err);
+        d->runtime = clients_dataplane(base, ret, &settings->dataplanes[i], hooks, log, err);
         if (d->runtime == NULL)
             return -1;
     }

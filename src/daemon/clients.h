@@ -1,6 +1,7 @@
 /*
- * The connections of one run: one libcurl multi, Kubernetes and the Data Plane APIs on it. Each of these has two connections:
- * one writes and reads the file, one step at a time; the other tells the running HAProxy, which must not wait for that.
+ * The connections of one run: one libcurl multi, Kubernetes and the Data Plane APIs on it. Each of these has two
+ * connections: one reads and writes the configuration, one step at a time; the other commands the running HAProxy,
+ * which must not wait for that.
  */
 #ifndef DAEMON_CLIENTS_H
 #define DAEMON_CLIENTS_H
@@ -12,6 +13,7 @@
 #include "haproxy/dataplane/client.h"
 
 struct settings;
+struct settings_dataplane;
 struct event_base;
 struct http;
 struct kube_access;
@@ -43,5 +45,18 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
                  const char *version, const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
                  struct error *err) must_check;
 void clients_free(struct clients *c); /* a zeroed one is allowed */
+
+/* One connection to a Data Plane API, by the http and the TLS of c. */
+struct dataplane_client *clients_dataplane(struct event_base *base, const struct clients *c,
+                                           struct settings_dataplane *d, const struct clients_hooks *hooks,
+                                           const struct log *log, struct error *err) must_check;
+
+/* HAPROXY_DATAPLANE_CA_FILE and those beside it, read now. *ret is NULL where no URL is https. Warns if nothing is
+ * verified. ERROR_INVALID naming the variable and its file. */
+int clients_dataplane_tls(const struct settings *settings, const struct log *log, struct tls_files **ret,
+                          struct error *err) must_check;
+
+/* Whether that works, for check-config. */
+int clients_check_tls(const struct settings *settings, struct error *err) must_check;
 
 #endif

@@ -12,25 +12,30 @@
 #include "serve/server.h"
 #include "daemon/certificates.h"
 #include "daemon/clients.h"
+#include "daemon/config_report.h"
+#include "daemon/config_source.h"
 #include "daemon/events.h"
 #include "report/history.h"
 #include "daemon/leadership.h"
 #include "daemon/mappings.h"
-#include "daemon/rules.h"
 #include "daemon/sources.h"
 #include "daemon/status.h"
 #include "report/checks.h"
 #include "daemon/targets.h"
+#include "configuration/configuration.h"
+#include "configuration/store.h"
 #include "report/telemetry.h"
-#include "daemon/wisher.h"
+#include "daemon/config_requests.h"
+#include "daemon/mapping_state.h"
 
-/* After a change was taken up the next one is no sooner than this many times the CPU time that it cost: a dying node
- * does not wait, and a storm of events does not eat the machine. */
+/* After a change the next one waits for this many times the CPU time that it cost: a dying node does not wait, and a
+ * storm of events does not use up the CPU. */
 #define COALESCE_TIMES 20
 #define COALESCE_MAX_MS 100
-#define HEARTBEAT_MS 1000 /* how often the loop proves that it turns */
+#define HEARTBEAT_MS 1000 /* how often the loop shows that it runs */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
+#define SERVERS 3
 
 struct controller {
     struct event_base *base;
@@ -38,18 +43,23 @@ struct controller {
     const struct log *log;
     struct telemetry telemetry;
     struct history *history;
-    struct events *events; /* NULL: nobody wants them */
-    struct status *status; /* NULL: there is no status page */
-    struct server *server;
-    struct notify *notify; /* NULL: no supervisor wants to know */
+    struct events *events;           /* NULL: switched off */
+    struct config_report *report;    /* NULL: no whole configuration */
+    struct status *status;           /* NULL: there is no status page */
+    struct server *servers[SERVERS]; /* NULL: not wanted */
+    struct notify *notify;           /* NULL: not under systemd */
     struct clients clients;
     struct mappings mappings;
-    struct wisher *wishers; /* mappings.count */
+    struct mapping_state *states; /* mappings.count */
     struct sources *sources;
     struct leadership *leadership;
-    struct targets *targets; /* NULL: another replica leads */
-    bool leading;            /* as was told last */
-    bool stepping_down;      /* they are ending */
+    struct targets *targets;             /* NULL: another replica leads */
+    struct configuration *configuration; /* NULL: none, or another replica leads */
+    struct store *store;                 /* of it, also while it does not lead; NULL: no CONFIG_SOURCE */
+    struct config_source *config_source; /* NULL: none */
+    struct config_requests *requests;    /* NULL: no STATE_DIR */
+    bool leading;                        /* by the last callback of leadership */
+    bool stepping_down;                  /* they are ending */
 
     struct timer coalesce, drain, heartbeat, deadline, stepped_down;
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
@@ -58,32 +68,26 @@ struct controller {
     bool stopping;
 };
 
-/* ---- from a change to a wish ---- */
+/* ---- from a change to a desired state ---- */
 
-/* True where the targets were told something new. *due_ms: when it has to be computed again by itself; 0: no need. */
+/* True if the targets got something new. *due_ms: when it has to be computed again by itself; 0: no need. */
 static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
 {
-    struct wisher *w = &c->wishers[which];
+    struct mapping_state *w = &c->states[which];
     struct desired computed;
     mapping_compute(w->mapping, c->sources, c->taken_up_ms, &computed);
-    cleanup(desired_unref_ptr) const struct desired *wish = desired_share(&computed);
-    wisher_log(w, wish, c->log);
-    status_take(c->status, which, wish);
-    if (wish->due_ms != 0 && (*due_ms == 0 || wish->due_ms < *due_ms))
-        *due_ms = wish->due_ms;
-    bool news = wisher_take(w, wish) && c->targets != NULL && !c->stepping_down;
+    cleanup(desired_unref_ptr) const struct desired *desired = desired_share(&computed);
+    mapping_state_log(w, desired, c->log);
+    status_take(c->status, which, desired);
+    if (desired->due_ms != 0 && (*due_ms == 0 || desired->due_ms < *due_ms))
+        *due_ms = desired->due_ms;
+    bool news = mapping_state_take(w, desired) && c->targets != NULL && !c->stepping_down;
     if (news)
-        targets_set_desired(c->targets, which, wish, w->cause != NULL ? w->cause : "a drain ended", w->event_us);
+        targets_set_desired(c->targets, which, desired, w->cause != NULL ? w->cause : "a drain ended", w->event_us);
     w->dirty = false;
     w->event_us = 0;
-    wisher_set_cause(w, NULL);
+    mapping_state_set_cause(w, NULL);
     return news;
-}
-
-static void set_pause(struct controller *c, uint64_t began_us)
-{
-    uint64_t pause_ms = (clock_cpu_us() - began_us) * COALESCE_TIMES / 1000;
-    c->pause_ms = pause_ms > COALESCE_MAX_MS ? COALESCE_MAX_MS : pause_ms;
 }
 
 static bool any_synced(const struct controller *c)
@@ -104,7 +108,7 @@ static void take_up(void *arg)
     if (c->stopping)
         return;
     for (size_t i = 0; i < c->mappings.count; i++) {
-        struct wisher *w = &c->wishers[i];
+        struct mapping_state *w = &c->states[i];
         uint64_t last_due_ms = w->last != NULL ? w->last->due_ms : 0;
         bool due = last_due_ms != 0 && last_due_ms <= c->taken_up_ms;
         if ((w->dirty || due) && sources_synced(c->sources, w->mapping->service))
@@ -117,25 +121,26 @@ static void take_up(void *arg)
     else
         timer_cancel(&c->drain);
     if (any)
-        targets_apply(c->targets); /* all that changed at once goes into one transaction */
-    set_pause(c, began_us);
+        targets_apply(c->targets); /* all changes of this moment in one transaction */
+    uint64_t pause_ms = (clock_cpu_us() - began_us) * COALESCE_TIMES / 1000;
+    c->pause_ms = pause_ms > COALESCE_MAX_MS ? COALESCE_MAX_MS : pause_ms;
     if (any_synced(c))
-        leadership_start(c->leadership); /* a replica that sees nothing is no candidate */
+        leadership_start(c->leadership); /* a replica without caches is no candidate */
 }
 
-/* The first change is taken up at once, further ones after a pause; the latest state wins. */
+/* The first change is handled at once, further ones after a pause; the latest state wins. */
 static void on_change(void *arg, size_t service, const char *cause, uint64_t received_us)
 {
     struct controller *c = arg;
     uint64_t now = clock_mono_ms(), free_at = c->taken_up_ms + c->pause_ms;
     for (size_t i = 0; i < c->mappings.count; i++) {
-        struct wisher *w = &c->wishers[i];
+        struct mapping_state *w = &c->states[i];
         bool concerned =
             service == SOURCES_ALL ? sources_synced(c->sources, w->mapping->service) : w->mapping->service == service;
         if (!concerned)
             continue;
         w->dirty = true;
-        wisher_set_cause(w, cause);
+        mapping_state_set_cause(w, cause);
         if (w->event_us == 0)
             w->event_us = received_us;
     }
@@ -147,8 +152,9 @@ static void on_change(void *arg, size_t service, const char *cause, uint64_t rec
 static bool check_all(const struct controller *c, struct checks *checks)
 {
     bool all = sources_ready(c->sources, checks);
+    all = config_source_ready(c->config_source, checks) && all;
     for (size_t i = 0; i < c->mappings.count; i++) {
-        const struct wisher *w = &c->wishers[i];
+        const struct mapping_state *w = &c->states[i];
         if (w->last == NULL || w->last->state != DESIRED_UNDECIDED)
             continue;
         checks_add(checks, CHECK_FAIL, mem_printf("mapping of backend %s", w->mapping->backend),
@@ -157,6 +163,7 @@ static bool check_all(const struct controller *c, struct checks *checks)
     }
     all = leadership_ready(c->leadership, checks) && all;
     all = (c->targets == NULL || targets_ready(c->targets, checks)) && all;
+    all = (c->configuration == NULL || configuration_ready(c->configuration, checks)) && all;
     if (c->stopping)
         checks_add(checks, CHECK_FAIL, mem_strdup("stopping"), NULL, NULL);
     return all && !c->stopping;
@@ -170,14 +177,14 @@ static bool controller_ready(void *arg, struct buf *body)
     return all;
 }
 
-static void tell_systemd(const struct controller *c)
+static void notify_systemd(const struct controller *c)
 {
     cleanup(checks_fini) struct checks checks = {0};
     if (c->notify == NULL)
         return;
     cleanup(mem_free_ptr) char *line = checks_status(&checks, check_all(c, &checks));
-    notify_tell(c->notify, c->stopping ? NOTIFY_STOPPING : NOTIFY_READY,
-                c->stopping ? "stopping, HAProxy stays as it is" : line, clock_mono_ms());
+    notify_send(c->notify, c->stopping ? NOTIFY_STOPPING : NOTIFY_READY,
+                c->stopping ? "stopping; HAProxy keeps its servers" : line, clock_mono_ms());
 }
 
 static bool alive(void *arg, struct buf *body)
@@ -203,10 +210,10 @@ static void beat(void *arg)
     struct controller *c = arg;
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, notify_next_ms(c->notify, HEARTBEAT_MS));
-    tell_systemd(c);
-    log_tell_losses(c->log);
+    notify_systemd(c);
+    log_report_losses(c->log);
     for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
-        wisher_log_wait(&c->wishers[i], c->log);
+        mapping_state_log_wait(&c->states[i], c->log);
 }
 
 static void on_scrape(void *arg)
@@ -216,6 +223,11 @@ static void on_scrape(void *arg)
     metric_add(lost, (double)log_dropped(c->log) - metric_value(lost, NULL), NULL);
     sources_measure(c->sources, &c->telemetry);
     certificates_measure(&c->clients, &c->telemetry, c->log);
+    cleanup(checks_fini) struct checks checks = {0};
+    metric_set(c->telemetry.ready, check_all(c, &checks) ? 1 : 0, NULL);
+    metric_clear(c->telemetry.check_ok);
+    for (size_t i = 0; i < checks.count; i++)
+        metric_set(c->telemetry.check_ok, checks.list[i].state != CHECK_FAIL ? 1 : 0, checks.list[i].name, NULL);
 }
 
 static void on_dataplane_request(void *arg, const char *url, const char *method, int status)
@@ -223,13 +235,34 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
     struct controller *c = arg;
     char code[12];
     snprintf(code, sizeof(code), "%d", status);
-    metric_add(c->telemetry.requests, 1, url, method, code, NULL);
+    metric_add(c->telemetry.http_requests, 1, url, method, code, NULL);
 }
 
 /* ---- life ---- */
 
+static void on_configuration(void *arg, const struct configuration_event *e)
+{
+    const struct controller *c = arg;
+    config_report_take(c->report, e);
+}
+
 static int make_targets(struct controller *c, struct error *err)
 {
+    static const enum configuration_drift drifts[] = {[SETTINGS_DRIFT_REPORT] = CONFIGURATION_DRIFT_REPORT,
+                                                      [SETTINGS_DRIFT_REPAIR] = CONFIGURATION_DRIFT_REPAIR,
+                                                      [SETTINGS_DRIFT_IGNORE] = CONFIGURATION_DRIFT_IGNORE};
+    const struct configuration_options configuration = {.target_count = c->clients.dataplane_count,
+                                                        .require_all = c->settings->config_require_all,
+                                                        .dry_run = c->settings->dry_run,
+                                                        .allow_lockout = c->settings->config_allow_lockout,
+                                                        .keep = c->mappings.keep,
+                                                        .drift = drifts[c->settings->config_drift],
+                                                        .min_interval_ms = c->settings->config_min_interval_ms,
+                                                        .store = c->store,
+                                                        .listener = {.happened = on_configuration, .arg = c},
+                                                        .log = c->log};
+    if (c->config_source != NULL)
+        c->configuration = configuration_new(c->base, &configuration);
     const struct targets_options options = {
         .servers = {.backends = c->mappings.backends,
                     .backend_count = c->mappings.count,
@@ -241,14 +274,15 @@ static int make_targets(struct controller *c, struct error *err)
                      .telemetry = &c->telemetry,
                      .history = c->history,
                      .log = c->log},
+        .configuration = c->configuration,
     };
     c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count, err);
     return c->targets != NULL ? 0 : -1;
 }
 
-/* ---- leading, and not ---- */
+/* ---- leading ---- */
 
-/* Each wish is told anew. */
+/* The new targets get each desired state. */
 static void on_lead(void *arg)
 {
     struct controller *c = arg;
@@ -257,16 +291,17 @@ static void on_lead(void *arg)
         return; /* on_stepped_down goes on */
     struct error err = {0};
     if (make_targets(c, &err) != 0) {
-        log_error(c->log, "cannot drive HAProxy", log_str("error", err.message));
+        log_error(c->log, "cannot manage HAProxy", log_str("error", err.message));
         return;
     }
     targets_start(c->targets);
+    config_source_give(c->config_source);
     for (size_t i = 0; i < c->mappings.count; i++) {
-        struct wisher *w = &c->wishers[i];
-        wisher_forget_told(w);
+        struct mapping_state *w = &c->states[i];
+        mapping_state_forget_sent(w);
         w->dirty = true;
         if (w->cause == NULL)
-            wisher_set_cause(w, "this replica leads now");
+            mapping_state_set_cause(w, "this replica leads now");
     }
     timer_set_sooner(&c->coalesce, 0);
 }
@@ -283,22 +318,25 @@ static void on_targets_stopped(void *arg)
     leadership_release(c->leadership, on_released, c);
 }
 
-/* They ended, or had their time. */
+/* They ended, or their time is up. */
 static void on_stepped_down(void *arg)
 {
     struct controller *c = arg;
     timer_cancel(&c->stepped_down);
     targets_free(c->targets);
+    configuration_free(c->configuration);
     c->targets = NULL;
+    c->configuration = NULL;
     c->stepping_down = false;
     telemetry_forget_targets(&c->telemetry);
+    config_report_stop(c->report);
     if (c->stopping)
         on_targets_stopped(c);
     else if (c->leading)
         on_lead(c);
 }
 
-/* Called from within them. */
+/* Called from inside them. */
 static void on_targets_ended(void *arg)
 {
     struct controller *c = arg;
@@ -353,27 +391,110 @@ static void make_sources(struct controller *c)
 
 static void make_events(struct controller *c)
 {
+    bool by_secret = c->settings->config_source == SETTINGS_CONFIG_SECRET;
     const struct events_options options = {.client = c->clients.kube,
                                            .history = c->history,
                                            .mappings = &c->mappings,
                                            .sources = c->sources,
-                                           .written = c->telemetry.events,
+                                           .config_source = by_secret ? c->config_source : NULL,
+                                           .secret_namespace = c->settings->config_secret_namespace,
+                                           .secret_name = c->settings->config_secret_name,
+                                           .written = c->telemetry.kubernetes_events,
                                            .log = c->log};
-    if (c->settings->emit_events && !c->settings->dry_run)
+    if (c->settings->emit_events && !c->settings->dry_run && (by_secret || c->mappings.count > 0))
         c->events = events_new(c->base, &options);
 }
 
-static void make_wishers(struct controller *c)
+static void make_report(struct controller *c)
+{
+    bool by_secret = c->settings->config_source == SETTINGS_CONFIG_SECRET;
+    const struct config_report_options options = {.target_count = c->clients.dataplane_count,
+                                                  .kube = by_secret ? c->clients.kube : NULL,
+                                                  .source = c->config_source,
+                                                  .secret_namespace = c->settings->config_secret_namespace,
+                                                  .secret_name = c->settings->config_secret_name,
+                                                  .events = c->events,
+                                                  .telemetry = &c->telemetry,
+                                                  .history = c->history,
+                                                  .dry_run = c->settings->dry_run,
+                                                  .log = c->log};
+    if (c->config_source != NULL)
+        c->report = config_report_new(c->base, &options);
+}
+
+/* ---- the source of a whole configuration; on_lead has it give what it has ---- */
+
+static void on_config_failed(void *arg, const struct error *err)
+{
+    const struct controller *c = arg;
+    config_report_source_changed(c->report);
+    leadership_start(c->leadership); /* without a source that was read once, a replica is no candidate */
+    if (c->configuration != NULL)
+        configuration_refuse(c->configuration, err);
+}
+
+static void on_config_changed(void *arg, struct document *d)
+{
+    const struct controller *c = arg;
+    config_report_source_changed(c->report);
+    leadership_start(c->leadership);
+    if (c->configuration != NULL)
+        configuration_set(c->configuration, d);
+}
+
+static void on_config_paused(void *arg, bool paused)
+{
+    const struct controller *c = arg;
+    if (c->configuration != NULL)
+        configuration_pause(c->configuration, paused);
+}
+
+static void on_request_apply(void *arg)
+{
+    controller_compare(arg);
+}
+
+static int on_request_rollback(void *arg, unsigned number, struct error *err)
+{
+    struct controller *c = arg;
+    return c->configuration != NULL ? configuration_rollback(c->configuration, number, err)
+                                    : error_set(err, ERROR_RETRY, "another replica leads: ask that one");
+}
+
+static int make_config_source(struct controller *c, struct error *err)
+{
+    static const struct config_source_callbacks callbacks = {
+        .changed = on_config_changed, .failed = on_config_failed, .paused = on_config_paused};
+    static const struct config_requests_callbacks requests = {.apply = on_request_apply,
+                                                              .rollback = on_request_rollback};
+    const struct config_source_options options = {
+        .settings = c->settings, .kube = c->clients.kube, .telemetry = &c->telemetry, .log = c->log};
+    if (c->settings->config_source == SETTINGS_CONFIG_NONE)
+        return 0;
+    c->store = store_new(c->settings->state_dir, c->log, err);
+    if (c->store == NULL)
+        return -1;
+    if (store_is_kept(c->store)) {
+        c->requests = config_requests_new(c->base, c->settings->state_dir, store_folder_fd(c->store),
+                                          c->settings->resync_period_ms, &requests, c, c->log, err);
+        if (c->requests == NULL)
+            return -1;
+    }
+    c->config_source = config_source_new(c->base, &options, &callbacks, c, err);
+    return c->config_source != NULL ? 0 : -1;
+}
+
+static void make_states(struct controller *c)
 {
     mappings_init(&c->mappings, c->settings);
-    c->wishers = mem_array(c->mappings.count, sizeof(c->wishers[0]));
+    c->states = mem_array(c->mappings.count, sizeof(c->states[0]));
     for (size_t i = 0; i < c->mappings.count; i++)
-        wisher_init(&c->wishers[i], &c->mappings.list[i]);
+        mapping_state_init(&c->states[i], &c->mappings.list[i]);
 }
 
 static void on_status_changed(void *arg)
 {
-    server_status_changed(((struct controller *)arg)->server);
+    server_status_changed(((struct controller *)arg)->servers[0]);
 }
 
 static void make_status(struct controller *c, const char *version)
@@ -388,13 +509,25 @@ static void make_status(struct controller *c, const char *version)
     c->status = status_new(&options, on_status_changed, c);
 }
 
-static int make_server(struct controller *c, struct error *err)
+/* Where all is, and beside it those of METRICS_ADDRESS and PROBE_ADDRESS. */
+static int make_servers(struct controller *c, struct error *err)
 {
-    const struct server_callbacks callbacks = {
-        .ready = controller_ready, .alive = alive, .status = c->status != NULL ? print_status : NULL};
-    c->server = server_new(c->base, c->settings->listen_host, c->settings->listen_port, c->telemetry.registry, c->log,
-                           &callbacks, c, err);
-    return c->server != NULL ? 0 : -1;
+    const struct settings_listen *places[SERVERS] = {&c->settings->listen, &c->settings->metrics_listen,
+                                                     &c->settings->probe_listen};
+    static const unsigned parts[SERVERS] = {SERVER_ALL, SERVER_METRICS, SERVER_PROBES};
+    for (size_t i = 0; i < SERVERS; i++) {
+        const struct server_callbacks callbacks = {.parts = parts[i],
+                                                   .ready = controller_ready,
+                                                   .alive = alive,
+                                                   .status = i == 0 && c->status != NULL ? print_status : NULL};
+        if (places[i]->host == NULL)
+            continue;
+        c->servers[i] =
+            server_new(c->base, places[i]->host, places[i]->port, c->telemetry.registry, c->log, &callbacks, c, err);
+        if (c->servers[i] == NULL)
+            return -1;
+    }
+    return 0;
 }
 
 static void controller_on_deadline(void *arg)
@@ -426,21 +559,32 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     c->history = history_new();
     metric_set(c->telemetry.dry_run, settings->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);
-    make_wishers(c);
+    make_states(c);
     if (clients_make(base, settings, access, version, &hooks, log, &c->clients, err) != 0) {
         controller_free(c);
         return NULL;
     }
-    make_sources(c);
-    make_events(c);
+    if (c->mappings.count > 0)
+        make_sources(c);
     make_leadership(c, access);
+    if (make_config_source(c, err) != 0) {
+        controller_free(c);
+        return NULL;
+    }
+    make_events(c);
+    make_report(c);
     if (settings->status_page)
         make_status(c, version);
-    if (make_server(c, err) != 0) {
+    if (make_servers(c, err) != 0) {
         controller_free(c);
         return NULL;
     }
     return c;
+}
+
+int controller_state_fd(const struct controller *c)
+{
+    return c->store != NULL ? store_folder_fd(c->store) : -1;
 }
 
 void controller_free(struct controller *c)
@@ -448,10 +592,16 @@ void controller_free(struct controller *c)
     if (c == NULL)
         return;
     status_free(c->status);
-    server_free(c->server);
+    for (size_t i = 0; i < SERVERS; i++)
+        server_free(c->servers[i]);
+    targets_free(c->targets);
+    configuration_free(c->configuration);
+    config_requests_free(c->requests);
+    config_report_free(c->report);
     events_free(c->events);
     sources_free(c->sources);
-    targets_free(c->targets);
+    store_free(c->store);
+    config_source_free(c->config_source);
     leadership_free(c->leadership);
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
@@ -463,16 +613,17 @@ void controller_free(struct controller *c)
     timer_fini(&c->deadline);
     timer_fini(&c->stepped_down);
     for (size_t i = 0; i < c->mappings.count; i++)
-        wisher_fini(&c->wishers[i]);
-    free(c->wishers);
+        mapping_state_fini(&c->states[i]);
+    free(c->states);
     mappings_fini(&c->mappings);
     free(c);
 }
 
 void controller_start(struct controller *c)
 {
-    timer_set(&c->heartbeat, 0); /* ready is what turns */
+    timer_set(&c->heartbeat, 0); /* the loop runs */
     sources_start(c->sources);
+    config_source_start(c->config_source);
     if (!c->settings->leader_elect)
         leadership_start(c->leadership); /* HAProxy is read while the caches fill */
 }
@@ -481,16 +632,17 @@ void controller_compare(struct controller *c)
 {
     if (c->stopping)
         return;
-    log_info(c->log, "SIGHUP: comparing now");
+    log_info(c->log, "SIGHUP received; refreshing now");
     for (size_t i = 0; i < c->mappings.count; i++)
-        log_limit_reset(&c->wishers[i].wait_limit);
+        log_limit_reset(&c->states[i].wait_limit);
     sources_poke(c->sources);
     leadership_poke(c->leadership);
     events_poke(c->events);
     if (c->targets != NULL && !c->stepping_down)
         targets_refresh(c->targets);
+    config_source_poke(c->config_source);
     notify_reloading(c->notify, clock_mono_us());
-    tell_systemd(c);
+    notify_systemd(c);
 }
 
 void controller_stop(struct controller *c)
@@ -498,12 +650,13 @@ void controller_stop(struct controller *c)
     if (c->stopping)
         return;
     c->stopping = true;
-    log_info(c->log, "stopping; HAProxy stays as it is");
+    log_info(c->log, "stopping; HAProxy keeps its servers");
     timer_set(&c->deadline, STOP_DEADLINE_MS);
-    tell_systemd(c);
+    notify_systemd(c);
     sources_stop(c->sources);
+    config_source_stop(c->config_source);
     if (c->stepping_down)
-        return; /* they are ending, and may have a transaction to take back: on_stepped_down goes on */
+        return; /* they are ending, perhaps with a transaction to delete: on_stepped_down goes on */
     if (c->targets != NULL)
         targets_stop(c->targets, on_targets_stopped, c);
     else

@@ -1,6 +1,6 @@
 /*
- * The whole of the main job: informers fill the cache, bursts are coalesced, the wish is computed and handed to the
- * target, readiness and metrics are kept. One thread, one event loop; nothing here blocks.
+ * The main loop: informers fill the caches, bursts are coalesced, the desired state is computed and handed to the
+ * targets; readiness and metrics are kept. One thread, one event loop; nothing here blocks.
  */
 #ifndef DAEMON_CONTROLLER_H
 #define DAEMON_CONTROLLER_H
@@ -18,12 +18,15 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
                                   const char *version, const struct log *log, struct error *err) must_check;
 void controller_free(struct controller *c);
 
+/* The one folder that is written to (STATE_DIR), for host/sandbox; -1: none. */
+int controller_state_fd(const struct controller *c);
+
 void controller_start(struct controller *c);
 
-/* SIGHUP: compares HAProxy with the wish now, and asks Kubernetes again where it waits for a retry. */
+/* SIGHUP: compares HAProxy with the desired state now, and ends waits for retries of Kubernetes. */
 void controller_compare(struct controller *c);
 
-/* SIGTERM: finishes or aborts the transaction in hand, leaves HAProxy as it is, and ends the loop within 4 s. */
+/* SIGTERM: finishes or aborts the transaction in hand, and ends the loop within 4 s. */
 void controller_stop(struct controller *c);
 
 #endif

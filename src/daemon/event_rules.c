@@ -1,4 +1,4 @@
-/* What of the journal is an Event, and its words. */
+/* Which history entries are Kubernetes Events, and their texts. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/events.h"
@@ -7,14 +7,14 @@
 enum event_reason event_reason_of(const struct history_entry *e)
 {
     switch (e->kind) {
-    case HISTORY_IN_STEP:
+    case HISTORY_IN_SYNC:
         return EVENT_SYNCED;
     case HISTORY_COMMITTED:
-    case HISTORY_FAST_WRITE:
-    case HISTORY_TOLD:
+    case HISTORY_RUNTIME_UPDATE:
+    case HISTORY_RUNTIME_COMMAND:
         return str_eq(e->state, "drain") ? EVENT_DRAINING : EVENT_NONE;
-    case HISTORY_HELD_BACK:
-        return EVENT_HELD_BACK;
+    case HISTORY_REMOVAL_DELAYED:
+        return EVENT_REMOVAL_DELAYED;
     case HISTORY_APPLY_FAILED:
         return EVENT_APPLY_FAILED;
     case HISTORY_RELOAD_FAILED:
@@ -22,7 +22,10 @@ enum event_reason event_reason_of(const struct history_entry *e)
     case HISTORY_DRIFT_REPAIRED:
         return EVENT_DRIFT_REPAIRED;
     case HISTORY_RELOAD_AGAIN:
-    case HISTORY_WITHHELD:
+    case HISTORY_NOT_WRITTEN:
+    case HISTORY_CONFIG_APPLIED: /* daemon/config_report makes those */
+    case HISTORY_CONFIG_REJECTED:
+    case HISTORY_CONFIG_DRIFTED:
     case HISTORY_KINDS:
         break;
     }
@@ -35,17 +38,28 @@ const char *event_reason_name(enum event_reason r)
         [EVENT_NONE] = "",
         [EVENT_SYNCED] = "Synced",
         [EVENT_DRAINING] = "Draining",
-        [EVENT_HELD_BACK] = "HeldBack",
+        [EVENT_REMOVAL_DELAYED] = "RemovalDelayed",
         [EVENT_APPLY_FAILED] = "ApplyFailed",
         [EVENT_RELOAD_FAILED] = "ReloadFailed",
         [EVENT_DRIFT_REPAIRED] = "DriftRepaired",
+        [EVENT_VALIDATION_PASSED] = "ValidationPassed",
+        [EVENT_APPLY_SUCCEEDED] = "ApplySucceeded",
+        [EVENT_CONFIG_UNCHANGED] = "ConfigUnchanged",
+        [EVENT_CONFIG_REJECTED] = "ConfigRejected",
+        [EVENT_AUTH_ERROR] = "AuthError",
+        [EVENT_TLS_CONNECTION_ERROR] = "TLSConnectionError",
+        [EVENT_CONNECTION_ERROR] = "ConnectionError",
+        [EVENT_CONFLICT_ERROR] = "ConflictError",
+        [EVENT_TRANSIENT_ERROR] = "TransientError",
+        [EVENT_CONFIG_DRIFT] = "ConfigDrift",
     };
     return names[r];
 }
 
 bool event_reason_warns(enum event_reason r)
 {
-    return r == EVENT_HELD_BACK || r == EVENT_APPLY_FAILED || r == EVENT_RELOAD_FAILED;
+    return r == EVENT_REMOVAL_DELAYED || r == EVENT_APPLY_FAILED || r == EVENT_RELOAD_FAILED ||
+           r >= EVENT_CONFIG_REJECTED;
 }
 
 char *event_text_of(const struct history_entry *e)

@@ -14,8 +14,9 @@
 #include "kube/event_writer.h"
 #include "host/timer.h"
 #include "report/metrics.h"
-#include "daemon/event_correlator.h"
+#include "report/event_correlator.h"
 #include "report/history.h"
+#include "daemon/config_source.h"
 #include "daemon/mappings.h"
 #include "daemon/sources.h"
 
@@ -43,9 +44,9 @@ struct item {
 struct about {
     struct correlator correlator;
     uint64_t denied_until_ms; /* nothing is written on it before; 0: it was not denied */
-    bool in_trouble;          /* that they cannot be written was logged */
+    bool in_trouble;          /* a failure was logged */
     struct log_limit denied_limit, trouble_limit;
-    bool told; /* of this Event, since a journal's entry may be about several backends of one Service */
+    bool done; /* with this Event: a history entry may be about several backends of one Service */
 };
 
 struct events {
@@ -54,7 +55,7 @@ struct events {
     struct history_listener listener;
     struct timer timer;
     struct event_writer *writer;
-    struct about *about; /* one for each Service of the mappings */
+    struct about *about; /* one for each Service of the mappings, then the Secret's */
     struct item queue[QUEUE_MAX];
     size_t count;
     bool busy; /* queue[0] is under way */
@@ -62,6 +63,35 @@ struct events {
     struct backoff backoff;
     struct log_limit dropped_limit;
 };
+
+/* The object that Events are about. */
+struct place {
+    const char *kind, *namespace, *name;
+};
+
+static size_t events_places(const struct events *e)
+{
+    return e->options.mappings->service_count + (e->options.config_source != NULL ? 1 : 0);
+}
+
+static struct place events_place(const struct events *e, size_t i)
+{
+    const struct mappings *m = e->options.mappings;
+    return i < m->service_count ? (struct place){"Service", m->services[i].namespace, m->services[i].name}
+                                : (struct place){"Secret", e->options.secret_namespace, e->options.secret_name};
+}
+
+/* NULL: not known. */
+static const char *events_uid(const struct events *e, size_t i)
+{
+    if (i >= e->options.mappings->service_count) {
+        const struct secret_object *secret = config_source_secret(e->options.config_source);
+        return secret != NULL ? secret->uid : NULL;
+    }
+    const struct service *known =
+        cache_find(sources_caches(e->options.sources, i)->services, e->options.mappings->services[i].name);
+    return known != NULL ? known->uid : NULL;
+}
 
 static void count(const struct events *e, const char *result)
 {
@@ -78,7 +108,7 @@ static void take_out(struct events *e, size_t at, const char *result)
     memmove(&e->queue[at], &e->queue[at + 1], (e->count - at) * sizeof(e->queue[0]));
 }
 
-/* One of the same Event that was not sent yet: it tells both. */
+/* One of the same Event that was not sent yet: it is both. */
 static struct item *waiting(struct events *e, size_t service, uint64_t id)
 {
     for (size_t i = e->busy ? 1 : 0; i < e->count; i++)
@@ -94,8 +124,8 @@ static void events_make_room(struct events *e)
         return;
     take_out(e, e->busy ? 1 : 0, "dropped");
     if (log_limit_pass(&e->dropped_limit, clock_mono_ms(), "", &held_back))
-        log_warn(e->options.log, "Kubernetes takes Events too slowly: the oldest are dropped",
-                 log_int("waiting", e->count), log_if(held_back > 0, log_int("times_before", held_back)));
+        log_warn(e->options.log, "Kubernetes Event queue full; dropping the oldest", log_int("waiting", e->count),
+                 log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
 static void put_in(struct events *e, size_t service, enum event_reason reason, const struct correlated *c,
@@ -119,7 +149,7 @@ static void put_in(struct events *e, size_t service, enum event_reason reason, c
 
 static void events_step(struct events *e);
 
-/* ---- from the journal ---- */
+/* ---- from the history ---- */
 
 static void happened(struct events *e, size_t service, enum event_reason reason, const char *text)
 {
@@ -135,7 +165,7 @@ static void happened(struct events *e, size_t service, enum event_reason reason,
         put_in(e, service, reason, &c, text);
 }
 
-/* Whatever is about all of a HAProxy is about each Service, once. */
+/* What is about a whole HAProxy is about each Service, once. */
 static void on_entry(void *arg, const struct history_entry *entry)
 {
     struct events *e = arg;
@@ -145,31 +175,46 @@ static void on_entry(void *arg, const struct history_entry *entry)
         return;
     cleanup(mem_free_ptr) char *text = event_text_of(entry);
     for (size_t i = 0; i < m->service_count; i++)
-        e->about[i].told = false;
+        e->about[i].done = false;
     for (size_t i = 0; i < m->count; i++) {
         struct about *about = &e->about[m->list[i].service];
-        if (about->told || (entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend)))
+        if (about->done || (entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend)))
             continue;
-        about->told = true;
+        about->done = true;
         happened(e, m->list[i].service, reason, text);
     }
     if (e->count > 0 && !e->busy)
         timer_set_sooner(&e->timer, 0);
 }
 
+void events_tell(struct events *e, enum event_reason reason, const char *text)
+{
+    if (e == NULL || e->options.config_source == NULL)
+        return;
+    happened(e, e->options.mappings->service_count, reason, text);
+    if (e->count > 0 && !e->busy)
+        timer_set_sooner(&e->timer, 0);
+}
+
 /* ---- what the API says ---- */
 
-static void tell_trouble(struct events *e, struct log_limit *limit, const char *what, const char *fix,
-                         const struct item *item, const struct error *err)
+/* Of the log. */
+static const char *events_field(const struct place *p)
 {
-    const struct sources_service *s = &e->options.mappings->services[item->service];
+    return str_eq(p->kind, "Service") ? "service" : "secret";
+}
+
+static void log_trouble(struct events *e, struct log_limit *limit, const char *what, const char *hint,
+                        const struct item *item, const struct error *err)
+{
+    const struct place place = events_place(e, item->service);
     unsigned held_back;
     if (!log_limit_pass_message(limit, clock_mono_ms(), err->message, &held_back))
         return;
     e->about[item->service].in_trouble = true;
-    log_warn(e->options.log, what, log_str("namespace", s->namespace), log_str("service", s->name),
-             log_str("event", event_reason_name(item->reason)), log_str("error", err->message), log_str("fix", fix),
-             log_if(held_back > 0, log_int("times_before", held_back)));
+    log_warn(e->options.log, what, log_str("namespace", place.namespace), log_str(events_field(&place), place.name),
+             log_str("event", event_reason_name(item->reason)), log_str("error", err->message), log_str("hint", hint),
+             log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
 static void events_written(struct events *e, const struct item *item)
@@ -178,10 +223,10 @@ static void events_written(struct events *e, const struct item *item)
     correlator_set_written(&about->correlator, item->id, true);
     about->denied_until_ms = 0;
     backoff_reset(&e->backoff);
+    const struct place place = events_place(e, item->service);
     if (about->in_trouble)
-        log_info(e->options.log, "Events are written again",
-                 log_str("namespace", e->options.mappings->services[item->service].namespace),
-                 log_str("service", e->options.mappings->services[item->service].name));
+        log_info(e->options.log, "Kubernetes Events are written again", log_str("namespace", place.namespace),
+                 log_str(events_field(&place), place.name));
     about->in_trouble = false;
     log_limit_reset(&about->denied_limit);
     log_limit_reset(&about->trouble_limit);
@@ -191,10 +236,10 @@ static void events_written(struct events *e, const struct item *item)
 static void denied(struct events *e, const struct item *item, const struct error *err)
 {
     size_t service = item->service;
-    tell_trouble(e, &e->about[service].denied_limit, "Events may not be written; everything else goes on",
-                 "a rule in a Role of that namespace: apiGroups [\"\"], resources [events], verbs [create, patch]; or "
-                 "EMIT_EVENTS=false",
-                 item, err);
+    log_trouble(e, &e->about[service].denied_limit, "Kubernetes Events may not be written",
+                "a rule in a Role of that namespace: apiGroups [\"\"], resources [events], verbs [create, patch]; or "
+                "EMIT_EVENTS=false",
+                item, err);
     e->about[service].denied_until_ms = clock_mono_ms() + DENIED_PAUSE_MS;
     for (size_t i = e->count; i-- > 0;)
         if (e->queue[i].service == service)
@@ -209,8 +254,8 @@ static void later(struct events *e, const struct item *item, int64_t retry_after
     if (retry_after_ms > (int64_t)wait_ms)
         wait_ms = (uint64_t)retry_after_ms;
     e->not_before_ms = clock_mono_ms() + wait_ms;
-    tell_trouble(e, &e->about[item->service].trouble_limit,
-                 "an Event cannot be written now; it is tried for five minutes", NULL, item, err);
+    log_trouble(e, &e->about[item->service].trouble_limit, "cannot write a Kubernetes Event; retrying for 5 min", NULL,
+                item, err);
 }
 
 static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
@@ -235,8 +280,7 @@ static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_
         later(e, item, retry_after_ms, err);
         break;
     case EVENT_REFUSED:
-        tell_trouble(e, &e->about[item->service].trouble_limit, "Kubernetes refuses an Event; it is dropped", NULL,
-                     item, err);
+        log_trouble(e, &e->about[item->service].trouble_limit, "Kubernetes Event refused; dropped", NULL, item, err);
         take_out(e, 0, "refused");
         break;
     }
@@ -249,13 +293,13 @@ static void send_first(struct events *e)
 {
     struct item *item = &e->queue[0];
     struct about *about = &e->about[item->service];
-    const struct sources_service *s = &e->options.mappings->services[item->service];
-    const struct service *known = cache_find(sources_caches(e->options.sources, item->service)->services, s->name);
-    cleanup(mem_free_ptr) char *name = mem_printf("%s.%016" PRIx64, s->name, item->id);
-    const struct event_object object = {.namespace = s->namespace,
+    const struct place place = events_place(e, item->service);
+    cleanup(mem_free_ptr) char *name = mem_printf("%s.%016" PRIx64, place.name, item->id);
+    const struct event_object object = {.namespace = place.namespace,
                                         .name = name,
-                                        .service = s->name,
-                                        .service_uid = known != NULL ? known->uid : NULL,
+                                        .kind = place.kind,
+                                        .about = place.name,
+                                        .uid = events_uid(e, item->service),
                                         .reason = event_reason_name(item->reason),
                                         .warning = event_reason_warns(item->reason),
                                         .message = item->message,
@@ -270,19 +314,14 @@ static void send_first(struct events *e)
         later(e, item, -1, &err);
 }
 
-static void events_drop_old(struct events *e, uint64_t now_ms)
-{
-    for (size_t i = e->count; i-- > 0;)
-        if (now_ms - e->queue[i].since_ms >= ITEM_AGE_MAX_MS || e->queue[i].tries >= ITEM_TRIES_MAX)
-            take_out(e, i, "dropped");
-}
-
 static void events_step(struct events *e)
 {
     uint64_t now_ms = clock_mono_ms();
     if (e->busy)
         return;
-    events_drop_old(e, now_ms);
+    for (size_t i = e->count; i-- > 0;)
+        if (now_ms - e->queue[i].since_ms >= ITEM_AGE_MAX_MS || e->queue[i].tries >= ITEM_TRIES_MAX)
+            take_out(e, i, "dropped");
     if (e->count > 0 && now_ms >= e->not_before_ms)
         send_first(e);
     if (e->count > 0 && !e->busy)
@@ -298,7 +337,7 @@ void events_poke(struct events *e)
 {
     if (e == NULL)
         return;
-    for (size_t i = 0; i < e->options.mappings->service_count; i++) {
+    for (size_t i = 0; i < events_places(e); i++) {
         e->about[i].denied_until_ms = 0;
         log_limit_reset(&e->about[i].denied_limit);
     }
@@ -309,23 +348,17 @@ void events_poke(struct events *e)
 
 /* ---- life ---- */
 
-/* In a pod it is the pod's name. */
-static void find_host(char host[HOST_MAX + 1])
-{
-    if (gethostname(host, HOST_MAX) != 0 || host[0] == '\0')
-        snprintf(host, HOST_MAX + 1, "unknown");
-}
-
 struct events *events_new(struct event_base *base, const struct events_options *options)
 {
     struct events *e = mem_alloc(sizeof(*e));
     unsigned seed = backoff_random_seed();
     e->options = *options;
-    find_host(e->host);
+    if (gethostname(e->host, HOST_MAX) != 0 || e->host[0] == '\0') /* in a pod it is the pod's name */
+        snprintf(e->host, sizeof(e->host), "unknown");
     timer_init(&e->timer, base, on_timer, e);
     e->writer = event_writer_new(options->client, events_on_done, e);
-    e->about = mem_array(options->mappings->service_count, sizeof(e->about[0]));
-    for (size_t i = 0; i < options->mappings->service_count; i++) {
+    e->about = mem_array(events_places(e), sizeof(e->about[0]));
+    for (size_t i = 0; i < events_places(e); i++) {
         correlator_init(&e->about[i].correlator, clock_wall_ms() * 1000000u + seed % 1000000u, clock_mono_ms());
         e->about[i].denied_limit.period_ms = DENIED_LOG_MS;
         e->about[i].trouble_limit.period_ms = LOG_PERIOD_MS;

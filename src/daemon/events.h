@@ -1,7 +1,7 @@
 /*
- * Kubernetes Events on the Services (EMIT_EVENTS), from what the journal is told: Synced, Draining, HeldBack, ApplyFailed,
- * ReloadFailed, DriftRepaired. How many there may be is the correlator's to say; an API that is slow, full, away or does not allow
- * them costs nothing but them: a queue with a cap, one request at a time, and what waited for five minutes is dropped.
+ * Kubernetes Events on the Services (EMIT_EVENTS), from the history: Synced, Draining, RemovalDelayed, ApplyFailed,
+ * ReloadFailed, DriftRepaired; and on the Secret that a whole configuration comes from. The correlator limits their number. A slow, full, absent or forbidding API costs only
+ * Events: the queue has a cap, there is one request at a time, and what waited for five minutes is dropped.
  */
 #ifndef DAEMON_EVENTS_H
 #define DAEMON_EVENTS_H
@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 
+struct config_source;
 struct event_base;
 struct events;
 struct history;
@@ -22,34 +23,50 @@ struct sources;
 struct events_options {
     struct kube_client *client;
     struct history *history;
-    const struct mappings *mappings; /* which backend is for which Service */
-    const struct sources *sources;   /* that knows the Services' uids */
-    struct metric *written;          /* events_total{result} */
+    const struct mappings *mappings; /* backend -> Service */
+    const struct sources *sources;   /* for the Services' uids */
+    /* The Secret that a whole configuration comes from; NULL: none. */
+    const struct config_source *config_source;
+    const char *secret_namespace, *secret_name;
+    struct metric *written; /* kubernetes_events_total{result} */
     const struct log *log;
 };
 
 struct events *events_new(struct event_base *base, const struct events_options *options) must_check;
-/* What waits is dropped, what is under way is not waited for. NULL is allowed; before the client and the journal are. */
+/* What waits is dropped, a request under way is cancelled. NULL is allowed; before the client and the history. */
 void events_free(struct events *e);
 
-/* SIGHUP: what was denied, or has to wait, is tried again. NULL is allowed. */
+/* SIGHUP: retries what was denied or waits. NULL is allowed. */
 void events_poke(struct events *e);
 
-/* The reason of an Event, and what of a journal's entry is told as one. */
+/* The reason of an Event, and which history entries are Events. */
 enum event_reason {
     EVENT_NONE,
     EVENT_SYNCED,
     EVENT_DRAINING,
-    EVENT_HELD_BACK,
+    EVENT_REMOVAL_DELAYED,
     EVENT_APPLY_FAILED,
     EVENT_RELOAD_FAILED,
     EVENT_DRIFT_REPAIRED,
+    /* on the Secret, as an operator for such Secrets names them; APPLY_FAILED is one of them */
+    EVENT_VALIDATION_PASSED,
+    EVENT_APPLY_SUCCEEDED,
+    EVENT_CONFIG_UNCHANGED,
+    EVENT_CONFIG_REJECTED,
+    EVENT_AUTH_ERROR,
+    EVENT_TLS_CONNECTION_ERROR,
+    EVENT_CONNECTION_ERROR,
+    EVENT_CONFLICT_ERROR,
+    EVENT_TRANSIENT_ERROR,
+    EVENT_CONFIG_DRIFT,
     EVENT_REASONS,
 };
 enum event_reason event_reason_of(const struct history_entry *e);
 const char *event_reason_name(enum event_reason r); /* "Synced", ...: stable */
 bool event_reason_warns(enum event_reason r);
-/* "backend web at http://lb1:5555: holding back the loss of 3 of 4 servers: n2, n3, n4: 3 of ...". Allocates. */
+/* "backend web at http://lb1:5555: removal of 3 of 4 servers delayed: n2, n3, n4: 3 of ...". Allocates. */
+/* On the Secret; e NULL, or without a Secret: nothing happens. */
+void events_tell(struct events *e, enum event_reason reason, const char *text);
 char *event_text_of(const struct history_entry *e) must_check;
 
 #endif

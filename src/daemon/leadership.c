@@ -29,7 +29,7 @@ struct leadership {
     struct kube_client_listener listener;
 };
 
-/* The host's name, which in a pod is the pod's, and what tells apart two processes on it: a restart is another
+/* The host's name, which in a pod is the pod's, and what distinguishes two processes on it: a restart is another
  * candidate. */
 static char *make_identity(void)
 {
@@ -42,11 +42,11 @@ static char *make_identity(void)
     return mem_printf("%s_%016" PRIx64, host, random);
 }
 
-static const char *lease_namespace(const struct leadership_options *o)
+const char *leadership_namespace(const struct settings *settings, const char *pod_namespace)
 {
-    if (o->settings->lease_namespace != NULL)
-        return o->settings->lease_namespace;
-    return o->access->namespace != NULL ? o->access->namespace : o->settings->mappings[0].namespace;
+    if (settings->lease_namespace != NULL)
+        return settings->lease_namespace;
+    return pod_namespace != NULL ? pod_namespace : settings_first_namespace(settings);
 }
 
 static void set_leading(struct leadership *l, bool leading)
@@ -57,7 +57,7 @@ static void set_leading(struct leadership *l, bool leading)
 static void on_elected(void *arg)
 {
     struct leadership *l = arg;
-    log_info(l->options.log, "leading from now on", log_str("lease", l->lease), log_str("identity", l->identity));
+    log_info(l->options.log, "leadership acquired", log_str("lease", l->lease), log_str("identity", l->identity));
     set_leading(l, true);
     l->callbacks.lead(l->arg);
 }
@@ -66,7 +66,7 @@ static void on_deposed(void *arg)
 {
     struct leadership *l = arg;
     const char *problem = election_problem(l->election), *holder = election_holder(l->election);
-    log_warn(l->options.log, "not leading any more; HAProxy stays as it is", log_str("lease", l->lease),
+    log_warn(l->options.log, "leadership lost; HAProxy keeps its servers", log_str("lease", l->lease),
              log_str("holder", str_empty(holder) ? NULL : holder), log_str("problem", problem));
     set_leading(l, false);
     l->callbacks.step_down(l->arg);
@@ -76,7 +76,7 @@ static void on_holder(void *arg, const char *identity)
 {
     struct leadership *l = arg;
     if (str_empty(identity))
-        log_info(l->options.log, "nobody leads", log_str("lease", l->lease));
+        log_info(l->options.log, "no leader", log_str("lease", l->lease));
     else if (!str_eq(identity, l->identity))
         log_info(l->options.log, "standing by: another replica leads", log_str("lease", l->lease),
                  log_str("leader", identity));
@@ -95,21 +95,21 @@ struct leadership *leadership_new(struct event_base *base, const struct leadersh
     l->callbacks = *callbacks;
     l->arg = arg;
     set_leading(l, false);
-    /* A dry run beside others must not keep the Lease from one that writes, and standing by it would have nothing to
-     * show. */
+    /* A dry run must not keep the Lease from a replica that writes, and as a standby it would show nothing. */
     if (!options->settings->leader_elect || options->settings->dry_run)
         return l;
-    static const struct election_callbacks told = {.elected = on_elected, .deposed = on_deposed, .holder = on_holder};
-    const char *namespace = lease_namespace(options);
+    static const struct election_callbacks callbacks_of_election = {
+        .elected = on_elected, .deposed = on_deposed, .holder = on_holder};
+    const char *place = leadership_namespace(options->settings, options->access->namespace);
     l->identity = make_identity();
-    l->lease = mem_printf("%s/%s", namespace, options->settings->lease_name);
+    l->lease = mem_printf("%s/%s", place, options->settings->lease_name);
     l->election = election_new(base,
                                &(struct election_options){.client = options->client,
                                                           .log = options->log,
-                                                          .namespace = namespace,
+                                                          .namespace = place,
                                                           .name = options->settings->lease_name,
                                                           .identity = l->identity},
-                               &told, l);
+                               &callbacks_of_election, l);
     l->listener = (struct kube_client_listener){.on_credentials = leadership_on_credentials, .arg = l};
     kube_client_on_credentials(options->client, &l->listener);
     return l;
@@ -146,15 +146,13 @@ void leadership_poke(struct leadership *l)
         election_poke(l->election);
 }
 
-bool leadership_may_write(void *arg)
+bool leadership_may_write(const struct leadership *l)
 {
-    const struct leadership *l = arg;
     return l->election == NULL || election_may_act(l->election);
 }
 
-bool leadership_may_take_back(void *arg)
+bool leadership_may_take_back(const struct leadership *l)
 {
-    const struct leadership *l = arg;
     return l->election == NULL || election_may_clean_up(l->election);
 }
 
@@ -172,10 +170,10 @@ bool leadership_ready(const struct leadership *l, struct checks *checks)
         return true;
     const char *problem = election_problem(l->election), *holder = election_holder(l->election);
     bool leading = election_may_act(l->election);
-    char *reason = problem != NULL     ? mem_printf("%s%s", leading ? "leading still, but " : "", problem)
-                   : !l->started       ? mem_strdup("no candidate before the caches are synced")
+    char *reason = problem != NULL     ? mem_printf("%s%s", leading ? "still leading, but " : "", problem)
+                   : !l->started       ? mem_strdup("no candidate until the watches have synced")
                    : leading           ? mem_printf("leading by lease %s", l->lease)
-                   : str_empty(holder) ? mem_printf("nobody holds lease %s yet", l->lease)
+                   : str_empty(holder) ? mem_printf("no replica holds lease %s yet", l->lease)
                                        : mem_printf("standing by for %s, which holds lease %s", holder, l->lease);
     bool ready = problem == NULL || leading;
     checks_add(checks, ready ? CHECK_OK : CHECK_FAIL, mem_strdup("leader election"), reason, NULL);

@@ -1,9 +1,9 @@
 /*
- * Whether this replica is the one that acts: always, or while it holds a Lease (LEADER_ELECT; not with DRY_RUN, which
- * writes nothing anywhere). What a standby does is everything but touching HAProxy, so that it can begin at once.
+ * Whether this replica leads: always, or while it holds a Lease (LEADER_ELECT; not with DRY_RUN, which writes nothing).
+ * A standby does everything but access HAProxy, so that it can take over at once.
  *
- * A leader that loses the Lease steps down: it takes back the transaction in hand while nobody else can be leader yet,
- * and its memory of HAProxy goes; the next leader reads everything anew, as after a start.
+ * A leader that loses the Lease steps down: it deletes its open transaction while no other replica can lead yet, and
+ * forgets what it knows of HAProxy; the next leader reads everything, as after a start.
  */
 #ifndef DAEMON_LEADERSHIP_H
 #define DAEMON_LEADERSHIP_H
@@ -20,17 +20,17 @@ struct kube_client;
 struct leadership;
 struct metric;
 
-/* From the loop, or from inside leadership_start where there is no election. */
+/* From the loop, or from inside leadership_start if there is no election. */
 struct leadership_callbacks {
     void (*lead)(void *arg);
-    void (*step_down)(void *arg); /* what is in hand has 4 s to end */
+    void (*step_down)(void *arg); /* open transactions have 4 s to end */
 };
 
 struct leadership_options {
     const struct settings *settings; /* borrowed, as are those below */
     const struct kube_access *access;
     struct kube_client *client;
-    struct metric *leader; /* gauge without labels: 1 for the one that acts */
+    struct metric *leader; /* gauge without labels: 1 for the leader */
     const struct log *log;
 };
 
@@ -38,29 +38,32 @@ struct leadership *leadership_new(struct event_base *base, const struct leadersh
                                   const struct leadership_callbacks *callbacks, void *arg) must_check;
 void leadership_free(struct leadership *l); /* NULL is allowed */
 
+/* Of the Lease: the setting, else the pod's own (NULL: none), else that of the first Service. */
+const char *leadership_namespace(const struct settings *settings, const char *pod_namespace);
+
 /* A candidate from now on; again: nothing. */
 void leadership_start(struct leadership *l);
 /* SIGHUP, other credentials. */
 void leadership_poke(struct leadership *l);
 
-/* l: a struct leadership; asked right before each write (struct dataplane_gate). */
-bool leadership_may_write(void *l);
-bool leadership_may_take_back(void *l);
+/* Asked right before each write (struct dataplane_gate). */
+bool leadership_may_write(const struct leadership *l);
+bool leadership_may_take_back(const struct leadership *l);
 
-/* After the last write: lets the next one lead at once; done is called once, perhaps at once. */
+/* After the last write: the next leader can lead at once; done is called once, perhaps at once. */
 void leadership_release(struct leadership *l, void (*done)(void *arg), void *arg);
 
 struct leadership_status {
     bool election; /* false: none of the below */
     bool leading;
     const char *lease;   /* "namespace/name"; borrowed, as are those below */
-    const char *holder;  /* as last seen; "" where nobody has it; NULL: not known */
+    const char *holder;  /* as last seen; "": none; NULL: not known */
     const char *problem; /* NULL: none */
 };
 struct leadership_status leadership_status(const struct leadership *l);
 
-/* Adds "leader election: leading by lease ..." where there is one; false where this replica does not lead and the Lease
- * cannot be read or written, so that perhaps nobody leads. */
+/* Adds "leader election: leading by lease ..." if there is one; false if this replica does not lead and the Lease
+ * cannot be read or written, so perhaps no replica leads. */
 bool leadership_ready(const struct leadership *l, struct checks *checks);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "settings/settings.h"
 #include "servers/desired/explain.h"
-#include "daemon/rules.h"
 
 static size_t service_index(struct mappings *m, const struct settings_mapping *of)
 {
@@ -23,7 +22,8 @@ void mappings_init(struct mappings *m, const struct settings *settings)
     *m = (struct mappings){.list = mem_array(count, sizeof(m->list[0])),
                            .count = count,
                            .backends = mem_array(count, sizeof(m->backends[0])),
-                           .services = mem_array(count, sizeof(m->services[0]))};
+                           .services = mem_array(count, sizeof(m->services[0])),
+                           .keep = rules_for_keep(settings)};
     for (size_t i = 0; i < count; i++) {
         const struct settings_mapping *of = &settings->mappings[i];
         m->list[i] = (struct mapping){.backend = of->backend,
@@ -38,6 +38,7 @@ void mappings_fini(struct mappings *m)
 {
     for (size_t i = 0; i < m->count; i++)
         server_states_free(m->list[i].states);
+    free((void *)m->keep.list);
     free(m->list);
     free(m->backends);
     free(m->services);

@@ -1,6 +1,6 @@
 /*
- * The backends that one daemon looks after, each with the Service and the rules that say what its servers are. Several may
- * share a Service; each Service is watched once.
+ * The backends that the daemon manages, each with its Service and the rules for its servers. Several may share a
+ * Service; each Service is watched once.
  */
 #ifndef DAEMON_MAPPINGS_H
 #define DAEMON_MAPPINGS_H
@@ -8,11 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "configuration/keep.h"
 #include "servers/desired/desired.h"
 #include "daemon/sources.h"
+#include "servers/change/plan.h"
 
 struct settings;
 struct explanation;
+struct settings_mapping;
 
 struct mapping {
     const char *backend;
@@ -27,16 +30,22 @@ struct mappings {
     const char **backends; /* their names, as servers_options want them */
     struct sources_service *services;
     size_t service_count;
+    struct keep_rules keep; /* whose server lines are no document's; its list is owned */
 };
 
 /* What it holds is borrowed from settings. */
 void mappings_init(struct mappings *m, const struct settings *settings);
 void mappings_fini(struct mappings *m); /* a zeroed one is allowed */
 
-/* The wish of one backend as the caches are now; DESIRED_NOT_SYNCED before they may be believed. */
+/* The desired state of one backend by the caches; DESIRED_NOT_SYNCED before they have synced. */
 void mapping_compute(const struct mapping *m, const struct sources *sources, uint64_t now_ms, struct desired *ret);
-/* As explain_node; -1 also where the caches may not be believed yet. */
+/* As explain_node; -1 also before the caches have synced. */
 int mapping_explain(const struct mapping *m, const struct sources *sources, const char *node,
                     struct explanation *ret) must_check;
+
+/* rules.c: the rules of plan and desired state; what they hold is borrowed from settings. */
+struct mapping_rules rules_for_mapping(const struct settings *settings, const struct settings_mapping *mapping);
+struct plan_rules rules_for_plan(const struct settings *settings);
+struct keep_rules rules_for_keep(const struct settings *settings); /* free() its list */
 
 #endif

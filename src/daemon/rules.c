@@ -1,5 +1,6 @@
-#include "daemon/rules.h"
+#include "daemon/mappings.h"
 
+#include "base/mem.h"
 #include "settings/settings.h"
 
 struct mapping_rules rules_for_mapping(const struct settings *settings, const struct settings_mapping *mapping)
@@ -25,6 +26,7 @@ struct plan_rules rules_for_plan(const struct settings *settings)
         .diff = {.balance = settings->balance,
                  .adv_check = settings->adv_check,
                  .proxy_v2 = settings->proxy_v2,
+                 .keep_settings = settings->config_source != SETTINGS_CONFIG_NONE,
                  .keep_servers = settings->keep_servers,
                  .adopt = settings->adopt,
                  .server_name_format = settings->server_name_format,
@@ -36,4 +38,23 @@ struct plan_rules rules_for_plan(const struct settings *settings)
         .loss_window_ms = settings->resync_period_ms,
         .dry_run = settings->dry_run,
     };
+}
+
+static bool rules_manage(const void *settings, const char *server, bool backup)
+{
+    const struct plan_rules rules = rules_for_plan(settings);
+    const struct backend_server line = {.name = (char *)server, .backup = backup};
+    return diff_manages(&rules.diff, &line);
+}
+
+struct keep_rules rules_for_keep(const struct settings *settings)
+{
+    size_t count = 0;
+    struct keep_backend *list =
+        mem_array(settings->mapping_count + settings->config_keep_backends.count, sizeof(list[0]));
+    for (size_t i = 0; i < settings->mapping_count; i++)
+        list[count++] = (struct keep_backend){settings->mappings[i].backend, rules_manage, settings};
+    for (size_t i = 0; i < settings->config_keep_backends.count; i++)
+        list[count++] = (struct keep_backend){.name = settings->config_keep_backends.list[i]};
+    return (struct keep_rules){list, count};
 }

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "report/checks.h"
-#include "kube/refusal.h"
+#include "kube/client.h"
 #include "model/cache.h"
 #include "report/telemetry.h"
 
@@ -29,7 +29,7 @@ static void source_on_requested(void *arg, int code)
     char text[12];
     snprintf(text, sizeof(text), "%d", code);
     if (s->telemetry != NULL)
-        metric_add(s->telemetry->requests, 1, "kubernetes", "GET", text, NULL);
+        metric_add(s->telemetry->http_requests, 1, "kubernetes", "GET", text, NULL);
     if (code == 403 || code == 404) {
         s->refused_us = clock_mono_us();
         s->moved(s->arg);
@@ -51,7 +51,7 @@ static void source_on_relisted(void *arg, const char *resource, const char *reas
 }
 
 void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
-                 const struct informer_options *options)
+                 const struct informer_options *options, const struct informer_sink *sink)
 {
     static const struct informer_callbacks callbacks = {.changed = source_on_changed,
                                                         .status = source_on_status,
@@ -59,9 +59,12 @@ void source_init(struct source *s, struct event_base *base, struct kube_client *
                                                         .relisted = source_on_relisted,
                                                         .requested = source_on_requested};
     s->resource = options->resource->plural;
-    s->cache = cache_new(options->resource->record);
-    const struct informer_sink sink = informer_sink_cache(s->cache);
-    s->informer = informer_new(base, client, &sink, log, options, &callbacks, s);
+    struct informer_sink cache = {0};
+    if (sink == NULL) {
+        s->cache = cache_new(options->resource->record);
+        cache = informer_sink_cache(s->cache);
+    }
+    s->informer = informer_new(base, client, sink != NULL ? sink : &cache, log, options, &callbacks, s);
 }
 
 void source_fini(struct source *s)
@@ -91,7 +94,7 @@ bool source_refused_since(struct source *s, uint64_t us)
         return false;
     if (s->refused_us > us)
         return true;
-    if (s->asked_us <= us) { /* once: what comes of it tells, and where nothing does, the backoff goes on */
+    if (s->asked_us <= us) { /* once: the answer tells; without one the backoff goes on */
         s->asked_us = clock_mono_us();
         informer_poke(s->informer);
     }
@@ -108,14 +111,15 @@ bool source_ready(const struct source *s, bool needed, struct checks *checks)
     struct informer_status status = source_status(s);
     bool ok = status.synced && !status.stale;
     const char *how = needed ? (status.synced ? "stale, the last good state is in use: " : "not synced: ")
-                             : (status.synced ? "may not be read, what it said last stays in use: "
-                                              : "may not be read, going on without what it says: ");
+                             : (status.synced ? "may not be read, its last state stays in use: "
+                                              : "may not be read, continuing without it: ");
     if (ok)
-        checks_add(checks, CHECK_OK, source_check_name(s), mem_printf("synced, %zu objects", cache_count(s->cache)),
+        checks_add(checks, CHECK_OK, source_check_name(s),
+                   s->cache != NULL ? mem_printf("synced, %zu objects", cache_count(s->cache)) : mem_strdup("synced"),
                    NULL);
     else
         checks_add(checks, needed ? CHECK_FAIL : CHECK_OK, source_check_name(s),
                    mem_printf("%s%s", how, status.problem[0] != '\0' ? status.problem : "waiting for the first answer"),
-                   status.denied == INFORMER_FORBIDDEN ? mem_strdup(refusal_hint(status.problem)) : NULL);
+                   status.denied == INFORMER_FORBIDDEN ? mem_strdup(kube_client_refusal_hint(status.problem)) : NULL);
     return ok || !needed;
 }

@@ -1,14 +1,13 @@
 /*
- * One watch as sync sees it: an informer, what is counted of it, and how sure a refusal is.
+ * One watch: an informer, its metrics, and whether a refusal is certain.
  *
- * An API server that starts answers 403 to everybody until it has read its roles. So a refusal is believed only where
- * it is newer than something that the same server did give us: source_refused_since.
+ * An API server that starts answers 403 to all until it has read its roles. So a refusal counts only if it is newer
+ * than a successful answer of the same server: source_refused_since.
  */
 #ifndef DAEMON_SOURCE_H
 #define DAEMON_SOURCE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "kube/informer.h"
@@ -19,7 +18,7 @@ struct telemetry;
 
 struct source {
     struct informer *informer;
-    struct cache *cache;
+    struct cache *cache;  /* NULL: another sink */
     const char *resource; /* "nodes" */
     const char *scope;    /* "ns/name" where there are several Services; otherwise NULL; borrowed */
     struct telemetry *telemetry;
@@ -33,9 +32,10 @@ struct source {
     void *arg;
 };
 
-/* The caller has filled scope, telemetry and the callbacks; what comes from inside them may start no request. */
+/* The caller has filled scope, telemetry and the callbacks; what comes from inside them may start no request. Without a
+ * sink it gets a cache. */
 void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
-                 const struct informer_options *options);
+                 const struct informer_options *options, const struct informer_sink *sink);
 void source_fini(struct source *s); /* a zeroed one is allowed */
 
 /* Empties its cache. The informer, unless it was stopped, lists again. */

@@ -17,7 +17,6 @@ struct sources {
     struct source nodes;
     struct service_sources *services;
     size_t service_count;
-    bool measured[SERVICE_SOURCES]; /* its gauges were set once: they are kept up to date from then on */
     void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us);
     void *arg;
 };
@@ -38,7 +37,7 @@ static void sources_on_nodes_changed(void *arg, const char *cause, uint64_t rece
         s->changed(s->arg, SOURCES_ALL, cause, received_us);
 }
 
-/* Also when they have synced, which is what the Services' own watches may wait for. */
+/* Also when they have synced: the Services' watches may wait for that. */
 static void sources_on_nodes_moved(void *arg)
 {
     const struct sources *s = arg;
@@ -61,7 +60,7 @@ static void make_nodes(struct sources *s, struct event_base *base, struct kube_c
                                .changed = sources_on_nodes_changed,
                                .moved = sources_on_nodes_moved,
                                .arg = s};
-    source_init(&s->nodes, base, client, options->log, &nodes);
+    source_init(&s->nodes, base, client, options->log, &nodes, NULL);
 }
 
 struct sources *sources_new(struct event_base *base, struct kube_client *client, const struct sources_options *options,
@@ -104,6 +103,8 @@ void sources_free(struct sources *s)
 
 void sources_start(struct sources *s)
 {
+    if (s == NULL)
+        return;
     informer_start(s->nodes.informer);
     for (size_t i = 0; i < s->service_count; i++)
         service_sources_start(&s->services[i]);
@@ -111,6 +112,8 @@ void sources_start(struct sources *s)
 
 void sources_stop(struct sources *s)
 {
+    if (s == NULL)
+        return;
     informer_stop(s->nodes.informer);
     for (size_t i = 0; i < s->service_count; i++)
         service_sources_stop(&s->services[i]);
@@ -118,12 +121,14 @@ void sources_stop(struct sources *s)
 
 void sources_poke(struct sources *s)
 {
+    if (s == NULL)
+        return;
     informer_poke(s->nodes.informer);
     for (size_t i = 0; i < s->service_count; i++)
         service_sources_poke(&s->services[i]);
 }
 
-/* ---- what they hold ---- */
+/* ---- caches ---- */
 
 const struct cache *sources_nodes(const struct sources *s)
 {
@@ -165,9 +170,10 @@ bool sources_refused(const struct sources *s)
 
 bool sources_ready(const struct sources *s, struct checks *checks)
 {
-    struct buf text;
+    if (s == NULL)
+        return true;
+    struct buf text = {0};
     const char *plugin;
-    buf_init(&text, 0);
     bool all = kube_client_ready(s->client, &plugin, &text);
     if (plugin != NULL)
         checks_add(checks, all ? CHECK_OK : CHECK_FAIL, mem_printf("credentials by %s", plugin),
@@ -180,6 +186,8 @@ bool sources_ready(const struct sources *s, struct checks *checks)
 
 void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg)
 {
+    if (s == NULL)
+        return;
     fn(arg, &s->nodes);
     for (size_t i = 0; i < s->service_count; i++)
         for (int which = 0; which < SERVICE_SOURCES; which++)
@@ -190,44 +198,43 @@ void sources_each(const struct sources *s, void (*fn)(void *arg, const struct so
 /* ---- gauges: a resource's objects of all Services together, and the oldest contact ---- */
 
 struct gauges {
-    double objects;
-    double age_s;
-    bool in_use;
-    bool contact;
+    const char *resource; /* NULL: not in use */
+    size_t objects;
+    uint64_t last_byte_ms; /* 0: none yet */
 };
 
-static void add_to_gauges(struct gauges *g, const struct source *of, uint64_t now_ms)
+static void add_to_gauges(struct gauges *g, const struct source *of)
 {
     uint64_t last_ms = source_status(of).last_byte_ms;
-    g->in_use = true;
-    g->objects += (double)cache_count(of->cache);
-    if (last_ms == 0)
-        return;
-    double age_s = (double)(now_ms - last_ms) / 1000.0;
-    g->age_s = g->contact && g->age_s > age_s ? g->age_s : age_s;
-    g->contact = true;
+    g->resource = of->resource;
+    g->objects += cache_count(of->cache);
+    if (last_ms != 0 && (g->last_byte_ms == 0 || last_ms < g->last_byte_ms))
+        g->last_byte_ms = last_ms;
 }
 
-static void set_gauges(const struct gauges *g, const char *resource, bool age, struct telemetry *t)
+static void set_gauges(const struct gauges *g, double now_s, struct telemetry *t)
 {
-    metric_set(t->objects, g->objects, resource, NULL);
-    if (age)
-        metric_set(t->watch_age, g->age_s, resource, NULL);
+    if (g->resource != NULL)
+        metric_set(t->cached_objects, (double)g->objects, g->resource, NULL);
+    if (g->last_byte_ms != 0)
+        metric_set(t->watch_last_byte, now_s - (double)(clock_mono_ms() - g->last_byte_ms) / 1000.0, g->resource, NULL);
 }
 
 void sources_measure(struct sources *s, struct telemetry *t)
 {
-    uint64_t now_ms = clock_mono_ms();
+    if (s == NULL)
+        return;
+    double now_s = (double)clock_wall_ms() / 1000.0;
     struct gauges nodes = {0};
-    add_to_gauges(&nodes, &s->nodes, now_ms);
-    set_gauges(&nodes, s->nodes.resource, nodes.contact, t);
+    metric_clear(t->cached_objects);
+    metric_clear(t->watch_last_byte);
+    add_to_gauges(&nodes, &s->nodes);
+    set_gauges(&nodes, now_s, t);
     for (int which = 0; which < SERVICE_SOURCES; which++) {
         struct gauges g = {0};
         for (size_t i = 0; i < s->service_count; i++)
             if (service_sources_in_use(&s->services[i], which))
-                add_to_gauges(&g, &s->services[i].all[which], now_ms);
-        if (g.in_use || s->measured[which])
-            set_gauges(&g, s->services[0].all[which].resource, g.contact || s->measured[which], t);
-        s->measured[which] = s->measured[which] || g.contact;
+                add_to_gauges(&g, &s->services[i].all[which]);
+        set_gauges(&g, now_s, t);
     }
 }

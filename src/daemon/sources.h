@@ -1,5 +1,5 @@
 /*
- * What is watched: Nodes, and for each Service its EndpointSlices, the Service itself, and its Endpoints only where
+ * What is watched: Nodes, and for each Service its EndpointSlices, the Service itself, and its Endpoints only if
  * slices are forbidden or not served. Owns the caches that they fill.
  *
  * Each watch is a connection of its own: one, and two for each Service (64 Services: 129).
@@ -38,13 +38,15 @@ struct sources_options {
 
 #define SOURCES_ALL SIZE_MAX
 
-/* changed: another state is to be taken up for this service; cause is valid during the call. SOURCES_ALL: the Nodes, so
+/* changed: this service has changed; cause is valid during the call. SOURCES_ALL: the Nodes, so
  * for each that sources_synced is true of. Never called for a service before that. It may be called from inside
  * libcurl: set a timer, start no request. */
 struct sources *sources_new(struct event_base *base, struct kube_client *client, const struct sources_options *options,
                             void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us),
                             void *arg) must_check;
 void sources_free(struct sources *s);
+
+/* NULL is allowed in those below that name no service: nothing is watched. */
 
 void sources_start(struct sources *s);
 void sources_stop(struct sources *s);
@@ -55,19 +57,18 @@ const struct object_caches *sources_caches(const struct sources *s, size_t servi
 /* sources: a struct sources. Whether a server of that name has a node; one that is named by its address needs none. */
 bool sources_node_exists(const void *sources, const char *server);
 
-/* Nodes, slices or Endpoints, and the Service (unless it may not be read) have synced once: the caches may be believed.
- * */
+/* Nodes, slices or Endpoints, and the Service (unless it may not be read) have synced once: the caches are complete. */
 bool sources_synced(const struct sources *s, size_t service);
 
-/* The Service may not be read (403, 404 of the resource): the daemon goes on without what it would say. */
+/* The Service may not be read (403, 404 of the resource): the daemon continues without it. */
 bool sources_service_denied(const struct sources *s, size_t service);
 
-/* All that is still missing was refused (403, 404 of the resource), so that waiting hardly helps. False where nothing
- * is. */
+/* All that is still missing was refused (403, 404 of the resource), so waiting hardly helps. False if nothing is
+ * missing. */
 bool sources_refused(const struct sources *s);
 
-/* Adds one for each watch (and for a credential plugin); true where all that are needed are synced and in contact. A
- * denied Service is no lack. */
+/* Adds one for each watch (and for a credential plugin); true if all needed ones are synced and connected. A denied
+ * Service is not needed. */
 bool sources_ready(const struct sources *s, struct checks *checks);
 
 /* Calls fn for each watch that is in use. */

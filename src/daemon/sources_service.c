@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "report/checks.h"
 #include "base/mem.h"
-#include "kube/refusal.h"
+#include "kube/client.h"
 #include "model/cache.h"
 
 static bool is_synced(const struct service_sources *s, enum service_source which)
@@ -67,18 +67,11 @@ static void end_fallback(struct service_sources *s)
 {
     s->fallback = s->trusted = false;
     informer_set_quiet(s->all[SOURCE_SLICES].informer, false);
-    log_info(s->log, "EndpointSlices are served again; Endpoints are not used any more", log_str("service", s->scope));
+    log_info(s->log, "EndpointSlices are readable again; Endpoints are not used any more",
+             log_str("service", s->scope));
     informer_stop(s->all[SOURCE_ENDPOINTS].informer);
     source_forget(&s->all[SOURCE_ENDPOINTS]);
-    service_sources_changed(s, "EndpointSlices are served again", clock_mono_us());
-}
-
-/* Last good slices that nobody updates any more are worse than live Endpoints. */
-static void trust_fallback(struct service_sources *s)
-{
-    s->trusted = true;
-    source_forget(&s->all[SOURCE_SLICES]);
-    service_sources_changed(s, "EndpointSlices are denied, Endpoints are in use", clock_mono_us());
+    service_sources_changed(s, "EndpointSlices are readable again", clock_mono_us());
 }
 
 static void settle_endpoints(struct service_sources *s)
@@ -92,7 +85,9 @@ static void settle_endpoints(struct service_sources *s)
         if (source_refused_since(slices, s->nodes->synced_us))
             start_fallback(s, &status);
     } else if (!s->trusted && source_refused_since(slices, s->all[SOURCE_ENDPOINTS].synced_us)) {
-        trust_fallback(s);
+        s->trusted = true;
+        source_forget(slices); /* old slices without updates are worse than live Endpoints */
+        service_sources_changed(s, "EndpointSlices are denied, Endpoints are in use", clock_mono_us());
     }
 }
 
@@ -110,10 +105,10 @@ static uint64_t others_synced_us(const struct service_sources *s)
 static void say_denied(const struct service_sources *s, const struct informer_status *status)
 {
     log_warn(s->log,
-             status->synced ? "the Service may not be read any more; what it said last stays in use"
-                            : "the Service may not be read; going on without what it says",
+             status->synced ? "the Service may not be read any more; its last state stays in use"
+                            : "the Service may not be read; continuing without it",
              log_str("service", s->scope), log_str("why", status->problem),
-             log_if(status->denied == INFORMER_FORBIDDEN, log_str("hint", refusal_hint(status->problem))));
+             log_if(status->denied == INFORMER_FORBIDDEN, log_str("hint", kube_client_refusal_hint(status->problem))));
 }
 
 static void settle_service(struct service_sources *s)
@@ -128,8 +123,8 @@ static void settle_service(struct service_sources *s)
     } else if (status.denied == INFORMER_ALLOWED && s->denied && status.synced && !status.stale) {
         s->denied = false;
         informer_set_quiet(service->informer, false);
-        log_info(s->log, "the Service may be read now", log_str("service", s->scope));
-        service_sources_changed(s, "the Service may be read now", clock_mono_us());
+        log_info(s->log, "the Service is readable now", log_str("service", s->scope));
+        service_sources_changed(s, "the Service is readable now", clock_mono_us());
     }
 }
 
@@ -147,15 +142,14 @@ static void service_sources_on_changed(void *arg, const char *cause, uint64_t re
     service_sources_changed(arg, cause, received_us);
 }
 
-static void service_sources_on_moved(void *arg)
-{
-    struct service_sources *s = arg;
-    timer_set_sooner(&s->timer, 0);
-}
-
 void service_sources_settle(struct service_sources *s)
 {
     timer_set_sooner(&s->timer, 0);
+}
+
+static void service_sources_on_moved(void *arg)
+{
+    service_sources_settle(arg);
 }
 
 /* ---- life ---- */
@@ -185,7 +179,7 @@ void service_sources_init(struct service_sources *s, struct event_base *base, st
                                     .changed = service_sources_on_changed,
                                     .moved = service_sources_on_moved,
                                     .arg = s};
-        source_init(&s->all[i], base, client, options->log, &watch);
+        source_init(&s->all[i], base, client, options->log, &watch, NULL);
     }
     s->caches = (struct object_caches){.nodes = options->nodes->cache,
                                        .slices = s->all[SOURCE_SLICES].cache,
@@ -217,7 +211,7 @@ void service_sources_stop(struct service_sources *s)
 void service_sources_poke(struct service_sources *s)
 {
     for (int i = 0; i < SERVICE_SOURCES; i++)
-        informer_poke(s->all[i].informer); /* nothing where it was not started */
+        informer_poke(s->all[i].informer); /* nothing if it was not started */
 }
 
 /* ---- readiness ---- */

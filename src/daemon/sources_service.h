@@ -1,8 +1,8 @@
 /*
  * What is watched for one Service: its EndpointSlices, its Endpoints where slices are denied, and the Service itself.
  *
- * Denied are 403 and 404 of the resource. What is denied is asked for again by the informer's backoff (30 s at most),
- * so that granting it needs no restart.
+ * Denied means 403 or 404 of the resource. The informer retries with its backoff (30 s at most), so granting a right
+ * needs no restart.
  */
 #ifndef DAEMON_SOURCES_SERVICE_H
 #define DAEMON_SOURCES_SERVICE_H
@@ -20,10 +20,10 @@ struct service_sources {
     struct object_caches caches; /* of `nodes` and `all` */
     const struct source *nodes;  /* borrowed */
     const struct log *log;
-    char *scope;        /* "ns/name"; NULL where there is one Service only */
+    char *scope;        /* "ns/name"; NULL if there is only one Service */
     bool fallback;      /* Endpoints are watched because slices are denied */
     bool trusted;       /* slices were still denied after Endpoints had synced */
-    bool denied;        /* the Service may not be read, and that was said */
+    bool denied;        /* the Service may not be read, and that was logged */
     struct timer timer; /* settle: from the loop, never from inside a callback */
     void (*changed)(void *arg, struct service_sources *s, const char *cause, uint64_t received_us);
     void *arg;
@@ -46,12 +46,12 @@ void service_sources_fini(struct service_sources *s); /* a zeroed one is allowed
 void service_sources_start(struct service_sources *s);
 void service_sources_stop(struct service_sources *s);
 void service_sources_poke(struct service_sources *s);
-/* Decides, from the loop, what was put off until the Nodes have synced. */
+/* Decides, from the loop, what had to wait until the Nodes have synced. */
 void service_sources_settle(struct service_sources *s);
 
 bool service_sources_synced(const struct service_sources *s);
 bool service_sources_denied(const struct service_sources *s);
-/* Something that is neither synced nor refused is still to be answered. */
+/* Something is neither synced nor refused yet. */
 bool service_sources_pending(const struct service_sources *s);
 bool service_sources_in_use(const struct service_sources *s, enum service_source which);
 bool service_sources_ready(const struct service_sources *s, struct checks *checks);

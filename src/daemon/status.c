@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/rfc3339.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "settings/settings.h"
 #include "daemon/certificates.h"
 #include "daemon/clients.h"
@@ -14,12 +13,10 @@
 #include "json/write.h"
 #include "daemon/leadership.h"
 #include "daemon/mappings.h"
-#include "daemon/rules.h"
 #include "daemon/source.h"
 #include "daemon/sources.h"
 #include "report/checks.h"
-#include "daemon/status_haproxy.h"
-#include "daemon/status_nodes.h"
+#include "daemon/status_parts.h"
 #include "daemon/targets.h"
 
 struct status {
@@ -32,7 +29,7 @@ struct status {
     void *arg;
 };
 
-static void on_decision(void *arg, const struct history_entry *e)
+static void on_history(void *arg, const struct history_entry *e)
 {
     const struct status *s = arg;
     (void)e;
@@ -45,7 +42,7 @@ struct status *status_new(const struct status_options *options, void (*changed)(
     s->options = *options;
     s->changed = changed;
     s->arg = arg;
-    s->decided = (struct history_listener){.added = on_decision, .arg = s};
+    s->decided = (struct history_listener){.added = on_history, .arg = s};
     history_listen(options->history, &s->decided);
     s->desired = mem_array(options->mappings->count, sizeof(s->desired[0]));
     s->started_mono_ms = clock_mono_ms();
@@ -64,12 +61,12 @@ void status_free(struct status *s)
     free(s);
 }
 
-void status_take(struct status *s, size_t mapping, const struct desired *wish)
+void status_take(struct status *s, size_t mapping, const struct desired *desired)
 {
     if (s == NULL)
         return;
     desired_unref(s->desired[mapping]);
-    s->desired[mapping] = desired_ref(wish);
+    s->desired[mapping] = desired_ref(desired);
     s->changed(s->arg);
 }
 
@@ -81,12 +78,6 @@ struct listing {
     const struct checks *checks;
     enum status_state worst;
 };
-
-static void worsen(struct listing *l, enum status_state state)
-{
-    if (state > l->worst)
-        l->worst = state;
-}
 
 static void add_watch(void *arg, const struct source *of)
 {
@@ -102,11 +93,11 @@ static void add_watch(void *arg, const struct source *of)
                                                 : "waiting");
     json_put_count(l->doc, obj, "objects", cache_count(of->cache));
     json_put_text(l->doc, obj, "problem", is.problem[0] != '\0' ? is.problem : NULL);
-    /* As /readyz has it: a Service that may not be read is no trouble there. */
+    /* As /readyz has it: a Service that may not be read is no failure there. */
     cleanup(mem_free_ptr) char *name = source_check_name(of);
     const struct check *check = checks_find(l->checks, name);
-    if (check != NULL && check->state == CHECK_FAIL)
-        worsen(l, is.problem[0] != '\0' ? STATUS_PROBLEM : STATUS_WAITING);
+    if (check != NULL && check->state == CHECK_FAIL && l->worst != STATUS_PROBLEM)
+        l->worst = is.problem[0] != '\0' ? STATUS_PROBLEM : STATUS_WAITING;
 }
 
 static void put_leader(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
@@ -129,26 +120,25 @@ static void add_certificate(void *arg, const char *peer, const char *which, int6
     json_put_time(l->doc, obj, "not_after", not_after_s * 1000);
 }
 
-static void put_certificates(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    struct listing l = {.doc = doc, .list = json_put_list(doc, root, "certificates")};
-    certificates_each(s->options.clients, add_certificate, &l);
-}
-
-static void put_brake(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
+static void put_loss_limit(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     const struct plan_rules rules = rules_for_plan(s->options.settings);
-    yyjson_mut_val *obj = json_put_object(doc, root, "brake");
+    yyjson_mut_val *obj = json_put_object(doc, root, "loss_limit");
     json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
-    json_put_count(doc, obj, "hold_seconds", rules.loss_window_ms / 1000);
+    json_put_count(doc, obj, "delay_seconds", rules.loss_window_ms / 1000);
 }
 
 /* ---- backends and HAProxies ---- */
 
+static int64_t wall_minus_mono_ms(const struct status *s)
+{
+    return s->started_wall_ms - (int64_t)s->started_mono_ms;
+}
+
 static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "backends");
-    size_t left = STATUS_LISTS_MAX;
+    size_t left = STATUS_LISTS_MAX, memory_left = STATUS_LISTS_MAX;
     for (size_t i = 0; i < s->options.mappings->count; i++) {
         const struct mapping *m = &s->options.mappings->list[i];
         yyjson_mut_val *obj = json_add_object(doc, list), *service = NULL;
@@ -158,14 +148,16 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
         json_put_text(doc, service, "name", m->rules.service);
         json_put_text(doc, service, "port", m->rules.port);
         status_nodes_put(s->desired[i], doc, obj, &left);
+        status_memory_put_nodes(m->states, wall_minus_mono_ms(s), &memory_left, doc, obj);
     }
 }
 
 static void add_haproxies(const struct status *s, const struct status_now *now, struct listing *l)
 {
     struct status_haproxies h = {.checks = now->checks,
-                                 .wall_minus_mono_ms = s->started_wall_ms - (int64_t)s->started_mono_ms,
-                                 .left = STATUS_LISTS_MAX};
+                                 .wall_minus_mono_ms = wall_minus_mono_ms(s),
+                                 .left = STATUS_LISTS_MAX,
+                                 .memory_left = STATUS_LISTS_MAX};
     if (now->targets == NULL)
         for (size_t i = 0; i < s->options.settings->dataplane_count; i++)
             status_haproxy_add_standby(s->options.settings->dataplanes[i].url, l->doc, l->list);
@@ -174,12 +166,12 @@ static void add_haproxies(const struct status *s, const struct status_now *now, 
             status_haproxy_add(targets_at(now->targets, i), &h, l->doc, l->list, &l->worst);
 }
 
-/* ---- decisions ---- */
+/* ---- history ---- */
 
-static void put_decisions(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
+static void put_history(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     const struct history *j = s->options.history;
-    yyjson_mut_val *list = json_put_list(doc, root, "decisions");
+    yyjson_mut_val *list = json_put_list(doc, root, "history");
     for (size_t i = 0; i < history_count(j); i++) {
         const struct history_entry *e = history_at(j, i);
         yyjson_mut_val *obj = json_add_object(doc, list);
@@ -194,7 +186,7 @@ static void put_decisions(const struct status *s, yyjson_mut_doc *doc, yyjson_mu
         json_put_text(doc, obj, "why", e->why);
         json_put_text(doc, obj, "cause", e->cause);
         json_put_int_or_null(doc, obj, "took_us", e->took_us > 0 ? (int64_t)e->took_us : -1);
-        json_put_int_or_null(doc, obj, "reaction_us", e->reaction_us > 0 ? (int64_t)e->reaction_us : -1);
+        json_put_int_or_null(doc, obj, "latency_us", e->latency_us > 0 ? (int64_t)e->latency_us : -1);
     }
 }
 
@@ -206,8 +198,8 @@ static const char *overall(const struct status_now *now, enum status_state worst
         return "stopping";
     if (worst < STATUS_WAITING && now->targets == NULL)
         return now->ready ? "standby" : status_state_name(STATUS_PROBLEM);
-    if (worst == STATUS_IN_STEP && !now->ready)
-        return status_state_name(STATUS_PROBLEM); /* what belongs to no HAProxy */
+    if (worst == STATUS_IN_SYNC && !now->ready)
+        return status_state_name(STATUS_PROBLEM); /* a check of no HAProxy */
     return status_state_name(worst);
 }
 
@@ -215,24 +207,27 @@ static void put_checks(const struct checks *checks, yyjson_mut_doc *doc, yyjson_
 {
     yyjson_mut_val *list = json_put_list(doc, root, "checks");
     for (size_t i = 0; i < checks->count; i++) {
-        cleanup(mem_free_ptr) char *text = checks_text(&checks->list[i]);
+        const struct check *c = &checks->list[i];
         yyjson_mut_val *obj = json_add_object(doc, list);
-        json_put_bool(doc, obj, "ok", checks->list[i].state != CHECK_FAIL);
-        json_put_text(doc, obj, "subject", checks->list[i].name);
-        json_put_text(doc, obj, "text", text);
+        json_put_text(doc, obj, "name", c->name);
+        json_put_text(doc, obj, "state", check_state_word(c->state));
+        json_put_text(doc, obj, "reason", c->reason);
+        json_put_text(doc, obj, "hint", c->hint);
     }
 }
 
-/* What of the document is the same while nothing happens. */
+/* The part of the document that stays the same while nothing happens. */
 static void print_news(const struct status *s, const struct status_now *now, struct buf *json)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     struct listing watches = {.doc = doc, .list = yyjson_mut_arr(doc), .checks = now->checks},
+                   certificates = {.doc = doc, .list = yyjson_mut_arr(doc)},
                    haproxies = {.doc = doc, .list = yyjson_mut_arr(doc)};
     sources_each(s->options.sources, add_watch, &watches);
+    certificates_each(s->options.clients, add_certificate, &certificates);
     add_haproxies(s, now, &haproxies);
-    cleanup(mem_free_ptr) char *summary = checks_summary(now->checks, "in step");
+    cleanup(mem_free_ptr) char *summary = checks_summary(now->checks, "in sync");
     json_put_text(doc, root, "version", s->options.version);
     json_put_time(doc, root, "started_at", s->started_wall_ms);
     json_put_bool(doc, root, "dry_run", s->options.settings->dry_run);
@@ -242,22 +237,22 @@ static void print_news(const struct status *s, const struct status_now *now, str
     json_put_bool(doc, root, "ready", now->ready);
     put_checks(now->checks, doc, root);
     put_leader(s, doc, root);
-    json_put_count(doc, root, "nodes_known", cache_count(sources_nodes(s->options.sources)));
+    json_put_count(doc, root, "nodes_known",
+                   s->options.sources != NULL ? cache_count(sources_nodes(s->options.sources)) : 0);
     json_put(doc, root, "watches", watches.list);
-    put_certificates(s, doc, root);
-    put_brake(s, doc, root);
+    json_put(doc, root, "certificates", certificates.list);
+    put_loss_limit(s, doc, root);
     put_backends(s, doc, root);
     json_put(doc, root, "haproxies", haproxies.list);
-    put_decisions(s, doc, root);
+    put_history(s, doc, root);
     json_write(doc, false, json);
     json_free(doc);
 }
 
 void status_print(const struct status *s, const struct status_now *now, struct buf *json, size_t *ret_news_at)
 {
-    cleanup(buf_fini) struct buf news;
+    cleanup(buf_fini) struct buf news = {0};
     char generated_at[RFC3339_BYTES];
-    buf_init(&news, 0);
     print_news(s, now, &news);
     rfc3339_format((int64_t)clock_wall_ms() * 1000, 3, generated_at);
     buf_printf(json, "{\"schema_version\":%d,\"generated_at\":\"%s\",\"uptime_seconds\":%llu,", STATUS_SCHEMA_VERSION,

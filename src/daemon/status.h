@@ -1,52 +1,64 @@
 /*
- * What the daemon knows, as one JSON document: for /status, and for the page that shows it. Built on demand and bounded, however
- * big the cluster is.
+ * What the daemon knows, as one JSON document: for /status, and for the page that shows it. Built on demand and
+ * bounded, however big the cluster is.
  *
- * Names are stable within a schema_version; new ones may come. Times are RFC 3339 in UTC, durations microseconds, null is what is
- * not known or not there. Every string may hold anything but bytes that are no UTF-8; the text itself is printable ASCII.
+ * Names are stable within a schema_version; new ones may come. Times are RFC 3339 in UTC, durations microseconds, null
+ * is unknown or absent. Every string may hold anything but bytes that are no UTF-8; the text itself is printable ASCII.
  *
  *   schema_version   1
- *   generated_at, uptime_seconds    all below stays the same, byte for byte, while nothing happens
+ *   generated_at, uptime_seconds    everything below stays the same, byte for byte, while nothing happens
  *   version, started_at, dry_run, stopping
- *   state            the worst of all: "in_step", "changing", "waiting" (for a first answer), "holding" (on purpose), "standby",
- *                    "problem", "stopping"
- *   summary          the same in one line, in the words of /readyz
- *   ready            as /readyz: there, one HAProxy in step is enough
- *   checks           [{ok, subject, text}], the lines of /readyz
+ *   state            the worst of all: "in_sync", "changing", "not_written" (a dry run or a pause), "removal_delayed" (by the loss limit,
+ *                    or because there is no usable endpoint), "waiting" (for a first answer), "standby", "problem", "stopping"
+ *   summary          the same in one line, as /readyz has it
+ *   ready            as /readyz: one HAProxy in sync is enough
+ *   checks           [{name, state, reason, hint}], as /readyz has them; state "ok", "warn", "fail"
  *   leader           {election, leading, lease, holder, problem}
- *   nodes_known      Nodes that the selector leaves
+ *   nodes_known      Nodes that match the selector
  *   watches          [{resource, service, state, objects, problem}]; state "synced", "stale", "waiting", "refused"
  *   certificates     [{peer, certificate, not_after}]
- *   brake            {max_loss_percent, hold_seconds}
+ *   loss_limit       {max_loss_percent, delay_seconds}
  *   backends         [{backend, service {namespace, name, port}, state, problem, note, paused, endpoints,
- *                      nodes {live, draining, out, spare, listed, list}}]
+ *                      nodes {live, draining, out, spare, listed, list}, memory {nodes, complete}}]
  *                    state "ok", "empty", "waiting", "undecided"
- *     list           [{name, state, address, port, weight, reason, subject, ordinary, announced}]: what is wanted. name: of the
- *                    server; null where there would be none. Of "out": subject is what was left out, ordinary: in the normal
- *                    course of things, announced: it was said that it would go
- *   haproxies        [{url, state, text, version, worker_pid, reload {state, id, problem}, runtime, drift, backends [...]}]
- *                    state as above; runtime: whether changes without a reload are known to reach it: "untried", "proven",
- *                    "doubted", "disproven", "off". Of a "standby" there are url, state, text and no backends
- *     backends       [{backend, state, text, readable, held {servers, names, until}, by_hand,
- *                      servers {live, draining, leaving, parked, spare, not_ours, down, by_hand, listed, list}}]
- *                      down: of the live ones, those that HAProxy's health check calls so
- *       list         [{name, address, port, weight, state, line, running, health, by_hand, held_until}]: what is there. state "live", "draining",
- *                    "parked" (kept in maintenance), "spare" (the same for a node that has no endpoint yet), "leaving" (live,
- *                    and not wanted), "not_ours"; line: "live" or "maintenance" in the file; running: "ready", "drain", "maint";
- *                    health: "up" or "down" by HAProxy's check when it was last read (RESYNC_PERIOD), "up" without a check;
- *                    by_hand: the same, where an operator has set it; held_until: it is lost and stays until then, beyond the loss limit
- *   decisions        the journal, newest first: [{number, at, kind, haproxy, backend, server, state, text, why, cause, took_us,
- *                    reaction_us}]
+ *     list           [{name, state, address, port, weight, reason, subject, ordinary, announced}]: what is desired. name: of the
+ *                    server; null if there would be none. Of "out": subject is what was left out, ordinary: in the normal
+ *                    course of things, announced: its end was announced
+ *   haproxies        [{url, state, text, version, worker_pid, reload {state, id, problem}, runtime_verification, drift, backends [...]}]
+ *                    state as above; runtime_verification: "untested", "verified", "suspended", "failed", "disabled", as the metric of
+ *                    that name. Of a "standby" there are url, state, text and no backends
+ *     backends       [{backend, state, text, readable, removal_delayed {servers, names, until}, overridden,
+ *                      servers {live, draining, leaving, parked, spare, unmanaged, down, overridden, listed, list}, memory {...}}]
+ *                      down: of the live ones, those that HAProxy's health check reports so
+ *       list         [{name, address, port, weight, state, line, running, health, overridden, removal_delayed_until}]: what HAProxy
+ *                    has. state "live", "draining", "parked" (kept in maintenance), "spare" (the same for a node that has no endpoint
+ *                    yet), "leaving" (live, and not desired), "unmanaged"; line: "live" or "maintenance" in haproxy.cfg; running:
+ *                    "ready", "drain", "maint"; health: "up" or "down" by HAProxy's check when it was last read (RESYNC_PERIOD), "up"
+ *                    without a check; overridden: the admin state if an operator has set it; removal_delayed_until: the loss limit
+ *                    keeps it until then
+ *   memory           what is decided by and neither HAProxy nor Kubernetes shows, for `plan`; a list that would be too long is empty,
+ *                    and complete is false
+ *     nodes          of a Service [{server, state, until, announced}]: "draining" until then, or "out"
+ *     runtime_updates, reload_due, file_problem    whether they are made now; HAProxy may not run what haproxy.cfg says; why nothing may
+ *                    be written to that
+ *     paused_until, reverted                       another writer reverts the changes: writes pause until then; how it did it
+ *     losses         [{server, until, of, delayed}]: lost without an announcement, and counted until then; of so many servers; delayed:
+ *                    its removal; lost, lost_of: the numbers when some were delayed last
+ *     parked         [{server, since, spare}]
+ *     admin_states   [{server, operator, commanded, lost}]: "ready", "drain" or "maint", as an operator or the daemon has set it; lost:
+ *                    HAProxy has it no more, it is set again; admin_states_known: there was a first reading
+ *     nodes          of a HAProxy [{server, node}]: which node a server was that is not desired any more
+ *   history          newest first: [{number, at, kind, haproxy, backend, server, state, text, why, cause, took_us, latency_us}]
  *
- * Bounded: of one list of nodes or servers no more than STATUS_LIST_MAX are listed, of all lists of the document together
- * STATUS_LISTS_MAX of each sort; what drains, or is out for a reason that is not ordinary, comes first. Counts are of all.
+ * Bounded: of one list of nodes or servers no more than STATUS_LIST_MAX are listed, of all lists of the document
+ * together STATUS_LISTS_MAX of each sort; what drains, or is out for a reason that is not ordinary, comes first. Counts
+ * are of all.
  */
 #ifndef DAEMON_STATUS_H
 #define DAEMON_STATUS_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -62,8 +74,6 @@ struct status;
 struct targets;
 
 #define STATUS_SCHEMA_VERSION 1
-#define STATUS_LIST_MAX 500
-#define STATUS_LISTS_MAX 1000
 
 /* All of it borrowed. */
 struct status_options {
@@ -78,10 +88,10 @@ struct status_options {
 
 /* changed: something may be new; it may start no request, and reads nothing of s (sets a timer). */
 struct status *status_new(const struct status_options *options, void (*changed)(void *arg), void *arg) must_check;
-void status_free(struct status *s); /* before the journal; NULL is allowed */
+void status_free(struct status *s); /* before the history; NULL is allowed */
 
-/* A mapping's wish was computed: it is shared, so what is shown refers to it. s NULL: nothing happens. */
-void status_take(struct status *s, size_t mapping, const struct desired *wish);
+/* A mapping's desired state was computed: it is shared, so what is shown refers to it. s NULL: nothing happens. */
+void status_take(struct status *s, size_t mapping, const struct desired *desired);
 
 /* What else it is made of. */
 struct status_now {

@@ -1,4 +1,4 @@
-#include "daemon/status_haproxy.h"
+#include "daemon/status_parts.h"
 
 #include <yyjson.h>
 
@@ -7,17 +7,16 @@
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "json/write.h"
-#include "daemon/status.h"
 #include "daemon/targets.h"
 #include "servers/servers_internal.h"
 
 /* ---- one server ---- */
 
-enum place { PLACE_LIVE, PLACE_DRAINING, PLACE_LEAVING, PLACE_PARKED, PLACE_SPARE, PLACE_NOT_OURS, PLACES };
+enum place { PLACE_LIVE, PLACE_DRAINING, PLACE_LEAVING, PLACE_PARKED, PLACE_SPARE, PLACE_UNMANAGED, PLACES };
 
 static const char *const place_names[] = {
     [PLACE_LIVE] = "live",     [PLACE_DRAINING] = "draining", [PLACE_LEAVING] = "leaving",
-    [PLACE_PARKED] = "parked", [PLACE_SPARE] = "spare",       [PLACE_NOT_OURS] = "not_ours",
+    [PLACE_PARKED] = "parked", [PLACE_SPARE] = "spare",       [PLACE_UNMANAGED] = "unmanaged",
 };
 
 struct server_view {
@@ -31,7 +30,7 @@ static enum place status_haproxy_place_of(const struct servers_backend *s, const
 {
     const struct desired_server *want = desired_find(s->desired, v->line->name);
     if (diff_server_is_foreign(v->line, &s->engine->options.rules.diff))
-        return PLACE_NOT_OURS;
+        return PLACE_UNMANAGED;
     if (want == NULL && v->line->maintenance)
         return desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
     if (want == NULL && s->have_desired && s->desired->state == DESIRED_OK)
@@ -50,7 +49,7 @@ static struct server_view view_of(const struct servers_backend *s, const struct 
     return v;
 }
 
-/* NULL: it is not asked for (in maint), or not known. */
+/* NULL: not checked (in maint), or not known. */
 static const char *health_of(const struct server_view *v)
 {
     if (v->running == NULL || v->running->admin == RUNTIME_MAINT)
@@ -66,7 +65,7 @@ static bool is_down(const struct server_view *v)
 static void status_haproxy_add_server(const struct servers_backend *s, const struct status_haproxies *h,
                                       yyjson_mut_doc *doc, yyjson_mut_val *list, const struct server_view *v)
 {
-    const struct plan_held *held = plan_find_held(&s->plan, v->line->name);
+    const struct plan_delayed *held = plan_find_delayed(&s->plan, v->line->name);
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "name", v->line->name);
     const char *node = desired_node(s->desired, v->line->name);
@@ -79,12 +78,13 @@ static void status_haproxy_add_server(const struct servers_backend *s, const str
     json_put_text(doc, obj, "line", v->line->maintenance ? "maintenance" : "live");
     json_put_text(doc, obj, "running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL);
     json_put_text(doc, obj, "health", health_of(v));
-    json_put_text(doc, obj, "by_hand", v->theirs != RUNTIME_READY ? runtime_admin_name(v->theirs) : NULL);
-    json_put_time(doc, obj, "held_until", held != NULL ? (int64_t)held->until_ms + h->wall_minus_mono_ms : 0);
+    json_put_text(doc, obj, "overridden", v->theirs != RUNTIME_READY ? runtime_admin_name(v->theirs) : NULL);
+    json_put_time(doc, obj, "removal_delayed_until",
+                  held != NULL ? (int64_t)held->until_ms + h->wall_minus_mono_ms : 0);
 }
 
-/* Those that are to be looked at come first, where not all can be listed. */
-static bool is_telling(const struct server_view *v)
+/* The notable ones come first: perhaps not all can be listed. */
+static bool is_notable(const struct server_view *v)
 {
     return v->place == PLACE_DRAINING || v->place == PLACE_LEAVING || v->theirs != RUNTIME_READY || is_down(v);
 }
@@ -93,15 +93,15 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
                                        yyjson_mut_val *obj)
 {
     yyjson_mut_val *servers = json_put_object(doc, obj, "servers"), *list = yyjson_mut_arr(doc);
-    size_t count[PLACES] = {0}, by_hand = 0, down = 0, listed = 0;
+    size_t count[PLACES] = {0}, overridden = 0, down = 0, listed = 0;
     size_t max = h->left < STATUS_LIST_MAX ? h->left : STATUS_LIST_MAX;
-    for (int telling = 1; telling >= 0; telling--) {
+    for (int notable = 1; notable >= 0; notable--) {
         for (size_t i = 0; i < s->at->actual.server_count; i++) {
             const struct server_view v = view_of(s, &s->at->actual.servers[i]);
-            if (is_telling(&v) != (telling == 1))
+            if (is_notable(&v) != (notable == 1))
                 continue;
             count[v.place]++;
-            by_hand += v.theirs != RUNTIME_READY;
+            overridden += v.theirs != RUNTIME_READY;
             down += is_down(&v);
             if (listed < max) {
                 status_haproxy_add_server(s, h, doc, list, &v);
@@ -113,7 +113,7 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
     for (int i = 0; i < PLACES; i++)
         json_put_count(doc, servers, place_names[i], count[i]);
     json_put_count(doc, servers, "down", down);
-    json_put_count(doc, servers, "by_hand", by_hand);
+    json_put_count(doc, servers, "overridden", overridden);
     json_put_count(doc, servers, "listed", listed);
     json_put(doc, servers, "list", list);
 }
@@ -122,28 +122,30 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
 
 static enum status_state status_haproxy_state_of(const struct instance_view *v, const struct servers_backend *s)
 {
-    bool undecided = s->have_desired && s->desired->state == DESIRED_UNDECIDED; /* somebody has to say more */
+    bool undecided = s->have_desired && s->desired->state == DESIRED_UNDECIDED; /* an operator has to act */
     if (s->problem.kind != ERROR_NONE || v->problem->kind != ERROR_NONE || undecided)
         return STATUS_PROBLEM;
     if (s->holding)
-        return s->plan.verdict == PLAN_HOLD && s->plan.diff.ours_count == 0 ? STATUS_PROBLEM : STATUS_HOLDING;
+        return s->plan.verdict == PLAN_NO_ENDPOINT && s->plan.diff.managed_count == 0 ? STATUS_PROBLEM
+               : s->plan.verdict == PLAN_NOT_WRITTEN                                  ? STATUS_NOT_WRITTEN
+                                                                                      : STATUS_REMOVAL_DELAYED;
     if (s->in_sync)
-        return STATUS_IN_STEP;
+        return STATUS_IN_SYNC;
     bool waits = !s->have_desired || s->desired->state == DESIRED_NOT_SYNCED;
     return waits || !s->at->was_read || !v->last_reload_known ? STATUS_WAITING : STATUS_CHANGING;
 }
 
-static void put_held(const struct servers_backend *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
-                     yyjson_mut_val *obj)
+static void put_removal_delayed(const struct servers_backend *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
+                                yyjson_mut_val *obj)
 {
-    yyjson_mut_val *held = json_put_object(doc, obj, "held");
+    yyjson_mut_val *held = json_put_object(doc, obj, "removal_delayed");
     bool any = s->plan.held_back > 0;
     json_put_count(doc, held, "servers", s->plan.held_back);
-    json_put_text(doc, held, "names", any ? s->plan.held_names : NULL);
-    json_put_time(doc, held, "until", any ? (int64_t)s->plan.held_until_ms + h->wall_minus_mono_ms : 0);
+    json_put_text(doc, held, "names", any ? s->plan.delayed_names : NULL);
+    json_put_time(doc, held, "until", any ? (int64_t)s->plan.delayed_until_ms + h->wall_minus_mono_ms : 0);
 }
 
-/* What /readyz says of it; NULL: nothing. Allocates. */
+/* Its line in /readyz; NULL: none. Allocates. */
 static char *status_haproxy_text_of(const struct servers *e, const char *backend, const struct status_haproxies *h)
 {
     cleanup(mem_free_ptr) char *name = servers_check_name(e, backend);
@@ -151,7 +153,7 @@ static char *status_haproxy_text_of(const struct servers *e, const char *backend
     return check != NULL ? checks_text(check) : NULL;
 }
 
-static enum status_state status_haproxy_add_backend(const struct instance_view *v, const struct servers_backend *s,
+static enum status_state status_haproxy_add_backend(const struct instance_view *v, struct servers_backend *s,
                                                     struct status_haproxies *h, yyjson_mut_doc *doc,
                                                     yyjson_mut_val *list)
 {
@@ -162,22 +164,14 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
     json_put_bool(doc, obj, "readable", s->at->runtime.readable);
-    put_held(s, h, doc, obj);
-    json_put_text(doc, obj, "by_hand", s->overrides);
+    put_removal_delayed(s, h, doc, obj);
+    json_put_text(doc, obj, "overridden", s->overrides);
     status_haproxy_put_servers(s, h, doc, obj);
+    status_memory_put_servers(s, h->wall_minus_mono_ms, &h->memory_left, doc, obj);
     return state;
 }
 
 /* ---- one HAProxy ---- */
-
-static const char *verification_name(const struct instance_view *v)
-{
-    static const char *const names[] = {[VERIFICATION_NONE] = "untried",
-                                        [VERIFICATION_PASSED] = "proven",
-                                        [VERIFICATION_FAILED] = "doubted",
-                                        [VERIFICATION_FAILED_AGAIN] = "disproven"};
-    return v->with_runtime ? names[v->verification] : "off";
-}
 
 static void put_reload(const struct instance_view *v, yyjson_mut_doc *doc, yyjson_mut_val *obj)
 {
@@ -194,8 +188,31 @@ static void put_facts(const struct instance_view *v, yyjson_mut_doc *doc, yyjson
     json_put_int_or_null(doc, obj, "version", v->version);
     json_put_int_or_null(doc, obj, "worker_pid", v->worker_pid);
     put_reload(v, doc, obj);
-    json_put_text(doc, obj, "runtime", verification_name(v));
+    json_put_text(doc, obj, "runtime_verification", verification_state_name(v->verification));
     json_put_text(doc, obj, "drift", v->drift);
+}
+
+/* The worse of the two is told of that HAProxy. */
+static void status_haproxy_put_configuration(const struct target *t, const struct status_haproxies *h,
+                                             yyjson_mut_doc *doc, yyjson_mut_val *obj, enum status_state *state,
+                                             char **text)
+{
+    const struct configuration_view c = configuration_view(t->configuration, t->number);
+    yyjson_mut_val *put = json_put_object(doc, obj, "configuration");
+    json_put_text(doc, put, "state", c.state);
+    json_put_text(doc, put, "sha256", c.sha256);
+    json_put_text(doc, put, "source", c.source);
+    json_put_text(doc, put, "reason", c.reason);
+    json_put_int_or_null(doc, put, "rolled_back_to", c.version != 0 ? (int64_t)c.version : -1);
+    json_put_text(doc, put, "runs", c.runs[0] != '\0' ? c.runs : NULL);
+    json_put_time(doc, put, "runs_since", c.runs_since_ms);
+    if (*text != NULL && c.status <= *state)
+        return;
+    cleanup(mem_free_ptr) char *name = mem_printf("target %s configuration", instance_view(t->instance).url);
+    const struct check *check = checks_find(h->checks, name);
+    *state = c.status;
+    free(*text);
+    *text = check != NULL ? checks_text(check) : NULL;
 }
 
 void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list,
@@ -204,17 +221,19 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
     const struct instance_view v = instance_view(t->instance);
     const struct servers *e = t->servers;
     yyjson_mut_val *obj = json_add_object(doc, list), *backends = yyjson_mut_arr(doc);
-    enum status_state state = STATUS_IN_STEP;
-    const char *of = e->backends[0].name;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
+    enum status_state state = STATUS_IN_SYNC;
+    const char *of = NULL;
+    for (size_t i = 0; e != NULL && i < e->options.backend_count; i++) {
         enum status_state one = status_haproxy_add_backend(&v, &e->backends[i], h, doc, backends);
-        if (one > state) {
+        if (of == NULL || one > state) {
             state = one;
             of = e->backends[i].name;
         }
     }
-    cleanup(mem_free_ptr) char *text = status_haproxy_text_of(e, of, h);
+    cleanup(mem_free_ptr) char *text = of != NULL ? status_haproxy_text_of(e, of, h) : NULL;
     json_put_text(doc, obj, "url", v.url);
+    if (t->configuration != NULL)
+        status_haproxy_put_configuration(t, h, doc, obj, &state, &text);
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
     put_facts(&v, doc, obj);
@@ -228,6 +247,6 @@ void status_haproxy_add_standby(const char *url, yyjson_mut_doc *doc, yyjson_mut
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "url", url);
     json_put_text(doc, obj, "state", "standby");
-    json_put_text(doc, obj, "text", "left to the replica that leads");
+    json_put_text(doc, obj, "text", "managed by the leading replica");
     json_put_list(doc, obj, "backends");
 }

@@ -1,8 +1,7 @@
-#include "daemon/status_nodes.h"
+#include "daemon/status_parts.h"
 
 #include <yyjson.h>
 
-#include "daemon/status.h"
 #include "json/write.h"
 #include "servers/desired/desired.h"
 

@@ -25,9 +25,17 @@ struct targets *targets_new(struct event_base *base, const struct targets_option
         own.several = count > 1;
         own.client = list[i].file;
         own.runtime = list[i].runtime;
-        target->servers = servers_new(&options->servers);
-        const struct engine *engines[] = {servers_engine(target->servers)};
-        target->instance = instance_new(base, &own, engines, array_len(engines), err);
+        const struct engine *engines[2];
+        size_t engine_count = 0;
+        if (options->servers.backend_count > 0) {
+            target->servers = servers_new(&options->servers);
+            engines[engine_count++] = servers_engine(target->servers);
+        }
+        target->configuration = options->configuration;
+        target->number = i;
+        if (options->configuration != NULL)
+            engines[engine_count++] = configuration_engine(options->configuration, i);
+        target->instance = instance_new(base, &own, engines, engine_count, err);
         if (target->instance == NULL) {
             targets_free(t);
             return NULL;
@@ -103,6 +111,6 @@ bool targets_ready(const struct targets *t, struct checks *checks)
 {
     bool any = false;
     for (size_t i = 0; i < t->count; i++)
-        any = servers_ready(t->list[i].servers, checks) || any;
+        any = t->list[i].servers == NULL || servers_ready(t->list[i].servers, checks) || any;
     return any;
 }

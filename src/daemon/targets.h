@@ -1,6 +1,6 @@
 /*
- * All HAProxies: each has an instance (haproxy/instance) and the engines that drive it, and converges by itself; one that is down
- * delays no other.
+ * All HAProxies: each has an instance (haproxy/instance) and the engines that drive it, and converges independently;
+ * one that is down delays no other.
  */
 #ifndef DAEMON_TARGETS_H
 #define DAEMON_TARGETS_H
@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "configuration/configuration.h"
 #include "haproxy/instance.h"
 #include "servers/servers.h"
 
@@ -18,13 +19,16 @@ struct targets;
 
 struct target {
     struct instance *instance;
-    struct servers *servers;
+    struct servers *servers;                   /* NULL: no servers are managed */
+    const struct configuration *configuration; /* NULL: no whole configuration is */
+    size_t number;                             /* of it there */
 };
 
-/* Of each of them; the clients of `instance` are filled in from list. What the options borrow outlives the targets. */
+/* For each of them; the clients of `instance` are filled in from list. What the options borrow outlives the targets. */
 struct targets_options {
     struct instance_options instance;
     struct servers_options servers;
+    const struct configuration *configuration; /* NULL: none */
 };
 
 struct targets *targets_new(struct event_base *base, const struct targets_options *options,
@@ -41,7 +45,7 @@ void targets_refresh(struct targets *t);
 void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg);
 size_t targets_count(const struct targets *t);
 const struct target *targets_at(const struct targets *t, size_t i);
-/* True where any of them is ready: the others are listed all the same. */
+/* True if any of them is ready; all are listed. */
 bool targets_ready(const struct targets *t, struct checks *checks);
 
 #endif

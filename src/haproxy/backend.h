@@ -1,6 +1,7 @@
 /*
- * A HAProxy backend as far as this daemon cares: plain values between the Data Plane codec (haproxy/dataplane/codec), the
- * difference (servers/change/diff) and the log. Fields that are not ours stay in `json`, so that a write gives them back.
+ * A HAProxy backend as far as this daemon cares: plain values between the Data Plane codec (haproxy/dataplane/codec),
+ * the difference (servers/change/diff) and the log. Fields that the daemon does not manage stay in `json`, so that a
+ * write returns them.
  */
 #ifndef HAPROXY_BACKEND_H
 #define HAPROXY_BACKEND_H
@@ -8,8 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/compiler.h"
 
 /* A `server` line. */
 struct backend_server {
@@ -66,15 +65,14 @@ struct backend_settings {
 struct backend {
     char *name;
     bool exists;
-    int64_t version;     /* configuration version that all of this was read at */
-    bool split;          /* the file says another version than the API: the last reload failed and the file went back */
-    char *mode;          /* "tcp", "http", "" where not set */
-    char *balance;       /* algorithm, "" where not set */
-    char *adv_check;     /* "tcp-check", "httpchk", ..., "" where not set */
-    bool httpchk_params; /* the httpchk says what to ask for */
+    int64_t version;            /* configuration version that all of this was read at */
+    char *mode;                 /* "tcp", "http", "" where not set */
+    char *balance;              /* algorithm, "" where not set */
+    char *adv_check;            /* "tcp-check", "httpchk", ..., "" where not set */
+    bool httpchk_params;        /* the httpchk says what to ask for */
     bool default_send_proxy_v2; /* in its default-server line */
-    /* Lines of haproxy.cfg whose default-server says `disabled` or `backup` for this backend, be it in the defaults section
-     * that it is from; 0: none. */
+    /* Lines of haproxy.cfg whose default-server says `disabled` or `backup` for this backend, be it in the defaults
+     * section that it is from; 0: none. */
     unsigned disabled_line, backup_line;
     char *json;                     /* the backend object (base fields) as the API gave it */
     struct backend_server *servers; /* in the order of the file */

@@ -6,6 +6,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define PAUSE_MS 1000
+#define FAILURES_MAX 3
+
 void commands_drop(struct commands *q, size_t at)
 {
     free(q->list[at].name);
@@ -17,6 +20,19 @@ void commands_drop_from(struct commands *q, size_t first)
 {
     while (q->count > first)
         commands_drop(q, q->count - 1);
+}
+
+bool commands_failed(struct commands *q, bool counts, bool wrong, uint64_t now_ms)
+{
+    q->failures += counts;
+    q->not_before_ms = now_ms + PAUSE_MS * (q->failures > 0 ? q->failures : 1);
+    commands_drop_from(q, 1);
+    return wrong || q->failures >= FAILURES_MAX;
+}
+
+void commands_forget_failures(struct commands *q)
+{
+    q->failures = 0;
 }
 
 void commands_fini(struct commands *q)

@@ -1,4 +1,4 @@
-/* Runtime commands that wait for their turn, one of them under way. The latest word on a server counts. Pure. */
+/* Queue of runtime commands, one of them under way. The latest for a server counts. Pure. */
 #ifndef HAPROXY_COMMANDS_H
 #define HAPROXY_COMMANDS_H
 
@@ -27,12 +27,15 @@ struct commands {
 };
 
 void commands_fini(struct commands *q);
-/* What waits for b and is not in the list is dropped; the list is added unless add is false (what is under way is not given twice);
- * what brings a server back goes first. */
+/* What waits for b and is not in the list is dropped; the list is added unless add is false (what is under way is not
+ * given twice); what brings a server back goes first. */
 void commands_set(struct commands *q, struct instance_backend *b, const struct runtime_command *list, size_t count,
                   bool add, uint64_t event_us);
 bool commands_any(const struct commands *q, const struct instance_backend *b);
 void commands_drop(struct commands *q, size_t at);
 void commands_drop_from(struct commands *q, size_t first);
+/* The first one failed; the others are dropped. counts: the API was well before. True: wrong, or time and again. */
+bool commands_failed(struct commands *q, bool counts, bool wrong, uint64_t now_ms);
+void commands_forget_failures(struct commands *q);
 
 #endif

@@ -1,16 +1,18 @@
 /*
- * What drives a HAProxy: an engine decides what a part of its configuration should be, the instance (haproxy/instance) reads,
- * writes, reloads and verifies. Several engines may drive one instance; each owns its part, which instance_new checks:
+ * What drives a HAProxy: an engine decides what a part of its configuration should be, the instance (haproxy/instance)
+ * reads, writes, reloads and verifies. Several engines may drive one instance; each owns its part, which instance_new
+ * checks:
  *
  *   ENGINE_SERVERS    the server lines of a backend
  *   ENGINE_SETTINGS   its settings (balance, checks, default-server)
  *   rest              all of the file that no other engine owns
  *
- * One write at a time: a transaction may carry the changes of several engines. What one engine writes is told to the others
- * (`committed`, `updated`), so that it is no drift, no conflict and no surprise to them.
+ * One write at a time: a transaction may carry the changes of several engines. The other engines learn what one engine
+ * wrote (`committed`, `updated`), so that it is no drift and no conflict to them.
  *
- * Callbacks may be NULL but for decide and collect. They run on the loop, within a call of the instance; of its functions they
- * may call those of haproxy/instance.h that are "for engines", and start nothing but what they are asked for.
+ * Callbacks may be NULL but for decide and collect. They run on the loop, within a call of the instance; of its
+ * functions they may call those of haproxy/instance.h that are "for engines", and start nothing but what they are asked
+ * for.
  */
 #ifndef HAPROXY_ENGINE_H
 #define HAPROXY_ENGINE_H
@@ -24,7 +26,11 @@
 #include "haproxy/runtime.h"
 
 struct instance;
+struct replacement;
+struct replacement_request;
 struct runtime_update;
+struct storage;
+struct storage_request;
 struct transaction;
 struct transaction_step;
 
@@ -35,19 +41,19 @@ struct engine_claim {
     unsigned parts; /* of engine_part */
 };
 
-/* A backend that an engine claims, as it was read last. Only the instance writes to it (in runtime_read, who owns its servers may
- * correct what runs). */
+/* A backend that an engine claims, as it was read last. Only the instance writes to it (in runtime_read, the owner of
+ * its servers may correct what runs). */
 struct instance_backend {
     const char *name;
     bool was_read;
     struct backend actual;
-    struct error unreadable; /* of actual; kind NONE: it can be believed */
+    struct error unreadable; /* of actual; kind NONE: actual is valid */
     struct runtime runtime;  /* what HAProxy runs */
-    bool runtime_lost;       /* it cannot be read, and the log has that */
+    bool runtime_lost;       /* it cannot be read, and that was logged */
     bool was_readable;       /* at the reading before */
     bool writing;            /* the transaction or runtime update in hand is for it */
-    bool reviewed; /* a transaction with its changes was seen to be harmless since another writer's last one */
-    const struct engine *servers_of, *settings_of; /* who owns these; NULL: nobody */
+    bool reviewed;           /* a preview of its changes was harmless since another writer's last write */
+    const struct engine *servers_of, *settings_of; /* their owners; NULL: none */
 };
 
 /* What an engine has to do; false in all: nothing. */
@@ -55,8 +61,10 @@ struct engine_wants {
     bool waits;       /* there is something to write, but not now (`due` says when) */
     bool update;      /* a runtime update: `update` starts it */
     bool transaction; /* `collect` has its steps */
-    bool overdue;     /* the transaction does not wait for runtime updates any longer */
+    bool overdue;     /* the transaction or replacement does not wait for runtime updates any longer */
     bool reload;      /* an empty commit */
+    bool replacement; /* `replace` says of what; of the engine that owns the rest */
+    bool storage;     /* before that: `store` says which files */
 };
 
 struct engine_ops {
@@ -64,7 +72,7 @@ struct engine_ops {
     void (*attach)(void *self, struct instance *in);
 
     /* ---- reading */
-    void (*read)(void *self);                            /* the backends are what was read now */
+    void (*read)(void *self);                            /* the backends are what was read now, and instance_file */
     bool (*runtime_read)(void *self, bool other_worker); /* so is what runs; true: read again soon */
     void (*concluded)(void *self);                       /* reload and drift are judged by it */
     void (*read_failed)(void *self);
@@ -72,7 +80,7 @@ struct engine_ops {
     void (*refresh)(void *self); /* an operator asks: what was put off is tried now */
 
     /* ---- deciding */
-    bool (*has_desired)(const void *self);                      /* it knows what should be, of any backend */
+    bool (*has_desired)(const void *self);                      /* it has a desired state, of any backend */
     bool (*may_write)(const void *self);                        /* ever: no dry run, not all paused */
     uint64_t (*due)(const void *self, uint64_t now_ms);         /* the next moment after now to decide again; 0: none */
     void (*decide)(void *self, struct engine_wants *ret_wants); /* ret_wants is all false before */
@@ -82,13 +90,23 @@ struct engine_ops {
     /* ---- a transaction */
     /* Appends its steps, and calls instance_writes for each backend that they are for. */
     void (*collect)(void *self, struct transaction_step **steps, size_t *count);
-    /* The transaction in hand may change this line of the file: the section's kind and name, the first two words; first NULL: the
-     * section itself. */
+    /* The transaction in hand may change this line of the file: the section's kind and name, the first two words; first
+     * NULL: the section itself. */
     bool (*may_change)(const void *self, const char *kind, const char *name, const char *first, const char *second);
     void (*committed)(void *self, const struct transaction *t); /* whether it had changes of this engine or not */
-    void (*not_committed)(void *self);                          /* it comes again, or is refused: */
-    void (*rejected)(void *self, const char *what, const struct error *err); /* what it writes would be refused again */
+    void (*not_committed)(void *self);                          /* it is repeated, or rejected: */
+    void (*rejected)(void *self, const char *what, const struct error *err); /* the same would be rejected again */
     void (*reload_failed)(void *self); /* the file is perhaps not what was committed */
+
+    /* ---- the whole file, validated or written without a reload (haproxy/dataplane/replacement) */
+    void (*replace)(void *self, struct replacement_request *ret);
+    /* r->result says how it ended; what was written is read back next, and loaded by an empty commit. */
+    void (*replaced)(void *self, const struct replacement *r);
+    void (*rewritten)(void *self, int64_t was, int64_t version); /* of all engines: one has written the whole file */
+
+    /* ---- the files beside it (haproxy/dataplane/storage) */
+    void (*store)(void *self, struct storage_request *ret);
+    void (*stored)(void *self, const struct storage *s);
 
     /* ---- a runtime update: one server, in the file and in the running HAProxy, without a reload */
     void (*update)(void *self); /* calls instance_update, or not */
@@ -100,7 +118,7 @@ struct engine_ops {
     /* crossed: a reading is under way that may show what was before. event_us: as given. */
     void (*command_done)(void *self, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
                          uint64_t took_us, uint64_t event_us);
-    /* unanswered: it may be carried out yet. */
+    /* unanswered: it may still be carried out. */
     void (*command_failed)(void *self, const struct instance_backend *b, const struct runtime_command *c,
                            bool unanswered, const struct error *err);
     void (*commands_done)(void *self); /* none is left */
@@ -113,6 +131,13 @@ struct engine_ops {
     /* Something is wrong with this HAProxy as a whole. out_of_sync: no backend is in sync for that time. */
     void (*trouble)(void *self, bool out_of_sync);
 };
+
+/* *due: the earliest moment after now of those that it was called with; 0 before the first. */
+static inline void engine_sooner(uint64_t *due, uint64_t when, uint64_t now)
+{
+    if (when > now && (*due == 0 || when < *due))
+        *due = when;
+}
 
 struct engine {
     const struct engine_ops *ops;

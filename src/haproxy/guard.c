@@ -24,35 +24,38 @@ static void guard_set_problem(struct guard *g, const char *problem)
     free(old);
 }
 
-static void guard_take_text(struct guard *g, const struct buf *text)
+void guard_refuse(struct guard *g, int64_t version, const char *problem)
+{
+    g->passed = -1;
+    g->refused = version;
+    guard_set_problem(g, problem);
+}
+
+void guard_read(struct guard *g, int64_t version, bool behind, const struct buf *text, const char *problem,
+                const char *defaults_problem)
 {
     char digest[DIGEST_SHA256_TEXT_BYTES];
+    if (behind && (g->passed == version || g->refused == version))
+        return;
     digest_sha256(text->data, text->len, digest);
     if (g->file[0] != '\0' && !str_eq(g->file, digest))
         g->passed = g->refused = -1;
     memcpy(g->file, digest, sizeof(digest));
-}
-
-void guard_read(struct guard *g, int64_t version, const struct buf *text, const char *problem,
-                const char *defaults_problem)
-{
-    if (text->len > 0)
-        guard_take_text(g, text);
     if (problem == NULL && g->blind)
         problem = defaults_problem;
     if (problem != NULL)
-        g->passed = g->refused = -1;
+        guard_refuse(g, version, problem);
     else if (g->blind)
         g->passed = version;
-    if (problem != NULL || g->refused != version)
-        guard_set_problem(g, problem);
+    if (problem == NULL && g->refused != version)
+        guard_set_problem(g, NULL);
 }
 
 void guard_forget(struct guard *g)
 {
-    g->passed = g->refused = g->unsure = -1;
+    g->passed = g->unsure = -1;
     g->blind = false; /* the API may be another release by now */
-    guard_set_problem(g, NULL);
+    g->file[0] = '?'; /* no digest: what was refused is examined again */
 }
 
 bool guard_passed(const struct guard *g, int64_t version)
@@ -75,7 +78,7 @@ void guard_answer_lost(struct guard *g, int64_t version)
 }
 
 char *guard_compare(struct guard *g, const struct buf *before, const char *after, size_t after_len,
-                    const struct cfg_file_ours *ours)
+                    const struct cfg_file_managed *ours)
 {
     cleanup(cfg_file_fini) struct cfg_file was = {0};
     cleanup(cfg_file_fini) struct cfg_file will = {0};
@@ -90,15 +93,4 @@ char *guard_compare(struct guard *g, const struct buf *before, const char *after
 void guard_pass(struct guard *g, int64_t version)
 {
     g->passed = version;
-}
-
-void guard_refuse(struct guard *g, int64_t version, const char *problem)
-{
-    g->refused = version;
-    guard_set_problem(g, problem);
-}
-
-void guard_go_blind(struct guard *g)
-{
-    g->blind = true;
 }

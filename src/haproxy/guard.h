@@ -1,7 +1,8 @@
 /*
- * Whether the file may be written to at all. Each write of a Data Plane API writes the whole file anew, as its parser understood
- * it, and some files mean something else then. So nothing is written before the file was examined, and an empty transaction
- * showed what would come of it; not again while nobody but us writes. Pure.
+ * Whether the file may be written to at all. Each write of a Data Plane API writes the whole file anew, as its parser
+ * understood it, and some files mean something else then. So nothing is written before the file was examined and a
+ * preview (of an empty transaction) showed what a write would make of it; not again while the daemon is the only
+ * writer. Pure.
  */
 #ifndef HAPROXY_GUARD_H
 #define HAPROXY_GUARD_H
@@ -16,29 +17,31 @@
 
 struct guard {
     int64_t passed, refused; /* versions of the file: one that a write leaves as it is, one that it would not; -1 */
-    int64_t unsure; /* the one that a write of ours, whose answer was lost, has probably made of one that passed; -1 */
+    int64_t unsure; /* the one that the daemon's write, whose answer was lost, probably made of one that passed; -1 */
     /* Digest of its text when read last, as an edit while the API is down moves no version; "": we wrote since. */
     char file[DIGEST_SHA256_TEXT_BYTES];
-    bool blind;    /* the API does not show what it would write: the file is judged by its lines alone */
+    bool blind;    /* the API cannot preview a write: only the lines of the file are checked */
     char *problem; /* why nothing is written; NULL */
 };
 
 void guard_init(struct guard *g);
 void guard_fini(struct guard *g);
 
-/* The file was read: its text (empty: not known), and what is wrong with it by its lines, for sure or perhaps (NULL: nothing). */
-void guard_read(struct guard *g, int64_t version, const struct buf *text, const char *problem,
+/* The file was read: its text (empty: not known), and what is wrong with it by its lines, for sure or perhaps (NULL:
+ * nothing). behind: a failed reload put an older one back, and what is known of `version` stays. */
+void guard_read(struct guard *g, int64_t version, bool behind, const struct buf *text, const char *problem,
                 const char *defaults_problem);
-void guard_forget(struct guard *g); /* what was found counts no more */
+void guard_forget(struct guard *g); /* the next reading is examined anew */
 bool guard_passed(const struct guard *g, int64_t version);
-/* We wrote what is `version` now, where the file was at `was`. False: what was read has not passed, or is not what we wrote to. */
+/* The daemon wrote `version`, where the file was at `was`. False: what was read has not passed, or is not what was
+ * written to. */
 bool guard_wrote(struct guard *g, int64_t was, int64_t version);
 void guard_answer_lost(struct guard *g, int64_t version);
-/* What a write would make of the file, against what it is. ours NULL: nothing may differ. NULL: nothing does. Allocates. */
+/* What a write would make of the file, against what it is. managed NULL: nothing may differ. NULL: nothing does.
+ * Allocates. */
 char *guard_compare(struct guard *g, const struct buf *before, const char *after, size_t after_len,
-                    const struct cfg_file_ours *ours) must_check;
+                    const struct cfg_file_managed *ours) must_check;
 void guard_pass(struct guard *g, int64_t version);
 void guard_refuse(struct guard *g, int64_t version, const char *problem);
-void guard_go_blind(struct guard *g);
 
 #endif

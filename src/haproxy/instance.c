@@ -6,18 +6,6 @@
 #include "base/str.h"
 #include "haproxy/instance_internal.h"
 
-#define REPEAT_LOG_MS 60000
-
-void instance_reread(struct instance *in)
-{
-    in->fresh = false;
-}
-
-void instance_mark_dirty(struct instance *in)
-{
-    in->dirty = true;
-}
-
 bool instance_renew_credentials(struct instance *in)
 {
     bool renewed = dataplane_credentials_refused(in->options.client) && !in->renewed;
@@ -27,14 +15,19 @@ bool instance_renew_credentials(struct instance *in)
 
 /* ---- what is next ---- */
 
-static void instance_sooner(uint64_t *due, uint64_t when, uint64_t now)
+void instance_begin(struct instance *in, enum instance_phase phase)
 {
-    if (when > now && (*due == 0 || when < *due))
-        *due = when;
+    in->phase = phase;
+}
+
+void instance_done(struct instance *in)
+{
+    in->phase = INSTANCE_IDLE;
+    instance_step(in);
 }
 
 /* When to wake up without an event: the next reload poll, or the end of a wait. The resync has a timer of its own.
- * `now` is the step's: what fell due since then has not been looked at yet and must not be taken for done. */
+ * `now` is the step's: what fell due since then was not done yet. */
 static void instance_arm(struct instance *in, uint64_t now)
 {
     uint64_t due = 0;
@@ -46,10 +39,10 @@ static void instance_arm(struct instance *in, uint64_t now)
                               in->last_reload.known ? 0 : in->last_reload.next_ms,
                               in->reload.state == RELOAD_PENDING ? in->reload.next_ms : 0};
     for (size_t i = 0; i < array_len(times); i++)
-        instance_sooner(&due, times[i], now);
+        engine_sooner(&due, times[i], now);
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->due != NULL)
-            instance_sooner(&due, in->engines[i]->ops->due(in->engines[i]->self, now), now);
+            engine_sooner(&due, in->engines[i]->ops->due(in->engines[i]->self, now), now);
     if (due != 0)
         timer_set(&in->timer, due - now);
     else
@@ -79,7 +72,7 @@ void instance_step(struct instance *in)
     bool quiet = now < in->pace.quiet_until_ms;
     if (in->reread_ms != 0 && now >= in->reread_ms) {
         in->reread_ms = 0;
-        in->fresh = false;
+        instance_outdated(in);
     }
     if (!quiet && reload_due(&in->reload, now))
         instance_poll_reload(in);
@@ -102,7 +95,8 @@ static void instance_on_timer(void *arg)
     struct instance *in = arg;
     if (in->stopping && in->phase == INSTANCE_READING)
         instance_give_up_last_read(in);
-    instance_step(in);
+    else
+        instance_step(in);
 }
 
 static void instance_on_resync(void *arg)
@@ -110,7 +104,7 @@ static void instance_on_resync(void *arg)
     struct instance *in = arg;
     timer_set(&in->resync, in->options.resync_period_ms);
     in->dead_deleted = in->dead_deleted && in->transaction.noted == NULL && in->transaction.held_count == 0;
-    in->fresh = false;
+    instance_outdated(in);
     ENGINES_DO(in, resync);
     if (in->left_dirty)
         instance_ask_last_reload_again(in);
@@ -175,6 +169,7 @@ struct instance *instance_new(struct event_base *base, const struct instance_opt
     struct instance *in = mem_alloc(sizeof(*in));
     in->options = *options;
     in->engines = mem_array(count, sizeof(in->engines[0]));
+    in->wants = mem_array(count, sizeof(in->wants[0]));
     for (size_t i = 0; i < count; i++)
         in->engines[in->engine_count++] = engines[i];
     in->wall_minus_mono_ms = (int64_t)clock_wall_ms() - (int64_t)clock_mono_ms();
@@ -183,15 +178,13 @@ struct instance *instance_new(struct event_base *base, const struct instance_opt
     timer_init(&in->read_again, base, instance_read_again, in);
     transaction_init(&in->transaction);
     runtime_update_init(&in->update);
+    replacement_init(&in->replacement);
+    storage_init(&in->storage);
     guard_init(&in->guard);
-    unsigned seed = backoff_random_seed();
-    pace_init(&in->pace, seed);
-    backoff_init(&in->reload_backoff, 2000, 60000, 1000, seed + 1);
-    backoff_init(&in->running.backoff, 2000, 600000, 2000, seed + 1);
-    backoff_init(&in->reject_backoff, 10000, 300000, 5000, seed + 2);
+    pace_init(&in->pace, backoff_random_seed());
     in->version = in->running.split_version = in->running.drift_version = in->running.pid = -1;
-    in->problem_limit.period_ms = REPEAT_LOG_MS;
-    in->trouble_limit.period_ms = INSTANCE_REPEAT_TROUBLE_MS;
+    in->problem_limit.period_ms = INSTANCE_REPEAT_LOG_MS;
+    in->trouble_limit.period_ms = HISTORY_REPEAT_TROUBLE_MS;
     if (instance_claim_all(in, err) != 0) {
         instance_free(in);
         return NULL;
@@ -219,6 +212,8 @@ void instance_free(struct instance *in)
     reader_fini(&in->reader);
     transaction_fini(&in->transaction);
     runtime_update_fini(&in->update);
+    replacement_fini(&in->replacement);
+    storage_fini(&in->storage);
     reload_fini(&in->reload);
     guard_fini(&in->guard);
     commands_fini(&in->commands);
@@ -228,6 +223,7 @@ void instance_free(struct instance *in)
     free(in->backends);
     free(in->names);
     free(in->engines);
+    free(in->wants);
     free(in);
 }
 
@@ -239,7 +235,7 @@ void instance_start(struct instance *in)
 
 void instance_refresh(struct instance *in)
 {
-    in->fresh = false;
+    instance_outdated(in);
     pace_forget(&in->pace);
     in->commands.not_before_ms = 0;
     verification_forget_hour(&in->verification);
@@ -256,17 +252,17 @@ void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg)
     in->stopping = true;
     in->stopped = stopped;
     in->stopped_arg = arg;
-    in->fresh = in->fresh && !in->commands.busy; /* it may be carried out all the same */
+    if (in->commands.busy) /* it may be carried out all the same */
+        instance_outdated(in);
     instance_forget_commands(in);
     if (in->phase == INSTANCE_WRITING) {
         transaction_abort(&in->transaction);
         return;
     }
-    if (in->phase == INSTANCE_UPDATING)
-        return; /* its end is near, and tells what was written */
+    if (in->phase == INSTANCE_UPDATING || in->phase == INSTANCE_REPLACING)
+        return; /* its end is near, and shows what was written */
     dataplane_cancel(in->options.client);
-    in->phase = INSTANCE_IDLE;
-    instance_step(in);
+    instance_done(in);
 }
 
 /* ---- what is known of it ---- */
@@ -277,11 +273,6 @@ struct instance_backend *instance_backend(struct instance *in, const char *name)
         if (str_eq(in->backends[i].name, name))
             return &in->backends[i];
     return NULL;
-}
-
-size_t instance_backend_count(const struct instance *in)
-{
-    return in->backend_count;
 }
 
 const struct instance_options *instance_options(const struct instance *in)
@@ -296,8 +287,10 @@ int64_t instance_wall_minus_mono_ms(const struct instance *in)
 
 struct instance_view instance_view(const struct instance *in)
 {
+    uint64_t now = clock_mono_ms();
     return (struct instance_view){
         .url = instance_url(in),
+        .user = dataplane_client_user(in->options.client),
         .version = in->version,
         .fresh = in->fresh,
         .away = in->away,
@@ -311,8 +304,14 @@ struct instance_view instance_view(const struct instance *in)
         .drift = in->running.drift,
         .file_problem = in->guard.problem,
         .worker_pid = in->running.known ? in->running.pid : -1,
-        .with_runtime = in->options.runtime != NULL,
-        .verification = in->verification.state,
+        .haproxy = in->reader.haproxy,
+        .verification = instance_verification(in),
         .problem = &in->problem,
+        .worker = in->running.worker,
+        .may_write = in->pace.write_after_ms <= now,
+        .may_begin = !in->pace.no_room || in->pace.transaction_after_ms <= now,
+        .gathers = in->pace.transaction_after_ms > now,
+        .file_allows = guard_passed(&in->guard, in->version) || instance_is_split(in),
+        .one_by_one = in->one_by_one,
     };
 }

@@ -1,11 +1,8 @@
-/* Runtime commands: states of servers in the running HAProxy alone, on a connection of their own that overtakes what is written to
- * the file. Nothing of it outlives a reload; the next reading finds what is to be commanded again. */
+/* Runtime commands: states of servers in the running HAProxy alone, on a connection of their own that overtakes what is
+ * written to the file. Nothing of it outlives a reload; the next reading finds what is to be commanded again. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/instance_internal.h"
-
-#define PAUSE_MS 1000
-#define FAILURES_MAX 3
 
 static void instance_send_next(struct instance *in);
 
@@ -42,42 +39,34 @@ static struct runtime_command instance_as_given(const struct command *c)
     return (struct runtime_command){.name = c->name, .state = c->state, .why = c->why};
 }
 
-static const struct engine *instance_owner(const struct command *c)
-{
-    return c->backend->servers_of;
-}
-
 static void instance_command_done(struct instance *in, const struct command *c, uint64_t took_us)
 {
     const struct runtime_command given = instance_as_given(c);
-    in->commands.failures = 0;
+    commands_forget_failures(&in->commands);
     for (size_t i = 0; i < c->backend->runtime.count; i++)
         if (str_eq(c->backend->runtime.servers[i].name, c->name))
             runtime_set_admin(&c->backend->runtime.servers[i], c->state);
-    if (instance_owner(c)->ops->command_done != NULL)
-        instance_owner(c)->ops->command_done(instance_owner(c)->self, c->backend, &given, in->phase == INSTANCE_READING,
-                                             took_us, c->event_us);
+    const struct engine *e = c->backend->servers_of;
+    if (e->ops->command_done != NULL)
+        e->ops->command_done(e->self, c->backend, &given, in->phase == INSTANCE_READING, took_us, c->event_us);
 }
 
 static void instance_command_failed(struct instance *in, const struct command *c, const struct error *err)
 {
-    struct commands *q = &in->commands;
     const struct runtime_command given = instance_as_given(c);
     if (err->kind == ERROR_AUTH)
         (void)dataplane_credentials_refused(in->options.runtime);
-    q->failures += in->fresh; /* else it may just be that the API is away */
-    in->fresh = false;
-    q->not_before_ms = clock_mono_ms() + PAUSE_MS * (q->failures > 0 ? q->failures : 1);
-    commands_drop_from(q, 1);
-    /* It says something else, or the API is well and cannot do it, time and again. */
-    bool in_vain = err->kind == ERROR_INVALID || q->failures >= FAILURES_MAX;
+    /* It says something else, or cannot do it, time and again; where nothing was fresh, it may just be away. */
+    bool in_vain = commands_failed(&in->commands, in->fresh, err->kind == ERROR_INVALID, clock_mono_ms());
+    instance_outdated(in);
     if (in_vain && in->reload.state != RELOAD_PENDING) {
-        q->failures = 0;
+        commands_forget_failures(&in->commands);
         instance_not_verified(in, err);
     }
     bool unanswered = err->http_status == 0 && err->kind == ERROR_RETRY;
-    if (instance_owner(c)->ops->command_failed != NULL)
-        instance_owner(c)->ops->command_failed(instance_owner(c)->self, c->backend, &given, unanswered, err);
+    const struct engine *e = c->backend->servers_of;
+    if (e->ops->command_failed != NULL)
+        e->ops->command_failed(e->self, c->backend, &given, unanswered, err);
 }
 
 static void instance_command_on_answer(void *arg, const struct dataplane_answer *a)
@@ -87,8 +76,8 @@ static void instance_command_on_answer(void *arg, const struct dataplane_answer 
     const struct command c = in->commands.list[0];
     in->commands.busy = false;
     bool ok = runtime_command_answer(a, c.state, &err) == 0;
-    metric_add(in->options.telemetry->runtime_calls, 1, runtime_admin_name(c.state),
-               ok ? "done" : error_kind_name(err.kind), instance_url(in), NULL);
+    metric_add(in->options.telemetry->runtime_commands, 1, runtime_admin_name(c.state),
+               ok ? "applied" : error_kind_name(err.kind), instance_url(in), NULL);
     if (ok)
         instance_command_done(in, &c, a->duration_us);
     else
@@ -110,9 +99,10 @@ static void instance_send_next(struct instance *in)
     cleanup(mem_free_ptr) char *path = runtime_command_path(c->backend->name, c->name);
     cleanup(mem_free_ptr) char *body = mem_printf("{\"admin_state\":\"%s\"}", runtime_admin_name(c->state));
     q->busy = true;
-    /* From here on it may be seen; a reading that is under way must not take it for an operator's, nor one after an answer that
-     * was lost. */
-    if (instance_owner(c)->ops->command_sent != NULL)
-        instance_owner(c)->ops->command_sent(instance_owner(c)->self, c->backend, &given);
+    /* From here on a reading may show it, and must not take it for an operator's, nor one after an answer that was
+     * lost. */
+    const struct engine *e = c->backend->servers_of;
+    if (e->ops->command_sent != NULL)
+        e->ops->command_sent(e->self, c->backend, &given);
     dataplane_send(in->options.runtime, "PUT", path, body, instance_command_on_answer, in);
 }

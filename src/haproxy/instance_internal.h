@@ -1,8 +1,8 @@
 /*
- * The inside of an instance, for its own files: instance.c (what is next), instance_read.c (what was read, and what it means),
- * instance_write.c (transactions), instance_update.c (runtime updates), instance_command.c (runtime commands),
- * instance_reload.c (reloads), instance_report.c (what it tells). What decides is a part with its own functions: haproxy/guard,
- * pace, reload, verification, commands.
+ * The inside of an instance, for its own files: instance.c (what is next), instance_read.c (what was read, and what it
+ * means), instance_write.c (transactions), instance_update.c (runtime updates), instance_command.c (runtime commands),
+ * instance_reload.c (reloads), instance_report.c (log, history). Decisions are parts with their own functions:
+ * haproxy/guard, pace, reload, verification, commands.
  */
 #ifndef HAPROXY_INSTANCE_INTERNAL_H
 #define HAPROXY_INSTANCE_INTERNAL_H
@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "haproxy/commands.h"
 #include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/replacement.h"
 #include "haproxy/dataplane/runtime_update.h"
+#include "haproxy/dataplane/storage.h"
 #include "haproxy/dataplane/transaction.h"
 #include "haproxy/guard.h"
 #include "haproxy/instance.h"
@@ -21,19 +23,17 @@
 #include "host/timer.h"
 #include "report/telemetry.h"
 
-#define INSTANCE_REPEAT_TROUBLE_MS \
-    1800000 /* of 50 entries one trouble takes 2 an hour; a Kubernetes Event lives for one */
-
 enum instance_phase {
     INSTANCE_IDLE,
     INSTANCE_READING,
-    INSTANCE_WRITING,  /* a transaction, or deleting dead ones at start */
-    INSTANCE_UPDATING, /* a runtime update */
-    INSTANCE_POLLING,  /* asking for the reload's state */
-    INSTANCE_ENDING,   /* a last update */
+    INSTANCE_WRITING,   /* a transaction, or deleting dead ones at start */
+    INSTANCE_REPLACING, /* a whole configuration, or its validation, or files beside it */
+    INSTANCE_UPDATING,  /* a runtime update */
+    INSTANCE_POLLING,   /* asking for the reload's state */
+    INSTANCE_ENDING,    /* a last update */
 };
 
-/* What runs, against the file; only instance_read.c writes to it. */
+/* The running HAProxy, compared with the file. */
 struct instance_running {
     int64_t pid, uptime_s; /* of the HAProxy that answered last; -1: not known */
     bool known;
@@ -41,28 +41,27 @@ struct instance_running {
     enum worker_change worker; /* since the last reading at rest */
     unsigned unreadable;       /* readings in a row, of a HAProxy that could be read before */
     int64_t split_version;     /* at which the file lagged behind the API when read last; -1: it did not */
-    int64_t drift_version;     /* at which it ran something else than the file when read last; -1: it did not */
+    int64_t drift_version;     /* at which running HAProxy differed from the file when read last; -1: it did not */
     uint64_t drift_since_ms;   /* that it did so, at that version */
     char *drift;               /* what */
     char *drift_found;         /* the one that is to be repaired; NULL: none */
-    struct backoff backoff;
 };
 
-/* What the API says of the end of a reload of ours; a reading decides. Only instance_reload.c and instance_read.c write to it. */
+/* The API's result of a reload that the daemon caused; a reading decides. */
 struct instance_reload_end {
-    bool waits; /* for a reading, to be believed */
+    bool waits; /* for a reading that verifies it */
     bool done;  /* the API says so; else it does not know how it ended */
     char *id;
     uint64_t took_us;
     struct error error;
     int64_t pid_before, uptime_before_s; /* of the worker when it was asked for; -1 */
-    unsigned unconfirmed; /* reloads in a row that the API called done, and HAProxy's process stayed the same */
+    unsigned unconfirmed;                /* reloads in a row that succeeded by the API, with the same HAProxy process */
 };
 
-/* How the last reload before our start ended; only instance_reload.c writes to it, but for `known`, which a commit settles. */
+/* How the last reload before our start ended; a commit settles it, too. */
 struct instance_last_reload {
     bool known;
-    bool again; /* it is asked for since then to see whether another writer repaired what we left dirty */
+    bool again; /* it is asked again, because another writer may have repaired what is dirty */
     unsigned polls, failures;
     uint64_t next_ms;
 };
@@ -70,6 +69,7 @@ struct instance_last_reload {
 struct instance {
     struct instance_options options;
     const struct engine **engines;
+    struct engine_wants *wants; /* of each, as it decided last */
     size_t engine_count;
     size_t last_engine; /* that made a runtime update last: the next one is another's */
     struct instance_backend *backends;
@@ -85,24 +85,26 @@ struct instance {
     uint64_t reread_ms; /* what could not be understood is read again then; 0: no need */
     bool unverified;    /* runtime updates since the last reading: what the file has is still to be read back */
     bool dirty;
-    bool left_dirty; /* and we may do nothing about it: a dry run, a pause, a refusal */
-    bool renewed;    /* other credentials were tried at once, and nothing came of it yet */
+    bool left_dirty; /* and nothing may be written: a dry run, a pause, a refusal */
+    bool renewed;    /* new credentials were tried at once, without a result yet */
 
     struct reader reader;
     struct instance_running running;
     struct reload reload;
     struct instance_reload_end ended;
     struct instance_last_reload last_reload;
-    struct backoff reload_backoff, reject_backoff;
-    bool drift_answered; /* by a commit of ours */
+    bool drift_answered; /* by a commit of the daemon */
 
     struct pace pace;
     struct guard guard;
     struct transaction transaction;
     uint64_t write_started_us;
-    bool one_by_one;   /* several backends in one transaction were refused: which of them is it? */
-    bool dead_deleted; /* what earlier runs left behind was looked for */
+    bool one_by_one;   /* a transaction for several backends was rejected: one transaction for each backend */
+    bool dead_deleted; /* transactions of earlier runs were searched and deleted */
 
+    struct replacement replacement;
+    struct storage storage;
+    const struct engine *replacing; /* whose that is */
     struct runtime_update update;
     struct instance_backend *updating; /* the backend of it */
     struct transaction_action reading; /* what read_again sends */
@@ -127,20 +129,25 @@ struct instance {
 
 #define INSTANCE_REFUSED                                                                                        \
     "the Data Plane API refused the credentials; HAPROXY_DATAPLANE_USERNAME and _PASSWORD, or its line in the " \
-    "credentials file, must be in the userlist that it uses (a token: what a proxy in front of it wants)"
+    "credentials file, must be in the userlist that it uses (a token: what a proxy in front of it expects)"
 
 /* instance.c */
-void instance_reread(struct instance *in);     /* what was read is in doubt */
-void instance_mark_dirty(struct instance *in); /* HAProxy may run something else than its file says */
-/* The API refused the credentials. True where there are others, to be tried at once; but only once in a row, so that a file
- * that never rests does not set the pace. */
+/* The API refused the credentials. True where there are others, to be tried at once; but only once in a row, so that a
+ * file that never rests does not set the pace. */
 bool instance_renew_credentials(struct instance *in);
+/* One thing at a time is under way: it begins when idle; when it is done, the next follows. */
+void instance_begin(struct instance *in, enum instance_phase phase);
+void instance_done(struct instance *in);
 
 /* instance_read.c */
 void instance_read(struct instance *in);
+void instance_outdated(struct instance *in); /* what was read may be: it is read again */
+/* The daemon wrote `version`; the rest is as it was read. False: another writer wrote just before, and the API let us. */
+bool instance_wrote_next(struct instance *in, int64_t version);
 void instance_was_read(void *arg, struct reading *found, const struct error *err); /* of the reader */
-bool instance_is_confirmed(const struct instance *in); /* the running HAProxy is read, and has what its file says */
-/* What runs and is not what the file says, in the backends that can be read; NULL: nothing. Allocates. */
+bool instance_is_confirmed(const struct instance *in); /* the running HAProxy was read and does not differ from
+                                                        * haproxy.cfg */
+/* How running HAProxy differs from haproxy.cfg, in the backends that can be read; NULL: it does not. Allocates. */
 char *instance_running_problem(const struct instance *in) must_check;
 bool instance_is_split(const struct instance *in); /* after a failed reload, the file is another one than the API's */
 
@@ -154,17 +161,24 @@ struct write_failure {
 void instance_write_failed(struct instance *in, const struct write_failure *f);
 void instance_decide(struct instance *in);
 void instance_delete_dead(struct instance *in);
-/* An empty transaction is to be begun, looked at and deleted, before anything is written. */
+/* An empty transaction is to be begun, previewed and deleted before anything is written. */
 bool instance_wants_preview(const struct instance *in);
 void instance_preview(struct instance *in);
 bool instance_may_ever_write(const struct instance *in);
-/* We wrote what is `version` now. */
+/* The daemon wrote `version`. */
 void instance_wrote(struct instance *in, int64_t version);
-void instance_free_file(struct instance *in); /* its text, unless a transaction is still to be compared with it */
+void instance_writes_none(struct instance *in); /* no write is in hand */
+void instance_free_file(struct instance *in);   /* its text, unless a transaction is still to be compared with it */
+
+/* instance_replace.c */
+/* False: no engine wants one. */
+bool instance_let_replace(struct instance *in);
+bool instance_let_store(struct instance *in); /* as above */
 
 /* instance_update.c */
 void instance_read_again(void *in); /* of its timer */
 void instance_not_verified(struct instance *in, const struct error *why);
+enum verification_state instance_verification(const struct instance *in);
 void instance_show_verification(struct instance *in);
 /* When stopping, and idle. True while an update is under way: instance_step goes on with it. */
 bool instance_update_last(struct instance *in);
@@ -174,24 +188,23 @@ void instance_give_up_last_read(struct instance *in);
 void instance_forget_commands(struct instance *in);
 
 /* instance_reload.c */
-void instance_follow_reload(struct instance *in, const char *id);
+void instance_must_reload(struct instance *in); /* what runs may differ from haproxy.cfg */
+/* The daemon's write (NULL: applied at once) loads whatever was not loaded before. */
+void instance_reload_comes(struct instance *in, const char *id);
 void instance_poll_reload(struct instance *in); /* in->reload, which is pending */
-/* backoff: of the next attempt. */
-void instance_reload_failed(struct instance *in, const struct error *err, struct backoff *backoff);
+/* differs: what runs is not haproxy.cfg, whatever the API says. */
+void instance_reload_failed(struct instance *in, const struct error *err, bool differs);
 void instance_count_reload(struct instance *in, const char *result);
 void instance_ask_last_reload(struct instance *in); /* until last_reload.known */
-/* Whether another writer repaired what we left dirty; the step does it. */
+/* Asks whether another writer repaired what is dirty; the step does it. */
 void instance_ask_last_reload_again(struct instance *in);
 
 /* instance_report.c */
 const char *instance_url(const struct instance *in);
-const char *instance_name(const struct instance *in); /* for the log: NULL where there is only one */
-const char *instance_only_backend(const struct instance *in);
 /* Keeps the problem, logs it and puts it into the history, rate-limited. */
 void instance_problem(struct instance *in, const char *what, const struct error *err);
-void instance_reload_problem(struct instance *in, const char *what, const struct error *err);
+void instance_report_problem(struct instance *in, enum history_kind kind, const char *what, const struct error *err);
 void instance_problem_over(struct instance *in);
-void instance_note(const struct instance *in, struct history_entry e);
 void instance_note_trouble(struct instance *in, enum history_kind kind, const char *what,
                            const char *why); /* each time */
 void instance_note_drift(struct instance *in, const char *what);

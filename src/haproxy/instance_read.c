@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "haproxy/drift.h"
 #include "haproxy/instance_internal.h"
 
 #define SPLIT_REREAD_MS 1000
@@ -13,13 +13,28 @@
 
 void instance_read(struct instance *in)
 {
-    in->phase = INSTANCE_READING;
+    instance_begin(in, INSTANCE_READING);
     reader_start(&in->reader);
+}
+
+void instance_outdated(struct instance *in)
+{
+    in->fresh = false;
+}
+
+bool instance_wrote_next(struct instance *in, int64_t version)
+{
+    bool next = version == in->version + 1;
+    instance_wrote(in, version);
+    in->version = version;
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->backends[i].actual.version = version;
+    return next;
 }
 
 static void instance_read_failed(struct instance *in, const struct error *err)
 {
-    in->commands.failures = 0; /* they have this reason */
+    commands_forget_failures(&in->commands); /* they have this reason */
     in->away = true;
     ENGINES_DO(in, read_failed);
     instance_count_reconcile(in, error_kind_name(err->kind));
@@ -31,8 +46,8 @@ static void instance_read_failed(struct instance *in, const struct error *err)
     pace_pause(&in->pace, true, -1, clock_mono_ms());
 }
 
-/* A failed reload that nobody told us of: another writer's, or one before our start. After a hand edit, too, the API answers
- * the new version a moment before the file has it: so it takes two readings at one version. */
+/* A failed reload that the daemon did not follow: another writer's, or one before the start. After a hand edit, too,
+ * the API answers the new version a moment before the file has it: so it takes two readings at one version. */
 static void instance_read_split(struct instance *in, bool split)
 {
     struct instance_running *r = &in->running;
@@ -41,14 +56,14 @@ static void instance_read_split(struct instance *in, bool split)
     if (!split || in->dirty || in->reload.state == RELOAD_PENDING)
         return;
     if (!again) {
-        in->fresh = false;
+        instance_outdated(in);
         in->pace.quiet_until_ms = clock_mono_ms() + SPLIT_REREAD_MS;
         return;
     }
-    instance_mark_dirty(in);
-    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->reload_backoff));
-    static const char what[] = "haproxy.cfg is older than what the Data Plane API answers: a reload failed; "
-                               "an empty commit will apply it again";
+    instance_must_reload(in);
+    pace_reload_failed(&in->pace, false, clock_mono_ms());
+    static const char what[] = "haproxy.cfg is older than the Data Plane API's version: a reload failed; applying it "
+                               "again with an empty commit";
     log_warn(in->options.log, what, log_str("target", instance_url(in)), log_int("version", in->version));
     instance_note_trouble(in, HISTORY_RELOAD_FAILED, what, NULL);
 }
@@ -74,11 +89,6 @@ static bool instance_read_worker(struct instance *in)
     return other;
 }
 
-static bool instance_was_reloaded_since(const struct instance *in)
-{
-    return in->running.pid != in->ended.pid_before || in->running.uptime_s < in->ended.uptime_before_s;
-}
-
 static bool instance_read_manages(const void *arg, const struct backend_server *line)
 {
     const struct instance_backend *b = arg;
@@ -91,7 +101,7 @@ char *instance_running_problem(const struct instance *in)
     for (size_t i = 0; i < in->backend_count; i++) {
         const struct instance_backend *b = &in->backends[i];
         char *what = b->unreadable.kind == ERROR_NONE
-                         ? runtime_problem(&b->actual, &b->runtime, instance_read_manages, b)
+                         ? drift_of_backend(&b->actual, &b->runtime, instance_read_manages, b)
                          : NULL;
         if (what != NULL)
             return what;
@@ -113,11 +123,12 @@ bool instance_is_confirmed(const struct instance *in)
     return instance_all_readable(in) && problem == NULL;
 }
 
-static void instance_reload_confirmed(struct instance *in, bool seen)
+static void instance_reload_confirmed(struct instance *in, bool verified)
 {
     instance_count_reload(in, "succeeded");
     log_info(in->options.log, "HAProxy reloaded", log_str("target", instance_url(in)),
-             log_str("reload_id", in->ended.id), log_us_as_ms("after_ms", in->ended.took_us), log_bool("seen", seen));
+             log_str("reload_id", in->ended.id), log_us_as_ms("after_ms", in->ended.took_us),
+             log_bool("verified", verified));
     verification_reloaded(&in->verification);
     instance_show_verification(in);
 }
@@ -138,29 +149,32 @@ static void instance_judge_reload(struct instance *in)
         err = end->error;
     } else if (problem != NULL) {
         error_set(&err, ERROR_INVALID,
-                  "reload %s is called done, but the running HAProxy is not what its file says: %s", end->id, problem);
-    } else if (instance_was_reloaded_since(in)) {
+                  "the Data Plane API reports reload %s as succeeded, but HAProxy does not run haproxy.cfg: %s",
+                  end->id, problem);
+    } else if (in->running.pid != end->pid_before || in->running.uptime_s < end->uptime_before_s) {
         end->unconfirmed = 0;
         instance_reload_confirmed(in, true);
         return;
     } else if (end->unconfirmed++ > 0) { /* it may always be the same: as number 1 of a container */
         if (end->unconfirmed == 2)
             log_warn(in->options.log,
-                     "two reloads in a row are called done, and HAProxy's process is the same as before: taking them "
-                     "for done, and those to come, since it runs what its file says",
+                     "two reloads in a row succeeded without a new HAProxy process; accepting such reloads from now "
+                     "on, as HAProxy runs haproxy.cfg",
                      log_str("target", instance_url(in)), log_int("pid", in->running.pid));
         instance_reload_confirmed(in, false);
         return;
     } else {
-        error_set(&err, ERROR_INVALID, "reload %s is called done, but HAProxy's process %lld is the one from before it",
+        error_set(&err, ERROR_INVALID,
+                  "the Data Plane API reports reload %s as succeeded, but HAProxy's process %lld is older than it",
                   end->id, (long long)in->running.pid);
     }
     instance_count_reload(in, "unknown");
     /* One that HAProxy went through all the same costs connections: not every minute. */
-    instance_reload_failed(in, &err, problem != NULL ? &in->running.backoff : &in->reload_backoff);
+    instance_reload_failed(in, &err, problem != NULL);
 }
 
-/* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, another writer. */
+/* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, another
+ * writer. */
 static void instance_read_drift(struct instance *in)
 {
     struct instance_running *r = &in->running;
@@ -173,7 +187,7 @@ static void instance_read_drift(struct instance *in)
     r->drift_version = what != NULL ? in->version : -1;
     if (what == NULL) {
         if (!in->dirty && in->reload.state != RELOAD_PENDING && instance_all_readable(in)) {
-            backoff_reset(&r->backoff);
+            backoff_reset(&in->pace.drift_backoff);
             instance_note_drift_over(in);
         }
         return;
@@ -182,30 +196,28 @@ static void instance_read_drift(struct instance *in)
         in->reread_ms = r->drift_since_ms + DRIFT_REREAD_MS;
         return;
     }
-    instance_mark_dirty(in);
+    instance_must_reload(in);
     metric_add(in->options.telemetry->drifts, 1, instance_url(in), NULL);
-    pace_write_not_before(&in->pace, clock_mono_ms() + (r->backoff.attempts == 0 ? 0 : backoff_next_ms(&r->backoff)));
-    r->backoff.attempts++;
-    log_warn(in->options.log, "HAProxy runs something else than its file says; an empty commit will load it",
+    pace_drift(&in->pace, now);
+    log_warn(in->options.log, "running HAProxy differs from haproxy.cfg; reloading with an empty commit",
              log_str("target", instance_url(in)), log_str("what", what), log_int("version", in->version));
     instance_note_drift(in, what);
 }
 
-static void instance_tell_unreadable(struct instance *in, struct instance_backend *b)
+static void instance_log_unreadable(struct instance *in, struct instance_backend *b)
 {
     bool unreadable = in->options.runtime != NULL && b->actual.exists && !b->runtime.readable;
     if (b->runtime.readable && b->runtime_lost)
-        log_info(in->options.log, "what HAProxy runs can be read again", log_str("target", instance_url(in)),
+        log_info(in->options.log, "running HAProxy readable again", log_str("target", instance_url(in)),
                  log_str("backend", b->name));
     if (unreadable && in->reload.state == RELOAD_PENDING)
         return;
     if (unreadable && !b->runtime_lost)
         log_warn(in->options.log,
-                 "what HAProxy runs cannot be read through its Data Plane API (is it running?), so every change is a "
-                 "transaction and a reload",
+                 "cannot read the running HAProxy through its Data Plane API (is HAProxy running?); using transactions "
+                 "and reloads",
                  log_str("target", instance_url(in)), log_str("backend", b->name), log_str("error", b->runtime.why));
     b->runtime_lost = unreadable;
-    instance_show_verification(in);
 }
 
 /* It could be read a moment ago: a reload may be under way. */
@@ -222,21 +234,16 @@ static bool instance_must_read_again(struct instance *in)
         in->running.unreadable = 0;
         return false;
     }
-    in->fresh = false;
+    instance_outdated(in);
     in->pace.quiet_until_ms = clock_mono_ms() + UNREADABLE_REREAD_MS;
     return true;
 }
 
-/* While the file is ahead of what runs, a state that differs is nobody's wish. */
+/* While the file is ahead of what runs, a state that differs was set by no one. */
 bool instance_at_rest(const struct instance *in)
 {
     return !in->dirty && in->running.drift == NULL && in->running.split_version < 0 &&
            in->reload.state != RELOAD_PENDING;
-}
-
-enum worker_change instance_worker_change(const struct instance *in)
-{
-    return in->running.worker;
 }
 
 static void instance_read_take_runtime(struct instance *in)
@@ -246,15 +253,16 @@ static void instance_read_take_runtime(struct instance *in)
     bool other = instance_read_worker(in);
     if (other && r->worker == WORKER_SAME)
         r->worker = WORKER_OTHER;
-    if (in->ended.waits && r->worker == WORKER_OTHER) /* it may have been seen before the API said that it was done */
-        r->worker = WORKER_OURS;
+    if (in->ended.waits && r->worker == WORKER_OTHER) /* it may have been read before the API reported it as
+                                                       * succeeded */
+        r->worker = WORKER_BY_OUR_RELOAD;
     if (other && in->reload.state != RELOAD_PENDING && !in->ended.waits)
-        log_info(in->options.log, "HAProxy was reloaded or started again by somebody else",
-                 log_str("target", instance_url(in)), log_int("pid", r->pid));
+        log_info(in->options.log, "HAProxy was reloaded or restarted externally", log_str("target", instance_url(in)),
+                 log_int("pid", r->pid));
     if (other && in->reload.state != RELOAD_PENDING)
         verification_reloaded(&in->verification);
     for (size_t i = 0; i < in->backend_count; i++)
-        instance_tell_unreadable(in, &in->backends[i]);
+        instance_log_unreadable(in, &in->backends[i]);
     instance_show_verification(in);
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->runtime_read != NULL && in->engines[i]->ops->runtime_read(in->engines[i]->self, other))
@@ -289,19 +297,19 @@ static bool instance_any_desired(const struct instance *in)
 
 static void instance_take_found(struct instance *in, struct reading *found)
 {
-    bool split = false, unreadable = false;
-    in->version = found[0].backend.version;
+    bool unreadable = false;
+    in->version = in->reader.version;
     in->away = false;
     for (size_t i = 0; i < in->backend_count; i++) {
         instance_take_backend(&in->backends[i], &found[i]);
-        split = split || in->backends[i].actual.split;
         unreadable = unreadable || in->backends[i].unreadable.kind != ERROR_NONE;
     }
     ENGINES_DO(in, read);
     in->fresh = true;
     in->unverified = false;
-    instance_read_split(in, split);
-    guard_read(&in->guard, in->version, &in->reader.file, in->reader.file_problem, in->reader.defaults_problem);
+    instance_read_split(in, in->reader.split);
+    guard_read(&in->guard, in->version, in->reader.split, &in->reader.file, in->reader.file_problem,
+               in->reader.defaults_problem);
     instance_free_file(in);
     if (!unreadable)
         pace_read(&in->pace);
@@ -315,10 +323,9 @@ static void instance_take_found(struct instance *in, struct reading *found)
 void instance_was_read(void *arg, struct reading *found, const struct error *err)
 {
     struct instance *in = arg;
-    in->phase = INSTANCE_IDLE;
     if (err != NULL)
         instance_read_failed(in, err);
     else
         instance_take_found(in, found);
-    instance_step(in);
+    instance_done(in);
 }

@@ -12,8 +12,16 @@
 
 /* ---- following a reload ---- */
 
-void instance_follow_reload(struct instance *in, const char *id)
+void instance_must_reload(struct instance *in)
 {
+    in->dirty = true;
+}
+
+void instance_reload_comes(struct instance *in, const char *id)
+{
+    in->dirty = false;
+    if (id == NULL)
+        return;
     reload_follow(&in->reload, id, clock_mono_ms());
     in->ended.waits = false;
     in->ended.pid_before = in->running.known ? in->running.pid : -1;
@@ -25,22 +33,22 @@ void instance_count_reload(struct instance *in, const char *result)
     metric_add(in->options.telemetry->reloads, 1, result, instance_url(in), NULL);
 }
 
-void instance_reload_failed(struct instance *in, const struct error *err, struct backoff *backoff)
+void instance_reload_failed(struct instance *in, const struct error *err, bool differs)
 {
-    instance_mark_dirty(in);
+    instance_must_reload(in);
     ENGINES_DO(in, reload_failed);
-    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(backoff));
-    instance_reload_problem(
-        in, "HAProxy was not reloaded; if it runs, then what it ran before; an empty commit will try again", err);
+    pace_reload_failed(&in->pace, differs, clock_mono_ms());
+    instance_report_problem(in, HISTORY_RELOAD_FAILED,
+                            "reload failed; HAProxy keeps what it ran before; retrying with an empty commit", err);
 }
 
-/* The API's word for how it ended. Where HAProxy can be asked itself, the next reading decides. */
+/* The API's result of the reload. Where the running HAProxy can be read, the next reading decides. */
 static void instance_reload_ended(struct instance *in)
 {
     struct reload *r = &in->reload;
     if (r->state == RELOAD_BROKEN && r->error.kind == ERROR_INVALID) {
         instance_count_reload(in, "failed");
-        instance_reload_failed(in, &r->error, &in->reload_backoff);
+        instance_reload_failed(in, &r->error, false);
     } else {
         in->ended.waits = true;
         in->ended.done = r->state == RELOAD_DONE;
@@ -50,24 +58,23 @@ static void instance_reload_ended(struct instance *in)
         in->ended.id = mem_strdup(r->id);
     }
     reload_fini(r);
-    instance_reread(in); /* look whether anything came in between before calling it in sync */
+    instance_outdated(in); /* read again before it counts as in sync: something may have come in between */
 }
 
 static void instance_on_reload_answer(void *arg, const struct dataplane_answer *a)
 {
     struct instance *in = arg;
-    in->phase = INSTANCE_IDLE;
     reload_answer(&in->reload, a, clock_mono_ms());
     if (in->reload.state == RELOAD_DONE || in->reload.state == RELOAD_BROKEN)
         instance_reload_ended(in);
-    instance_step(in);
+    instance_done(in);
 }
 
 void instance_poll_reload(struct instance *in)
 {
     cleanup(mem_free_ptr) char *id = str_url_encode(in->reload.id);
     cleanup(mem_free_ptr) char *path = mem_printf("/reloads/%s", id);
-    in->phase = INSTANCE_POLLING;
+    instance_begin(in, INSTANCE_POLLING);
     dataplane_send(in->options.client, "GET", path, NULL, instance_on_reload_answer, in);
 }
 
@@ -81,24 +88,23 @@ static void instance_judge_again(struct instance *in, const struct codec_reload_
     in->last_reload.known = true;
     if (!ended || history->last_failed || in->running.split_version >= 0 || problem != NULL)
         return;
-    log_info(in->options.log, "somebody else reloaded HAProxy; it runs what its file says",
+    log_info(in->options.log, "HAProxy was reloaded externally and runs haproxy.cfg",
              log_str("target", instance_url(in)));
     in->dirty = false;
 }
 
-/* Nobody tells how the last reload before our start ended. Where HAProxy runs what its file says, that is no matter. */
+/* The result of the last reload before the start is unknown. Where HAProxy runs haproxy.cfg, it does not matter. */
 static void instance_unconfirmed(struct instance *in, const char *why)
 {
     if (instance_is_confirmed(in))
         return;
     log_warn(in->options.log,
-             "how the last reload ended is not known, and the running HAProxy cannot be compared with its file; an "
-             "empty commit will reload it",
+             "result of the last reload unknown, running HAProxy not verified; reloading with an empty commit",
              log_str("target", instance_url(in)), log_str("why", why));
-    instance_mark_dirty(in);
+    instance_must_reload(in);
 }
 
-/* A reload that failed while nobody of us was there: the file (and every GET) says one thing, HAProxy runs another. */
+/* A reload that failed while no daemon ran: HAProxy does not run what the file (and every GET) says. */
 static void instance_judge_last(struct instance *in, const struct codec_reload_history *history)
 {
     struct instance_last_reload *last = &in->last_reload;
@@ -107,13 +113,13 @@ static void instance_judge_last(struct instance *in, const struct codec_reload_h
         return; /* how it ends decides; what there is to write need not wait for that */
     last->known = true;
     if (history->pending)
-        instance_unconfirmed(in, "it does not end");
+        instance_unconfirmed(in, "it does not finish");
     if (!history->last_failed)
         return;
-    static const char what[] = "the last reload failed before this daemon started; an empty commit will repeat it";
+    static const char what[] = "the last reload before the start failed; reloading with an empty commit";
     log_warn(in->options.log, what, log_str("haproxy", history->response));
     instance_note_trouble(in, HISTORY_RELOAD_FAILED, what, history->response);
-    instance_mark_dirty(in);
+    instance_must_reload(in);
 }
 
 /* What may be over soon is asked again; a list that this API does not have keeps nothing up. */
@@ -139,7 +145,6 @@ static void instance_on_list(void *arg, const struct dataplane_answer *a)
     struct instance *in = arg;
     struct codec_reload_history history = {0};
     struct error err = {0};
-    in->phase = INSTANCE_IDLE;
     if (dataplane_answer_check(a, &err) != 0 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0)
         instance_last_unknown(in, &err);
     else if (in->last_reload.again)
@@ -147,7 +152,7 @@ static void instance_on_list(void *arg, const struct dataplane_answer *a)
     else
         instance_judge_last(in, &history);
     codec_reload_history_fini(&history);
-    instance_step(in);
+    instance_done(in);
 }
 
 void instance_ask_last_reload_again(struct instance *in)
@@ -159,6 +164,6 @@ void instance_ask_last_reload_again(struct instance *in)
 
 void instance_ask_last_reload(struct instance *in)
 {
-    in->phase = INSTANCE_POLLING;
+    instance_begin(in, INSTANCE_POLLING);
     dataplane_send(in->options.client, "GET", "/reloads", NULL, instance_on_list, in);
 }

@@ -1,4 +1,4 @@
-/* What an instance tells of itself as a whole: its troubles, each once and then seldom, in the log and in the history. */
+/* Problems of an instance as a whole, rate-limited, in the log and in the history. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -9,13 +9,8 @@ const char *instance_url(const struct instance *in)
     return dataplane_client_url(in->options.client);
 }
 
-const char *instance_name(const struct instance *in)
-{
-    return in->options.several ? instance_url(in) : NULL;
-}
-
 /* With one backend it is that one's, and the log names it. */
-const char *instance_only_backend(const struct instance *in)
+static const char *instance_only_backend(const struct instance *in)
 {
     return in->backend_count == 1 ? in->backends[0].name : NULL;
 }
@@ -27,7 +22,7 @@ void instance_count_reconcile(struct instance *in, const char *result)
 
 /* ---- history ---- */
 
-void instance_note(const struct instance *in, struct history_entry e)
+static void instance_note(const struct instance *in, struct history_entry e)
 {
     e.target = instance_url(in);
     e.backend = instance_only_backend(in);
@@ -52,7 +47,7 @@ void instance_note_drift_over(struct instance *in)
     if (in->running.drift_found == NULL)
         return;
     cleanup(mem_free_ptr) char *text =
-        mem_printf("HAProxy ran something else than its file says, and was reloaded: %s", in->running.drift_found);
+        mem_printf("running HAProxy differed from haproxy.cfg and was reloaded: %s", in->running.drift_found);
     if (in->drift_answered)
         instance_note(in, (struct history_entry){.kind = HISTORY_DRIFT_REPAIRED, .text = text});
     free(in->running.drift_found);
@@ -62,29 +57,44 @@ void instance_note_drift_over(struct instance *in)
 void instance_report_empty_commit(const struct instance *in)
 {
     const struct transaction *t = &in->transaction;
-    log_info(in->options.log, "empty commit, to reload HAProxy again", log_str("target", instance_url(in)),
+    log_info(in->options.log, "empty commit to reload HAProxy", log_str("target", instance_url(in)),
              log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
              log_us_as_ms("commit_ms", t->commit_us));
     instance_note(in, (struct history_entry){.kind = HISTORY_RELOAD_AGAIN,
-                                             .text = "empty commit, so that HAProxy is reloaded again",
+                                             .text = "empty commit to reload HAProxy",
                                              .took_us = t->begin_us + t->commit_us});
 }
 
 /* ---- problems ---- */
 
-static void instance_report_problem(struct instance *in, enum history_kind kind, const char *what,
-                                    const struct error *err)
+void instance_log_problem(const struct instance *in, const char *backend, struct error *problem,
+                          struct log_limit *limit, const char *what, const struct error *err)
 {
     unsigned before = 0;
-    uint64_t now = clock_mono_ms();
+    *problem = *err;
+    error_prefix(problem, "%s", what);
+    if (log_limit_pass_message(limit, clock_mono_ms(), problem->message, &before))
+        log_error(in->options.log, what, log_str("target", instance_url(in)), log_str("backend", backend),
+                  log_str("kind", error_kind_name(err->kind)), log_str("error", err->message),
+                  log_if(before > 0, log_int("repeated", before)));
+}
+
+void instance_log_problem_over(const struct instance *in, const char *backend, struct error *problem,
+                               struct log_limit *limit)
+{
+    if (problem->kind != ERROR_NONE)
+        log_info(in->options.log, "problem resolved", log_str("target", instance_url(in)), log_str("backend", backend),
+                 log_str("problem", problem->message));
+    error_clear(problem);
+    log_limit_reset(limit);
+}
+
+void instance_report_problem(struct instance *in, enum history_kind kind, const char *what, const struct error *err)
+{
+    unsigned before;
     ENGINES_DO(in, trouble, true);
-    in->problem = *err;
-    error_prefix(&in->problem, "%s", what);
-    if (log_limit_pass_message(&in->problem_limit, now, in->problem.message, &before))
-        log_error(in->options.log, what, log_str("target", instance_url(in)),
-                  log_str("backend", instance_only_backend(in)), log_str("kind", error_kind_name(err->kind)),
-                  log_str("error", err->message), log_if(before > 0, log_int("times_before", before)));
-    if (log_limit_pass_message(&in->trouble_limit, now, in->problem.message, &before))
+    instance_log_problem(in, instance_only_backend(in), &in->problem, &in->problem_limit, what, err);
+    if (log_limit_pass_message(&in->trouble_limit, clock_mono_ms(), in->problem.message, &before))
         instance_note(in, (struct history_entry){.kind = kind, .text = what, .why = err->message});
 }
 
@@ -93,17 +103,8 @@ void instance_problem(struct instance *in, const char *what, const struct error 
     instance_report_problem(in, HISTORY_APPLY_FAILED, what, err);
 }
 
-void instance_reload_problem(struct instance *in, const char *what, const struct error *err)
-{
-    instance_report_problem(in, HISTORY_RELOAD_FAILED, what, err);
-}
-
 void instance_problem_over(struct instance *in)
 {
-    if (in->problem.kind != ERROR_NONE)
-        log_info(in->options.log, "trouble is over", log_str("target", instance_url(in)),
-                 log_str("backend", instance_only_backend(in)), log_str("was", in->problem.message));
-    error_clear(&in->problem);
-    log_limit_reset(&in->problem_limit);
+    instance_log_problem_over(in, instance_only_backend(in), &in->problem, &in->problem_limit);
     log_limit_reset(&in->trouble_limit);
 }

@@ -1,4 +1,4 @@
-/* Runtime updates: one server, to the file and to the running HAProxy, read back before it is believed. */
+/* Runtime updates: one server, in the file and in the running HAProxy, verified by reading it back. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -9,18 +9,19 @@
 
 /* ---- verification ---- */
 
-static double instance_verification_value(const struct instance *in)
+enum verification_state instance_verification(const struct instance *in)
 {
     for (size_t i = 0; i < in->backend_count; i++)
         if (in->backends[i].runtime_lost)
-            return -1;
-    return in->verification.state == VERIFICATION_PASSED ? 1 : in->verification.state == VERIFICATION_NONE ? 0 : -1;
+            return VERIFICATION_FAILED;
+    return in->options.runtime != NULL ? in->verification.state : VERIFICATION_DISABLED;
 }
 
 void instance_show_verification(struct instance *in)
 {
-    if (in->options.runtime != NULL)
-        metric_set(in->options.telemetry->runtime_proven, instance_verification_value(in), instance_url(in), NULL);
+    for (enum verification_state s = 0; s < VERIFICATION_STATES; s++)
+        metric_set(in->options.telemetry->runtime_verification, s == instance_verification(in) ? 1 : 0,
+                   instance_url(in), verification_state_name(s), NULL);
 }
 
 bool instance_runtime_usable(struct instance *in, const struct instance_backend *b)
@@ -41,22 +42,13 @@ static bool instance_shows_the_update(const struct instance *in)
     return !(u->fields == SERVER_MAINTENANCE && u->wanted.maintenance && was != NULL && was->admin == RUNTIME_MAINT);
 }
 
-static void instance_verified(struct instance *in, bool by_update)
-{
-    if (!verification_passed(&in->verification, by_update))
-        return;
-    log_info(in->options.log, "changes reach the running HAProxy without a reload: seen",
-             log_str("target", instance_url(in)));
-    instance_show_verification(in);
-}
-
 void instance_not_verified(struct instance *in, const struct error *why)
 {
     bool again = verification_failed(&in->verification, clock_mono_ms());
-    instance_mark_dirty(in); /* whatever the file says now, HAProxy has to load it */
+    instance_must_reload(in); /* whatever the file says now */
     log_warn(in->options.log,
-             again ? "changes do not reach the running HAProxy, again: transactions and reloads only, for an hour"
-                   : "a change did not reach the running HAProxy: transactions and reloads only, until the next reload",
+             again ? "runtime update again not applied by HAProxy; using transactions and reloads for an hour"
+                   : "runtime update not applied by HAProxy; using transactions and reloads until the next reload",
              log_str("target", instance_url(in)), log_str("error", why->message));
     instance_show_verification(in);
 }
@@ -87,26 +79,20 @@ static void instance_take_server(struct instance *in)
     }
 }
 
-static void instance_update_take_version(struct instance *in)
-{
-    instance_wrote(in, in->update.version);
-    in->version = in->update.version;
-    for (size_t i = 0; i < in->backend_count; i++)
-        in->backends[i].actual.version = in->version;
-}
-
 static void instance_updated(struct instance *in)
 {
     int64_t was = in->version;
     bool shown = instance_shows_the_update(in);
-    instance_update_take_version(in);
-    in->fresh = in->version == was + 1; /* else another writer wrote just before us, and the API let us */
+    in->fresh = instance_wrote_next(in, in->update.version);
     instance_take_server(in);
     in->unverified = true;
     ENGINES_DO(in, updated, in->updating, &in->update, was);
     in->renewed = false;
     pace_updated(&in->pace);
-    instance_verified(in, shown);
+    if (!verification_passed(&in->verification, shown))
+        return;
+    log_info(in->options.log, "runtime updates verified", log_str("target", instance_url(in)));
+    instance_show_verification(in);
 }
 
 /* The file has it, and what runs will have it by a reload. */
@@ -114,35 +100,20 @@ static void instance_written_by_reload(struct instance *in)
 {
     instance_wrote(in, in->update.version);
     ENGINES_DO(in, updated, in->updating, &in->update, in->version);
-    in->fresh = false;
-}
-
-static enum transaction_result instance_as_transaction_result(enum update_result r)
-{
-    switch (r) {
-    case UPDATE_CONFLICT:
-        return TRANSACTION_CONFLICT;
-    case UPDATE_REJECTED:
-        return TRANSACTION_REJECTED;
-    case UPDATE_UNAUTHORIZED:
-        return TRANSACTION_UNAUTHORIZED;
-    case UPDATE_UNKNOWN:
-        return TRANSACTION_UNKNOWN;
-    case UPDATE_WRITTEN:
-    case UPDATE_RELOADS:
-    case UPDATE_UNVERIFIED:
-    case UPDATE_UNAVAILABLE:
-        break;
-    }
-    return TRANSACTION_UNAVAILABLE;
+    instance_outdated(in);
 }
 
 static void instance_update_failed(struct instance *in)
 {
+    static const enum transaction_result as_transaction[] = {[UPDATE_CONFLICT] = TRANSACTION_CONFLICT,
+                                                             [UPDATE_REJECTED] = TRANSACTION_REJECTED,
+                                                             [UPDATE_UNAUTHORIZED] = TRANSACTION_UNAUTHORIZED,
+                                                             [UPDATE_UNKNOWN] = TRANSACTION_UNKNOWN,
+                                                             [UPDATE_UNAVAILABLE] = TRANSACTION_UNAVAILABLE};
     const struct runtime_update *u = &in->update;
     const struct write_failure f = {
-        .result = instance_as_transaction_result(u->result), .error = &u->error, .retry_after_ms = u->retry_after_ms};
-    in->fresh = false;
+        .result = as_transaction[u->result], .error = &u->error, .retry_after_ms = u->retry_after_ms};
+    instance_outdated(in);
     if (u->result == UPDATE_REJECTED)
         in->dead_deleted = false; /* the API keeps a failed transaction for each refused write */
     if (u->refusal != NULL) {
@@ -159,16 +130,15 @@ static void instance_unverified(struct instance *in)
         instance_not_verified(in, &in->update.error);
         return;
     }
-    instance_mark_dirty(in);
-    log_info(in->options.log, "a change during a reload may not have reached HAProxy; it will be loaded again",
+    instance_must_reload(in);
+    log_info(in->options.log, "runtime update during a reload not verified; reloading again",
              log_str("target", instance_url(in)), log_str("error", in->update.error.message));
 }
 
 static void instance_update_finished(struct instance *in)
 {
     const char *result = update_result_name(in->update.result);
-    in->phase = INSTANCE_IDLE;
-    metric_add(in->options.telemetry->fast_writes, 1, result, instance_url(in), NULL);
+    metric_add(in->options.telemetry->runtime_updates, 1, result, instance_url(in), NULL);
     instance_count_reconcile(in, result);
     switch (in->update.result) {
     case UPDATE_WRITTEN:
@@ -177,8 +147,7 @@ static void instance_update_finished(struct instance *in)
     case UPDATE_RELOADS:
         instance_written_by_reload(in);
         instance_not_verified(in, &in->update.error);
-        in->dirty = false; /* that reload loads it */
-        instance_follow_reload(in, in->update.reload_id);
+        instance_reload_comes(in, in->update.reload_id);
         break;
     case UPDATE_UNVERIFIED:
         instance_written_by_reload(in);
@@ -188,8 +157,8 @@ static void instance_update_finished(struct instance *in)
         instance_update_failed(in);
         break;
     }
-    in->updating->writing = false;
-    instance_step(in);
+    instance_writes_none(in);
+    instance_done(in);
 }
 
 /* ---- sending ---- */
@@ -234,7 +203,7 @@ static int instance_update_start(struct instance *in, enum instance_phase phase,
     if (runtime_update_start(&in->update, in->version, b->name, server, fields, keep_maintenance, &action, err) != 0)
         return -1;
     in->updating = b;
-    in->phase = phase;
+    instance_begin(in, phase);
     instance_update_perform(in, action);
     return 0;
 }
@@ -242,11 +211,10 @@ static int instance_update_start(struct instance *in, enum instance_phase phase,
 int instance_update(struct instance *in, struct instance_backend *b, const struct backend_server *server,
                     unsigned fields, bool keep_maintenance, struct error *err)
 {
-    b->writing = true;
-    if (instance_update_start(in, INSTANCE_UPDATING, b, server, fields, keep_maintenance, err) == 0)
-        return 0;
-    b->writing = false;
-    return -1;
+    if (instance_update_start(in, INSTANCE_UPDATING, b, server, fields, keep_maintenance, err) != 0)
+        return -1;
+    instance_writes(b);
+    return 0;
 }
 
 const char *instance_updating(const struct instance *in, const struct instance_backend *b)
@@ -260,27 +228,25 @@ static void instance_last_finished(struct instance *in)
 {
     bool written = in->update.result == UPDATE_WRITTEN;
     bool read_again = in->update.result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
-    in->phase = INSTANCE_IDLE;
     if (written) {
-        instance_update_take_version(in);
+        instance_wrote_next(in, in->update.version);
         instance_take_server(in);
     }
     if (read_again)
-        in->fresh = false;
+        instance_outdated(in);
     else
         ENGINES_DO(in, last_updated, in->updating, &in->update);
     in->last_updated = !written && !read_again;
-    instance_step(in);
+    instance_done(in);
 }
 
 void instance_give_up_last_read(struct instance *in)
 {
     dataplane_cancel(in->options.client);
-    in->phase = INSTANCE_IDLE;
     in->last_updated = true;
-    log_warn(in->options.log,
-             "a Data Plane API that is slow is not waited for at the end; what drains is not left in its file",
+    log_warn(in->options.log, "Data Plane API too slow at shutdown; draining servers not saved in haproxy.cfg",
              log_str("target", instance_url(in)));
+    instance_done(in);
 }
 
 static bool instance_next_last_update(struct instance *in, const struct instance_backend **ret_b,
@@ -318,7 +284,7 @@ static bool instance_start_last_update(struct instance *in)
 
 bool instance_update_last(struct instance *in)
 {
-    /* Our own last write may have carried them, and in any case has moved the version. */
+    /* The last write may have included them, and in any case has changed the version. */
     if (!in->fresh && !in->read_at_end && instance_any_last_update(in)) {
         in->read_at_end = true;
         instance_read(in);

@@ -1,8 +1,6 @@
 /* Transactions: performs what the transaction machine asks for, and decides what each ending means. */
-#include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/instance_internal.h"
 
 bool instance_may_ever_write(const struct instance *in)
@@ -15,34 +13,15 @@ bool instance_may_ever_write(const struct instance *in)
 
 /* ---- for engines ---- */
 
-bool instance_may_write(const struct instance *in)
-{
-    return in->pace.write_after_ms <= clock_mono_ms();
-}
-
-bool instance_may_begin(const struct instance *in)
-{
-    return !pace_waits_for_room(&in->pace, clock_mono_ms());
-}
-
-bool instance_gathers(const struct instance *in)
-{
-    return clock_mono_ms() < in->pace.transaction_after_ms;
-}
-
-bool instance_file_allows(const struct instance *in)
-{
-    return guard_passed(&in->guard, in->version) || instance_is_split(in);
-}
-
-bool instance_tries_one_by_one(const struct instance *in)
-{
-    return in->one_by_one;
-}
-
 void instance_writes(struct instance_backend *b)
 {
     b->writing = true;
+}
+
+void instance_writes_none(struct instance *in)
+{
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->backends[i].writing = false;
 }
 
 void instance_write_sooner(struct instance *in, uint64_t when_ms)
@@ -69,24 +48,25 @@ void instance_free_file(struct instance *in)
 void instance_wrote(struct instance *in, int64_t version)
 {
     if (!guard_wrote(&in->guard, in->version, version))
-        buf_fini(&in->reader.file); /* what is compared next has our write in it */
+        buf_fini(&in->reader.file); /* what is compared next contains this write */
 }
 
 /* After a failed reload, the file is another one than what the API would write anew: there is nothing to compare. */
 bool instance_wants_preview(const struct instance *in)
 {
     return in->guard.problem == NULL && !guard_passed(&in->guard, in->version) && !instance_is_split(in) &&
-           in->reader.file.len > 0 && instance_may_write(in);
+           in->reader.file.len > 0 && in->pace.write_after_ms <= clock_mono_ms();
 }
 
-/* What is not ours may be lost by our own change: so the first transaction of each backend after another writer's is looked at
+/* A change may lose unmanaged lines: so the first transaction of each backend after another writer's is previewed
  * before its commit, too. */
 static bool instance_wants_review(const struct instance *in)
 {
     bool first = false;
     for (size_t i = 0; i < in->backend_count; i++)
         first = first || (in->backends[i].writing && !in->backends[i].reviewed);
-    return first && guard_passed(&in->guard, in->version) && !in->guard.blind && in->reader.file.len > 0;
+    return first && guard_passed(&in->guard, in->version) && !in->guard.blind && !instance_is_split(in) &&
+           in->reader.file.len > 0;
 }
 
 static bool instance_may_change(const void *arg, const char *kind, const char *name, const char *first,
@@ -107,8 +87,8 @@ static void instance_preview_failed(struct instance *in)
                                     .error = &in->transaction.error,
                                     .retry_after_ms = in->transaction.retry_after_ms};
     if (f.result == TRANSACTION_CONFLICT)
-        in->fresh = false;
-    /* At the end nothing can be left in a file that has not passed: that needs no more looks. */
+        instance_outdated(in);
+    /* At shutdown nothing is saved in a file that has not passed: no more readings are needed. */
     if (f.result == TRANSACTION_ABORTED)
         in->last_updated = in->read_at_end = true;
     if (f.result != TRANSACTION_LIMIT && f.result != TRANSACTION_REJECTED) {
@@ -123,7 +103,7 @@ static void instance_preview_failed(struct instance *in)
     /* What needs no write goes on. */
     pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->pace.backoff));
     pace_write_failed(&in->pace);
-    instance_problem(in, "cannot look at what a write would do to HAProxy's configuration", f.error);
+    instance_problem(in, "cannot preview what a write would do to haproxy.cfg", f.error);
 }
 
 static void instance_write_previewed(struct instance *in)
@@ -138,11 +118,11 @@ static void instance_write_previewed(struct instance *in)
         for (size_t i = 0; i < in->backend_count; i++)
             in->backends[i].reviewed = false;
     } else {
-        guard_go_blind(&in->guard);
-        log_warn(in->options.log,
-                 "this Data Plane API does not show what it would write; haproxy.cfg is judged by its lines alone",
+        in->guard.blind = true;
+        log_warn(in->options.log, "the Data Plane API cannot preview a write; checking only the lines of haproxy.cfg",
                  log_str("target", instance_url(in)), log_str("error", t->error.message));
-        guard_read(&in->guard, in->version, &in->reader.file, in->reader.file_problem, in->reader.defaults_problem);
+        guard_read(&in->guard, in->version, false, &in->reader.file, in->reader.file_problem,
+                   in->reader.defaults_problem);
         instance_free_file(in);
     }
 }
@@ -161,7 +141,7 @@ static void instance_write_committed(struct instance *in)
 {
     const struct transaction *t = &in->transaction;
     instance_wrote(in, t->version);
-    /* What was not looked at was harmless before, or nobody can look. */
+    /* What was not previewed was harmless before, or cannot be previewed. */
     for (size_t i = 0; i < in->backend_count; i++)
         in->backends[i].reviewed = in->backends[i].reviewed || in->backends[i].writing;
     buf_fini(&in->reader.file);
@@ -171,42 +151,41 @@ static void instance_write_committed(struct instance *in)
     in->drift_answered = true;
     in->renewed = false;
     pace_committed(&in->pace, clock_mono_ms());
-    /* Its reload carries whatever was not loaded before; from here on that reload tells. None: applied at once. */
-    in->dirty = false;
+    /* Its reload also loads whatever was not loaded before, so its result decides from here on. None: applied at
+     * once. */
     in->last_reload.known = true;
-    if (t->reload_id != NULL)
-        instance_follow_reload(in, t->reload_id);
+    instance_reload_comes(in, t->reload_id);
 }
 
 static void instance_conflicted(struct instance *in, const struct write_failure *f)
 {
-    /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does that on
-     * a connection that was kept. */
+    /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does
+     * that on a connection that was kept. */
     if (f->gone_at_commit)
-        instance_mark_dirty(in);
+        instance_must_reload(in);
     if (pace_conflict(&in->pace, clock_mono_ms()))
-        log_info(in->options.log, "somebody else changed HAProxy's configuration; reading it again",
+        log_info(in->options.log, "another writer changed HAProxy's configuration; reading it again",
                  log_str("target", instance_url(in)), log_str("error", f->error->message));
     else
-        instance_problem(in, "somebody else keeps changing HAProxy's configuration", f->error);
+        instance_problem(in, "another writer keeps changing HAProxy's configuration", f->error);
 }
 
 static void instance_rejected(struct instance *in, const struct error *err)
 {
-    static const char what[] = "HAProxy or its Data Plane API refuses the change; the file is as it was";
+    static const char what[] = "HAProxy or its Data Plane API rejected the change; haproxy.cfg is unchanged";
     size_t count = instance_count_writing(in);
     if (count > 1) {
         in->one_by_one = true;
         log_warn(in->options.log,
-                 "HAProxy or its Data Plane API refuses a change to several backends; trying each alone",
+                 "HAProxy or its Data Plane API rejected a change to several backends; trying each backend alone",
                  log_str("target", instance_url(in)), log_int("backends", count), log_str("error", err->message));
         return;
     }
     ENGINES_DO(in, rejected, what, err);
     if (count > 0)
         return;
-    /* An empty commit is refused for what the file says already. */
-    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->reject_backoff));
+    /* An empty commit is rejected because of what is in the file already. */
+    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->pace.reject_backoff));
     instance_problem(in, what, err);
 }
 
@@ -228,7 +207,7 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
         break;
     case TRANSACTION_LIMIT: /* transactions wait; what needs none does not */
         pace_wait_for_room(&in->pace, f->retry_after_ms, clock_mono_ms());
-        instance_problem(in, "the Data Plane API has too many open transactions, none of them ours", f->error);
+        instance_problem(in, "the Data Plane API has too many open transactions of other clients", f->error);
         break;
     case TRANSACTION_UNAUTHORIZED:
         if (instance_renew_credentials(in))
@@ -238,19 +217,20 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
         break;
     case TRANSACTION_UNKNOWN:
         guard_answer_lost(&in->guard, in->version);
-        instance_mark_dirty(in); /* the file will tell what was committed, nobody tells whether it was loaded */
-        instance_wait_after(in, f, "the answer to a commit was lost; reading the configuration again");
+        instance_must_reload(in); /* the file shows what was committed, but not whether it was loaded */
+        instance_wait_after(in, f, "answer to a commit lost; reading the configuration again");
         break;
     case TRANSACTION_ABORTED:
-        log_info(in->options.log, "transaction given up: stopping", log_str("target", instance_url(in)));
+        log_info(in->options.log, "transaction aborted at shutdown", log_str("target", instance_url(in)));
         break;
     case TRANSACTION_UNAVAILABLE:
     case TRANSACTION_COMMITTED:
     case TRANSACTION_CLEANED:
     case TRANSACTION_PREVIEWED:
     case TRANSACTION_HARMFUL:
-        instance_wait_after(
-            in, f, f->error->http_status != 0 ? "the Data Plane API fails" : "the Data Plane API is not available");
+        instance_wait_after(in, f,
+                            f->error->http_status != 0 ? "the Data Plane API answered with an error"
+                                                       : "the Data Plane API is not available");
         break;
     }
 }
@@ -267,13 +247,13 @@ static void instance_transaction_failed(struct instance *in)
     instance_write_failed(in, &f);
 }
 
-static void instance_tell_strangers(const struct instance *in)
+static void instance_report_foreign(const struct instance *in)
 {
-    for (size_t i = 0; i < in->transaction.stranger_count; i++)
+    for (size_t i = 0; i < in->transaction.foreign_count; i++)
         log_warn(in->options.log,
-                 "deleted another client's transaction: it was begun at an older version than the file has, so that it "
-                 "could never be committed, and the Data Plane API had no room for one more",
-                 log_str("target", instance_url(in)), log_str("transaction", in->transaction.strangers[i]));
+                 "deleted an outdated transaction of another client; it could not be committed any more, and the Data "
+                 "Plane API had no room for another",
+                 log_str("target", instance_url(in)), log_str("transaction", in->transaction.foreign[i]));
 }
 
 static void instance_write_written(struct instance *in)
@@ -284,7 +264,7 @@ static void instance_write_written(struct instance *in)
     metric_observe(in->options.telemetry->transaction_duration, (double)(clock_mono_us() - in->write_started_us) / 1e6,
                    NULL);
     instance_count_reconcile(in, result);
-    in->fresh = false; /* read back what it is now */
+    instance_outdated(in); /* read back what it is now */
     in->dead_deleted = in->dead_deleted && t->noted == NULL;
     if (t->result == TRANSACTION_HARMFUL) {
         ENGINES_DO(in, not_committed);
@@ -299,11 +279,10 @@ static void instance_write_written(struct instance *in)
 static void instance_write_finished(struct instance *in)
 {
     const struct transaction *t = &in->transaction;
-    in->phase = INSTANCE_IDLE;
-    instance_tell_strangers(in);
+    instance_report_foreign(in);
     if (t->cleanup_only) {
-        /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it, or, where no commit
-         * does, it is tried again after the next write, or RESYNC_PERIOD. */
+        /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it, or, where no
+         * commit does, it is tried again after the next write, or RESYNC_PERIOD. */
         in->dead_deleted = true;
         if (t->result == TRANSACTION_UNAUTHORIZED || t->result == TRANSACTION_UNAVAILABLE)
             instance_transaction_failed(in);
@@ -313,7 +292,7 @@ static void instance_write_finished(struct instance *in)
     } else {
         instance_write_written(in);
     }
-    instance_step(in);
+    instance_done(in);
 }
 
 /* ---- sending ---- */
@@ -325,7 +304,7 @@ static void instance_write_on_answer(void *arg, const struct dataplane_answer *a
     struct instance *in = arg;
     struct transaction_action action = transaction_answer(&in->transaction, a);
     if (action.type == TRANSACTION_JUDGE) {
-        const struct cfg_file_ours ours = {.is_ours = instance_may_change, .arg = in};
+        const struct cfg_file_managed ours = {.is_ours = instance_may_change, .arg = in};
         cleanup(mem_free_ptr) char *problem = guard_compare(&in->guard, &in->reader.file, a->body, a->body_len,
                                                             in->transaction.preview_only ? NULL : &ours);
         action = transaction_judged(&in->transaction, problem);
@@ -343,18 +322,18 @@ static void instance_write_perform(struct instance *in, struct transaction_actio
 
 void instance_delete_dead(struct instance *in)
 {
-    in->phase = INSTANCE_WRITING;
+    instance_begin(in, INSTANCE_WRITING);
     instance_write_perform(in, transaction_start_cleanup(&in->transaction));
 }
 
 void instance_preview(struct instance *in)
 {
-    in->phase = INSTANCE_WRITING;
+    instance_begin(in, INSTANCE_WRITING);
     instance_write_perform(in, transaction_start_preview(&in->transaction, in->version));
 }
 
-/* wants: of each engine, for changes of its own; none of them: an empty commit. */
-static void instance_write_transaction(struct instance *in, const bool *wants)
+/* Of the engines that want one, for changes of their own; none of them does: an empty commit. */
+static void instance_write_transaction(struct instance *in)
 {
     struct transaction_step *steps = NULL;
     size_t count = 0;
@@ -362,27 +341,28 @@ static void instance_write_transaction(struct instance *in, const bool *wants)
     for (size_t i = 0; i < in->engine_count; i++) {
         if (!(in->one_by_one && wanted))
             in->engines[i]->ops->collect(in->engines[i]->self, &steps, &count);
-        wanted = wanted || wants[i];
+        wanted = wanted || in->wants[i].transaction;
     }
     if (wanted && instance_count_writing(in) == 0)
         return;
-    in->phase = INSTANCE_WRITING;
+    instance_begin(in, INSTANCE_WRITING);
     in->write_started_us = clock_mono_us();
     struct transaction_action begin = transaction_start(&in->transaction, in->version, steps, count);
     if (instance_wants_review(in))
-        transaction_look_first(&in->transaction);
+        transaction_preview_first(&in->transaction);
     instance_write_perform(in, begin);
 }
 
 /* ---- what the engines want ---- */
 
-/* Nobody has anything to write, or only what is wrong with one backend is in the way: what was in the way of all is over. */
+/* No engine has anything to write, or only a problem of one backend prevents it: the problem of all backends is
+ * resolved. */
 static void instance_nothing_to_write(struct instance *in)
 {
     struct error err = {0};
     if (in->guard.problem != NULL) {
         error_set(&err, ERROR_INVALID, "%s", in->guard.problem);
-        instance_problem(in, "nothing is written: it would change what haproxy.cfg means", &err);
+        instance_problem(in, "nothing is written: a write would change the meaning of haproxy.cfg", &err);
         return;
     }
     pace_nothing_to_write(&in->pace);
@@ -390,22 +370,20 @@ static void instance_nothing_to_write(struct instance *in)
         return;
     in->renewed = false;
     if (!in->dirty) {
-        backoff_reset(&in->reload_backoff);
-        backoff_reset(&in->reject_backoff);
+        backoff_reset(&in->pace.reload_backoff);
+        backoff_reset(&in->pace.reject_backoff);
     }
     instance_problem_over(in);
 }
 
 /* The next engine after the one that made the last update: each has its turn. */
-static void instance_let_update(struct instance *in, const bool *wants)
+static void instance_let_update(struct instance *in)
 {
     for (size_t i = 1; i <= in->engine_count; i++) {
         size_t at = (in->last_engine + i) % in->engine_count;
-        if (!wants[at])
+        if (!in->wants[at].update)
             continue;
         in->last_engine = at;
-        for (size_t k = 0; k < in->backend_count; k++)
-            in->backends[k].writing = false;
         in->engines[at]->ops->update(in->engines[at]->self);
         return;
     }
@@ -414,32 +392,30 @@ static void instance_let_update(struct instance *in, const bool *wants)
 void instance_decide(struct instance *in)
 {
     struct engine_wants all = {0};
-    cleanup(mem_free_ptr) bool *updates = mem_array(in->engine_count, sizeof(updates[0]));
-    cleanup(mem_free_ptr) bool *transactions = mem_array(in->engine_count, sizeof(transactions[0]));
-    for (size_t i = 0; i < in->backend_count; i++)
-        in->backends[i].writing = false;
+    instance_writes_none(in);
     for (size_t i = 0; i < in->engine_count; i++) {
-        struct engine_wants w = {0};
-        in->engines[i]->ops->decide(in->engines[i]->self, &w);
-        updates[i] = w.update;
-        transactions[i] = w.transaction;
-        all.waits = all.waits || w.waits;
-        all.reload = all.reload || w.reload;
-        all.update = all.update || w.update;
-        all.transaction = all.transaction || w.transaction;
-        all.overdue = all.overdue || w.overdue;
+        struct engine_wants *w = &in->wants[i];
+        *w = (struct engine_wants){0};
+        in->engines[i]->ops->decide(in->engines[i]->self, w);
+        all.waits = all.waits || w->waits;
+        all.reload = all.reload || w->reload;
+        all.update = all.update || w->update;
+        all.transaction = all.transaction || w->transaction;
+        all.overdue = all.overdue || w->overdue;
     }
     in->left_dirty = in->dirty && !all.transaction && !all.reload && !all.waits && !all.update;
     if (all.update && !all.overdue) { /* first what takes effect at once */
-        instance_let_update(in, updates);
+        instance_let_update(in);
         return;
     }
+    if (instance_let_store(in) || instance_let_replace(in))
+        return;
     if (all.transaction || all.reload) {
-        instance_write_transaction(in, transactions);
+        instance_write_transaction(in);
         return;
     }
     if (in->unverified) {
-        in->fresh = false; /* the file is read back, too */
+        instance_outdated(in); /* the file is read back, too */
         instance_step(in);
         return;
     }

@@ -9,6 +9,14 @@ void pace_init(struct pace *p, unsigned seed)
     *p = (struct pace){.quiet_until_ms = 0};
     backoff_init(&p->backoff, 500, 15000, 100, seed);
     backoff_init(&p->room_backoff, 500, 8000, 100, seed);
+    backoff_init(&p->reload_backoff, 2000, 60000, 1000, seed + 1);
+    backoff_init(&p->drift_backoff, 2000, 600000, 2000, seed + 1);
+    pace_init_rejected(&p->reject_backoff, seed + 2);
+}
+
+void pace_init_rejected(struct backoff *b, unsigned seed)
+{
+    backoff_init(b, 10000, 300000, 5000, seed);
 }
 
 static uint64_t at_least(uint64_t wait_ms, int64_t at_least_ms)
@@ -34,6 +42,18 @@ void pace_write_sooner(struct pace *p, uint64_t when_ms)
 {
     if (p->write_after_ms > when_ms)
         p->write_after_ms = when_ms;
+}
+
+void pace_reload_failed(struct pace *p, bool differs, uint64_t now_ms)
+{
+    pace_write_not_before(p, now_ms + backoff_next_ms(differs ? &p->drift_backoff : &p->reload_backoff));
+}
+
+void pace_drift(struct pace *p, uint64_t now_ms)
+{
+    if (p->drift_backoff.attempts > 0)
+        pace_reload_failed(p, true, now_ms);
+    p->drift_backoff.attempts++;
 }
 
 void pace_wait_for_room(struct pace *p, int64_t at_least_ms, uint64_t now_ms)
@@ -87,9 +107,4 @@ void pace_nothing_to_write(struct pace *p)
 void pace_forget(struct pace *p)
 {
     p->quiet_until_ms = p->write_after_ms = p->transaction_after_ms = 0;
-}
-
-bool pace_waits_for_room(const struct pace *p, uint64_t now_ms)
-{
-    return p->no_room && now_ms < p->transaction_after_ms;
 }

@@ -1,5 +1,6 @@
 #include "haproxy/reader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +77,9 @@ static void reader_begin(struct reader *o)
     o->at = 0;
     o->worker_pid = o->worker_uptime_s = -1;
     o->worker_silent = false;
-    reader_ask(o, READER_BACKEND);
+    o->version = -1;
+    o->split = false;
+    reader_ask(o, o->count > 0 ? READER_BACKEND : READER_RAW);
 }
 
 void reader_start(struct reader *o)
@@ -117,8 +120,8 @@ static int check_status(struct reader *o, const struct dataplane_answer *a, stru
     if ((absent && o->step == READER_BACKEND) || dataplane_answer_check(a, err) == 0)
         return 0;
     if (o->step == READER_RAW && strstr(a->excerpt, "token too long") != NULL)
-        return error_prefix(err, "a line is longer than 64 KiB, at which the Data Plane API stops, and a write would "
-                                 "lose the rest of the file: break it up, or put what it lists into a file");
+        return error_prefix(err, "a line is longer than 64 KiB: the Data Plane API stops there, and a write would lose "
+                                 "the rest of haproxy.cfg; split the line, or move its list into a file");
     return -1;
 }
 
@@ -129,14 +132,12 @@ static void note_unreadable(const struct reader *o, struct reading *f, struct er
     f->unreadable = *err;
 }
 
-/* After a failed reload the API puts the last good file back, but goes on answering with what failed: split. */
 static void take_backend_of_file(struct reader *o, struct reading *f, const struct cfg_file *file,
                                  const struct error *broken)
 {
     struct error err = *broken;
     if (!f->backend.exists || f->unreadable.kind != ERROR_NONE)
         return;
-    f->backend.split = file->version >= 0 && file->version != f->backend.version;
     if (broken->kind != ERROR_NONE || cfg_find_unsupported(file, &f->backend, &err) != 0)
         note_unreadable(o, f, &err);
 }
@@ -149,6 +150,7 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
         buf_addn(&o->file, a->body, a->body_len);
         o->file_problem = cfg_file_problem(&file);
         o->defaults_problem = cfg_file_defaults_problem(&file);
+        o->split = file.version >= 0 && file.version != o->version;
     } else {
         o->file_problem = mem_strdup(broken.message);
     }
@@ -158,13 +160,13 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
 
 static void reader_take(struct reader *o, const struct dataplane_answer *a)
 {
-    struct reading *f = &o->found[o->at];
-    struct error err = {0};
-    int status = 0;
     if (o->step == READER_RAW) {
         take_raw(o, a);
         return;
     }
+    struct reading *f = &o->found[o->at];
+    struct error err = {0};
+    int status = 0;
     if (o->step == READER_BACKEND && a->status == 404)
         return; /* exists stays false */
     f->backend.exists = true;
@@ -197,6 +199,7 @@ static int read_runtime(struct reader *o, const struct dataplane_answer *a, stru
         return -1;
     o->worker_pid = worker.pid;
     o->worker_uptime_s = worker.uptime_s;
+    snprintf(o->haproxy, sizeof(o->haproxy), "%s", worker.version);
     return 0;
 }
 
@@ -229,12 +232,14 @@ static void give_runtime_up(struct reader *o, const struct error *err)
     reader_finish(o, NULL);
 }
 
-/* Everything must have been read at one version; a move in between (somebody wrote) starts again. */
+/* Everything must have been read at one version; a change in between (another writer) starts again. */
 static bool version_moved(struct reader *o, int64_t version)
 {
+    if (o->version < 0)
+        o->version = version; /* the first answer decides */
     if (o->step == READER_BACKEND)
-        o->found[o->at].backend.version = version; /* the first of them decides */
-    return version != o->found[0].backend.version;
+        o->found[o->at].backend.version = version;
+    return version != o->version;
 }
 
 /* The next backend from `at` on that there is. */
@@ -259,10 +264,12 @@ static void reader_advance(struct reader *o)
         ask_runtime(o);
         return;
     }
-    const struct reading *f = &o->found[o->at];
-    if (o->step == READER_RAW)
+    if (o->step == READER_RAW) {
         reader_finish(o, NULL);
-    else if (o->step != READER_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
+        return;
+    }
+    const struct reading *f = &o->found[o->at];
+    if (o->step != READER_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
         reader_ask(o, o->step + 1);
     else if (++o->at < o->count)
         reader_ask(o, READER_BACKEND);
@@ -281,14 +288,13 @@ static void reader_on_answer(void *arg, const struct dataplane_answer *a)
             reader_begin(o);
             return;
         }
-        status =
-            error_set(&err, ERROR_CONFLICT, "the configuration version moved %u times while it was read", o->restarts);
+        status = error_set(&err, ERROR_CONFLICT, "the configuration version changed %u times while it was read",
+                           o->restarts);
     }
     if (status != 0) {
-        if (o->step == READER_RAW)
-            error_prefix(&err, "reading %s", step_name(o->step));
-        else
-            error_prefix(&err, "reading %s %s", step_name(o->step), o->names[o->at]);
+        bool of_backend = o->step != READER_RAW && o->at < o->count;
+        error_prefix(&err, "reading %s%s%s", step_name(o->step), of_backend ? " " : "",
+                     of_backend ? o->names[o->at] : "");
         reader_finish(o, &err);
         return;
     }

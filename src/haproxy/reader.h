@@ -1,7 +1,7 @@
 /*
- * Reads backends from the Data Plane API: base fields, servers and server-templates of each, and the file itself, all at
- * the same configuration version; and what the running HAProxy has of them, where that is asked for and can be read. Reads
- * only.
+ * Reads backends from the Data Plane API: base fields, servers and server-templates of each, and the file itself, all
+ * at the same configuration version; and what the running HAProxy has of them, where that is asked for and can be read.
+ * Reads only.
  */
 #ifndef HAPROXY_READER_H
 #define HAPROXY_READER_H
@@ -29,25 +29,30 @@ enum reader_step {
 
 struct reading {
     struct backend backend;
-    struct runtime runtime; /* not readable: why says so */
-    struct error
-        unreadable; /* kind NONE, or what about this one cannot be understood, and backend is not to be believed */
+    struct runtime runtime;  /* not readable: why says so */
+    struct error unreadable; /* kind NONE, or what of this one cannot be understood: backend is not valid */
 };
+
+#define READER_VERSION_BYTES 32
 
 struct reader {
     struct dataplane_client *client;
     const char *const *names; /* borrowed */
-    size_t count;
+    size_t count;             /* 0: the file and the worker alone */
+    int64_t version;          /* that all of it was read at */
+    bool split;               /* the file says another one: after a failed reload the API puts the last good file back,
+                               * but goes on answering with what failed */
     enum reader_step step;
     size_t at;          /* the backend that is being read */
     bool with_runtime;  /* set it after reader_init: the running HAProxy is read, too */
     bool worker_silent; /* the API answers for it, with an error: it is not running, or its socket is gone */
     int64_t worker_pid; /* of the HAProxy that answered; -1: not known */
     int64_t worker_uptime_s;
-    unsigned restarts;     /* the version moved while we read */
-    struct reading *found; /* `count` of them */
-    /* The file as it was read, for whoever compares it with what a write would make of it; and what of it a write would change in
-     * meaning: for sure, or perhaps (haproxy/cfg/file). NULL: nothing. Until the next start. */
+    char haproxy[READER_VERSION_BYTES]; /* its version as read last; "": not known */
+    unsigned restarts;                  /* the version changed during the reading */
+    struct reading *found;              /* `count` of them */
+    /* The file as read, to be compared with a preview of a write; and what of it a write would change in meaning: for
+     * sure, or perhaps (haproxy/cfg/file). NULL: nothing. Until the next start. */
     struct buf file;
     char *file_problem, *defaults_problem;
     /* err NULL: found is complete, and each may be moved out. Otherwise its kind says how to go on. */

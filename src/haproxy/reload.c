@@ -67,6 +67,6 @@ void reload_answer(struct reload *r, const struct dataplane_answer *a, uint64_t 
     if (r->state != RELOAD_PENDING)
         return;
     if (now_ms - r->since_ms >= RELOAD_DEADLINE_MS)
-        broken(r, ERROR_RETRY, "did not end in time");
+        broken(r, ERROR_RETRY, "did not finish in time");
     r->next_ms = now_ms + pace_ms(now_ms - r->since_ms);
 }

@@ -1,6 +1,6 @@
 /*
- * Whether changes without a reload reach the running HAProxy: believed until one does not (then transactions only, until the next
- * reload), or another one does not (for an hour). Pure.
+ * Whether HAProxy applies runtime updates: assumed until one is not applied (then transactions only, until the next
+ * reload), or another one is not (for an hour). Pure.
  */
 #ifndef HAPROXY_VERIFICATION_H
 #define HAPROXY_VERIFICATION_H
@@ -9,11 +9,15 @@
 #include <stdint.h>
 
 enum verification_state {
-    VERIFICATION_NONE,         /* none was made yet */
-    VERIFICATION_PASSED,       /* one was read back */
-    VERIFICATION_FAILED,       /* one did not reach it: until the next reload */
-    VERIFICATION_FAILED_AGAIN, /* another one did not: until until_ms */
+    VERIFICATION_UNTESTED,  /* none was made yet */
+    VERIFICATION_VERIFIED,  /* one was read back */
+    VERIFICATION_SUSPENDED, /* HAProxy did not apply one: until the next reload */
+    VERIFICATION_FAILED,    /* it did not apply another one: until until_ms; or what it runs cannot be read */
+    VERIFICATION_DISABLED,  /* runtime updates are switched off; struct verification never is in it */
+    VERIFICATION_STATES
 };
+
+const char *verification_state_name(enum verification_state s); /* "untested", ..., for metrics and JSON */
 
 struct verification {
     enum verification_state state;

@@ -24,6 +24,7 @@
 
 /* One of its two outputs: our end of the pipe. */
 struct output {
+    struct child *child;
     int fd; /* -1: closed */
     struct event *event;
     struct buf text;
@@ -40,7 +41,7 @@ struct child {
     void *arg;
 };
 
-/* It may have left its group. Its number is not given to anybody else before it is reaped. */
+/* It may have left its group. Its number is not used again before it is reaped. */
 static void kill_all(const struct child *c)
 {
     (void)kill(-c->pid, SIGKILL);
@@ -66,8 +67,9 @@ static void kill_for(struct child *c, enum child_outcome why)
     kill_all(c);
 }
 
-static void collect(struct child *c, struct output *o, const char *bytes, size_t len)
+static void collect(struct output *o, const char *bytes, size_t len)
 {
+    struct child *c = o->child;
     bool fits = buf_append(&o->text, bytes, len) == 0;
     if (o == &c->out && !fits)
         kill_for(c, CHILD_OVER_CAP);
@@ -75,32 +77,24 @@ static void collect(struct child *c, struct output *o, const char *bytes, size_t
         buf_consume(&o->text, o->text.len - SAID_BYTES);
 }
 
-/* Until it is empty for now or at its end, where nobody may be listening any more. */
-static void output_read(struct child *c, struct output *o)
+/* Until it is empty for now or at its end, where no listener may be left. */
+static void output_read(struct output *o)
 {
+    const struct child *c = o->child;
     char bytes[READ_BYTES];
     ssize_t n = 0;
     while (o->fd >= 0 && c->outcome != CHILD_OVER_CAP && ((n = read(o->fd, bytes, sizeof(bytes))) > 0))
-        collect(c, o, bytes, (size_t)n);
+        collect(o, bytes, (size_t)n);
     explicit_bzero(bytes, sizeof(bytes));
     if (c->outcome == CHILD_OVER_CAP || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         output_close(o);
 }
 
-static void on_out(evutil_socket_t fd, short what, void *arg)
+static void on_output(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
-    struct child *c = arg;
-    output_read(c, &c->out);
-}
-
-static void on_err(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd;
-    (void)what;
-    struct child *c = arg;
-    output_read(c, &c->err);
+    output_read(arg);
 }
 
 /* One line, without the rest of a character that was cut off before it. */
@@ -129,14 +123,14 @@ static void child_free(struct child *c)
     free(c);
 }
 
-/* Whether it is over; it stays in the kernel's list, so that its group's number is not given to anybody else. */
+/* Whether it is over; it stays in the kernel's list, so that its group's number is not used again. */
 static bool is_over(const struct child *c)
 {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == c->pid;
 }
 
-/* What it left in its group is ours only where we are process 1 of a container. */
+/* What it left in its group is our child only where we are process 1 of a container. */
 static int child_reap(const struct child *c)
 {
     int status = 0;
@@ -147,14 +141,14 @@ static int child_reap(const struct child *c)
     return status;
 }
 
-static void child_look(struct child *c)
+static void child_check(struct child *c)
 {
     if (!is_over(c)) {
         timer_set(&c->ask, ASK_EVERY_MS);
         return;
     }
-    output_read(c, &c->out);
-    output_read(c, &c->err);
+    output_read(&c->out);
+    output_read(&c->err);
     int status = child_reap(c);
     cleanup(mem_free_ptr) char *words = said(&c->err.text);
     struct child_result result = {.outcome = c->outcome, .out = &c->out.text, .said = words};
@@ -169,12 +163,12 @@ static void child_on_ended(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
-    child_look(arg);
+    child_check(arg);
 }
 
 static void on_ask(void *arg)
 {
-    child_look(arg);
+    child_check(arg);
 }
 
 static void child_on_deadline(void *arg)
@@ -203,7 +197,7 @@ char *child_result_text(const struct child_result *r, const struct child_options
     case CHILD_SIGNALED:
         return mem_printf("killed by signal %d (%s)", r->status, strsignal(r->status));
     case CHILD_OVERDUE:
-        return mem_printf("no end after %.3g s", (double)options->timeout_ms / 1000);
+        return mem_printf("still running after %.3g s", (double)options->timeout_ms / 1000);
     case CHILD_OVER_CAP:
         return mem_printf("printed more than %zu bytes", options->max_out_bytes);
     case CHILD_EXITED:
@@ -234,7 +228,7 @@ static int make_pipe(int ret[2])
     return -1;
 }
 
-/* The descriptors that libraries and we ourselves open are closed by exec already; this is for those that somebody
+/* The descriptors that libraries and we ourselves open are closed by exec already; this is for those that a caller
  * forgets. The order matters where our own first three were closed and the pipes are among them: the ends that are used
  * here are never 0. */
 static int set_files(posix_spawn_file_actions_t *files, int out, int err)
@@ -292,20 +286,21 @@ static int say_not_started(const char *command, int why, struct error *err)
         return error_set(err, ERROR_RETRY, "%s cannot be started: %s: looked for in PATH, which is %s", command, text,
                          path != NULL ? path : "not set");
     if (why == ENOENT && access(command, F_OK) == 0)
-        return error_set(err, ERROR_RETRY,
-                         "%s cannot be started: it is there, but what runs it is not (the interpreter in its first "
-                         "line, or the loader)",
-                         command);
+        return error_set(
+            err, ERROR_RETRY,
+            "%s cannot be started: the file exists, but its interpreter (in the first line) or its loader does not",
+            command);
     if (why == E2BIG)
         return error_set(err, ERROR_RETRY, "%s cannot be started: its arguments or its environment are too long",
                          command);
     return error_set(err, ERROR_RETRY, "%s cannot be started: %s", command, text);
 }
 
-static void output_open(struct output *o, struct event_base *base, int fd, event_callback_fn fn, struct child *c)
+static void output_open(struct output *o, struct child *c, struct event_base *base, int fd)
 {
+    o->child = c;
     o->fd = fd;
-    o->event = event_new(base, fd, EV_READ | EV_PERSIST, fn, c);
+    o->event = event_new(base, fd, EV_READ | EV_PERSIST, on_output, o);
     if (o->event == NULL || event_add(o->event, NULL) != 0)
         abort(); /* out of memory */
 }
@@ -329,8 +324,8 @@ static struct child *child_begin(struct event_base *base, const struct child_opt
     c->pid = pid;
     buf_init_secret(&c->out.text, options->max_out_bytes);
     buf_init_secret(&c->err.text, SAID_BYTES + READ_BYTES);
-    output_open(&c->out, base, out, on_out, c);
-    output_open(&c->err, base, err, on_err, c);
+    output_open(&c->out, c, base, out);
+    output_open(&c->err, c, base, err);
     timer_init(&c->deadline, base, child_on_deadline, c);
     timer_init(&c->ask, base, on_ask, c);
     timer_set(&c->deadline, options->timeout_ms);

@@ -1,10 +1,10 @@
 /*
- * Runs another program beside the event loop: nothing on its standard input, what it prints collected, a deadline. It gets its own
- * process group, and with the program all that it left in there is ended. No descriptor of ours but the three standard ones
- * reaches it; its signal mask is empty and SIGPIPE is as the system has it.
+ * Runs another program beside the event loop: nothing on its standard input, what it prints collected, a deadline. It
+ * gets its own process group, and with the program all that it left in there is ended. No descriptor but the three
+ * standard ones reaches it; its signal mask is empty and SIGPIPE is as the system has it.
  *
- * Its end is told by a pidfd (Linux 5.3): unlike SIGCHLD it needs no handler that the whole process has to share, and it cannot be
- * mixed up with another child's. Where there is none, the child is asked for every 50 ms.
+ * A pidfd (Linux 5.3) reports its end: unlike SIGCHLD it needs no handler that the whole process has to share, and it
+ * cannot be mixed up with another child's. Where there is none, the child is asked for every 50 ms.
  */
 #ifndef HOST_CHILD_H
 #define HOST_CHILD_H
@@ -42,21 +42,21 @@ struct child_options {
     bool without_pidfd; /* as on a kernel that has none: for tests */
 };
 
-/* on_done: once, from the loop; the child is gone and freed after it. Another one may be started from there. NULL: the program
- * cannot be started; ERROR_RETRY with the command, the reason and what to do. */
+/* on_done: once, from the loop; the child is gone and freed after it. Another one may be started from there. NULL: the
+ * program cannot be started; ERROR_RETRY with the command, the reason and what to do. */
 struct child *child_start(struct event_base *base, const struct child_options *options,
                           void (*on_done)(void *arg, const struct child_result *result), void *arg,
                           struct error *err) must_check;
 
-/* Kills it and its group and waits for its end, which is a matter of milliseconds (1 s at most: then it is the kernel that holds
- * it, and init will have it). Nothing is called back. NULL is allowed. Not from on_done. */
+/* Kills it and its group and waits for its end, which is a matter of milliseconds (1 s at most: then it is the kernel
+ * that holds it, and init will have it). Nothing is called back. NULL is allowed. Not from on_done. */
 void child_cancel(struct child *c);
 
 /* "exit status 3", "killed by signal 11 (Segmentation fault)", "no end after 60 s". Allocates. */
 char *child_result_text(const struct child_result *r, const struct child_options *options) must_check;
 
-/* As process 1 of a container we inherit what other programs left behind: takes those that ended off the kernel's list. Only
- * while no child is running. */
+/* As process 1 of a container we inherit what other programs left behind: takes those that ended off the kernel's list.
+ * Only while no child is running. */
 void child_reap_inherited(void);
 
 #endif

@@ -1,7 +1,6 @@
 #include "host/process.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -73,18 +72,20 @@ void process_print(double start_seconds, struct buf *out)
     long fds = count_fds();
     double ticks = (double)sysconf(_SC_CLK_TCK);
     if (start_seconds > 0)
-        process_print_one(out, "process_start_time_seconds", "gauge", "Start of the process since the Unix epoch.",
-                          start_seconds, 2);
+        process_print_one(out, "process_start_time_seconds", "gauge",
+                          "Start time of the process since unix epoch in seconds.", start_seconds, 2);
     if (read_stat(stat) == 0 && ticks > 0) {
-        process_print_one(out, "process_cpu_seconds_total", "counter", "CPU time, user and system.",
+        process_print_one(out, "process_cpu_seconds_total", "counter",
+                          "Total user and system CPU time spent in seconds.",
                           (double)(stat[STAT_UTIME] + stat[STAT_STIME]) / ticks, 2);
-        process_print_one(out, "process_virtual_memory_bytes", "gauge", "Virtual memory.", (double)stat[STAT_VSIZE], 0);
-        process_print_one(out, "process_resident_memory_bytes", "gauge", "Resident memory.",
+        process_print_one(out, "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.",
+                          (double)stat[STAT_VSIZE], 0);
+        process_print_one(out, "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.",
                           (double)stat[STAT_RSS] * (double)sysconf(_SC_PAGESIZE), 0);
     }
     if (fds >= 0)
-        process_print_one(out, "process_open_fds", "gauge", "Open file descriptors.", (double)fds, 0);
+        process_print_one(out, "process_open_fds", "gauge", "Number of open file descriptors.", (double)fds, 0);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        process_print_one(out, "process_max_fds", "gauge", "File descriptors that may be open.", (double)limit.rlim_cur,
-                          0);
+        process_print_one(out, "process_max_fds", "gauge", "Maximum number of open file descriptors.",
+                          (double)limit.rlim_cur, 0);
 }

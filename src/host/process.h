@@ -1,14 +1,14 @@
-/* What Prometheus expects every process to tell about itself (process_*), from /proc/self. */
+/* The process_* metrics that Prometheus expects of every process, from /proc/self. */
 #ifndef HOST_PROCESS_H
 #define HOST_PROCESS_H
 
 #include "base/buf.h"
 
-/* When this process started, in seconds since the Unix epoch; 0 where /proc does not tell. Once is enough: the wall clock
- * may be set later, the start stays. */
+/* When this process started, in seconds since the Unix epoch; 0 where /proc does not say. Once is enough: the wall
+ * clock may be set later, the start stays. */
 double process_start_seconds(void);
 
-/* Appends the figures as exposition text; those that /proc does not tell are left out. */
+/* Appends the figures as exposition text; those that /proc does not have are left out. */
 void process_print(double start_seconds, struct buf *out);
 
 #endif

@@ -23,17 +23,17 @@ int sandbox_harden(struct error *err)
 {
     const struct rlimit none = {0, 0};
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-        return error_set(err, ERROR_FATAL, "this process cannot be closed to debuggers and core dumps: %m");
+        return error_set(err, ERROR_FATAL, "cannot close this process to debuggers: %m");
     if (setrlimit(RLIMIT_CORE, &none) != 0)
-        return error_set(err, ERROR_FATAL, "core dumps, which would hold secrets, cannot be turned off: %m");
+        return error_set(err, ERROR_FATAL, "cannot disable core dumps, which would hold secrets: %m");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return error_set(err, ERROR_FATAL, "the right to gain rights cannot be given up: %m");
+        return error_set(err, ERROR_FATAL, "cannot set no_new_privs: %m");
     return 0;
 }
 
 /* ---- the rules ---- */
 
-/* One argument: (value & mask) == wanted. All that a rule names have to hold; several rules of one call are alternatives. */
+/* One argument: (value & mask) == wanted. All arguments of a rule have to hold; rules of one call are alternatives. */
 struct argument {
     unsigned at;
     uint64_t mask, wanted;
@@ -140,6 +140,8 @@ static const struct rule allowed[] = {
     CALL(getdents64),
     CALL(getcwd),
     CALL(fadvise64),
+    CALL(inotify_add_watch),
+    CALL(inotify_rm_watch),
     ARG(fcntl, 1, INT, F_GETFD),
     ARG(fcntl, 1, INT, F_SETFD),
     ARG(fcntl, 1, INT, F_GETFL),
@@ -169,7 +171,7 @@ static const struct rule allowed[] = {
     {SCMP_SYS(socket), 2, {{0, INT, AF_INET6}, {1, 0xf, SOCK_DGRAM}}},
     {SCMP_SYS(socket), 3, {{0, INT, AF_NETLINK}, {1, 0xf, SOCK_RAW}, {2, INT, NETLINK_ROUTE}}},
     CALL(connect),
-    CALL(bind), /* netlink's; nothing of ours can listen any more */
+    CALL(bind), /* netlink's; the daemon cannot listen any more */
     CALL(accept4),
     CALL(accept),
     CALL(getsockname),
@@ -233,7 +235,7 @@ static const int deadly[] = {
     SCMP_SYS(keyctl),
 };
 
-/* From 424 on, Linux 5.1, a call has the same number everywhere; 511 is past any that is known, and before those of x32. */
+/* From 424 on, Linux 5.1, a call has the same number everywhere; 511 is past any known one, and before those of x32. */
 #define FIRST_YOUNG_CALL 424
 #define LAST_YOUNG_CALL 511
 
@@ -294,19 +296,34 @@ static void sandbox_release(scmp_filter_ctx *ctx)
         seccomp_release(*ctx);
 }
 
-int sandbox_enter(struct error *err)
+/* In that folder, by the calls that are given its descriptor. A filter cannot see names, so a path that leads out of it
+ * is for the owner of the files to refuse. */
+static int allow_writing(scmp_filter_ctx ctx, int folder)
+{
+    const struct scmp_arg_cmp here = SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, INT, (uint64_t)folder);
+    const struct scmp_arg_cmp there = SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, INT, (uint64_t)folder);
+    int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, here);
+    if (rc == 0)
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(renameat), 2, here, there);
+    if (rc == 0)
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), 1, here);
+    return rc;
+}
+
+int sandbox_enter(int folder, struct error *err)
 {
     cleanup(sandbox_release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int rc = ctx != NULL ? set_up(ctx) : -ENOMEM;
     if (rc == 0)
         rc = add_rules(ctx);
+    if (rc == 0 && folder >= 0)
+        rc = allow_writing(ctx, folder);
     if (rc == 0)
         rc = seccomp_load(ctx);
     if (rc == 0)
         return 0;
     errno = -rc;
-    return error_set(
-        err, ERROR_FATAL,
-        "the filter of system calls cannot be installed: %m; it needs a kernel with CONFIG_SECCOMP_FILTER and a "
-        "container whose own profile allows seccomp(2); without a filter: SECCOMP=false");
+    return error_set(err, ERROR_FATAL,
+                     "cannot install the system call filter: %m; it needs a kernel with CONFIG_SECCOMP_FILTER and a "
+                     "container whose own profile allows seccomp(2); or turn it off: SECCOMP=false");
 }

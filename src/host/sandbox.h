@@ -1,21 +1,22 @@
 /*
- * Less than the kernel would give us. A daemon that holds credentials of a load balancer and of a cluster, and that reads what
- * strangers send, takes from itself what it does not need, so that whoever gets into it has little to go on with.
+ * Less than the kernel would give us. A daemon that holds credentials of a load balancer and of a cluster, and that
+ * reads what any peer sends, drops the rights that it does not need: an attacker inside it has little to go on.
  *
- * The filter of system calls (libseccomp) is an allowlist of what this daemon, libcurl, OpenSSL, libevent, and the resolver
- * and malloc of glibc use on Debian 12 and 13, amd64 and arm64. What it leaves:
+ * The filter of system calls (libseccomp) is an allowlist of what this daemon, libcurl, OpenSSL, libevent, and the
+ * resolver and malloc of glibc use on Debian 12 and 13, amd64 and arm64. What it leaves:
  *
- *     files      opened for reading only
+ *     files      opened for reading only; where the daemon has a STATE_DIR, written by its descriptor
  *     sockets    unix, IPv4, IPv6 (streams and datagrams), and netlink's routes, which getaddrinfo asks
- *     memory     never both writable and executable, and executable only from a file: getaddrinfo loads its modules late
+ *     memory     never both writable and executable, executable only from a file: getaddrinfo loads modules late
  *     processes  threads only (libcurl resolves names in them), no child, no signal but to ourselves
  *
  * What is refused gets one of three answers:
  *
- *     the end    of the process, for what no library calls and whoever took it over wants most: another program, another
- *                process's memory, mounts, namespaces, kernel modules, keys, io_uring, ... An error would let them try on.
- *     ENOSYS     calls younger than Linux 5.1: a libc that is newer than this list then does as on an older kernel. clone3, whose
- *                flags a filter cannot read, is among them.
+ *     the end    of the process, for what no library calls and an attacker wants most: another program, another
+ *                process's memory, mounts, namespaces, kernel modules, keys, io_uring, ... An error would let them go
+ *                on.
+ *     ENOSYS     calls younger than Linux 5.1: a newer libc then does as on an older kernel. clone3, whose flags a
+ *                filter cannot read, is among them.
  *     EPERM      all else: a call that a library makes and can do without must not take the daemon down.
  */
 #ifndef HOST_SANDBOX_H
@@ -24,15 +25,16 @@
 #include "base/error.h"
 
 /*
- * No core dump, not readable by other processes of the same user (memory and environ hold secrets), and no more rights by
- * whatever is executed. For every start, before the first secret is read. ERROR_FATAL.
+ * No core dump, not readable by other processes of the same user (memory and environ hold secrets), and no more rights
+ * by whatever is executed. For every start, before the first secret is read. ERROR_FATAL.
  */
 int sandbox_harden(struct error *err) must_check;
 
 /*
- * Installs the filter, in all threads, for good. Sockets that listen have to do so already. After it no program can be run, so
- * it does not go together with credentials by a plugin. ERROR_FATAL where the kernel takes no filter.
+ * Installs the filter, in all threads, for good. folder: the descriptor that files may be created, renamed and removed
+ * by; -1: no file may be. Sockets that listen have to do so already. After it no program can be
+ * run, so it does not go together with credentials by a plugin. ERROR_FATAL where the kernel takes no filter.
  */
-int sandbox_enter(struct error *err) must_check;
+int sandbox_enter(int folder, struct error *err) must_check;
 
 #endif

@@ -17,27 +17,26 @@
 
 struct notify {
     int fd;
-    struct sockaddr_un to; /* for each datagram anew: whoever listens there may be another one by then */
+    struct sockaddr_un to; /* for each datagram anew: another process may listen there by then */
     socklen_t to_len;
     char *name; /* as in NOTIFY_SOCKET */
     const struct log *log;
     bool in_vain; /* the last datagram did not get there, and that was logged */
 
-    uint64_t next_ms;     /* until the next notify_tell */
-    uint64_t watchdog_ms; /* half of its interval: when it is to be told that we live; 0: it does not watch */
-    uint64_t alive_ms;    /* when it was last told so */
+    uint64_t next_ms;     /* until the next notify_send */
+    uint64_t watchdog_ms; /* half of its interval: when the next sign of life is due; 0: no watchdog */
+    uint64_t alive_ms;    /* when the last one was sent */
     enum notify_phase phase;
-    char *status; /* what was told last; NULL: nothing */
+    char *status; /* what was sent last; NULL: nothing */
 };
 
-/* ---- who wants to know ---- */
+/* ---- the socket ---- */
 
 static int parse_address(struct notify *n)
 {
     size_t len = strlen(n->name);
     if ((n->name[0] != '/' && n->name[0] != '@') || len < 2 || len >= sizeof(n->to.sun_path)) {
-        log_warn(n->log, "the supervisor cannot be told anything: NOTIFY_SOCKET is no path of a socket",
-                 log_str("socket", n->name));
+        log_warn(n->log, "cannot notify systemd: NOTIFY_SOCKET is not a socket path", log_str("socket", n->name));
         return -1;
     }
     n->to.sun_family = AF_UNIX;
@@ -55,11 +54,11 @@ static int open_socket(struct notify *n)
     if (n->fd >= 0)
         return 0;
     cleanup(mem_free_ptr) char *why = mem_printf("%m");
-    log_warn(n->log, "the supervisor cannot be told anything: no socket", log_str("error", why));
+    log_warn(n->log, "cannot notify systemd: no socket", log_str("error", why));
     return -1;
 }
 
-/* WATCHDOG_PID is another one's where we were started by what the supervisor started. */
+/* WATCHDOG_PID is that of another process where that one started us. */
 static uint64_t watchdog_interval_ms(void)
 {
     const char *interval = getenv("WATCHDOG_USEC"), *whose = getenv("WATCHDOG_PID");
@@ -100,21 +99,13 @@ void notify_free(struct notify *n)
     free(n);
 }
 
-/* ---- telling ---- */
-
-static void log_end_of_trouble(struct notify *n)
-{
-    if (n->in_vain)
-        log_info(n->log, "the supervisor can be told again", log_str("socket", n->name));
-    n->in_vain = false;
-}
+/* ---- sending ---- */
 
 static void log_trouble(struct notify *n)
 {
     cleanup(mem_free_ptr) char *why = mem_printf("%m");
     if (!n->in_vain)
-        log_warn(n->log, "the supervisor cannot be told how it stands, it is tried again", log_str("socket", n->name),
-                 log_str("error", why));
+        log_warn(n->log, "cannot notify systemd; retrying", log_str("socket", n->name), log_str("error", why));
     n->in_vain = true;
 }
 
@@ -126,7 +117,9 @@ static int send_text(struct notify *n, const struct buf *text)
         log_trouble(n);
         return -1;
     }
-    log_end_of_trouble(n);
+    if (n->in_vain)
+        log_info(n->log, "notifying systemd works again", log_str("socket", n->name));
+    n->in_vain = false;
     return 0;
 }
 
@@ -140,10 +133,9 @@ uint64_t notify_next_ms(struct notify *n, uint64_t wanted_ms)
     return n->next_ms;
 }
 
-void notify_tell(struct notify *n, enum notify_phase phase, const char *status, uint64_t now_ms)
+void notify_send(struct notify *n, enum notify_phase phase, const char *status, uint64_t now_ms)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     if (n == NULL)
         return;
     bool alive = n->watchdog_ms != 0 && now_ms + n->next_ms > n->alive_ms + n->watchdog_ms;
@@ -164,8 +156,7 @@ void notify_tell(struct notify *n, enum notify_phase phase, const char *status, 
 
 void notify_reloading(struct notify *n, uint64_t now_us)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     if (n == NULL || n->phase != NOTIFY_READY)
         return;
     /* The time is for systemd 253 and later, Type=notify-reload. */

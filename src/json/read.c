@@ -18,7 +18,7 @@ yyjson_doc *json_parse(const char *json, size_t len, yyjson_read_flag flags, con
     /* The parser does not write to its input without YYJSON_READ_INSITU; the cast is its interface's. */
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)json, len, flags, NULL, &why);
     if (doc == NULL)
-        (void)error_set(err, ERROR_INVALID, "%s is no JSON: %s at byte %zu of %zu", what,
+        (void)error_set(err, ERROR_INVALID, "%s is not JSON: %s at byte %zu of %zu", what,
                         why.msg ? why.msg : "unreadable", why.pos, len);
     return doc;
 }
@@ -52,6 +52,12 @@ static int wrong_type(const yyjson_val *value, const char *what, const char *wan
 int json_is_object(yyjson_val *value, const char *what, struct error *err)
 {
     return yyjson_is_obj(value) ? 0 : wrong_type(value, what, "an object", err);
+}
+
+int json_object_of(yyjson_doc *doc, const char *what, yyjson_val **ret, struct error *err)
+{
+    *ret = yyjson_doc_get_root(doc);
+    return doc == NULL ? -1 : json_is_object(*ret, what, err);
 }
 
 int json_list_of(yyjson_doc *doc, const char *what, yyjson_val **ret, struct error *err)
@@ -151,8 +157,8 @@ int json_line(yyjson_val *value, const char *what, size_t max_bytes, const char 
     const char *text = yyjson_get_str(value);
     size_t len = yyjson_get_len(value);
     if (len > max_bytes)
-        return error_set(err, ERROR_INVALID, "%s has %zu bytes (\"%.40s...\"), at most %zu are taken", what, len, text,
-                         max_bytes);
+        return error_set(err, ERROR_INVALID, "%s has %zu bytes (\"%.40s...\"), at most %zu are accepted", what, len,
+                         text, max_bytes);
     const char *bad = text_control(text, len);
     if (bad != NULL)
         return error_set(err, ERROR_INVALID, "%s (\"%.80s\") has a control character, 0x%02x", what, text,

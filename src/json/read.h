@@ -24,8 +24,9 @@ const char *json_type(const yyjson_val *value);
 /* what: how the message calls the value, "the backend". */
 int json_is_object(yyjson_val *value, const char *what, struct error *err) must_check;
 
-/* The list that the document is, which may be null instead of an empty one: then *ret is NULL. doc NULL: -1, for
- * json_parse. */
+/* The object that the document is. doc NULL: -1, for json_parse. */
+int json_object_of(yyjson_doc *doc, const char *what, yyjson_val **ret, struct error *err) must_check;
+/* The list that it is, which may be null instead of an empty one: then *ret is NULL. doc NULL: -1. */
 int json_list_of(yyjson_doc *doc, const char *what, yyjson_val **ret, struct error *err) must_check;
 
 /* *ret NULL where absent. */

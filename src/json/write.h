@@ -6,7 +6,6 @@
 #define JSON_WRITE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"

@@ -42,12 +42,12 @@ static int review_parse(const char *json, size_t len, const char *kind, yyjson_d
 {
     *ret = NULL;
     if (len == 0 || len > ACCESS_REVIEW_MAX_BYTES)
-        return error_set(err, ERROR_INVALID, "an answer of %zu bytes is no %s", len, kind);
+        return error_set(err, ERROR_INVALID, "an answer of %zu bytes is not a %s", len, kind);
     *ret = json_parse(json, len, 0, "the answer", err);
     if (*ret == NULL)
         return -1;
     if (!yyjson_equals_str(yyjson_obj_get(yyjson_doc_get_root(*ret), "kind"), kind))
-        return error_set(err, ERROR_INVALID, "the answer is no %s", kind);
+        return error_set(err, ERROR_INVALID, "the answer is not a %s", kind);
     return 0;
 }
 
@@ -84,7 +84,7 @@ int self_review_decode(const char *json, size_t len, char **ret_user, struct err
     yyjson_val *info = yyjson_obj_get(yyjson_obj_get(yyjson_doc_get_root(doc), "status"), "userInfo");
     const char *user = yyjson_get_str(yyjson_obj_get(info, "username"));
     if (str_empty(user))
-        return error_set(err, ERROR_INVALID, "the answer does not say who we are");
+        return error_set(err, ERROR_INVALID, "the answer does not contain the user name");
     *ret_user = mem_strdup(user);
     return 0;
 }

@@ -1,10 +1,10 @@
 #include "kube/client.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/secrets/secret.h"
 #include "kube/exec_plugin.h"
@@ -81,7 +81,7 @@ static void make_plugin(struct kube_client *c, const struct kube_access *access)
     if (kube_access_runs_plugin(access))
         c->plugin = exec_plugin_new(&options, client_on_credentials, c);
     if (access->unused_exec != NULL)
-        log_warn(c->log, "the kubeconfig's plugin is not run: the credentials beside it come first",
+        log_warn(c->log, "credential plugin of the kubeconfig not used; the credentials beside it take precedence",
                  log_str("plugin", access->unused_exec), log_str("source", access->source));
 }
 
@@ -134,14 +134,14 @@ static void refresh_token(struct kube_client *c)
     unsigned held_back;
     if (secret_refresh(&c->token, c->refused, &changed, &err) != 0) {
         if (log_limit_pass(&c->token_limit, clock_mono_ms(), err.message, &held_back))
-            log_warn(c->log, "the Kubernetes token cannot be read; the last one stays in use",
-                     log_str("error", err.message), log_if(held_back > 0, log_int("times_before", held_back)));
+            log_warn(c->log, "cannot read the Kubernetes token; keeping the last one", log_str("error", err.message),
+                     log_if(held_back > 0, log_int("repeated", held_back)));
         return;
     }
     log_limit_reset(&c->token_limit);
     c->refused = false;
     if (changed)
-        log_info(c->log, "the Kubernetes token was renewed", log_str("file", c->token.path));
+        log_info(c->log, "Kubernetes token renewed", log_str("file", c->token.path));
 }
 
 struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *options,
@@ -206,4 +206,11 @@ const char *kube_client_server(const struct kube_client *c)
 struct watch_server *kube_client_watch_server(struct kube_client *c)
 {
     return &c->watch_server;
+}
+
+const char *kube_client_refusal_hint(const char *said)
+{
+    return strstr(said, "\"system:anonymous\"") != NULL
+               ? "no credentials are sent: the kubeconfig's user needs a token, a client certificate or a plugin"
+               : "deploy/rbac.yaml grants it";
 }

@@ -19,14 +19,14 @@ struct tls_files;
 struct watch_server;
 
 /* Takes what it needs from access (copied; files are read now). ERROR_INVALID: CA, client certificate or key
- * unreadable, not PEM or not of one another, token file unreadable. All these files are looked at again before each
+ * unreadable, not PEM or not of one another, token file unreadable. All these files are checked again before each
  * request; where that fails later, the last token, or the last set of TLS material, stays. */
 struct kube_client *kube_client_new(struct http *http, const struct kube_access *access, const struct log *log,
                                     struct error *err) must_check;
 void kube_client_free(struct kube_client *c);
 
 /* As http_start, with the endpoint and the credentials filled in. Where a credential plugin has to give them first:
- * ERROR_RETRY "waiting for the credential plugin ...", or why it failed; kube_client_on_credentials tells when to try
+ * ERROR_RETRY "waiting for the credential plugin ...", or why it failed; kube_client_on_credentials says when to try
  * again. */
 struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *options,
                                        const struct http_callbacks *callbacks, void *arg, struct error *err) must_check;
@@ -36,11 +36,11 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
 void kube_client_credentials_refused(struct kube_client *c);
 
 /*
- * Somebody who waits for credentials: embedded in its owner, told from the loop (never from inside a call of ours or of
- * libcurl: requests may be started) when a run of the plugin has ended, well or not, and since the last time anybody's
- * request could not be started for want of credentials, or got a 401. Then requests that wait for their backoff are to
- * be tried at once: either they go, or their error says why the plugin failed. Without a plugin it is never told. What
- * is told to stop waiting is no promise that there are credentials.
+ * A listener that waits for credentials: embedded in its owner, called from the loop (never from inside a call of ours
+ * or of libcurl: requests may be started) when a run of the plugin has ended, well or not, and since the last time
+ * any request could not be started for want of credentials, or got a 401. Then requests that wait for their
+ * backoff are to be tried at once: either they go, or their error says why the plugin failed. Without a plugin it is
+ * never called. To be called is no promise that there are credentials.
  */
 struct kube_client_listener {
     LIST_ENTRY(kube_client_listener) entry;
@@ -68,5 +68,10 @@ const char *kube_client_server(const struct kube_client *c); /* for messages */
 
 /* What watches learn of this server and share. */
 struct watch_server *kube_client_watch_server(struct kube_client *c);
+
+/* What to do about a 403 of the API, for the log and /readyz. said: the server's message, which only chooses between two
+ * hints: a request without credentials is refused to a user system:anonymous, and no server says that credentials are
+ * missing; rights would be the wrong hint. */
+const char *kube_client_refusal_hint(const char *said);
 
 #endif

@@ -32,11 +32,11 @@ char *event_encode_new(const struct event_object *e)
     json_put_text(doc, metadata, "name", e->name);
     yyjson_mut_val *about = json_put_object(doc, root, "involvedObject");
     json_put_text(doc, about, "apiVersion", "v1");
-    json_put_text(doc, about, "kind", "Service");
+    json_put_text(doc, about, "kind", e->kind);
     json_put_text(doc, about, "namespace", e->namespace);
-    json_put_text(doc, about, "name", e->service);
-    if (e->service_uid != NULL)
-        json_put_text(doc, about, "uid", e->service_uid);
+    json_put_text(doc, about, "name", e->about);
+    if (e->uid != NULL)
+        json_put_text(doc, about, "uid", e->uid);
     json_put_text(doc, root, "type", e->warning ? "Warning" : "Normal");
     json_put_text(doc, root, "reason", e->reason);
     put_latest(doc, root, e);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/write.h"
-#include "settings/kubeconfig/base64.h"
+#include "base/base64.h"
 #include "settings/kubeconfig/kubeconfig.h"
 
 #define KIND "ExecCredential"
@@ -16,7 +16,7 @@
 #define LEAD_MS 30000
 #define AFTER_MS 1000
 
-/* ---- what it is told ---- */
+/* ---- its input ---- */
 
 static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, const char *value)
 {
@@ -28,7 +28,7 @@ static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, c
 static void add_cluster(yyjson_mut_doc *doc, yyjson_mut_val *spec, const struct kube_access *a, const char *ca_pem)
 {
     yyjson_mut_val *cluster = json_put_object(doc, spec, "cluster");
-    cleanup(mem_free_ptr) char *ca = ca_pem != NULL ? base64_encode(ca_pem) : NULL;
+    cleanup(mem_free_ptr) char *ca = ca_pem != NULL ? base64_encode(ca_pem, strlen(ca_pem)) : NULL;
     put_text(doc, cluster, "server", a->server);
     put_text(doc, cluster, "tls-server-name", a->server_name);
     if (a->insecure)
@@ -62,7 +62,7 @@ static int get_text(yyjson_val *of, const char *key, char **ret, struct error *e
     if (v == NULL || yyjson_is_null(v))
         return 0;
     if (!yyjson_is_str(v) || strlen(yyjson_get_str(v)) != yyjson_get_len(v))
-        return error_set(err, ERROR_INVALID, "status.%s is no text", key);
+        return error_set(err, ERROR_INVALID, "status.%s is not a string", key);
     if (yyjson_get_len(v) > 0)
         *ret = mem_strdup(yyjson_get_str(v));
     return 0;
@@ -89,7 +89,7 @@ static int get_expiry(yyjson_val *status, int64_t *ret_ms, struct error *err)
     int64_t us;
     if (!yyjson_is_str(v) || rfc3339_parse(yyjson_get_str(v), &us) != 0)
         return error_set(err, ERROR_INVALID,
-                         "status.expirationTimestamp is no time as RFC 3339 has it, such as 2030-01-02T15:04:05Z");
+                         "status.expirationTimestamp is not an RFC 3339 time such as 2030-01-02T15:04:05Z");
     if (us / 1000 != GO_ZERO_TIME_MS)
         *ret_ms = us / 1000000 * 1000; /* without a fraction */
     return 0;
@@ -98,17 +98,17 @@ static int get_expiry(yyjson_val *status, int64_t *ret_ms, struct error *err)
 static int exec_credential_read_status(yyjson_val *status, struct exec_answer *a, struct error *err)
 {
     if (status == NULL || yyjson_is_null(status))
-        return error_set(err, ERROR_INVALID, "there is no status in it");
+        return error_set(err, ERROR_INVALID, "it has no status");
     if (!yyjson_is_obj(status))
-        return error_set(err, ERROR_INVALID, "its status is no object");
+        return error_set(err, ERROR_INVALID, "its status is not an object");
     if (get_text(status, "token", &a->token, err) != 0 ||
         get_text(status, "clientCertificateData", &a->cert_pem, err) != 0 ||
         get_text(status, "clientKeyData", &a->key_pem, err) != 0 || get_expiry(status, &a->expires_ms, err) != 0)
         return -1;
     if (a->token == NULL && a->cert_pem == NULL && a->key_pem == NULL)
-        return error_set(err, ERROR_INVALID, "there is neither a token nor a client certificate in it");
+        return error_set(err, ERROR_INVALID, "it has neither a token nor a client certificate");
     if ((a->cert_pem == NULL) != (a->key_pem == NULL))
-        return error_set(err, ERROR_INVALID, "there is a client %s without its %s in it",
+        return error_set(err, ERROR_INVALID, "it has a client %s without its %s",
                          a->cert_pem != NULL ? "certificate" : "key", a->cert_pem != NULL ? "key" : "certificate");
     return a->token != NULL ? check_token(a->token, err) : 0;
 }
@@ -118,7 +118,7 @@ static int exec_credential_check_head(yyjson_val *root, const char *api_version,
     const char *kind = yyjson_get_str(yyjson_obj_get(root, "kind"));
     const char *version = yyjson_get_str(yyjson_obj_get(root, "apiVersion"));
     if (!str_eq(kind, KIND))
-        return error_set(err, ERROR_INVALID, "it is no object of kind " KIND);
+        return error_set(err, ERROR_INVALID, "it is not an object of kind " KIND);
     if (!str_eq(version, api_version))
         return error_set(err, ERROR_INVALID, "its apiVersion is %.100s: the kubeconfig asks for %s",
                          version != NULL ? version : "missing", api_version);
@@ -132,7 +132,7 @@ static int exec_credential_read_answer(const char *json, size_t len, yyjson_alc 
     /* Without YYJSON_READ_INSITU it only reads. */
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)json, len, 0, memory, &why);
     if (doc == NULL)
-        return error_set(err, ERROR_INVALID, "no JSON, but %zu bytes: at byte %zu: %s", len, why.pos + 1, why.msg);
+        return error_set(err, ERROR_INVALID, "not JSON (%zu bytes): at byte %zu: %s", len, why.pos + 1, why.msg);
     yyjson_val *root = yyjson_doc_get_root(doc);
     int rc = exec_credential_check_head(root, api_version, err);
     return rc != 0 ? rc : exec_credential_read_status(yyjson_obj_get(root, "status"), a, err);

@@ -18,14 +18,14 @@
 #define TIMEOUT_MS 60000
 #define PAUSE_MS 1000
 #define PAUSE_MAX_MS 60000
-#define LOOK_MS 60000 /* the wall clock may be set, and a machine may sleep */
+#define REFRESH_MS 60000 /* the wall clock may be set, and a machine may sleep */
 #define LOG_PERIOD_MS 300000
 #define INFO "KUBERNETES_EXEC_INFO"
 
 struct exec_plugin {
     struct event_base *base;
     const struct log *log;
-    struct kube_access access; /* of it what the plugin is told, and exec */
+    struct kube_access access; /* of it what the plugin gets, and exec */
     struct tls_files *tls;
     void (*changed)(void *arg);
     void *arg;
@@ -44,7 +44,7 @@ struct exec_plugin {
     uint64_t answered_ms; /* monotonic */
     int64_t renew_at_ms;  /* since the Unix epoch */
     bool refused;         /* by the server */
-    bool waited_for;      /* somebody has to be told when a run ends */
+    bool waited_for;      /* a listener waits for the end of a run */
     char *problem;        /* why the last run failed; NULL: it did not */
     struct log_limit limit;
 };
@@ -96,13 +96,6 @@ static char **environment(const struct exec_plugin *p)
     return env;
 }
 
-static void environment_free(char **env)
-{
-    for (size_t i = 0; env[i] != NULL; i++)
-        mem_wipe_free(env[i]);
-    free(env);
-}
-
 /* ---- when it is run ---- */
 
 static void exec_plugin_on_done(void *arg, const struct child_result *r);
@@ -136,10 +129,10 @@ static void exec_plugin_set_timer(struct exec_plugin *p)
     else if (p->renew_at_ms == EXEC_CREDENTIAL_NEVER)
         timer_cancel(&p->timer);
     else
-        timer_set(&p->timer, wait_ms < LOOK_MS ? (uint64_t)wait_ms : LOOK_MS);
+        timer_set(&p->timer, wait_ms < REFRESH_MS ? (uint64_t)wait_ms : REFRESH_MS);
 }
 
-static void exec_plugin_tell(struct exec_plugin *p)
+static void exec_plugin_notify(struct exec_plugin *p)
 {
     if (p->waited_for)
         timer_set(&p->tell, 0);
@@ -153,11 +146,10 @@ static void exec_plugin_fail(struct exec_plugin *p, const struct error *err)
     p->not_before_ms = clock_mono_ms() + wait_ms;
     unsigned held_back;
     if (log_limit_pass_message(&p->limit, clock_mono_ms(), err->message, &held_back))
-        log_warn(p->log, "no Kubernetes credentials from the plugin", log_str("error", err->message),
-                 log_str("why", p->why), log_int("again_in_ms", wait_ms),
-                 log_str("in_use", p->answered ? "the last ones" : "none"),
-                 log_if(held_back > 0, log_int("times_before", held_back)));
-    exec_plugin_tell(p);
+        log_warn(p->log, "credential plugin failed", log_str("error", err->message), log_str("why", p->why),
+                 log_int("retry_ms", wait_ms), log_str("in_use", p->answered ? "the last ones" : "none"),
+                 log_if(held_back > 0, log_int("repeated", held_back)));
+    exec_plugin_notify(p);
 }
 
 /* Where it has to be and may be. */
@@ -178,7 +170,7 @@ static void exec_plugin_run(struct exec_plugin *p)
     options.env = env;
     struct error err;
     p->child = child_start(p->base, &options, exec_plugin_on_done, p, &err);
-    environment_free(env);
+    mem_wipe_free_list(env);
     if (p->child == NULL) {
         if (p->access.exec->install_hint != NULL)
             error_set(&err, ERROR_RETRY, "%s; the kubeconfig says: %s", err.message, p->access.exec->install_hint);
@@ -193,7 +185,7 @@ static void exec_plugin_on_timer(void *arg)
     exec_plugin_run(arg);
 }
 
-static void on_tell(void *arg)
+static void on_notify(void *arg)
 {
     struct exec_plugin *p = arg;
     p->waited_for = false;
@@ -217,7 +209,7 @@ static void log_answer(const struct exec_plugin *p, const struct exec_answer *a)
 {
     int64_t left_ms = a->expires_ms - (int64_t)clock_wall_ms();
     bool ends = a->expires_ms != EXEC_CREDENTIAL_NEVER;
-    log_info(p->log, "Kubernetes credentials from the plugin", log_str("plugin", p->access.exec->command),
+    log_info(p->log, "Kubernetes credentials received from the plugin", log_str("plugin", p->access.exec->command),
              log_str("why", p->why),
              log_str("kind", a->token == NULL      ? "certificate"
                              : a->cert_pem == NULL ? "token"
@@ -225,7 +217,7 @@ static void log_answer(const struct exec_plugin *p, const struct exec_answer *a)
              log_if(ends, log_int("expires_in_s", left_ms / 1000)),
              log_us_as_ms("took_ms", clock_mono_us() - p->started_us));
     if (ends && left_ms <= 0)
-        log_warn(p->log, "the plugin's credentials have expired already; are its clock and ours right?",
+        log_warn(p->log, "credentials from the plugin have already expired; check its clock and this machine's",
                  log_str("plugin", p->access.exec->command));
 }
 
@@ -233,7 +225,7 @@ static int exec_plugin_adopt(struct exec_plugin *p, struct exec_answer *a, struc
 {
     bool pair = a->cert_pem != NULL || p->answer.cert_pem != NULL;
     if (pair && tls_files_set_pair(p->tls, a->cert_pem, a->key_pem, err) != 0)
-        return error_prefix(err, "its answer is of no use");
+        return error_prefix(err, "its answer cannot be used");
     log_answer(p, a);
     int64_t previous_ms = p->answered ? p->answer.expires_ms : EXEC_CREDENTIAL_NEVER;
     p->not_before_ms = clock_mono_ms() + pause_after_answer_ms(p, a);
@@ -258,7 +250,7 @@ static int exec_plugin_read_answer(struct exec_plugin *p, const struct child_res
         return error_set(err, ERROR_RETRY, "%s%s%s", text, r->said[0] != '\0' ? "; it says: " : "", r->said);
     }
     if (exec_credential_decode(buf_str(r->out), r->out->len, p->access.exec->api_version, &a, err) != 0)
-        return error_prefix(err, "its answer is of no use");
+        return error_prefix(err, "its answer cannot be used");
     return exec_plugin_adopt(p, &a, err);
 }
 
@@ -271,7 +263,7 @@ static void exec_plugin_on_done(void *arg, const struct child_result *r)
         error_prefix(&err, "the credential plugin %s", p->access.exec->command);
         exec_plugin_fail(p, &err);
     } else {
-        exec_plugin_tell(p);
+        exec_plugin_notify(p);
     }
     exec_plugin_set_timer(p);
 }
@@ -352,7 +344,7 @@ struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, v
     copy_access(&p->access, options->access);
     backoff_init(&p->backoff, p->pause_ms, PAUSE_MAX_MS, p->pause_ms, backoff_random_seed());
     timer_init(&p->timer, options->base, exec_plugin_on_timer, p);
-    timer_init(&p->tell, options->base, on_tell, p);
+    timer_init(&p->tell, options->base, on_notify, p);
     return p;
 }
 

@@ -1,11 +1,11 @@
 /*
  * Credentials by a plugin: the program is run beside the loop, its answer kept, and it is run again
- *   - a little before the answer expires (exec_credential_renew_at_ms), by the wall clock, which is looked at once a minute,
+ *   - a little before the answer expires (exec_credential_renew_at_ms), by the wall clock, which is read once a minute,
  *   - when the server refuses the answer: once for each answer,
  *   - after it failed, with a pause of 1 s to 1 min; the same pauses hold where each new answer is refused, too.
- * Never two at a time, and none before somebody asks for credentials. The last answer stays in use, also an expired one, while the
- * plugin runs again or fails; a refused one is not used while the plugin runs, but it is after that has failed, since a server
- * that starts may refuse everything for a while.
+ * Never two at a time, and none before credentials are needed. The last answer stays in use, also an expired one, while
+ * the plugin runs again or fails; a refused one is not used while the plugin runs, but it is after that has failed,
+ * since a server that starts may refuse everything for a while.
  */
 #ifndef KUBE_EXEC_PLUGIN_H
 #define KUBE_EXEC_PLUGIN_H
@@ -25,13 +25,13 @@ struct tls_files;
 struct exec_plugin_options {
     struct event_base *base;
     const struct kube_access *access; /* with an exec; what is needed of it is copied */
-    struct tls_files *tls;            /* borrowed; gets the client certificates, tells the CA */
+    struct tls_files *tls;            /* borrowed; gets the client certificates, has the CA */
     const struct log *log;            /* borrowed */
     uint64_t timeout_ms;              /* of one run; 0: 60 s */
     uint64_t pause_ms;                /* the shortest between two runs; 0: 1 s */
 };
 
-/* changed: a run has ended, and in the meantime somebody was told to wait, or reported a refusal. From the loop, never
+/* changed: a run has ended, and in the meantime a caller had to wait, or reported a refusal. From the loop, never
  * from inside a call of ours. */
 struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, void (*changed)(void *arg),
                                     void *arg) must_check;

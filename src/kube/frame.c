@@ -68,10 +68,10 @@ static int add_to_envelope(struct frame *f, const struct input *in, size_t len, 
 {
     if (buf_append(&f->envelope, in->bytes + in->at, len) == 0)
         return 0;
-    return error_set(err, ERROR_INVALID,
-                     "at byte %llu of the answer: what is around the items of this list has more than "
-                     "%zu bytes, the most that is taken",
-                     offset_of(f, in), f->max_object_bytes);
+    return error_set(
+        err, ERROR_INVALID,
+        "at byte %llu of the answer: what is around the items of this list has more than the limit of %zu bytes",
+        offset_of(f, in), f->max_object_bytes);
 }
 
 static int scan_some(struct frame *f, struct input *in, size_t *ret_taken, bool *ret_closed, struct error *err)
@@ -91,8 +91,8 @@ static void start_object(struct frame *f)
     f->state = OBJECT;
 }
 
-/* One huge object must not set what the process holds from then on. glibc keeps what was freed, and takes longer to return
- * anything the larger the blocks were; so it is told, where that is worth a walk through its heap. */
+/* One huge object must not set what the process holds from then on. glibc keeps what was freed, and takes longer to
+ * return anything the larger the blocks were; so it gets a hint, where that is worth a walk through its heap. */
 static void give_back(struct frame *f)
 {
     size_t size = f->object.size;
@@ -128,7 +128,7 @@ static int feed_object(struct frame *f, struct input *in, struct error *err)
         return -1;
     if (taken > f->max_object_bytes - f->object.len || buf_append(&f->object, in->bytes + in->at, taken) != 0)
         return error_set(err, ERROR_INVALID,
-                         "at byte %llu of the answer: an object has %s%zu bytes, at most %zu are taken",
+                         "at byte %llu of the answer: an object has %s%zu bytes, at most %zu are accepted",
                          offset_of(f, in), closed ? "" : "at least ", f->object.len + taken, f->max_object_bytes);
     in->at += taken;
     return closed ? hand_out(f, in, err) : 0;

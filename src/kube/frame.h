@@ -1,9 +1,9 @@
 /*
  * Splits a byte stream into JSON objects without parsing them: watch streams (one object after another, a newline after
- * each, RFC 8259 texts) and, while a LIST body streams in, the elements of its top-level "items" array. Bytes may arrive
- * in any split, down to one. An object over the cap is an error that says so. Keeps at most one object in memory.
+ * each, RFC 8259 texts) and, while a LIST body streams in, the elements of its top-level "items" array. Bytes may
+ * arrive in any split, down to one. An object over the cap is an error. Keeps at most one object in memory.
  *
- * What is inside an object is not checked here but by who parses it: only strings and brackets are looked at.
+ * What is inside an object is not checked here but by who parses it: only strings and brackets count.
  */
 #ifndef KUBE_FRAME_H
 #define KUBE_FRAME_H
@@ -47,10 +47,10 @@ struct frame {
 void frame_init(struct frame *f, enum frame_mode mode, size_t max_object_bytes);
 void frame_fini(struct frame *f);
 
-/* Feeds bytes; calls fn for each complete object, with FRAME_PADDING_BYTES NULs behind it, writable (for in-situ parsing),
- * valid during the call; fn must not free or feed f. Not 0 from fn stops and is returned as -1 with fn's *err. Malformed
- * framing (garbage between objects, object over the cap, nesting over SCAN_MAX_DEPTH): ERROR_INVALID naming the offset.
- * After a -1 the stream is given up: every later feed fails. */
+/* Feeds bytes; calls fn for each complete object, with FRAME_PADDING_BYTES NULs behind it, writable (for in-situ
+ * parsing), valid during the call; fn must not free or feed f. Not 0 from fn stops and is returned as -1 with fn's
+ * *err. Malformed framing (garbage between objects, object over the cap, nesting over SCAN_MAX_DEPTH): ERROR_INVALID
+ * naming the offset. After a -1 the stream is given up: every later feed fails. */
 int frame_feed(struct frame *f, const char *bytes, size_t len,
                int (*fn)(void *arg, char *json, size_t len, struct error *err), void *arg,
                struct error *err) must_check;

@@ -1,6 +1,6 @@
 /*
- * The shell around kube/watch: bytes in, actions out. Requests are started and cancelled from the timer alone, never from
- * inside one of libcurl's callbacks, which must not call back into it.
+ * The shell around kube/watch: bytes in, actions out. Requests are started and cancelled from the timer alone, never
+ * from inside one of libcurl's callbacks, which must not call back into it.
  */
 #include "kube/informer.h"
 
@@ -40,7 +40,7 @@ struct informer {
     bool wanted;                  /* another one is to be started */
     bool is_list;                 /* it is a LIST */
     bool good;                    /* its headers promise objects */
-    bool told;                    /* it was counted */
+    bool counted;                 /* the request under way */
     bool failed;                  /* the last one did not come to its end */
     struct frame frame;
     struct buf error_body;
@@ -51,7 +51,7 @@ struct informer {
     uint64_t list_started_us;
     size_t listed;
     struct informer_log log;
-    struct informer_status told_status; /* as of the last status callback */
+    struct informer_status reported_status; /* as of the last status callback */
 };
 
 /* ---- status ---- */
@@ -73,15 +73,15 @@ void informer_get_status(const struct informer *i, struct informer_status *ret)
         snprintf(ret->problem, sizeof(ret->problem), "%s", i->watch.detail);
 }
 
-static void tell_status(struct informer *i)
+static void report_status(struct informer *i)
 {
     struct informer_status now;
     informer_get_status(i, &now);
-    const struct informer_status *old = &i->told_status;
+    const struct informer_status *old = &i->reported_status;
     if (now.synced == old->synced && now.stale == old->stale && now.denied == old->denied &&
         str_eq(now.problem, old->problem))
         return;
-    i->told_status = now;
+    i->reported_status = now;
     if (i->callbacks.status != NULL)
         i->callbacks.status(i->arg);
 }
@@ -99,7 +99,7 @@ static char *cause_of(const struct informer *i, const char *verb, const char *ki
     return mem_printf("%s %s%s%s of %s", verb, kind, space, shown, i->scope);
 }
 
-static void tell_changed(struct informer *i, const char *verb, const char *kind, const char *name)
+static void report_changed(struct informer *i, const char *verb, const char *kind, const char *name)
 {
     if (i->callbacks.changed == NULL)
         return;
@@ -135,7 +135,7 @@ static void informer_apply(struct informer *i, unsigned actions)
         changed = i->sink.remove(i->sink.arg, e->name);
     }
     if (changed)
-        tell_changed(i, types[e->type], i->of->kind, e->name);
+        report_changed(i, types[e->type], i->of->kind, e->name);
 }
 
 static void informer_replaced(struct informer *i)
@@ -146,16 +146,16 @@ static void informer_replaced(struct informer *i)
         malloc_trim(0);
     informer_log_synced(&i->log, count, i->is_list, clock_mono_us() - i->list_started_us);
     if (changed)
-        tell_changed(i, "list of", i->of->plural, NULL);
+        report_changed(i, "list of", i->of->plural, NULL);
 }
 
 /* ---- what the machine says ---- */
 
 static void count_request(struct informer *i, int code)
 {
-    if (!i->told && i->callbacks.requested != NULL)
+    if (!i->counted && i->callbacks.requested != NULL)
         i->callbacks.requested(i->arg, code);
-    i->told = true;
+    i->counted = true;
 }
 
 static void informer_cancel(struct informer *i)
@@ -168,14 +168,7 @@ static void informer_cancel(struct informer *i)
     timer_set(&i->timer, 0);
 }
 
-static void begin_list(struct informer *i)
-{
-    i->sink.begin(i->sink.arg);
-    i->list_started_us = clock_mono_us();
-    i->listed = 0;
-}
-
-static void tell_reasons(struct informer *i, unsigned actions)
+static void report_reasons(struct informer *i, unsigned actions)
 {
     if ((actions & WATCH_ENDED) && i->callbacks.watch_restarted != NULL)
         i->callbacks.watch_restarted(i->arg, i->of->plural, i->watch.reason);
@@ -193,14 +186,17 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
         i->sink.abort(i->sink.arg);
     if (actions & WATCH_REPLACE_END)
         informer_replaced(i);
-    if (actions & WATCH_REPLACE_BEGIN)
-        begin_list(i);
+    if (actions & WATCH_REPLACE_BEGIN) {
+        i->sink.begin(i->sink.arg);
+        i->list_started_us = clock_mono_us();
+        i->listed = 0;
+    }
     if (actions & WATCH_CREDENTIALS)
         kube_client_credentials_refused(i->client);
     if (actions & WATCH_REQUEST)
         i->wanted = true;
     informer_log_step(&i->log, actions, &i->watch, now_ms);
-    tell_reasons(i, actions);
+    report_reasons(i, actions);
 }
 
 static void informer_set_timer(struct informer *i)
@@ -223,7 +219,7 @@ static void informer_feed(struct informer *i, const struct watch_event *e)
     informer_carry_out(i, actions, now_ms);
     /* Thousands of objects and chunks of a list change no status. */
     if ((actions & ~(unsigned)(WATCH_PUT | WATCH_DELETE)) != 0 || e->type == WATCH_EVENT_HEAD)
-        tell_status(i);
+        report_status(i);
     informer_set_timer(i);
 }
 
@@ -390,10 +386,11 @@ static void informer_start_request(struct informer *i)
 {
     static const struct http_callbacks callbacks = {
         .on_head = informer_on_head, .on_data = informer_on_data, .on_done = informer_on_done};
-    i->wanted = i->told = i->good = false;
+    i->wanted = i->counted = i->good = false;
     i->is_list = watch_request_is_list(&i->watch);
     frame_fini(&i->frame);
     frame_init(&i->frame, i->is_list ? FRAME_LIST : FRAME_WATCH, 0);
+    i->frame.object.secret = i->of->record->secret; /* parsed in place: its strings are nowhere else */
     buf_clear(&i->error_body);
     free(i->path);
     i->path = watch_request_path(&i->watch);
@@ -441,7 +438,7 @@ void informer_forget(struct informer *i)
 {
     i->sink.forget(i->sink.arg);
     informer_feed_type(i, WATCH_EVENT_FORGET, NULL);
-    tell_status(i); /* where it waits nothing else follows */
+    report_status(i); /* where it waits nothing else follows */
 }
 
 void informer_set_quiet(struct informer *i, bool quiet)

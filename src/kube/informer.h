@@ -1,6 +1,6 @@
 /*
- * An informer: keeps what its sink holds equal to one resource of the API server, by the machine of kube/watch. A row says which:
- * the resource (its path, its decoder), where in it, and the sink; model/cache is one kind of sink.
+ * An informer: keeps what its sink holds equal to one resource of the API server, by the machine of kube/watch. A row
+ * says which: the resource (its path, its decoder), where in it, and the sink; model/cache is one kind of sink.
  */
 #ifndef KUBE_INFORMER_H
 #define KUBE_INFORMER_H
@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "base/log.h"
 #include "kube/resource.h"
 
@@ -18,13 +17,13 @@ struct informer;
 struct kube_client;
 struct watch_deadlines;
 
-/* Where the objects go. A relist is between begin and end: what was not put or kept in it is gone with the end; abort: as if it had
- * never begun. */
+/* Where the objects go. A relist is between begin and end: what was not put or kept in it is gone with the end; abort:
+ * as if it had never begun. */
 struct informer_sink {
     void *arg;
     void (*begin)(void *arg);
-    /* Takes ownership of an object of the resource's record. True where what is kept changed, and not only for the end of a
-     * relist. Likewise the next two. */
+    /* Takes ownership of an object of the resource's record. True where what is kept changed, and not only for the end
+     * of a relist. Likewise the next two. */
     bool (*put)(void *arg, void *object);
     bool (*remove)(void *arg, const char *name);
     void (*keep)(void *arg, const char *name); /* there, but not readable: what is known of it stays */
@@ -42,7 +41,7 @@ struct informer_options {
     const char *label_selector; /* NULL or unencoded */
     const char *field_selector; /* NULL or unencoded */
     const char *scope;          /* "ns/name", where several watch the same resource: for logs and causes; or NULL */
-    bool may_be_denied;         /* 403 and 404 are for the owner to tell, by its status: the log does not */
+    bool may_be_denied;         /* the owner reports 403 and 404, by its status: the log does not */
     const struct watch_deadlines *deadlines; /* copied; NULL: the usual ones */
 };
 
@@ -56,8 +55,8 @@ struct informer_status {
     char problem[512];           /* what is wrong; "" where all is well or nothing is known yet */
 };
 
-/* They come from inside libcurl's callbacks: no request may be started or cancelled there, and no informer freed. Another
- * informer may be started, stopped, poked and told to forget. */
+/* They come from inside libcurl's callbacks: no request may be started or cancelled there, and no informer freed.
+ * Another informer may be started, stopped, poked and made to forget. */
 struct informer_callbacks {
     /* What the sink holds changed (or synced for the first time). cause: "MODIFIED endpointslice web-abc12" or "list of
      * endpointslices", with a scope followed by " of ns/name"; valid in the call. received_us: when the bytes that

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "kube/refusal.h"
+#include "kube/client.h"
 
 #define LIMIT_MS 60000
 /* Says which watch a line is about. */
@@ -21,7 +21,7 @@ void informer_log_object(struct informer_log *l, const struct kube_event *e)
     /* One key for all of them: thousands of bad objects in one list are one line. */
     if (why->kind == ERROR_NONE || !log_limit_pass(&l->skipped, clock_mono_ms(), "object", &held_back))
         return;
-    log_warn(l->log, "an object from Kubernetes is not as expected", OF(l), log_str("error", why->message),
+    log_warn(l->log, "unexpected object from Kubernetes", OF(l), log_str("error", why->message),
              log_if(held_back > 0, log_int("others_before", held_back)));
 }
 
@@ -34,7 +34,7 @@ void informer_log_synced(struct informer_log *l, size_t objects, bool paged, uin
 /* One outage shows as several of these in turn: lost, then unreachable, ... */
 static const char *key_of(const char *reason)
 {
-    static const char *const outage[] = {"lost", "unreachable", "closed", "no_answer", "silent", "mute"};
+    static const char *const outage[] = {"lost", "unreachable", "closed", "no_answer", "silent", "no_data"};
     for (size_t i = 0; i < array_len(outage); i++)
         if (str_eq(reason, outage[i]))
             return "outage";
@@ -67,19 +67,19 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
     l->last_key = key;
     l->loss_was_said = true;
     log_warn(l->log,
-             w->synced ? "no contact with the Kubernetes API; the last good state stays in use"
-                       : "the Kubernetes API gave no complete list yet; HAProxy stays as it is",
+             w->synced ? "no contact with the Kubernetes API; keeping the last state"
+                       : "no complete list from the Kubernetes API yet; HAProxy stays unchanged",
              OF(l), log_str("reason", w->reason), log_str("error", w->detail),
-             log_if(str_eq(w->reason, "forbidden"), log_str("hint", refusal_hint(w->detail))),
+             log_if(str_eq(w->reason, "forbidden"), log_str("hint", kube_client_refusal_hint(w->detail))),
              log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
-             log_if(held_back > 0, log_int("times_before", held_back)));
+             log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
 /* After a first list "synced" says it all. */
 static void log_back(struct informer_log *l, uint64_t now_ms)
 {
     if (l->loss_was_said)
-        log_info(l->log, "in contact with the Kubernetes API again", OF(l),
+        log_info(l->log, "contact with the Kubernetes API recovered", OF(l),
                  log_us_as_ms("away_ms", (now_ms - l->lost_ms) * 1000));
     l->loss_was_said = false;
     l->lost_ms = 0;
@@ -92,8 +92,8 @@ static void log_change(struct informer_log *l, unsigned actions, const struct wa
     bool worth_it =
         (actions & WATCH_LISTED) && w->contact && log_limit_pass(&l->relists, now_ms, w->reason, &held_back);
     if (worth_it)
-        log_info(l->log, "listing again", OF(l), log_str("reason", w->reason), log_str("error", w->detail),
-                 log_if(held_back > 0, log_int("times_before", held_back)));
+        log_info(l->log, "relisting", OF(l), log_str("reason", w->reason), log_str("error", w->detail),
+                 log_if(held_back > 0, log_int("repeated", held_back)));
     else
         log_debug(l->log, actions & WATCH_LISTED ? "list started" : "watch ended", OF(l), log_str("reason", w->reason),
                   log_if(w->detail[0] != '\0', log_str("detail", w->detail)));
@@ -114,5 +114,5 @@ void informer_log_warning(struct informer_log *l, const char *warning)
     if (l->warned || str_empty(warning))
         return;
     l->warned = true;
-    log_info(l->log, "the Kubernetes API server warns", OF(l), log_str("warning", warning));
+    log_info(l->log, "warning from the Kubernetes API server", OF(l), log_str("warning", warning));
 }

@@ -1,11 +1,10 @@
 /*
- * A resource of the Kubernetes API that can be watched: a row of this type, its decoder, and what its objects consist of. The
- * four that the daemon knows are at the end of kube/decode/decode_*.c.
+ * A resource of the Kubernetes API that can be watched: a row of this type, its decoder, and what its objects consist
+ * of. The five that the daemon knows are at the end of kube/decode/decode_*.c.
  */
 #ifndef KUBE_RESOURCE_H
 #define KUBE_RESOURCE_H
 
-#include "base/compiler.h"
 #include "model/record.h"
 
 struct decode;
@@ -17,10 +16,10 @@ struct kube_resource {
     const char *plural;          /* "endpointslices": in paths, logs and metrics */
     const char *api;             /* "/apis/discovery.k8s.io/v1" */
     const struct record *record; /* of its objects, each of which begins with its name */
-    /* Fills an object that is zeroed but for its name, by means of kube/decode/decode_field. -1: not usable; it is freed. */
+    /* Fills an object that is zeroed but for its name, with kube/decode/decode_field. -1: not usable; it is freed. */
     int (*decode)(struct decode *d, struct yyjson_val *from, void *object, struct error *err);
 };
 
-extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services;
+extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services, kube_secrets;
 
 #endif

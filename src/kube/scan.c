@@ -106,7 +106,7 @@ static enum scan_result scan_block(struct scan *s, const unsigned char *block, s
     uint64_t strings = inside_quotes(quotes) ^ (s->in_string ? ~UINT64_C(0) : 0);
     s->in_string = strings >> 63 != 0;
     enum scan_result result = count_brackets(s, m.opens & ~strings, m.closes & ~strings, ret_bit);
-    if (result == SCAN_CLOSED) /* what comes behind it in this block is not ours */
+    if (result == SCAN_CLOSED) /* what follows in this block belongs to another */
         s->in_string = s->escaped = false;
     return result;
 }

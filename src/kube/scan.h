@@ -1,6 +1,6 @@
 /*
- * Finds where a JSON object or array ends, 64 bytes at a time, without looking at what it says: strings (with escapes) and
- * brackets are all that count. Brackets are counted, not paired; a parser sees the text afterwards and is stricter.
+ * Finds where a JSON object or array ends, 64 bytes at a time, without looking at what it says: strings (with escapes)
+ * and brackets are all that count. Brackets are counted, not paired; a parser sees the text afterwards and is stricter.
  */
 #ifndef KUBE_SCAN_H
 #define KUBE_SCAN_H

@@ -38,7 +38,7 @@ static unsigned request(struct watch *w, enum watch_state state, uint64_t now_ms
     w->started_ms = now_ms;
     w->last_byte_ms = now_ms;
     w->answered_ms = 0;
-    w->proven = w->spoke = false;
+    w->stable = w->spoke = false;
     w->timeout_s = random_timeout_s(w);
     return WATCH_REQUEST;
 }
@@ -67,7 +67,7 @@ static unsigned start_watch(struct watch *w, uint64_t now_ms)
 
 static unsigned contact_back(struct watch *w)
 {
-    w->proven = true;
+    w->stable = true;
     if (w->contact)
         return 0;
     w->contact = true;
@@ -135,7 +135,7 @@ static unsigned react(struct watch *w, enum watch_reaction r, int64_t retry_afte
     uint64_t spaced_ms = w->listed_ms + WATCH_LIST_SPACING_MS;
     switch (r) {
     case REACT_AGAIN:
-        return w->proven ? start_watch(w, now_ms) : watch_wait_for(w, true, retry_after_ms, now_ms);
+        return w->stable ? start_watch(w, now_ms) : watch_wait_for(w, true, retry_after_ms, now_ms);
     case REACT_LIST:
         w->progress = false;
         if (news && now_ms >= spaced_ms)
@@ -253,8 +253,8 @@ static unsigned on_bytes(struct watch *w, const struct watch_event *e, uint64_t 
     return 0;
 }
 
-/* A watch from a version that the server does not have yet (restored from a backup) is open and says nothing: where that may
- * be so, only a list helps. */
+/* A watch from a version that the server does not have yet (restored from a backup) is open and says nothing: where
+ * that may be so, only a list helps. */
 static enum watch_trouble silence_of(const struct watch *w)
 {
     return w->state == WATCH_WATCHING && !w->spoke ? TROUBLE_MUTE : TROUBLE_SILENT;
@@ -264,7 +264,7 @@ static unsigned watch_on_deadline(struct watch *w, const struct watch_event *e, 
 {
     (void)e;
     unsigned actions = 0;
-    if (w->state == WATCH_WATCHING && w->answered_ms != 0 && now_ms >= w->answered_ms + WATCH_PROVEN_MS)
+    if (w->state == WATCH_WATCHING && w->answered_ms != 0 && now_ms >= w->answered_ms + WATCH_STABLE_MS)
         actions = contact_back(w);
     if (now_ms < watch_due_ms(w))
         return actions;
@@ -363,7 +363,7 @@ static unsigned on_initial_bookmark(struct watch *w, const struct watch_event *e
     unsigned actions = synced(w, e->version, now_ms);
     w->state = WATCH_WATCHING;
     w->answered_ms = now_ms;
-    w->proven = w->spoke = false;
+    w->stable = w->spoke = false;
     w->bookmarks_seen = true;
     return actions;
 }
@@ -372,7 +372,7 @@ static unsigned on_initial_bookmark(struct watch *w, const struct watch_event *e
 static unsigned news(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     w->spoke = true;
-    if (!move_version(w->version, e->version) && now_ms < w->answered_ms + WATCH_PROVEN_MS)
+    if (!move_version(w->version, e->version) && now_ms < w->answered_ms + WATCH_STABLE_MS)
         return 0;
     w->progress = true;
     backoff_reset(&w->backoff);
@@ -406,8 +406,8 @@ static unsigned watch_on_answer(struct watch *w, const struct watch_event *e, ui
 
 static unsigned watch_on_closed(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
-    if (w->answered_ms != 0 && now_ms >= w->answered_ms + WATCH_PROVEN_MS)
-        w->proven = true;
+    if (w->answered_ms != 0 && now_ms >= w->answered_ms + WATCH_STABLE_MS)
+        w->stable = true;
     return end_request(w, TROUBLE_CLOSED, e, now_ms);
 }
 
@@ -415,12 +415,12 @@ static unsigned on_lost(struct watch *w, const struct watch_event *e, uint64_t n
 {
     if (w->answered_ms == 0)
         return end_request(w, e->status == 401 ? TROUBLE_NO_CREDENTIALS : TROUBLE_UNREACHABLE, e, now_ms);
-    if (now_ms >= w->answered_ms + WATCH_PROVEN_MS)
-        w->proven = true;
+    if (now_ms >= w->answered_ms + WATCH_STABLE_MS)
+        w->stable = true;
     return end_request(w, TROUBLE_LOST, e, now_ms);
 }
 
-/* Comes from a request that was ended, or says what is so already: nobody waits for an answer. */
+/* Comes from a request that was ended, or says what is so already: no answer is pending. */
 static unsigned nothing(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
     (void)w;
@@ -458,7 +458,7 @@ unsigned watch_step(struct watch *w, const struct watch_event *e, uint64_t now_m
     return table[e->type][w->state](w, e, now_ms);
 }
 
-/* ---- for whoever drives the machine ---- */
+/* ---- for the driver of the machine ---- */
 
 static char *with_selector(char *path, const char *name, const char *selector)
 {

@@ -1,6 +1,6 @@
 /*
- * The list/watch machine of one resource: (state, event) -> actions, over a plain struct. No I/O and no clock: whoever drives
- * it (kube/informer) moves the bytes, hands in the monotonic time, and carries out what each step answers.
+ * The list/watch machine of one resource: (state, event) -> actions, over a plain struct. No I/O and no clock: the
+ * driver (kube/informer) moves the bytes, hands in the monotonic time, and carries out what each step answers.
  *
  *     IDLE --start--> STREAMING or LISTING --complete--> WATCHING --ended--> WATCHING, WAITING, STREAMING or LISTING
  *
@@ -9,14 +9,13 @@
  * WATCHING:  changes from the last version on ("Efficient detection of changes").
  * WAITING:   no request is under way until the backoff is over.
  *
- * What ends a request and what follows is one table, in watch_rules.c; which event is answered how in which state another, in
- * watch.c. A resourceVersion is an opaque string.
+ * What ends a request and what follows is one table, in watch_rules.c; which event is answered how in which state
+ * another, in watch.c. A resourceVersion is an opaque string.
  */
 #ifndef KUBE_WATCH_H
 #define KUBE_WATCH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/backoff.h"
@@ -38,8 +37,8 @@ struct watch_deadlines {
 /* 60 s, 60 s, 300 s, 150 s, 30 s, 300 to 600 s. */
 extern const struct watch_deadlines watch_usual_deadlines;
 
-#define WATCH_PROVEN_MS 1000 /* a watch that lives this long, or brings news, is in contact */
-/* An API server that starts refuses everybody until it has read its roles: what was allowed before is believed to be denied
+#define WATCH_STABLE_MS 1000 /* a watch that lives this long, or brings news, is in contact */
+/* An API server that starts refuses everything until it has read its roles: what was allowed before counts as denied
  * only after this long. */
 #define WATCH_DENIED_MS 10000
 #define WATCH_LIST_SPACING_MS 5000 /* lists that follow trouble in the stream */
@@ -94,7 +93,7 @@ struct watch_event {
     const char *detail;         /* for people */
 };
 
-/* Carried out in this order. What a request brings after WATCH_CANCEL belongs to nobody. */
+/* Carried out in this order. What a request brings after WATCH_CANCEL is ignored. */
 enum watch_action {
     WATCH_PUT = 1 << 0, /* the event's object goes to the cache (to the new set while a replace is open) */
     WATCH_DELETE = 1 << 1,
@@ -128,7 +127,7 @@ struct watch {
     uint64_t last_byte_ms;
     unsigned timeout_s; /* as asked of the server */
     bool spoke;         /* WATCHING: anything came behind the headers */
-    bool proven;        /* WATCHING: brought news or lived long enough */
+    bool stable;        /* WATCHING: brought news or lived long enough */
 
     /* the list under way, or the last one */
     uint64_t listed_ms;
@@ -141,12 +140,12 @@ struct watch {
 
     char version[WATCH_MAX_VERSION_BYTES]; /* where the next watch goes on */
     bool synced;                           /* a complete list was seen */
-    bool contact;                          /* in contact with the server, as far as anybody can know */
+    bool contact;                          /* in contact with the server, as far as is known */
     bool progress;                         /* news since the last list that followed at once */
     bool bookmarks_seen;
     bool credentials_refused; /* 401 since the last other answer */
     uint64_t refused_ms;      /* since then every answer was 403 or 404; 0: the last one was not */
-    int denied_status;        /* which of them, once it is believed (WATCH_DENIED_MS); otherwise 0 */
+    int denied_status;        /* which of them, once it counts (WATCH_DENIED_MS); otherwise 0 */
 
     const char *reason;              /* of the last thing that happened; a fixed set, used as metric label */
     char detail[WATCH_DETAIL_BYTES]; /* the same for people, printable */
@@ -168,7 +167,5 @@ char *watch_request_path(const struct watch *w) must_check;
 
 /* Whether that request is a LIST: its body is one object, and may be compressed. */
 bool watch_request_is_list(const struct watch *w);
-
-const char *watch_state_name(enum watch_state s);
 
 #endif

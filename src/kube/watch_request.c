@@ -1,5 +1,5 @@
-/* What a list or watch asks for, as path and query, and until when it may take. Nothing but the query tells the three kinds of
- * request apart. */
+/* What a list or watch asks for, as path and query, and until when it may take. Only the query differs between the
+ * three kinds of request. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -53,5 +53,5 @@ uint64_t watch_due_ms(const struct watch *w)
         return sooner(due, w->last_byte_ms + w->deadlines.list_silence_ms);
     if (w->bookmarks_seen)
         due = sooner(due, w->last_byte_ms + w->deadlines.silence_ms);
-    return w->contact ? due : sooner(due, w->answered_ms + WATCH_PROVEN_MS);
+    return w->contact ? due : sooner(due, w->answered_ms + WATCH_STABLE_MS);
 }

@@ -25,28 +25,28 @@ const struct watch_deadlines watch_usual_deadlines = {
 #define PAGE_OF_A_PROXY "the answer is not JSON; is this an API server, or a proxy's page?"
 
 const struct watch_rule watch_rules[WATCH_TROUBLES] = {
-    /*                                                                        while: STREAMING LISTING WATCHING */
-    [TROUBLE_UNREACHABLE]  = {"unreachable",       "no connection",                          L,   L,   L},
-    [TROUBLE_NO_CREDENTIALS] = {"no_credentials",  "no credentials yet",                     L,   L,   L},
-    [TROUBLE_NO_ANSWER]    = {"no_answer",         "no answer in time",                      T,   L,   L},
-    [TROUBLE_NOT_JSON]     = {"not_json",          PAGE_OF_A_PROXY,                          L,   L,   L},
-    [TROUBLE_CLOSED]       = {"closed",            "closed by the server",                   T,   L,   A},
-    [TROUBLE_LOST]         = {"lost",              "connection lost",                        T,   L,   A},
-    [TROUBLE_SILENT]       = {"silent",            "no sign of life in time",                P,   L,   A},
-    [TROUBLE_MUTE]         = {"mute",              "answered, then no sign of life",         P,   L,   R},
-    [TROUBLE_OVERDUE]      = {"deadline",          "not ended by the server in time",        P,   L,   A},
-    [TROUBLE_GARBLED]      = {"garbled",           "what arrived cannot be read",            T,   L,   R},
-    [TROUBLE_EXPIRED]      = {"expired",           "the version is too old",                 L,   W,   R},
-    [TROUBLE_TOO_LARGE]    = {"too_large_version", "the version is newer than the server's", L,   L,   R},
-    [TROUBLE_THROTTLED]    = {"throttled",         "the server asks to come back later",     L,   L,   L},
-    [TROUBLE_UNAUTHORIZED] = {"unauthorized",      "credentials refused",                    N,   N,   N},
-    [TROUBLE_FORBIDDEN]    = {"forbidden",         "forbidden",                              L,   L,   L},
-    [TROUBLE_NOT_FOUND]    = {"not_found",         "not served",                             L,   L,   L},
-    [TROUBLE_BAD_REQUEST]  = {"bad_request",       "request refused",                        P,   L,   RL},
-    [TROUBLE_SERVER_ERROR] = {"server_error",      "server error",                           L,   L,   RL},
-    [TROUBLE_OTHER_ANSWER] = {"other_answer",      "unexpected answer",                      L,   L,   L},
-    [TROUBLE_STREAM_500]   = {"stream_error",      "error in the stream",                    P,   L,   R},
-    [TROUBLE_STREAM_OTHER] = {"stream_error",      "error in the stream",                    T,   L,   R},
+    /*                                                                          while: STREAMING LISTING WATCHING */
+    [TROUBLE_UNREACHABLE]  = {"unreachable",       "no connection",                           L,   L,   L},
+    [TROUBLE_NO_CREDENTIALS] = {"no_credentials",  "no credentials yet",                      L,   L,   L},
+    [TROUBLE_NO_ANSWER]    = {"no_answer",         "no answer in time",                       T,   L,   L},
+    [TROUBLE_NOT_JSON]     = {"not_json",          PAGE_OF_A_PROXY,                           L,   L,   L},
+    [TROUBLE_CLOSED]       = {"closed",            "closed by the server",                    T,   L,   A},
+    [TROUBLE_LOST]         = {"lost",              "connection lost",                         T,   L,   A},
+    [TROUBLE_SILENT]       = {"silent",            "no data in time",                         P,   L,   A},
+    [TROUBLE_MUTE]         = {"no_data",           "headers, then no data",                   P,   L,   R},
+    [TROUBLE_OVERDUE]      = {"deadline",          "not ended by the server in time",         P,   L,   A},
+    [TROUBLE_GARBLED]      = {"garbled",           "unreadable data",                         T,   L,   R},
+    [TROUBLE_EXPIRED]      = {"expired",           "resourceVersion is too old",              L,   W,   R},
+    [TROUBLE_TOO_LARGE]    = {"too_large_version", "resourceVersion newer than the server's", L,   L,   R},
+    [TROUBLE_THROTTLED]    = {"throttled",         "throttled by the server",                 L,   L,   L},
+    [TROUBLE_UNAUTHORIZED] = {"unauthorized",      "credentials refused",                     N,   N,   N},
+    [TROUBLE_FORBIDDEN]    = {"forbidden",         "forbidden",                               L,   L,   L},
+    [TROUBLE_NOT_FOUND]    = {"not_found",         "not served",                              L,   L,   L},
+    [TROUBLE_BAD_REQUEST]  = {"bad_request",       "request refused",                         P,   L,   RL},
+    [TROUBLE_SERVER_ERROR] = {"server_error",      "server error",                            L,   L,   RL},
+    [TROUBLE_OTHER_ANSWER] = {"other_answer",      "unexpected answer",                       L,   L,   L},
+    [TROUBLE_STREAM_500]   = {"stream_error",      "error in the stream",                     P,   L,   R},
+    [TROUBLE_STREAM_OTHER] = {"stream_error",      "error in the stream",                     T,   L,   R},
 };
 /* clang-format on */
 
@@ -82,10 +82,4 @@ enum watch_trouble watch_trouble_of_stream(const struct watch_event *e)
     if (e->status == 504 && e->too_large)
         return TROUBLE_TOO_LARGE;
     return e->status == 500 ? TROUBLE_STREAM_500 : TROUBLE_STREAM_OTHER;
-}
-
-const char *watch_state_name(enum watch_state s)
-{
-    static const char *const names[WATCH_STATES] = {"idle", "streaming", "listing", "watching", "waiting"};
-    return names[s];
 }

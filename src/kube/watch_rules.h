@@ -1,6 +1,6 @@
 /*
- * Inside kube/watch: what can end a request, and what follows. watch_rules.c holds the table, one row for each trouble, one
- * column for each state in which a request is under way.
+ * Inside kube/watch: what can end a request, and what follows. watch_rules.c holds the table, one row for each trouble,
+ * one column for each state in which a request is under way.
  */
 #ifndef KUBE_WATCH_RULES_H
 #define KUBE_WATCH_RULES_H
@@ -35,7 +35,7 @@ enum watch_trouble {
 /* At once never twice in a row without news in between, so that no server can make us spin. */
 enum watch_reaction {
     REACT_LATER,      /* back off, then the same again: a list, or a watch from the last version */
-    REACT_AGAIN,      /* a watch from the last version, at once where this one was proven, otherwise LATER */
+    REACT_AGAIN,      /* a watch from the last version, at once where this one was stable, otherwise LATER */
     REACT_LIST,       /* list, at once where there was news since the last list and that is some time ago */
     REACT_LIST_LATER, /* back off, then list */
     REACT_PAGES,      /* the list again, at once, in pages */

@@ -1,6 +1,5 @@
 #include "model/cache.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@ struct entry {
     void *object[];  /* packed */
 };
 
-/* live is what everybody sees. While a replace is open, aside holds what it listed and live does not have like that; what
+/* live is what readers see. While a replace is open, aside holds what it listed and live does not have like that; what
  * live has already is marked by its number instead. */
 struct cache {
     const struct record *record;
@@ -72,7 +71,7 @@ static void cache_insert(struct entry **head, struct entry *e)
     HASH_ADD_KEYPTR(hh, *head, name, strlen(name), e);
 }
 
-/* Live has just that already: in a replace this is the last word on the name so far. */
+/* Live has just that already: in a replace this is the latest state of the name so far. */
 static void put_unchanged(struct cache *c, struct entry *live, const char *name)
 {
     if (!c->replacing)
@@ -90,7 +89,7 @@ static bool put_changed(struct cache *c, const void *object, struct entry *live)
     if (old != NULL)
         remove_entry(head, old);
     cache_insert(head, record_pack(c->record, object, sizeof(struct entry)));
-    /* An earlier listing of the same name may have been like the live one; it is not the last word any more. */
+    /* An earlier listing of the same name may have been like the live one; it is not the latest state any more. */
     if (c->replacing && live != NULL)
         live->listed = 0;
     return !c->replacing;
@@ -199,7 +198,7 @@ static int by_key(const void *a, const void *b)
     return strcmp((*x)->hh.key, (*y)->hh.key);
 }
 
-/* Sorted aside rather than with HASH_SORT: looking must not reorder what is looked at. */
+/* Sorted aside rather than with HASH_SORT: reading must not reorder the table. */
 void cache_each(const struct cache *c, void (*fn)(void *arg, const void *object), void *arg)
 {
     size_t count = 0;

@@ -1,13 +1,13 @@
 /*
- * The local copy of the objects of one watched resource, keyed by name; of whatever type its record describes. Names are unique in
- * it: one cache holds the Nodes, and for each Service there is one for each resource that belongs to it.
+ * The local copy of the objects of one watched resource, keyed by name; of whatever type its record describes. Names
+ * are unique in it: one cache holds the Nodes, and for each Service there is one for each resource that belongs to it.
  *
- * A relist is atomic: between cache_replace_begin and cache_replace_end objects are put aside, and the old ones are what
- * everybody sees; the end swaps and drops what was not listed again; an abort keeps the old ones. What is listed again
- * unchanged is only marked, so that a relist costs no second copy.
+ * A relist is atomic: between cache_replace_begin and cache_replace_end objects are put aside, and readers see the old
+ * ones; the end swaps and drops what was not listed again; an abort keeps the old ones. What is listed again unchanged
+ * is only marked, so that a relist costs no second copy.
  *
- * Each object lives in one allocation together with its strings: a node takes about 115 bytes, the hash table and malloc
- * included, 16 for each address, and its strings; a Hostname that is the node's name costs no second one.
+ * Each object lives in one allocation together with its strings: a node takes about 115 bytes, the hash table and
+ * malloc included, 16 for each address, and its strings; a Hostname that is the node's name costs no second one.
  */
 #ifndef MODEL_CACHE_H
 #define MODEL_CACHE_H
@@ -23,15 +23,15 @@ struct record;
 struct cache *cache_new(const struct record *of) must_check;
 void cache_free(struct cache *c); /* NULL is allowed */
 
-/* Takes ownership of an object of the cache's record (and frees it: a packed copy is kept); its name must not be NULL. True where
- * what is kept changed (a heartbeat of an unchanged node: false). */
+/* Takes ownership of an object of the cache's record (and frees it: a packed copy is kept); its name must not be NULL.
+ * True where what is kept changed (a heartbeat of an unchanged node: false). */
 bool cache_put(struct cache *c, void *object);
 /* True where it was there. */
 bool cache_delete(struct cache *c, const char *name);
 
 void cache_replace_begin(struct cache *c); /* a second begin starts again from nothing */
 void cache_replace_abort(struct cache *c);
-/* True where anything differs from before, be it only that the cache is synced now. Without a begin: nothing happens, false. */
+/* True where anything differs from before, if only that the cache is synced now. Without a begin: false. */
 bool cache_replace_end(struct cache *c);
 /* While a replace is open, puts and deletes go to the new set and answer false. */
 /* It was listed, but cannot be read: the replace that is open leaves what is known of it. Otherwise nothing happens. */
@@ -46,8 +46,8 @@ size_t cache_count(const struct cache *c);
 /* NULL: not known. Valid until the next change. */
 const void *cache_find(const struct cache *c, const char *name);
 
-/* Calls fn for each object, ordered by name. fn must not change the cache; the pointers it gets are valid until the next
- * change. */
+/* Calls fn for each object, ordered by name. fn must not change the cache; the pointers it gets are valid until the
+ * next change. */
 void cache_each(const struct cache *c, void (*fn)(void *arg, const void *object), void *arg);
 
 #endif

@@ -1,4 +1,4 @@
-/* What an operator can choose, for settings and for those who decide by it. */
+/* What an operator can choose, for settings and for the code that decides by it. */
 #ifndef MODEL_CHOICES_H
 #define MODEL_CHOICES_H
 
@@ -11,7 +11,7 @@ enum server_weights {
     WEIGHTS_ENDPOINTS, /* the number of ready endpoints on the node, 1..256; with policy Cluster as EQUAL */
 };
 
-/* What becomes of a line at the place of a desired server, under another name (servers/names). */
+/* What happens to a line at the place of a desired server, under another name (servers/names). */
 enum adopt { ADOPT_KEEP, ADOPT_RENAME, ADOPT_NO };
 
 #endif

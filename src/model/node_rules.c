@@ -38,7 +38,7 @@ const char *node_exclusion(const struct node *n)
     return NULL;
 }
 
-/* The families that may be taken, preferred first. */
+/* The families that may be used, preferred first. */
 struct families {
     int list[2];
     size_t count;
@@ -116,8 +116,7 @@ char *node_rules_text(const struct node_rules *rules, const struct service *serv
     static const char *const names[] = {
         [NODE_INTERNAL_IP] = "InternalIP", [NODE_EXTERNAL_IP] = "ExternalIP", [NODE_HOSTNAME] = "Hostname"};
     struct families f = families_of(rules->family, service, strict);
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t t = 0; t < rules->type_count; t++)
         buf_printf(&b, "%s%s", t > 0 ? " or " : "", names[rules->types[t]]);
     for (size_t i = 0; i < f.count; i++)

@@ -1,8 +1,8 @@
 /*
  * Which nodes may have a server, and at which address. Pure.
  *
- * Not eligible: excluded by label, tainted to be deleted, being deleted. NotReady and cordoned nodes are (KEP-3458): what
- * still answers is HAProxy's own health check's to say, and a control-plane hiccup must not be an outage.
+ * Not eligible: excluded by label, tainted to be deleted, being deleted. NotReady and cordoned nodes are eligible
+ * (KEP-3458): HAProxy's health check decides whether they answer, and a control-plane hiccup must not be an outage.
  */
 #ifndef MODEL_NODE_RULES_H
 #define MODEL_NODE_RULES_H
@@ -36,7 +36,7 @@ enum node_exclusion_by {
     EXCLUDED_BY_DELETION,
 };
 
-/* What excludes a node. Another label or taint is another row: struct node has a bit for each, which its decoder sets. */
+/* What excludes a node. Another label or taint is another row: struct node has a bit for each, set by its decoder. */
 struct node_exclusion_rule {
     enum node_exclusion_by by;
     const char *key; /* of the label or taint */
@@ -54,9 +54,9 @@ uint8_t node_excluded_by(enum node_exclusion_by by, const char *key);
 const char *node_exclusion(const struct node *n);
 
 /*
- * The address to connect to: the first type of the rules that has one, in it the preferred family; a DNS name (Hostname)
- * is of every family. service NULL: not known. With strict, families that the Service does not have are not taken (its
- * NodePort does not listen there). NULL: none.
+ * The address to connect to: the first type of the rules that has one, in it the preferred family; a DNS name
+ * (Hostname) is of every family. service NULL: not known. With strict, families that the Service does not have are not
+ * used (its NodePort does not listen there). NULL: none.
  */
 const struct node_address *node_address_choose(const struct node *n, const struct node_rules *rules,
                                                const struct service *service, bool strict);

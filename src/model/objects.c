@@ -1,6 +1,11 @@
 /* A row for each member. What has none never comes out of a cache. */
 #include "model/objects.h"
 
+const char *const service_type_names[] = {[SERVICE_CLUSTER_IP] = "ClusterIP",
+                                          [SERVICE_NODE_PORT] = "NodePort",
+                                          [SERVICE_LOAD_BALANCER] = "LoadBalancer",
+                                          [SERVICE_EXTERNAL_NAME] = "ExternalName"};
+
 #define RECORD(rows) .members = (rows), .member_count = array_len(rows)
 
 static const struct record_member node_address_rows[] = {
@@ -64,3 +69,27 @@ static const struct record_member endpoint_set_rows[] = {
     RECORD_LIST(struct endpoint_set, groups, group_count, &endpoint_group_record),
 };
 const struct record endpoint_set_record = {sizeof(struct endpoint_set), RECORD(endpoint_set_rows)};
+
+static const struct record_member secret_value_rows[] = {
+    RECORD_TEXT(struct secret_value, key),
+    RECORD_TEXT(struct secret_value, bytes),
+    RECORD_PLAIN(struct secret_value, len),
+};
+static const struct record secret_value_record = {sizeof(struct secret_value), RECORD(secret_value_rows)};
+
+static const struct record_member secret_annotation_rows[] = {
+    RECORD_TEXT(struct secret_annotation, name),
+    RECORD_TEXT(struct secret_annotation, value),
+};
+static const struct record secret_annotation_record = {sizeof(struct secret_annotation),
+                                                       RECORD(secret_annotation_rows)};
+
+static const struct record_member secret_rows[] = {
+    RECORD_TEXT(struct secret_object, name),
+    RECORD_TEXT(struct secret_object, uid),
+    RECORD_TEXT(struct secret_object, version),
+    RECORD_PLAIN(struct secret_object, paused),
+    RECORD_LIST(struct secret_object, annotations, annotation_count, &secret_annotation_record),
+    RECORD_LIST(struct secret_object, values, value_count, &secret_value_record),
+};
+const struct record secret_record = {sizeof(struct secret_object), RECORD(secret_rows), .secret = true};

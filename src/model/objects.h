@@ -22,7 +22,7 @@ struct node_address {
 /* At most one of each type and family (IPv4, IPv6, name): the first of them. */
 #define NODE_ADDRESSES_MAX 7
 
-/* core/v1 Node. What the facts mean is model/node_rules' business. */
+/* core/v1 Node. model/node_rules says what the facts mean. */
 struct node {
     char *name;
     uint64_t uid_hash;              /* 64-bit hash of metadata.uid: the same name with another one is another node */
@@ -34,6 +34,7 @@ struct node {
 };
 
 enum service_type { SERVICE_CLUSTER_IP, SERVICE_NODE_PORT, SERVICE_LOAD_BALANCER, SERVICE_EXTERNAL_NAME };
+extern const char *const service_type_names[SERVICE_EXTERNAL_NAME + 1];
 
 /* core/v1 ServicePort; TCP only. */
 struct service_port {
@@ -87,6 +88,31 @@ struct endpoint_set {
     uint32_t group_count;
 };
 
+struct secret_value {
+    char *key;
+    char *bytes; /* decoded, with a NUL behind them */
+    size_t len;
+};
+
+struct secret_annotation {
+    char *name;
+    char *value;
+};
+
+/* core/v1 Secret. Never in a cache; freed, it is overwritten. */
+struct secret_object {
+    char *name;
+    char *uid;     /* NULL: it has none */
+    char *version; /* metadata.resourceVersion; NULL: it has none */
+    bool paused;   /* annotation haproxy-k8s-sync/paused or haproxy.operator/paused, unless its value is a false bool */
+    struct secret_annotation *annotations; /* those that begin with SECRET_ANNOTATIONS */
+    uint32_t annotation_count;
+    struct secret_value *values;
+    uint32_t value_count;
+};
+
+#define SECRET_ANNOTATIONS "haproxy.operator/" /* as an operator for such Secrets names them */
+
 struct cache;
 
 /* Where the objects are that one Service's servers come from. */
@@ -94,6 +120,6 @@ struct object_caches {
     struct cache *nodes, *slices, *endpoints, *services;
 };
 
-extern const struct record node_record, service_record, endpoint_set_record;
+extern const struct record node_record, service_record, endpoint_set_record, secret_record;
 
 #endif

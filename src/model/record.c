@@ -49,14 +49,14 @@ bool record_eq(const struct record *r, const void *a, const void *b)
     return true;
 }
 
-static void free_members(const struct record *r, void *object)
+static void free_members(const struct record *r, void *object, void (*free_text)(void *text))
 {
     for (size_t i = 0; i < r->member_count; i++) {
         const struct record_member *m = &r->members[i];
         for (size_t k = 0; m->type == MEMBER_LIST && k < count_at(object, m); k++)
-            free_members(m->of, at(list_at(object, m), k * m->of->bytes));
+            free_members(m->of, at(list_at(object, m), k * m->of->bytes), free_text);
         if (m->type != MEMBER_PLAIN)
-            free(list_at(object, m));
+            free_text(list_at(object, m));
     }
 }
 
@@ -64,7 +64,7 @@ void record_free(const struct record *r, void *object)
 {
     if (object == NULL)
         return;
-    free_members(r, object);
+    free_members(r, object, r->secret ? mem_wiping_free : free);
     free(object);
 }
 

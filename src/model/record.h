@@ -1,6 +1,7 @@
 /*
- * What a plain object consists of, as a table of its members; equality, a packed copy and freeing come from it. A member without a
- * row is not copied, so it is never seen behind a cache: what was forgotten shows at once, not as a change that goes unnoticed.
+ * What a plain object consists of, as a table of its members; equality, a packed copy and freeing come from it. A
+ * member without a row is not copied, so no reader of a cache ever sees it: a forgotten row shows at once, not as a
+ * change that goes unnoticed.
  *
  * The first row of an object that a cache holds is its name, a MEMBER_TEXT at offset 0.
  */
@@ -40,6 +41,7 @@ struct record {
     size_t bytes;
     const struct record_member *members;
     size_t member_count;
+    bool secret; /* its texts, and those in its lists, are overwritten before they are freed; not for a cache */
 };
 
 /* Same in every member. */
@@ -48,8 +50,8 @@ bool record_eq(const struct record *r, const void *a, const void *b);
 /* Frees an object and all it points to (not a packed one); NULL is allowed. */
 void record_free(const struct record *r, void *object);
 
-/* A header of so many zeroed bytes (as aligned as a pointer), and behind it a copy of the object and of all it points to, in one
- * allocation: free() it. A text that is the object's name is there once. */
+/* A header of so many zeroed bytes (as aligned as a pointer), and behind it a copy of the object and of all it points
+ * to, in one allocation: free() it. A text that is the object's name is there once. */
 void *record_pack(const struct record *r, const void *object, size_t header_bytes) must_check;
 
 static inline const char *record_name(const void *object)

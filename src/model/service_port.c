@@ -17,14 +17,16 @@ void port_choice_fini(struct port_choice *c)
 }
 
 /* "http 80, https 443". */
-static void list_ports(struct buf *b, const struct service *s)
+static char *list_ports(const struct service *s)
 {
+    struct buf b = {0};
     for (size_t i = 0; i < s->port_count && i < PORTS_SHOWN; i++) {
         const struct service_port *p = &s->ports[i];
-        buf_printf(b, "%s%s%s%u", i > 0 ? ", " : "", p->name, str_empty(p->name) ? "" : " ", p->number);
+        buf_printf(&b, "%s%s%s%u", i > 0 ? ", " : "", p->name, str_empty(p->name) ? "" : " ", p->number);
     }
     if (s->port_count > PORTS_SHOWN)
-        buf_add(b, ", ...");
+        buf_add(&b, ", ...");
+    return buf_take(&b);
 }
 
 static bool service_port_is_number(const char *wanted, uint64_t *ret)
@@ -49,22 +51,17 @@ static const struct service_port *service_port_find_port(const struct service *s
 
 static char *lacks_port(const struct service *s, const char *where, const char *wanted)
 {
-    struct buf b;
-    buf_init(&b, 0);
-    buf_printf(&b, "Service %s has no port \"%s\"; it has ", where, wanted);
-    list_ports(&b, s);
-    buf_add(&b, ": fix INGRESS_SERVICE_PORT or INGRESS_SERVICES");
-    return buf_take(&b);
+    cleanup(mem_free_ptr) char *ports = list_ports(s);
+    return mem_printf("Service %s has no port \"%s\"; it has %s: fix INGRESS_SERVICE_PORT or INGRESS_SERVICES", where,
+                      wanted, ports);
 }
 
 static char *several_ports(const struct service *s, const char *where)
 {
-    struct buf b;
-    buf_init(&b, 0);
-    buf_printf(&b, "Service %s has %u ports (", where, s->port_count);
-    list_ports(&b, s);
-    buf_add(&b, "): set INGRESS_SERVICE_PORT to the name or number of one, or give it in INGRESS_SERVICES");
-    return buf_take(&b);
+    cleanup(mem_free_ptr) char *ports = list_ports(s);
+    return mem_printf("Service %s has %u ports (%s): set INGRESS_SERVICE_PORT to the name or number of one, or give it "
+                      "in INGRESS_SERVICES",
+                      where, s->port_count, ports);
 }
 
 static char *no_port(const struct service *s, const char *where)
@@ -130,11 +127,10 @@ static void choose_unknown(const char *where, const char *wanted, uint16_t fixed
     uint64_t number = 0;
     bool numeric = wanted != NULL && service_port_is_number(wanted, &number);
     if (numeric && fixed_port == 0) {
-        ret->problem =
-            mem_printf("port %s of Service %s is a number that only the Service can explain, and it does not "
-                       "exist or may not be read: grant list and watch on services, or give the port's "
-                       "name in INGRESS_SERVICE_PORT or INGRESS_SERVICES",
-                       wanted, where);
+        ret->problem = mem_printf("port %s of Service %s is a number, which needs the Service, and that does not exist "
+                                  "or may not be read: grant list and watch on services, or give the port's "
+                                  "name in INGRESS_SERVICE_PORT or INGRESS_SERVICES",
+                                  wanted, where);
         return;
     }
     ret->name = numeric ? NULL : wanted;

@@ -1,8 +1,9 @@
 /*
  * The port that HAProxy connects to, as far as the settings and the Service decide it. Pure.
  *
- * HAPROXY_BACKEND_PORT wins; else the nodePort of the chosen port, where the Service is of type NodePort or LoadBalancer
- * and has one; else the endpoint's own, which servers/desired/desired allows where the endpoint's address is the server's.
+ * HAPROXY_BACKEND_PORT wins; else the nodePort of the chosen port, where the Service is of type NodePort or
+ * LoadBalancer and has one; else the endpoint's own, which servers/desired/desired allows where the endpoint's address
+ * is the server's.
  */
 #ifndef MODEL_SERVICE_PORT_H
 #define MODEL_SERVICE_PORT_H
@@ -12,7 +13,7 @@
 #include "model/objects.h"
 
 enum port_source {
-    PORT_UNDECIDED, /* `problem` says what the user has to decide */
+    PORT_UNDECIDED, /* `problem` says what the settings must decide */
     PORT_FIXED,     /* number */
     PORT_NODE_PORT, /* number; name is that of the Service's port */
     PORT_ENDPOINT,  /* the endpoint's own of that name; name NULL: its only one */
@@ -22,7 +23,7 @@ struct port_choice {
     enum port_source source;
     uint16_t number;
     /* Of the Service's port; endpoints without a port of that name (of those that have any) do not serve it. NULL: not
-     * known, or nobody asked: every endpoint counts. Borrowed from service or wanted. */
+     * known, or not asked for: every endpoint counts. Borrowed from service or wanted. */
     const char *name;
     char *problem; /* PORT_UNDECIDED: "Service ns/web has 2 ports (http 80, https 443): set INGRESS_SERVICE_PORT ..." */
     char *reason; /* otherwise: "nodePort 30443 of its port https", "HAPROXY_BACKEND_PORT", "the endpoint's own port" */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/queue.h>
 
 #include "base/clock.h"
@@ -64,16 +63,16 @@ static bool is_quoted(const struct http_request *q, const char *bytes, size_t le
     return status < 200 || status >= 300 || (len > 0 && bytes[0] == '<');
 }
 
-/* The final answer's headers are complete (an empty line) and nobody was told yet. */
-static int tell_head(struct http_request *q)
+/* The final answer's headers are complete (an empty line) and were not reported yet. */
+static int report_head(struct http_request *q)
 {
-    if (q->head_told || q->callbacks.on_head == NULL)
+    if (q->head_reported || q->callbacks.on_head == NULL)
         return 0;
     struct http_response r;
     fill_response(q, &r);
     if (r.status < 200)
         return 0;
-    q->head_told = true;
+    q->head_reported = true;
     /* A stream may last for hours, and other ones be current by then. */
     if (r.status < 300)
         http_wipe_credentials(q);
@@ -85,7 +84,7 @@ static size_t on_header(char *line, size_t one, size_t len, void *arg)
     struct http_request *q = arg;
     (void)one;
     bool end = len <= 2 && (line[0] == '\r' || line[0] == '\n');
-    if (end && tell_head(q) != 0) {
+    if (end && report_head(q) != 0) {
         q->stopped = true;
         return CURL_WRITEFUNC_ERROR;
     }
@@ -275,8 +274,8 @@ static void set_method(struct http_request *q, const struct http_request_options
         curl_easy_setopt(q->easy, CURLOPT_CUSTOMREQUEST, o->method);
 }
 
-/* libcurl names the proxy's address in place of the server's, and does not say that it is one; whether no_proxy excepts this server
- * it does not tell either. */
+/* libcurl names the proxy's address in place of the server's, and does not say that it is one; nor whether no_proxy
+ * excepts this server. */
 static const char *hint_of_variables(const char *url)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /*
- * An HTTP/1.1 client on one event loop: libcurl's multi interface driven by libevent. One `struct http` for the process,
- * one `struct http_endpoint` for each server that is talked to (where it is, how it is trusted), one `struct http_request`
- * for each request under way. No call blocks. Redirects are never followed, proxies are used only where an endpoint names
- * one, every answer has a cap.
+ * An HTTP/1.1 client on one event loop: libcurl's multi interface driven by libevent. One `struct http` for the
+ * process, one `struct http_endpoint` for each server that is talked to (where it is, how it is trusted), one `struct
+ * http_request` for each request under way. No call blocks. Redirects are never followed, proxies are used only where
+ * an endpoint names one, every answer has a cap.
  */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -21,8 +21,8 @@ struct http_request;
 /* Failure: ERROR_FATAL. */
 struct http *http_new(struct event_base *base, const char *user_agent, struct error *err) must_check;
 struct event_base *http_base(const struct http *http);
-/* Endpoints of TCP without a proxy of their own: by http_proxy, https_proxy, all_proxy and no_proxy, as libcurl reads them. Not so
- * until this is called. */
+/* Endpoints of TCP without a proxy of their own: by http_proxy, https_proxy, all_proxy and no_proxy, as libcurl reads
+ * them. Not so until this is called. */
 void http_use_proxy_variables(struct http *http);
 /* Cancels what is under way without calling back. NULL is allowed. */
 void http_free(struct http *http);
@@ -41,36 +41,36 @@ struct http_endpoint {
     char *base_url;    /* "http(s)://host:port[/prefix]", no trailing slash, no userinfo */
     char *unix_socket; /* path; then base_url is "http://localhost" or so */
     char *proxy_url;   /* NULL: none, but for http_use_proxy_variables */
-    /* Borrowed; NULL: the system's trust store alone. What is in it may be others from one request to the next: connections
-     * that were made with other material are not used again. */
+    /* Borrowed; NULL: the system's trust store alone. What is in it may be others from one request to the next:
+     * connections that were made with other material are not used again. */
     const struct http_tls *tls;
-    /* Where the end of the server's certificate (seconds since the Unix epoch) is written whenever a request goes out over TLS;
-     * NULL: nobody asks. */
+    /* Where the end of the server's certificate (seconds since the Unix epoch) is written whenever a request goes out
+     * over TLS; NULL: no check. */
     int64_t *server_not_after_s;
 };
 
 void http_endpoint_fini(struct http_endpoint *e);
 
-/* How far a request got; tells whether a write may have been applied. */
+/* How far a request got, and so whether a write may have been applied. */
 enum http_progress {
     HTTP_NOT_SENT, /* not connected: the server has seen nothing */
     HTTP_SENT,     /* sent at least in part, no complete answer: unknown whether applied */
     HTTP_ANSWERED, /* a complete answer */
 };
 
-/* How far the connection got that a request went by; for people, to whom "refused" and "wrong certificate" are two things. */
+/* How far the connection got that a request went by; for people: "refused" and "wrong certificate" are two things. */
 enum http_reached {
     HTTP_REACHED_NOTHING,
     HTTP_REACHED_NAME, /* it has an address */
     HTTP_REACHED_PEER, /* connected: with a proxy, to that */
-    HTTP_REACHED_TLS,  /* the handshake is over and the certificate believed; of plain http: connected */
+    HTTP_REACHED_TLS,  /* the handshake is over and the certificate verified; of plain http: connected */
 };
 
 struct http_connection {
     enum http_reached reached;
     char peer[64];    /* the address that it was made to, "10.0.0.1:6443"; "" where there is none, or it is not known */
     int os_error;     /* errno of a connection that could not be made; 0: it could, or it was another reason */
-    long verify;      /* X509_V_ERR_... of a certificate that is not believed; 0: it is, or is for another name */
+    long verify;      /* X509_V_ERR_... of a certificate that is not trusted; 0: it is, or is for another name */
     uint64_t took_us; /* until it could be used */
 };
 
@@ -85,7 +85,7 @@ struct http_response {
 /* The value of a response header (any case), NULL where absent; valid during the callback. */
 const char *http_response_header(const struct http_response *r, const char *name);
 
-/* Of a connection that was kept from another request it tells what it told then. */
+/* Of a connection that was kept from another request it says what it said then. */
 struct http_connection http_response_connection(const struct http_response *r);
 /* Of one that is under way; NULL: nothing is known. */
 struct http_connection http_request_connection(const struct http_request *q);
@@ -93,14 +93,14 @@ struct http_connection http_request_connection(const struct http_request *q);
 /* Retry-After in ms (seconds form, RFC 9110 10.2.3; capped at an hour); -1 where absent or of another form. */
 int64_t http_response_retry_after_ms(const struct http_response *r);
 
-/* on_head and on_data run inside libcurl: from there no request may be started or cancelled (return not 0 to end the own
- * one); set a timer and do it from there. on_done may do both, except cancel its own request. */
+/* on_head and on_data run inside libcurl: from there no request may be started or cancelled (return not 0 to end the
+ * own one); set a timer and do it from there. on_done may do both, except cancel its own request. */
 struct http_callbacks {
     /* Streaming: headers are complete (status, headers valid). Not 0: stop; on_done follows with an error. */
     int (*on_head)(void *arg, const struct http_response *r);
-    /* Streaming: bytes of the body as they come, in any split. Set for a stream; NULL: the body is collected. In either,
-     * where it is no success or markup, stars stand for the credentials that were sent.
-     * Not 0: stop; on_done follows with an error. */
+    /* Streaming: bytes of the body as they come, in any split. Set for a stream; NULL: the body is collected. In
+     * either, where it is no success or markup, stars stand for the credentials that were sent. Not 0: stop; on_done
+     * follows with an error. */
     int (*on_data)(void *arg, const char *bytes, size_t len);
     /* Exactly once, unless cancelled. err is NULL where a complete answer came, whatever its status; otherwise
      * ERROR_RETRY (transport), ERROR_INVALID (answer over its cap; TLS verification). The request is freed after it

@@ -1,4 +1,4 @@
-/* How far a request's connection got, as libcurl tells it. */
+/* How far a request's connection got, from libcurl. */
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* Who we are to the server. No longer in memory than has to be, and not shown where the server repeats it: what is no HTTP API
- * (a debugging page, a proxy) may answer with the request that it got, and what a server says of a failure is for logs. */
-#include <stdlib.h>
+/* Who we are to the server. No longer in memory than has to be, and not shown where the server repeats it: what is no
+ * HTTP API (a debugging page, a proxy) may repeat the request in its answer, and what a server says of a failure is
+ * logged. */
 #include <string.h>
 
 #include "base/mem.h"
-#include "settings/kubeconfig/base64.h"
+#include "base/base64.h"
 #include "net/http_internal.h"
 
 #define STARS 3u /* what stands in its place */
@@ -14,7 +14,7 @@
 /* As curl sends them. Without the padding, which a page may escape. */
 static char *proof_of(const char *user, const char *password)
 {
-    char *head = mem_join(user, ":"), *both = mem_join(head, password), *proof = base64_encode(both);
+    char *head = mem_join(user, ":"), *both = mem_join(head, password), *proof = base64_encode(both, strlen(both));
     mem_wipe_free(head);
     mem_wipe_free(both);
     proof[strcspn(proof, "=")] = '\0';

@@ -1,4 +1,4 @@
-/* Shared by http.c (requests) and http_loop.c (libcurl's multi interface on libevent); for nobody else. */
+/* Shared by http.c (requests) and http_loop.c (libcurl's multi interface on libevent) only. */
 #ifndef NET_HTTP_INTERNAL_H
 #define NET_HTTP_INTERNAL_H
 
@@ -29,7 +29,7 @@ struct http_request {
     char *url;
     char *unix_socket; /* NULL: none */
     char *send_body;
-    const char *proxy_hint; /* to put behind the reason: who asks for a proxy; "" where nobody does */
+    const char *proxy_hint; /* to put behind the reason: which setting asks for a proxy; "" where none does */
     char *key_pem;          /* libcurl keeps no copy: it would not wipe that */
     char *proof;            /* what the Authorization header says behind its scheme; NULL: there is none */
     int64_t *server_not_after_s;
@@ -39,7 +39,7 @@ struct http_request {
     unsigned tcp_user_timeout_ms;
     int socket_errno; /* why the last socket could not be made; 0: it could */
     CURLcode ended;   /* how it ended; CURL_LAST: not yet */
-    bool head_told;
+    bool head_reported;
     bool stopped;  /* a callback wanted no more */
     bool over_cap; /* the answer passed max_body_bytes */
     bool withheld; /* may_send said no */
@@ -52,12 +52,13 @@ struct http_request {
 void http_request_finished(struct http_request *q, CURLcode code);
 void http_request_free(struct http_request *q);
 
-/* Who we are to it (http_credentials.c): sent, forgotten, and replaced by stars in what the server said: how long that is then. */
+/* Who we are to it (http_credentials.c): sent, forgotten, and replaced by stars in what the server said: its new
+ * length. */
 void http_set_credentials(struct http_request *q, const struct http_request_options *o);
 void http_wipe_credentials(struct http_request *q);
 size_t http_hide_credentials(const struct http_request *q, char *bytes, size_t len) must_check;
 
-/* How the server is trusted and who we are to it (http_tls.c); before the headers are set. -1: a name that cannot be used. */
+/* How the server is trusted and who we are to it (http_tls.c); before the headers are set. -1: an unusable name. */
 int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err) must_check;
 /* What a failure of the connection may mean over TLS; "" or text to put behind the reason. */
 const char *http_tls_hint(const struct http_request *q, CURLcode code);

@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "net/http_internal.h"
 
-/* Counted over all servers, with those in use: beyond this, connections are closed that would be wanted again. The most that settings
- * can ask for (64 Services with three watches each, 16 Data Plane APIs with two requests at a time) stay far below it. What keeps the
- * kept ones few is that those that nobody wanted for two minutes (CURLOPT_MAXAGE_CONN) go with the next request. */
+/* Counted over all servers, with those in use: beyond this, connections are closed that would be used again. The most
+ * that settings can ask for (64 Services with three watches each, 16 Data Plane APIs with two requests at a time) stay
+ * far below it. Those that were unused for two minutes (CURLOPT_MAXAGE_CONN) go with the next request. */
 #define MAX_CONNECTIONS 1024L
 
 /* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. */
@@ -72,13 +72,13 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
         flags |= what & CURL_POLL_OUT ? EV_WRITE : 0;
         event = event_new(http->base, fd, flags, http_loop_on_event, http);
         if (event == NULL || event_add(event, NULL) != 0)
-            abort(); /* out of memory; a socket that nobody waits for would hang its request for ever */
+            abort(); /* out of memory; a socket without an event would hang its request for ever */
     }
     curl_multi_assign(http->multi, fd, event);
     return 0;
 }
 
-/* libcurl does not tell why it got none. */
+/* libcurl does not say why it got none. */
 static curl_socket_t make_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_request *q = arg;

@@ -25,7 +25,7 @@ static void keep_host_header(struct http_request *q, const char *host, const cha
     free(line);
 }
 
-/* libcurl has no option for the name that TLS verifies: that name goes into the URL, and CONNECT_TO leads to the address. */
+/* libcurl has no option for the name that TLS verifies: that goes into the URL, and CONNECT_TO leads to the address. */
 static int set_server_name(struct http_request *q, const char *server_name, struct error *err)
 {
     CURLU *u = curl_url();
@@ -68,8 +68,8 @@ void http_note_server_certificate(struct http_request *q)
         *q->server_not_after_s = pem_certificate_not_after_s(x);
 }
 
-/* With TLS 1.3 our handshake is over before the server has looked at our certificate: what it says then is often lost, and what
- * libcurl says is what happened to stand behind it. */
+/* With TLS 1.3 our handshake is over before the server has looked at our certificate: what it says then is often lost,
+ * and what libcurl says is what happened to stand behind it. */
 const char *http_tls_hint(const struct http_request *q, CURLcode code)
 {
     long connects = 0, header_bytes = 0;
@@ -92,8 +92,8 @@ int http_set_tls(struct http_request *q, const struct http_tls *tls, struct erro
     curl_easy_setopt(q->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYPEER, tls->insecure ? 0L : 1L);
     curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, tls->insecure ? 0L : 2L);
-    /* A session that is taken up again is verified by what was believed then, and shows the certificate of then. What it would save,
-     * a handshake, is made where a connection is lost only: they are kept. */
+    /* A session that is taken up again is verified with the trust of then, and shows the certificate of then. What
+     * it would save, a handshake, is made where a connection is lost only: they are kept. */
     curl_easy_setopt(q->easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     if (tls->ca_pem != NULL) {
         curl_easy_setopt(q->easy, CURLOPT_CAPATH, NULL);

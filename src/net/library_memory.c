@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-/* OpenSSL tells the place in its source, too. */
+/* OpenSSL adds the place in its source, too. */
 static void *crypto_malloc(size_t bytes, const char *file, int line)
 {
     (void)file;

@@ -78,13 +78,14 @@ int pem_check_certificates(const char *pem, struct error *err)
     return status;
 }
 
-/* What libcurl will do with them: this knows what else OpenSSL does not like, such as a short key or an old signature. */
+/* What libcurl will do with them: this knows what else OpenSSL does not like, such as a short key or an old
+ * signature. */
 static int check_use(X509 *x, EVP_PKEY *key, struct error *err)
 {
     cleanup(context_free_ptr) SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (context != NULL && SSL_CTX_use_certificate(context, x) == 1 && SSL_CTX_use_PrivateKey(context, key) == 1)
         return 0;
-    return error_set(err, ERROR_FATAL, "OpenSSL does not take the client certificate: %s", why());
+    return error_set(err, ERROR_FATAL, "OpenSSL does not accept the client certificate: %s", why());
 }
 
 int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
@@ -100,6 +101,26 @@ int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
         status = error_set(err, ERROR_FATAL, "the private key does not belong to the client certificate");
     else
         status = check_use(x, key, err);
+    ERR_clear_error();
+    return status;
+}
+
+int pem_check_server(const char *pem, bool *ret_common, struct error *err)
+{
+    cleanup(bio_free_ptr) BIO *cert_in = pem_reader(pem), *key_in = pem_reader(pem);
+    cleanup(x509_free_ptr) X509 *x = read_certificate(cert_in);
+    cleanup(key_free_ptr) EVP_PKEY *key = PEM_read_bio_PrivateKey(key_in, NULL, no_passphrase, NULL);
+    int status = 0;
+    if (pem_check_certificates(pem, err) != 0)
+        status = error_set(err, ERROR_INVALID, "%s", err->message);
+    else if (key == NULL)
+        status = error_set(err, ERROR_INVALID,
+                           "no PEM private key that can be read beside the certificate (one with a passphrase cannot); "
+                           "what has none, a CA for one, belongs to files/");
+    else if (X509_check_private_key(x, key) != 1)
+        status = error_set(err, ERROR_INVALID, "the private key does not belong to the first certificate");
+    else
+        *ret_common = EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA || EVP_PKEY_get_base_id(key) == EVP_PKEY_EC;
     ERR_clear_error();
     return status;
 }

@@ -1,6 +1,6 @@
 /*
- * PEM text (RFC 7468) tried with OpenSSL before libcurl gets it: libcurl would say "error setting certificate" at the first
- * request, this says what is wrong at start.
+ * PEM text (RFC 7468) tried with OpenSSL before libcurl gets it: libcurl would say "error setting certificate" at the
+ * first request, this says what is wrong at start.
  */
 #ifndef NET_PEM_H
 #define NET_PEM_H
@@ -15,12 +15,16 @@ struct x509_st; /* OpenSSL's X509 */
 /* At least one certificate, and all of them readable. ERROR_FATAL. */
 int pem_check_certificates(const char *pem, struct error *err) must_check;
 
-/* A private key without a passphrase that belongs to the first certificate of cert_pem, and that OpenSSL takes in a TLS client
- * (not too short, say). ERROR_FATAL. */
+/* A private key without a passphrase that belongs to the first certificate of cert_pem, and that OpenSSL takes in a TLS
+ * client (not too short, say). ERROR_FATAL. */
 int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err) must_check;
 
-/* When certificates that pem_check_certificates has passed end, in seconds since the Unix epoch: the first one (a client's own,
- * before its chain), or the one of all that ends soonest. INT64_MAX where there is none. */
+/* Certificates of a server with the private key of the first one, in any order, in one text. ret_common: the key is one
+ * of RSA or of an elliptic curve. ERROR_INVALID. */
+int pem_check_server(const char *pem, bool *ret_common, struct error *err) must_check;
+
+/* When certificates that pem_check_certificates has passed end, in seconds since the Unix epoch: the first one (a
+ * client's own, before its chain), or the one of all that ends soonest. INT64_MAX where there is none. */
 int64_t pem_not_after_s(const char *pem, bool of_all);
 int64_t pem_certificate_not_after_s(const struct x509_st *x);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "host/timer.h"
 
 #define CONVERSATIONS (PROXY_TALKS * 2)
@@ -175,8 +176,7 @@ static void proxy_probe_on_ended(void *arg)
 static bool parse_place(const char *address, uint16_t port, struct sockaddr_storage *ret, int *ret_len)
 {
     *ret_len = (int)sizeof(*ret);
-    cleanup(mem_free_ptr) char *text =
-        mem_printf(strchr(address, ':') != NULL ? "[%s]:%u" : "%s:%u", address, (unsigned)port);
+    cleanup(mem_free_ptr) char *text = str_host_port(address, port);
     return evutil_parse_sockaddr_port(text, (struct sockaddr *)ret, ret_len) == 0;
 }
 
@@ -195,7 +195,6 @@ struct proxy_probe *proxy_probe_start(struct event_base *base, const char *addre
         struct conversation *c = &p->all[i];
         *c = (struct conversation){
             .probe = p, .fd = -1, .talk = (enum proxy_talk)(i % PROXY_TALKS), .headed = i >= PROXY_TALKS};
-        buf_init(&c->out, 0);
         if (known)
             proxy_probe_begin(c, (struct sockaddr *)&to, len);
         else

@@ -12,7 +12,7 @@
 static const unsigned char header[16] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51,
                                          0x55, 0x49, 0x54, 0x0a, 0x20, 0x00, 0x00, 0x00};
 
-/* The name is one that nobody serves (RFC 6761): what answers is the port's own "not found". */
+/* A name that is never served (RFC 6761): what answers is the port's own "not found". */
 static const char request[] = "GET / HTTP/1.1\r\n"
                               "Host: haproxy-k8s-sync.invalid\r\n"
                               "User-Agent: haproxy-k8s-sync-doctor\r\n"

@@ -1,10 +1,10 @@
 /*
- * Does a port expect the PROXY protocol? What a probe says to it, with and without a header of it, and what the answers mean
- * together. Pure: net/proxy_probe moves the bytes.
+ * Does a port expect the PROXY protocol? What a probe says to it, with and without a header of it, and what the answers
+ * mean together. Pure: net/proxy_probe moves the bytes.
  *
- * PROXY protocol: https://www.haproxy.org/download/2.8/doc/proxy-protocol.txt. The header is of version 2 and says LOCAL, as
- * those of health checks do: nothing is told about anybody's address. A receiver that wants a header has to close a connection
- * without one; one that knows of none takes its bytes for a broken request.
+ * PROXY protocol: https://www.haproxy.org/download/2.8/doc/proxy-protocol.txt. The header is of version 2 and says
+ * LOCAL, as those of health checks do: no client address is sent. A receiver that wants a header has to close a
+ * connection without one; one that knows of none takes its bytes for a broken request.
  */
 #ifndef NET_PROXY_TALK_H
 #define NET_PROXY_TALK_H
@@ -18,7 +18,7 @@
 /* What a port speaks is not known beforehand, so it is spoken to in both. */
 enum proxy_talk { PROXY_TALK_HTTP, PROXY_TALK_TLS, PROXY_TALKS };
 
-/* From what tells least to what tells most. */
+/* From the least to the most informative. */
 enum proxy_reply {
     PROXY_REPLY_UNREACHED, /* there was no connection */
     PROXY_REPLY_SILENT,    /* connected, and nothing came in time */

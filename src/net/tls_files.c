@@ -35,7 +35,7 @@ struct tls_files {
     struct secret_stamp refused_stamps[PARTS];
     struct error refused_why;
     struct log_limit trouble;
-    bool expiry_told;
+    bool expiry_logged;
 };
 
 static void set_fini(struct set *s)
@@ -47,17 +47,12 @@ static void set_fini(struct set *s)
 
 /* ---- reading and checking ---- */
 
-static const char *tls_files_place(const struct source *s)
-{
-    return s->path != NULL ? s->path : "given inline";
-}
-
 /* The kind is that of a bad setting at start and of a bad file later: the same again will fail the same way. */
 static int blame(const struct source *s, struct error *err)
 {
     if (err != NULL)
         err->kind = ERROR_INVALID;
-    return error_prefix(err, "%s %s", s->name, tls_files_place(s));
+    return error_prefix(err, "%s %s", s->name, s->path != NULL ? s->path : "given inline");
 }
 
 static int read_file(const struct source *s, char **ret_pem, struct secret_stamp *ret_stamp, struct error *err)
@@ -66,7 +61,7 @@ static int read_file(const struct source *s, char **ret_pem, struct secret_stamp
     if (secret_file_read(s->path, MAX_PEM_BYTES, &file, err) != 0)
         return error_prefix(err, "%s", s->name);
     if (strlen(file.text) != file.len)
-        return error_set(err, ERROR_INVALID, "%s %s: holds a NUL byte, so it is no PEM text", s->name, s->path);
+        return error_set(err, ERROR_INVALID, "%s %s: contains a NUL byte, so it is not PEM", s->name, s->path);
     *ret_pem = mem_strdup(file.text);
     *ret_stamp = file.stamp;
     return 0;
@@ -92,8 +87,8 @@ static int check_set(const struct tls_files *t, const struct set *set, struct er
     if ((set->pem[CERT] == NULL) != (set->pem[KEY] == NULL)) {
         enum part there = set->pem[CERT] != NULL ? CERT : KEY, missing = there == CERT ? KEY : CERT;
         return error_set(err, ERROR_INVALID,
-                         "%s is given and %s is not: a client certificate needs its key, and the other way round",
-                         s[there].name, s[missing].name);
+                         "%s is set and %s is not: a client certificate and its key need each other", s[there].name,
+                         s[missing].name);
     }
     for (int i = CA; i <= CERT; i++)
         if (set->pem[i] != NULL && pem_check_certificates(set->pem[i], err) != 0)
@@ -113,7 +108,7 @@ static void tls_files_use(struct tls_files *t, struct set *fresh)
     t->tls.key_pem = t->used.pem[KEY];
     t->ca_not_after_s = t->tls.ca_pem != NULL ? pem_not_after_s(t->tls.ca_pem, true) : INT64_MAX;
     t->client_not_after_s = t->tls.cert_pem != NULL ? pem_not_after_s(t->tls.cert_pem, false) : INT64_MAX;
-    t->expiry_told = false;
+    t->expiry_logged = false;
 }
 
 /* ---- life ---- */
@@ -123,13 +118,6 @@ static void source_init(struct source *to, const struct tls_source *from)
     to->name = mem_strdup(from->name);
     to->text = mem_strdup(from->text);
     to->path = from->text == NULL ? mem_strdup(from->path) : NULL;
-}
-
-static void source_fini(struct source *s)
-{
-    free(s->name);
-    mem_wipe_free(s->text);
-    free(s->path);
 }
 
 struct tls_files *tls_files_new(const struct tls_files_options *o, struct error *err)
@@ -156,8 +144,11 @@ void tls_files_free(struct tls_files *t)
     if (t == NULL)
         return;
     set_fini(&t->used);
-    for (int i = 0; i < PARTS; i++)
-        source_fini(&t->sources[i]);
+    for (int i = 0; i < PARTS; i++) {
+        free(t->sources[i].name);
+        mem_wipe_free(t->sources[i].text);
+        free(t->sources[i].path);
+    }
     free(t->server_name);
     free(t->peer);
     free(t);
@@ -165,7 +156,7 @@ void tls_files_free(struct tls_files *t)
 
 /* ---- reading again ---- */
 
-static bool look_like(const struct tls_files *t, const struct secret_stamp *stamps)
+static bool is_same_file(const struct tls_files *t, const struct secret_stamp *stamps)
 {
     for (int i = 0; i < PARTS; i++)
         if (t->sources[i].path != NULL && !secret_file_unchanged(t->sources[i].path, &stamps[i]))
@@ -214,8 +205,8 @@ int tls_files_refresh(struct tls_files *t, bool *ret_renewed, struct error *err)
 {
     bool renewed = false;
     int status = 0;
-    if (!look_like(t, t->used.stamps)) {
-        if (t->refused && look_like(t, t->refused_stamps)) {
+    if (!is_same_file(t, t->used.stamps)) {
+        if (t->refused && is_same_file(t, t->refused_stamps)) {
             if (err != NULL)
                 *err = t->refused_why;
             return -1;
@@ -249,15 +240,15 @@ int tls_files_set_pair(struct tls_files *t, const char *cert_pem, const char *ke
 
 /* ---- the log ---- */
 
-static void tell_expired(struct tls_files *t, const struct log *log)
+static void log_expired(struct tls_files *t, const struct log *log)
 {
     int64_t now_s = (int64_t)(clock_wall_ms() / 1000);
     bool ca = t->ca_not_after_s <= now_s, client = t->client_not_after_s <= now_s;
-    if (t->expiry_told || (!ca && !client))
+    if (t->expiry_logged || (!ca && !client))
         return;
-    t->expiry_told = true;
+    t->expiry_logged = true;
     const struct source *s = &t->sources[client ? CERT : CA];
-    log_warn(log, "a TLS certificate has expired", log_str("peer", t->peer), log_str("certificate", s->name),
+    log_warn(log, "TLS certificate expired", log_str("peer", t->peer), log_str("certificate", s->name),
              log_str("file", s->path),
              log_int("seconds_ago", now_s - (client ? t->client_not_after_s : t->ca_not_after_s)));
 }
@@ -271,15 +262,15 @@ void tls_files_follow(struct tls_files *t, const struct log *log)
         return;
     if (tls_files_refresh(t, &renewed, &err) != 0) {
         if (log_limit_pass(&t->trouble, clock_mono_ms(), err.message, &held_back))
-            log_warn(log, "TLS files changed and cannot be used; the last ones stay in use", log_str("peer", t->peer),
-                     log_str("error", err.message), log_if(held_back > 0, log_int("times_before", held_back)));
+            log_warn(log, "changed TLS files cannot be used; keeping the last ones", log_str("peer", t->peer),
+                     log_str("error", err.message), log_if(held_back > 0, log_int("repeated", held_back)));
     } else {
         log_limit_reset(&t->trouble);
         if (renewed)
-            log_info(log, "TLS files were renewed; new connections use them", log_str("peer", t->peer),
+            log_info(log, "TLS files renewed; new connections use them", log_str("peer", t->peer),
                      log_str("ca", t->sources[CA].path), log_str("certificate", t->sources[CERT].path));
     }
-    tell_expired(t, log);
+    log_expired(t, log);
 }
 
 const struct http_tls *tls_files_current(const struct tls_files *t)

@@ -1,8 +1,8 @@
 /*
- * TLS material of one peer, from files that are read again when they change, or given as text. All of it is one set: a new
- * file that is unreadable, half written, no PEM, or does not fit the others (a certificate and its key are often written one
- * after the other) leaves the whole old set in use. A mounted Secret swaps symlinks, so each path is looked up anew. Requests
- * under way and connections that are open keep what they began with.
+ * TLS material of one peer, from files that are read again when they change, or given as text. All of it is one set: a
+ * new file that is unreadable, half written, no PEM, or does not fit the others (a certificate and its key are often
+ * written one after the other) leaves the whole old set in use. A mounted Secret swaps symlinks, so each path is looked
+ * up anew. Requests under way and connections that are open keep what they began with.
  */
 #ifndef NET_TLS_FILES_H
 #define NET_TLS_FILES_H
@@ -34,12 +34,13 @@ struct tls_files_options {
 struct tls_files *tls_files_new(const struct tls_files_options *options, struct error *err) must_check;
 void tls_files_free(struct tls_files *t); /* wipes; NULL is allowed */
 
-/* A look at each file, and a reading only where one changed: to be called before each request. *ret_renewed (may be NULL)
- * tells whether another set is in use now. -1 with ERROR_INVALID: the old set stays, and the next call tries again. */
+/* Checks each file, and reads it only where it changed: to be called before each request. *ret_renewed (may be
+ * NULL) says whether another set is in use now. -1 with ERROR_INVALID: the old set stays, and the next call tries
+ * again. */
 int tls_files_refresh(struct tls_files *t, bool *ret_renewed, struct error *err) must_check;
 
-/* The same, and says in the log what came of it: a renewal once, trouble now and then, a certificate that has expired once.
- * NULL is allowed. */
+/* The same, and says in the log what came of it: a renewal once, trouble now and then, a certificate that has expired
+ * once. NULL is allowed. */
 void tls_files_follow(struct tls_files *t, const struct log *log);
 
 /* Puts another client certificate and key, as text, in the place of whatever there was; NULL twice: none. -1 with
@@ -49,8 +50,8 @@ int tls_files_set_pair(struct tls_files *t, const char *cert_pem, const char *ke
 /* The set in use. The pointer is good for the life of t; what it leads to changes with each renewal. */
 const struct http_tls *tls_files_current(const struct tls_files *t);
 
-/* When the certificates in use end, in seconds since the Unix epoch: of the CA's the one that ends soonest, of the client's
- * its own. INT64_MAX where there is none. */
+/* When the certificates in use end, in seconds since the Unix epoch: of the CA's the one that ends soonest, of the
+ * client's its own. INT64_MAX where there is none. */
 int64_t tls_files_ca_not_after_s(const struct tls_files *t);
 int64_t tls_files_client_not_after_s(const struct tls_files *t);
 

@@ -108,10 +108,9 @@ char *checks_status(const struct checks *c, bool ready)
 
 const char *status_state_name(enum status_state s)
 {
-    static const char *const names[] = {[STATUS_IN_STEP] = "in_step",
-                                        [STATUS_CHANGING] = "changing",
-                                        [STATUS_HOLDING] = "holding",
-                                        [STATUS_WAITING] = "waiting",
-                                        [STATUS_PROBLEM] = "problem"};
+    static const char *const names[] = {
+        [STATUS_IN_SYNC] = "in_sync",         [STATUS_CHANGING] = "changing",
+        [STATUS_NOT_WRITTEN] = "not_written", [STATUS_REMOVAL_DELAYED] = "removal_delayed",
+        [STATUS_WAITING] = "waiting",         [STATUS_PROBLEM] = "problem"};
     return names[s];
 }

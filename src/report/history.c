@@ -22,15 +22,18 @@ struct history {
 
 static const char *const names[] = {
     [HISTORY_COMMITTED] = "committed",
-    [HISTORY_FAST_WRITE] = "fast_write",
-    [HISTORY_TOLD] = "told",
+    [HISTORY_RUNTIME_UPDATE] = "runtime_update",
+    [HISTORY_RUNTIME_COMMAND] = "runtime_command",
     [HISTORY_RELOAD_AGAIN] = "reload_again",
-    [HISTORY_IN_STEP] = "in_step",
-    [HISTORY_HELD_BACK] = "held_back",
-    [HISTORY_WITHHELD] = "withheld",
+    [HISTORY_IN_SYNC] = "in_sync",
+    [HISTORY_REMOVAL_DELAYED] = "removal_delayed",
+    [HISTORY_NOT_WRITTEN] = "not_written",
     [HISTORY_APPLY_FAILED] = "apply_failed",
     [HISTORY_RELOAD_FAILED] = "reload_failed",
     [HISTORY_DRIFT_REPAIRED] = "drift_repaired",
+    [HISTORY_CONFIG_APPLIED] = "config_applied",
+    [HISTORY_CONFIG_REJECTED] = "config_rejected",
+    [HISTORY_CONFIG_DRIFTED] = "config_drifted",
 };
 
 const char *history_kind_name(enum history_kind kind)
@@ -86,7 +89,7 @@ void history_add(struct history *j, const struct history_entry *e)
         .why = history_keep(&k->texts[5], e->why),
         .cause = history_keep(&k->texts[6], e->cause),
         .took_us = e->took_us,
-        .reaction_us = e->reaction_us,
+        .latency_us = e->latency_us,
     };
     struct history_listener *l, *next;
     for (l = LIST_FIRST(&j->listeners); l != NULL; l = next) {

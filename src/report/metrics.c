@@ -9,11 +9,9 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "host/process.h"
 
-#define PREFIX "haproxy_k8s_sync_"
 #define LABELS_MAX 4
 #define PEER_VALUES_MAX 20
 #define PEER_VALUE_BYTES 120
@@ -46,15 +44,10 @@ struct metric {
     struct metric *next;
 };
 
-struct scrape_callback {
-    void (*fn)(void *arg);
-    void *arg;
-    struct scrape_callback *next;
-};
-
 struct metrics {
     struct metric *first, **last; /* in the order they were registered */
-    struct scrape_callback *callbacks;
+    void (*on_scrape)(void *arg); /* NULL: none */
+    void *arg;
     double start_seconds;
 };
 
@@ -99,10 +92,6 @@ void metrics_free(struct metrics *m)
         next = x->next;
         metric_free(x);
     }
-    for (struct scrape_callback *c = m->callbacks, *next; c != NULL; c = next) {
-        next = c->next;
-        free(c);
-    }
     free(m);
 }
 
@@ -119,15 +108,9 @@ static struct series *add_series(struct metric *x, const char *labels)
 struct metric *metrics_register(struct metrics *m, enum metric_type type, const char *name, const char *help,
                                 const char *label_names)
 {
-    char *full = mem_printf("%s%s", str_has_prefix(name, "process_") ? "" : PREFIX, name);
-    for (struct metric *x = m->first; x != NULL; x = x->next)
-        if (strcmp(x->name, full) == 0) {
-            free(full);
-            return x;
-        }
     struct metric *x = mem_alloc(sizeof(*x));
     x->type = type;
-    x->name = full;
+    x->name = mem_printf("haproxy_k8s_sync_%s", name);
     x->help = help;
     while (label_names[0] != '\0' && x->label_count < LABELS_MAX) {
         size_t len = strcspn(label_names, ",*");
@@ -163,8 +146,7 @@ static void print_labels(const struct metric *x, size_t count, va_list ap, struc
 static struct series *find_series(const struct metric *x, va_list ap)
 {
     struct series *s;
-    cleanup(buf_fini) struct buf labels;
-    buf_init(&labels, 0);
+    cleanup(buf_fini) struct buf labels = {0};
     print_labels(x, x->label_count, ap, &labels);
     HASH_FIND(hh, x->series, buf_str(&labels), labels.len, s);
     return s;
@@ -182,15 +164,13 @@ static bool is_full(const struct metric *x, const char *others)
 static struct series *get_series(struct metric *x, va_list ap)
 {
     struct series *s;
-    cleanup(buf_fini) struct buf labels;
+    cleanup(buf_fini) struct buf labels = {0};
     va_list again;
     va_copy(again, ap);
-    buf_init(&labels, 0);
     print_labels(x, x->label_count, ap, &labels);
     HASH_FIND(hh, x->series, buf_str(&labels), labels.len, s);
     if (s == NULL && x->from_peers) {
-        cleanup(buf_fini) struct buf others;
-        buf_init(&others, 0);
+        cleanup(buf_fini) struct buf others = {0};
         print_labels(x, x->label_count - 1, again, &others);
         buf_printf(&others, "%s%s=\"", x->label_count > 1 ? "," : "", x->label_names[x->label_count - 1]);
         if (is_full(x, buf_str(&others))) {
@@ -266,9 +246,8 @@ double metric_value(struct metric *x, ...)
 
 void metrics_on_scrape(struct metrics *m, void (*fn)(void *arg), void *arg)
 {
-    struct scrape_callback *c = mem_alloc(sizeof(*c));
-    *c = (struct scrape_callback){fn, arg, m->callbacks};
-    m->callbacks = c;
+    m->on_scrape = fn;
+    m->arg = arg;
 }
 
 /* ---- printing ---- */
@@ -341,8 +320,8 @@ static void print_metric(struct buf *out, const struct metric *x)
 
 void metrics_print(struct metrics *m, struct buf *out)
 {
-    for (const struct scrape_callback *c = m->callbacks; c != NULL; c = c->next)
-        c->fn(c->arg);
+    if (m->on_scrape != NULL)
+        m->on_scrape(m->arg);
     for (const struct metric *x = m->first; x != NULL; x = x->next)
         print_metric(out, x);
     process_print(m->start_seconds, out);

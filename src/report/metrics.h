@@ -1,14 +1,13 @@
 /*
- * Prometheus text exposition (format 0.0.4): counters and gauges with labels, histograms, gauges computed at scrape time.
- * A registry is plain memory; names get the prefix "haproxy_k8s_sync_" except process_*.
+ * Prometheus text exposition (format 0.0.4): counters and gauges with labels, histograms, gauges computed at scrape
+ * time. A registry is plain memory; names get the prefix "haproxy_k8s_sync_".
  *
- * A metric without labels is there from the start, as 0; one with labels has a line for each set that was used. Histograms
- * have buckets from 1 ms to 60 s. Bytes that are no UTF-8 become '?', because a scraper refuses the whole page for one of them.
+ * A metric without labels is there from the start, as 0; one with labels has a line for each set that was used.
+ * Histograms have buckets from 1 ms to 60 s. Bytes that are no UTF-8 become '?', because a scraper refuses the whole
+ * page for one of them.
  */
 #ifndef REPORT_METRICS_H
 #define REPORT_METRICS_H
-
-#include <stdint.h>
 
 #include "base/buf.h"
 
@@ -20,13 +19,13 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 
-/* label_names: up to 4, comma-separated, "" for none ("target,method,code*"). Strings are borrowed (literals). A name that
- * is registered already: that metric. Never NULL.
+/* label_names: up to 4, comma-separated, "" for none ("target,method,code*"). Strings are borrowed (literals). A name is
+ * registered once. Never NULL.
  *
- * Values of labels come from the configuration or from the program, so there is a line for each set of them, however many
- * backends and HAProxies there are. Where a peer chooses those of the last label, which '*' marks, there are at most 20 of
- * them for each set of the others, each cut at 120 bytes, then "other": no peer can make the page grow without end, nor
- * take a line from another. */
+ * Values of labels come from the configuration or from the program, so there is a line for each set of them, however
+ * many backends and HAProxies there are. Where a peer chooses those of the last label, which '*' marks, there are at
+ * most 20 of them for each set of the others, each cut at 120 bytes, then "other": no peer can make the page grow
+ * without end, nor take a line from another. */
 struct metric *metrics_register(struct metrics *m, enum metric_type type, const char *name, const char *help,
                                 const char *label_names);
 

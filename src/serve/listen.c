@@ -11,15 +11,8 @@
 
 #include "base/str.h"
 
-/* Short: what does not fit in our own limit waits here, and more than that is not worth keeping. */
+/* Short: connections beyond our own limit wait here. */
 #define BACKLOG 64
-
-static void close_keeping_errno(int fd)
-{
-    int saved = errno;
-    close(fd);
-    errno = saved;
-}
 
 /* -1 with errno set. */
 static int open_one(int family, const struct sockaddr *address, socklen_t len, bool both_families)
@@ -32,7 +25,9 @@ static int open_one(int family, const struct sockaddr *address, socklen_t len, b
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         (both_families && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) ||
         bind(fd, address, len) != 0 || listen(fd, BACKLOG) != 0) {
-        close_keeping_errno(fd);
+        int saved = errno;
+        close(fd);
+        errno = saved;
         return -1;
     }
     return fd;

@@ -29,9 +29,9 @@
 #define REQUEST_MS 10000
 #define CROWDED_REQUEST_MS 500 /* while the limit is reached, so that a few idle ones cannot keep the probes out */
 #define SWEEP_MS 50
-#define STREAMS_SWEEP_MS 1000 /* with streams alone, which nothing is to be done about */
+#define STREAMS_SWEEP_MS 1000 /* with streams alone, which have no deadline */
 #define FULL_LOG_PERIOD_MS 60000
-#define FRUITLESS_MAX 8 /* times that a connection was announced and none could be taken */
+#define FRUITLESS_MAX 8 /* connections announced in a row that could not be accepted */
 #define PAUSE_MS 500
 
 #define EXPOSITION "text/plain; version=0.0.4; charset=utf-8"
@@ -41,21 +41,22 @@
 #define STREAM_RETRY_S "30"
 
 /*
- * evhttp neither counts its connections nor says when one goes, and its timeouts start anew with every byte. So each
- * connection's bufferevent is held by a reference of our own, and while there are any, a sweep looks at them: evhttp
- * leaves a bufferevent that it gave up without its callbacks (after shutdown(), so that the other side need not wait for
- * us), and one that is over its time has its socket shut down, which makes evhttp give it up. A filter bufferevent would
- * tell at once, but evhttp takes data for sent as soon as the filter has it.
+ * evhttp neither counts its connections nor reports their end, and its timeouts restart with every byte. So we hold a
+ * reference of each connection's bufferevent, and a sweep checks them periodically: evhttp leaves a bufferevent that it
+ * gave up without its callbacks (after shutdown(), so the peer need not wait for us), and the sweep shuts down the
+ * socket of one that is over its time, which makes evhttp give it up. A filter bufferevent would report at once, but
+ * evhttp regards data as sent as soon as the filter has it.
  *
- * Out of file descriptors, a connection that waits cannot be taken and stays announced: libevent would try for ever, and say so each
- * time. Its callback for that has evhttp as its argument, which does not lead to us; so it only ends the trying, and an event of our
- * own on the same socket counts the announcements: where nothing comes of some, we leave the socket alone for a moment.
+ * Out of file descriptors, a waiting connection cannot be accepted and stays announced: libevent would retry and log
+ * for ever. Its error callback has evhttp as its argument, which does not lead to us; so it only stops accepting, and
+ * an event of our own on the same socket counts the announcements: after some without an accepted connection, we pause
+ * accepting.
  */
 struct connection {
     struct bufferevent *bev;
     uint64_t accepted_ms;
     bool cut_off;
-    bool streams; /* it has no deadline, and its end is the feed's business */
+    bool streams; /* it has no deadline; the feed ends it */
     struct connection *next;
 };
 
@@ -107,7 +108,7 @@ static void server_release(struct connection *c)
     free(c);
 }
 
-/* Forgets the connections that are gone, cuts off those that are late. */
+/* Forgets the connections that are gone, closes those that are late. */
 static void sweep(struct server *s)
 {
     uint64_t now_ms = clock_mono_ms();
@@ -151,10 +152,10 @@ static void on_full(struct server *s)
 {
     unsigned held_back;
     stop_accepting(s);
-    status_feed_cut_all(s->feed); /* they come back by themselves */
+    status_feed_cut_all(s->feed); /* browsers reconnect */
     if (log_limit_pass(&s->full_limit, clock_mono_ms(), "full", &held_back))
-        log_warn(s->log, "as many HTTP connections are open as are allowed; further ones wait until others are cut off",
-                 log_int("connections", s->count), log_int("port", s->port));
+        log_warn(s->log, "HTTP connection limit reached; new connections wait", log_int("connections", s->count),
+                 log_int("port", s->port));
 }
 
 /* Called by evhttp for each connection that was accepted, before it knows the socket. */
@@ -178,7 +179,7 @@ static struct bufferevent *on_accept(struct event_base *base, void *arg)
     return c->bev;
 }
 
-/* ---- connections that cannot be taken ---- */
+/* ---- connections that cannot be accepted ---- */
 
 static void on_pause_over(void *arg)
 {
@@ -197,10 +198,10 @@ static void pause_accepting(struct server *s)
     cleanup(mem_free_ptr) char *why = mem_printf("%m");
     if (log_limit_pass(&s->pause_limit, clock_mono_ms(), "pause", &held_back))
         log_warn(s->log,
-                 "HTTP connections cannot be taken and wait; probes may fail until file descriptors are free again: "
-                 "raise the limit (ulimit -n), or see who connects so often",
+                 "cannot accept HTTP connections; probes may fail until file descriptors are free: "
+                 "raise the limit (ulimit -n), or find out who connects so often",
                  log_int("port", s->port), log_str("error", fd < 0 ? why : NULL), log_int("connections", s->count),
-                 log_if(held_back > 0, log_int("times_before", held_back)));
+                 log_if(held_back > 0, log_int("repeated", held_back)));
     if (fd >= 0)
         close(fd);
 }
@@ -227,8 +228,7 @@ static void on_accept_failed(struct evconnlistener *listener, void *evhttps_own)
 
 static void health(struct server *s, struct evhttp_request *req)
 {
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     bool ok = s->callbacks.alive(s->arg, &body);
     if (body.len == 0)
         buf_add(&body, ok ? "ok\n" : "not alive\n");
@@ -237,8 +237,7 @@ static void health(struct server *s, struct evhttp_request *req)
 
 static void server_ready(struct server *s, struct evhttp_request *req)
 {
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     bool ok = s->callbacks.ready(s->arg, &body);
     buf_add(&body, ok ? "ready\n" : "not ready\n");
     answer_text(req, ok ? 200 : 503, buf_str(&body));
@@ -246,8 +245,7 @@ static void server_ready(struct server *s, struct evhttp_request *req)
 
 static void metrics(struct server *s, struct evhttp_request *req)
 {
-    cleanup(buf_fini) struct buf page;
-    buf_init(&page, 0);
+    cleanup(buf_fini) struct buf page = {0};
     metrics_print(s->metrics, &page);
     answer(req, 200, EXPOSITION, buf_str(&page), page.len);
 }
@@ -295,15 +293,24 @@ static void stream(struct server *s, struct evhttp_request *req)
 
 static const struct route {
     const char *path;
-    bool of_status_page;
+    enum server_part part;
     void (*serve)(struct server *s, struct evhttp_request *req);
 } routes[] = {
-    {"/healthz", false, health},      {"/livez", false, health}, {"/readyz", false, server_ready},
-    {"/metrics", false, metrics},     {"/", true, page},         {"/status", true, status},
-    {"/status/stream", true, stream},
+    {"/healthz", SERVER_PROBES, health},
+    {"/livez", SERVER_PROBES, health},
+    {"/readyz", SERVER_PROBES, server_ready},
+    {"/metrics", SERVER_METRICS, metrics},
+    {"/", SERVER_PAGE, page},
+    {"/status", SERVER_PAGE, status},
+    {"/status/stream", SERVER_PAGE, stream},
 };
 
-#define PATHS "/healthz and /livez (alive), /readyz (in step), /metrics (Prometheus)"
+static bool server_has(const struct server *s, enum server_part part)
+{
+    return part == SERVER_PAGE ? s->feed != NULL : s->callbacks.parts == 0 || (s->callbacks.parts & part) != 0;
+}
+
+#define PATHS "/healthz and /livez (alive), /readyz (in sync), /metrics (Prometheus)"
 #define PATHS_OF_STATUS_PAGE ", / (status page), /status (JSON), /status/stream (the same, live)"
 
 static void on_request(struct evhttp_request *req, void *arg)
@@ -313,7 +320,7 @@ static void on_request(struct evhttp_request *req, void *arg)
     const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
     enum evhttp_cmd_type method = evhttp_request_get_command(req);
     for (size_t i = 0; i < array_len(routes); i++) {
-        if (!str_eq(path, routes[i].path) || (routes[i].of_status_page && s->feed == NULL))
+        if (!str_eq(path, routes[i].path) || !server_has(s, routes[i].part))
             continue;
         if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) {
             routes[i].serve(s, req);
@@ -350,7 +357,7 @@ static int start_http(struct server *s, int fd, struct error *err)
     evhttp_set_max_headers_size(s->http, MAX_HEADER_BYTES);
     evhttp_set_max_body_size(s->http, MAX_BODY_BYTES);
     evhttp_set_timeout(s->http, REQUEST_MS / 1000);
-    evhttp_set_allowed_methods(s->http, 0xffff); /* all come to on_request, which says what there is */
+    evhttp_set_allowed_methods(s->http, 0xffff); /* all come to on_request, which answers 405 */
     start_accepting(s);
     return 0;
 }

@@ -1,10 +1,10 @@
 /*
- * The daemon's own HTTP listener: GET and HEAD of /healthz, /livez, /readyz, /metrics, and where there is a status page, of /
- * (the page), /status (its JSON) and /status/stream (the same by server-sent events); one request a connection. Bounded: at
- * most 64 connections, 8 KiB of headers, 1 KiB of body, and 10 s from accept to the last byte of the answer, however busily
- * the other side sends or reads. Further connections wait in the kernel's queue, and as long as they do, it is 0.5 s. Out of file
- * descriptors it looks for connections every 0.5 s only. Streams live on, at most 8 of them (serve/status_feed), and are the
- * first to be cut off when connections have to wait: nothing that looks at the page keeps a probe out.
+ * The daemon's own HTTP listener: GET and HEAD of /healthz, /livez, /readyz, /metrics, and with a status page, of /
+ * (the page), /status (its JSON) and /status/stream (the same by server-sent events); one request a connection.
+ * Bounded: at most 64 connections, 8 KiB of headers, 1 KiB of body, and 10 s from accept to the last byte of the
+ * answer, however slowly the peer sends or reads. Further connections wait in the kernel's queue; while some wait, the
+ * limit is 0.5 s. Out of file descriptors it accepts every 0.5 s only. Streams have no deadline; there are at most 8
+ * (serve/status_feed), and they are the first to be closed when connections have to wait: no page keeps a probe out.
  */
 #ifndef SERVE_SERVER_H
 #define SERVE_SERVER_H
@@ -21,10 +21,13 @@ struct metrics;
 struct server;
 struct status_feed;
 
+enum server_part { SERVER_PROBES = 1, SERVER_METRICS = 2, SERVER_PAGE = 4, SERVER_ALL = 7 };
+
 struct server_callbacks {
-    /* Writes one "[+]part ok" or "[-]part: why" line for each part; true where all are ready. */
+    unsigned parts; /* of server_part, those that are answered; 0: all */
+    /* Writes one "[+]part ok" or "[-]part: why" line for each part; true if ready. */
     bool (*ready)(void *arg, struct buf *body);
-    /* Alive: the loop turned recently. false answers 500. */
+    /* Alive: the loop ran recently. false answers 500. */
     bool (*alive)(void *arg, struct buf *body);
     /* The status page's JSON, as serve/status_feed wants it. NULL: there is no such page. */
     void (*status)(void *arg, struct buf *json, size_t *ret_news_at);
@@ -41,8 +44,8 @@ uint16_t server_port(const struct server *s);
 void server_set_limits(struct server *s, unsigned max_connections, uint64_t request_ms);
 unsigned server_connections(const struct server *s); /* open ones */
 
-/* The status may say something new: those who follow it are to be told. From anywhere; nothing happens before the loop
- * turns. s NULL: nothing happens. */
+/* The status may have changed: its streams get it. From anywhere; nothing happens before the loop runs. s NULL:
+ * nothing. */
 void server_status_changed(struct server *s);
 struct status_feed *server_status_feed(struct server *s); /* NULL: no status page; for tests */
 

@@ -15,12 +15,13 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "host/timer.h"
+#include "serve/answer.h"
 
 #define PACE_MS 1000
-#define LOOK_MS 2000
+#define REFRESH_MS 2000
 #define BEAT_MS 15000
 #define STALL_MS 10000
-#define PACE_TIMES 50     /* building takes no more than this part of the time, */
+#define PACE_TIMES 50     /* building takes no more than 1/50 of the time, */
 #define PACE_MAX_MS 10000 /* unless it takes very long */
 #define UNACKNOWLEDGED_MS 30000
 #define INPUT_MAX_BYTES 1024
@@ -28,7 +29,7 @@
 #define TRIM_BYTES (64 * 1024) /* of a document: what building it took is worth giving back */
 #define RETRY_MS 2000          /* a browser comes back after that */
 
-/* Lives as long as anybody still has bytes of it to send. */
+/* Lives as long as a connection has bytes of it to send. */
 struct document {
     size_t refs;
     struct buf text;
@@ -40,7 +41,7 @@ struct stream {
     struct evhttp_request *req;
     struct bufferevent *bev;
     uint64_t sent_id;
-    uint64_t stalled_since_ms; /* 0: all has gone out */
+    uint64_t stalled_since_ms; /* 0: all was sent */
     LIST_ENTRY(stream) entry;
 };
 
@@ -48,13 +49,13 @@ struct status_feed {
     void (*fill)(void *arg, struct buf *json, size_t *ret_news_at);
     void *arg;
     struct status_feed_times times;
-    struct document *current; /* NULL: nobody looked lately */
+    struct document *current; /* NULL: not requested lately */
     uint64_t built_ms;
     uint64_t pace_ms;
     uint64_t id; /* of what is current; goes up with news */
     LIST_HEAD(stream_list, stream) streams;
     size_t count;
-    struct timer look; /* with streams: what is new? Without: the document is forgotten */
+    struct timer look; /* with streams: rebuilds the document; without: drops it */
     struct timer beat;
 };
 
@@ -106,22 +107,17 @@ static void status_feed_build(struct status_feed *f)
     f->pace_ms = pace_ms > f->times.pace_ms ? pace_ms : f->times.pace_ms;
 }
 
-static bool is_fresh(const struct status_feed *f)
+static void refresh_again(struct status_feed *f)
 {
-    return f->current != NULL && clock_mono_ms() - f->built_ms < f->pace_ms;
-}
-
-static void look_again(struct status_feed *f)
-{
-    timer_set(&f->look, f->pace_ms > f->times.look_ms ? f->pace_ms : f->times.look_ms);
+    timer_set(&f->look, f->pace_ms > f->times.refresh_ms ? f->pace_ms : f->times.refresh_ms);
 }
 
 static void freshen(struct status_feed *f)
 {
-    if (!is_fresh(f))
+    if (f->current == NULL || clock_mono_ms() - f->built_ms >= f->pace_ms)
         status_feed_build(f);
     if (!timer_is_set(&f->look))
-        look_again(f);
+        refresh_again(f);
 }
 
 void status_feed_add_document(struct status_feed *f, struct evbuffer *to)
@@ -138,7 +134,7 @@ static void cut_off(const struct stream *s)
     shutdown(bufferevent_getfd(s->bev), SHUT_RDWR);
 }
 
-/* True where nothing waits to be sent any more. */
+/* True if nothing waits to be sent. */
 static bool status_feed_is_drained(struct stream *s)
 {
     uint64_t now_ms = clock_mono_ms();
@@ -159,17 +155,9 @@ static void send_chunk(const struct stream *s, struct evbuffer *chunk)
     evbuffer_free(chunk);
 }
 
-static struct evbuffer *new_chunk(void)
-{
-    struct evbuffer *chunk = evbuffer_new();
-    if (chunk == NULL)
-        abort(); /* out of memory */
-    return chunk;
-}
-
 static void send_document(struct stream *s, const char *before)
 {
-    struct evbuffer *chunk = new_chunk();
+    struct evbuffer *chunk = answer_content();
     if (evbuffer_add_printf(chunk, "%sid: %llu\ndata: ", before, (unsigned long long)s->feed->id) < 0)
         abort(); /* out of memory */
     add_document(s->feed->current, chunk);
@@ -179,7 +167,7 @@ static void send_document(struct stream *s, const char *before)
     s->sent_id = s->feed->id;
 }
 
-/* Nobody looks any more. */
+/* No reader is left. */
 static void forget_document(struct status_feed *f)
 {
     bool big = f->current != NULL && f->current->text.len > TRIM_BYTES;
@@ -189,7 +177,7 @@ static void forget_document(struct status_feed *f)
         malloc_trim(0);
 }
 
-static void status_feed_on_look(void *arg)
+static void status_feed_on_refresh(void *arg)
 {
     struct status_feed *f = arg;
     if (f->count == 0) {
@@ -200,7 +188,7 @@ static void status_feed_on_look(void *arg)
     for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry))
         if (status_feed_is_drained(s) && s->sent_id != f->id)
             send_document(s, "");
-    look_again(f);
+    refresh_again(f);
 }
 
 static void on_beat(void *arg)
@@ -209,7 +197,7 @@ static void on_beat(void *arg)
     for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry)) {
         if (!status_feed_is_drained(s))
             continue;
-        struct evbuffer *chunk = new_chunk();
+        struct evbuffer *chunk = answer_content();
         if (evbuffer_add_printf(chunk, "event: beat\ndata: %llu\n\n", (unsigned long long)f->id) < 0)
             abort(); /* out of memory */
         send_chunk(s, chunk);
@@ -218,31 +206,26 @@ static void on_beat(void *arg)
         timer_set(&f->beat, f->times.beat_ms);
 }
 
-static void status_feed_forget(struct stream *s)
-{
-    LIST_REMOVE(s, entry);
-    s->feed->count--;
-    free(s);
-}
-
 /* The first thing that evhttp does when it gives a connection up. */
 static void status_feed_on_closed(struct evhttp_connection *connection, void *arg)
 {
     struct stream *s = arg;
     (void)connection;
     if (evhttp_request_get_connection(s->req) == NULL)
-        evhttp_request_free(s->req); /* it failed, and the request was left to us */
-    status_feed_forget(s);
+        evhttp_request_free(s->req); /* it failed, and evhttp does not free the request */
+    LIST_REMOVE(s, entry);
+    s->feed->count--;
+    free(s);
 }
 
-/* Ours to end, not evhttp's: with a reader that is there it goes on for ever. */
+/* We end it, not evhttp: with a reader it goes on for ever. */
 static void set_limits(const struct stream *s)
 {
     int fd = bufferevent_getfd(s->bev), bytes = KERNEL_BUFFER_BYTES;
     unsigned silent_ms = UNACKNOWLEDGED_MS;
     bufferevent_set_timeouts(s->bev, NULL, NULL);
     bufferevent_setwatermark(s->bev, EV_READ, 0, INPUT_MAX_BYTES);
-    /* Without them it works too, and takes longer to see that nobody is there. */
+    /* Without them a lost reader is noticed later. */
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
 }
@@ -294,11 +277,11 @@ struct status_feed *status_feed_new(struct event_base *base,
     *f = (struct status_feed){
         .fill = fill,
         .arg = arg,
-        .times = {.pace_ms = PACE_MS, .look_ms = LOOK_MS, .beat_ms = BEAT_MS, .stall_ms = STALL_MS},
+        .times = {.pace_ms = PACE_MS, .refresh_ms = REFRESH_MS, .beat_ms = BEAT_MS, .stall_ms = STALL_MS},
         .pace_ms = PACE_MS,
     };
     LIST_INIT(&f->streams);
-    timer_init(&f->look, base, status_feed_on_look, f);
+    timer_init(&f->look, base, status_feed_on_refresh, f);
     timer_init(&f->beat, base, on_beat, f);
     return f;
 }

@@ -1,21 +1,20 @@
 /*
- * What the status page shows, as one JSON document, and those who follow it by server-sent events.
+ * The JSON document of the status page, and its streams of server-sent events.
  *
- * Built only while somebody looks, at most once in a pace (1 s, longer where building it takes long), and shared by all who
- * look. A stream begins with the whole document and gets it again whenever it says something new; where nothing does, an
- * event "beat" every 15 s shows that the stream lives.
+ * Built only while there are readers, at most once in a pace (1 s, longer if building it takes long), and shared by all
+ * readers. A stream begins with the whole document and gets it again when it has changed; otherwise an event "beat"
+ * every 15 s shows that the stream lives.
  *
- * Bounded: 8 streams; each has no more unsent than one document (what comes meanwhile is left out, the latest follows), and is
- * cut off where its reader has not taken it in 10 s, or does not acknowledge for 30 s.
+ * Bounded: 8 streams; each has at most one unsent document (later ones are skipped, the latest follows), and is closed
+ * if its reader has not received it in 10 s, or does not acknowledge for 30 s.
  *
- * evhttp's traps: a request whose connection fails while it is answered is not freed by evhttp, one whose connection is freed
- * with the server is. Only the close callback tells, which comes in both cases. The read callback is off while an answer goes
- * out, but not the reading: a limit keeps what nobody reads small.
+ * evhttp's traps: a request whose connection fails while it is answered is not freed by evhttp, one whose connection is
+ * freed with the server is. Only the close callback comes in both cases. The read callback is off while an answer goes
+ * out, but not the reading: a limit keeps unread data small.
  */
 #ifndef SERVE_STATUS_FEED_H
 #define SERVE_STATUS_FEED_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,8 +28,8 @@ struct status_feed;
 
 #define STATUS_FEED_STREAMS_MAX 8
 
-/* fill writes one JSON object without a line break in it. What stands before *ret_news_at changes with time alone and is no
- * news. */
+/* fill writes one JSON object without a line break in it. What is before *ret_news_at changes with time alone and is no
+ * change. */
 struct status_feed *status_feed_new(struct event_base *base,
                                     void (*fill)(void *arg, struct buf *json, size_t *ret_news_at),
                                     void *arg) must_check;
@@ -43,8 +42,8 @@ void status_feed_add_document(struct status_feed *f, struct evbuffer *to);
 /* Something may be new. From anywhere: nothing is built before the loop turns. NULL is allowed. */
 void status_feed_changed(struct status_feed *f);
 
-/* Answers the request (a GET) with a stream and sets the timeouts of its connection aside. Its headers are the caller's
- * business, as is that there are fewer than STATUS_FEED_STREAMS_MAX. */
+/* Answers the request (a GET) with a stream and sets the timeouts of its connection aside. The caller sets its
+ * headers and checks that there are fewer than STATUS_FEED_STREAMS_MAX. */
 void status_feed_follow(struct status_feed *f, struct evhttp_request *req);
 
 size_t status_feed_streams(const struct status_feed *f); /* NULL: 0 */
@@ -52,10 +51,10 @@ void status_feed_cut_all(struct status_feed *f);         /* NULL is allowed */
 
 /* For tests, which have no 15 s. */
 struct status_feed_times {
-    uint64_t pace_ms;  /* from one building to the next, at least */
-    uint64_t look_ms;  /* the same, at most, while there are streams */
-    uint64_t beat_ms;  /* between two beats */
-    uint64_t stall_ms; /* for one document to go out */
+    uint64_t pace_ms;    /* from one building to the next, at least */
+    uint64_t refresh_ms; /* the same, at most, while there are streams */
+    uint64_t beat_ms;    /* between two beats */
+    uint64_t stall_ms;   /* for one document to go out */
 };
 void status_feed_set_times(struct status_feed *f, const struct status_feed_times *times);
 

@@ -1,6 +1,6 @@
 /*
- * The status page (status.html): one file that stands in the binary as it is, and the headers that keep it to itself. What it
- * shows comes from other servers: the policy lets its own style and script run, by their hashes, and nothing else, and lets it
+ * The status page (status.html): one file in the binary as it is, and the headers that isolate it. What it shows comes
+ * from other servers: the policy lets its own style and script run, by their hashes, and nothing else, and lets it
  * fetch from here alone.
  */
 #ifndef SERVE_WEB_PAGE_H
@@ -19,7 +19,7 @@ struct web_page {
 void web_page_init(struct web_page *p);
 void web_page_fini(struct web_page *p); /* a zeroed one is allowed */
 
-/* All but those that every answer has. */
+/* Without those that every answer has. */
 void web_page_add_headers(const struct web_page *p, struct evkeyvalq *headers);
 
 #endif

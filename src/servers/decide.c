@@ -16,7 +16,7 @@ enum need {
     NEED_RELOAD, /* an empty commit */
 };
 
-/* Whatever brought the desired state about, nothing is left to write for it. */
+/* Nothing is left to write for the event that changed the desired state. */
 static void decide_done(struct servers_backend *s)
 {
     s->event_us = s->latest_event_us = 0;
@@ -33,7 +33,7 @@ static void decide_in_sync(struct servers_backend *s)
     struct error err = {0};
     servers_stuck(s);
     if (conflict_pauses(&s->conflict, clock_mono_ms()))
-        conflict_forget(&s->conflict); /* the other side came round */
+        conflict_forget(&s->conflict); /* the other writer has stopped */
     if (!instance_commanded(in, s->at) || s->route.command_count > 0) {
         servers_set_in_sync(s, false);
         return;
@@ -47,29 +47,29 @@ static void decide_in_sync(struct servers_backend *s)
         return;
     }
     if (v.drift != NULL) {
-        servers_set_in_sync(s, false); /* a reload may be on its way: the next reading tells */
+        servers_set_in_sync(s, false); /* a reload may be on its way: the next reading shows it */
         return;
     }
-    instance_count_reconcile(in, "in_step");
+    instance_count_reconcile(in, "in_sync");
     backoff_reset(&s->last.reject_backoff);
     servers_problem_over(s);
     servers_set_in_sync(s, true);
     servers_note_in_sync(s);
     if (s->asked)
-        log_info(servers_log(s), "HAProxy is in step", log_str("backend", s->name),
-                 log_str("target", servers_target(s)), log_int("servers", s->plan.diff.ours_count),
+        log_info(servers_log(s), "HAProxy is in sync", log_str("backend", s->name),
+                 log_str("target", servers_target(s)), log_int("servers", s->plan.diff.managed_count),
                  log_int("version", s->at->actual.version));
     s->asked = false;
 }
 
-/* It stays as it is on purpose: that is no trouble. */
+/* It stays as it is on purpose: that is no problem. */
 static void decide_stay(struct servers_backend *s, const char *result)
 {
     if (!s->holding)
         instance_count_reconcile(s->engine->instance, result);
     servers_problem_over(s);
     s->holding = true;
-    s->asked = true; /* its end is worth a line */
+    s->asked = true; /* its end is logged */
     servers_set_in_sync(s, false);
 }
 
@@ -78,18 +78,18 @@ static void decide_stay_loudly(struct servers_backend *s, const char *result, co
 {
     unsigned before;
     decide_stay(s, result);
-    cleanup(mem_free_ptr) char *held = plan_held_text(&s->plan, instance_wall_minus_mono_ms(s->engine->instance));
-    if (log_limit_pass(&s->hold_limit, clock_mono_ms(), s->plan.why, &before))
+    cleanup(mem_free_ptr) char *delayed = plan_delayed_text(&s->plan, instance_wall_minus_mono_ms(s->engine->instance));
+    if (log_limit_pass(&s->no_endpoint_limit, clock_mono_ms(), s->plan.why, &before))
         log_warn(servers_log(s), what, log_str("backend", s->name), log_str("target", servers_target(s)),
-                 log_str("why", s->plan.why), log_str("held", held), log_int("servers", s->plan.diff.ours_count),
-                 log_if(before > 0, log_int("times_before", before)));
+                 log_str("why", s->plan.why), log_str("removal_delayed", delayed),
+                 log_int("servers", s->plan.diff.managed_count), log_if(before > 0, log_int("repeated", before)));
 }
 
 static void decide_withhold(struct servers_backend *s)
 {
-    decide_stay(s, "withheld");
-    const struct decision_place at = servers_place(s);
-    decision_log_withheld(&at, &s->withheld_limit, clock_mono_ms(), &s->plan, s->cause);
+    decide_stay(s, "not_written");
+    const struct change_log_place at = servers_place(s);
+    change_log_not_written(&at, &s->not_written_limit, clock_mono_ms(), &s->plan, s->cause);
     decide_done(s);
 }
 
@@ -97,14 +97,14 @@ static void decide_refuse(struct servers_backend *s)
 {
     struct error err = {0};
     error_set(&err, ERROR_INVALID, "%s", s->plan.why);
-    if (instance_view(s->engine->instance).reload != RELOAD_PENDING) /* its polls come by here, too */
-        instance_count_reconcile(s->engine->instance, "refuse");
+    if (instance_view(s->engine->instance).reload != RELOAD_PENDING) /* its polls decide, too */
+        instance_count_reconcile(s->engine->instance, "refused");
     servers_problem(s, "not writing to HAProxy", &err);
 }
 
 /* ---- what is written, if it may ---- */
 
-/* A steady stream of updates must not keep it for ever. */
+/* A steady stream of updates must not delay it for ever. */
 static bool decide_overdue(const struct servers_backend *s)
 {
     return s->transaction_since_ms != 0 && clock_mono_ms() - s->transaction_since_ms >= TRANSACTION_WAITS_MS;
@@ -116,24 +116,24 @@ static enum need decide_write(struct servers_backend *s)
     const struct instance_view v = instance_view(in);
     servers_set_in_sync(s, false);
     if (s->plan.verdict == PLAN_WRITE && servers_is_drift(s))
-        servers_note_drift(s); /* worth a word once it is repaired */
-    if (!instance_file_allows(in))
+        servers_note_drift(s); /* for the history, once it is repaired */
+    if (!v.file_allows)
         return NEED_TIME;
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
-        return servers_may_write(s) && instance_may_begin(in) ? NEED_RELOAD : NEED_TIME;
+        return servers_may_write(s) && v.may_begin ? NEED_RELOAD : NEED_TIME;
     if (servers_is_fought_over(s) || !servers_may_write(s) || servers_does_not_stick(s))
         return NEED_TIME;
     if (!instance_commanded(in, s->at))
         return NEED_TIME; /* for a moment: what is commanded must not come after what is written */
-    /* While HAProxy runs something else than its file says, only a reload makes one of both; where none can be had, what is
-     * written is read back all the same, and a server need not wait for it. */
-    bool prefers_transaction = (v.dirty || decide_overdue(s)) && instance_may_begin(in);
+    /* While running HAProxy differs from haproxy.cfg, only a reload repairs it; where none is possible, a runtime
+     * update is verified all the same, and a server need not wait. */
+    bool prefers_transaction = (v.dirty || decide_overdue(s)) && v.may_begin;
     if (s->route.update_count > 0 && !prefers_transaction && !servers_update_did_not_stick(s))
         return NEED_UPDATE;
     if (instance_runtime_usable(in, s->at) && s->route.update_count == 0 && !s->route.transaction &&
         v.reload == RELOAD_PENDING)
-        return NEED_TIME; /* it brings others first; then this needs none of its own */
-    return instance_gathers(in) ? NEED_TIME : NEED_WRITE;
+        return NEED_TIME; /* it loads others first; then this needs no transaction of its own */
+    return v.gathers ? NEED_TIME : NEED_WRITE;
 }
 
 /* ---- each backend ---- */
@@ -142,13 +142,13 @@ static void decide_measure(struct servers_backend *s)
 {
     struct telemetry *m = servers_telemetry(s);
     const struct diff *d = &s->plan.diff;
-    bool withheld = s->plan.verdict == PLAN_WITHHELD;
+    bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;
     if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */
-        servers_measure(s, m->servers_actual, (double)(d->ours_count - d->parked_count));
+        servers_measure(s, m->servers_configured, (double)(d->managed_count - d->parked_count));
         servers_measure(s, m->servers_parked, (double)d->parked_count);
     }
-    servers_measure(s, m->servers_held, (double)s->plan.held_back);
-    servers_measure(s, m->changes_withheld,
+    servers_measure(s, m->servers_removal_delayed, (double)s->plan.held_back);
+    servers_measure(s, m->changes_pending,
                     withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0);
 }
 
@@ -156,7 +156,7 @@ struct backend_decision_input servers_decision_input(struct servers_backend *s)
 {
     struct instance *in = s->engine->instance;
     const struct instance_view v = instance_view(in);
-    /* HAProxy was commanded something that no command takes back while what runs cannot be read. A reload does. */
+    /* Runtime commands set what none can take back while the running HAProxy cannot be read. A reload can. */
     bool stuck = s->at->runtime_lost && admin_states_holds(&s->states);
     uint64_t now = clock_mono_ms();
     return (struct backend_decision_input){
@@ -186,7 +186,7 @@ void servers_choose(struct servers_backend *s, struct plan *ret_plan, struct rou
     backend_decision_route(&input, ret_plan, ret);
 }
 
-/* Paused, no command brings back who left before: it is not as it should be, though the file is. */
+/* Paused, no command brings back a server that left before: what runs is not as desired, though the file is. */
 static bool decide_withholds_commands(struct servers_backend *s)
 {
     cleanup(route_fini) struct route would = {0};
@@ -199,7 +199,7 @@ static bool decide_withholds_commands(struct servers_backend *s)
         return false;
     free(s->plan.text);
     s->plan.why = s->plan.text =
-        mem_printf("paused by the Service's annotation, and HAProxy runs server %s as before: %s",
+        mem_printf("paused by the Service's annotation; runtime command for server %s pending: %s",
                    would.commands[0].name, would.commands[0].why);
     return true;
 }
@@ -208,8 +208,8 @@ static void decide_plan(struct servers_backend *s)
 {
     const struct servers_options *o = &s->engine->options;
     if (s->parking != NULL)
-        parking_look(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
-                     clock_mono_ms());
+        parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
+                        clock_mono_ms());
     route_fini(&s->route);
     servers_choose(s, &s->plan, &s->route);
     if (!s->route.transaction)
@@ -223,28 +223,28 @@ static enum need decide_act(struct servers_backend *s)
 {
     switch (s->plan.verdict) {
     case PLAN_WAIT:
-        servers_problem_over(s); /* what is missing is Kubernetes' or the user's part, and said there */
+        servers_problem_over(s); /* what is missing is reported by the checks of Kubernetes and of the mapping */
         decide_done(s);
         s->asked = true;
         servers_set_in_sync(s, false);
         return NEED_NOTHING;
-    case PLAN_IN_STEP:
+    case PLAN_IN_SYNC:
         if (!decide_withholds_commands(s)) {
             decide_in_sync(s);
             return NEED_NOTHING;
         }
-        decide_stay_loudly(s, "withheld", "nothing is told to HAProxy while it is paused");
+        decide_stay_loudly(s, "not_written", "paused; runtime commands pending");
         decide_done(s);
         return NEED_NOTHING;
-    case PLAN_HOLD:
-        decide_stay_loudly(s, "hold", "holding the last good servers");
-        decide_done(s); /* its answer was to hold */
+    case PLAN_NO_ENDPOINT:
+        decide_stay_loudly(s, "no_endpoint", "no usable endpoint; keeping the last servers");
+        decide_done(s); /* it was answered by keeping the servers */
         return NEED_NOTHING;
     case PLAN_LOSS_LIMIT:
-        decide_stay_loudly(s, "brake", "holding servers back that would be lost");
-        s->event_us = s->latest_event_us = 0; /* to be held is no latency; its cause is still worth a word later */
+        decide_stay_loudly(s, "removal_delayed", "too many servers would be removed; removal delayed");
+        s->event_us = s->latest_event_us = 0; /* a delay on purpose is no latency; its cause is still logged later */
         return NEED_NOTHING;
-    case PLAN_WITHHELD:
+    case PLAN_NOT_WRITTEN:
         decide_withhold(s);
         return NEED_NOTHING;
     case PLAN_REFUSE:
@@ -259,11 +259,6 @@ static enum need decide_act(struct servers_backend *s)
     return decide_write(s);
 }
 
-static bool decide_is_stay(enum plan_verdict v)
-{
-    return v == PLAN_HOLD || v == PLAN_LOSS_LIMIT || v == PLAN_WITHHELD;
-}
-
 static enum need decide_backend(struct servers_backend *s)
 {
     plan_fini(&s->plan);
@@ -274,10 +269,11 @@ static enum need decide_backend(struct servers_backend *s)
     }
     decide_plan(s);
     decide_measure(s);
-    const struct decision_place at = servers_place(s);
-    decision_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff, s->engine->options.rules.diff.proxy_v2);
-    servers_note_held(s);
-    if (!decide_is_stay(s->plan.verdict))
+    const struct change_log_place at = servers_place(s);
+    change_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff, s->engine->options.rules.diff.proxy_v2);
+    servers_note_delayed(s);
+    enum plan_verdict verdict = s->plan.verdict;
+    if (verdict != PLAN_NO_ENDPOINT && verdict != PLAN_LOSS_LIMIT && verdict != PLAN_NOT_WRITTEN)
         s->holding = false;
     return decide_act(s);
 }
@@ -288,7 +284,7 @@ void servers_decide(void *engine, struct engine_wants *ret_wants)
 {
     struct servers *e = engine;
     size_t next = e->options.backend_count; /* none */
-    bool one_by_one = instance_tries_one_by_one(e->instance);
+    bool one_by_one = instance_view(e->instance).one_by_one;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         s->chosen = false;

@@ -42,10 +42,9 @@ static void fill_in(struct buf *out, const char *format, size_t len, const char 
 
 static char *own_name(const char *format, const char *node, const char *address, uint16_t port)
 {
-    struct buf text;
+    struct buf text = {0};
     if (is_plain(format))
         return mem_strdup(node);
-    buf_init(&text, 0);
     fill_in(&text, format, strlen(format), node, address, port);
     return buf_take(&text);
 }
@@ -56,10 +55,8 @@ static char *node_in_name(const char *format, const struct backend_server *line)
     const char *at = strstr(format, "{node}"), *rest = at != NULL ? at + strlen("{node}") : NULL;
     if (at == NULL)
         return NULL;
-    cleanup(buf_fini) struct buf head;
-    cleanup(buf_fini) struct buf tail;
-    buf_init(&head, 0);
-    buf_init(&tail, 0);
+    cleanup(buf_fini) struct buf head = {0};
+    cleanup(buf_fini) struct buf tail = {0};
     fill_in(&head, format, (size_t)(at - format), "", line->address, line->port);
     fill_in(&tail, rest, strlen(rest), "", line->address, line->port);
     size_t len = strlen(line->name);
@@ -235,7 +232,7 @@ static void names_add_node(struct desired_server *s)
 }
 
 /* Two nodes at one address have one name by {address} alone: the later gets that of its node added. */
-static void tell_apart(struct desired_server *list, size_t count)
+static void make_distinct(struct desired_server *list, size_t count)
 {
     bool again = true;
     while (again) {
@@ -253,11 +250,11 @@ static void format_all(struct work *w, struct desired *d)
 {
     format_list(w, d->servers, d->server_count);
     format_list(w, d->spares, d->spare_count);
-    tell_apart(d->servers, d->server_count);
+    make_distinct(d->servers, d->server_count);
     for (size_t i = 0; i < d->spare_count; i++)
         if (desired_find(d, d->spares[i].name) != NULL)
             names_add_node(&d->spares[i]);
-    tell_apart(d->spares, d->spare_count);
+    make_distinct(d->spares, d->spare_count);
 }
 
 static void list_names(struct work *w, const struct desired *d)
@@ -316,7 +313,8 @@ static void names_add_server(struct desired *d, size_t which, const char *name)
         .port = like->port,
         .state = like->state,
         .weight = -1,
-        .reason = mem_printf("it serves until %s, at the same place, does (ADOPT_SERVERS=rename)", like->name)};
+        .reason =
+            mem_printf("it serves until %s, with the same address and port, does (ADOPT_SERVERS=rename)", like->name)};
 }
 
 static void names_add_skip(struct desired *d, char *subject, char *reason, const char *server, bool announced)
@@ -344,8 +342,8 @@ static void rename_one(struct work *w, const struct backend_server *own, size_t 
         found->taken = w->differs = true;
         if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))
             names_add_skip(d, mem_printf("server %s", found->line->name),
-                           mem_printf("server %s has taken its place (ADOPT_SERVERS=rename)", s->name),
-                           found->line->name, true);
+                           mem_printf("server %s has replaced it (ADOPT_SERVERS=rename)", s->name), found->line->name,
+                           true);
         else if (!found->line->maintenance)
             names_add_server(d, which, found->line->name);
     }
@@ -353,16 +351,10 @@ static void rename_one(struct work *w, const struct backend_server *own, size_t 
 
 /* ---- lines whose server is out ---- */
 
-static const char *node_before(const struct desired *before, const char *server)
-{
-    const char *node = before != NULL ? desired_node(before, server) : NULL;
-    return str_eq(node, server) ? NULL : node;
-}
-
 static char *node_of_line(const struct names_input *in, const struct backend_server *line)
 {
-    const char *node = node_before(in->before, line->name);
-    if (node != NULL)
+    const char *node = in->before != NULL ? desired_node(in->before, line->name) : NULL;
+    if (node != NULL && !str_eq(node, line->name))
         return mem_strdup(node);
     char *by_format =
         is_plain(in->rules->server_name_format) ? NULL : node_in_name(in->rules->server_name_format, line);

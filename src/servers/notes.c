@@ -1,4 +1,4 @@
-/* What is put into the history of a backend: each thing once, when it begins or ends, and a trouble that goes on seldom. */
+/* The history of a backend: each event once, when it begins or ends, and a lasting problem rate-limited. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -6,11 +6,10 @@
 #include "servers/servers_internal.h"
 
 #define WRITTEN_MAX_BYTES 700
-#define REPEAT_TROUBLE_MS 1800000 /* of 50 entries one trouble takes 2 an hour; a Kubernetes Event lives for one */
 
 void notes_init(struct notes *n)
 {
-    *n = (struct notes){.settled_version = -1, .trouble_limit = {.period_ms = REPEAT_TROUBLE_MS}};
+    *n = (struct notes){.settled_version = -1, .trouble_limit = {.period_ms = HISTORY_REPEAT_TROUBLE_MS}};
     buf_init(&n->written, 0);
 }
 
@@ -21,15 +20,15 @@ void notes_fini(struct notes *n)
     free(n->cause);
 }
 
-struct decision_place servers_place(const struct servers_backend *s)
+struct change_log_place servers_place(const struct servers_backend *s)
 {
     const struct instance_options *o = instance_options(s->engine->instance);
-    return (struct decision_place){.log = o->log,
-                                   .history = o->history,
-                                   .url = servers_url(s),
-                                   .several = o->several,
-                                   .backend = s->name,
-                                   .tells_drains = instance_runtime_usable(s->engine->instance, s->at)};
+    return (struct change_log_place){.log = o->log,
+                                     .history = o->history,
+                                     .url = servers_url(s),
+                                     .several = o->several,
+                                     .backend = s->name,
+                                     .logs_drains = instance_runtime_usable(s->engine->instance, s->at)};
 }
 
 void servers_note(const struct servers_backend *s, struct history_entry e)
@@ -79,19 +78,19 @@ static void notes_in_sync(struct servers_backend *s)
 {
     struct notes *n = &s->notes;
     cleanup(mem_free_ptr) char *more = n->more > 0 ? mem_printf("; and %u more writes", n->more) : NULL;
-    size_t count = s->plan.diff.ours_count - s->plan.diff.parked_count;
+    size_t count = s->plan.diff.managed_count - s->plan.diff.parked_count;
     cleanup(mem_free_ptr) char *text =
-        mem_printf("in step with %zu server%s%s%s%s", count, count == 1 ? "" : "s", n->written.len > 0 ? ": " : "",
+        mem_printf("in sync with %zu server%s%s%s%s", count, count == 1 ? "" : "s", n->written.len > 0 ? ": " : "",
                    buf_str(&n->written), more != NULL ? more : "");
-    servers_note(s, (struct history_entry){.kind = HISTORY_IN_STEP,
+    servers_note(s, (struct history_entry){.kind = HISTORY_IN_SYNC,
                                            .text = text,
                                            .cause = n->cause,
-                                           .reaction_us = n->event_us != 0 ? clock_mono_us() - n->event_us : 0});
+                                           .latency_us = n->event_us != 0 ? clock_mono_us() - n->event_us : 0});
 }
 
 static void notes_drift_repaired(struct servers_backend *s)
 {
-    cleanup(mem_free_ptr) char *text = mem_printf("put right what somebody else had changed %s", s->notes.drift);
+    cleanup(mem_free_ptr) char *text = mem_printf("repaired a change of another writer %s", s->notes.drift);
     servers_note(s, (struct history_entry){.kind = HISTORY_DRIFT_REPAIRED, .text = text});
     free(s->notes.drift);
     s->notes.drift = NULL;
@@ -120,26 +119,27 @@ void servers_note_in_sync(struct servers_backend *s)
 static void notes_hold(const struct servers_backend *s)
 {
     size_t stay = s->plan.diff.live_count;
-    cleanup(mem_free_ptr) char *text =
-        stay > 0 ? mem_printf("holding the last good servers, %zu of them", stay) : mem_strdup("no server in rotation");
-    servers_note(
-        s, (struct history_entry){.kind = HISTORY_HELD_BACK, .text = text, .why = s->plan.why, .cause = s->cause});
+    cleanup(mem_free_ptr) char *text = stay > 0
+                                           ? mem_printf("keeping the last %zu server%s", stay, stay == 1 ? "" : "s")
+                                           : mem_strdup("no server in rotation");
+    servers_note(s, (struct history_entry){
+                        .kind = HISTORY_REMOVAL_DELAYED, .text = text, .why = s->plan.why, .cause = s->cause});
 }
 
 static void notes_loss_limit(const struct servers_backend *s)
 {
-    cleanup(mem_free_ptr) char *text = mem_printf("holding back the loss of %zu of %zu servers: %s", s->plan.held_back,
-                                                  s->plan.diff.live_count, s->plan.held_names);
-    servers_note(
-        s, (struct history_entry){.kind = HISTORY_HELD_BACK, .text = text, .why = s->plan.text, .cause = s->cause});
+    cleanup(mem_free_ptr) char *text = mem_printf("removal of %zu of %zu servers delayed: %s", s->plan.held_back,
+                                                  s->plan.diff.live_count, s->plan.delayed_names);
+    servers_note(s, (struct history_entry){
+                        .kind = HISTORY_REMOVAL_DELAYED, .text = text, .why = s->plan.text, .cause = s->cause});
 }
 
-void servers_note_held(struct servers_backend *s)
+void servers_note_delayed(struct servers_backend *s)
 {
     const struct plan *p = &s->plan;
     struct notes *n = &s->notes;
-    bool holds = p->verdict == PLAN_HOLD;
-    bool limited = p->held_back > 0 && p->verdict != PLAN_WITHHELD && p->verdict != PLAN_REFUSE;
+    bool holds = p->verdict == PLAN_NO_ENDPOINT;
+    bool limited = p->held_back > 0 && p->verdict != PLAN_NOT_WRITTEN && p->verdict != PLAN_REFUSE;
     if (holds && !n->holds)
         notes_hold(s);
     if (limited && p->held_back > n->held)
@@ -160,6 +160,6 @@ bool servers_is_drift(const struct servers_backend *s)
 
 void servers_note_drift(struct servers_backend *s)
 {
-    cleanup(mem_free_ptr) char *what = decision_sentence(&s->plan.diff);
+    cleanup(mem_free_ptr) char *what = change_log_sentence(&s->plan.diff);
     s->notes.drift = mem_printf("in version %lld: %s", (long long)s->at->actual.version, what);
 }

@@ -1,4 +1,5 @@
-/* What a reading means for each backend: the names of its servers, who set which state, which parts are an operator's. */
+/* What a reading means for each backend: the names of its servers, who set which state, which parts are an
+ * operator's. */
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -6,11 +7,11 @@
 #include "servers/names.h"
 #include "servers/servers_internal.h"
 
-static void read_tell_adopted(struct servers_backend *s)
+static void read_log_adopted(struct servers_backend *s)
 {
     char *now = s->desired != s->by_node ? names_adopted(s->desired, &s->engine->options.rules.diff) : NULL;
     if (now != NULL && !str_eq(now, s->adopted))
-        log_info(servers_log(s), "servers are adopted under the names that they have in haproxy.cfg (ADOPT_SERVERS)",
+        log_info(servers_log(s), "servers adopted under their names in haproxy.cfg (ADOPT_SERVERS)",
                  log_str("target", servers_url(s)), log_str("backend", s->name), log_str("servers", now));
     free(s->adopted);
     s->adopted = now;
@@ -29,7 +30,7 @@ void servers_name(struct servers_backend *s, const struct desired *before)
     bool differs = names_apply(&in, &named);
     desired_unref(s->desired);
     s->desired = differs ? desired_share(&named) : desired_ref(s->by_node);
-    read_tell_adopted(s);
+    read_log_adopted(s);
 }
 
 void servers_read(void *engine)
@@ -57,18 +58,18 @@ bool servers_runtime_read(void *engine, bool other_worker)
     return again;
 }
 
-static void read_tell_overrides(struct servers_backend *s)
+static void read_log_overrides(struct servers_backend *s)
 {
     size_t count = 0;
     char *now = admin_states_overrides(&s->states, &count);
     if (now != NULL && !str_eq(now, s->overrides))
         log_warn(servers_log(s),
-                 "somebody has set server states in the running HAProxy by hand; they are left alone until taken back "
-                 "(state ready), also where a daemon that was stopped in the middle of a drain left them",
+                 "admin states set by an operator; left alone until set to ready (a daemon killed during a drain "
+                 "leaves the same)",
                  log_str("target", servers_url(s)), log_str("backend", s->name), log_str("what", now));
     else if (now == NULL && s->overrides != NULL)
-        log_info(servers_log(s), "the server states that were set by hand are taken back",
-                 log_str("target", servers_url(s)), log_str("backend", s->name));
+        log_info(servers_log(s), "admin states set by an operator are cleared", log_str("target", servers_url(s)),
+                 log_str("backend", s->name));
     free(s->overrides);
     s->overrides = now;
     servers_measure(s, servers_telemetry(s)->servers_overridden, (double)count);
@@ -79,9 +80,9 @@ void servers_remember(struct servers_backend *s)
     const struct instance *in = s->engine->instance;
     bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
     if (instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE)
-        admin_states_look(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
-                          instance_worker_change(in));
-    read_tell_overrides(s);
+        admin_states_refresh(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
+                             instance_view(in).worker);
+    read_log_overrides(s);
 }
 
 void servers_concluded(void *engine)

@@ -1,6 +1,7 @@
-/* What the servers engine tells: the troubles of a backend, each once and then seldom, its line in /readyz, and its gauges. */
+/* What the servers engine reports: the problems of a backend, rate-limited, its line in /readyz, and its gauges. */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "haproxy/dataplane/client.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
@@ -17,7 +18,7 @@ struct telemetry *servers_telemetry(const struct servers_backend *s)
 
 const char *servers_url(const struct servers_backend *s)
 {
-    return instance_view(s->engine->instance).url;
+    return dataplane_client_url(instance_options(s->engine->instance)->client);
 }
 
 const char *servers_target(const struct servers_backend *s)
@@ -40,7 +41,7 @@ size_t servers_count_desired(const struct servers_backend *s, enum server_state 
     return count;
 }
 
-/* An operator's maint is told elsewhere. */
+/* An operator's maint is reported elsewhere. */
 static void report_down(const struct servers_backend *s, struct buf *text)
 {
     size_t down = 0, live = servers_count_desired(s, SERVER_LIVE);
@@ -49,7 +50,7 @@ static void report_down(const struct servers_backend *s, struct buf *text)
         down += s->desired->servers[i].state == SERVER_LIVE && is != NULL && runtime_fails_check(is);
     }
     if (down > 0)
-        buf_printf(text, "; HAProxy's health checks call %zu of %zu desired servers DOWN", down, live);
+        buf_printf(text, "; HAProxy's health checks report %zu of %zu desired servers DOWN", down, live);
 }
 
 void servers_measure_up(const struct servers_backend *s)
@@ -81,7 +82,7 @@ void servers_set_in_sync(struct servers_backend *s, bool in_sync)
     s->in_sync = in_sync;
     servers_measure(s, m->in_sync, in_sync ? 1 : 0);
     if (in_sync)
-        servers_measure(s, m->last_success, (double)clock_wall_ms() / 1000.0);
+        servers_measure(s, m->last_in_sync, (double)clock_wall_ms() / 1000.0);
 }
 
 /* ---- problems ---- */
@@ -98,24 +99,14 @@ void servers_trouble(void *engine, bool out_of_sync)
 
 void servers_problem(struct servers_backend *s, const char *what, const struct error *err)
 {
-    unsigned before = 0;
     servers_set_in_sync(s, false);
-    s->problem = *err;
-    error_prefix(&s->problem, "%s", what);
-    if (log_limit_pass_message(&s->problem_limit, clock_mono_ms(), s->problem.message, &before))
-        log_error(servers_log(s), what, log_str("target", servers_url(s)), log_str("backend", s->name),
-                  log_str("kind", error_kind_name(err->kind)), log_str("error", err->message),
-                  log_if(before > 0, log_int("times_before", before)));
+    instance_log_problem(s->engine->instance, s->name, &s->problem, &s->problem_limit, what, err);
     servers_note_problem(s, what, err->message);
 }
 
 void servers_problem_over(struct servers_backend *s)
 {
-    if (s->problem.kind != ERROR_NONE)
-        log_info(servers_log(s), "trouble is over", log_str("target", servers_url(s)), log_str("backend", s->name),
-                 log_str("was", s->problem.message));
-    error_clear(&s->problem);
-    log_limit_reset(&s->problem_limit);
+    instance_log_problem_over(s->engine->instance, s->name, &s->problem, &s->problem_limit);
     log_limit_reset(&s->notes.trouble_limit);
 }
 
@@ -124,9 +115,9 @@ void servers_problem_over(struct servers_backend *s)
 static const char *report_unfinished(const struct servers_backend *s, const struct instance_view *v)
 {
     return !s->have_desired                         ? "waiting for Kubernetes"
-           : s->desired->state == DESIRED_UNDECIDED ? "nothing is written until the mapping is decided"
+           : s->desired->state == DESIRED_UNDECIDED ? "nothing is written while the mapping is undecided"
            : !v->fresh                              ? "not compared yet"
-           : !v->last_reload_known                  ? "waiting for the end of a reload from before the start"
+           : !v->last_reload_known                  ? "waiting for the result of the last reload"
                                                     : "changing";
 }
 
@@ -140,23 +131,24 @@ static enum check_state report_check(const struct servers_backend *s, struct buf
         return CHECK_FAIL;
     }
     if (s->holding) {
-        /* A name that is not right holds nothing: a rollout with it must not look good. */
-        bool nothing = s->plan.verdict == PLAN_HOLD && s->plan.diff.ours_count == 0;
-        cleanup(mem_free_ptr) char *held = plan_held_text(&s->plan, instance_wall_minus_mono_ms(s->engine->instance));
+        /* A wrong name keeps nothing: a rollout with it must not become ready. */
+        bool nothing = s->plan.verdict == PLAN_NO_ENDPOINT && s->plan.diff.managed_count == 0;
+        cleanup(mem_free_ptr) char *held =
+            plan_delayed_text(&s->plan, instance_wall_minus_mono_ms(s->engine->instance));
         buf_printf(text, "%s%s%s%s",
-                   nothing                        ? "no server yet: "
-                   : s->plan.verdict == PLAN_HOLD ? "holding the last good servers: "
-                                                  : "",
-                   s->plan.why, held != NULL ? "; held: " : "", held != NULL ? held : "");
+                   nothing                               ? "no server yet: "
+                   : s->plan.verdict == PLAN_NO_ENDPOINT ? "keeping the last servers: "
+                                                         : "",
+                   s->plan.why, held != NULL ? "; removal delayed: " : "", held != NULL ? held : "");
         return nothing ? CHECK_FAIL : CHECK_WARN;
     }
     if (s->in_sync) {
-        buf_add(text, "in step");
+        buf_add(text, "in sync");
         size_t plain = text->len;
-        buf_printf(text, "%s%s%s%s%s", s->desired->paused ? ", and paused" : "",
-                   s->engine->options.rules.dry_run ? ", and a dry run" : "",
-                   s->overrides != NULL ? "; set by hand: " : "", s->overrides != NULL ? s->overrides : "",
-                   s->at->runtime_lost ? "; by its file alone, what it runs cannot be read" : "");
+        buf_printf(text, "%s%s%s%s%s", s->desired->paused ? ", paused" : "",
+                   s->engine->options.rules.dry_run ? ", dry run" : "", s->overrides != NULL ? "; overridden: " : "",
+                   s->overrides != NULL ? s->overrides : "",
+                   s->at->runtime_lost ? "; haproxy.cfg only, the running HAProxy cannot be read" : "");
         report_down(s, text);
         return text->len == plain ? CHECK_OK : CHECK_WARN;
     }
@@ -178,8 +170,7 @@ bool servers_ready(const struct servers *e, struct checks *checks)
     bool all = true;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         const struct servers_backend *s = &e->backends[i];
-        struct buf text;
-        buf_init(&text, 0);
+        struct buf text = {0};
         enum check_state state = report_check(s, &text);
         checks_add(checks, state, servers_check_name(e, s->name), buf_take(&text), NULL);
         all = all && state != CHECK_FAIL;

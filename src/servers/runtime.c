@@ -1,9 +1,7 @@
 /* Runtime commands, and the last updates before the end. */
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/runtime_update.h"
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
@@ -63,14 +61,14 @@ static void runtime_note(struct servers_backend *s, const struct runtime_command
     cleanup(mem_free_ptr) char *why = reason == NULL              ? mem_strdup(c->why)
                                       : c->state == RUNTIME_DRAIN ? mem_strdup(reason)
                                                                   : mem_printf("%s: %s", c->why, reason);
-    servers_note(s, (struct history_entry){.kind = HISTORY_TOLD,
+    servers_note(s, (struct history_entry){.kind = HISTORY_RUNTIME_COMMAND,
                                            .server = c->name,
                                            .state = runtime_admin_name(c->state),
                                            .text = text,
                                            .why = why,
                                            .cause = s->cause,
                                            .took_us = took_us,
-                                           .reaction_us = event_us});
+                                           .latency_us = event_us});
 }
 
 void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
@@ -83,8 +81,8 @@ void servers_command_done(void *engine, const struct instance_backend *b, const 
         admin_states_crossed(&s->states, c->name);
     servers_measure_up(s);
     if (event_us != 0 && c->state != RUNTIME_READY)
-        metric_observe(servers_telemetry(s)->event_to_runtime, (double)event_us / 1e6, NULL);
-    log_info(servers_log(s), "told the running HAProxy", log_str("backend", s->name),
+        metric_observe(servers_telemetry(s)->watch_event_to_runtime, (double)event_us / 1e6, NULL);
+    log_info(servers_log(s), "server state set at runtime", log_str("backend", s->name),
              log_str("target", servers_target(s)), log_str("server", c->name),
              log_str("state", runtime_admin_name(c->state)), log_str("why", c->why),
              log_str("reason", runtime_reason(s, c->name)),
@@ -98,18 +96,18 @@ void servers_command_failed(void *engine, const struct instance_backend *b, cons
     struct servers_backend *s = servers_backend_of(engine, b);
     if (unanswered)
         admin_states_unanswered(&s->states, c->name, c->state);
-    servers_problem(s, "cannot set a server's state in the running HAProxy", err);
+    servers_problem(s, "cannot set server state at runtime", err);
 }
 
 /* ---- the end ---- */
 
 /*
- * A drain of ours lives in the running HAProxy alone, where the next daemon would take it for an operator's: were its pod ready
- * again by then, the server would stay out of rotation for good. So each of these lines is put into maintenance in the file,
- * without a reload: that is known to be ours.
+ * A drain that the daemon set is in the running HAProxy only, where the next leader would take it for an operator's: if
+ * its pod were ready again by then, the server would stay out of rotation for good. So each of these lines is put into
+ * maintenance in the file, without a reload, which the next leader may end.
  */
 
-/* What was read last is what is there, as far as anybody knows, and it may be written to. */
+/* What was read last is up to date as far as is known, and may be written to. */
 static bool runtime_may_leave(const struct servers_backend *s)
 {
     struct instance *in = s->engine->instance;
@@ -118,7 +116,7 @@ static bool runtime_may_leave(const struct servers_backend *s)
            !s->engine->options.rules.dry_run && !s->desired->paused && s->plan.verdict != PLAN_REFUSE;
 }
 
-/* Who is to serve is not put out of rotation because a command of ours may have been carried out before that. */
+/* A live server is not taken out of rotation only because an earlier command may have been carried out. */
 static bool runtime_is_out(const struct servers_backend *s, const char *name)
 {
     const struct runtime_server *row = runtime_find(&s->at->runtime, name);
@@ -162,17 +160,18 @@ void servers_last_updated(void *engine, const struct instance_backend *b, const 
         return;
     if (u->result != UPDATE_WRITTEN) {
         log_warn(servers_log(s),
-                 "a drain of ours could not be left in HAProxy's configuration; if its pod is ready again "
-                 "by then, the next start takes it for an operator's",
+                 "draining server not saved in haproxy.cfg; if its pod is ready at the next start, its drain is taken "
+                 "for an operator's",
                  log_str("backend", s->name), log_str("target", servers_target(s)), log_str("server", u->wanted.name),
                  log_str("error", u->error.message));
         return;
     }
-    log_info(servers_log(s), "a server that drains is left in maintenance for whoever comes next",
+    log_info(servers_log(s), "draining server saved in haproxy.cfg as maintenance for the next leader",
              log_str("backend", s->name), log_str("target", servers_target(s)), log_str("server", u->wanted.name),
              log_int("version", u->version));
-    servers_note(s, (struct history_entry){.kind = HISTORY_FAST_WRITE,
-                                           .server = u->wanted.name,
-                                           .text = "left in maintenance for whoever comes next: it drains",
-                                           .took_us = u->write_us});
+    servers_note(
+        s, (struct history_entry){.kind = HISTORY_RUNTIME_UPDATE,
+                                  .server = u->wanted.name,
+                                  .text = "draining server saved in haproxy.cfg as maintenance for the next leader",
+                                  .took_us = u->write_us});
 }

@@ -7,8 +7,7 @@
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
 
-#define REPEAT_LOG_MS 60000
-#define REPEAT_WITHHELD_MS 3600000
+#define REPEAT_NOT_WRITTEN_MS 3600000
 #define REJECTED_PAUSE_MS 1000
 
 static void servers_attach(void *engine, struct instance *in)
@@ -40,7 +39,7 @@ static bool servers_have_desired(const void *engine)
     return false;
 }
 
-/* Whether there is any backend that we may write to: dead transactions are not ours to delete otherwise. */
+/* Whether any backend may be written to: otherwise dead transactions are not deleted either. */
 static bool servers_may_ever_write(const void *engine)
 {
     const struct servers *e = engine;
@@ -52,21 +51,15 @@ static bool servers_may_ever_write(const void *engine)
     return false;
 }
 
-static void servers_sooner(uint64_t *due, uint64_t when, uint64_t now)
-{
-    if (when > now && (*due == 0 || when < *due))
-        *due = when;
-}
-
 static uint64_t servers_due(const void *engine, uint64_t now)
 {
     const struct servers *e = engine;
     uint64_t due = 0;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         const struct servers_backend *s = &e->backends[i];
-        servers_sooner(&due, s->last.write_after_ms, now);
-        servers_sooner(&due, s->plan.held_back > 0 ? s->plan.held_until_ms : 0, now);
-        servers_sooner(&due, s->conflict.until_ms, now);
+        engine_sooner(&due, s->last.write_after_ms, now);
+        engine_sooner(&due, s->plan.held_back > 0 ? s->plan.delayed_until_ms : 0, now);
+        engine_sooner(&due, s->conflict.until_ms, now);
     }
     return due;
 }
@@ -83,12 +76,12 @@ static void servers_refresh(void *engine)
     struct servers *e = engine;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
-        s->last.write_after_ms = 0;
+        servers_write_sooner(s, 0);
         s->asked = true;
         conflict_forget(&s->conflict);
         log_limit_reset(&s->problem_limit);
-        log_limit_reset(&s->hold_limit);
-        log_limit_reset(&s->withheld_limit);
+        log_limit_reset(&s->no_endpoint_limit);
+        log_limit_reset(&s->not_written_limit);
     }
 }
 
@@ -119,6 +112,7 @@ static const struct engine_ops servers_ops = {
     .not_committed = servers_not_committed,
     .rejected = servers_rejected,
     .reload_failed = servers_reload_failed,
+    .rewritten = servers_rewritten,
     .update = servers_update,
     .updated = servers_updated,
     .command_sent = servers_command_sent,
@@ -144,8 +138,8 @@ static void servers_backend_init(struct servers_backend *s, struct servers *e, c
     s->parking = e->options.park_ttl_ms > 0 ? parking_new(e->options.park_ttl_ms) : NULL;
     last_write_init(&s->last, seed);
     s->asked = true;
-    s->problem_limit.period_ms = s->skip_limit.period_ms = s->hold_limit.period_ms = REPEAT_LOG_MS;
-    s->withheld_limit.period_ms = REPEAT_WITHHELD_MS;
+    s->problem_limit.period_ms = s->skip_limit.period_ms = s->no_endpoint_limit.period_ms = INSTANCE_REPEAT_LOG_MS;
+    s->not_written_limit.period_ms = REPEAT_NOT_WRITTEN_MS;
     notes_init(&s->notes);
 }
 
@@ -174,10 +168,10 @@ struct servers *servers_new(const struct servers_options *options)
     e->options = *options;
     e->backends = mem_array(options->backend_count, sizeof(e->backends[0]));
     e->claims = mem_array(options->backend_count, sizeof(e->claims[0]));
+    unsigned parts = ENGINE_SERVERS | (options->rules.diff.keep_settings ? 0 : ENGINE_SETTINGS);
     for (size_t i = 0; i < options->backend_count; i++) {
         servers_backend_init(&e->backends[i], e, options->backends[i], seed + (unsigned)i);
-        e->claims[i] =
-            (struct engine_claim){.backend = options->backends[i], .parts = ENGINE_SERVERS | ENGINE_SETTINGS};
+        e->claims[i] = (struct engine_claim){.backend = options->backends[i], .parts = parts};
     }
     e->last_updated = options->backend_count - 1;
     e->engine =
@@ -217,8 +211,7 @@ void servers_set_desired(struct servers *e, size_t backend, const struct desired
 {
     struct servers_backend *s = &e->backends[backend];
     if (desired->paused != s->desired->paused)
-        log_info(servers_log(s),
-                 desired->paused ? "paused by the Service's annotation: nothing is written" : "not paused any more",
+        log_info(servers_log(s), desired->paused ? "paused by the Service's annotation" : "no longer paused",
                  log_str("backend", s->name), log_str("target", servers_target(s)), log_str("cause", cause));
     cleanup(desired_unref_ptr) const struct desired *before = s->desired;
     desired_unref(s->by_node);
@@ -235,8 +228,7 @@ void servers_set_desired(struct servers *e, size_t backend, const struct desired
     s->latest_event_us = received_us;
     /* What was refused is not what is desired now; but a stream of changes must not become a stream of refusals. */
     uint64_t soon_ms = s->last.rejected_version >= 0 ? clock_mono_ms() + REJECTED_PAUSE_MS : 0;
-    if (s->last.write_after_ms > soon_ms)
-        s->last.write_after_ms = soon_ms;
+    servers_write_sooner(s, soon_ms);
     instance_write_sooner(e->instance, soon_ms);
     servers_count_all_desired(s);
 }

@@ -1,7 +1,7 @@
 /*
- * The servers engine of one HAProxy: brings the server lines of each of its backends to what is desired, and the settings that it
- * was asked for, and keeps them there: plan -> runtime commands, runtime updates, a transaction. It drives an instance
- * (haproxy/instance), which reads, writes and reloads.
+ * The servers engine of one HAProxy: brings the server lines of each of its backends to what is desired, and the
+ * settings that it was asked for, and keeps them there: plan -> runtime commands, runtime updates, a transaction. It
+ * drives an instance (haproxy/instance), which reads, writes and reloads.
  */
 #ifndef SERVERS_SERVERS_H
 #define SERVERS_SERVERS_H
@@ -31,13 +31,13 @@ struct servers *servers_new(const struct servers_options *options) must_check;
 void servers_free(struct servers *e);                         /* after its instance; NULL is allowed */
 const struct engine *servers_engine(const struct servers *e); /* for instance_new */
 
-/* Keeps a reference. cause: what brought it about, for the log; received_us: when that arrived (monotonic), 0 where it is no
- * event. Nothing happens before servers_apply, so that what several backends need is one transaction. */
+/* Keeps a reference. cause: what brought it about, for the log; received_us: when that arrived (monotonic), 0 where it
+ * is no event. Nothing happens before servers_apply, so that what several backends need is one transaction. */
 void servers_set_desired(struct servers *e, size_t backend, const struct desired *desired, const char *cause,
                          uint64_t received_us);
 void servers_apply(struct servers *e);
 
-/* Adds one for each backend; true where all are in sync (or hold what they have on purpose). */
+/* Adds one for each backend; true where all are in sync (or keep what they have on purpose). */
 bool servers_ready(const struct servers *e, struct checks *checks);
 /* "target http://lb1:5555 backend be". Allocates. */
 char *servers_check_name(const struct servers *e, const char *backend) must_check;

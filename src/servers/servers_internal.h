@@ -1,7 +1,7 @@
 /*
- * The inside of the servers engine, for its own files: servers.c (life, and what is desired), read.c (what a reading means),
- * decide.c (what each backend needs), write.c (transactions and runtime updates), runtime.c (runtime commands, and the last
- * updates before the end), notes.c (history), report.c (log, /readyz, gauges).
+ * The inside of the servers engine, for its own files: servers.c (life, and what is desired), read.c (what a reading
+ * means), decide.c (what each backend needs), write.c (transactions and runtime updates), runtime.c (runtime commands,
+ * and the last updates before the end), notes.c (history), report.c (log, /readyz, gauges).
  */
 #ifndef SERVERS_SERVERS_INTERNAL_H
 #define SERVERS_SERVERS_INTERNAL_H
@@ -15,37 +15,38 @@
 #include "servers/change/conflict.h"
 #include "servers/change/loss_limit.h"
 #include "servers/change/parking.h"
-#include "servers/decision.h"
+#include "servers/change_log.h"
 #include "servers/servers.h"
 
 struct metric;
 
-/* What the history knows of a backend, so that each thing is told once; notes.c. */
+/* What the history has of a backend, so that each event is added once; notes.c. */
 struct notes {
-    bool news; /* it was written to, held or in trouble since it was in sync last: to be so again is worth an entry */
+    bool news; /* it was written to, kept or had a problem since it was in sync last: the next time gets an entry */
     struct buf written; /* what was */
     unsigned more;      /* writes that did not fit in there */
     char *cause;        /* of the last of them; NULL: none that is known */
     uint64_t event_us;  /* arrival of the event that the first of them was for; 0: none */
 
-    bool holds;  /* no usable endpoint, as was told */
-    size_t held; /* by the loss limit, as was told */
+    bool holds;  /* no usable endpoint, in the history */
+    size_t held; /* by the loss limit, in the history */
 
-    int64_t settled_version; /* it was in sync at, whoever else wrote for us since; -1: not since we wrote to it */
+    int64_t settled_version; /* it was in sync at, moved on by writes for other backends; -1: not since it was written
+                              * to */
     uint64_t settled_number;
     char *drift; /* what is written because of another writer, until it is repaired; NULL: nothing */
 
     struct log_limit trouble_limit;
 };
 
-/* What was written last, to tell what does not stick and what another writer undid; write.c. */
+/* What was written last, to find changes that are missing or were reverted by another writer; write.c. */
 struct last_write {
-    int64_t version;  /* of our last commit, until it was seen to stick; -1 */
-    uint64_t number;  /* of what was desired then */
-    size_t held_back; /* by the loss limit, from that commit */
-    bool commanded;   /* who drains was not in it, since HAProxy was commanded */
-    int64_t ours;     /* of our last write, until another writer undid it; -1: none that can be compared with */
-    char *undone_how; /* the last time; NULL: never */
+    int64_t version;    /* of the last commit, until it was read back; -1 */
+    uint64_t number;    /* of what was desired then */
+    size_t held_back;   /* by the loss limit, from that commit */
+    bool commanded;     /* draining servers were not in it, because runtime commands were sent */
+    int64_t ours;       /* of our last write, until another writer undid it; -1: none that can be compared with */
+    char *reverted_how; /* the last time; NULL: never */
 
     bool by_update; /* since the last reading there was a runtime update */
     char *updated;  /* the server that was updated last, until a reading shows that it stuck; NULL: none */
@@ -90,9 +91,9 @@ struct servers_backend {
     struct last_write last;
 
     bool in_sync, holding;
-    bool asked;           /* somebody waits for an answer (our start, SIGHUP): "in step" is worth a line */
+    bool asked;           /* "in sync" is to be logged (after the start, SIGHUP) */
     struct error problem; /* kind NONE: none; for /readyz */
-    struct log_limit problem_limit, skip_limit, hold_limit, withheld_limit;
+    struct log_limit problem_limit, skip_limit, no_endpoint_limit, not_written_limit;
     struct notes notes;
 };
 
@@ -127,15 +128,15 @@ void servers_choose(struct servers_backend *s, struct plan *ret_plan, struct rou
 /* write.c */
 void last_write_init(struct last_write *w, unsigned seed);
 void last_write_fini(struct last_write *w);
-void servers_write_not_before(struct servers_backend *s, uint64_t when_ms);
 /* It is in sync: what differs from now on is another writer's doing. */
 void servers_stuck(struct servers_backend *s);
 /* The API took our change and answers as if it had not: the same again would be a commit and a reload for nothing. */
 bool servers_does_not_stick(struct servers_backend *s);
-/* What we wrote for this very desired state is not there any more, at a version that is not ours. True: that was once too often,
- * or not long enough ago. */
+/* What was written for this desired state is gone, at another writer's version. True: writes pause, because that was
+ * too often, or a pause is not over. */
 bool servers_is_fought_over(struct servers_backend *s);
 bool servers_may_write(const struct servers_backend *s);
+void servers_write_sooner(struct servers_backend *s, uint64_t when_ms); /* at the latest */
 bool servers_update_did_not_stick(const struct servers_backend *s);
 void servers_collect(void *engine, struct transaction_step **steps, size_t *count);
 bool servers_may_change(const void *engine, const char *kind, const char *name, const char *first, const char *second);
@@ -143,6 +144,7 @@ void servers_committed(void *engine, const struct transaction *t);
 void servers_not_committed(void *engine);
 void servers_rejected(void *engine, const char *what, const struct error *err);
 void servers_reload_failed(void *engine);
+void servers_rewritten(void *engine, int64_t was, int64_t version);
 void servers_update(void *engine);
 void servers_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u, int64_t was);
 
@@ -162,16 +164,16 @@ void servers_last_updated(void *engine, const struct instance_backend *b, const 
 /* notes.c */
 void notes_init(struct notes *n);
 void notes_fini(struct notes *n);
-struct decision_place servers_place(const struct servers_backend *s);
+struct change_log_place servers_place(const struct servers_backend *s);
 void servers_note(const struct servers_backend *s, struct history_entry e);
 /* While it goes on, now and then. After `problem` was set. */
 void servers_note_problem(struct servers_backend *s, const char *what, const char *why);
 /* It was written to. what: for the entry that it is in sync; NULL: an empty commit. */
 void servers_note_written(struct servers_backend *s, const char *what, uint64_t event_us);
-/* Another backend was, or another engine wrote; s has seen the version before. */
+/* Another backend or engine was written; s was in sync at the version before. */
 void servers_note_passed_by(struct servers_backend *s, int64_t was, int64_t version);
 void servers_note_in_sync(struct servers_backend *s);
-void servers_note_held(struct servers_backend *s); /* or not, by its plan */
+void servers_note_delayed(struct servers_backend *s); /* or not, by its plan */
 /* It was in sync, nothing else is desired, and the file has another version. */
 bool servers_is_drift(const struct servers_backend *s);
 void servers_note_drift(struct servers_backend *s); /* by its plan, which repairs it */

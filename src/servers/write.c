@@ -1,4 +1,5 @@
-/* Writes, by a transaction or a runtime update: what goes into them, what their endings mean, and whether they stick. */
+/* Writes, by a transaction or a runtime update: what goes into them, what their endings mean, and whether they
+ * stick. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,29 +8,36 @@
 #include "base/str.h"
 #include "haproxy/dataplane/runtime_update.h"
 #include "haproxy/dataplane/transaction.h"
+#include "haproxy/pace.h"
 #include "report/telemetry.h"
 #include "servers/change/transaction_steps.h"
 #include "servers/servers_internal.h"
 
-static const char cannot_be_worded[] = "cannot put the change into words of the Data Plane API";
+static const char cannot_be_worded[] = "cannot encode the change for the Data Plane API";
 
 /* ---- whether it sticks ---- */
 
 void last_write_init(struct last_write *w, unsigned seed)
 {
     *w = (struct last_write){.version = -1, .ours = -1, .rejected_version = -1};
-    backoff_init(&w->reject_backoff, 10000, 300000, 5000, seed);
+    pace_init_rejected(&w->reject_backoff, seed);
 }
 
 void last_write_fini(struct last_write *w)
 {
-    free(w->undone_how);
+    free(w->reverted_how);
     free(w->updated);
 }
 
-void servers_write_not_before(struct servers_backend *s, uint64_t when_ms)
+static void servers_write_not_before(struct servers_backend *s, uint64_t when_ms)
 {
     if (s->last.write_after_ms < when_ms)
+        s->last.write_after_ms = when_ms;
+}
+
+void servers_write_sooner(struct servers_backend *s, uint64_t when_ms)
+{
+    if (s->last.write_after_ms > when_ms)
         s->last.write_after_ms = when_ms;
 }
 
@@ -48,7 +56,7 @@ void servers_stuck(struct servers_backend *s)
     w->commanded = instance_runtime_usable(s->engine->instance, s->at);
 }
 
-/* What differs first, for messages: the API's word -> ours. */
+/* The first difference, for messages: what the API has -> what is desired. */
 static void write_say_difference(const struct servers_backend *s, struct buf *out)
 {
     const struct diff *d = &s->plan.diff;
@@ -63,8 +71,8 @@ static void write_say_difference(const struct servers_backend *s, struct buf *ou
                                       : c->detail);
 }
 
-/* The last commit was all that is desired now. What the loss limit held back of it then may be written now, and who drains may
- * have to be, where a command was enough before: that is no other writer's doing, and no change that does not stick. */
+/* The last commit was all that is desired now. What the loss limit delayed then may be written now, and draining
+ * servers where a command was enough before: that is neither another writer's doing nor a missing change. */
 static bool write_as_committed(const struct servers_backend *s)
 {
     const struct last_write *w = &s->last;
@@ -72,8 +80,8 @@ static bool write_as_committed(const struct servers_backend *s)
            (!w->commanded || instance_runtime_usable(s->engine->instance, s->at));
 }
 
-/* A reload that failed puts the file back, and a file that the API has never written is then read as if edited by hand: until
- * its end is known, nobody knows why our change is gone. */
+/* A reload that failed puts the file back, and a file that the API has never written is then read as if another writer
+ * edited it: until the reload's result is known, the reason of a missing change is unknown. */
 static bool write_may_be_put_back(const struct servers_backend *s)
 {
     return instance_view(s->engine->instance).reload == RELOAD_PENDING;
@@ -86,34 +94,32 @@ bool servers_does_not_stick(struct servers_backend *s)
         return false;
     if (write_may_be_put_back(s))
         return true;
-    cleanup(buf_fini) struct buf text;
+    cleanup(buf_fini) struct buf text = {0};
     struct error err = {0};
-    buf_init(&text, 0);
     write_say_difference(s, &text);
     error_set(&err, ERROR_INVALID, "version %lld was committed, but reading it back still differs: %s",
               (long long)s->at->actual.version, buf_str(&text));
-    servers_problem(s, "a change does not stick in HAProxy's configuration", &err);
+    servers_problem(s, "committed change missing in HAProxy's configuration", &err);
     w->version = w->ours = -1;
     w->rejected_version = s->at->actual.version;
     servers_write_not_before(s, clock_mono_ms() + backoff_next_ms(&w->reject_backoff));
     return true;
 }
 
-/* What was written instead is kept as it was then: later desired states have nothing to do with it. */
-static void write_count_undone(struct servers_backend *s, uint64_t now)
+/* What was written instead is kept as it was then, whatever is desired later. */
+static void write_count_reverted(struct servers_backend *s, uint64_t now)
 {
     struct last_write *w = &s->last;
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     write_say_difference(s, &text);
-    free(w->undone_how);
-    w->undone_how = mem_printf("version %lld has, against what we wrote as version %lld: %s",
-                               (long long)s->at->actual.version, (long long)w->ours, buf_str(&text));
+    free(w->reverted_how);
+    w->reverted_how = mem_printf("version %lld differs from version %lld, which haproxy-k8s-sync wrote: %s",
+                                 (long long)s->at->actual.version, (long long)w->ours, buf_str(&text));
     w->ours = -1; /* counted */
-    metric_add(servers_telemetry(s)->undone, 1, s->name, servers_url(s), NULL);
-    (void)conflict_undone(&s->conflict, now);
+    metric_add(servers_telemetry(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
+    (void)conflict_reverted(&s->conflict, now);
     if (s->cause == NULL)
-        s->cause = mem_printf("somebody else wrote version %lld", (long long)s->at->actual.version);
+        s->cause = mem_printf("another writer wrote version %lld", (long long)s->at->actual.version);
 }
 
 bool servers_is_fought_over(struct servers_backend *s)
@@ -123,25 +129,24 @@ bool servers_is_fought_over(struct servers_backend *s)
     if (undone && write_may_be_put_back(s))
         return true;
     if (undone)
-        write_count_undone(s, now);
+        write_count_reverted(s, now);
     if (!conflict_pauses(&s->conflict, now))
         return false;
     struct error err = {0};
-    error_set(
-        &err, ERROR_CONFLICT,
-        "%s, and so it was %d times within %d minutes, or again after a pause. Stop the other writer (another "
-        "controller on this backend?), then send SIGHUP; otherwise it is tried again %d minutes from the last time",
-        s->last.undone_how, CONFLICT_TIMES, CONFLICT_WINDOW_MS / 60000, CONFLICT_PAUSE_MS / 60000);
-    servers_problem(s, "somebody else undoes our changes; HAProxy is left to them for now", &err);
+    error_set(&err, ERROR_CONFLICT,
+              "%s; reverted %d times within %d minutes, or again after a pause. Stop the other writer (another "
+              "controller on this backend?) and send SIGHUP; otherwise writes resume %d minutes after the last revert",
+              s->last.reverted_how, CONFLICT_TIMES, CONFLICT_WINDOW_MS / 60000, CONFLICT_PAUSE_MS / 60000);
+    servers_problem(s, "another writer keeps reverting our changes; pausing writes for 10 min", &err);
     return true;
 }
 
 bool servers_may_write(const struct servers_backend *s)
 {
     const struct last_write *w = &s->last;
-    if (!instance_may_write(s->engine->instance))
+    if (!instance_view(s->engine->instance).may_write)
         return false;
-    /* Refused before, but something is different now: that may have been the cure. */
+    /* Rejected before, but something has changed since: that may have been the fix. */
     return w->write_after_ms <= clock_mono_ms() ||
            (w->rejected_version >= 0 && w->rejected_version != s->at->actual.version);
 }
@@ -161,14 +166,14 @@ static bool write_is_carried(const struct servers_backend *s)
     return s->at->writing || (s->have_desired && s->plan.verdict == PLAN_RELOAD_AGAIN);
 }
 
-/* Not so where an empty commit was all that could be done: what is written next is no sign of another writer then, nor of a
- * change that does not stick. */
+/* Not so where an empty commit was all that could be done: what is written next is no sign of another writer then, nor
+ * of a missing change. */
 static bool write_leaves_as_planned(const struct servers_backend *s)
 {
     return s->at->writing || s->plan.diff.verdict == DIFF_NOTHING;
 }
 
-/* What goes into a transaction says everything in the file: its reload forgets what the running HAProxy alone was commanded. */
+/* What goes into a transaction says everything in the file: its reload forgets what runtime commands set. */
 static void write_plan_for_file(struct servers_backend *s)
 {
     struct backend_decision_input input = servers_decision_input(s);
@@ -186,7 +191,7 @@ static void write_reject(struct servers_backend *s, const char *what, const stru
     servers_problem(s, what, err);
 }
 
-/* Its steps; where it cannot be put into words it is left out, and says so. */
+/* Its steps; where it cannot be encoded it is left out, which is its problem. */
 static void write_add_steps(struct servers_backend *s, struct transaction_step **steps, size_t *count)
 {
     struct error err = {0};
@@ -197,8 +202,8 @@ static void write_add_steps(struct servers_backend *s, struct transaction_step *
     }
     instance_writes(s->at);
     if (!s->took_over) {
-        const struct decision_place at = servers_place(s);
-        decision_log_takeover(&at, &s->plan.diff, &s->taken_over);
+        const struct change_log_place at = servers_place(s);
+        change_log_takeover(&at, &s->plan.diff, &s->taken_over);
     }
 }
 
@@ -216,7 +221,7 @@ void servers_collect(void *engine, struct transaction_step **steps, size_t *coun
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         const struct backend_decision_input input = servers_decision_input(s);
-        if (!s->chosen && !instance_tries_one_by_one(e->instance) && s->have_desired &&
+        if (!s->chosen && !instance_view(e->instance).one_by_one && s->have_desired &&
             s->at->unreadable.kind == ERROR_NONE && backend_decision_joins(&input, s->plan.verdict)) {
             write_plan_for_file(s);
             s->chosen = s->plan.verdict == PLAN_WRITE;
@@ -265,13 +270,14 @@ static void write_committed(struct servers_backend *s, const struct transaction 
 {
     struct last_write *w = &s->last;
     uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
-    cleanup(mem_free_ptr) char *what = s->at->writing ? decision_sentence(&s->plan.diff) : NULL;
-    const struct decision_place at = servers_place(s);
+    cleanup(mem_free_ptr) char *what = s->at->writing ? change_log_sentence(&s->plan.diff) : NULL;
+    const struct change_log_place at = servers_place(s);
     if (s->at->writing)
-        decision_log_commit(&at, &s->plan, s->write_cause, t, event_us);
+        change_log_commit(&at, &s->plan, s->write_cause, t, event_us);
     servers_note_written(s, what, s->write_event_us);
+    servers_set_in_sync(s, false); /* until its reload, also where it joined another's transaction */
     if (event_us != 0)
-        metric_observe(servers_telemetry(s)->event_to_commit, (double)event_us / 1e6, NULL);
+        metric_observe(servers_telemetry(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);
     s->took_over = s->took_over || (write_leaves_as_planned(s) && s->plan.held_back == 0);
     w->version = w->ours = write_leaves_as_planned(s) ? t->version : -1;
     w->number = s->write_number;
@@ -281,7 +287,8 @@ static void write_committed(struct servers_backend *s, const struct transaction 
     w->write_after_ms = 0;
 }
 
-/* What was refused is not cured by what was written elsewhere: the same again would be a refusal for each of our own writes. */
+/* What was rejected is not fixed by what was written elsewhere: otherwise each own write would cause another
+ * rejection. */
 static void write_passed_by(struct servers_backend *s, int64_t was, int64_t version)
 {
     if (s->last.rejected_version >= 0 && s->last.rejected_version == was)
@@ -329,6 +336,19 @@ void servers_reload_failed(void *engine)
         e->backends[i].last.version = e->backends[i].last.ours = -1;
 }
 
+/* The server lines stayed; what differs from now on because of other lines is no sign of another writer. */
+void servers_rewritten(void *engine, int64_t was, int64_t version)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        write_passed_by(s, was, version);
+        s->last.version = -1;
+        if (s->last.ours >= 0)
+            s->last.ours = version;
+    }
+}
+
 /* ---- a runtime update ---- */
 
 void servers_update(void *engine)
@@ -346,8 +366,8 @@ void servers_update(void *engine)
     }
     write_begin(s);
     if (!s->took_over) {
-        const struct decision_place at = servers_place(s);
-        decision_log_takeover(&at, &s->plan.diff, &s->taken_over);
+        const struct change_log_place at = servers_place(s);
+        change_log_takeover(&at, &s->plan.diff, &s->taken_over);
     }
 }
 
@@ -359,7 +379,7 @@ static void write_updated(struct servers_backend *s, const struct runtime_update
     admin_states_written(&s->states, u->wanted.name);
     servers_measure_up(s);
     if (last && event_us != 0) {
-        metric_observe(servers_telemetry(s)->event_to_commit, (double)event_us / 1e6, NULL);
+        metric_observe(servers_telemetry(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);
         if (s->event_us == s->write_event_us)
             s->event_us = 0;
     }
@@ -383,7 +403,7 @@ static void write_note_not_verified(struct servers_backend *s, const struct runt
         return; /* it may have missed it: no sign of anything */
     servers_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
                                            .server = u->wanted.name,
-                                           .text = "a change did not reach the running HAProxy; it will be reloaded",
+                                           .text = "runtime update not applied by HAProxy; reloading",
                                            .why = u->error.message,
                                            .cause = s->write_cause});
 }
@@ -404,10 +424,10 @@ void servers_updated(void *engine, const struct instance_backend *b, const struc
         return;
     const struct diff_change *c = &s->plan.diff.changes[s->update.change];
     uint64_t event_us = s->write_event_us != 0 ? clock_mono_us() - s->write_event_us : 0;
-    cleanup(mem_free_ptr) char *what = decision_sentence_of(c);
-    const struct decision_place at = servers_place(s);
+    cleanup(mem_free_ptr) char *what = change_log_sentence_of(c);
+    const struct change_log_place at = servers_place(s);
     if (written)
-        decision_log_fast(&at, c, s->write_cause, u, event_us);
+        change_log_update(&at, c, s->write_cause, u, event_us);
     servers_note_written(s, what, s->write_event_us);
     if (written)
         write_updated(s, u, event_us);

@@ -1,96 +1,13 @@
-#include "settings/dataplanes.h"
-
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/settings.h"
-#include "settings/findings.h"
-#include "settings/url.h"
-#include "settings/table.h"
+#include "settings/dataplane_url.h"
+#include "settings/parse.h"
 #include "settings/types.h"
-#include "settings/values.h"
 
-#define SOCKET_MAX 107 /* bytes of sockaddr_un.sun_path, without its NUL */
 #define WHITE " \t\r\n"
-
-static int check_socket(const char *path, char **ret_url, char **ret_socket, struct buf *note)
-{
-    const char *why = path[0] != '/' ? "the path of a unix socket begins with '/'" : NULL;
-    while (path[0] == '/' && path[1] == '/')
-        path++;
-    if (why == NULL && str_has_control(path))
-        why = "it holds a control character";
-    if (why == NULL && path[strlen(path) - 1] == '/')
-        why = "that is a directory, not a socket";
-    if (why != NULL)
-        return value_refuse(note, why);
-    if (strlen(path) > SOCKET_MAX) {
-        buf_printf(note, "the path of a unix socket has at most %d bytes", SOCKET_MAX);
-        return -1;
-    }
-    *ret_url = mem_printf("unix:%s", path);
-    if (ret_socket != NULL)
-        *ret_socket = mem_strdup(path);
-    return 0;
-}
-
-/* A path that says which version of the API: we add that ourselves, so it would be there twice. */
-static int check_prefix(const char *url, struct buf *note)
-{
-    const char *path = strchr(strstr(url, "://") + 3, '/');
-    if (path == NULL)
-        return 0;
-    if (strstr(path, "/v2") != NULL)
-        return value_refuse(
-            note, "version 2 of the API is not supported; leave out the path, and have Data Plane API 3 there");
-    if (str_has_suffix(path, "/v3") || strstr(path, "/v3/") != NULL)
-        return value_refuse(note, "leave out /v3 and what follows: it is added");
-    return 0;
-}
-
-/* The path in the forms of a unix socket, or NULL. */
-static const char *socket_path(const char *text)
-{
-    if (text[0] == '/')
-        return text;
-    if (str_has_prefix(text, "unix:///"))
-        return text + strlen("unix://");
-    return str_has_prefix(text, "unix:") || str_has_prefix(text, "unix@") ? text + strlen("unix:") : NULL;
-}
-
-int dataplane_url_check(const char *text, char **ret_url, char **ret_socket, struct buf *note)
-{
-    const char *why, *path = socket_path(text);
-    if (str_has_prefix(text, "unix://") && !str_has_prefix(text, "unix:///"))
-        return value_refuse(note, "a unix socket has no host: unix:/path or unix:///path");
-    if (path != NULL)
-        return check_socket(path, ret_url, ret_socket, note);
-    cleanup(mem_free_ptr) char *url = NULL;
-    if (url_check(text, URL_NEED_PORT, &url, &why) != 0)
-        return value_refuse(note, why);
-    if (check_prefix(url, note) != 0)
-        return -1;
-    *ret_url = url;
-    url = NULL;
-    if (ret_socket != NULL)
-        *ret_socket = NULL;
-    return 0;
-}
-
-bool dataplane_url_same(const char *a, const char *b)
-{
-    const char *host = strstr(a, "://");
-    if (str_has_prefix(a, "unix:") || host == NULL)
-        return str_eq(a, b);
-    size_t len = (size_t)(host - a) + 3;
-    len += strcspn(a + len, "/");
-    return strncasecmp(a, b, len) == 0 && str_eq(a + len, b + len);
-}
-
-/* ---- the list ---- */
 
 struct list {
     const char *value;
@@ -163,20 +80,20 @@ static int dataplanes_parse_entries(struct list *l, struct settings *c, struct b
     int rc = 0;
     const char *rest = l->value;
     for (char *entry; (entry = next_entry(&rest)) != NULL; free(entry)) {
-        cleanup(buf_fini) struct buf why;
-        buf_init(&why, 0);
+        cleanup(buf_fini) struct buf why = {0};
         struct settings_dataplane *d = &c->dataplanes[c->dataplane_count++];
         if (dataplanes_check_entry(entry, c, d, &why) == 0)
             continue;
         rc = -1;
         dataplanes_add_why(l, c->dataplane_count, entry, buf_str(&why), note);
-        l->login |= socket_path(entry) == NULL && strchr(entry, '@') != NULL;
+        l->login |= dataplane_url_socket(entry) == NULL && strchr(entry, '@') != NULL;
     }
     return rc;
 }
 
-static void dataplanes_free(struct settings *c)
+static void dataplanes_fini(const struct setting *row, struct settings *c)
 {
+    (void)row;
     for (size_t i = 0; i < c->dataplane_count; i++) {
         struct settings_dataplane *d = &c->dataplanes[i];
         free(d->url);
@@ -193,7 +110,6 @@ static void dataplanes_free(struct settings *c)
 static int dataplanes_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
     struct list l = {.value = value, .count = count_entries(value), .shown = strpbrk(value, "@?#") == NULL};
-    (void)row;
     if (l.count == 0 || l.count > SETTINGS_DATAPLANES_MAX) {
         buf_printf(note, "it has %zu", l.count);
         return -1;
@@ -205,7 +121,7 @@ static int dataplanes_parse(const struct setting *row, const char *value, struct
         buf_printf(note,
                    "; put user name and password into HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD%s",
                    l.count > 1 ? ", or into the file of HAPROXY_DATAPLANE_CREDENTIALS_FILE" : "");
-    dataplanes_free(s);
+    dataplanes_fini(row, s);
     return -1;
 }
 
@@ -219,12 +135,6 @@ static void dataplanes_print(const struct setting *row, const struct settings *s
 {
     (void)row;
     settings_print_dataplanes(s, out);
-}
-
-static void dataplanes_fini(const struct setting *row, struct settings *s)
-{
-    (void)row;
-    dataplanes_free(s);
 }
 
 const struct setting_type type_dataplanes = {dataplanes_parse, dataplanes_print, dataplanes_fini};
@@ -246,9 +156,9 @@ void dataplanes_check_tls(const struct settings *c, struct settings_findings *fo
     if (c->dataplane_key_file != NULL && c->dataplane_cert_file == NULL)
         finding_error(found, "HAPROXY_DATAPLANE_KEY_FILE needs HAPROXY_DATAPLANE_CERT_FILE beside it");
     if (c->dataplane_insecure && (c->dataplane_ca_file != NULL || c->dataplane_server_name != NULL))
-        finding_warning(found, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s is of no effect",
+        finding_warning(found, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s has no effect",
                         c->dataplane_ca_file != NULL ? "HAPROXY_DATAPLANE_CA_FILE" : "HAPROXY_DATAPLANE_SERVER_NAME");
     if (any && c->dataplane_count > 0 && !dataplanes_any_https(c))
-        finding_warning(found, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) are of no effect: there is no "
+        finding_warning(found, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) have no effect: there is no "
                                "https URL in HAPROXY_DATAPLANE_URL");
 }

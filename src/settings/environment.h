@@ -4,8 +4,6 @@
 
 #include <stdbool.h>
 
-#include "base/compiler.h"
-
 /* The value of the first entry of that name, "" included; NULL where there is none. Borrowed. */
 const char *environment_get(char *const *env, const char *name);
 
@@ -16,10 +14,10 @@ const char *environment_get(char *const *env, const char *name);
  * https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables
  */
 
-/* Whether name=value, which is none of our variables, has one of these shapes: nobody wrote it for us. */
+/* Whether name=value, which is no setting, has one of these shapes: it was not written for this program. */
 bool environment_is_service_link(const char *name, const char *value);
 
-/* Whether a variable of ours has its value from a Service whose name makes it so: HAPROXY_BACKEND_PORT from one called
+/* Whether a setting has its value from a Service whose name makes it so: HAPROXY_BACKEND_PORT from one called
  * haproxy-backend, INGRESS_SERVICE_PORT from ingress or ingress-service. */
 bool environment_is_injected(char *const *env, const char *name, const char *value);
 

@@ -1,24 +1,20 @@
 #include "settings/findings.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "settings/settings.h"
 #include "settings/url.h"
 
 #define SHOWN_BYTES 120
 
 void finding_add(struct settings_findings *found, bool is_error, const char *fmt, ...)
 {
-    char *text = NULL;
     va_list ap;
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort(); /* out of memory */
+    char *text = mem_vprintf(fmt, ap);
     va_end(ap);
     found->list = mem_resize(found->list, found->count + 1, sizeof(*found->list));
     found->list[found->count++] = (struct settings_finding){.is_error = is_error, .text = text};
@@ -37,8 +33,7 @@ void finding_quote(struct buf *out, const char *s)
 
 char *finding_quoted(const char *s)
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     finding_quote(&out, s);
     return buf_take(&out);
 }
@@ -61,4 +56,10 @@ void settings_findings_fini(struct settings_findings *found)
         free(found->list[i].text);
     free(found->list);
     *found = (struct settings_findings){0};
+}
+
+int value_refuse(struct buf *note, const char *why)
+{
+    buf_add(note, why);
+    return -1;
 }

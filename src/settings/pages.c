@@ -1,153 +1,77 @@
-/* --help, config.example.env, the page of settings and the manual page, all from the table. */
+/* --help from the table. */
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/mem.h"
+#include "base/page.h"
 #include "settings/settings.h"
 #include "settings/table.h"
 
-#define PAGE_WIDTH 110
-#define MANUAL_WIDTH 79 /* what mandoc -T lint takes for a line that a person can read */
+#define HELP_WIDTH 110
+#define HELP_MARGIN 6
 
-/* The page that --help is, but for the settings. */
+/* Above the settings. */
 static const char help_head[] =
     "haproxy-k8s-sync keeps the servers of HAProxy backends equal to the nodes behind Kubernetes Services.\n"
     "\n"
     "usage: haproxy-k8s-sync                 run\n"
-    "       haproxy-k8s-sync check-config    print the settings in effect, secrets masked, and what is wrong with "
-    "them;\n"
-    "                                        exit status 0 where they can be used, 78 where not\n"
-    "       haproxy-k8s-sync plan [-o json]  print what would be changed in HAProxy and why, change nothing;\n"
-    "                                        exit status 0 in step, 2 changes, 1 could not tell\n"
+    "       haproxy-k8s-sync check-config    print the settings in effect, with secrets masked, and all that is "
+    "wrong;\n"
+    "                                        exit status 0 valid, 78 invalid\n"
+    "       haproxy-k8s-sync plan [-o json]  print what would change in HAProxy and why, and write nothing;\n"
+    "                                        exit status 0 in sync, 2 changes, 1 unknown\n"
     "       haproxy-k8s-sync explain NODE    print why this node is in, draining or out, rule by rule\n"
     "       haproxy-k8s-sync doctor [-o json]\n"
-    "                                        go through all that a sync needs and print how to mend what fails;\n"
-    "                                        exit status 0 fine, 1 something failed, 78 settings\n"
+    "                                        check everything that a sync needs and print a fix for what fails;\n"
+    "                                        exit status 0 passed, 1 failed, 78 invalid settings\n"
+    "       haproxy-k8s-sync config plan [FILE]\n"
+    "                                        print what a haproxy.cfg would change in each HAProxy, and what it "
+    "costs;\n"
+    "                                        default: CONFIG_FILE, - is standard input; exit status as that of plan\n"
+    "       haproxy-k8s-sync config validate FILE\n"
+    "                                        print what each HAProxy says of it; exit status 0 accepted, 1 not\n"
+    "       haproxy-k8s-sync config apply FILE\n"
+    "                                        validate, write, load and verify it; exit status 0 runs, 1 does not\n"
+    "       haproxy-k8s-sync config apply    make the running daemon try again what HAProxy rejected\n"
+    "       haproxy-k8s-sync config history  print the configurations that STATE_DIR keeps\n"
+    "       haproxy-k8s-sync config rollback [N]\n"
+    "                                        make the running daemon go back to one, until its source changes\n"
     "       haproxy-k8s-sync --help | --version\n"
-    "plan, explain and doctor take --color=auto|always|never and --timeout=30s; none of them writes anything.\n"
+    "Options of plan, explain, doctor and config: --color=auto|always|never and --timeout=30s. All but config apply "
+    "and\n"
+    "config rollback write nothing. -o json is also for config plan, validate, apply and history.\n"
+    "Option of plan: --daemon=URL|none, the running daemon whose memory is used; default: that at LISTEN_ADDRESS.\n"
     "\n"
-    "SIGTERM ends it within 5 seconds and leaves HAProxy as it is; SIGHUP compares HAProxy's state with the nodes "
-    "now.\n"
+    "SIGTERM ends it within 5 seconds and leaves HAProxy unchanged. SIGHUP compares HAProxy with the nodes now.\n"
     "\n"
-    "Settings are environment variables. An empty one counts as not set. What is wrong is told all at once, with exit\n"
-    "status 78.\n"
+    "Settings are environment variables. An empty one counts as not set. The start checks all of them, lists every\n"
+    "problem and exits with status 78 if one is invalid. Beside MODE, the names of an operator for a haproxy.cfg in a\n"
+    "Secret count, too, and each may be a flag in front of the command (MODE=k8s is --mode=k8s).\n"
     "\n";
 
-static const char example_head[] =
-    "# Settings of haproxy-k8s-sync, for `docker run --env-file` or EnvironmentFile= of systemd: no quotes, no spaces\n"
-    "# around '='. Lines that are commented out show the default or, where there is none, an example.\n"
-    "# Made from the table in src/settings/table.c; `make test` holds it equal to that.\n";
-
-/* How text stands on a page. mdoc(7): each sentence begins on a line of its own, as its linters want it. */
-struct layout {
-    const char *prefix;
-    size_t width;
-    bool mdoc;
-};
-
-/* Breaks text between words so that lines, with the prefix in front, stay within the page. */
-static void pages_add_wrapped(struct buf *out, const struct layout *l, const char *text)
+static void pages_add_paragraph(struct page *p, const char *word, const char *text)
 {
-    size_t column = 0;
-    bool ended = false;
-    for (const char *word = text; *word != '\0'; word += strspn(word, " ")) {
-        size_t len = strcspn(word, " ");
-        if (column == 0 || ended || column + 1 + len > l->width) {
-            buf_printf(out, "%s%s", column == 0 ? "" : "\n", l->prefix);
-            if (l->mdoc && (*word == '.' || *word == '\''))
-                buf_add(out, "\\&"); /* at the start of a line they would begin a macro */
-            column = strlen(l->prefix);
-        } else {
-            buf_add(out, " ");
-            column++;
-        }
-        for (size_t i = 0; i < len; i++)
-            buf_addn(out, l->mdoc && word[i] == '\\' ? "\\e" : word + i, l->mdoc && word[i] == '\\' ? 2 : 1);
-        column += len;
-        word += len;
-        ended = l->mdoc && strchr(".?!", word[-1]) != NULL;
-    }
-    buf_add(out, "\n");
-}
-
-/* "word: text", as a line of its own in the paragraph. */
-static void pages_add_remark(struct buf *out, const struct layout *l, const char *word, const char *text)
-{
-    cleanup(mem_free_ptr) char *line = mem_printf("%s: %s%s", word, text, l->mdoc ? "." : "");
-    buf_add(out, l->mdoc ? ".br\n" : "");
-    pages_add_wrapped(out, l, line);
+    cleanup(mem_free_ptr) char *line = mem_printf("%s%s%s", word, word[0] != '\0' ? ": " : "", text);
+    page_to(p, HELP_MARGIN);
+    page_flow_line(p, INK_PLAIN, line);
 }
 
 void settings_print_help(struct buf *out)
 {
-    static const struct layout page = {"      ", PAGE_WIDTH, false};
+    struct page p;
+    page_init(&p, out, false, HELP_WIDTH);
     buf_add(out, help_head);
     for (const struct setting *row = setting_table; row->name != NULL; row++) {
         buf_printf(out, "  %s", row->name);
         if (row->or_file)
             buf_printf(out, " or %s_FILE", row->name);
         buf_add(out, "\n");
-        pages_add_wrapped(out, &page, row->help);
-        pages_add_remark(out, &page, "expected", row->expected);
-        pages_add_remark(out, &page, row->fallback != NULL ? "default" : "not set",
-                         row->fallback != NULL ? row->fallback : row->unset);
+        pages_add_paragraph(&p, "", row->help);
+        pages_add_paragraph(&p, "expected", row->expected);
+        pages_add_paragraph(&p, row->fallback != NULL ? "default" : "not set",
+                            row->fallback != NULL ? row->fallback : row->unset);
+        if (row->alias != NULL || row->alias_fallback != NULL) {
+            cleanup(mem_free_ptr) char *alias = setting_alias_text(row);
+            pages_add_paragraph(&p, "beside MODE", alias);
+        }
     }
-}
-
-void settings_print_example(struct buf *out)
-{
-    static const struct layout page = {"# ", PAGE_WIDTH, false};
-    buf_add(out, example_head);
-    for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        buf_add(out, "\n");
-        pages_add_wrapped(out, &page, row->help);
-        pages_add_remark(out, &page, "Expected", row->expected);
-        if (row->fallback == NULL)
-            pages_add_remark(out, &page, "Not set", row->unset);
-        buf_printf(out, "#%s=%s\n", row->name, row->fallback != NULL ? row->fallback : row->example);
-        if (row->or_file)
-            buf_printf(out, "#%s_FILE=/run/secrets/%s\n", row->name, row->masked ? "haproxy-secret" : "haproxy-user");
-    }
-}
-
-/* Text of ours inside a table cell: only what would end the cell or start markup by accident is escaped. */
-static void pages_add_cell(struct buf *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        buf_printf(out, strchr("|*_<[", *text) != NULL ? "\\%c" : "%c", *text);
-}
-
-void settings_print_markdown(struct buf *out)
-{
-    buf_add(out, "| Variable | Default | Meaning |\n|---|---|---|\n");
-    for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        buf_printf(out, "| `%s`", row->name);
-        if (row->or_file)
-            buf_printf(out, " or `%s_FILE`", row->name);
-        if (row->fallback != NULL)
-            buf_printf(out, " | `%s` | ", row->fallback);
-        else
-            buf_printf(out, " | %s | ", row->unset);
-        pages_add_cell(out, row->help);
-        buf_add(out, " Expected: ");
-        pages_add_cell(out, row->expected);
-        buf_add(out, ". |\n");
-    }
-}
-
-void settings_print_man(struct buf *out)
-{
-    static const struct layout page = {"", MANUAL_WIDTH, true};
-    buf_add(out, ".Bl -tag -width Ds\n");
-    for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        buf_printf(out, ".It Ev %s", row->name);
-        if (row->or_file)
-            buf_printf(out, " , Ev %s_FILE", row->name);
-        buf_add(out, "\n");
-        pages_add_wrapped(out, &page, row->help);
-        pages_add_remark(out, &page, "Expected", row->expected);
-        pages_add_remark(out, &page, row->fallback != NULL ? "Default" : "Not set",
-                         row->fallback != NULL ? row->fallback : row->unset);
-    }
-    buf_add(out, ".El\n");
 }

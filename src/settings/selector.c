@@ -13,7 +13,7 @@
 
 enum kind { END, WORD, EQUAL, NOT_EQUAL, SYMBOL };
 
-/* The text, and the word or symbol of it that is looked at. */
+/* The text, and the current word or symbol of it. */
 struct scan {
     const char *text;
     const char *start;
@@ -89,10 +89,10 @@ static int check_key(const struct scan *s)
     if (slash != NULL) {
         size_t len = (size_t)(slash - s->start);
         if (len > PREFIX_MAX_CHARACTERS)
-            return selector_refuse(s, "what stands before the '/' of a key has at most 253 characters");
+            return selector_refuse(s, "the prefix before the '/' of a key has at most 253 characters");
         if (!is_subdomain(s->start, len))
             return selector_refuse(
-                s, "before the '/' of a key stands a DNS name in lower-case letters, such as example.com");
+                s, "the prefix before the '/' of a key is a DNS name in lower-case letters, such as example.com");
         name = slash + 1;
     }
     size_t len = s->len - (size_t)(name - s->start);
@@ -182,7 +182,7 @@ static int parse_restriction(struct scan *s)
     if (at_symbol(s, '>') || at_symbol(s, '<')) {
         selector_next(s);
         if (s->kind == EQUAL)
-            return selector_refuse(s, ">= and <= are not known, only > and <");
+            return selector_refuse(s, ">= and <= are not supported, only > and <");
         if (check_integer(s) != 0)
             return -1;
         selector_next(s);
@@ -205,15 +205,14 @@ static int parse_requirement(struct scan *s)
     if (absent)
         selector_next(s);
     if (s->kind != WORD)
-        return selector_refuse(s, absent ? "the key of a label must follow '!'" : "the key of a label must stand here");
+        return selector_refuse(s, absent ? "the key of a label must follow '!'" : "the key of a label is missing here");
     if (check_key(s) != 0)
         return -1;
     selector_next(s);
     if (!absent && parse_restriction(s) != 0)
         return -1;
     if (s->kind != END && !at_symbol(s, ','))
-        return selector_refuse(s,
-                               absent ? "after !KEY only ',' may follow" : "',' must stand between two requirements");
+        return selector_refuse(s, absent ? "after !KEY only ',' may follow" : "',' must separate two requirements");
     return 0;
 }
 

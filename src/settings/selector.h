@@ -1,7 +1,7 @@
 /*
- * Label selectors, checked as the API server checks them, so that a mistake is told at start and not by a watch that is
- * refused. The grammar is that of labels.Parse, as it is implemented (it takes a little more than its own description):
- * https://pkg.go.dev/k8s.io/apimachinery/pkg/labels#Parse
+ * Label selectors, checked as the API server checks them, so that a mistake is reported at start and not by a watch
+ * that is refused. The grammar is that of labels.Parse, as it is implemented (it takes a little more than its own
+ * description): https://pkg.go.dev/k8s.io/apimachinery/pkg/labels#Parse
  *
  *   selector    = [ requirement *( "," requirement ) ]
  *   requirement = [ "!" ] KEY / KEY ( "=" / "==" / "!=" ) [ VALUE ] / KEY ( ">" / "<" ) INTEGER /

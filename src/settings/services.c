@@ -1,17 +1,13 @@
-#include "settings/services.h"
-
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/settings.h"
+#include "settings/parse.h"
 #include "settings/names.h"
-#include "settings/findings.h"
 #include "settings/table.h"
 #include "settings/types.h"
-#include "settings/values.h"
 
 /* One entry of INGRESS_SERVICES. */
 struct entry {
@@ -70,6 +66,46 @@ static void services_fini(const struct setting *row, struct settings *s)
 
 const struct setting_type type_services = {services_parse_list, services_print_list, services_fini};
 
+/* ---- CONFIG_KEEP_BACKENDS, CONFIG_CERTS_SECRETS ---- */
+
+static int names_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
+{
+    struct settings_names *ret = &SETTING_MEMBER(struct settings_names, row, s);
+    bool backends = row == SETTING(config_keep_backends);
+    ret->list = mem_array(SETTINGS_MAPPINGS_MAX, sizeof(ret->list[0]));
+    for (char *name; (name = value_next_entry(&value)) != NULL;) {
+        bool bad = (backends ? name_check_backend(name, note) : name_check_subdomain(name, note)) != 0 ||
+                   ret->count == SETTINGS_MAPPINGS_MAX;
+        for (size_t i = 0; !bad && i < ret->count; i++)
+            bad = str_eq(ret->list[i], name);
+        if (bad) {
+            free(name);
+            return -1;
+        }
+        ret->list[ret->count++] = name;
+    }
+    return ret->count > 0 ? 0 : -1;
+}
+
+static void names_print(const struct setting *row, const struct settings *s, struct buf *out)
+{
+    const struct settings_names *names = &SETTING_MEMBER(const struct settings_names, row, s);
+    for (size_t i = 0; i < names->count; i++)
+        buf_printf(out, "%s%s", i > 0 ? "," : "", names->list[i]);
+}
+
+static void names_fini(const struct setting *row, struct settings *s)
+{
+    struct settings_names *names = &SETTING_MEMBER(struct settings_names, row, s);
+    for (size_t i = 0; i < names->count; i++)
+        free(names->list[i]);
+    free(names->list);
+}
+
+const struct setting_type type_names = {names_parse, names_print, names_fini};
+
+/* ---- INGRESS_SERVICES ---- */
+
 static void services_refuse(const struct entry *e, const char *expected, const char *note,
                             struct settings_findings *found)
 {
@@ -82,8 +118,7 @@ static void services_refuse(const struct entry *e, const char *expected, const c
 static char *services_take_part(const struct entry *e, const char *part, const char *where, const struct setting *row,
                                 int (*check)(const char *, struct buf *), struct settings_findings *found)
 {
-    cleanup(buf_fini) struct buf note;
-    buf_init(&note, 0);
+    cleanup(buf_fini) struct buf note = {0};
     if (check(part, &note) == 0)
         return mem_strdup(part);
     cleanup(mem_free_ptr) char *expected = mem_printf("%s %s", row->expected, where);
@@ -116,11 +151,11 @@ static void services_parse_entry(struct entry *e, struct settings_mapping *m, st
         m->namespace =
             services_take_part(e, namespace, "before the '/'", SETTING(ingress_namespace), name_check_label, found);
     if (namespace != NULL || name[0] != '\0')
-        m->service = services_take_part(e, name, "behind the '/'", SETTING(ingress_service), name_check_label, found);
+        m->service = services_take_part(e, name, "after the '/'", SETTING(ingress_service), name_check_label, found);
     if (port != NULL)
-        m->port = services_take_part(e, port, "behind the ':'", SETTING(ingress_port), name_check_port, found);
+        m->port = services_take_part(e, port, "after the ':'", SETTING(ingress_port), name_check_port, found);
     if (backend != NULL)
-        m->backend = services_take_part(e, backend, "behind the '='", SETTING(backend_name), name_check_backend, found);
+        m->backend = services_take_part(e, backend, "after the '='", SETTING(backend_name), name_check_backend, found);
     else
         m->backend = mem_strdup(m->service);
 }
@@ -134,7 +169,7 @@ static void services_check_backend(const struct settings *c, const struct entry 
             continue;
         bool add = !entries[i].own_backend || !entries[k].own_backend;
         cleanup(mem_free_ptr) char *note = mem_printf("%s is that of entry %zu%s", backend, entries[k].number,
-                                                      add ? "; without =backend it is called like the Service" : "");
+                                                      add ? "; without =backend it has the name of the Service" : "");
         services_refuse(&entries[i], "a backend of its own", note, found);
         return;
     }
@@ -159,8 +194,7 @@ static void services_parse_entries(struct settings *c, struct settings_findings 
 
 static void services_check_beside(const struct settings *c, struct settings_findings *found)
 {
-    cleanup(buf_fini) struct buf names;
-    buf_init(&names, 0);
+    cleanup(buf_fini) struct buf names = {0};
     for (const struct setting *row = setting_table; row->name != NULL; row++)
         if (row->single && setting_is_given(c, row))
             buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", row->name);
@@ -171,7 +205,7 @@ static void services_check_beside(const struct settings *c, struct settings_find
     if (setting_is_given(c, SETTING(backend_port)) && c->mapping_count > 1)
         finding_error(found,
                       "HAPROXY_BACKEND_PORT is set, but INGRESS_SERVICES has %zu entries: expected no fixed port for "
-                      "several backends, whose ports the Services say",
+                      "several backends, because their Services have the ports",
                       c->mapping_count);
 }
 
@@ -185,6 +219,15 @@ static void services_take_single(struct settings *c)
                                                .backend = mem_strdup(c->backend_name)};
 }
 
+/* Beside a whole configuration, servers are managed only where one of these is set. */
+static bool services_is_single(const struct settings *c)
+{
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        if (row->single && setting_is_given(c, row))
+            return true;
+    return false;
+}
+
 void services_parse(struct settings *c, struct settings_findings *found)
 {
     if (c->backend_name == NULL)
@@ -193,6 +236,18 @@ void services_parse(struct settings *c, struct settings_findings *found)
         services_parse_entries(c, found);
     if (setting_is_given(c, SETTING(ingress_services)))
         services_check_beside(c, found);
-    else
+    else if (c->config_source == SETTINGS_CONFIG_NONE || services_is_single(c))
         services_take_single(c);
+}
+
+bool settings_need_kubernetes(const struct settings *c)
+{
+    return c->mapping_count > 0 || c->leader_elect || c->config_source == SETTINGS_CONFIG_SECRET;
+}
+
+const char *settings_first_namespace(const struct settings *c)
+{
+    return c->mapping_count > 0                 ? c->mappings[0].namespace
+           : c->config_secret_namespace != NULL ? c->config_secret_namespace
+                                                : c->ingress_namespace;
 }

@@ -1,5 +1,5 @@
 /*
- * Everything the daemon can be told, parsed once from the environment into one validated struct. No field is looked up
+ * All settings of the daemon, parsed once from the environment into one validated struct. No field is looked up
  * by name anywhere else. What says how each is read and shown is its row in settings/table.c.
  */
 #ifndef SETTINGS_SETTINGS_H
@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/compiler.h"
 #include "base/log.h"
 #include "model/choices.h"
 #include "model/node_rules.h"
@@ -20,6 +19,9 @@
 #define SETTINGS_MAX 64       /* rows of the table */
 
 enum settings_health_check { SETTINGS_HEALTH_CHECK_BACKEND, SETTINGS_HEALTH_CHECK_NODE_PORT };
+
+enum settings_config_drift { SETTINGS_DRIFT_REPORT, SETTINGS_DRIFT_REPAIR, SETTINGS_DRIFT_IGNORE };
+enum settings_config_source { SETTINGS_CONFIG_NONE, SETTINGS_CONFIG_FILE, SETTINGS_CONFIG_SECRET };
 
 /* One backend and the Service's port that it is for. */
 struct settings_mapping {
@@ -44,8 +46,20 @@ struct settings_dataplane {
 
 #define SETTINGS_DATAPLANES_MAX 16
 
+/* None twice. */
+struct settings_names {
+    char **list;
+    size_t count;
+};
+
+struct settings_listen {
+    char *host; /* "" for every address */
+    uint16_t port;
+};
+
 struct settings {
-    /* INGRESS_SERVICES, or what the single variables make; at least one, no backend twice, in the order given. */
+    /* INGRESS_SERVICES, or what the single variables make; no backend twice, in the order given; at least one, but with a
+     * config_source perhaps none. */
     struct settings_mapping *mappings;
     size_t mapping_count;
     /* The single variables as they were given or by default; where INGRESS_SERVICES is given, of no effect. */
@@ -53,6 +67,20 @@ struct settings {
     char *ingress_service;
     char *ingress_port;     /* NULL: none */
     char *ingress_services; /* as it was given; NULL: not */
+
+    enum settings_config_source config_source;
+    char *config_file;      /* absolute; NULL: none */
+    char *config_files_dir; /* absolute; NULL: none */
+    bool config_file_watch;
+    char *config_secret_namespace, *config_secret_name; /* NULL: none */
+    char *config_secret_key;
+    bool config_require_all;
+    enum settings_config_drift config_drift;
+    uint64_t config_min_interval_ms;
+    char *state_dir; /* absolute; NULL: none */
+    bool config_allow_lockout;
+    struct settings_names config_keep_backends; /* none of the mappings' */
+    struct settings_names config_certs_secrets;
 
     char *node_selector;     /* label selector, checked; NULL: all Nodes */
     struct node_rules nodes; /* no type twice */
@@ -104,38 +132,16 @@ struct settings {
 
     bool emit_events; /* Kubernetes Events on the Service */
 
-    char *listen_host; /* "" for every address */
-    uint16_t listen_port;
+    struct settings_listen listen;
+    struct settings_listen metrics_listen, probe_listen; /* further ones; host NULL: none */
     bool status_page;
     enum log_format log_format;
     enum log_level log_level;
 
+    bool beside_mode; /* MODE is set: the names and defaults of an operator count (struct setting) */
+
     uint64_t given; /* bit n: row n of settings/table.c was given, in whichever form; the others are defaults */
 };
-
-/* One thing to tell about the environment. */
-struct settings_finding {
-    bool is_error; /* otherwise a warning */
-    /* "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535". One line of printable ASCII; never a
-     * secret's value, nor what a URL holds before '@'. */
-    char *text;
-};
-
-struct settings_findings {
-    struct settings_finding *list;
-    size_t count;
-    size_t error_count;
-};
-
-/* Parses all of environ and reports every problem at once. 0 also with warnings; -1 where there is any error: then *ret
- * holds nothing but log_format. Files of secrets are read here for the first time; an unreadable one is an error.
- * *found is set in either case. */
-int settings_parse(char *const *environ, struct settings *ret, struct settings_findings *found) must_check;
-/* Overwrites the values of secrets in environ itself, which /proc/PID/environ shows and every child gets; they are
- * parsed as empty from then on. */
-void settings_wipe_environment(char *const *environ);
-void settings_fini(struct settings *c);
-void settings_findings_fini(struct settings_findings *found);
 
 /* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of
  * remark for each HAProxy and each backend, "# HAProxy http://a:5555: user name admin, password *** by its line in
@@ -148,11 +154,16 @@ void settings_print_mappings(const struct settings *c, struct buf *out);
 /* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock". For the log. */
 void settings_print_dataplanes(const struct settings *c, struct buf *out);
 
-/* The text of --help, of config.example.env, and of the table in docs/settings.md. */
+/* Whether anything of it is in Kubernetes. */
+bool settings_need_kubernetes(const struct settings *c);
+
+/* The first namespace that the settings name: where the daemon would be looked for. */
+const char *settings_first_namespace(const struct settings *c);
+
+/* Whether any of the URLs is an https one. */
+bool dataplanes_any_https(const struct settings *c);
+
+/* The text of --help. */
 void settings_print_help(struct buf *out);
-void settings_print_example(struct buf *out);
-void settings_print_markdown(struct buf *out);
-/* The list of settings in the manual page (mdoc). */
-void settings_print_man(struct buf *out);
 
 #endif

@@ -33,6 +33,8 @@ static void show_add_remark(struct buf *out, const struct settings *s, const str
         buf_add(out, "not used beside INGRESS_SERVICES");
     else if (setting_is_given(s, row))
         buf_add(out, "from the environment");
+    else if (s->beside_mode && row->alias_fallback != NULL)
+        buf_add(out, "default beside MODE");
     else
         buf_printf(out, "default%s%s", row->fallback == NULL ? ": " : "", row->fallback == NULL ? row->unset : "");
 }

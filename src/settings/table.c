@@ -7,7 +7,6 @@
 #include "settings/secrets/credentials_file.h"
 #include "settings/names.h"
 #include "settings/types.h"
-#include "settings/values.h"
 
 #define NAME_OF "name (lower-case letters, digits and '-', at most 63 characters)"
 #define HOUR_MS ((uint64_t)3600 * 1000)
@@ -35,7 +34,7 @@ const struct setting setting_table[] = {
         TEXT(ingress_namespace, name_check_label),
         .fallback = "ingress-nginx",
         .expected = "a namespace's " NAME_OF,
-        .help = "Namespace of the Service that is watched.",
+        .help = "Namespace of the Service to watch.",
         .example = "ingress-nginx",
         .single = true,
     },
@@ -44,7 +43,7 @@ const struct setting setting_table[] = {
         TEXT(ingress_service, check_service),
         .fallback = "ingress-nginx",
         .expected = "a Service's " NAME_OF,
-        .help = "The Service whose endpoints say which nodes HAProxy sends traffic to.",
+        .help = "Name of the Service to watch. Its endpoints decide which nodes get a server in HAProxy.",
         .example = "ingress-nginx-controller",
         .single = true,
     },
@@ -53,34 +52,180 @@ const struct setting setting_table[] = {
         TEXT(ingress_port, name_check_port),
         .unset = "the Service's only port",
         .expected = "the name or number of a port of the Service",
-        .help = "Which port of the Service the servers are for; needed where it has several, unless "
-                "HAPROXY_BACKEND_PORT is set. A number is the Service's own port, neither its nodePort nor its "
-                "targetPort, and tells nothing where the Service cannot be read: a name does.",
+        .help = "The port of the Service that the servers are for. Required if the Service has several, unless "
+                "HAPROXY_BACKEND_PORT is set. A number is the Service's own port, not its nodePort or targetPort, "
+                "and needs the right to read the Service; a name does not.",
         .example = "https",
         .single = true,
     },
     {
         .name = "INGRESS_SERVICES",
         SPECIAL(ingress_services, type_services),
-        .unset = "one Service, by the variables above",
+        .unset = "one Service, from the settings above",
         .expected =
             "1 to 64 entries namespace/service[:port][=backend], separated by commas or white space, no backend twice",
-        .help = "Several backends in one daemon: which port of which Service each is for. Without :port it is the "
-                "Service's only one; without =backend, the backend is called like the Service. It stands for "
-                "INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, INGRESS_SERVICE_PORT and HAPROXY_BACKEND_NAME, which must "
-                "not be set beside it. Each of the namespaces must grant the rights of deploy/rbac.yaml.",
+        .help = "Several backends in one daemon: each entry maps a port of a Service to a backend. Without :port, "
+                "the Service's only port; without =backend, a backend with the name of the Service. It replaces "
+                "INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, INGRESS_SERVICE_PORT and HAPROXY_BACKEND_NAME, which "
+                "must not be set beside it. Needs the rights of deploy/rbac.yaml in each of the namespaces.",
         .example = "ingress-nginx/web:https=be_https,ingress-nginx/web:http=be_http",
         .is_list = true,
+    },
+    {
+        .name = "CONFIG_SOURCE",
+        WORDS(config_source, [SETTINGS_CONFIG_NONE] = "none", [SETTINGS_CONFIG_FILE] = "file",
+              [SETTINGS_CONFIG_SECRET] = "secret"),
+        .fallback = "none",
+        .expected = "none, file or secret",
+        .help = "Where a whole haproxy.cfg comes from: it is validated by each HAProxy, then applied to all of them, "
+                "loaded and verified. Servers are managed then only where INGRESS_SERVICES, one of the settings above "
+                "or HAPROXY_BACKEND_NAME is set, and only the server lines of these backends, of which the "
+                "configuration has none; the rest of each is as the configuration has it. Without them of "
+                "Kubernetes the Secret alone is needed, with file nothing.",
+        .example = "file",
+        .alias = "MODE",
+        .alias_words =
+            (const char *const[]){
+                [SETTINGS_CONFIG_NONE] = "", [SETTINGS_CONFIG_FILE] = "local", [SETTINGS_CONFIG_SECRET] = "k8s", NULL},
+        .alias_expected = "k8s or local",
+    },
+    {
+        .name = "CONFIG_FILE",
+        TEXT(config_file, check_absolute_path),
+        .unset = "no file",
+        .expected = "the absolute path of a haproxy.cfg",
+        .help = "The haproxy.cfg of CONFIG_SOURCE=file. It is followed: a change is applied at once. What is refused "
+                "changes nothing in HAProxy.",
+        .example = "/etc/haproxy-k8s-sync/haproxy.cfg",
+        .alias = "LOCAL_CONFIG_PATH",
+    },
+    {
+        .name = "CONFIG_FILES_DIR",
+        TEXT(config_files_dir, check_absolute_path),
+        .unset = "no files",
+        .expected = "the absolute path of a folder",
+        .help =
+            "The folder of the files that the haproxy.cfg of CONFIG_FILE refers to: maps/NAME, certs/NAME and "
+            "files/NAME. They are stored by the Data Plane API, in the folders that it is configured to use, before "
+            "the "
+            "configuration is validated; maps lose lines, and files are deleted, when it no longer needs them. It is "
+            "followed, too. Names and paths: docs/configuration-files.md.",
+        .example = "/etc/haproxy-k8s-sync/haproxy.d",
+    },
+    {
+        .name = "CONFIG_FILE_WATCH",
+        FLAG_ON(config_file_watch),
+        .help = "Whether that file is followed. Without it, it is read at the start and at SIGHUP.",
+        .alias = "LOCAL_WATCH",
+    },
+    {
+        .name = "CONFIG_SECRET_NAMESPACE",
+        TEXT(config_secret_namespace, name_check_label),
+        .unset = "no Secret",
+        .expected = "a namespace's " NAME_OF,
+        .help = "Namespace of the Secret of CONFIG_SOURCE=secret.",
+        .example = "haproxy",
+        .alias = "WATCH_NAMESPACE",
+        .alias_fallback = "haproxy-operator",
+        .flag = "namespace",
+    },
+    {
+        .name = "CONFIG_SECRET_NAME",
+        TEXT(config_secret_name, check_secret_name),
+        .unset = "no Secret",
+        .expected = "a Secret's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
+        .help =
+            "Name of the Secret of CONFIG_SOURCE=secret. It is watched by that name: a change is applied at once. "
+            "What is refused changes nothing in HAProxy, nor does a Secret that is deleted. Needs the rights list "
+            "and watch on this one Secret. While it has the annotation haproxy-k8s-sync/paused, nothing is written.",
+        .example = "haproxy-config",
+        .alias = "SECRET_NAME",
+        .alias_fallback = "haproxy-config",
+    },
+    {
+        .name = "CONFIG_SECRET_KEY",
+        TEXT(config_secret_key, check_secret_key),
+        .fallback = "haproxy.cfg",
+        .expected = "a key of a Secret (letters, digits, '-', '_' and '.', at most 253 characters)",
+        .help = "The key of that Secret whose value is the haproxy.cfg.",
+        .example = "haproxy.cfg",
+        .alias = "SECRET_KEY",
+    },
+    {
+        .name = "CONFIG_CERTS_SECRETS",
+        SPECIAL(config_certs_secrets, type_names),
+        .unset = "none",
+        .expected = "1 to 64 names of Secrets, separated by commas or spaces, none twice",
+        .help = "TLS Secrets in the same namespace: tls.crt, ca.crt (which may be absent) and tls.key of each become a "
+                "certificate that haproxy.cfg can refer to by the name of the Secret and .pem. Needs the rights list "
+                "and watch on each of them.",
+        .example = "shop-tls,api-tls",
+        .is_list = true,
+        .alias = "CERTS_SECRET_NAMES",
+    },
+    {
+        .name = "CONFIG_REQUIRE_ALL",
+        FLAG_OFF(config_require_all),
+        .help = "Whether a HAProxy that does not answer keeps the others from getting a new configuration. Without it "
+                "the others get it, and that one once it has validated it.",
+    },
+    {
+        .name = "CONFIG_ALLOW_LOCKOUT",
+        FLAG_OFF(config_allow_lockout),
+        .help = "Whether a configuration may lack what the daemon manages a HAProxy by, where its haproxy.cfg has it: "
+                "a userlist with the login's user, the stats socket of the Data Plane API, a program section that "
+                "runs it, master-worker. By default such a configuration is refused.",
+    },
+    {
+        .name = "CONFIG_KEEP_BACKENDS",
+        SPECIAL(config_keep_backends, type_names),
+        .unset = "none",
+        .expected = "1 to 64 names of backends, separated by commas or spaces, none twice",
+        .help =
+            "Backends whose server lines another daemon writes: the configuration has none for them, and those that "
+            "are in haproxy.cfg stay as they are.",
+        .example = "api,legacy",
+        .is_list = true,
+    },
+    {
+        .name = "CONFIG_DRIFT",
+        WORDS(config_drift, [SETTINGS_DRIFT_REPORT] = "report", [SETTINGS_DRIFT_REPAIR] = "repair",
+              [SETTINGS_DRIFT_IGNORE] = "ignore"),
+        .fallback = "report",
+        .expected = "report, repair or ignore",
+        .help = "What to do where another writer has changed the haproxy.cfg that was applied: report it in the log, "
+                "/status and /readyz, repair it, or ignore it.",
+        .example = "repair",
+        .alias_fallback = "repair",
+    },
+    {
+        .name = "CONFIG_MIN_INTERVAL",
+        DURATION(config_min_interval_ms, 0, HOUR_MS),
+        .fallback = "2s",
+        .expected = "a duration from 0s to 1h",
+        .help = "The least time between two configurations: the first change is applied at once, of those that follow "
+                "within this time the latest.",
+        .example = "10s",
+    },
+    {
+        .name = "STATE_DIR",
+        TEXT(state_dir, check_absolute_path),
+        .unset = "memory only",
+        .expected = "the absolute path of a folder",
+        .help = "Where the last 10 configurations that ran and what HAProxy rejected are kept over a restart, for "
+                "`config history` and `config rollback`. It is made if it is missing, for the daemon alone to read: "
+                "they may hold passwords. Each daemon needs one of its own.",
+        .example = "/var/lib/haproxy-k8s-sync",
     },
     {
         .name = "NODE_MODE",
         WORDS(node_mode, [NODE_MODE_ENDPOINTS] = "endpoints", [NODE_MODE_ALL] = "all"),
         .fallback = "endpoints",
         .expected = "endpoints or all",
-        .help = "Which nodes get a server. endpoints: those with a usable endpoint of the Service. all: every node, as "
-                "long as the Service has a usable endpoint, since behind a node port every node's kube-proxy leads to "
-                "it; with externalTrafficPolicy Local, or without node ports, that is not so, and endpoints is used. "
-                "Nodes that are being deleted, are tainted for it, or are labelled "
+        .help = "Which nodes get a server. endpoints: nodes with a usable endpoint of the Service. all: every node "
+                "while the Service has a usable endpoint, because kube-proxy forwards a node port from any node; "
+                "with externalTrafficPolicy Local or without node ports it acts as endpoints. Nodes that are being "
+                "deleted, have a taint for their removal, or have the label "
                 "node.kubernetes.io/exclude-from-external-load-balancers never get one.",
         .example = "all",
     },
@@ -88,9 +233,9 @@ const struct setting setting_table[] = {
         .name = "NODE_SELECTOR",
         SPECIAL(node_selector, type_selector),
         .unset = "all nodes",
-        .expected = "a label selector as kubectl get -l takes it, such as node-role=edge,zone in (a,b),!legacy",
-        .help = "Only nodes whose labels match can get a server. The API server selects them: of others, the daemon "
-                "hears nothing.",
+        .expected = "a label selector as for kubectl get -l, such as node-role=edge,zone in (a,b),!legacy",
+        .help = "Only nodes whose labels match can get a server. The API server does the selection: the daemon "
+                "never receives other nodes.",
         .example = "node-role.kubernetes.io/edge,zone in (a,b)",
         .is_list = true,
     },
@@ -100,9 +245,9 @@ const struct setting setting_table[] = {
         .fallback = "InternalIP",
         .expected = "InternalIP, ExternalIP or Hostname, or several of them in order of preference, separated by "
                     "commas or spaces",
-        .help = "Which of a node's addresses HAProxy connects to: those of the first type that the node has, in a "
-                "family that IP_FAMILY allows. A Hostname is looked up by HAProxy as it loads its configuration, and "
-                "it refuses to load a name that it cannot find.",
+        .help = "The node address that HAProxy connects to: the first of these types that the node has, in a "
+                "family that IP_FAMILY allows. HAProxy resolves a Hostname when it loads its configuration, and "
+                "fails to load if it cannot.",
         .example = "ExternalIP,InternalIP",
         .is_list = true,
     },
@@ -112,9 +257,10 @@ const struct setting setting_table[] = {
               [IP_FAMILY_IPV4_FIRST] = "IPv4,IPv6", [IP_FAMILY_IPV6_FIRST] = "IPv6,IPv4"),
         .fallback = "dual",
         .expected = "dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4",
-        .help = "Which addresses of a node are used. IPv4 and IPv6: only these. Both: either, and of two the first "
-                "named. dual: either, and of two the Service's first family or, where the Service cannot be read, what "
-                "the node lists first. Through a nodePort, families that the Service does not have are never used.",
+        .help = "Which addresses of a node are used. IPv4 or IPv6: only that family. Both in order: the first one "
+                "that the node has. dual: either; if the node has both, the Service's first family or, if the "
+                "Service cannot be read, the one that the node lists first. With a nodePort, families that the "
+                "Service does not have are never used.",
         .example = "IPv4,IPv6",
     },
     {
@@ -123,21 +269,24 @@ const struct setting setting_table[] = {
         .fallback = "http://haproxy:5555",
         .expected = "http://host:port, https://host:port, or a unix socket as unix:/path; or up to 16 of them, "
                     "separated by commas, none twice",
-        .help = "Where HAProxy's Data Plane API (version 3) listens. Several HAProxies: the URLs of all; each is kept "
-                "in step by itself, and one that is down delays no other. IPv6 addresses in brackets; a path only "
-                "where a proxy in front of the API wants one. User name, password and, for https, CA and certificate "
-                "have variables of their own.",
+        .help = "URL of HAProxy's Data Plane API (version 3). For several HAProxies, the URLs of all: each is kept "
+                "in sync by itself, and one that is down does not delay the others. IPv6 addresses need brackets. "
+                "Add a path only for a proxy in front of the API that needs it. Credentials and TLS files have "
+                "settings of their own.",
         .example = "http://haproxy-a:5555,https://[2001:db8::5]:5555",
         .is_list = true,
+        .alias = "DATAPLANE_URL",
+        .alias_fallback = "https://haproxy:5555/v3",
     },
     {
         .name = "HAPROXY_DATAPLANE_USERNAME",
         SECRET(dataplane_username),
         .unset = "no basic authentication",
         .expected = "a user name without ':' and control characters",
-        .help = "User of the Data Plane API, together with HAPROXY_DATAPLANE_PASSWORD. The file of the _FILE form is "
-                "read again when it changes; so are those of the two variables below.",
+        .help = "User of the Data Plane API. Needs HAPROXY_DATAPLANE_PASSWORD. With _FILE the value is read from a "
+                "file, and again when that file changes; the same holds for the two settings below.",
         .example = "admin",
+        .alias = "DATAPLANE_USERNAME",
     },
     {
         .name = "HAPROXY_DATAPLANE_PASSWORD",
@@ -147,25 +296,26 @@ const struct setting setting_table[] = {
         .help = "Password of that user.",
         .example = "change-me",
         .masked = true,
+        .alias = "DATAPLANE_PASSWORD",
     },
     {
         .name = "HAPROXY_DATAPLANE_TOKEN",
         SECRET(dataplane_token),
         .unset = "no bearer token",
         .expected = "a token of visible ASCII characters, without the word Bearer",
-        .help = "Bearer token, instead of user name and password, for a proxy that asks for one in front of the Data "
-                "Plane API (the API itself knows basic authentication only).",
+        .help = "Bearer token, instead of user name and password, for a proxy in front of the Data Plane API. The "
+                "API itself supports basic authentication only.",
         .example = "change-me",
         .masked = true,
     },
     {
         .name = "HAPROXY_DATAPLANE_CREDENTIALS_FILE",
         TEXT(dataplane_credentials_file, NULL),
-        .unset = "the variables above, for each URL",
+        .unset = "the settings above, for each URL",
         .expected = "the path of a file with lines " CREDENTIALS_LINE_EXPECTED ", at most one for a URL",
-        .help = "Credentials for each URL: its line in this file goes before the variables above, and URLs without a "
-                "line use those. Empty lines and those that begin with # are skipped. The file is read again when it "
-                "changes; which URLs have a line is settled at the start.",
+        .help = "File with the credentials of each URL. A URL with a line in it uses that line, other URLs use the "
+                "settings above. Empty lines and lines that begin with # are skipped. The file is read again when "
+                "it changes; which URLs have a line is fixed at the start.",
         .example = "/etc/haproxy-k8s-sync/credentials",
     },
     {
@@ -173,18 +323,20 @@ const struct setting setting_table[] = {
         TEXT(dataplane_ca_file, check_path),
         .unset = "the system's trust store",
         .expected = "the path of a file with certificates in PEM form",
-        .help =
-            "The CA that the Data Plane API's certificate has to be of, for https URLs. This file and the two below "
-            "are read again when they change; a new one that cannot be used is reported, and the old one stays in use.",
+        .help = "CA that signed the Data Plane API's certificate, for https URLs. This file and the two below are "
+                "read again when they change. A new one that cannot be used is logged, and the old one stays in "
+                "use.",
         .example = "/etc/haproxy-k8s-sync/tls/ca.crt",
+        .alias = "DATAPLANE_CA_CERT",
     },
     {
         .name = "HAPROXY_DATAPLANE_CERT_FILE",
         TEXT(dataplane_cert_file, check_path),
         .unset = "no client certificate",
         .expected = "the path of a file with a certificate, and its chain, in PEM form",
-        .help = "Client certificate for a Data Plane API that asks for one, together with HAPROXY_DATAPLANE_KEY_FILE.",
+        .help = "Client certificate, for a Data Plane API that requires one. Needs HAPROXY_DATAPLANE_KEY_FILE.",
         .example = "/etc/haproxy-k8s-sync/tls/tls.crt",
+        .alias = "DATAPLANE_CLIENT_CERT",
     },
     {
         .name = "HAPROXY_DATAPLANE_KEY_FILE",
@@ -193,21 +345,23 @@ const struct setting setting_table[] = {
         .expected = "the path of a file with a private key in PEM form, without a passphrase",
         .help = "Private key of that certificate.",
         .example = "/etc/haproxy-k8s-sync/tls/tls.key",
+        .alias = "DATAPLANE_CLIENT_KEY",
     },
     {
         .name = "HAPROXY_DATAPLANE_SERVER_NAME",
         TEXT(dataplane_server_name, check_host_name),
         .unset = "the host in the URL",
         .expected = "a host name",
-        .help = "The name that the Data Plane API's certificate has to be for, and that is asked for by SNI, where it "
-                "is not the one in the URL.",
+        .help = "Host name to verify in the Data Plane API's certificate and to send as SNI, if it is not the host "
+                "in the URL.",
         .example = "haproxy.example.com",
     },
     {
         .name = "HAPROXY_DATAPLANE_INSECURE",
         FLAG_OFF(dataplane_insecure),
-        .help = "Whether the Data Plane API's certificate is not verified at all: who can get between can then read "
-                "the password and change HAProxy. For a test bench.",
+        .help = "Whether to skip the verification of the Data Plane API's certificate. Anyone in between can then "
+                "read the password and change HAProxy: for test benches only.",
+        .alias = "DATAPLANE_INSECURE",
     },
     {
         .name = "HAPROXY_BACKEND_NAME",
@@ -223,27 +377,27 @@ const struct setting setting_table[] = {
         NUMBER(backend_port, 1, UINT16_MAX),
         .unset = "the Service's nodePort, or else the endpoint's own port",
         .expected = "a port number, 1 to 65535",
-        .help = "Port of every server. Not set, it is the nodePort of the Service's port, where the Service is of type "
-                "NodePort or LoadBalancer; otherwise, or where the Service cannot be read, the endpoint's own port, "
-                "which is right only where the endpoint's address is the node's (host network). Where none of these "
-                "is, or there are several ports to choose from, nothing is written and /readyz says why. Not for "
-                "several entries in INGRESS_SERVICES.",
+        .help = "Port of every server. By default it is the nodePort of the Service's port if the Service is of "
+                "type NodePort or LoadBalancer. Otherwise, or if the Service cannot be read, it is the endpoint's "
+                "own port, which is right only if the pods use the host network. If no port or several are found, "
+                "nothing is written and /readyz gives the reason. Not allowed with several entries in "
+                "INGRESS_SERVICES.",
         .example = "30443",
     },
     {
         .name = "HAPROXY_SEND_PROXY_V2",
         FLAG_OFF(proxy_v2),
         .check = check_true_or_false,
-        .help = "Whether servers get the client's address by PROXY protocol version 2, which they must expect then: "
-                "true puts send-proxy-v2 into the backend's default-server (servers that are not ours inherit it).",
+        .help = "Whether to send the client's address to the servers by PROXY protocol version 2, which they must "
+                "accept. true puts send-proxy-v2 into the backend's default-server; unmanaged servers inherit it.",
     },
     {
         .name = "HAPROXY_BALANCE",
         WORD_OR_KEEP(balance, check_balance),
         .fallback = "roundrobin",
         .expected = "roundrobin, static-rr, leastconn, first, source, random, uri, rdp-cookie or keep",
-        .help = "The backend's balance algorithm; keep leaves what HAProxy's configuration has. Algorithms that need "
-                "an argument (hash, hdr, url_param) are to be written there, with keep here.",
+        .help = "Balance algorithm of the backend. keep leaves the one in haproxy.cfg. For algorithms with an "
+                "argument (hash, hdr, url_param), write them there and use keep.",
         .example = "leastconn",
     },
     {
@@ -251,11 +405,11 @@ const struct setting setting_table[] = {
         WORDS(weights, [WEIGHTS_KEEP] = "keep", [WEIGHTS_EQUAL] = "equal", [WEIGHTS_ENDPOINTS] = "endpoints"),
         .fallback = "keep",
         .expected = "keep, equal or endpoints",
-        .help =
-            "Weights of the servers. keep: what is there stays, and a new one gets the weight that all others have, "
-            "100 where they differ. equal: 100 for all. endpoints: the number of ready endpoints on the node, at most "
-            "256; through a node port with externalTrafficPolicy Cluster, where every node spreads over all endpoints "
-            "anyway, it is as equal. Going back to keep leaves the weights that were counted: take equal once.",
+        .help = "Weights of the servers. keep: weights in haproxy.cfg stay, and a new server gets the weight that "
+                "all others have, or 100 if they differ. equal: 100 for all. endpoints: the number of ready "
+                "endpoints on the node, at most 256; with a node port and externalTrafficPolicy Cluster it acts as "
+                "equal, because every node spreads connections over all endpoints. Changing back to keep leaves "
+                "the counted weights: use equal once to reset them.",
         .example = "endpoints",
     },
     {
@@ -263,10 +417,10 @@ const struct setting setting_table[] = {
         WORDS(adopt, [ADOPT_KEEP] = "keep", [ADOPT_RENAME] = "rename", [ADOPT_NO] = "no"),
         .fallback = "keep",
         .expected = "keep, rename or no",
-        .help = "What becomes of a server that is at the address and port of a wanted one already, under another name, "
-                "such as another controller's. keep: it is adopted under its name and weight, without a reload. "
-                "rename: a new one is made beside it, and when that serves, the old one goes. no: it is a stranger "
-                "that goes like any other that is not wanted, and the loss limit counts it. Backup servers and "
+        .help = "What to do with a server that has the address and port of a desired server under another name, "
+                "such as one of another controller. keep: adopt it with its name and weight, without a reload. "
+                "rename: add a new server beside it, and remove the old one when the new one serves. no: remove it "
+                "like any other server that is not desired; the loss limit counts it. Backup servers and "
                 "HAPROXY_KEEP_SERVERS are never adopted.",
         .example = "rename",
         .safety = true,
@@ -277,8 +431,8 @@ const struct setting setting_table[] = {
         .fallback = "{node}",
         .expected = "letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address} and {port}, each at "
                     "most once, with {node} or {address} among them, at most 64 characters",
-        .help = "The names of new servers. {node} is the node's name, or the address of an endpoint without a node; "
-                "{address} and {port} are the server's own. An existing server keeps its name as ADOPT_SERVERS says.",
+        .help = "Names of new servers. {node} is the node's name, or the address of an endpoint without a node; "
+                "{address} and {port} are the server's own. Servers that exist keep their names, see ADOPT_SERVERS.",
         .example = "{node}-{port}",
     },
     {
@@ -286,8 +440,8 @@ const struct setting setting_table[] = {
         WORD_OR_KEEP(adv_check, check_adv_check),
         .fallback = "tcp-check",
         .expected = "tcp-check, httpchk, ssl-hello-chk, ldap-check, mysql-check, redis-check, smtpchk or keep",
-        .help = "How HAProxy checks the servers' health; keep leaves what its configuration has. A check that needs an "
-                "argument (pgsql-check) is to be written there, with keep here.",
+        .help = "Type of the servers' health check. keep leaves the one in haproxy.cfg. For a check with an "
+                "argument (pgsql-check), write it there and use keep.",
         .example = "httpchk",
     },
     {
@@ -296,10 +450,10 @@ const struct setting setting_table[] = {
             health_check, [SETTINGS_HEALTH_CHECK_BACKEND] = "backend", [SETTINGS_HEALTH_CHECK_NODE_PORT] = "node-port"),
         .fallback = "backend",
         .expected = "backend or node-port",
-        .help = "What health checks ask. backend: the server's own port, in the way of HAPROXY_ADV_CHECK. node-port: "
-                "by HTTP the Service's healthCheckNodePort, where kube-proxy says whether its node has a ready "
-                "endpoint. A Service of type LoadBalancer with externalTrafficPolicy Local has that port; with any "
-                "other it is as backend.",
+        .help = "Target of the health checks. backend: the server's own port, with the check of HAPROXY_ADV_CHECK. "
+                "node-port: HTTP to the Service's healthCheckNodePort, where kube-proxy reports whether its node "
+                "has a ready endpoint. Only a Service of type LoadBalancer with externalTrafficPolicy Local has "
+                "that port; for others it acts as backend.",
         .example = "node-port",
     },
     {
@@ -307,8 +461,8 @@ const struct setting setting_table[] = {
         SPECIAL(keep_servers, type_globs),
         .unset = "none",
         .expected = "names of servers, with *, ? and [...] as in a shell, separated by commas or spaces",
-        .help = "Servers of the backend that are never touched. All others are ours, except those marked backup: they "
-                "are changed, parked and removed to match the nodes.",
+        .help = "Servers of the backend that are never changed. All others, except backup servers, are managed: "
+                "they are changed, parked and removed to match the nodes.",
         .example = "static-*,legacy",
         .is_list = true,
         .safety = true,
@@ -316,18 +470,18 @@ const struct setting setting_table[] = {
     {
         .name = "HAPROXY_CREATE_BACKEND",
         FLAG_OFF(create_backend),
-        .help = "Whether a missing backend is created. Otherwise it is an error, repeated until somebody creates it.",
+        .help = "Whether to create a missing backend. By default a missing backend is an error until it exists.",
     },
     {
         .name = "DRAIN_TIMEOUT",
         DURATION(drain_timeout_ms, 0, 24 * HOUR_MS),
         .fallback = "30s",
         .expected = "a duration from 0 to 24h, such as 30s or 2m",
-        .help = "How long a server drains at most: when the endpoints of a node are all terminating but still serve, "
-                "and another node has ready ones, the running HAProxy is told to drain the server (no new connections, "
-                "the open ones live on), or it is put into maintenance where that cannot be done without a reload. "
-                "After that time, or as soon as the endpoints are gone, it is out: see PARK_TTL. With a ready one it "
-                "is back. 0: out at once.",
+        .help = "How long a server drains at most. A server drains while all endpoints of its node are terminating "
+                "but still serve, and another node has ready ones: it gets no new connections, open ones continue. "
+                "If draining at runtime is not possible without a reload, the server goes to maintenance instead. "
+                "After this time, or as soon as the endpoints are gone, it is taken out: see PARK_TTL. A ready "
+                "endpoint brings it back. 0: taken out at once.",
         .example = "2m",
     },
     {
@@ -335,22 +489,22 @@ const struct setting setting_table[] = {
         DURATION(park_ttl_ms, 0, 720 * HOUR_MS),
         .fallback = "1h",
         .expected = "a duration from 0 to 720h, such as 30m or 12h",
-        .help = "How long a server that is out stays in HAProxy's configuration, in maintenance, so that its return "
-                "needs no reload. After that it is removed with the next change that needs a reload anyway; so it is "
-                "when its node is gone. At most 64 are kept. 0: removed at once, with a reload.",
+        .help = "How long a server that was taken out stays in haproxy.cfg in maintenance (parked), so that its "
+                "return needs no reload. After that, or when its node is gone, it is removed with the next change "
+                "that needs a reload anyway. At most 64 servers are parked. 0: removed at once, with a reload.",
         .example = "12h",
     },
     {
         .name = "PARK_NODES",
         FLAG_OFF(park_nodes),
-        .help = "Whether the other nodes that could get a server (at most 64) have one in maintenance from the start, "
-                "so that even the first pod on a node needs no reload.",
+        .help = "Whether to park a server for each other node that could get one (at most 64), so that even the "
+                "first pod on a node needs no reload.",
     },
     {
         .name = "ALLOW_EMPTY",
         FLAG_OFF(allow_empty),
-        .help = "Whether the last server is taken out when no usable endpoint is left. Otherwise the last good servers "
-                "stay in use until there is one again.",
+        .help = "Whether to take out the last server when no usable endpoint is left. By default the last servers "
+                "stay in use until there is a usable endpoint again.",
         .safety = true,
     },
     {
@@ -358,20 +512,20 @@ const struct setting setting_table[] = {
         NUMBER(max_loss_percent, 0, 100),
         .fallback = "50",
         .expected = "a whole number from 0 to 100",
-        .help = "How many percent of the servers in use may be taken out within one RESYNC_PERIOD without notice, at "
-                "once or one by one. More is more often a fault of the control plane than a wish: what goes beyond it "
-                "stays in use, each server for one RESYNC_PERIOD from its own loss, while additions and changes are "
-                "written. Parked servers are not in use and do not count. Notice is an endpoint that terminates, or a "
-                "node that is being deleted, tainted for it, or excluded by its label. 100: never held back. The last "
-                "servers are a matter of ALLOW_EMPTY.",
+        .help = "The loss limit: how many percent of the servers in use may be taken out within one RESYNC_PERIOD "
+                "without notice. A larger loss is often a fault of the control plane: removals beyond the limit "
+                "are delayed by one RESYNC_PERIOD for each server, while additions and changes are written. An "
+                "endpoint that terminates, or a node that is deleted, tainted for its removal or excluded by its "
+                "label, is notice and does not count; nor do parked servers. 100: no delay. For the last servers "
+                "see ALLOW_EMPTY.",
         .example = "25",
         .safety = true,
     },
     {
         .name = "DRY_RUN",
         FLAG_OFF(dry_run),
-        .help = "Whether HAProxy is left as it is: everything runs, and what would be changed is logged and shown in "
-                "/metrics. To watch it beside another controller first.",
+        .help = "Whether to leave HAProxy unchanged. Everything else runs, and changes are logged and counted in "
+                "/metrics instead of written. Use it to compare with another controller first.",
         .safety = true,
     },
     {
@@ -379,26 +533,28 @@ const struct setting setting_table[] = {
         DURATION(resync_period_ms, 1000, 24 * HOUR_MS),
         .fallback = "30s",
         .expected = "a duration from 1s to 24h, such as 30s, 1m30s or 2h",
-        .help = "How often the real state of HAProxy, its configuration file and what runs, is compared with what it "
-                "should be, and drift repaired. Changes in Kubernetes do not wait for it.",
+        .help = "How often to read HAProxy's configuration and runtime state, compare them with the desired state, "
+                "and repair drift. Changes in Kubernetes do not wait for it.",
         .example = "1m",
     },
     {
         .name = "LEADER_ELECT",
         FLAG_OFF(leader_elect),
-        .help = "Whether several replicas of this daemon agree by a Lease on one that acts, while the others keep "
-                "their caches warm and wait. Needs the rights on leases in deploy/rbac.yaml. Without it, only one may "
-                "run. A DRY_RUN is no candidate.",
+        .help = "Whether several replicas elect a leader by a Lease: the leader writes, the others stand by with "
+                "warm caches. Needs the rights on leases in deploy/rbac.yaml. Without it only one replica may run. "
+                "With DRY_RUN no Lease is used.",
         .safety = true,
+        .flag = "leader-elect",
     },
     {
         .name = "LEASE_NAME",
         TEXT(lease_name, check_lease_name),
         .fallback = "haproxy-k8s-sync",
         .expected = "a Lease's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
-        .help = "The Lease. Replicas that stand in for each other have the same one; daemons for other backends or "
-                "other HAProxies need another.",
+        .help = "Name of the Lease. Replicas of one group share it; daemons for other backends or other HAProxies "
+                "need another.",
         .example = "haproxy-k8s-sync-internal",
+        .alias_fallback = "haproxy-operator.tlu.bcit.ca",
     },
     {
         .name = "LEASE_NAMESPACE",
@@ -413,47 +569,70 @@ const struct setting setting_table[] = {
         TEXT(kubeconfig, check_kubeconfig),
         .unset = "the service account of the pod",
         .expected = "paths of kubeconfig files, separated by ':'",
-        .help = "How to reach the Kubernetes API from outside a pod. Its exec plugins are run (v1, v1beta1), without a "
-                "terminal.",
+        .help = "Access to the Kubernetes API from outside a pod. Exec credential plugins (v1, v1beta1) run "
+                "without a terminal.",
         .example = "/etc/haproxy-k8s-sync/kubeconfig",
+        .flag = "kubeconfig",
     },
     {
         .name = "PROXY_FROM_ENVIRONMENT",
         FLAG_OFF(proxy_from_environment),
-        .help = "Whether http_proxy, https_proxy and no_proxy (libcurl's rules; HTTPS_PROXY and NO_PROXY, too) are "
-                "used for both APIs. Otherwise they are not looked at, and a proxy is used only where the kubeconfig "
-                "has a proxy-url.",
+        .help = "Whether to use http_proxy, https_proxy and no_proxy (also HTTPS_PROXY and NO_PROXY; libcurl's "
+                "rules) for both APIs. By default they are ignored, and only a proxy-url in the kubeconfig is used.",
     },
     {
         .name = "SECCOMP",
         FLAG_OFF(seccomp),
-        .help = "Whether the daemon locks itself in once it is set up: it can then start no program, open no file for "
-                "writing, and make no system call that it has no use for. The image, the manifests, the chart and the "
-                "Debian package turn it on. Not together with a credential plugin in the kubeconfig, which is a "
-                "program to be started.",
+        .help = "Whether to install a system call filter after the start: the daemon can then start no program, "
+                "open no file for writing, and make no system call that it does not need. The image, the "
+                "manifests, the chart and the Debian package turn it on. Not possible with a credential plugin in "
+                "the kubeconfig, because that is a program.",
         .safety = true,
     },
     {
         .name = "EMIT_EVENTS",
         FLAG_OFF(emit_events),
-        .help = "Whether what happens to HAProxy is told as Kubernetes Events on the Service, too (`kubectl describe "
-                "service`): Synced, Draining, HeldBack, ApplyFailed, ReloadFailed, DriftRepaired. Needs the rights on "
-                "events in deploy/rbac.yaml. With DRY_RUN nothing is told.",
+        .help =
+            "Whether to record changes of HAProxy as Kubernetes Events on the Service (`kubectl describe "
+            "service`): Synced, Draining, RemovalDelayed, ApplyFailed, ReloadFailed, DriftRepaired. What became of a "
+            "configuration from a Secret is recorded on that Secret. Needs the rights on events in "
+            "deploy/rbac.yaml. With DRY_RUN no Events are written.",
+        .alias_fallback = "true",
     },
     {
         .name = "LISTEN_ADDRESS",
-        SPECIAL(listen_host, type_listen_address),
+        SPECIAL(listen, type_listen_address),
         .fallback = ":8080",
         .expected = ":port, IPv4:port or [IPv6]:port, such as :8080, 127.0.0.1:8080 or [::1]:8080",
-        .help = "Where /healthz, /livez, /readyz, /metrics and the status page are served; without an address: on all "
-                "of them.",
+        .help = "Address of /healthz, /livez, /readyz, /metrics and the status page. Without a host it listens on "
+                "all addresses.",
         .example = "127.0.0.1:8080",
+    },
+    {
+        .name = "METRICS_ADDRESS",
+        SPECIAL(metrics_listen, type_listen_address),
+        .unset = "/metrics at LISTEN_ADDRESS alone",
+        .expected = "an address as LISTEN_ADDRESS, or 0 for none",
+        .help = "A further address, for /metrics alone.",
+        .example = ":9090",
+        .alias = "METRICS_ADDR",
+        .alias_fallback = ":9090",
+    },
+    {
+        .name = "PROBE_ADDRESS",
+        SPECIAL(probe_listen, type_listen_address),
+        .unset = "/healthz, /livez and /readyz at LISTEN_ADDRESS alone",
+        .expected = "an address as LISTEN_ADDRESS, or 0 for none",
+        .help = "A further address, for /healthz, /livez and /readyz alone.",
+        .example = ":8081",
+        .alias = "PROBE_ADDR",
+        .alias_fallback = ":8081",
     },
     {
         .name = "STATUS_PAGE",
         FLAG_ON(status_page),
-        .help = "Whether the status page (/) and its JSON (/status) are served at LISTEN_ADDRESS: names and addresses "
-                "of nodes, URLs of the Data Plane APIs, and the last decisions, for everybody who can reach it.",
+        .help = "Whether to serve the status page (/) and its JSON (/status) at LISTEN_ADDRESS. Anyone who can "
+                "reach it sees names and addresses of nodes, URLs of the Data Plane APIs, and the last changes.",
     },
     {
         .name = "LOG_FORMAT",
@@ -469,7 +648,7 @@ const struct setting setting_table[] = {
               [LOG_LEVEL_ERROR] = "error"),
         .fallback = "info",
         .expected = "debug, info, warn or error",
-        .help = "The least important lines that are logged.",
+        .help = "Lowest level that is logged.",
         .example = "debug",
     },
     {.name = NULL},
@@ -482,7 +661,7 @@ const struct setting *setting_of(size_t member)
     for (const struct setting *row = setting_table; row->name != NULL; row++)
         if (row->member == member)
             return row;
-    abort(); /* a member that is no setting: a mistake of ours */
+    abort(); /* a member that is no setting: a bug */
 }
 
 static uint64_t setting_bit(const struct setting *row)

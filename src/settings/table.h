@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/compiler.h"
 
 struct setting;
 struct settings;
@@ -29,7 +30,7 @@ struct setting_type {
 struct setting {
     const char *name;
     const struct setting_type *type;
-    size_t member;            /* offset in struct settings; it tells one row from another, too */
+    size_t member;            /* offset in struct settings; also identifies the row */
     uint64_t min, max;        /* of a number or duration */
     const char *const *words; /* of one that is a word: the name of each value, then NULL */
     /* What else a value must be, NULL: nothing. As `parse`. */
@@ -39,11 +40,17 @@ struct setting {
     const char *expected; /* "a port number, 1 to 65535": goes on after "expected" */
     const char *help;     /* one paragraph of plain sentences, no Markdown */
     const char *example;
-    bool single;  /* for one Service; INGRESS_SERVICES stands in for it */
-    bool is_list; /* white space around it is no mistake */
-    bool or_file; /* a secret: NAME_FILE may name a file that holds it */
-    bool masked;  /* its value is never shown; only where or_file */
-    bool safety;  /* a misspelt one is an error: without it the daemon does what it was told not to do */
+    /* With an operator for haproxy.cfg in a Secret; they count where its MODE is set, and each may be a flag, too. */
+    const char *alias;              /* its name there; NULL: it has none */
+    const char *const *alias_words; /* its words for those of `words` */
+    const char *alias_expected;     /* these, as `expected` */
+    const char *alias_fallback;     /* its default; NULL: the same as ours */
+    const char *flag;               /* "namespace"; NULL: the alias in lower case with '-' */
+    bool single;                    /* for one Service; INGRESS_SERVICES stands in for it */
+    bool is_list;                   /* white space around it is no mistake */
+    bool or_file;                   /* a secret: NAME_FILE may name a file that holds it */
+    bool masked;                    /* its value is never shown; only where or_file */
+    bool safety; /* a misspelt one is an error: without it the daemon does what the user meant to prevent */
 };
 
 /* In the order in which all pages show them; behind the last comes one without a name. */
@@ -52,6 +59,9 @@ extern const struct setting setting_table[];
 /* The row of a member of struct settings: SETTING(dry_run)->name is "DRY_RUN". */
 #define SETTING(m) setting_of(offsetof(struct settings, m))
 const struct setting *setting_of(size_t member);
+
+/* "DATAPLANE_URL, default https://haproxy:5555/v3": of a row that has another name or default there. Allocates. */
+char *setting_alias_text(const struct setting *row) must_check;
 
 /* Whether s's value was given rather than a default. */
 bool setting_is_given(const struct settings *s, const struct setting *row);

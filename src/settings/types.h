@@ -19,10 +19,28 @@ extern const struct setting_type type_secret;       /* struct secret */
 
 /* Those of one setting: in settings/values.c, settings/services.c and settings/dataplanes.c. */
 extern const struct setting_type type_services, type_selector, type_address_types, type_dataplanes, type_globs,
-    type_listen_address;
+    type_listen_address, type_names;
 
 void text_print(const struct setting *row, const struct settings *s, struct buf *out);
 void text_fini(const struct setting *row, struct settings *s);
+
+/* Checks of texts (`check` of struct setting), in settings/values.c: what one setting alone has. Each: -1 where s is
+ * refused; what is put into note then says more than that, and holds no part of s. */
+int check_service(const char *s, struct buf *note) must_check;
+int check_path(const char *s, struct buf *note) must_check;
+int check_absolute_path(const char *s, struct buf *note) must_check;
+int check_host_name(const char *s, struct buf *note) must_check;
+int check_true_or_false(const char *s, struct buf *note) must_check;
+int check_balance(const char *s, struct buf *note) must_check;
+int check_adv_check(const char *s, struct buf *note) must_check;
+int check_server_name_format(const char *s, struct buf *note) must_check;
+int check_secret_name(const char *s, struct buf *note) must_check;
+int check_secret_key(const char *s, struct buf *note) must_check;
+int check_lease_name(const char *s, struct buf *note) must_check;
+int check_kubeconfig(const char *s, struct buf *note) must_check;
+
+/* The next entry of a list from *rest on, which is moved behind it; NULL: none. Allocates. */
+char *value_next_entry(const char **rest) must_check;
 
 /* The index of value in words, which end with NULL, or -1, with a hint where one of them is nearly it. */
 int words_find(const char *const *words, const char *value, struct buf *note) must_check;

@@ -1,5 +1,3 @@
-#include "settings/unknown.h"
-
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,15 +5,15 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "settings/aliases.h"
 #include "settings/environment.h"
-#include "settings/settings.h"
+#include "settings/parse.h"
 #include "settings/table.h"
-#include "settings/findings.h"
 
 #define NAME_MAX_BYTES 64
 #define KNOWN_MAX (2 * SETTINGS_MAX)
 #define SHORT_NAME 10     /* up to this length, two edits away is another name */
-#define PREFIX "HAPROXY_" /* of most of ours, and easily left out */
+#define PREFIX "HAPROXY_" /* of most settings, and easily left out */
 
 struct known {
     char names[KNOWN_MAX][NAME_MAX_BYTES];
@@ -40,7 +38,16 @@ static bool is_known(const struct known *k, const char *name)
     return false;
 }
 
-/* Nobody else uses these prefixes, but for HAProxy itself (for the programs that it starts, and in its image). */
+/* They are no names to guess: some are as short as MODE. */
+static bool is_alias(const char *name)
+{
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        if (str_eq(row->alias, name))
+            return true;
+    return false;
+}
+
+/* No other program uses these prefixes, but HAProxy itself (for the programs that it starts, and in its image). */
 static bool has_our_prefix(const char *name)
 {
     static const char *const prefixes[] = {"HAPROXY_", "INGRESS_", "DATAPLANE_", "RESYNC_",     "DRAIN_",
@@ -160,8 +167,8 @@ static const char *name_behind_first_word(const struct known *k, const char *nam
     return NULL;
 }
 
-/* Of a name that only ours begin like. Tighter questions first. */
-static const char *meant_by_ours(const struct known *k, const char *name)
+/* Of a name with a prefix that only settings have. Tighter questions first. */
+static const char *meant_by_known(const struct known *k, const char *name)
 {
     const char *best = name_behind_first_word(k, name);
     if (best == NULL)
@@ -173,8 +180,8 @@ static const char *meant_by_ours(const struct known *k, const char *name)
     return best != NULL ? best : close_name(k, name, 0);
 }
 
-/* The same where none of that helps: behind PREFIX, where most of ours are, good for a hint only. */
-static const char *guess_of_ours(const struct known *k, const char *name)
+/* The same where none of that helps: behind PREFIX, where most settings are, good for a hint only. */
+static const char *guess_of_known(const struct known *k, const char *name)
 {
     const char *best = close_name(k, name, strlen(name) / 3);
     return best != NULL ? best : only_name_with_first_word(k, name);
@@ -188,7 +195,7 @@ static bool is_safety(const char *name)
     return false;
 }
 
-/* Of a name that can be anybody's. */
+/* Of a name that may belong to another program. */
 static const char *meant_by_any(const struct known *k, const char *name)
 {
     char with_prefix[sizeof(PREFIX) + NAME_MAX_BYTES];
@@ -206,8 +213,8 @@ static void unknown_report_one(const struct known *k, const char *name, struct s
     for (size_t i = 0; i <= len; i++)
         upper[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
     bool ours = has_our_prefix(upper);
-    const char *meant = ours ? meant_by_ours(k, upper) : meant_by_any(k, upper);
-    const char *suggestion = meant == NULL && ours ? guess_of_ours(k, upper) : meant;
+    const char *meant = ours ? meant_by_known(k, upper) : meant_by_any(k, upper);
+    const char *suggestion = meant == NULL && ours ? guess_of_known(k, upper) : meant;
     bool is_sure = meant != NULL || !str_has_prefix(upper, PREFIX);
     if (suggestion == NULL && !ours)
         return;
@@ -228,6 +235,7 @@ void unknown_report(char *const *env, struct settings_findings *found)
 {
     struct known k;
     known_init(&k);
+    bool aliases = aliases_count(env);
     for (; *env != NULL; env++) {
         char name[NAME_MAX_BYTES];
         size_t len = strcspn(*env, "=");
@@ -235,7 +243,7 @@ void unknown_report(char *const *env, struct settings_findings *found)
             continue;
         memcpy(name, *env, len);
         name[len] = '\0';
-        if (!is_known(&k, name) && !environment_is_service_link(name, *env + len + 1))
+        if (!is_known(&k, name) && !(aliases && is_alias(name)) && !environment_is_service_link(name, *env + len + 1))
             unknown_report_one(&k, name, found);
     }
 }

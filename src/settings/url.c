@@ -1,7 +1,6 @@
 #include "settings/url.h"
 
 #include <curl/curl.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -25,10 +24,10 @@ static const char *why_of(CURLUcode code)
     case CURLUE_BAD_PORT_NUMBER:
         return "its port is not a number from 1 to 65535";
     case CURLUE_BAD_IPV6:
-        return "what stands in brackets is no IPv6 address";
+        return "the text in brackets is not an IPv6 address";
     case CURLUE_BAD_HOSTNAME:
     case CURLUE_NO_HOST:
-        return "its host is missing or no name and no address";
+        return "its host is missing or invalid";
     default:
         return WHY_FORM;
     }
@@ -42,9 +41,9 @@ static const char *refuse_text(const char *text, unsigned rules)
             return "it holds a space, a control character or one that is not ASCII";
     /* Anywhere: a password may hold a '/', and then what is behind it looks like a path. */
     if ((rules & URL_PROXY) == 0 && strchr(text, '@') != NULL)
-        return "a user name or password does not belong into it";
+        return "it must not contain a user name or password";
     if (strpbrk(text, "?#") != NULL)
-        return "a query (?) or fragment (#) does not belong into it";
+        return "it must not contain a query (?) or fragment (#)";
     const char *slashes = strstr(text, "://");
     if (slashes == NULL)
         return "it does not begin with a scheme such as http://";
@@ -61,7 +60,7 @@ static const char *refuse_scheme(CURLU *u, unsigned rules)
     for (size_t i = 0; i < count; i++)
         if (str_eq(scheme, schemes[i]))
             return NULL;
-    return (rules & URL_PROXY) != 0 ? "its scheme is none of http, https, socks5 and socks5h"
+    return (rules & URL_PROXY) != 0 ? "its scheme is not http, https, socks5 or socks5h"
                                     : "its scheme is neither http nor https";
 }
 

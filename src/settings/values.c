@@ -1,5 +1,3 @@
-#include "settings/values.h"
-
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +16,7 @@
 #define SELECTOR_MAX 4096 /* it goes into the URL of each request, and servers in between take 8 KB of one */
 #define NAME_FORMAT_MAX 64
 #define HOST_NAME_MAX_BYTES 253
-
-int value_refuse(struct buf *note, const char *why)
-{
-    buf_add(note, why);
-    return -1;
-}
+#define KEY_MAX_BYTES 253 /* of a Secret */
 
 char *value_next_entry(const char **rest)
 {
@@ -46,10 +39,27 @@ int check_lease_name(const char *s, struct buf *note)
                                   : name_check_subdomain(s, note);
 }
 
+int check_secret_name(const char *s, struct buf *note)
+{
+    return strchr(s, '/') != NULL ? value_refuse(note, "the namespace goes into CONFIG_SECRET_NAMESPACE")
+                                  : name_check_subdomain(s, note);
+}
+
+int check_secret_key(const char *s, struct buf *note)
+{
+    (void)note;
+    return name_made_of(s, NAME_ALNUM "-._") && strlen(s) <= KEY_MAX_BYTES ? 0 : -1;
+}
+
 /* Whether it can be read is found out where it is read. */
 int check_path(const char *s, struct buf *note)
 {
-    return strstr(s, "-----BEGIN") != NULL ? value_refuse(note, "it takes the path of a file, not what is in it") : 0;
+    return strstr(s, "-----BEGIN") != NULL ? value_refuse(note, "it must be the path of a file, not its content") : 0;
+}
+
+int check_absolute_path(const char *s, struct buf *note)
+{
+    return s[0] != '/' ? value_refuse(note, "it does not begin with '/'") : check_path(s, note);
 }
 
 int check_kubeconfig(const char *s, struct buf *note)
@@ -79,8 +89,7 @@ struct word {
     const char *warning;
 };
 
-#define NEEDS(what) \
-    "it needs " what ", which this variable does not carry; write it into HAProxy's configuration and set keep here"
+#define NEEDS(what) "it needs " what " as an argument; write it into haproxy.cfg and set keep here"
 
 static int check_word(const char *s, const struct word *words, size_t count, struct buf *note)
 {
@@ -141,14 +150,14 @@ int check_server_name_format(const char *s, struct buf *note)
         size_t len = 1;
         int which = at[0] == '{' ? placeholder_at(at, &len) : -1;
         if (which >= 0 && (seen & (1u << which)) != 0)
-            return value_refuse(note, "a placeholder stands there twice");
+            return value_refuse(note, "a placeholder is used twice");
         if (which < 0 && strchr(NAME_ALNUM "_.:-", at[0]) == NULL)
             return -1;
         seen |= which >= 0 ? 1u << which : 0;
         at += len;
     }
     if ((seen & 3) == 0)
-        return value_refuse(note, "without {node} or {address} all servers had one name");
+        return value_refuse(note, "without {node} or {address} all servers would have the same name");
     return strlen(s) <= NAME_FORMAT_MAX ? 0 : -1;
 }
 
@@ -220,7 +229,7 @@ static int address_types_parse(const struct setting *row, const char *value, str
         if (i < 0)
             return -1;
         if (seen[i]) {
-            buf_printf(note, "%s is there twice", address_types[i]);
+            buf_printf(note, "%s appears twice", address_types[i]);
             return -1;
         }
         seen[i] = true;
@@ -246,7 +255,7 @@ static const char *refuse_glob(const char *glob)
     if (strlen(glob) > GLOB_MAX)
         return "a name is too long";
     if (!name_made_of(glob, NAME_ALNUM "-_.:*?[]!^"))
-        return "a name holds a character that no server's name has";
+        return "a name contains a character that server names cannot have";
     for (const char *p = glob; *p != '\0'; p++) {
         if (*p == ']')
             return "']' without '['";
@@ -296,27 +305,35 @@ static void globs_fini(const struct setting *row, struct settings *s)
 
 const struct setting_type type_globs = {globs_parse, globs_print, globs_fini};
 
-/* ---- LISTEN_ADDRESS ---- */
+/* ---- LISTEN_ADDRESS and those beside it ---- */
 
 /* Why host is none, given whether it stood in brackets; NULL: fine. */
 static const char *refuse_host(const char *host, bool brackets)
 {
     int family = str_ip_family(host);
     if (brackets)
-        return family == AF_INET6 ? NULL : "what stands in brackets is no IPv6 address";
+        return family == AF_INET6 ? NULL : "the text in brackets is not an IPv6 address";
     if (host[0] == '\0' || family == AF_INET)
         return NULL;
     if (strchr(host, ':') != NULL)
         return "an IPv6 address goes in brackets: [::1]:8080";
     return str_eq(host, "*") ? "leave out the '*': no address means all of them"
-                             : "its host is no IP address, and names are not looked up";
+                             : "its host is not an IP address; names are not resolved";
+}
+
+/* Of an address that a further listener may do without. */
+static bool listen_address_is_none(const struct setting *row, const char *value)
+{
+    return row->unset != NULL && str_eq(value, "0");
 }
 
 static int listen_address_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
+    struct settings_listen *ret = &SETTING_MEMBER(struct settings_listen, row, s);
     const char *colon = strrchr(value, ':');
     uint64_t port;
-    (void)row;
+    if (listen_address_is_none(row, value))
+        return 0;
     if (colon == NULL) {
         if (name_is_short_number(value))
             buf_printf(note, "did you mean :%s?", value);
@@ -330,16 +347,23 @@ static int listen_address_parse(const struct setting *row, const char *value, st
         why = "its port is not a number from 1 to 65535";
     if (why != NULL)
         return value_refuse(note, why);
-    s->listen_host = mem_strdup(host);
-    s->listen_port = (uint16_t)port;
+    *ret = (struct settings_listen){.host = mem_strdup(host), .port = (uint16_t)port};
     return 0;
 }
 
 static void listen_address_print(const struct setting *row, const struct settings *s, struct buf *out)
 {
-    bool brackets = strchr(s->listen_host, ':') != NULL;
-    (void)row;
-    buf_printf(out, "%s%s%s:%u", brackets ? "[" : "", s->listen_host, brackets ? "]" : "", (unsigned)s->listen_port);
+    const struct settings_listen *l = &SETTING_MEMBER(const struct settings_listen, row, s);
+    bool brackets = l->host != NULL && strchr(l->host, ':') != NULL;
+    if (l->host != NULL)
+        buf_printf(out, "%s%s%s:%u", brackets ? "[" : "", l->host, brackets ? "]" : "", (unsigned)l->port);
+    else if (setting_is_given(s, row))
+        buf_add(out, "0");
 }
 
-const struct setting_type type_listen_address = {listen_address_parse, listen_address_print, text_fini};
+static void listen_address_fini(const struct setting *row, struct settings *s)
+{
+    free(SETTING_MEMBER(struct settings_listen, row, s).host);
+}
+
+const struct setting_type type_listen_address = {listen_address_parse, listen_address_print, listen_address_fini};

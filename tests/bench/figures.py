@@ -90,7 +90,7 @@ def of(run: Run) -> Figures:
         out_ms=tuple(_out(run)), last_ms=tuple(_last(run)), back_ms=tuple(_back(run)),
         broken=len(run.traffic.broken), slowest_talk_ms=max((v.slowest for v in run.traffic.visits), default=0) * 1000,
         generator_late_ms=run.traffic.latest * 1000, looks_ms=run.seen.widest * 1000,
-        own_commit_ms=_own(run, "event_to_commit_seconds"), own_runtime_ms=_own(run, "event_to_runtime_seconds"))
+        own_commit_ms=_own(run, "watch_event_to_commit_seconds"), own_runtime_ms=_own(run, "watch_event_to_runtime_seconds"))
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -85,8 +85,8 @@ def _difference(before: Metrics | None, after: Metrics | None) -> dict[str, floa
     """Of the counters and histograms of our own daemon."""
     if not before or not after:
         return {}
-    names = ("event_to_commit_seconds_sum", "event_to_commit_seconds_count", "event_to_runtime_seconds_sum",
-             "event_to_runtime_seconds_count")
+    names = ("watch_event_to_commit_seconds_sum", "watch_event_to_commit_seconds_count", "watch_event_to_runtime_seconds_sum",
+             "watch_event_to_runtime_seconds_count")
     return {name: after.sum(name) - before.sum(name) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""One case: changes, a fault in the middle of them, its end, and then all has to be in step. Seed, part and fault decide its schedule."""
+"""One case: changes, a fault in the middle of them, its end, and then all has to be in sync. Seed, part and fault decide its schedule."""
 
 from __future__ import annotations
 
@@ -87,19 +87,20 @@ class Case:
         line.say("case", f"{self.fault.id} round {self.round}: {self.schedule.describe()}")
         hits = self.fault.hits(world) if self.fault.hits else -1
         took, left = -1.0, 0
+        world.left.clear()
         if self._to_checkpoint():
             self._strike()
             took = self._wait_in_step()
             left = self._leaks()
         hits = self.fault.hits(world) - hits if self.fault.hits else -1
         ok = len(line.violations) == before
-        line.say("case", f"{self.fault.id}: {'held' if ok else 'VIOLATED'}, in step after {took:.1f} s, {hits} hits")
+        line.say("case", f"{self.fault.id}: {'held' if ok else 'VIOLATED'}, in sync after {took:.1f} s, {hits} hits")
         return Outcome(self.fault.id, world.kind, ok, hits, took, self.cpu, left)
 
     # --- before
 
     def _to_checkpoint(self) -> bool:
-        """The cluster of this case, all in step with it."""
+        """The cluster of this case, all in sync with it."""
         world = self.world
         old = world.stream
         assert old
@@ -116,11 +117,11 @@ class Case:
         try:
             world.wait_in_step(40)
         except AssertionError as e:
-            self.timeline.violate("in step", f"before the fault: {e}")
+            self.timeline.violate("in sync", f"before the fault: {e}")
             return False
         world.at_rest(0.5) if world.daemon.pid not in world.fds else None
         world.sampler.traffic_counts = True
-        world.sampler.checkpoint(set(stream.wished()), stream.announced())
+        world.sampler.checkpoint(set(stream.desired()), stream.announced())
         return True
 
     # --- the fault and the changes in the middle of it
@@ -169,7 +170,7 @@ class Case:
         """Mostly one that makes a difference to HAProxy."""
         stream = self.world.stream
         assert stream
-        wished = stream.wished()
+        desired = stream.desired()
         tries = self.rng.choice((1, 4, 8))
         if self.struck and self.fault.part in ("dataplane", "network") and not self.added:
             # A server that was never there takes a transaction, without which nothing of one could be struck.
@@ -177,7 +178,7 @@ class Case:
             self._tell(lambda: stream.step("node_new"))
         for _ in range(tries):
             self._tell(stream.step)
-            if stream.wished() != wished:
+            if stream.desired() != desired:
                 return
 
     def _tell(self, change: Callable[[], str]) -> None:
@@ -186,12 +187,12 @@ class Case:
         held, stream.held = stream.held, True
         said = change()
         # What is unwanted from here on is known before the cluster hears of it.
-        sampler.unwanted(set(stream.wished()), stream.announced())
+        sampler.unwanted(set(stream.desired()), stream.announced())
         stream.held = held
         if not stream.flush() and self.struck and self.world.real and not held:
             self.blocked = stream.held = True
         if said:
-            self.timeline.say("change", f"{said}; wished: {' '.join(stream.wished()) or 'nobody'}")
+            self.timeline.say("change", f"{said}; desired: {' '.join(stream.desired()) or 'nobody'}")
 
     # --- after
 
@@ -202,16 +203,17 @@ class Case:
         wrong = "?"
         while time.monotonic() - began < 3 * bound:
             world.supervise()
-            wrong = world.out_of_step()
+            wrong = world.out_of_sync()
             if not wrong:
                 break
+            world.set_ready_what_death_left()
             time.sleep(0.1)
         took = time.monotonic() - began
         world.may_die = set()
         if wrong:
-            self.timeline.violate("in step", f"not even after {took:.0f} s: {wrong}\n{world.daemon.tail(12)}", "end")
+            self.timeline.violate("in sync", f"not even after {took:.0f} s: {wrong}\n{world.daemon.tail(12)}", "end")
         elif took > bound:
-            self.timeline.violate("in step", f"only after {took:.1f} s, the bound is {bound:g} s", "end")
+            self.timeline.violate("in sync", f"only after {took:.1f} s, the bound is {bound:g} s", "end")
         return took
 
     def _leaks(self) -> int:
@@ -255,7 +257,7 @@ class Case:
         try:
             world.wait_in_step(20)
         except AssertionError as e:
-            self.timeline.violate("in step", f"after one more node: {e}", "probe")
+            self.timeline.violate("in sync", f"after one more node: {e}", "probe")
 
 
 def _cpu(world: World) -> float:

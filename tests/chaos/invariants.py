@@ -3,18 +3,22 @@
 never empty   HAProxy and its file have a server in rotation, once they had one: whatever happens, the daemon takes the last one
               out only for another (ALLOW_EMPTY is false). An HAProxy that does not answer is dead or stopped, which is not
               the daemon's doing and says nothing. The very first sync is not looked at.
-steady        A server that was in rotation when all was in step, and that Kubernetes has wanted at every moment since, stays in
+steady        A server that was in rotation when all was in sync, and that Kubernetes has wanted at every moment since, stays in
               rotation all the while. No allowance is needed: what is unwanted for a moment is not looked at again until the
-              next time that all is in step. Not where HAProxy itself is struck: when a reload fails, since HAProxy is dead, the Data
+              next time that all is in sync. Not where HAProxy itself is struck: when a reload fails, since HAProxy is dead, the Data
               Plane API puts the last file back that was loaded, without what was changed since by the fast lane.
 limit         Where a world has a loss limit that no loss is within (MAX_LOSS_PERCENT): a server that was lost and of which nobody had said
               that it would go leaves, and stops serving, RESYNC_PERIOD after Kubernetes was told at the earliest, in HAProxy and in
               its file. It may stay longer. Looked at as `steady` is; who was lost once is not looked at again when that time is over.
 foreign       The file outside our server lines keeps its bytes; so does the admin state and the place of every server that is
               not ours. The baseline is taken before the daemon starts, after a commit of our own, as the Data Plane API sorts sections with that.
-no leak       Once all is in step again: no transaction of ours is open (but those whose begin was never answered, which the next commit
-              ends: that is tried), files, threads and children are as at first, memory is bounded, the daemon's end is clean.
-reported      Once all is in step, the metrics count what the file has: desired, draining, actual and parked servers, and nobody is held.
+left          Who dies between a runtime command and the write that was to follow leaves a server drained or in maintenance, which nobody
+              can tell from an operator's doing. The daemon has to report it as overridden; then it is set to ready, as its log and the
+              FAQ ask for. A server that was not left like that is never helped.
+no leak       Once all is in sync again: no transaction of ours is open (but those whose begin was never answered, which the next commit
+              ends: that is tried), files, threads and children are as at first, memory is bounded.
+clean end     The daemon ends in good order when it is asked to; its log has no word of a sanitizer (no fault) all along.
+reported      Once all is in sync, the metrics count what the file has: desired, draining, actual and parked servers, and nobody is held.
 traffic       A connection through HAProxy is answered by one of the places behind the backend, not by nobody and not by the
               backup. Not looked at while HAProxy itself is struck.
 """
@@ -83,6 +87,11 @@ def file_rotation(text: str, ours: Ours) -> dict[str, str]:
             if ours.line_is_ours(name, rest) and not is_parked(rest)}
 
 
+def left_by_death(running: Running, text: str, ours: Ours) -> set[str]:
+    """Our servers in rotation in the file that a runtime command took out: who dies before the write that was to follow leaves these."""
+    return {name for name in file_rotation(text, ours) if (ours.backend, name) in running and running[ours.backend, name].state != "ready"}
+
+
 def foreign_text(text: str, ours: Ours) -> str:
     """The file without our lines and without what the Data Plane API numbers and sums it with."""
     kept, backend = [], ""
@@ -134,21 +143,21 @@ def breaches_of_file(text: str, ours: Ours, steady: Collection[str], held: Colle
             yield invariant, f"{why} and not in rotation in the file: {missing}"
 
 
-def out_of_step(wished: Mapping[str, str], running: Running, text: str, ours: Ours) -> str:
-    """"" where the running HAProxy and the file are what is wished."""
+def out_of_sync(desired: Mapping[str, str], running: Running, text: str, ours: Ours) -> str:
+    """"" where the running HAProxy and the file are as desired."""
     live, lines = in_rotation(running, ours), file_rotation(text, ours)
-    if live != wished:
-        return f"HAProxy runs {live}, wished is {dict(wished)}"
-    if lines != wished:
-        return f"the file has {lines}, wished is {dict(wished)}"
+    if live != desired:
+        return f"HAProxy runs {live}, desired is {dict(desired)}"
+    if lines != desired:
+        return f"the file has {lines}, desired is {dict(desired)}"
     return ""
 
 
-def misreported(metrics: Metrics, wished: Mapping[str, str], text: str, ours: Ours) -> str:
-    """"" where the gauges count what a file has that is in step with the wish."""
+def misreported(metrics: Metrics, desired: Mapping[str, str], text: str, ours: Ours) -> str:
+    """"" where the gauges count what a file has that is in sync with the desired state."""
     lines = [rest for name, rest in server_lines(text, ours.backend).items() if ours.line_is_ours(name, rest)]
     draining = metrics.sum("servers_draining", backend=ours.backend)
-    counts = {"servers_desired": len(wished), "servers_actual": len(wished) + draining, "servers_held": 0, "changes_withheld": 0}
+    counts = {"servers_desired": len(desired), "servers_configured": len(desired) + draining, "servers_removal_delayed": 0, "changes_pending": 0}
     if not draining:
         counts["servers_parked"] = sum(is_parked(rest) for rest in lines)
     wrong = [f"{name} is {said:g} instead of {count:g}" for name, count in counts.items()

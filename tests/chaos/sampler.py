@@ -50,7 +50,7 @@ class Sampler:
         self.blind = 0
         self.connections = 0
         self.judging = False
-        """False until all is in step for the first time."""
+        """False until all is in sync for the first time."""
         self.traffic_counts = False
         """False while HAProxy is struck itself."""
         self.most_open = 0
@@ -86,23 +86,23 @@ class Sampler:
         self._file_baseline = invariants.foreign_text(self.haproxy.config.read_text(), self.ours)
         self._running_baseline = invariants.foreign_servers(read_running(self.haproxy.socket), self.ours)
 
-    def checkpoint(self, wished: set[str], announced: Collection[str] = ()) -> None:
-        """All is in step: from here on these are to stay, until unwanted(). announced: of these somebody has said that they may go."""
+    def checkpoint(self, desired: set[str], announced: Collection[str] = ()) -> None:
+        """All is in sync: from here on these are to stay, until unwanted(). announced: of these somebody has said that they may go."""
         with self._lock:
-            self._steady = set(wished)
+            self._steady = set(desired)
             self._announced = set(announced)
             self._held = {}
 
-    def unwanted(self, wished: set[str], announced: Collection[str] = ()) -> None:
+    def unwanted(self, desired: set[str], announced: Collection[str] = ()) -> None:
         """To be called before the cluster is told. What was announced once counts as announced from then on, and a second loss as the
         first: the daemon may not see what is between them."""
         with self._lock:
             self._announced |= set(announced)
             if self.hold_s:
                 until = time.monotonic() + self.hold_s
-                self._held.update(dict.fromkeys(self._steady - wished, until))
+                self._held.update(dict.fromkeys(self._steady - desired, until))
             self._held = {name: until for name, until in self._held.items() if name not in self._announced}
-            self._steady &= wished
+            self._steady &= desired
 
     def held(self) -> set[str]:
         """By our own clock, after what is judged by it was seen."""

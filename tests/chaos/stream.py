@@ -3,7 +3,7 @@
     stream = Stream(seed, cluster, namespace="ingress", service="web", node_ports=(30443, 30444))
     stream.begin()                 # the first nodes, pods and the Service
     print(stream.step())           # one change; says what it was
-    assert in_haproxy == stream.wished()
+    assert in_haproxy == stream.desired()
 
 The choices depend on the seed and on nothing else: neither on time nor on whether the cluster could be written to. What could not be
 written is kept in order and written first the next time, so that the API only ever shows states that the stream went through.
@@ -126,8 +126,8 @@ class Stream:
 
     # --- what must come of it
 
-    def wished(self) -> dict[str, str]:
-        """Server -> address:port that takes new connections once all is in step and every drain is over. Empty: no endpoint is
+    def desired(self) -> dict[str, str]:
+        """Server -> address:port that takes new connections once all is in sync and every drain is over. Empty: no endpoint is
         usable, and what was there last stays."""
         eligible = {name for name, node in self.nodes.items() if node.eligible}
         ready = {pod.node for pod in self.pods.values() if pod.ready and pod.node in eligible}
@@ -161,14 +161,14 @@ class Stream:
             chosen = prefer or self.random.choice(names)
             prefer = ""
             said = getattr(self, f"_do_{chosen}")()
-            if said and len(self.wished()) >= self.floor:
+            if said and len(self.desired()) >= self.floor:
                 break
             self._back_to(before)
         self.flush()
         return said
 
     def settle(self) -> str:
-        """At least one ready pod on an eligible node: so that there is a wish."""
+        """At least one ready pod on an eligible node: so that there is a desired state."""
         if any(pod.ready and self._eligible(pod.node) for pod in self.pods.values()):
             return ""
         eligible = [name for name, node in self.nodes.items() if node.eligible]

@@ -1,4 +1,4 @@
-"""haproxy.cfg: what a write does to the rest of it, edits by hand, the raw text."""
+"""haproxy.cfg: what a write does to the rest of it, edits by hand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from tests.harness.haproxy import DataPlane
 from tests.harness.process import free_port, wait_until
 
 from .conftest import CONFIG
-from .say import backend_lines, before_3_2, before_3_4, error, reload_id, release, server, without_header
+from .say import backend_lines, before_3_2, error, reload_id, release, server, without_header
 
-RAW = "/configuration/raw"
 SERVERS = "/configuration/backends/be/servers"
 
 
@@ -34,10 +33,6 @@ def edit(path: pathlib.Path, old: str, new: str) -> None:
     beside = path.with_suffix(".by-hand")
     beside.write_text(text.replace(old, new))
     beside.replace(path)
-
-
-def post_raw(plane: DataPlane, text: str, query: str = ""):
-    return plane.post(f"{RAW}?version={plane.version()}{query}", text, content_type="text/plain")
 
 
 def test_the_first_write_sorts_names_and_marks(fresh: Callable[..., DataPlane]) -> None:
@@ -153,79 +148,3 @@ def test_a_broken_hand_edit_refuses_everyone_until_it_is_mended(plane: DataPlane
         assert plane.delete(f"/transactions/{tid}").status == 204
     edit_and_wait(plane, "timeout connect soon", "timeout connect 2s")
     reload_id(plane.commit(plane.begin()))
-
-
-def test_raw_get_is_the_file(plane: DataPlane) -> None:
-    answer = plane.get(RAW)
-    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain")
-    assert answer.text == plane.file()
-
-
-def test_raw_get_inside_a_transaction(plane: DataPlane) -> None:
-    tid = plane.begin()
-    plane.post(f"{SERVERS}?transaction_id={tid}", server("n1"))
-    assert "server n1" in plane.get(f"{RAW}?transaction_id={tid}").text
-    assert "server n1" not in plane.get(RAW).text
-
-
-def test_raw_post(plane: DataPlane) -> None:
-    version = plane.version()
-    text = plane.raw().replace("timeout server 77s", "timeout server 78s")
-    answer = post_raw(plane, text)
-    rid = reload_id(answer)
-    assert answer.headers["Configuration-Version"] == str(version + 1)
-    assert answer.text == plane.file()
-    assert "timeout server 78s" in answer.text and f"# _version={version + 1}\n" in answer.text
-    assert plane.follow(rid)["status"] == "succeeded"
-
-
-def test_raw_post_that_only_validates(plane: DataPlane) -> None:
-    before = plane.file()
-    answer = post_raw(plane, before.replace("77s", "78s"), "&only_validate=true")
-    assert answer.status == 202 and "Reload-ID" not in answer.headers
-    refused = post_raw(plane, before + "\nbackend x\n  bogus 1\n", "&only_validate=true")
-    assert error(refused, 400).startswith("validation error"), "3.0.3 says no more than this here"
-    stale = plane.post(f"{RAW}?version=1&only_validate=true", before, content_type="text/plain")
-    assert stale.status == 202, "no version is looked at"
-    assert plane.file() == before
-
-
-def test_raw_post_refused(plane: DataPlane) -> None:
-    before, version = plane.file(), plane.version()
-    assert "bogus" in error(post_raw(plane, before + "\nbackend x\n  bogus 1\n"), 400)
-    error(plane.post(f"{RAW}?version={version - 1}", before, content_type="text/plain"), 409)
-    error(plane.post(RAW, before, content_type="text/plain"), 400)
-    as_json = plane.post(f"{RAW}?version={version}", "{}", content_type="application/json")
-    error(as_json, 400 if before_3_4(plane) else 415)
-    assert plane.file() == before and plane.version() == version
-
-
-def test_raw_post_without_a_reload(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
-    worker = plane.haproxy.worker()
-    answer = post_raw(plane, plane.raw().replace("77s", "78s"), "&skip_reload=true")
-    assert answer.status == 201 and "Reload-ID" not in answer.headers
-    assert "78s" in plane.file() and plane.haproxy.worker() == worker
-
-
-def test_raw_post_with_runtime_actions(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
-    worker = plane.haproxy.worker()
-    text = plane.raw().replace("server old 127.0.9.1:30443", "server old 127.0.9.9:30555")
-    answer = plane.post(f"{RAW}?version={plane.version()}&skip_reload=true", text, content_type="text/plain",
-                        headers={"X-Runtime-Actions": "SetServerAddr be old 127.0.9.9 30555"})
-    assert answer.status == 201
-    haproxy = plane.haproxy  # which takes a moment for it from 3.0 on
-    wait_until(lambda: (haproxy.servers("be")["old"]["srv_addr"], haproxy.servers("be")["old"]["srv_port"]) == ("127.0.9.9", "30555"),
-               2, "the address and the port")
-    assert plane.haproxy.worker() == worker
-
-
-def test_a_posted_proxy_without_from_keeps_none(plane: DataPlane) -> None:
-    """The API adds `from` when it reads the file at its start or after an edit by hand, not to a posted text."""
-    text = plane.raw() + "\nbackend zz\n  mode tcp\n  server a 127.0.0.1:9\n"
-    answer = post_raw(plane, text, "&skip_reload=true")
-    if answer.status == 400:
-        assert "explicit" in answer.text or "defaults" in answer.text, release(plane)
-        return
-    assert "\nbackend zz\n" in plane.file()

@@ -11,7 +11,7 @@ from tests.harness.haproxy import DoubleDataPlane, HAProxy, haproxy_binary, hapr
 
 from . import replay
 
-WHOLE_GROUPS = ["raw", "meaning", "actions"]
+WHOLE_GROUPS = ["raw", "meaning", "actions", "storage"]
 GROUPS = ["transactions", "refusals", "lane", "sections"]
 # From this step on HAProxy has to know check-reuse-pool.
 NEEDS_3_0 = "unknown words on a server"
@@ -37,7 +37,6 @@ def test_replay(name: str, group: str, tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("group", WHOLE_GROUPS)
 @pytest.mark.parametrize("name", replay.names(replay.WHOLE) or ["none"])
 def test_replay_of_whole_configurations(name: str, group: str, tmp_path: pathlib.Path) -> None:
-    """Of the folder's groups all but `storage`: the double has no files beside the configuration."""
     play(replay.WHOLE, name, group, tmp_path)
 
 

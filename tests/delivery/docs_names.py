@@ -20,11 +20,11 @@ CHART = ROOT / "charts" / "haproxy-k8s-sync"
 NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY", "HTTPS_PROXY", "NO_PROXY", "CHANGELOG", "PATH", "SECURITY",
                "CONTRIBUTING", "HELP", "TYPE"}
 # Variables of make targets; each has to be in Makefile or in what it includes or runs.
-MAKE_VARIABLES = {"KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "CK_FORK", "DATAPLANEAPI", "K", "T", "V",
-                  "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
+MAKE_VARIABLES = {"HAPROXY_SOURCE", "RANDOM_FILES", "KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "CK_FORK",
+                  "DATAPLANEAPI", "K", "T", "V", "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
 # Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
-OTHERS_WORDS = {"reload_delay", "reload_cmd", "master_worker_mode", "master_runtime", "tls_ca", "adv_check", "no_proxy", "http_proxy",
-                "https_proxy", "url_param"}
+OTHERS_WORDS = {"maps_dir", "ssl_certs_dir", "general_storage_dir", "reload_delay", "reload_cmd", "master_worker_mode", "master_runtime",
+                "tls_ca", "adv_check", "no_proxy", "http_proxy", "https_proxy", "url_param"}
 # What the kernel and OpenSSL say, which the daemon hands on, and words of haproxy.cfg.
 OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name", "jwt on"}
 
@@ -41,6 +41,7 @@ def settings() -> set[str]:
     """All variables, with the _FILE forms."""
     table = (ROOT / "docs" / "settings.md").read_text()
     names = {name for row in re.findall(r"^\| (`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
+    names |= set(re.findall(r"Beside MODE: `([A-Z0-9_]+)", table)) | {"SPIRE_AGENT_SOCKET"}
     assert len(names) > 40
     return names
 
@@ -99,7 +100,7 @@ def trouble_with_span(span: str) -> str:
         return "" if known else f"{found[1]} is no metric, no key of a log line, and no word that tests/delivery/docs_names.py knows"
     if re.fullmatch(r"\w[\w./-]*/[\w.*/-]+", word) and (ROOT / word.split("/")[0]).is_dir() and "*" not in word and word.split("/")[0] != "build":
         return "" if (ROOT / word).exists() else f"there is no {word}"
-    if re.fullmatch(r"[a-z]\w*(\.\w+)+", word) and word.split(".")[0] in chart_values():
+    if re.fullmatch(r"[a-z]\w*(\.\w+)+", word) and word.split(".")[0] in chart_values() and not (ROOT / word).exists():
         return "" if chart_value_exists(word) else f"the chart has no value {word}"
     if re.fullmatch(r"HaproxyK8sSync\w+", word):
         return "" if word in alerts() else f"there is no alert {word}"

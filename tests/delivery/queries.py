@@ -8,7 +8,7 @@ import re
 from tests.harness.metrics import PREFIX
 from tests.harness.process import ROOT
 
-_REGISTERED = re.compile(r'metrics_register\(\s*m,\s*METRIC_(\w+),\s*"(\w+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*"([\w,]*)\*?"\s*\)')
+_REGISTERED = re.compile(r'METRIC_(\w+),\s*"(\w+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*"([\w,]*)\*?"\s*\}')
 _PROCESS = re.compile(r'process_print_one\(out, "(process_\w+)", "(\w+)"')
 
 

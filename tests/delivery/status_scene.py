@@ -1,4 +1,4 @@
-"""What the status page is shown with: a Service on six nodes in every state, two HAProxies, and a morning's decisions."""
+"""What the status page is shown with: a Service on six nodes in every state, two HAProxies, and a morning's history."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def page_url(daemon: Daemon) -> str:
     return f"http://127.0.0.1:{daemon.port}/"
 
 
-def look(page: Page, daemon: Daemon, saying: str = "In step") -> Page:
+def look(page: Page, daemon: Daemon, saying: str = "In sync") -> Page:
     page.open(page_url(daemon))
     page.wait_text("#say", saying)
     return page

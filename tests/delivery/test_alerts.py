@@ -137,7 +137,7 @@ def test_rules_are_about_this_release_alone(helm: pathlib.Path) -> None:
 
 
 def test_rules_as_values_want_them(helm: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    more = {"record": "edge:servers", "expr": "sum(haproxy_k8s_sync_servers_actual)"}
+    more = {"record": "edge:servers", "expr": "sum(haproxy_k8s_sync_servers_configured)"}
     rule = rendered(helm, disabled=["HaproxyK8sSyncCertificateExpiring"], additionalRules=[more], interval="1m",
                     additionalAlertLabels={"team": "edge", "severity": "page"}, selector='app="x"',
                     runbookUrl="https://wiki.example.com/haproxy")
@@ -157,8 +157,8 @@ def test_rules_as_values_want_them(helm: pathlib.Path, tmp_path: pathlib.Path) -
 
 
 def test_alert_that_does_not_exist_cannot_be_disabled(helm: pathlib.Path) -> None:
-    with pytest.raises(Refused, match='there is no alert "HaproxyOutOfStep"; known: HaproxyK8sSyncOutOfStep'):
-        rendered(helm, disabled=["HaproxyOutOfStep"])
+    with pytest.raises(Refused, match='there is no alert "HaproxyOutOfSync"; known: HaproxyK8sSyncOutOfSync'):
+        rendered(helm, disabled=["HaproxyOutOfSync"])
     with pytest.raises(Refused, match="every alert disabled"):
         rendered(helm, disabled=NAMES)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -31,6 +32,8 @@ def drawn_out(pod: str, before: Metrics, after: Metrics) -> Series:
         for labels, value in family.items():
             own = "".join(f", {label}={json.dumps(text)}" for label, text in sorted(labels))
             step = value - before.samples.get(name, {}).get(labels, 0.0) if counts else 0.0
+            if name.endswith("_timestamp_seconds"):  # as long ago at each scrape
+                value, step = value - time.time(), 60.0
             found.append({"series": f"{name}{{{target}{own}}}", "values": f"{value:.3f}+{step:.3f}x{SCRAPES}"})
     return found
 
@@ -72,7 +75,7 @@ def twice(daemon: Daemon, between: Callable[[Metrics], object]) -> tuple[Metrics
 
 
 def requests(before: Metrics, now: Metrics, **labels: str) -> float:
-    return now.sum("requests_total", **labels) - before.sum("requests_total", **labels)
+    return now.sum("http_requests_total", **labels) - before.sum("http_requests_total", **labels)
 
 
 def test_all_is_well(helm: pathlib.Path, tmp_path: pathlib.Path, rig: Rig) -> None:
@@ -97,7 +100,7 @@ def test_the_data_plane_api_is_away(helm: pathlib.Path, tmp_path: pathlib.Path, 
     wait_until(lambda: daemon.metrics().sum("in_sync") == 0, 20, "out of step")
     first = daemon.metrics()
     before, after = twice(daemon, lambda now: requests(first, now, code="0") >= 1)
-    assert firing(helm, tmp_path, drawn_out("a", before, after)) == {"HaproxyK8sSyncOutOfStep", "HaproxyK8sSyncTargetDown"}
+    assert firing(helm, tmp_path, drawn_out("a", before, after)) == {"HaproxyK8sSyncOutOfSync", "HaproxyK8sSyncTargetDown"}
     rig.dataplane.start()
 
 
@@ -106,7 +109,7 @@ def test_the_credentials_are_refused(helm: pathlib.Path, tmp_path: pathlib.Path,
     daemon.wait_not_ready("refused the credentials")
     first = daemon.metrics()
     before, after = twice(daemon, lambda now: requests(first, now, code="401") >= 1)
-    assert firing(helm, tmp_path, drawn_out("a", before, after)) == {"HaproxyK8sSyncOutOfStep", "HaproxyK8sSyncTargetDown"}
+    assert firing(helm, tmp_path, drawn_out("a", before, after)) == {"HaproxyK8sSyncOutOfSync", "HaproxyK8sSyncTargetDown"}
 
 
 def test_kubernetes_was_never_reached(helm: pathlib.Path, tmp_path: pathlib.Path, rig: Rig) -> None:
@@ -114,9 +117,9 @@ def test_kubernetes_was_never_reached(helm: pathlib.Path, tmp_path: pathlib.Path
     with contextlib.ExitStack() as ends:
         alone = ends.enter_context(Daemon(rig.home / "alone", rig.settings(), program()))
         elected = ends.enter_context(Daemon(rig.home / "elected", rig.settings(LEADER_ELECT="true"), program()))
-        for daemon, alert in ((alone, "HaproxyK8sSyncOutOfStep"), (elected, "HaproxyK8sSyncNobodyLeads")):
+        for daemon, alert in ((alone, "HaproxyK8sSyncOutOfSync"), (elected, "HaproxyK8sSyncNoLeader")):
             daemon.wait_not_ready("not synced")
-            wait_until(lambda: daemon.metrics().sum("requests_total", target="kubernetes", code="0") > 3, 20, "some attempts")
+            wait_until(lambda: daemon.metrics().sum("http_requests_total", target="kubernetes", code="0") > 3, 20, "some attempts")
             said = daemon.metrics()
             assert firing(helm, tmp_path, drawn_out("a", said, said)) == {alert}
 
@@ -128,7 +131,7 @@ def test_reloads_fail(helm: pathlib.Path, tmp_path: pathlib.Path, rig: Rig) -> N
     before = daemon.metrics()
     rig.pods(1, 2)
     daemon.wait_metric("reloads_total", 2, result="failed", timeout=60)
-    assert firing(helm, tmp_path, drawn_out("a", before, daemon.metrics())) == {"HaproxyK8sSyncOutOfStep", "HaproxyK8sSyncReloadFailing"}
+    assert firing(helm, tmp_path, drawn_out("a", before, daemon.metrics())) == {"HaproxyK8sSyncOutOfSync", "HaproxyK8sSyncReloadFailing"}
 
 
 @pytest.mark.parametrize("how", ["dry run", "pause"])
@@ -136,7 +139,7 @@ def test_it_is_out_of_step_on_purpose(helm: pathlib.Path, tmp_path: pathlib.Path
     rig.service(annotations={"haproxy-k8s-sync/paused": "true"} if how == "pause" else {})
     rig.pods(1, 2)
     daemon = start(rig, DRY_RUN=str(how == "dry run").lower())
-    daemon.wait_metric("changes_withheld", 1)
+    daemon.wait_metric("changes_pending", 1)
     said = daemon.metrics()
     assert said.sum("in_sync") == 0
     assert firing(helm, tmp_path, drawn_out("a", said, said)) == set()

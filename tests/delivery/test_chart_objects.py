@@ -123,6 +123,11 @@ OTHERWISE: dict[str, Any] = {
     "lease-elsewhere": {**ORDINARY, "kube-system": [lease("haproxy.edge"), CREATE_LEASE]},
     "events": {"lb": [SLICES, SERVICE, EVENTS], "": [NODES]},
     "settings": {"edge": [SLICES, SERVICE, EVENTS], "": [NODES]},
+    # No nodes, and of all Secrets this one.
+    "config-secret": {"lb": [("", "secrets", "haproxy-config", "list watch patch"), EVENTS]},
+    "config-and-servers": {"ingress-nginx": [SLICES, SERVICE], "lb": [("", "secrets", "haproxy-config", "list watch patch")], "": [NODES]},
+    "config-elsewhere": {"edge": [("", "secrets", "edge.config", "list watch patch"), ("", "secrets", "shop-tls api-tls", "list watch")],
+                         "lb": OWN_LEASE},
     "without-rights": {},
     "other-cluster": {},
 }

@@ -18,7 +18,7 @@ FOLDER = ROOT / "deploy/completion"
 NAME = "haproxy-k8s-sync"
 
 # The words that were typed, the last one as far as it was -> what is offered.
-COMMANDS = {"plan", "explain", "doctor", "check-config"}
+COMMANDS = {"plan", "explain", "doctor", "config", "check-config"}
 CASES: list[tuple[list[str], set[str]]] = [
     ([""], COMMANDS),
     (["pl"], {"plan"}),
@@ -29,10 +29,15 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["doctor", "--output", ""], {"text", "json"}),
     (["explain", "--color", ""], {"auto", "always", "never"}),
     (["plan", "--color", "al"], {"always"}),
+    (["plan", "--daemon", "n"], {"none"}),
     (["doctor", "--timeout", "3"], {"30s"}),
     (["check-config", "x"], set()),
+    (["config", "p"], {"plan"}),
+    (["config", "r"], {"rollback"}),
+    (["config", "history", "--output", ""], {"text", "json"}),
+    (["config", "plan", "--color", "al"], {"always"}),
 ]
-OPTIONS = {"plan": {"--output", "--color", "--timeout", "--help"}, "doctor": {"--output", "--color", "--timeout", "--help"},
+OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"}, "doctor": {"--output", "--color", "--timeout", "--help"},
            "explain": {"--color", "--timeout", "--help"}}
 
 

@@ -20,7 +20,7 @@ from . import docs_commands, docs_files, docs_helm
 from .docs_blocks import DOCS, ROOT, Block, anchors, blocks, pages, prose, shown
 from .docs_commands import Wrong
 from .docs_files import Settings, Tools
-from .docs_names import alerts, chart_value_exists, settings, sources, trouble_with_message, trouble_with_source, trouble_with_span
+from .docs_names import MAKE_VARIABLES, alerts, chart_value_exists, settings, sources, trouble_with_message, trouble_with_source, trouble_with_span
 from .promtool import promtool, refused
 from .queries import known_metrics, metric_names
 
@@ -128,6 +128,16 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
     elif found := re.fullmatch(r"ingress/([\w-]+)-(?:nodeport|hostnetwork|proxy)\.yaml", name):
         docs_files.load_yaml(text)
         docs_helm.check_others(found[1], text)
+    elif name == "gitops/kustomization.yaml":
+        (tools.directory / "haproxy.cfg").write_text("global\n")
+        (tools.directory / "kustomization.yaml").write_text(text)
+        made = docs_files.load_yaml(docs_files.must(tools.kubectl, "kustomize", tools.directory))
+        if [(d["kind"], d["metadata"]["name"], list(d["data"])) for d in made] != [("Secret", "haproxy-config", ["haproxy.cfg"])]:
+            raise Wrong(f"{name} makes {made}")
+    elif name.startswith("gitops/"):
+        for document in docs_files.load_yaml(text):
+            if not (document.keys() == {"apiVersion", "kind", "metadata", "spec"} and "path" in str(document["spec"])):
+                raise Wrong(f"{name} is no object of a GitOps tool")
     elif name == "token.yaml":
         docs_files.manifest(text)
     else:
@@ -203,7 +213,7 @@ def test_names_exist(page: pathlib.Path) -> None:
             trouble = trouble_with_span(span) or trouble_with_message(span)
             wrong += [f"{page.name}:{number}: `{span}`: {trouble}"] if trouble else []
         for name in re.findall(r"\b(?:HAPROXY|INGRESS|NODE|SERVER|LEASE|LOG|PARK)_[A-Z0-9_]+\b", line.replace("\\_", "_")):
-            wrong += [] if name in settings() else [f"{page.name}:{number}: there is no setting {name}"]
+            wrong += [] if name in settings() or name in MAKE_VARIABLES else [f"{page.name}:{number}: there is no setting {name}"]
     assert not wrong, "\n".join(wrong)
 
 

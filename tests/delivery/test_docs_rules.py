@@ -93,7 +93,7 @@ def test_file_of_no_kind_is_refused(docs_tools: Tools, tmp_path: pathlib.Path) -
 @pytest.mark.parametrize(("span", "why"), [
     ("HAPROXY_BALANC", "no setting"), ("PARK_TLL=0", "no setting"), ("in_synk", "no metric"), ("haproxy_k8s_sync_nonsense_total", "no metric"),
     ("deploy/rabc.yaml", "there is no"), ("src/haproxy/dataplane/txm.c", "there is no"), ("env.haproxy.backend", "no value"),
-    ("HaproxyK8sSyncOutOfStepp", "no alert"), ("prometheusRule.disable", "no value")])
+    ("HaproxyK8sSyncOutOfSyncc", "no alert"), ("prometheusRule.disable", "no value")])
 def test_name_is_refused(span: str, why: str) -> None:
     assert why in trouble_with_span(span)
 
@@ -112,7 +112,7 @@ def test_source_is_found(span: str) -> None:
 
 def test_message_is_refused() -> None:
     assert "never says" in trouble_with_message("HAProxy was not rebooted")
-    assert trouble_with_message("HAProxy was not reloaded") == ""
+    assert trouble_with_message("reload failed") == ""
     assert trouble_with_message("kubectl get nodes in the cluster") == ""
 
 

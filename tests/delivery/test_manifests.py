@@ -12,7 +12,9 @@ import yaml
 from tests.harness import realparts
 from tests.harness.process import ROOT
 
-FILES = ("configmap.yaml", "rbac.yaml", "deployment.yaml")
+FOLDERS = {"": 7, "config/": 5}
+"""Folder in deploy/ -> how many objects it has."""
+FILES = tuple(f"{folder}{name}" for folder in FOLDERS for name in ("configmap.yaml", "rbac.yaml", "deployment.yaml"))
 
 
 def manifests(root: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -29,7 +31,7 @@ def tree(tmp_path: pathlib.Path) -> pathlib.Path:
     for name in ("charts", "tests/harness"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("scripts/manifests", *(f"deploy/{name}" for name in FILES)):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
@@ -72,12 +74,13 @@ def test_a_comment_whose_line_goes_is_told(tree: pathlib.Path) -> None:
     assert "NODE_MODES" not in (tree / "deploy" / "configmap.yaml").read_text()
 
 
-def test_kustomization_has_all_of_it() -> None:
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_kustomization_has_all_of_it(folder: str) -> None:
     try:
         kubectl = realparts.kubectl()
     except realparts.Missing as e:
         pytest.skip(f"kubectl: {e}")
-    done = subprocess.run([kubectl, "kustomize", ROOT / "deploy"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run([kubectl, "kustomize", ROOT / "deploy" / folder], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == "", done.stderr
-    here = "\n---\n".join((ROOT / "deploy" / name).read_text() for name in FILES)
-    assert documents(done.stdout) == documents(here) and len(documents(here)) == 7
+    here = "\n---\n".join((ROOT / "deploy" / name).read_text() for name in FILES if (ROOT / "deploy" / name).parent == ROOT / "deploy" / folder)
+    assert documents(done.stdout) == documents(here) and len(documents(here)) == FOLDERS[folder]

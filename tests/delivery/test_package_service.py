@@ -122,7 +122,7 @@ def test_first_hour(balancer: Balancer) -> None:
     locked_in(balancer)
 
     machine.run("systemctl", "reload", UNIT)
-    wait_until(lambda: "SIGHUP: comparing now" in machine.journal(UNIT), 20, "the comparison")
+    wait_until(lambda: "SIGHUP received; refreshing now" in machine.journal(UNIT), 20, "the comparison")
     assert balancer.show("ActiveState", "NRestarts") == ["active", "0"]
     rig.dataplane.stop()
     rig.pods(1)

@@ -75,13 +75,13 @@ def test_a_change_appears_by_itself(scene: Scene, page: Page) -> None:
     scene.on(1, 2)
     wait_rows(page, {"worker-1": "live", "worker-2": "live"})
     page.wait_text("#flows", "worker-2")
-    page.wait_text("#decisions", "added worker-2 (10.20.0.12:30443)")
-    page.wait_text("#say", "In step")
-    assert "after the event" in page.text("#decisions") and re.search(r"\d (ms|s|µs)", page.text("#figures"))
+    page.wait_text("#history", "added worker-2 (10.20.0.12:30443)")
+    page.wait_text("#say", "In sync")
+    assert "after the event" in page.text("#history") and re.search(r"\d (ms|s|µs)", page.text("#figures"))
     paths = page.value("document.querySelectorAll('.flow svg path').length")
     assert paths == 4, "from the Service to two nodes, from each to its server"
     assert page.value("window.sameDocument"), "the page was loaded again"
-    assert page.value("document.title").startswith("In step")
+    assert page.value("document.title").startswith("In sync")
     quiet(page, page_url(daemon))
 
 
@@ -95,7 +95,7 @@ def test_a_server_that_haproxy_calls_down_is_not_shown_as_live(scene: Scene, pag
     page.wait_text("#sub", "DOWN by the health check of")
     assert page.value("[...document.querySelectorAll('.lb li')].map(li => li.className).join()") == "live,bad"
     assert "worker-2" in page.text("#sub") and "1 live, 1 DOWN" in page.text("#lbs")
-    assert "DOWN" in page.text("#nodes") and page.text("#say").startswith("In step")
+    assert "DOWN" in page.text("#nodes") and page.text("#say").startswith("In sync")
     scene.haproxy.runtime("set server be/worker-2 health up")
     page.wait("document.querySelectorAll('.lb li.live').length === 2")
     quiet(page, page_url(daemon))
@@ -106,11 +106,11 @@ def test_trouble_shows_and_a_lost_connection_comes_back(scene: Scene, page: Page
     look(page, daemon)
     page.value(MARK)
     scene.dataplane.stop()
-    page.wait_text("#say", "Not in step")
+    page.wait_text("#say", "Out of sync")
     page.wait_text("#say", f"target {daemon.env['HAPROXY_DATAPLANE_URL']} backend be: ")
-    assert page.value("document.title").startswith("Not in step")
+    assert page.value("document.title").startswith("Out of sync")
     scene.dataplane.start()
-    page.wait_text("#say", "In step")
+    page.wait_text("#say", "In sync")
     daemon.stop()
     page.wait_text("#link", "connection lost")
     page.wait_text("#say", "Connection lost")
@@ -118,7 +118,7 @@ def test_trouble_shows_and_a_lost_connection_comes_back(scene: Scene, page: Page
     scene.on(1, 3)
     daemon.start()
     page.wait_text("#link", "live")
-    page.wait_text("#say", "In step")
+    page.wait_text("#say", "In sync")
     wait_rows(page, {"worker-1": "live", "worker-3": "live"})
     assert page.value("window.sameDocument"), "the page was loaded again"
     assert not page.value("document.body.classList.contains('lost')")
@@ -128,8 +128,8 @@ def test_what_is_wrong_is_red_in_its_place_and_said_to_its_end(scene: Scene, pag
     daemon = scene.play()
     look(page, daemon)
     scene.kube.put(objects.service(SERVICE, namespace=NAMESPACE, node_ports={f"a-rather-long-name-{i}": (80 + i, 30080 + i) for i in (1, 2)}))
-    page.wait_text("#say", "Not in step")
-    page.wait_text("#facts", "What is not ready")
+    page.wait_text("#say", "Out of sync")
+    page.wait_text("#facts", "Failing checks")
     colour = "getComputedStyle(document.querySelector('{}')).backgroundColor"
     page.wait(f"{colour.format('#facts .dot.bad')} !== {colour.format('#facts .dot.live')}")
     edge = "document.querySelector('.flow {}').getBoundingClientRect().{}"
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_red_in_its_place_and_said_to_its_end(scene: Scene, pag
     daemon.env["LEADER_ELECT"] = "true"
     daemon.start()
     page.wait_text("#say", "; deploy/rbac.yaml grants it")
-    page.wait_text("#lbs", "left to the replica that leads")
+    page.wait_text("#lbs", "managed by the leading replica")
 
 
 def test_a_connection_that_says_nothing_is_made_anew(scene: Scene, page: Page) -> None:
@@ -186,7 +186,7 @@ def test_what_others_chose_is_shown_as_text(scene: Scene, page: Page) -> None:
     page.wait_text("#nodes", "<img src=x onerror=hacked=1>\\u{202e}xxx")
     scene.dataplane.fault({"method": "GET", "path": r"/configuration/backends/be\b", "action": "answer", "status": 500,
                            "body": {"code": 500, "message": f"\u2067 {'y' * 2048}"}, "times": 0})
-    page.wait_text("#say", "Not in step")
+    page.wait_text("#say", "Out of sync")
     page.wait_text("#say", "\\u{2067} yyy")
     assert page.value("document.querySelectorAll('img').length") == 0 and page.value("typeof hacked") == "undefined"
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", page.value("document.documentElement.outerHTML"))
@@ -217,8 +217,8 @@ def test_what_assistive_technology_gets(scene: Scene, page: Page) -> None:
     assert {"banner", "main", "contentinfo", "status", "table", "list"} <= roles, roles
     assert [name for role, name in tree if role == "heading"][0] == "haproxy-k8s-sync"
     assert page.value("[...document.querySelectorAll('h2')].map(e => e.textContent)") == [
-        "From Service to server", "Nodes", "HAProxies", "Decisions", "Behind it"]
-    assert {name for role, name in tree if role == "region"} >= {"From Service to server", "Nodes", "HAProxies", "Decisions"}
+        "From Service to server", "Nodes", "HAProxies", "History", "Details"]
+    assert {name for role, name in tree if role == "region"} >= {"From Service to server", "Nodes", "HAProxies", "History"}
     assert ("searchbox", "Filter the nodes") in tree
     assert {name for role, name in tree if role == "columnheader"} >= {"Node", "State", "Address", "In HAProxy", "Why"}
     assert {name for role, name in tree if role == "rowheader"} >= {"worker-1", "worker-2"}
@@ -288,7 +288,7 @@ def test_every_size_every_state_light_and_dark(scene: Scene, page: Page) -> None
     page.value("source.close(); clearInterval(ticking)")
     for nodes in (1, 12, 60, 5000):
         shown = multiplied(page, nodes)
-        shown["state"] = {1: "in_step", 12: "problem", 60: "holding", 5000: "standby"}[nodes]
+        shown["state"] = {1: "in_sync", 12: "problem", 60: "removal_delayed", 5000: "standby"}[nodes]
         for width in (1280, 900, 821, 820, 600, PHONE):
             page.size(width, 800, mobile=width == PHONE)
             page.value(f"show({json.dumps(shown)})")
@@ -333,7 +333,7 @@ def test_screenshots(tmp_path: pathlib.Path, page: Page) -> None:
         scene.morning()
         look(page, daemon)
         wait_rows(page, {"worker-1": "live", "worker-2": "live", "worker-3": "live", "worker-4": "draining", "worker-5": "out", "worker-6": "out"})
-        page.wait("document.querySelectorAll('#decisions li').length >= 12")
+        page.wait("document.querySelectorAll('#history li').length >= 12")
         page.wait("!document.getAnimations().length", "nothing to move any more")
         page.value("clearInterval(ticking); skew -= 75000; grow()")  # as it looks a little later
         shots = ROOT / "build" / "status-page"

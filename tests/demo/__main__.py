@@ -29,7 +29,7 @@ def play(story: Story, screen: Screen) -> None:
     screen.heading("4. A pod moves from node-2 to node-3: HAProxy knows both, so nothing is reloaded")
     story.pod_moves("node-2", "node-3")
     story.show_distribution()
-    screen.heading("5. node-4 is new to HAProxy: a transaction, and the only other reload of this story")
+    screen.heading("5. node-4 is new to HAProxy: a transaction, and the only other reload")
     story.node_joins("node-4")
     story.show_distribution()
     screen.heading("6. A heartbeat of node-1, as every node posts one every few minutes")
@@ -61,7 +61,7 @@ def show_places(stage: Stage, screen: Screen) -> None:
     screen.say(f"  sed -i '/nodeName: node-3/,+2 s/ready: true/ready: false/' {directory / SLICE_FILE}")
     screen.say(f"node-5 ({ADDRESSES['node-5']}) and node-6 ({ADDRESSES['node-6']}) would answer, too: copy a node's file,")
     screen.say(f"give the copy that name and address, and add an endpoint with that nodeName to {SLICE_FILE}.")
-    screen.say(f"Without the # before the annotation in {SERVICE_FILE}, the daemon only tells what it would write; with it")
+    screen.say(f"Without the # before the annotation in {SERVICE_FILE}, the daemon only shows what would change; with it")
     screen.say("again, it writes that.")
     screen.line()
 
@@ -77,7 +77,7 @@ def keep_running(stage: Stage, traffic: Traffic, screen: Screen) -> None:
         time.sleep(0.5)
         answering = set(counts(traffic.since(time.monotonic() - 0.5)))
         if answering != before:
-            screen.say(f"traffic is answered by {', '.join(sorted(answering)) or 'nobody'}")
+            screen.say(f"traffic is answered by {', '.join(sorted(answering)) or 'no node'}")
             before = answering
         if traffic.failed != failed:
             screen.bad(f"{traffic.failed - failed} requests failed")

@@ -30,7 +30,7 @@ kind: Service
 metadata:
   name: {SERVICE}
   namespace: {NAMESPACE}
-  # Without the # the daemon writes nothing for this Service and tells what it would write.
+  # Without the # the daemon writes nothing for this Service and shows what would change.
   # annotations: {{{{haproxy-k8s-sync/paused: "true"}}}}
 spec:
   type: NodePort

@@ -107,7 +107,7 @@ class Stage:
         return DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=RELOAD_DELAY_S)
 
     def settings(self) -> dict[str, str]:
-        """All that the daemon is told, by its environment."""
+        """The settings of the daemon."""
         user, _, password = AUTH.partition(":")
         return {"INGRESS_NAMESPACE": NAMESPACE, "INGRESS_SERVICE_NAME": SERVICE,
                 "KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")),
@@ -195,7 +195,7 @@ class Stage:
                    (f" and, in maintenance, {', '.join(sorted(parked))}" if parked else ""), interval=0.002)
 
     def wait_draining(self, nodes: set[str], timeout: float = 15.0) -> None:
-        """What the running HAProxy is told alone, its file never shows."""
+        """A runtime command changes the running HAProxy alone; haproxy.cfg never shows it."""
         wait_until(lambda: self._alive() and nodes == {name for name, state in self.haproxy.states(BACKEND).items()
                                                        if state == "drain"},
                    timeout, f"HAProxy to drain {', '.join(sorted(nodes))}", interval=0.002)

@@ -22,10 +22,10 @@ SETTLED_ANSWERS = 40
 class By(enum.Enum):
     """How a change reaches HAProxy."""
     NOTHING = "-"
-    CALL = "call"
-    """The running HAProxy alone is told."""
-    WRITE = "write"
-    """File and running HAProxy, without a reload."""
+    COMMAND = "command"
+    """A runtime command: the running HAProxy alone."""
+    UPDATE = "update"
+    """A runtime update: haproxy.cfg and the running HAProxy, without a reload."""
     TRANSACTION = "transaction"
 
 
@@ -46,9 +46,9 @@ class Outcome:
 
     @property
     def surprises(self) -> list[str]:
-        """Where it went another way than the story says."""
+        """Where it went another way than expected."""
         found = []
-        if self.by in (By.NOTHING, By.CALL) and self.writes:
+        if self.by in (By.NOTHING, By.COMMAND) and self.writes:
             found.append(f"haproxy.cfg was written {self.writes} times")
         if self.by is not By.TRANSACTION and self.reloads:
             found.append(f"HAProxy was reloaded {self.reloads} times")
@@ -84,7 +84,7 @@ class Story:
         stage, outcome = self.stage, Outcome(what, by)
         version, reloads, started = stage.file_version(), stage.reloads(), time.monotonic()
         self.screen.say(change())
-        if by is By.CALL:
+        if by is By.COMMAND:
             stage.wait_draining(self._leaving())
             outcome.done_ms = _since(started)
         elif by is not By.NOTHING:
@@ -107,28 +107,28 @@ class Story:
         if outcome.by is By.NOTHING:
             self.screen.good(f"no write, {reloads}; {meanwhile}")
         else:
-            where = {By.CALL: "HAProxy was told", By.WRITE: "in haproxy.cfg and in HAProxy"}.get(outcome.by, "committed")
+            where = {By.COMMAND: "in HAProxy", By.UPDATE: "in haproxy.cfg and in HAProxy"}.get(outcome.by, "committed")
             self.screen.good(f"{where} after {outcome.done_ms:.0f} ms, {reloads}, {moved}; {meanwhile}")
         for surprise in outcome.surprises:
             self.screen.bad(f"but {surprise}")
 
     def node_drains(self, node: str) -> None:
         self._ready[node] = False
-        self.act(f"{node} drains: pod leaves", By.CALL, self._write_endpoints, lambda at: self._last_of(node, at))
+        self.act(f"{node} drains: pod leaves", By.COMMAND, self._write_endpoints, lambda at: self._last_of(node, at))
         self.screen.say(f"why? haproxy-k8s-sync explain {node} says:")
         self.screen.quote(self.stage.ask_daemon("explain", node))
 
     def pod_is_gone(self, node: str) -> None:
         del self._ready[node]
         self._parked.add(node)
-        self.act(f"{node}'s pod gone: parked", By.WRITE, self._write_endpoints, lambda at: self._last_of(node, at))
+        self.act(f"{node}'s pod gone: parked", By.UPDATE, self._write_endpoints, lambda at: self._last_of(node, at))
 
     def pod_moves(self, old: str, new: str) -> None:
         """To a node that HAProxy knows already."""
         del self._ready[old]
         self._ready[new] = True
         self._parked = self._parked - {new} | {old}
-        self.act(f"pod moves, {old} to {new}", By.WRITE, self._write_endpoints,
+        self.act(f"pod moves, {old} to {new}", By.UPDATE, self._write_endpoints,
                  lambda at: wait_until(lambda: self._first_of((new,), at), 15, f"traffic to reach {new}"))
 
     def node_joins(self, node: str) -> None:
@@ -167,8 +167,8 @@ class Story:
         self.screen.heading("Summary")
         self.screen.table(HEAD, [outcome.row() for outcome in self.outcomes])
         self.screen.say("")
-        self.screen.say("HAProxy ms: from the edit until the running HAProxy was told (call), until it and haproxy.cfg")
-        self.screen.say("had the change (write), or until haproxy.cfg had it (transaction). traffic ms: until requests")
+        self.screen.say("HAProxy ms: from the edit until the running HAProxy (runtime command), haproxy.cfg and it")
+        self.screen.say("(runtime update) or haproxy.cfg (transaction) had the change. traffic ms: until requests")
         self.screen.say(f"followed; after a transaction they wait for a reload, here up to {RELOAD_DELAY_S * 1000:.0f} ms (the Data Plane")
         self.screen.say("API's reload_delay; 5 s unless configured). writes: of haproxy.cfg.")
         traffic = self.traffic

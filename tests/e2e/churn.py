@@ -31,7 +31,7 @@ class Rest:
 
 
 class Churn:
-    """Made by `churn`, with the daemon in step and the load on."""
+    """Made by `churn`, with the daemon in sync and the load on."""
 
     def __init__(self, world: World, nodes: Nodes, load: Load):
         self.world, self.nodes, self.load = world, nodes, load

@@ -18,6 +18,7 @@ from tests.harness.daemon import program
 from tests.harness.realkube import RealKube
 
 from .combinations import COMBINATIONS, Combination
+from .sites import Sites
 from .world import NODES, World
 
 _namespaces = itertools.count(1)
@@ -102,4 +103,15 @@ def world(request: pytest.FixtureRequest, tmp_path: pathlib.Path, kubes: dict[st
     if combination is None:
         pytest.skip("no combination of real parts can be had here; test_parts.py names what each of them lacks")
     with world_of(combination, tmp_path, kubes) as made:
+        yield made
+
+
+@pytest.fixture(params=[c for c in COMBINATIONS if c.full and not lacking(c)] or [None], ids=str)
+def sites(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Sites]:
+    if request.param is None:
+        pytest.skip("no combination of real parts can be had here; test_parts.py names what each of them lacks")
+    made = Sites(tmp_path, request.param)
+    with made.ends:
+        made.add()
+        made.list[0][0].dir.joinpath("first.cfg").write_text(made.list[0][0].config.read_text())
         yield made

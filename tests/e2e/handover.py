@@ -19,7 +19,7 @@ from . import previous
 from .world import BACKEND, World, written
 
 RESYNC = "1s"
-# Comparisons of HAProxy with the wish, by each daemon, before "nothing has changed" is believed.
+# Comparisons of HAProxy with the desired state, by each daemon, before "nothing has changed" is believed.
 ROUNDS = 3
 SETTINGS = {"RESYNC_PERIOD": RESYNC, "DRAIN_TIMEOUT": "1h", "PARK_TTL": "1h", "HAPROXY_KEEP_SERVERS": "old"}
 # What `show servers state` has of a server that somebody may change; the other columns are counters and times.
@@ -79,7 +79,7 @@ class Handover:
         return [name for name, daemon in self.daemons.items() if daemon.process is not None]
 
     def rounds(self) -> None:
-        """Until each that runs has compared HAProxy with the wish some more times, and found it in step."""
+        """Until each that runs has compared HAProxy with the desired state some more times, and found it in sync."""
         # Versions that knew of one HAProxy only do not name it.
         targets = [{"target": dataplane.url} for _, dataplane in self.sites] if len(self.sites) > 1 else [{}]
         daemons = [self.daemons[name] for name in self.running()]
@@ -89,7 +89,7 @@ class Handover:
             daemon.wait_metric("reconciles_total", times, timeout=120, **which)
         for name in self.running():
             daemon = self.daemons[name]
-            assert daemon.metrics().sum("in_sync") == len(self.sites), f"{name} is not in step:\n{daemon.tail()}"
+            assert daemon.metrics().sum("in_sync") == len(self.sites), f"{name} is not in sync:\n{daemon.tail()}"
 
     def traces(self) -> list[Traces]:
         return [Traces.of(*site) for site in self.sites]

@@ -129,7 +129,7 @@ def test_two_releases_side_by_side_and_what_they_leave(world: World, kube: RealK
     assert made(everything_in(kube, around), alone) == others | {OF_HELM.format(world.namespace, "two") + "1"}
     with running(world, first) as daemon:
         world.expect("node-a")
-        daemon.wait_log("leading from now on")
+        daemon.wait_log("leadership acquired")
         wait_until(lambda: kube.admin.list("Event", world.namespace), 20, "an Event")
     upgraded = Release(kube, "one", world.namespace, {**values_of(world), "service": {"enabled": False}}, verb="upgrade")
     assert not upgraded.rights_on("leases"), "one replica needs no Lease"
@@ -227,10 +227,10 @@ def missed(world: World, release: Release, right: Right) -> None:
     if (right.verb, right.resource) == ("watch", "leases"):
         # Who leads does not watch it. For want of a watch it is looked at every two seconds, which is no reason for a warning.
         world.kube.admin.put(objects.lease(name, "another", namespace=world.namespace))
-        said = "the Lease may not be watched"
+        said = "watching the Lease is denied"
     with running(world, release, f"without-{right.verb}-{right.resource}") as daemon:
         if right.resource == "events":
-            daemon.wait_log("leading from now on")
+            daemon.wait_log("leadership acquired")
             drain_twice(world)
         daemon.wait_log(said, timeout=30)
 

@@ -19,7 +19,7 @@ from tests.harness.realkube import ADMIN_TOKEN, RealKube
 
 # What the pages say is there by then: namespace -> its Service.
 SERVICES = {"ingress-nginx": "ingress-nginx-controller", "traefik": "traefik", "projectcontour": "contour-envoy"}
-NAMESPACES = [*SERVICES, "haproxy-k8s-sync", "haproxy-sync"]
+NAMESPACES = [*SERVICES, "haproxy-k8s-sync", "haproxy-sync", "haproxy", "haproxy-dev"]
 FILES = "-f prepared.json -f deploy/configmap.yaml -f deploy/rbac.yaml -f deploy/deployment.yaml -f docs/examples/token.yaml"
 PREPARED = f"""
 "$KUBECTL" apply -f namespaces.json
@@ -81,6 +81,8 @@ def prepare(shell: Shell) -> None:
     items: list[dict[str, Any]] = [
         *(objects.service(name, namespace=namespace, type_="ClusterIP", node_ports={"https": (443, 0)}) for namespace, name in SERVICES.items()),
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-7"}},
+        *({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "haproxy-config", "namespace": namespace}}
+          for namespace in ("haproxy", "haproxy-dev")),
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "the-other-controller", "namespace": "haproxy-sync"},
          "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": pod}}]
     namespaces: list[dict[str, Any]] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]

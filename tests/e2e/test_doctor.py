@@ -1,4 +1,4 @@
-"""`doctor` against the real parts, with the daemon's own settings and rights: it says what is wrong, and its cures cure."""
+"""`doctor` against the real parts, with the daemon's own settings and rights: it says what is wrong, and its fixes fix it."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ def test_all_is_well_and_then_in_step(world: World, tmp_path: pathlib.Path) -> N
     assert re.fullmatch(r"Kubernetes v1\.\d+.*", found["kubernetes.version"]["found"])
     assert re.fullmatch(r"Data Plane API 3\.\d+\.\d+", found["haproxy.version"]["found"])
     assert found["haproxy.master-worker"]["status"] == found["haproxy.runtime"]["status"] == "ok"
-    assert "by a reload" in found["backend.plan"]["found"]
+    assert "with a reload" in found["backend.plan"]["found"]
     world.serve("node-a", "node-b")
     found = doctor(world, 0)
-    assert found["backend.plan"]["found"] == "in step: HAProxy has what Kubernetes says"
+    assert found["backend.plan"]["found"] == "in sync: HAProxy has the desired servers"
     assert found["haproxy.reload"]["found"] == "succeeded"
 
 
 @pytest.mark.one_combination
-def test_its_cures_grant_what_is_missing(world: World) -> None:
+def test_its_fixes_grant_what_is_missing(world: World) -> None:
     world.put_nodes("node-a")
     world.put_slice("node-a")
     world.rights.lease_rules = []
@@ -173,7 +173,7 @@ def test_in_a_pod(world: World, tmp_path: pathlib.Path) -> None:
               f"exec setpriv --reuid 65532 --regid 65532 --clear-groups {program()} doctor -o json")
     settings = world.settings(KUBECONFIG="", KUBERNETES_SERVICE_HOST="127.0.0.1", KUBERNETES_SERVICE_PORT=str(world.kube.port))
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets nobody have a file system of his own (unshare --mount)")
+        pytest.skip("this machine allows no mount namespaces (unshare --mount)")
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script], env=clean_env(**settings), capture_output=True, text=True, timeout=60,
                           stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -59,9 +59,9 @@ def test_node_drains_and_is_parked_with_its_last_pod(world: World, visit: list[V
         assert world.ours()["node-b"] == line and world.written() == before, "a drain was written"
         assert stays.talk(), "the open connection did not survive the drain"
         metrics = world.daemon.metrics()
-        assert [metrics.value(f"servers_{what}") for what in ("desired", "draining", "actual")] == [1, 1, 2]
+        assert [metrics.value(f"servers_{what}") for what in ("desired", "draining", "configured")] == [1, 1, 2]
         assert world.command("explain", "node-b").stdout.count("draining") > 0
-        world.daemon.wait_log('msg="told the running HAProxy".* server=node-b state=drain why="it drains"')
+        world.daemon.wait_log('msg="server state set at runtime".* server=node-b state=drain why="it drains"')
 
         world.put_slice("node-a")
         world.expect("node-a")
@@ -69,7 +69,7 @@ def test_node_drains_and_is_parked_with_its_last_pod(world: World, visit: list[V
         assert "node-b" in world.parked()
         assert world.written() - before == Written(fast=1)
         assert stays.talk(), "the open connection did not survive the end of the drain"
-        world.daemon.wait_log('msg="server changed without a reload".* server=node-b what="maintenance on .parked.*" why="')
+        world.daemon.wait_log('msg="runtime update applied".* server=node-b what="maintenance on .parked.*" why="')
 
 
 @pytest.mark.one_combination
@@ -99,7 +99,7 @@ def test_ready_pod_brings_a_draining_node_back(world: World) -> None:
         world.put_slice("node-a", "node-b", terminating=["node-b"])
         expect(world, live=["node-a", "node-b"], leaving=[])
         world.in_step()
-        world.daemon.wait_log('msg="told the running HAProxy".* server=node-b state=ready why="it is wanted again"')
+        world.daemon.wait_log('msg="server state set at runtime".* server=node-b state=ready why="it is desired again"')
         assert world.written() == before
 
 

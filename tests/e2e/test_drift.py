@@ -54,7 +54,7 @@ def test_haproxy_restarted_while_one_drains(world: World) -> None:
     world.expect_traffic("node-a")
     world.in_step()
     world.expect_one_truth()
-    world.daemon.wait_log('msg="HAProxy was reloaded or started again by somebody else"')
+    world.daemon.wait_log('msg="HAProxy was reloaded or restarted externally"')
     assert world.written() == before, "what HAProxy can be told was written"
 
 
@@ -79,7 +79,7 @@ def test_hand_edit_that_removes_a_server(world: World) -> None:
     world.serve("node-a", "node-b", RESYNC_PERIOD=SOON)
     before = world.written()
     world.hand_edit((f"  server node-a {world.ours()['node-a']}\n", ""))
-    world.daemon.wait_log(r'msg="backend changed".* cause="somebody else wrote version \d+".* added=node-a\(')
+    world.daemon.wait_log(r'msg="backend changed".* cause="another writer wrote version \d+".* added=node-a\(')
     world.expect("node-a", "node-b")
     world.in_step()
     world.expect_one_truth()
@@ -145,7 +145,7 @@ def test_split_brain_by_a_strangers_failed_reload(world: World) -> None:
                                 content_type="text/plain")
         assert answer.status == 202, answer.text
         world.daemon.wait_not_ready("reload")
-        world.daemon.wait_log("haproxy.cfg is older than what the Data Plane API answers: a reload failed")
+        world.daemon.wait_log("haproxy.cfg is older than the Data Plane API's version: a reload failed")
         world.daemon.wait_metric("reloads_total", 1, timeout=40, result="failed")
         assert world.haproxy.worker() == worker
         wait_until(lambda: f":{port}" not in dataplane.file(), 20, "the file from before, between two tries")
@@ -179,8 +179,8 @@ def test_state_set_by_hand_is_left_alone_until_it_is_taken_back(world: World) ->
     by_hand(world, "node-b", "maint")
     world.daemon.wait_metric("servers_overridden", 2)
     status, body = world.daemon.get("/readyz")
-    assert status == 200 and "in step; set by hand: node-a is in drain, node-b in maint" in body, body
-    world.daemon.wait_log('level=warn msg="somebody has set server states in the running HAProxy by hand')
+    assert status == 200 and "in sync; overridden: node-a is in drain, node-b in maint" in body, body
+    world.daemon.wait_log('level=warn msg="admin states set by an operator; left alone until set to ready')
     compared(world)
     wait_states(world, node_a="drain", node_b="maint", node_c="ready")
     assert world.written() == before and not world.parked() & {"node-a", "node-b"}
@@ -198,8 +198,8 @@ def test_state_set_by_hand_is_left_alone_until_it_is_taken_back(world: World) ->
 
     by_hand(world, "node-a", "ready")
     by_hand(world, "node-b", "ready")
-    wait_until(lambda: overridden(world) == 0, 20, "what was set by hand to be forgotten")
-    world.daemon.wait_log('msg="the server states that were set by hand are taken back"')
+    wait_until(lambda: overridden(world) == 0, 20, "the admin states to be forgotten")
+    world.daemon.wait_log('msg="admin states set by an operator are cleared"')
     compared(world)
     world.expect("node-a", "node-b", "node-c", "node-d")
     assert "by hand" not in world.daemon.get("/readyz")[1]
@@ -221,4 +221,4 @@ def test_state_set_by_hand_outlives_a_pod_that_comes_and_goes(world: World) -> N
         wait_until(lambda: "node-b" not in world.parked(), 20, "node-b's line out of maintenance")
         wait_states(world, node_b="drain")
         world.in_step()
-        assert "set by hand: node-b is in drain" in world.daemon.get("/readyz")[1]
+        assert "overridden: node-b is in drain" in world.daemon.get("/readyz")[1]

@@ -82,7 +82,7 @@ def kubectl(world: World, *words: str) -> str:
 @pytest.mark.one_combination
 def test_events_as_a_user_sees_them(world: World) -> None:
     world.serve("node-a", "node-b", EMIT_EVENTS="true", RESYNC_PERIOD="1s", DRAIN_TIMEOUT="1h")
-    world.daemon.wait_log("Events may not be written; everything else goes on.*cannot create resource")
+    world.daemon.wait_log("Kubernetes Events may not be written.*cannot create resource")
     assert listing(world) == []
     grant(world)
     assert world.daemon.process
@@ -96,13 +96,13 @@ def test_events_as_a_user_sees_them(world: World) -> None:
     world.put_slice("node-a")
     wait_row(world, "Synced", "parked node-b")
     world.put_slice()
-    row = wait_row(world, "HeldBack", "holding the last good servers")
+    row = wait_row(world, "RemovalDelayed", "keeping the last")
     assert (row["Type"], row["Object"]) == ("Warning", f"service/{SERVICE}")
     assert row["Source"].startswith("haproxy-k8s-sync, ")
     world.put_slice("node-a")
     world.in_step()
     world.hand_edit((f"server node-a {world.ours()['node-a']}", "server node-a 127.0.10.77:7 check weight 100"))
-    wait_row(world, "DriftRepaired", "put right what somebody else had changed")
+    wait_row(world, "DriftRepaired", "repaired a change of another writer")
     world.dataplane.stop()
     wait_row(world, "ApplyFailed", "cannot read HAProxy's configuration")
     world.dataplane.start()
@@ -114,6 +114,6 @@ def test_events_as_a_user_sees_them(world: World) -> None:
         pytest.skip(f"all is well, but what kubectl shows: {e}")
     described = kubectl(world, "describe", "service", SERVICE).partition("Events:")[2]
     assert re.search(r"Normal +Draining +\S+ \(x2 over \S+\) +haproxy-k8s-sync +backend ingress at \S+: node-b drains", described), described
-    assert re.search(r"Warning +HeldBack +\S+ +haproxy-k8s-sync +backend ingress at ", described), described
+    assert re.search(r"Warning +RemovalDelayed +\S+ +haproxy-k8s-sync +backend ingress at ", described), described
     listed = kubectl(world, "get", "events")
-    assert {"Synced", "Draining", "HeldBack", "ApplyFailed", "DriftRepaired"} <= set(listed.split()), listed
+    assert {"Synced", "Draining", "RemovalDelayed", "ApplyFailed", "DriftRepaired"} <= set(listed.split()), listed

@@ -23,7 +23,7 @@ def line_of(world: World, text: str) -> int:
 def refused(world: World) -> str:
     def said() -> str:
         status, body = world.daemon.get("/readyz")
-        return body if status == 503 and "it would change what haproxy.cfg means" in body else ""
+        return body if status == 503 and "a write would change the meaning of haproxy.cfg" in body else ""
 
     return str(wait_until(said, 30, "/readyz saying that nothing is written"))
 
@@ -47,8 +47,8 @@ def test_such_a_file_stays_as_it_is_until_it_is_put_right(world: World, more: st
     daemon = world.start_daemon(RESYNC_PERIOD="1s")
     body = refused(world)
     assert f"line {number}" in body or f"lines {number}, " in body
-    seen = daemon.metrics().sum("requests_total", target=world.dataplane.url, method="GET")
-    daemon.wait_metric("requests_total", seen + 20, timeout=60, target=world.dataplane.url, method="GET")
+    seen = daemon.metrics().sum("http_requests_total", target=world.dataplane.url, method="GET")
+    daemon.wait_metric("http_requests_total", seen + 20, timeout=60, target=world.dataplane.url, method="GET")
     assert world.dataplane.file() == before
     assert not world.dataplane.get("/transactions").json()
     if more != RULES:  # which only an empty transaction shows

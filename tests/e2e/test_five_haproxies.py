@@ -120,7 +120,7 @@ def sites(world: World, tmp_path: pathlib.Path) -> Iterator[list[Site]]:
 
 
 def ready_lines(world: World) -> tuple[int, dict[str, str]]:
-    """The status of /readyz, and its line of each target: "+ in step"."""
+    """The status of /readyz, and its line of each target: "+ in sync"."""
     status, body = world.daemon.get("/readyz")
     lines = {}
     for line in body.splitlines():
@@ -134,7 +134,7 @@ def wait_ready_lines(world: World, good: Sequence[Site], bad: Sequence[str]) -> 
     def said() -> bool:
         status, lines = ready_lines(world)
         assert status == 200, f"/readyz {status}: {lines}"
-        assert {url for url, line in lines.items() if line == "+ in step"} == {site.url for site in good}, lines
+        assert {url for url, line in lines.items() if line == "+ in sync"} == {site.url for site in good}, lines
         assert {url for url, line in lines.items() if line.startswith("-")} == set(bad), lines
         return True
 

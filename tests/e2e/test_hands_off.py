@@ -24,7 +24,7 @@ def traces(world: World) -> tuple[object, ...]:
 def compared(world: World, times: int = 3) -> None:
     """Until the daemon has read from HAProxy what it compares (six requests) so often, whatever came of it."""
     daemon, of = world.daemon, {"target": world.dataplane.url, "method": "GET"}
-    daemon.wait_metric("requests_total", daemon.metrics().sum("requests_total", **of) + 6 * (times + 1), timeout=60, **of)
+    daemon.wait_metric("http_requests_total", daemon.metrics().sum("http_requests_total", **of) + 6 * (times + 1), timeout=60, **of)
 
 
 # --- DRY_RUN
@@ -35,19 +35,19 @@ def test_dry_run_writes_nothing_ever(world: World) -> None:
     world.put_slice("node-a", "node-b")
     before = traces(world)
     daemon = world.start_daemon(DRY_RUN="true", RESYNC_PERIOD="1s", HAPROXY_BALANCE="source")
-    daemon.wait_log('level=warn msg="nothing is written; this would be" backend=ingress because="DRY_RUN=true: '
+    daemon.wait_log('level=warn msg="changes not written" backend=ingress reason="DRY_RUN=true: '
                     'nothing is written".*added=node-a.*parked=old.*settings="balance leastconn -> source"')
-    daemon.wait_metric("changes_withheld", 1)
+    daemon.wait_metric("changes_pending", 1)
     world.put_slice("node-c")
-    daemon.wait_log(r'msg="nothing is written; this would be".*added=node-c\(127.0.10.3:')
+    daemon.wait_log(r'msg="changes not written".*added=node-c\(127.0.10.3:')
     world.put_service(policy="Local")
     os.kill(daemon.pid, signal.SIGHUP)
     compared(world)
     metrics = daemon.metrics()
-    assert [metrics.value(name) for name in ("dry_run", "in_sync", "servers_desired", "servers_actual")] == [1, 0, 1, 1]
+    assert [metrics.value(name) for name in ("dry_run", "in_sync", "servers_desired", "servers_configured")] == [1, 0, 1, 1]
     status, body = daemon.get("/readyz")
     assert status == 200 and "DRY_RUN=true: nothing is written" in body
-    assert {k for k, v in metrics.by("requests_total", "method").items() if v} == {"GET"}, "something else than GET was sent"
+    assert {k for k, v in metrics.by("http_requests_total", "method").items() if v} == {"GET"}, "something else than GET was sent"
     daemon.stop()
     assert traces(world) == before
 
@@ -72,13 +72,13 @@ def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
     daemon.wait_metric("paused", 1)
     world.put_nodes("node-c")
     world.put_slice("node-b", "node-c")
-    daemon.wait_log('msg="nothing is written; this would be".*because="the Service has the annotation haproxy-k8s-sync/paused')
+    daemon.wait_log('msg="changes not written".*reason="the Service has the annotation haproxy-k8s-sync/paused')
     before, written = traces(world), world.written()
     compared(world)
     assert traces(world) == before
     metrics = daemon.metrics()
     # node-c would come, node-a rest, and old, which is no node's, go along.
-    assert (metrics.value("in_sync"), metrics.value("changes_withheld")) == (0, 3)
+    assert (metrics.value("in_sync"), metrics.value("changes_pending")) == (0, 3)
     status, body = daemon.get("/readyz")
     assert status == 200 and re.search("paused: nothing is written", body)
     world.expect("node-a", "node-b")
@@ -98,7 +98,7 @@ def test_hand_edit_stays_while_paused(world: World) -> None:
     world.daemon.wait_metric("paused", 1)
     line = f"server node-a {world.ours()['node-a']}"
     world.hand_edit((line, f"{line} disabled"))
-    world.daemon.wait_metric("changes_withheld", 1)
+    world.daemon.wait_metric("changes_pending", 1)
     compared(world)
     assert "node-a" in world.parked()
     pause(world, "false")
@@ -132,13 +132,13 @@ def test_change_undone_three_times_is_left_to_the_other_writer(world: World) -> 
     daemon = world.daemon
     for time in (1, 2):
         undo(world, "node-b")
-        daemon.wait_metric("changes_undone_total", time, timeout=60)
+        daemon.wait_metric("changes_reverted_total", time, timeout=60)
         world.expect("node-a", "node-b")
         world.in_step()
     ours, theirs = world.version(), undo(world, "node-b")
-    body = daemon.wait_not_ready("somebody else undoes our changes", timeout=60)
-    assert f"version {theirs} has, against what we wrote as version {ours}: server node-b: it is gone" in body, body
-    daemon.wait_log(f"level=error msg=\"somebody else undoes our changes; HAProxy is left to them for now\".*version {theirs} ")
+    body = daemon.wait_not_ready("another writer keeps reverting our changes", timeout=60)
+    assert f"version {theirs} differs from version {ours}, which haproxy-k8s-sync wrote: server node-b: it is gone" in body, body
+    daemon.wait_log(f"level=error msg=\"another writer keeps reverting our changes; pausing writes for 10 min\".*version {theirs} ")
     before = traces(world)
     # Nor is anything else written there now.
     world.put_nodes("node-c")
@@ -164,4 +164,4 @@ def test_other_changes_of_another_writer_are_no_fight(world: World) -> None:
         assert answer.status in (200, 202), answer.text
         compared(world, 1)
     world.in_step()
-    assert world.daemon.metrics().sum("changes_undone_total") == 0
+    assert world.daemon.metrics().sum("changes_reverted_total") == 0

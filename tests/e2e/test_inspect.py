@@ -10,7 +10,7 @@ import pytest
 
 from .world import NODES, World
 
-IN_STEP, TROUBLE, CHANGES = 0, 1, 2
+IN_SYNC, TROUBLE, CHANGES = 0, 1, 2
 EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 
@@ -20,9 +20,9 @@ def plan(world: World, status: int, **settings: str) -> dict[str, Any]:
     assert said.returncode == status, f"plan -o json ended with {said.returncode}:\n{said.stdout}\n{said.stderr}"
     text = world.command("plan", **settings)
     assert text.returncode == status, f"plan ended with {text.returncode}:\n{text.stdout}\n{text.stderr}"
-    assert "\033" not in said.stdout + text.stdout, "colours though nobody looks"
+    assert "\033" not in said.stdout + text.stdout, "colours without a terminal"
     parsed = json.loads(said.stdout)
-    assert parsed["in_step"] == (status == IN_STEP)
+    assert parsed["in_sync"] == (status == IN_SYNC)
     return dict(parsed)
 
 
@@ -67,42 +67,42 @@ def test_plan_says_what_the_daemon_then_does(world: World) -> None:
     world.start_daemon()
     world.expect("node-a", "node-b")
     world.in_step()
-    backend = only_backend(plan(world, IN_STEP))
-    assert backend["verdict"] == "in_step" and backend["changes"] == [] and backend["parked"] == ["old"]
+    backend = only_backend(plan(world, IN_SYNC))
+    assert backend["verdict"] == "in_sync" and backend["changes"] == [] and backend["parked"] == ["old"]
     world.put_slice("node-a")
     world.expect("node-a")
     world.in_step()
-    assert set(only_backend(plan(world, IN_STEP))["parked"]) == {"node-b", "old"}
+    assert set(only_backend(plan(world, IN_SYNC))["parked"]) == {"node-b", "old"}
     assert changes(only_backend(plan(world, CHANGES, PARK_TTL="0"))) == {("remove", "node-b"), ("remove", "old")}
 
 
 @pytest.mark.one_combination
 def test_plan_beside_a_daemon_that_is_paused(world: World) -> None:
-    """The same difference as the daemon holds back, while both are connected."""
+    """The same difference as the daemon does not write, while both are connected."""
     world.put_nodes("node-c")
     world.serve("node-a", "node-b")
     world.patch_service({"metadata": {"annotations": {"haproxy-k8s-sync/paused": "true"}}})
     world.daemon.wait_metric("paused", 1)
     world.put_slice("node-b", "node-c")
-    world.daemon.wait_metric("changes_withheld", 3)
+    world.daemon.wait_metric("changes_pending", 3)
     backend = only_backend(plan(world, CHANGES))
-    assert backend["verdict"] == "withheld" and "paused" in backend["why"]
+    assert backend["verdict"] == "not_written" and "paused" in backend["why"]
     # What is parked and has no node goes along with what is new.
     assert changes(backend) == {("add", "node-c"), ("change", "node-a"), ("remove", "old")}
-    assert "withheld: 1 to add, 1 to park, 1 to remove; " in world.command("plan").stdout
-    world.daemon.wait_log(r"this would be.*added=node-c\(.*removed=old parked=node-a ")
+    assert "not written: 1 to add, 1 to park, 1 to remove; " in world.command("plan").stdout
+    world.daemon.wait_log(r"changes not written.*added=node-c\(.*removed=old parked=node-a ")
 
 
 @pytest.mark.one_combination
-def test_plan_with_the_brake_on(world: World) -> None:
+def test_plan_with_the_loss_limit_on(world: World) -> None:
     world.serve(*(nodes := ("node-a", "node-b", "node-c", "node-d")))
     world.daemon.stop()
     world.put_slice("node-a")
     assert changes(only_backend(plan(world, CHANGES))) == {("change", node) for node in nodes[1:]}
-    held = world.command("plan", "-o", "json", MAX_LOSS_PERCENT="")
-    backend = only_backend(json.loads(held.stdout))
-    assert backend["changes"] == [] and set(backend["held"]) == set(nodes[1:]) and backend["held_back"] == 3
-    assert "3 of 4 live servers lost within one RESYNC_PERIOD" in backend["why"]
+    delayed = world.command("plan", "-o", "json", MAX_LOSS_PERCENT="")
+    backend = only_backend(json.loads(delayed.stdout))
+    assert backend["changes"] == [] and set(backend["kept"]) == set(nodes[1:]) and backend["removals_delayed"] == 3
+    assert "3 of 4 live servers lost unannounced within one RESYNC_PERIOD" in backend["why"]
 
 
 @pytest.mark.one_combination
@@ -113,13 +113,13 @@ def test_explain_follows_a_node_through_its_states(world: World) -> None:
     assert "[x] known" in said and f"next + server node-b 127.0.10.2:{world.node_port} check weight 100" in said
     world.start_daemon(DRAIN_TIMEOUT="1h")
     world.expect("node-a", "node-b")
-    assert "next nothing: it is as it should be" in explain(world, "node-b", DRAIN_TIMEOUT="1h")
+    assert "next nothing: it is as desired" in explain(world, "node-b", DRAIN_TIMEOUT="1h")
 
     world.put_slice("node-a", terminating=["node-b"])
     world.expect_traffic("node-a")
     said = explain(world, "node-b", DRAIN_TIMEOUT="1h")
     assert "node node-b: draining" in said and "[x] state draining: nothing is ready on it, others are ready" in said
-    assert "next nothing: it is as it should be" in said
+    assert "next nothing: it is as desired" in said
 
     world.put_slice("node-a")
     world.expect("node-a")
@@ -132,11 +132,11 @@ def test_explain_follows_a_node_through_its_states(world: World) -> None:
 
 
 @pytest.mark.one_combination
-def test_explain_of_a_name_that_nobody_knows(world: World) -> None:
+def test_explain_of_an_unknown_name(world: World) -> None:
     world.put_nodes("node-a", "node-b")
     world.put_slice("node-a")
     said = explain(world, "node-aa", status=TROUBLE)
-    assert "nothing is known by the name node-aa" in said and "did you mean node-a" in said
+    assert "node-aa is unknown" in said and "did you mean node-a" in said
 
 
 @pytest.mark.one_combination

@@ -33,7 +33,7 @@ def test_two_replicas_hand_over(world: World) -> None:
                    "the Lease is renewed")
         first.stop()
         # Not by waiting until it runs out, which takes 15 s.
-        second.wait_log("leading from now on", timeout=10)
+        second.wait_log("leadership acquired", timeout=10)
         world.put_slice("node-b")
         world.expect("node-b")
         after = world.kube.admin.get("Lease", NAME, world.namespace)
@@ -41,7 +41,7 @@ def test_two_replicas_hand_over(world: World) -> None:
         assert (after["spec"]["leaseTransitions"], lease["spec"]["leaseTransitions"]) == (1, 0)
         assert after["metadata"]["uid"] == lease["metadata"]["uid"]
         for daemon in (first, second):
-            assert "may not be watched" not in daemon.log() and "cannot be read or written" not in daemon.log()
+            assert "watching the Lease is denied" not in daemon.log() and "cannot read or write the Lease" not in daemon.log()
     given_up = world.kube.admin.get("Lease", NAME, world.namespace)["spec"]
     assert (given_up["holderIdentity"], given_up["leaseDurationSeconds"], given_up["leaseTransitions"]) == ("", 1, 1)
 
@@ -52,5 +52,5 @@ def test_a_killed_one_is_waited_out(world: World) -> None:
     with standby(world) as second:
         world.daemon.kill()
         world.put_slice("node-a")
-        second.wait_log("leading from now on", timeout=60)
+        second.wait_log("leadership acquired", timeout=60)
         world.expect("node-a")

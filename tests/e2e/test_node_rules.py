@@ -10,7 +10,7 @@ from tests.harness.process import wait_until
 
 from .world import NODES, World
 
-PARKED = r'msg="server changed without a reload".* server=node-b what="maintenance on \(parked\)" why="node node-b: .*'
+PARKED = r'msg="runtime update applied".* server=node-b what="maintenance on \(parked\)" why="node node-b: .*'
 EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
 DELETION_TAINT = "ToBeDeletedByClusterAutoscaler"
 
@@ -86,7 +86,7 @@ def test_node_selector_follows_labels(world: World, selector: str, chosen: dict[
     world.put_node("node-c", labels=other)
     world.begin("node-a", "node-b", "node-c", NODE_SELECTOR=selector)
     world.expect("node-a", "node-b")
-    assert world.daemon.metrics().value("objects", resource="nodes") == 2, "the API server was not asked for these alone"
+    assert world.daemon.metrics().value("cached_objects", resource="nodes") == 2, "the API server was not asked for these alone"
     label(world, "node-b", **other)
     world.expect("node-a")
     label(world, "node-c", **{**dict.fromkeys(other), **chosen})
@@ -114,7 +114,7 @@ def test_node_without_the_wanted_address_is_left_out(world: World) -> None:
     world.put_node("node-a", addresses=[("ExternalIP", NODES["node-a-moved"])])
     world.begin("node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP")
     world.expect("node-a", node_a=NODES["node-a-moved"])
-    world.daemon.wait_log('level=warn msg="left out".*node-b.*ExternalIP')
+    world.daemon.wait_log('level=warn msg="nodes or endpoints left out".*node-b.*ExternalIP')
 
 
 def six(world: World, node: str) -> str:
@@ -154,7 +154,7 @@ def test_ipv6_addresses_of_dual_stack_nodes(world: World) -> None:
     world.begin("node-a", "node-b", "node-c", IP_FAMILY="IPv6")
     wait_servers(world, {n: six(world, n) for n in ("node-a", "node-b")})
     # node-c has none.
-    world.daemon.wait_log('level=warn msg="left out".*node-c.*IPv6')
+    world.daemon.wait_log('level=warn msg="nodes or endpoints left out".*node-c.*IPv6')
     world.in_step()
     before = world.version()
     dual_stack(world, "node-c")

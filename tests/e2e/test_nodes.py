@@ -34,7 +34,7 @@ def test_first_sync(world: World) -> None:
     # The server of before was not ours to begin with: its removal has to be in the log.
     assert "old" in daemon.log()
     metrics = daemon.metrics()
-    assert (metrics.value("servers_desired"), metrics.value("servers_actual"), metrics.value("in_sync")) == (2, 2, 1)
+    assert (metrics.value("servers_desired"), metrics.value("servers_configured"), metrics.value("in_sync")) == (2, 2, 1)
     assert daemon.get("/livez")[0] == 200
 
 
@@ -64,7 +64,7 @@ def test_many_moves_at_once_end_in_the_latest_state(world: World) -> None:
     world.in_step()
     # The first new one at once, the rest of them together.
     assert (world.written() - before).transactions <= 2
-    assert world.daemon.metrics().value("servers_actual") == 2
+    assert world.daemon.metrics().value("servers_configured") == 2
 
 
 def test_node_gets_another_address(world: World) -> None:
@@ -147,7 +147,7 @@ def test_last_endpoint_leaves(world: World, allow_empty: str) -> None:
         world.expect()
         assert without_ours(world.dataplane.file()) == before
     else:
-        world.daemon.wait_log("holding the last good servers")
+        world.daemon.wait_log("no usable endpoint; keeping the last servers")
         world.expect("node-a", "node-b")
     world.put_slice("node-b")
     world.expect("node-b")

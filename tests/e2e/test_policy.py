@@ -52,7 +52,7 @@ def test_all_nodes_come_and_go_by_themselves(world: World) -> None:
     world.expect("node-b", "node-c")
     assert world.version() == before + 1
     world.put_slice(not_ready=["node-b"])
-    world.daemon.wait_log("holding the last good servers")
+    world.daemon.wait_log("no usable endpoint; keeping the last servers")
     world.expect("node-b", "node-c")
 
 
@@ -193,6 +193,6 @@ def test_equal_weights_are_ours(world: World) -> None:
     line = f"server node-a {world.ours()['node-a']}"
     world.hand_edit((line, line.replace(" weight 100", " weight 7")))
     before = world.written()
-    world.daemon.wait_log(r'msg="server changed without a reload".* server=node-a what="weight 7 -> 100"')
+    world.daemon.wait_log(r'msg="runtime update applied".* server=node-a what="weight 7 -> 100"')
     expect_weights(world, node_a=100, node_b=100)
     assert (world.written() - before).transactions == 0

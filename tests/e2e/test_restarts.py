@@ -1,4 +1,4 @@
-"""Each part dies in turn and comes back; a change is made while it is away; all ends in step."""
+"""Each part dies in turn and comes back; a change is made while it is away; all ends in sync."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_api_server_away_at_our_start(world: World) -> None:
         daemon.wait_not_ready()
         daemon.wait_log("(?i)refused|connect")
         # Nothing may be written, however long it takes: HAProxy has been compared and Kubernetes been tried again by then.
-        daemon.wait_metric("requests_total", 4, target="kubernetes")
-        daemon.wait_metric("requests_total", 12, target=world.dataplane.url)
+        daemon.wait_metric("http_requests_total", 4, target="kubernetes")
+        daemon.wait_metric("http_requests_total", 12, target=world.dataplane.url)
         assert world.dataplane.file() == before
         assert daemon.get("/livez")[0] == 200
     finally:
@@ -92,7 +92,7 @@ def test_haproxy_restarts(running: World) -> None:
     running.haproxy.stop()
     running.put_slice("node-a", "node-c")
     running.daemon.wait_metric("reloads_total", 1, timeout=90, result="failed")
-    running.daemon.wait_not_ready("reload|running HAProxy")
+    running.daemon.wait_not_ready("reload|at runtime")
     running.haproxy.start()
     running.expect("node-a", "node-c", timeout=90)
     running.in_step(60)

@@ -11,7 +11,7 @@ from tests.harness import objects
 from .world import World, Written
 
 POD_PORTS = [objects.port(8443, "https"), objects.port(8080, "http")]
-UNDECIDED = "nothing is written until the mapping is decided"
+UNDECIDED = "nothing is written while the mapping is undecided"
 
 
 def untouched(world: World, text: str) -> None:
@@ -29,7 +29,7 @@ def test_node_port_is_followed_when_the_service_changes(world: World) -> None:
         world.expect("node-a", "node-b", port=port, mark="!")
         world.in_step()
         assert world.written() - before == Written(fast=2)
-        world.daemon.wait_log('msg="server changed without a reload".*cause="MODIFIED service ingress"')
+        world.daemon.wait_log('msg="runtime update applied".*cause="MODIFIED service ingress"')
 
 
 @pytest.mark.one_combination
@@ -94,11 +94,11 @@ def test_forbidden_service_changes_nothing_and_is_said_once(world: World) -> Non
     world.put_service(node_ports={"https": (443, world.open_port("!"))})
     world.serve("node-a", "node-b", HAPROXY_BACKEND_PORT=str(world.node_port))
     daemon = world.daemon
-    daemon.wait_log('level=warn msg="the Service may not be read; going on without what it says".*403.*'
+    daemon.wait_log('level=warn msg="the Service may not be read; continuing without it".*403.*'
                     'hint="deploy/rbac.yaml grants it"')
-    assert "may not be read, going on without what it says" in daemon.get("/readyz")[1]
-    refused = daemon.metrics().sum("requests_total", target="kubernetes", code="403")
-    world.hurried(lambda: daemon.metrics().sum("requests_total", target="kubernetes", code="403") >= refused + 2, "more refusals")
+    assert "may not be read, continuing without it" in daemon.get("/readyz")[1]
+    refused = daemon.metrics().sum("http_requests_total", target="kubernetes", code="403")
+    world.hurried(lambda: daemon.metrics().sum("http_requests_total", target="kubernetes", code="403") >= refused + 2, "more refusals")
     world.put_slice("node-b")
     world.expect("node-b")
     world.in_step()
@@ -116,7 +116,7 @@ def test_forbidden_service_is_taken_up_once_it_is_granted(world: World) -> None:
     daemon.wait_not_ready(UNDECIDED)
     untouched(world, before)
     world.rights.only("nodes", "slices", "endpoints", "services")
-    world.hurried(lambda: "the Service may be read now" in daemon.log(), "the granted right to be noticed")
+    world.hurried(lambda: "the Service is readable now" in daemon.log(), "the granted right to be noticed")
     world.expect("node-a")
     world.in_step()
 
@@ -128,7 +128,7 @@ def test_right_taken_away_keeps_what_the_service_said(world: World) -> None:
     # An open watch outlives its right: only the next one is refused.
     world.kube.stop_apiserver()
     world.kube.start_apiserver()
-    said = "the Service may not be read any more; what it said last stays in use"
+    said = "the Service may not be read any more; its last state stays in use"
     world.hurried(lambda: said in world.daemon.log(), "the denial to be believed")
     world.put_nodes("node-b")
     world.put_slice("node-a", "node-b")
@@ -193,7 +193,7 @@ def test_renamed_port(world: World) -> None:
     world.daemon.stop()
     said = len(world.daemon.log())
     # The endpoints controller has not yet: the slices still say http, so that nobody is known to serve the port.
-    world.start_daemon(INGRESS_SERVICE_PORT="plain").wait_log("holding the last good servers", since=said)
+    world.start_daemon(INGRESS_SERVICE_PORT="plain").wait_log("no usable endpoint; keeping the last servers", since=said)
     untouched(world, before)
     world.put_slice("node-a", "node-b", ports=[objects.port(8443, "https"), objects.port(8080, "plain")])
     world.put_nodes("node-b")

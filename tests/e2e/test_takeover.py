@@ -37,9 +37,9 @@ def traces(world: World) -> Traces:
 def compared(daemon: Daemon, times: int) -> None:
     """Until HAProxy was compared with what is desired so many times more, and all was in sync."""
     for _ in range(times):
-        seen = daemon.metrics().sum("reconciles_total", result="in_step")
+        seen = daemon.metrics().sum("reconciles_total", result="in_sync")
         os.kill(daemon.pid, signal.SIGHUP)
-        daemon.wait_metric("reconciles_total", seen + 1, timeout=60, result="in_step")
+        daemon.wait_metric("reconciles_total", seen + 1, timeout=60, result="in_sync")
 
 
 def weights(world: World) -> dict[str, str]:
@@ -54,7 +54,7 @@ def test_taking_over_writes_nothing_and_the_names_stay(world: World) -> None:
     world.expect_traffic(*THREE)
     assert traces(world) == before
     assert daemon.metrics().sum("reloads_total") == 0
-    daemon.wait_log("servers are adopted under the names that they have.*" +
+    daemon.wait_log("servers adopted under their names.*" +
                     ", ".join(rf"{name} .node {name.rpartition('-')[0]}." for name in named(world, *THREE)))
 
     # A node more is a transaction, in which the others keep name and weight.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import time
 
 import pytest
 
@@ -25,8 +26,8 @@ def put(pair: Pair, certificate: pathlib.Path, key: pathlib.Path) -> None:
         os.replace(target.with_suffix(".new"), target)
 
 
-def expiry(world: World, certificate: str, peer: str) -> float:
-    return world.daemon.metrics().sum("tls_certificate_expiry_seconds", certificate=certificate, peer=peer)
+def expires_in(world: World, certificate: str, peer: str) -> float:
+    return world.daemon.metrics().sum("tls_certificate_expiration_timestamp_seconds", certificate=certificate, peer=peer) - time.time()
 
 
 @pytest.mark.every_combination
@@ -42,9 +43,9 @@ def test_mutual_tls_with_the_data_plane_api(world: World, tmp_path: pathlib.Path
     world.serve("node-a", "node-b", HAPROXY_DATAPLANE_CA_FILE=str(ca.certificate), HAPROXY_DATAPLANE_CERT_FILE=str(certificate),
                 HAPROXY_DATAPLANE_KEY_FILE=str(key), HAPROXY_DATAPLANE_SERVER_NAME=SERVER_NAME, RESYNC_PERIOD="2s")
     for which in ("ca", "client", "server"):
-        assert DAY < expiry(world, which, world.dataplane.url) <= 2 * DAY, which
+        assert DAY < expires_in(world, which, world.dataplane.url) <= 2 * DAY, which
     put(people.client("two", days=1), certificate, key)
-    wait_until(lambda: 0 < expiry(world, "client", world.dataplane.url) <= DAY, 20, "the renewed certificate in the metric")
+    wait_until(lambda: 0 < expires_in(world, "client", world.dataplane.url) <= DAY, 20, "the renewed certificate in the metric")
     world.put_slice("node-b")
     world.expect("node-b")
     world.dataplane.restart()
@@ -74,7 +75,7 @@ def test_client_certificate_in_the_kubeconfig(world: World, tmp_path: pathlib.Pa
     user = {"client-certificate": str(certificate), "client-key": str(key)}
     world.serve("node-a", "node-b", KUBECONFIG=str(world.kube.kubeconfig(token="", user=user)))
     for which in ("ca", "client", "server"):
-        assert DAY < expiry(world, which, "kubernetes") <= 2 * DAY, which
+        assert DAY < expires_in(world, which, "kubernetes") <= 2 * DAY, which
     stranger = Authority(tmp_path / "strangers").client(mine.certificate.stem)
     put(stranger, certificate, key)
     world.put_slice("node-b")

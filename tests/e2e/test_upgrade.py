@@ -1,5 +1,5 @@
 """Upgrade and rollback: a version of before (previous_release) and this one, one after the other and side by side, over an HAProxy
-that is in step. Neither may touch it; and a change that both see is made once."""
+that is in sync. Neither may touch it; and a change that both see is made once."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def settled(both: Handover) -> None:
     with both.untouched("afterwards"):
         pass
     for name in both.running():
-        assert both.daemons[name].metrics().sum("changes_undone_total") == 0, f"{name} says that its changes are undone"
+        assert both.daemons[name].metrics().sum("changes_reverted_total") == 0, f"{name} says that its changes are undone"
 
 
 def test_a_change_that_both_see_is_made_once(both: Handover) -> None:
@@ -232,7 +232,7 @@ def test_a_drain_that_ends_while_nobody_is_there(both: Handover) -> None:
 @pytest.mark.one_combination
 def test_a_drain_of_the_old_one_that_ends_while_nobody_is_there(both: Handover) -> None:
     """It left no word of it, so its drain looks like an operator's: respected, and told in /readyz. What the old one did to itself
-    at every restart an upgrade cannot undo; see README, `set by hand`."""
+    at every restart an upgrade cannot undo; see the FAQ, `overridden`."""
     begin_to_drain(both)
     world = both.world
     both.stop(OLD)

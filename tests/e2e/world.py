@@ -219,7 +219,7 @@ class World:
         self.start_daemon(**settings)
 
     def serve(self, *nodes: str, **settings: str) -> None:
-        """The same until all is in step."""
+        """The same until all is in sync."""
         self.begin(*nodes, **settings)
         self.expect(*nodes)
         self.in_step()

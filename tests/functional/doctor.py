@@ -71,7 +71,7 @@ def look(rig: Rig, *words: str, **settings: str) -> Found:
         assert as_text.stdout.count(f"\n  {shown}") == statuses.count(mark), (mark, as_text.stdout, as_json.stdout)
     for check in found.checks:
         assert check["found"] and check["label"]
-        assert check["status"] != "fail" or check["fixes"] or check["section"] == "settings" or check["why"], f"no cure: {check}"
+        assert check["status"] != "fail" or check["fixes"] or check["section"] == "settings" or check["why"], f"no fix: {check}"
         for line in lines(check):
             assert f"\n                {line}\n" in as_text.stdout, f"not to be copied: {line}"
     return found

@@ -71,7 +71,7 @@ def program() -> pathlib.Path:
 
 
 class Rig:
-    """Nodes n1, n2, ... have the addresses 127.0.11.<i>; HAProxy starts with n1 alone, in step with one pod on n1.
+    """Nodes n1, n2, ... have the addresses 127.0.11.<i>; HAProxy starts with n1 alone, in sync with one pod on n1.
 
     There can be several HAProxies, all alike at first: `pairs`. The rig's own methods ask the first one, which is also
     `haproxy` and `dataplane`; `rig.pairs[1].servers()` and so on asks another."""
@@ -213,7 +213,7 @@ class Rig:
         self.pairs[0].wait_draining(*nodes, timeout=timeout, backend=backend)
 
     def wait_in_sync(self, timeout: float = 20, backends: int = 1, targets: int = 0) -> None:
-        """Until so many backends are in step on so many HAProxies (default: on all)."""
+        """Until so many backends are in sync on so many HAProxies (default: on all)."""
         assert self.daemon
         self.daemon.wait_metric("in_sync", backends * (targets or len(self.pairs)), timeout)
 

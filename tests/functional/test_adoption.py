@@ -54,7 +54,7 @@ def test_a_takeover_costs_nothing(rig_of: Callable[..., Rig]) -> None:
     rig.wait_in_sync()
     assert rig.dataplane.file() == before and not rig.writes()
     assert rig.daemon is not None
-    rig.daemon.wait_log("servers are adopted.*n1-30443 .node n1.")
+    rig.daemon.wait_log("servers adopted.*n1-30443 .node n1.")
 
 
 def test_a_rolling_update_of_adopted_servers_is_no_reload(rig_of: Callable[..., Rig]) -> None:
@@ -147,7 +147,7 @@ def test_plan_explain_and_status_say_the_name(rig_of: Callable[..., Rig]) -> Non
     assert backend["changes"] == []
     assert {s["name"]: s["node"] for s in backend["servers"]} == {name: name[:2] for name in NAMES}
     explained = run(rig, "explain", "n1")
-    assert f"server n1-{PORT} 127.0.11.1:{PORT}" in explained and "as it should be" in explained
+    assert f"server n1-{PORT} 127.0.11.1:{PORT}" in explained and "as desired" in explained
     rig.start()
     rig.wait_in_sync()
     assert rig.daemon is not None

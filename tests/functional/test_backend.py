@@ -65,7 +65,7 @@ def test_takeover_logs_every_removal_and_leaves_the_rest(with_backend: Make) -> 
     rig.start(HAPROXY_KEEP_SERVERS="canary-*,x")
     rig.wait_in_sync()
     log = rig.daemon.log()
-    assert log.count("taking the backend over") == 2
+    assert log.count("taking over the backend") == 2
     assert "server=old1" in log and "server=old2" in log
     for line in ("# by hand", "timeout server 33s", "stick-table type ip size 10k expire 5m",
                  "tcp-request content accept if { src 10.0.0.0/8 }", "server sorry 127.0.11.99:80 backup",
@@ -144,7 +144,7 @@ def test_proxy_v2_in_the_default_server_is_merged(with_backend: Make) -> None:
     default = next(line for line in lines(rig) if line.startswith("default-server"))
     assert {"send-proxy-v2", "inter", "5s", "rise", "fall"} <= set(default.split())
     assert "send-proxy-v2" not in server(rig, "n1")
-    rig.daemon.wait_log("servers that are not ours inherit send-proxy-v2")
+    rig.daemon.wait_log("unmanaged servers inherit send-proxy-v2")
 
 
 def test_proxy_v2_off_goes_from_our_lines_alone(with_backend: Make) -> None:
@@ -156,13 +156,13 @@ def test_proxy_v2_off_goes_from_our_lines_alone(with_backend: Make) -> None:
     assert "send-proxy-v2" in server(rig, "sorry").split()
 
 
-# --- the wish
+# --- the desired state
 
 def test_no_usable_endpoint_keeps_the_last_good_servers(rig: Rig) -> None:
     rig.start()
     rig.wait_in_sync()
     rig.pods(1, conditions=objects.NOT_READY)
-    rig.daemon.wait_log("holding the last good servers")
+    rig.daemon.wait_log("no usable endpoint; keeping the last servers")
     assert rig.daemon.ready()
     assert rig.daemon.metrics().sum("in_sync") == 0
     assert rig.servers() == {"n1", "sorry"}

@@ -39,7 +39,7 @@ def test_nonsense_is_named_and_survived(rig: Rig, what: str, where: str) -> None
     rig.pods(2)
     rig.wait_servers(2)
     rig.wait_in_sync()
-    rig.daemon.wait_log("trouble is over")
+    rig.daemon.wait_log("problem resolved")
 
 
 def test_slow_bytes_are_no_trouble(rig: Rig) -> None:

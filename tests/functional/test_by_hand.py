@@ -9,11 +9,11 @@ import pytest
 from tests.harness.process import wait_until
 
 from .rig import Rig
-from .test_lanes import CALL, Reloads, compared_since, endpoints, in_step, settled
+from .test_runtime_updates import CALL, Reloads, compared_since, endpoints, in_step, settled
 from .test_trust import count, kill_master
 
-TAKEN_BACK = "the server states that were set by hand are taken back"
-SAID = "level=warn .*somebody has set server states in the running HAProxy by hand; they are left alone until taken back"
+TAKEN_BACK = "admin states set by an operator are cleared"
+SAID = "level=warn .*admin states set by an operator; left alone until set to ready"
 
 
 def by_socket(rig: Rig, name: str, state: str) -> None:
@@ -30,9 +30,9 @@ def shown(rig: Rig, *names: str) -> None:
         found = rig.daemon.metrics().sum("servers_overridden", backend="be", target=rig.dataplane.url)
         assert found == len(names), found
         body = rig.daemon.get("/readyz")[1]
-        assert all(name in body.partition("set by hand: ")[2] for name in names), body
-        return bool(names) == ("set by hand: " in body)
-    wait_until(is_shown, 20, f"{names or 'nothing'} to be shown as set by hand")
+        assert all(name in body.partition("overridden: ")[2] for name in names), body
+        return bool(names) == ("overridden: " in body)
+    wait_until(is_shown, 20, f"{names or 'nothing'} to be shown as overridden")
 
 
 def with_three(rig: Rig) -> None:
@@ -88,7 +88,7 @@ def test_our_reload_does_not_end_it(rig: Rig, state: str) -> None:
     rig.wait_in_sync()
     assert rig.haproxy.worker() != worker and rig.parked() == set()
     shown(rig, f"n2 is in {state}")
-    rig.daemon.wait_log(f'server=n2 state={state} why="an operator has set it, and HAProxy forgot it"')
+    rig.daemon.wait_log(f'server=n2 state={state} why="an operator set it before HAProxy was reloaded"')
     by_socket(rig, "n2", "ready")
     shown(rig)
     rig.pods(1, 2, 3, 4, 5)  # another reload, which brings nothing back
@@ -170,12 +170,13 @@ def test_call_of_ours_whose_answer_is_lost_is_no_operators(rig: Rig, terminating
     rig.dataplane.fault({"action": "close", **CALL, "apply": True, "times": 4})
     endpoints(rig, [1, 2], [3] if terminating else [])
     wait_until(lambda: rig.resting() == {"n3"}, 20, "no new connections for n3")
-    rig.daemon.wait_metric("runtime_calls_total", 1)
+    rig.daemon.wait_metric("runtime_commands_total", 1)
     rig.pods(1, 2, 3)
     rig.wait_servers(1, 2, 3)
     settled(rig)
     shown(rig)
-    assert rig.resting() == set() and "by hand" not in rig.daemon.log()
+    wait_until(lambda: rig.resting() == set(), 20, "n3 to serve again")
+    assert "set by an operator" not in rig.daemon.log()
 
 
 def test_weight_by_hand_is_left_alone(rig: Rig) -> None:

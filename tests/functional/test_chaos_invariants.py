@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos import invariants
+from tests.chaos.__main__ import worth_again
 from tests.chaos.faults import FAULTS, NAMES, NOT_APPLICABLE, PARTS
 from tests.chaos.case import rng_of, schedule
 from tests.chaos.invariants import Ours, Server
@@ -55,6 +56,14 @@ def of_file(text: str, *steady: str, held: tuple[str, ...] = ()) -> list[str]:
     return [invariant for invariant, _ in invariants.breaches_of_file(text, OURS, steady, held, FILE_BASELINE)]
 
 
+def test_left_by_death_are_those_that_only_a_command_took_out() -> None:
+    left = invariants.left_by_death
+    assert left(running(n1=READY, n2=MAINT), FILE, OURS) == set(), "n2 is parked in the file, keep-1 is not ours"
+    assert left(running(n1=MAINT, n2=MAINT), FILE, OURS) == {"n1"}
+    assert left(running(n1=DRAIN), FILE, OURS) == {"n1"}
+    assert left(running(), FILE, OURS) == set(), "not there yet"
+
+
 # --- the running HAProxy
 
 
@@ -90,11 +99,11 @@ def test_a_held_server_that_is_not_in_rotation_is_seen() -> None:
 
 
 def held_after(sampler: Sampler, *told: tuple[set[str], set[str]], hold_s: float = 3600.0) -> set[str]:
-    """told: who is wished for, and of whom it was said that they go, one after the other."""
+    """told: who is desired, and of whom it was said that they go, one after the other."""
     sampler.hold_s = hold_s
     sampler.checkpoint({"n1", "n2"}, {"n2"})
-    for wished, announced in told:
-        sampler.unwanted(wished, announced)
+    for desired, announced in told:
+        sampler.unwanted(desired, announced)
     return sampler.held()
 
 
@@ -141,25 +150,25 @@ def test_a_file_without_its_backend_is_seen() -> None:
     assert "foreign" in of_file("global\n")
 
 
-# --- in step
+# --- in sync
 
 
 def test_in_step_compares_both_with_the_wish() -> None:
     rows = running(n1=READY, n2=MAINT)
-    assert invariants.out_of_step({"n1": "127.0.0.2:80"}, rows, FILE, OURS) == ""
-    assert "HAProxy runs" in invariants.out_of_step({"n2": "127.0.0.2:80"}, rows, FILE, OURS)
-    assert "HAProxy runs" in invariants.out_of_step({"n1": "127.0.0.2:81"}, rows, FILE, OURS)
-    assert "the file has" in invariants.out_of_step({"n1": "127.0.0.2:80"}, rows, FILE.replace("server n1", "server n3"), OURS)
+    assert invariants.out_of_sync({"n1": "127.0.0.2:80"}, rows, FILE, OURS) == ""
+    assert "HAProxy runs" in invariants.out_of_sync({"n2": "127.0.0.2:80"}, rows, FILE, OURS)
+    assert "HAProxy runs" in invariants.out_of_sync({"n1": "127.0.0.2:81"}, rows, FILE, OURS)
+    assert "the file has" in invariants.out_of_sync({"n1": "127.0.0.2:80"}, rows, FILE.replace("server n1", "server n3"), OURS)
 
 
 METRICS = """\
 haproxy_k8s_sync_servers_desired{backend="be",target="a"} 1
 haproxy_k8s_sync_servers_draining{backend="be",target="a"} 0
-haproxy_k8s_sync_servers_actual{backend="be",target="a"} 1
+haproxy_k8s_sync_servers_configured{backend="be",target="a"} 1
 haproxy_k8s_sync_servers_parked{backend="be",target="a"} 1
-haproxy_k8s_sync_servers_held{backend="be",target="a"} 0
-haproxy_k8s_sync_servers_held{backend="another",target="a"} 3
-haproxy_k8s_sync_changes_withheld{backend="be",target="a"} 0
+haproxy_k8s_sync_servers_removal_delayed{backend="be",target="a"} 0
+haproxy_k8s_sync_servers_removal_delayed{backend="another",target="a"} 3
+haproxy_k8s_sync_changes_pending{backend="be",target="a"} 0
 """
 
 
@@ -167,8 +176,8 @@ def test_metrics_are_compared_with_the_file() -> None:
     assert invariants.misreported(Metrics(METRICS), {"n1": "127.0.0.2:80"}, FILE, OURS) == ""
 
 
-@pytest.mark.parametrize("name", ["servers_desired", "servers_draining", "servers_actual", "servers_parked", "servers_held",
-                                  "changes_withheld"])
+@pytest.mark.parametrize("name", ["servers_desired", "servers_draining", "servers_configured", "servers_parked", "servers_removal_delayed",
+                                  "changes_pending"])
 def test_a_metric_that_counts_something_else_is_seen(name: str) -> None:
     text = re.sub(name + r'{backend="be",target="a"} \d', name + '{backend="be",target="a"} 7', METRICS)
     assert invariants.misreported(Metrics(text), {"n1": "127.0.0.2:80"}, FILE, OURS)
@@ -237,7 +246,7 @@ def played(seed: int, away: range = range(0), floor: int = 1) -> tuple[list[str]
     for i in range(300):
         cluster.away = i in away
         said.append(stream.step())
-        assert len(stream.wished()) >= floor
+        assert len(stream.desired()) >= floor
     assert stream.flush()
     return said, stream, cluster
 
@@ -258,7 +267,7 @@ def test_what_a_stream_has_written_is_what_it_knows(seed: int) -> None:
             for e in tree["endpoints"]}  # type: ignore[union-attr,index]
     assert told == {(ip,) for ip in stream.pods}
     stream.settle()
-    assert stream.wished()
+    assert stream.desired()
 
 
 # --- the proxy
@@ -346,6 +355,14 @@ def test_the_proxy_swallows_and_stays_mute_until_it_forgets(proxy: Proxy) -> Non
         sock.settimeout(5)
         with pytest.raises(ConnectionResetError):
             sock.recv(10)
+
+
+def test_only_what_a_clock_has_said_is_played_again() -> None:
+    outcomes = [{"case": case, "ok": case == "held"} for case in ("held", "late", "late and empty", "late and broken", "unexplained")]
+    violations = [{"case": "late", "invariant": "in sync"}, {"case": "late and empty", "invariant": "in sync"},
+                  {"case": "late and empty", "invariant": "never empty"}, {"case": "late and broken", "invariant": "traffic"}]
+    found = worth_again(outcomes, violations, [{"case": "late and broken"}])
+    assert [outcome["case"] for outcome in found] == ["late"]
 
 
 def test_the_proxy_answers_itself(proxy: Proxy) -> None:

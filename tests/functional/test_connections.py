@@ -59,7 +59,7 @@ def test_no_new_connection_while_nothing_changes(crowd: tuple[Rig, dict[str, str
     with made as rig:
         start(rig, LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE, **settings)
         before, first = looks(rig), len(rig.kube.requests())
-        # The first look after all is in step may be the one that needs a second connection.
+        # The first look after all is in sync may be the one that needs a second connection.
         wait_until(lambda: all(now > was for now, was in zip(looks(rig), before)), 30, "one resync")
         known, before = set(asked(rig)), looks(rig)
         wait_until(lambda: all(now >= was + RESYNCS for now, was in zip(looks(rig), before)), 60, f"{RESYNCS} resyncs")

@@ -23,7 +23,7 @@ from .rig import BY_NODE_PORT, NAMESPACE, SERVICE, SEVERAL, TEMPLATE, Rig, progr
 
 LEADER = {"LEADER_ELECT": "true"}
 EVENTS = {"EMIT_EVENTS": "true"}
-READY_TO_GO = "All that a sync needs is there."
+READY_TO_GO = "Ready. haproxy-k8s-sync plan shows"
 
 
 @contextlib.contextmanager
@@ -74,8 +74,8 @@ def test_all_is_well(rig: Rig, tmp_path: pathlib.Path) -> None:
                       ("service.object", "NodePort, policy Local: https 443 (nodePort 30443)"), ("service.endpoints", "1 ready of 1"),
                       ("service.nodes", "5, all with an address"), ("service.servers", "1 for backend be: n1"),
                       ("haproxy.credentials", "user admin"), ("haproxy.version", "Data Plane API 3.4"),
-                      ("haproxy.running", str(rig.haproxy.socket)), ("haproxy.master-worker", "a master reloads it"),
-                      ("backend.exists", "1 ours, 1 left alone"), ("backend.mode", "tcp"), ("proxy.nodes", "do not expect it"),
+                      ("haproxy.running", str(rig.haproxy.socket)), ("haproxy.master-worker", "the master reloads with a new worker"),
+                      ("backend.exists", "1 managed, 1 unmanaged"), ("backend.mode", "tcp"), ("proxy.nodes", "do not expect it"),
                       ("clock.kubernetes", "within 2 s"), ("clock.haproxy", "within 2 s")):
         found.says(id_, "ok", text)
 
@@ -128,7 +128,7 @@ def test_no_kubeconfig(rig: Rig) -> None:
         found.says("backend.mode", "ok", "tcp")
 
 
-def test_nobody_at_the_api(rig: Rig, tmp_path: pathlib.Path) -> None:
+def test_no_listener_at_the_api(rig: Rig, tmp_path: pathlib.Path) -> None:
     rig.kube.listening(False)
     found = look(rig)
     assert found.failed() == ["kubernetes.connection"]
@@ -156,13 +156,13 @@ def test_tls_of_kubernetes(tmp_path: pathlib.Path, rig: Rig) -> None:
 
         found = look(rig, **config("unknown", ca=other.certificate))
         assert found.failed() == ["kubernetes.tls"]
-        assert "certificate-authority" in json.dumps(found.says("kubernetes.tls", "fail", "signed by nobody"))
+        assert "certificate-authority" in json.dumps(found.says("kubernetes.tls", "fail", "not trusted here"))
         found = look(rig, **config("name", ca=authority.certificate, cluster={"tls-server-name": "other.test"}))
         assert any("subjectAltName" in line for line in lines(found.says("kubernetes.tls", "fail", "for other names")))
         found = look(rig, **config("insecure", ca=None, cluster={"insecure-skip-tls-verify": True}))
-        found.says("kubernetes.tls", "warn", "nobody verifies")
+        found.says("kubernetes.tls", "warn", "not verified")
         found = look(rig, **config("good", ca=authority.certificate))
-        found.says("kubernetes.tls", "ok", "believed")
+        found.says("kubernetes.tls", "ok", "certificate verified")
         found.says("kubernetes.certificates", "warn", "CA until")
         plain = write_kubeconfig(tmp_path / "plain", rig.kube.url.replace("http:", "https:"))
         look(rig, "--timeout=4s", KUBECONFIG=str(plain)).says("kubernetes.tls", "fail", "speaks no TLS")
@@ -188,8 +188,8 @@ def test_credentials(rig: Rig, tmp_path: pathlib.Path) -> None:
     ("nodes", {}, "nodes", "fail", "list, watch nodes: not allowed"),
     ("watch nodes", {}, "nodes", "fail", "watch nodes: not allowed"),
     ("services", {}, "services", "warn", "list, watch services ingress/web: not allowed"),
-    ("services", BY_NODE_PORT, "services", "fail", "HAPROXY_BACKEND_PORT does not say one either"),
-    ("endpointslices", {}, "endpointslices", "warn", "Endpoints stand in"),
+    ("services", BY_NODE_PORT, "services", "fail", "HAPROXY_BACKEND_PORT is not set"),
+    ("endpointslices", {}, "endpointslices", "warn", "Endpoints replace EndpointSlices"),
     ("endpoints", {}, "endpoints", "ok", "not needed"),
     ("update leases", LEADER, "lease", "fail", "update leases ingress/haproxy-k8s-sync: not allowed"),
     ("create leases", LEADER, "lease-create", "fail", "create leases in ingress"),
@@ -238,7 +238,7 @@ def test_no_endpoint_is_ready(rig: Rig) -> None:
 def test_nodes(rig: Rig) -> None:
     rig.node(2, labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""})
     look(rig).says("service.nodes", "ok", "4 of 5 may have a server")
-    look(rig, NODE_ADDRESS_TYPES="ExternalIP").says("service.nodes", "fail", "n1, n3, n4 and 1 more: no address of the wanted type")
+    look(rig, NODE_ADDRESS_TYPES="ExternalIP").says("service.nodes", "fail", "n1, n3, n4 and 1 more: no address of the configured type")
     look(rig, NODE_SELECTOR="role=edge").says("service.nodes", "fail", "NODE_SELECTOR=role=edge")
 
 
@@ -258,7 +258,7 @@ def test_refused_by_the_data_plane_api(rig: Rig) -> None:
     assert {"userlist dataplaneapi", "dataplaneapi:", "HAPROXY_DATAPLANE_USERNAME=admin"} <= set(said)
     found.says("haproxy.version", "skip", "needs credentials")
     no_user = {"HAPROXY_DATAPLANE_USERNAME": "", "HAPROXY_DATAPLANE_PASSWORD": ""}
-    look(rig, **no_user).says("haproxy.credentials", "fail", "none are set, and it wants some")
+    look(rig, **no_user).says("haproxy.credentials", "fail", "none are set, and the API requires them")
     look(rig, HAPROXY_DATAPLANE_TOKEN="t0ken-secret", **no_user).says("haproxy.credentials", "fail", "knows no tokens")
 
 
@@ -266,7 +266,7 @@ def test_refused_by_the_data_plane_api(rig: Rig) -> None:
     ([{"action": "answer", "path": "^/v3/info", "status": 404, "body": {"code": 404, "message": "path /v3/info was not found"}},
       {"action": "answer", "path": "^/v2/info", "status": 200, "body": {"api": {"version": "v2.9.1 abc"}}}],
      "haproxy.version", "a Data Plane API of version 2 (2.9.1)"),
-    ([{"action": "html"}], "haproxy.version", "no Data Plane API answers there"),
+    ([{"action": "html"}], "haproxy.version", "no Data Plane API answers at this URL"),
     ([{"action": "garbage"}], "haproxy.answer", "no answer came"),
     ([{"action": "close"}], "haproxy.answer", "no answer came"),
     ([{"action": "truncate", "bytes": 3}], "haproxy.answer", "no answer came"),
@@ -281,7 +281,7 @@ def test_no_data_plane_api_of_version_3(rig: Rig, rules: list[dict[str, object]]
     assert found.one("service.servers")["status"] == "ok"
 
 
-def test_nobody_at_the_data_plane_api(rig: Rig) -> None:
+def test_no_listener_at_the_data_plane_api(rig: Rig) -> None:
     found = look(rig, HAPROXY_DATAPLANE_URL=f"http://127.0.0.1:{free_port()}")
     assert found.failed() == ["haproxy.connection"]
     assert any("systemctl status dataplaneapi" in line for line in lines(found.says("haproxy.connection", "fail", "nothing listens")))
@@ -294,15 +294,15 @@ def test_nobody_at_the_data_plane_api(rig: Rig) -> None:
 
 
 def test_half_answers(rig: Rig) -> None:
-    """What is only for people may be missing, odd or malicious; the rest is told."""
+    """What is only for people may be missing, odd or malicious; the rest is shown."""
     rig.dataplane.fault({"action": "answer", "path": "configuration/global", "status": 404, "body": {"message": "no"}},
                         {"action": "answer", "path": "transactions$", "status": 200, "body": "<html>"},
                         {"action": "answer", "path": "reloads$", "status": 500, "body": {"message": "\u001b[31mred"}})
     found = look(rig)
     assert found.status == 0
-    found.says("haproxy.transactions", "skip", "not told")
+    found.says("haproxy.transactions", "skip", "does not say")
     found.says("haproxy.reload", "skip", "\\u001b[31mred" if "\\u001b" in found.text else "red")
-    found.says("haproxy.master-worker", "ok", "a master reloads it")  # by its process, which is on this machine
+    found.says("haproxy.master-worker", "ok", "the master reloads with a new worker")  # by its process, which is on this machine
 
 
 def test_many_transactions_are_open(rig: Rig) -> None:
@@ -323,7 +323,7 @@ def test_drift(rig: Rig) -> None:
         found = look(rig)
         assert found.status == 0
         found.says("haproxy.drift", "warn", "n1: HAProxy runs it at 127.0.11.7:30443")
-        found.says("backend.plan", "warn", "loaded again")
+        found.says("backend.plan", "warn", "a reload is due")
     finally:
         rig.haproxy.runtime("set server be/n1 addr 127.0.11.1 port 30443")
 
@@ -343,13 +343,13 @@ def test_the_backend(tmp_path: pathlib.Path) -> None:
         look(rig, HAPROXY_BACKEND_NAME="be2").says("backend.lines", "warn", "no server n1")
         found = look(rig, HAPROXY_BACKEND_NAME="nope")
         assert found.failed() == ["backend.exists"]
-        said = lines(found.says("backend.exists", "fail", "there is none of that name"))
+        said = lines(found.says("backend.exists", "fail", "haproxy.cfg has no backend of this name"))
         assert {"backend nope", "  mode tcp", "HAPROXY_CREATE_BACKEND=true"} <= set(said)
         found = look(rig, HAPROXY_BACKEND_NAME="nope", HAPROXY_CREATE_BACKEND="true")
         assert found.status == 0
-        found.says("backend.exists", "ok", "will be made")
+        found.says("backend.exists", "ok", "will create it")
         found = look(rig, HAPROXY_BACKEND_NAME="be3")
-        found.says("backend.plan", "ok", "2 changes to make, by a reload; haproxy-k8s-sync plan shows them")
+        found.says("backend.plan", "ok", "2 changes to make, with a reload; haproxy-k8s-sync plan shows them")
 
 
 def test_a_line_that_a_write_would_damage(tmp_path: pathlib.Path) -> None:
@@ -367,7 +367,7 @@ def test_reloads_and_a_deaf_runtime(tmp_path: pathlib.Path) -> None:
         rig.service(policy="Local")
         found = look(rig)
         assert found.status == 0
-        assert any("level admin" in line for line in lines(found.says("haproxy.runtime", "warn", "cannot be read")))
+        assert any("level admin" in line for line in lines(found.says("haproxy.runtime", "warn", "cannot read the running HAProxy")))
         rig.dataplane.fault({"action": "fail-reload", "times": 1, "message": "no memory"})
         rig.dataplane.follow(str(rig.dataplane.commit(rig.dataplane.begin()).headers["Reload-ID"]))
         found = look(rig)
@@ -375,7 +375,7 @@ def test_reloads_and_a_deaf_runtime(tmp_path: pathlib.Path) -> None:
         assert "haproxy -c -f /etc/haproxy/haproxy.cfg" in lines(found.says("haproxy.reload", "fail", "no memory"))
         rig.haproxy.stop()
         found = look(rig)
-        assert "systemctl status haproxy" in lines(found.says("haproxy.running", "fail", "does not reach it"))
+        assert "systemctl status haproxy" in lines(found.says("haproxy.running", "fail", "cannot reach it"))
         found.says("haproxy.runtime", "skip", "needs HAProxy")
 
 
@@ -383,7 +383,7 @@ def test_sockets_and_masters(tmp_path: pathlib.Path) -> None:
     template = TEMPLATE.replace("level admin expose-fd listeners", "level operator")
     with Rig(tmp_path, template) as rig:
         rig.service(policy="Local")
-        look(rig).says("haproxy.runtime", "warn", "no stats socket in haproxy.cfg is of level admin")
+        look(rig).says("haproxy.runtime", "warn", "no stats socket in haproxy.cfg has level admin")
         worker, rig.haproxy.process = rig.haproxy.process, None
         assert worker
         worker.stop()

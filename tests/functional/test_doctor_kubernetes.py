@@ -52,9 +52,9 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 
 STRANGERS: dict[str, tuple[Answer, str]] = {
-    "a page": ((200, "text/html", "<html>log in</html>"), "the answer to /version names none"),
-    "what repeats the request": ((200, "text/plain", "{request}"), "the answer to /version names none"),
-    "JSON of something else": ((200, "application/json", "[{}]"), "the answer to /version names none"),
+    "a page": ((200, "text/html", "<html>log in</html>"), "the answer to /version has no version"),
+    "what repeats the request": ((200, "text/plain", "{request}"), "the answer to /version has no version"),
+    "JSON of something else": ((200, "application/json", "[{}]"), "the answer to /version has no version"),
     "a redirection": ((302, "text/html", ""), "HTTP 302"),
     "an error that repeats the request": ((500, "text/plain", "{request}"), "Authorization: Bearer ***"),
     "nothing": ((404, "text/plain", "404 page not found"), "HTTP 404: 404 page not found"),
@@ -69,7 +69,7 @@ def test_no_kubernetes_api(rig: Rig, tmp_path: pathlib.Path, answer: Answer, tex
         found = look(rig, KUBECONFIG=str(config), **BY_NODE_PORT)
         server.shutdown()
     assert found.status == 1 and found.failed() == ["kubernetes.version"]
-    check = found.says("kubernetes.version", "fail", "no Kubernetes API answers there: ")
+    check = found.says("kubernetes.version", "fail", "no Kubernetes API answers at this URL: ")
     assert text in check["found"] and TOKEN not in found.text and TOKEN not in str(found.checks)
     assert lines(check) == [f"curl -sk -i -m 5 {server.url}/version | head -n 20"]
     assert found.one("kubernetes.credentials")["found"] == "needs a Kubernetes API"
@@ -83,5 +83,5 @@ def test_objects_that_do_not_come(rig: Rig) -> None:
     finally:
         rig.kube.clear_faults()
     assert fault and found.status == 1 and found.failed() == ["kubernetes.objects"]
-    found.says("kubernetes.objects", "fail", "not all came: watch nodes: not synced")
+    found.says("kubernetes.objects", "fail", "not all were received: watch nodes: not synced")
     assert found.one("service.nodes")["status"] == "skip"

@@ -1,4 +1,4 @@
-"""`doctor` on the PROXY protocol: what real servers at a node's port expect, held against what HAProxy sends."""
+"""`doctor` on the PROXY protocol: what real servers at a node's port expect, compared with what HAProxy sends."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_peer_that_does_not_show_it(rig: Rig, behaviour: str) -> None:
             assert "cannot tell" in checks["proxy.nodes"]["found"]
 
 
-def test_nobody_listens(rig: Rig) -> None:
+def test_no_listener(rig: Rig) -> None:
     status, checks = look(rig, free_port(NODE))
     assert (status, checks["proxy.nodes"]["status"]) == (0, "warn")
     assert "Connection refused" in checks["proxy.nodes"]["found"]

@@ -64,7 +64,7 @@ def as_elsewhere(rig: Rig, text: str, node_port: int = 0) -> str:
     return "\n".join(line for one in out.splitlines() for line in wrapped(one)) + "\n"
 
 
-def told(text: str) -> str:
+def shown(text: str) -> str:
     """What depends on the machine in the last lines: its clock counts as a check, too."""
     return re.sub(r"^.*\d+ ok.*$\n", "", text, flags=re.M)
 
@@ -73,8 +73,8 @@ def check(name: str, text: str) -> None:
     path = SAMPLES / name
     if os.environ.get("UPDATE_SAMPLES"):
         SAMPLES.mkdir(exist_ok=True)
-        path.write_text(told(text))
-    assert path.read_text() == told(text), f"UPDATE_SAMPLES=1 writes {path} anew"
+        path.write_text(shown(text))
+    assert path.read_text() == shown(text), f"UPDATE_SAMPLES=1 writes {path} anew"
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_conflict_is_read_again_and_tried_at_once(rig: Rig, step: str, status: i
     settled(rig)
     assert rig.daemon.metrics().sum("transactions_total", result="conflict") == 1
     assert rig.daemon.metrics().sum("transactions_total", result="committed") == 1
-    rig.daemon.wait_log("somebody else changed HAProxy's configuration")
+    rig.daemon.wait_log("another writer changed HAProxy's configuration")
 
 
 @pytest.mark.parametrize("step", ["begin", "add", "change", "remove", "commit"])
@@ -218,7 +218,7 @@ def test_validation_error_is_said_and_retried_when_the_file_is_mended(rig: Rig) 
     rig.hand_edit(good.replace("timeout server 77s", "timeout server 77s\n  no-such-keyword 1"))
     move(rig)
     body = rig.daemon.wait_not_ready("no-such-keyword")
-    assert "refuses the change" in body
+    assert "rejected the change" in body
     assert rig.servers() == {"n1", "sorry"}
     rig.wait_closed("in_progress", "failed")
     rig.hand_edit(good)
@@ -304,7 +304,7 @@ def test_forgotten_reload_is_repeated(rig: Rig) -> None:
 
 def test_nothing_to_do_is_no_transaction(rig: Rig) -> None:
     in_step(rig, RESYNC_PERIOD="1s")
-    rig.daemon.wait_metric("reconciles_total", 4, result="in_step")
+    rig.daemon.wait_metric("reconciles_total", 4, result="in_sync")
     assert not rig.writes()
 
 

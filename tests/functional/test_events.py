@@ -19,7 +19,7 @@ from .rig import NAMESPACE, SERVICE, SEVERAL, Rig
 from .test_endings import ADD, COMMIT, answer
 from .test_leader import HOSTS, Replicas
 
-WARNINGS = {"HeldBack", "ApplyFailed", "ReloadFailed"}
+WARNINGS = {"RemovalDelayed", "ApplyFailed", "ReloadFailed"}
 NAME = re.compile(rf"{SERVICE}\.[0-9a-f]{{16}}")
 
 
@@ -84,7 +84,7 @@ def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
     assert events.all() == [], "nothing happened to HAProxy yet"
 
     rig.pods(1, 2)
-    assert events.wait("Synced", "in step with 2 servers: added n2")["count"] == 1
+    assert events.wait("Synced", "in sync with 2 servers: added n2")["count"] == 1
 
     rig.pods(2)
     events.wait("Synced", "parked n1")
@@ -94,32 +94,32 @@ def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
     events.wait("Draining", "n2 drains: it gets no new connections")
 
     rig.pods()
-    events.wait("HeldBack", "holding the last good servers.*: .*no .*endpoint")
+    events.wait("RemovalDelayed", "keeping the last.*: .*no .*endpoint")
     rig.pods(1, 2)
     rig.wait_in_sync()
 
     rig.dataplane.fault({**answer(ADD, 422, "the address is wrong"), "times": 1})
     rig.pods(1, 2, 3)
-    events.wait("ApplyFailed", "refuses the change; the file is as it was: .*the address is wrong")
+    events.wait("ApplyFailed", "rejected the change; haproxy.cfg is unchanged: .*the address is wrong")
     rig.pods(1, 2)
     rig.wait_in_sync()
 
     rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] cannot bind socket"})
     rig.pods(1, 2, 4)
-    events.wait("ReloadFailed", "HAProxy was not reloaded.*cannot bind socket")
+    events.wait("ReloadFailed", "reload failed.*cannot bind socket")
     rig.wait_servers(1, 2, 4)
     rig.wait_in_sync()
 
     text = rig.dataplane.config.read_text()
     rig.hand_edit(text.replace("server n1 127.0.11.1:30443", "server n1 127.0.11.1:30444"))
-    events.wait("DriftRepaired", "put right what somebody else had changed in version .*: changed n1 .port 30444 -> 30443")
+    events.wait("DriftRepaired", "repaired a change of another writer in version .*: changed n1 .port 30444 -> 30443")
     rig.wait_in_sync()
 
-    assert {e["reason"] for e in events.all()} == {"Synced", "Draining", "HeldBack", "ApplyFailed", "ReloadFailed", "DriftRepaired"}
+    assert {e["reason"] for e in events.all()} == {"Synced", "Draining", "RemovalDelayed", "ApplyFailed", "ReloadFailed", "DriftRepaired"}
     for event in events.all():
         check_shape(rig, event)
     assert {e["method"] for e in events.requests()} <= {"POST", "PATCH"}
-    assert daemon.metrics().sum("events_total", result="written") == len(events.requests())
+    assert daemon.metrics().sum("kubernetes_events_total", result="written") == len(events.requests())
 
 
 def test_the_same_again_is_counted_and_one_that_expired_is_made_anew(rig: Rig, events: Events) -> None:
@@ -127,9 +127,9 @@ def test_the_same_again_is_counted_and_one_that_expired_is_made_anew(rig: Rig, e
 
     def back_and_forth() -> None:
         for pods in ((2,), (1, 2)):
-            before = daemon.metrics().sum("events_total", result="written")
+            before = daemon.metrics().sum("kubernetes_events_total", result="written")
             rig.pods(*pods)
-            daemon.wait_metric("events_total", before + 1, result="written")
+            daemon.wait_metric("kubernetes_events_total", before + 1, result="written")
 
     rig.pods(1, 2)
     events.wait("Synced", "added n2")
@@ -156,9 +156,9 @@ def test_a_thousand_changes_are_few_requests(rig: Rig, events: Events) -> None:
     counted = daemon.metrics()
     # A burst of 25 for each type; a machine that is very slow may see one or two more of what comes in 5 minutes.
     assert len(events.requests()) <= 50 + 2
-    assert counted.sum("events_total", result="written") <= len(events.requests())
+    assert counted.sum("kubernetes_events_total", result="written") <= len(events.requests())
     assert len(events.all()) <= 21, "ten different messages of a reason, and no more"
-    assert counted.sum("events_total", result="limited") > 0, "there was hardly anything to tell"
+    assert counted.sum("kubernetes_events_total", result="limited") > 0, "there was hardly anything to tell"
 
 
 def test_denied_costs_nothing_but_the_events(rig: Rig, events: Events) -> None:
@@ -168,7 +168,7 @@ def test_denied_costs_nothing_but_the_events(rig: Rig, events: Events) -> None:
         rig.pods(*pods)
         rig.wait_servers(*pods)
         rig.wait_in_sync()
-    daemon.wait_metric("events_total", 3, result="denied")
+    daemon.wait_metric("kubernetes_events_total", 3, result="denied")
     daemon.wait_ready()
     assert len(re.findall("Events may not be written", daemon.log())) == 1
     assert re.search(r'may not be written.*namespace=ingress.*cannot create resource .*verbs \[create, patch\]', daemon.log())
@@ -177,7 +177,7 @@ def test_denied_costs_nothing_but_the_events(rig: Rig, events: Events) -> None:
     daemon.process.signal(signal.SIGHUP)
     rig.pods(2)
     events.wait("Synced", "parked n1")
-    daemon.wait_log("Events are written again")
+    daemon.wait_log("Kubernetes Events are written again")
 
 
 def test_a_silent_api_is_in_nobody_s_way(rig: Rig, events: Events) -> None:
@@ -201,11 +201,11 @@ def test_an_api_that_fails_or_has_enough_is_asked_again(rig: Rig, events: Events
     rig.kube.fault(resource="events", status=401, times=1)
     rig.pods(1, 2)
     assert events.wait("Synced", "added n2")["count"] == 1
-    daemon.wait_log("an Event cannot be written now")
-    daemon.wait_log("Events are written again")
+    daemon.wait_log("cannot write a Kubernetes Event")
+    daemon.wait_log("Kubernetes Events are written again")
     rig.kube.fault(resource="events", status=422, message="no such Event, please", times=1)
     rig.pods(2)
-    daemon.wait_log("Kubernetes refuses an Event; it is dropped.*no such Event, please")
+    daemon.wait_log("Kubernetes Event refused; dropped.*no such Event, please")
     rig.pods(1, 2)
     events.wait("Synced", "n1 .maintenance off")
     assert not [e for e in events.all() if "parked n1" in e["message"]]
@@ -216,7 +216,7 @@ def test_none_unless_they_are_wanted(rig: Rig, events: Events, settings: dict[st
     daemon = start(rig, **settings)
     rig.pods(1, 2)
     if "DRY_RUN" in settings:
-        daemon.wait_log("nothing is written; this would be")
+        daemon.wait_log("changes not written")
     else:
         rig.wait_servers(1, 2)
         rig.wait_in_sync()
@@ -264,8 +264,8 @@ def test_each_backend_s_on_its_own_service(several: Rig) -> None:
               HAPROXY_BACKEND_PORT="")
     rig.wait_in_sync(backends=3)
     for pair in rig.pairs:
-        events.wait("Synced", rf"^backend be2 at {re.escape(pair.dataplane.url)}: in step with 1 server: added n1")
-        events.wait("Synced", rf"^backend be3 at {re.escape(pair.dataplane.url)}: in step with 1 server: added n1", service="shop")
+        events.wait("Synced", rf"^backend be2 at {re.escape(pair.dataplane.url)}: in sync with 1 server: added n1")
+        events.wait("Synced", rf"^backend be3 at {re.escape(pair.dataplane.url)}: in sync with 1 server: added n1", service="shop")
     before = {service: events.all("ApplyFailed", service) for service in (SERVICE, "shop")}
     assert before == {SERVICE: [], "shop": []}
     rig.pairs[1].dataplane.fault({"action": "answer", "method": "GET", "path": "/raw$", "status": 500, "body": {"code": 500, "message": "ill"}})

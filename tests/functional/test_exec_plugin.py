@@ -20,8 +20,8 @@ from tests.harness.process import wait_until
 from .rig import Rig, program
 
 V1 = "client.authentication.k8s.io/v1"
-GIVEN = "Kubernetes credentials from the plugin"
-FAILED = "no Kubernetes credentials from the plugin"
+GIVEN = "Kubernetes credentials received from the plugin"
+FAILED = "credential plugin failed"
 
 # Does what the files beside it say. "hang" lets it wait, deaf to signals, with a child of its own.
 SCRIPT = """#!/bin/sh
@@ -282,8 +282,8 @@ def test_daemon_stops_while_a_plugin_hangs(world: World, again: bool) -> None:
 
 BROKEN = {
     "fails": (("", 3, "token cache: permission denied"), "exit status 3; it says: token cache: permission denied"),
-    "garbage": (("Please sign in at https://login.example/device", 0, ""), "its answer is of no use: no JSON, but 46 bytes"),
-    "empty": (("", 0, ""), "its answer is of no use: it printed nothing"),
+    "garbage": (("Please sign in at https://login.example/device", 0, ""), "its answer cannot be used: not JSON (46 bytes)"),
+    "empty": (("", 0, ""), "its answer cannot be used: it printed nothing"),
     "other-version": ((json.dumps({"kind": "ExecCredential", "apiVersion": V1 + "beta1", "status": {"token": "x"}}), 0, ""),
                       "its apiVersion is client.authentication.k8s.io/v1beta1: the kubeconfig asks for client.authentication.k8s.io/v1"),
     "line-break": ((json.dumps({"kind": "ExecCredential", "apiVersion": V1, "status": {"token": "hunter2\r\nX: y"}}), 0, ""),
@@ -381,8 +381,8 @@ def test_plan_says_why_there_are_no_credentials(world: World) -> None:
 
 
 @pytest.mark.parametrize("more, message", [
-    ({"interactiveMode": "Always"}, "user.exec.interactiveMode: Always: the plugin wants to ask somebody at a terminal"),
-    ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, "is not spoken any more: expected client.authentication.k8s.io/v1"),
+    ({"interactiveMode": "Always"}, "user.exec.interactiveMode: Always: the plugin needs a terminal"),
+    ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, "is no longer supported: expected client.authentication.k8s.io/v1"),
     ({"interactiveMode": None}, "has no interactiveMode, which client.authentication.k8s.io/v1 demands"),
     ({"command": ""}, "has no command"),
 ])
@@ -398,5 +398,5 @@ def test_token_beside_a_plugin_comes_first_and_that_is_said(world: World) -> Non
     path = world.rig.kube.kubeconfig(world.rig.home / "both", token="beside", user=world.plugin.user())
     world.rig.start(KUBECONFIG=str(path))
     world.works(1, 2)
-    world.rig.daemon.wait_log("level=warn .*the kubeconfig's plugin is not run: the credentials beside it come first")
+    world.rig.daemon.wait_log("level=warn .*credential plugin of the kubeconfig not used; the credentials beside it take precedence")
     assert world.plugin.runs == 0 and world.tokens_seen() == {"beside"}

@@ -42,8 +42,8 @@ defaults
 backend aside
   server a 127.0.0.1:9
 """
-NOTHING = "nothing is written: it would change what haproxy.cfg means: "
-OVER = "a conditional, of which all branches would be live: take it out"
+NOTHING = "nothing is written: a write would change the meaning of haproxy.cfg: "
+OVER = "a conditional, whose branches would all become active: replace it"
 
 
 def line_of(template: str, text: str) -> int:
@@ -79,7 +79,7 @@ def wait_refused(rig: Rig, text: str) -> str:
 
 @pytest.mark.parametrize("template, line, why", [
     (CONDITIONAL, f"lines {line_of(CONDITIONAL, '.if defined(NOT_THERE)')}, {line_of(CONDITIONAL, '.endif')}: ", OVER),
-    (BETWEEN, f"line {line_of(BETWEEN, '  default-server inter 9s')}: ", "a default-server behind a server"),
+    (BETWEEN, f"line {line_of(BETWEEN, '  default-server inter 9s')}: ", "a default-server after a server"),
 ], ids=["conditional", "between"])
 def test_such_a_file_is_not_written_to(with_file: Make, template: str, line: str, why: str) -> None:
     rig = with_file(template)
@@ -88,10 +88,10 @@ def test_such_a_file_is_not_written_to(with_file: Make, template: str, line: str
     wait_refused(rig, NOTHING + line + why)
     rig.pods(1, 2, 3)
     daemon.wait_log(f'level=error msg="{NOTHING[:-2]}".*{why}')
-    looked = daemon.metrics().sum("requests_total", method="GET")
-    daemon.wait_metric("requests_total", looked + 10, method="GET")
+    looked = daemon.metrics().sum("http_requests_total", method="GET")
+    daemon.wait_metric("http_requests_total", looked + 10, method="GET")
     os.kill(daemon.pid, signal.SIGHUP)
-    daemon.wait_metric("requests_total", looked + 20, method="GET")
+    daemon.wait_metric("http_requests_total", looked + 20, method="GET")
     assert rig.dataplane.file() == before
     assert not rig.writes() and not rig.transactions() and not rig.looks()
     assert why in daemon.get("/status")[1]
@@ -100,11 +100,11 @@ def test_such_a_file_is_not_written_to(with_file: Make, template: str, line: str
     explain = says(rig, "explain", "n3")[1]
     assert NOTHING + line + why in " ".join(explain.split()), explain
     status, doctor = says(rig, "doctor")
-    assert status == 1 and line + why in doctor and "nothing is written before that is changed" in doctor, doctor
+    assert status == 1 and line + why in doctor and "nothing is written until that is fixed" in doctor, doctor
     rig.hand_edit(TEMPLATE.replace("{d}", str(rig.haproxy.dir)).replace("{fe}", str(rig.haproxy.port)))
     rig.wait_servers(1, 2, 3)
     rig.wait_in_sync()
-    daemon.wait_log('msg="trouble is over"')
+    daemon.wait_log('msg="problem resolved"')
     rig.dataplane.follow(str(rig.dataplane.get("/reloads").json()[-1]["id"]))
 
 
@@ -112,7 +112,7 @@ def test_a_line_that_the_api_stops_at(with_file: Make) -> None:
     rig = with_file(LONG)
     before = rig.dataplane.file()
     rig.start()
-    wait_refused(rig, "a line is longer than 64 KiB, at which the Data Plane API stops")
+    wait_refused(rig, "a line is longer than 64 KiB: the Data Plane API stops there")
     rig.pods(1, 2)
     assert rig.dataplane.file() == before and not rig.writes()
 
@@ -161,5 +161,5 @@ def test_who_drains_is_told_all_the_same(with_file: Make) -> None:
     wait_refused(rig, OVER)
     rig.pods(1, 2, conditions={"ready": False, "serving": True, "terminating": True})
     rig.pods(1)
-    rig.daemon.wait_metric("runtime_calls_total", 1)  # type: ignore[union-attr]
+    rig.daemon.wait_metric("runtime_commands_total", 1)  # type: ignore[union-attr]
     assert rig.dataplane.file() == before

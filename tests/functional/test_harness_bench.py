@@ -46,7 +46,7 @@ def test_writes_are_counted_by_kind(log: str) -> None:
     (2, 0, "live"), (0, 0, "down"), (2, 0x08, "drain"), (0, 0x01, "maint"), (0, 0x05, "maint"), (0, 0x09, "maint"),
     (2, 0x04, "live"), (0, 0x20, "maint")])
 def test_state_of_a_server(operational: int, administrative: int, state: str) -> None:
-    """0x04 says that the file has it in maintenance, which stays set when the runtime ends it."""
+    """0x04 says that haproxy.cfg has it in maintenance, which stays set when the runtime ends it."""
     assert state_of(operational, administrative) == state
 
 
@@ -92,8 +92,8 @@ def test_a_node_that_does_not_leave_in_time_never_did() -> None:
 
 
 def test_a_controllers_own_metrics() -> None:
-    own = {"event_to_runtime_seconds_sum": 0.012, "event_to_runtime_seconds_count": 6.0, "event_to_commit_seconds_count": 0.0,
-           "event_to_commit_seconds_sum": 0.0}
+    own = {"watch_event_to_runtime_seconds_sum": 0.012, "watch_event_to_runtime_seconds_count": 6.0, "watch_event_to_commit_seconds_count": 0.0,
+           "watch_event_to_commit_seconds_sum": 0.0}
     found = figures.of(made_run(0.003, own=own))
     assert found.own_runtime_ms == pytest.approx(2.0) and found.own_commit_ms is None
     shown = [what for what, _, _ in figures.rows([found])]

@@ -50,7 +50,7 @@ def test_no_leak(what: str, field: str, value: Callable[[float], float]) -> None
 @pytest.mark.parametrize("what, field, value", [
     ("slow", "anon_kib", lambda at: 2800 + at * 0.4),
     ("under noise", "anon_kib", noisy(lambda at: 2800 + at * 0.6, 400)),
-    ("in steps", "anon_kib", lambda at: 2800 + at // 120 * 100),
+    ("in syncs", "anon_kib", lambda at: 2800 + at // 120 * 100),
     ("an fd every five minutes", "fds", lambda at: 16 + at // 300),
     ("an fd under connections that come and go", "fds", noisy(lambda at: 16 + at / 120, 5)),
     ("a child every five minutes", "children", lambda at: at // 300),
@@ -100,13 +100,13 @@ def test_latencies_out_of_the_log() -> None:
     lines = [json.dumps({"time": f"2026-11-21T{at}Z", "level": "info", "msg": msg, **more}) for at, msg, more in (
         ("19:59:59.900", "backend changed", {"event_to_commit_ms": 9}),
         ("20:00:01.500", "backend changed", {"event_to_commit_ms": 44.9}),
-        ("20:00:02.000", "backend changed", {}), ("20:01:00.000", "told the running HAProxy", {"event_to_runtime_ms": 3.1}),
-        ("20:01:01.250", "server changed without a reload", {"event_to_commit_ms": 12}))]
+        ("20:00:02.000", "backend changed", {}), ("20:01:00.000", "server state set at runtime", {"event_to_runtime_ms": 3.1}),
+        ("20:01:01.250", "runtime update applied", {"event_to_commit_ms": 12}))]
     found = latencies.read([*lines, '{"time":"2026-'], begin)
     assert [(one.at, one.way, one.ms) for one in found.latencies] == [
         (1.5, "transaction", 44.9), (60.0, "told", 3.1), (61.25, "fast", 12.0)]
-    assert found.messages == {"info: backend changed": 2, "info: told the running HAProxy": 1,
-                              "info: server changed without a reload": 1}
+    assert found.messages == {"info: backend changed": 2, "info: server state set at runtime": 1,
+                              "info: runtime update applied": 1}
 
 
 class _Nothing:
@@ -131,4 +131,4 @@ def test_changes_are_bounded_repeatable_and_ever_new() -> None:
 
     said, changes = made(1)
     assert said == made(1)[0] and said != made(2)[0]
-    assert changes.done == 3000 and changes.nodes_ever > 100 and all(changes.wished().values())
+    assert changes.done == 3000 and changes.nodes_ever > 100 and all(changes.desired().values())

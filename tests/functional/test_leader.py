@@ -41,7 +41,7 @@ class Replicas:
         return self.daemons[name]
 
     def start(self) -> "Replicas":
-        """a leads, b stands by, HAProxy is in step."""
+        """a leads, b stands by, HAProxy is in sync."""
         self["a"].start()
         self.wait_leads("a")
         self["a"].wait_metric("in_sync", 1)
@@ -112,7 +112,7 @@ def test_a_clean_stop_hands_over_at_once(replicas: Replicas) -> None:
     stopped = time.time()
     replicas["a"].stop()
     # Long before the lease that was given up would have run out.
-    replicas["b"].wait_log("leading from now on", timeout=10)
+    replicas["b"].wait_log("leadership acquired", timeout=10)
     after = replicas.lease()
     assert after["spec"]["holderIdentity"] in replicas["b"].log()
     assert after["spec"]["leaseTransitions"] == before["spec"]["leaseTransitions"] + 1
@@ -130,13 +130,13 @@ def test_a_leader_that_is_stopped_for_longer_than_its_lease_does_not_write_when_
     stopped = time.time()
     replicas["a"].process.signal(signal.SIGSTOP)
     rig.pods(2, 3)
-    replicas["b"].wait_log("leading from now on", timeout=TAKEN_OVER)
+    replicas["b"].wait_log("leadership acquired", timeout=TAKEN_OVER)
     assert time.time() > stopped + 10, "sooner than the lease allows"
     rig.wait_servers(2, 3)
     rig.pods(4)  # the one that sleeps still wants what it wanted
     rig.wait_servers(4)
     replicas["a"].process.signal(signal.SIGCONT)
-    replicas["a"].wait_log("not leading any more")
+    replicas["a"].wait_log("leadership lost")
     replicas.wait_stands_by("a")
     rig.pods(4, 5)
     rig.wait_servers(4, 5)
@@ -159,7 +159,7 @@ def test_a_leader_that_is_stopped_in_the_middle_of_a_transaction_does_not_go_on_
                "/transactions?version=" in replicas.asked("a")[-1], 20, "a transaction is begun")
     replicas["a"].process.signal(signal.SIGSTOP)
     stopped = time.time()
-    replicas["b"].wait_log("leading from now on", timeout=TAKEN_OVER)
+    replicas["b"].wait_log("leadership acquired", timeout=TAKEN_OVER)
     rig.wait_servers(2)
     replicas["a"].process.signal(signal.SIGCONT)
     replicas.wait_stands_by("a")
@@ -172,16 +172,16 @@ def test_a_leader_that_is_stopped_in_the_middle_of_a_transaction_does_not_go_on_
 def test_a_leader_that_loses_the_api_stops_before_another_begins(replicas: Replicas, loss: dict[str, Any]) -> None:
     rig = replicas.rig
     id_ = rig.kube.fault(resource="leases", token="token-a", times=0, **loss)
-    replicas["a"].wait_log("not leading any more", timeout=TAKEN_OVER)
+    replicas["a"].wait_log("leadership lost", timeout=TAKEN_OVER)
     deposed = time.time()
-    assert "leading from now on" not in replicas["b"].log(), "both led at the same time"
+    assert "leadership acquired" not in replicas["b"].log(), "both led at the same time"
     rig.pods(2, 4)
-    replicas["b"].wait_log("leading from now on", timeout=TAKEN_OVER)
+    replicas["b"].wait_log("leadership acquired", timeout=TAKEN_OVER)
     rig.wait_servers(2, 4)
     assert replicas.asked("b")
     assert replicas.asked("a", deposed) == []
     assert re.search(r"\[-\]leader election: ", replicas["a"].get("/readyz")[1])
-    assert replicas["a"].log().count("cannot be read or written") <= 3, "said again and again"
+    assert replicas["a"].log().count("cannot read or write the Lease") <= 3, "said again and again"
     rig.kube.control("DELETE", f"/faults/{id_}")
     replicas.wait_stands_by("a")
 
@@ -190,10 +190,10 @@ def step_down_slowly(replicas: Replicas) -> int:
     """a loses the Lease with a transaction in hand, which it can take back in some 2 s only; the fault that did it."""
     rig = replicas.rig
     id_ = rig.kube.fault(resource="leases", token="token-a", times=0, hang=True)
-    replicas["a"].wait_log("cannot be read or written", timeout=TAKEN_OVER)  # some 4 s before it has to step down
+    replicas["a"].wait_log("cannot read or write the Lease", timeout=TAKEN_OVER)  # some 4 s before it has to step down
     rig.dataplane.fault({"action": "delay", "method": "POST", "path": "/servers.transaction_id=", "seconds": 6, "times": 1})
     rig.pods(1, 2)
-    replicas["a"].wait_log("not leading any more", timeout=TAKEN_OVER)
+    replicas["a"].wait_log("leadership lost", timeout=TAKEN_OVER)
     assert rig.dataplane.get("/transactions").json(), "there is nothing to be taken back"
     return id_
 
@@ -203,12 +203,12 @@ def test_a_leader_that_is_elected_again_while_it_steps_down_begins_anew(replicas
     id_ = step_down_slowly(replicas)
     rig.kube.control("DELETE", f"/faults/{id_}")
     replicas["a"].process.signal(signal.SIGHUP)
-    wait_until(lambda: replicas["a"].log().count("leading from now on") == 2, 10, "it leads again")
+    wait_until(lambda: replicas["a"].log().count("leadership acquired") == 2, 10, "it leads again")
     assert replicas.asked("a")[-1].startswith("POST "), "it had stepped down by then"
     rig.wait_servers(1, 2)
     words = [r.split()[0] for r in replicas.asked("a")]
     assert "DELETE" in words and words[-1] != "DELETE"
-    assert "leading from now on" not in replicas["b"].log()
+    assert "leadership acquired" not in replicas["b"].log()
 
 
 def test_a_leader_that_is_told_to_stop_while_it_steps_down_takes_its_transaction_back_first(replicas: Replicas) -> None:
@@ -227,7 +227,7 @@ def test_a_death_is_waited_out(replicas: Replicas) -> None:
     rig = replicas.rig
     replicas["a"].kill()
     rig.pods(5)
-    replicas["b"].wait_log("leading from now on", timeout=TAKEN_OVER)
+    replicas["b"].wait_log("leadership acquired", timeout=TAKEN_OVER)
     rig.wait_servers(5)
     transitions = replicas.lease()["spec"]["leaseTransitions"]
     replicas["a"].start()  # under another name: it is a candidate like any other
@@ -247,8 +247,8 @@ def test_a_lease_that_is_deleted_is_made_again_by_the_one_that_leads(replicas: R
     assert replicas.lease()["spec"]["holderIdentity"] == old["spec"]["holderIdentity"]
     rig.pods(2)
     rig.wait_servers(2)
-    assert replicas.asked("b", reads=True) == [] and "leading from now on" not in replicas["b"].log()
-    assert "not leading any more" not in replicas["a"].log()
+    assert replicas.asked("b", reads=True) == [] and "leadership acquired" not in replicas["b"].log()
+    assert "leadership lost" not in replicas["a"].log()
 
 
 def test_labels_and_other_members_of_the_lease_stay(replicas: Replicas) -> None:
@@ -264,15 +264,15 @@ def test_labels_and_other_members_of_the_lease_stay(replicas: Replicas) -> None:
     wait_until(lambda: replicas.lease()["spec"]["renewTime"] > written, 20, "the Lease is renewed")
     tree = replicas.lease()
     assert tree["metadata"]["labels"] == {"some": "body's"} and tree["spec"]["strategy"] == "OldestEmulationVersion"
-    assert tree["spec"]["leaseTransitions"] == 0 and "not leading any more" not in replicas["a"].log()
+    assert tree["spec"]["leaseTransitions"] == 0 and "leadership lost" not in replicas["a"].log()
 
 
 def test_a_dry_run_is_no_candidate(rig: Rig) -> None:
     """Beside others with the same settings: it must not keep the Lease from one that writes, and standing by it would show nothing."""
     rig.pods(2)
     rig.start(LEADER_ELECT="true", DRY_RUN="true")
-    rig.daemon.wait_log('msg="nothing is written; this would be"')
-    assert rig.daemon.log().count("LEADER_ELECT=true is of no effect with DRY_RUN=true") == 1
+    rig.daemon.wait_log('msg="changes not written"')
+    assert rig.daemon.log().count("LEADER_ELECT=true has no effect with DRY_RUN=true") == 1
     assert "leader election" not in rig.daemon.get("/readyz")[1]
     with pytest.raises(Exception, match="404"):
         rig.kube.control("GET", LEASE)
@@ -287,7 +287,7 @@ def test_a_replica_that_may_not_see_the_lease_says_so_and_does_nothing(rig: Rig)
     assert "leases" in body and "; deploy/rbac.yaml grants it" in body
     before = len(rig.dataplane.requests())
     wait_until(lambda: len([r for r in rig.kube.requests("leases", "get")]) >= 3, 30, "it goes on asking")
-    assert daemon.log().count("cannot be read or written") == 1
+    assert daemon.log().count("cannot read or write the Lease") == 1
     assert len(rig.dataplane.requests()) == before and not rig.writes()
     rig.kube.forbid()
     rig.wait_servers(2)

@@ -34,18 +34,18 @@ def test_terminating_endpoint_drains_and_goes_with_its_end(rig: Rig) -> None:
     rig.wait_servers(1, 2, 3)
     pods(rig, n1=objects.READY, n2=objects.READY, n3=objects.TERMINATING)
     rig.wait_draining(3)
-    rig.daemon.wait_log('msg="told the running HAProxy" backend=be server=n3 state=drain why="it drains"')
+    rig.daemon.wait_log('msg="server state set at runtime" backend=be server=n3 state=drain why="it drains"')
     rig.wait_in_sync()
     assert live(rig) == {"n1", "n2", "n3"} and rig.fast_writes() == 0, "the file says nothing of it"
     assert rig.daemon.metrics().sum("servers_draining") == 1
     assert rig.daemon.metrics().sum("servers_desired") == 2
-    assert rig.daemon.metrics().sum("servers_actual") == 3
+    assert rig.daemon.metrics().sum("servers_configured") == 3
     pods(rig, n1=objects.READY, n2=objects.READY)
     rig.wait_servers(1, 2)
     rig.wait_parked(3)
-    rig.daemon.wait_log(r'msg="server changed without a reload" backend=be server=n3 what="maintenance on \(parked\)"')
+    rig.daemon.wait_log(r'msg="runtime update applied" backend=be server=n3 what="maintenance on \(parked\)"')
     rig.wait_in_sync()
-    assert rig.daemon.metrics().sum("servers_actual") == 2
+    assert rig.daemon.metrics().sum("servers_configured") == 2
     assert rig.daemon.metrics().sum("servers_parked") == 1
     assert not rig.differences()
 
@@ -127,7 +127,7 @@ def test_daemon_that_ends_while_a_server_drains_leaves_it_to_the_next(rig: Rig) 
     commits = rig.commits()
     rig.daemon.close()
     rig.wait_parked(2)
-    assert 'msg="a server that drains is left in maintenance for whoever comes next" backend=be server=n2' in rig.daemon.log()
+    assert 'msg="draining server saved in haproxy.cfg as maintenance for the next leader" backend=be server=n2' in rig.daemon.log()
     rig.pods(1, 2)  # ready again before anybody looks
     rig.start()
     rig.wait_servers(1, 2)
@@ -170,17 +170,17 @@ def test_too_many_at_once_are_held_for_a_period(rig: Rig) -> None:
     rig.wait_in_sync()
     commits = rig.commits()
     rig.pods(1)
-    rig.daemon.wait_log('level=warn msg="holding servers back that would be lost".*3 of 4 live servers.*held="n2 until .*, n3 until .*, n4 until ')
-    rig.daemon.wait_metric("servers_held", 3)
+    rig.daemon.wait_log('level=warn msg="too many servers would be removed; removal delayed".*3 of 4 live servers.*removal_delayed="n2 until .*, n3 until .*, n4 until ')
+    rig.daemon.wait_metric("servers_removal_delayed", 3)
     assert rig.daemon.metrics().sum("in_sync") == 0
     status, body = rig.daemon.get("/readyz")
-    assert (status, rig.commits()) == (200, commits) and "3 of 4 live servers lost within one RESYNC_PERIOD" in body
-    assert "; held: n2 until 20" in body
+    assert (status, rig.commits()) == (200, commits) and "3 of 4 live servers lost unannounced within one RESYNC_PERIOD" in body
+    assert "; removal delayed: n2 until 20" in body
     assert not rig.resting() and not rig.calls(), "what is held is not told to leave"
     rig.wait_servers(1)
     rig.wait_parked(2, 3, 4)
     rig.wait_in_sync()
-    assert rig.daemon.metrics().sum("servers_held") == 0
+    assert rig.daemon.metrics().sum("servers_removal_delayed") == 0
     assert rig.commits() == commits
 
 
@@ -196,12 +196,12 @@ def test_one_by_one_is_no_way_round_the_limit(rig: Rig) -> None:
         if i <= 4:
             rig.wait_servers(*range(i + 1, 10))
         else:
-            rig.daemon.wait_metric("servers_held", i - 4)
+            rig.daemon.wait_metric("servers_removal_delayed", i - 4)
     rig.wait_servers(*range(5, 10))
-    assert "; held: n5 until 20" in rig.daemon.get("/readyz")[1]
+    assert "; removal delayed: n5 until 20" in rig.daemon.get("/readyz")[1]
     rig.pods(*range(1, 10))
     rig.wait_servers(*range(1, 10))
-    rig.daemon.wait_metric("servers_held", 0)
+    rig.daemon.wait_metric("servers_removal_delayed", 0)
 
 
 def test_what_comes_back_was_never_gone(rig: Rig) -> None:
@@ -211,7 +211,7 @@ def test_what_comes_back_was_never_gone(rig: Rig) -> None:
     rig.wait_in_sync()
     commits = rig.commits()
     rig.pods(1)
-    rig.daemon.wait_metric("servers_held", 3)
+    rig.daemon.wait_metric("servers_removal_delayed", 3)
     rig.pods(1, 2, 3, 4)
     rig.wait_in_sync()
     assert (rig.commits(), rig.fast_writes(), rig.calls()) == (commits, 0, 0)
@@ -223,8 +223,8 @@ def test_new_servers_do_not_wait_for_the_brake(rig: Rig) -> None:
     rig.wait_servers(1, 2)
     rig.pods(3, 4)
     rig.wait_servers(1, 2, 3, 4)
-    rig.daemon.wait_metric("servers_held", 2)
-    rig.daemon.wait_log('held_back="n1, n2"')
+    rig.daemon.wait_metric("servers_removal_delayed", 2)
+    rig.daemon.wait_log('removal_delayed="n1, n2"')
 
 
 @pytest.mark.parametrize("announcement", ["terminating", "taint", "label"])
@@ -240,7 +240,7 @@ def test_what_is_announced_is_not_held(rig: Rig, announcement: str) -> None:
         rig.node(i, **mark)
     rig.wait_servers(1)
     rig.wait_parked(2, 3, 4)
-    assert "would be lost" not in rig.daemon.log()
+    assert "would be removed" not in rig.daemon.log()
 
 
 def test_announced_after_it_went(rig: Rig) -> None:
@@ -249,7 +249,7 @@ def test_announced_after_it_went(rig: Rig) -> None:
     rig.start(**BRAKE, RESYNC_PERIOD="10m")
     rig.wait_servers(1, 2, 3, 4)
     rig.pods(1)
-    rig.daemon.wait_metric("servers_held", 3)
+    rig.daemon.wait_metric("servers_removal_delayed", 3)
     for i in (2, 3, 4):
         rig.node(i, taints=[("ToBeDeletedByClusterAutoscaler", "NoSchedule")])
     rig.wait_servers(1)
@@ -269,13 +269,13 @@ def test_no_endpoint_left_is_not_the_brakes_to_hold(rig: Rig) -> None:
 def test_dry_run_writes_nothing_and_says_what_it_would(rig: Rig) -> None:
     rig.pods(2, 3)
     rig.start(DRY_RUN="true", RESYNC_PERIOD="1s")
-    rig.daemon.wait_log(r'msg="nothing is written; this would be".*DRY_RUN=true.*added=n2\(127.0.11.2:30443\),n3\(127.0.11.3:30443\) parked=n1 ')
-    rig.daemon.wait_metric("changes_withheld", 3)
+    rig.daemon.wait_log(r'msg="changes not written".*DRY_RUN=true.*added=n2\(127.0.11.2:30443\),n3\(127.0.11.3:30443\) parked=n1 ')
+    rig.daemon.wait_metric("changes_pending", 3)
     rig.daemon.wait_metric("dry_run", 1)
     rig.daemon.wait_ready()
     rig.pods(1)
     rig.wait_in_sync()
-    assert rig.daemon.metrics().sum("changes_withheld") == 0
+    assert rig.daemon.metrics().sum("changes_pending") == 0
     rig.pods(1, 2)
     rig.daemon.wait_log(r"parked=n1 [\s\S]*added=n2\(127.0.11.2:30443\)(?!,)")
     assert not rig.writes()
@@ -303,9 +303,9 @@ def test_fight_is_ended_and_told(rig: Rig) -> None:
         wait_until(lambda: "127.0.11.1:" in rig.addresses()["n1"], 20, "our address is back")
         rig.wait_in_sync()
     theirs = undo(rig)
-    body = rig.daemon.wait_not_ready("somebody else undoes our changes")
-    assert f"version {theirs} has" in body and "server n1: address 127.0.11.77 -> 127.0.11.1" in body
-    assert rig.daemon.metrics().sum("changes_undone_total") == 3
+    body = rig.daemon.wait_not_ready("another writer keeps reverting our changes")
+    assert f"version {theirs} differs" in body and "server n1: address 127.0.11.77 -> 127.0.11.1" in body
+    assert rig.daemon.metrics().sum("changes_reverted_total") == 3
     rig.pods(1, 2, 3)
     rig.daemon.wait_log("synced|MODIFIED")
     assert "n3" not in rig.servers()

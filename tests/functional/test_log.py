@@ -71,7 +71,7 @@ def test_a_pipe_that_nobody_reads_holds_nothing_up(rig: Rig) -> None:
         rig.wait_servers(1, 5)
 
         dropped = daemon.dropped()
-        wait_until(lambda: re.search(r"log lines were dropped.* dropped=(\d+)", daemon.drain()), 20, "the count")
+        wait_until(lambda: re.search(r"log lines dropped.* dropped=(\d+)", daemon.drain()), 20, "the count")
         told = [int(n) for n in re.findall(r" dropped=(\d+)", daemon.drain())]
         assert sum(told) >= dropped
         lines = daemon.drain().split("\n")

@@ -102,7 +102,7 @@ def test_nobody_on_a_read_only_root(rig: Rig, seccomp: str) -> None:
     secret(rig.home / "account/token", "second")
     secret(rig.home / "credentials/password", "adminpwd")
     rig.kube.disconnect(how="reset")
-    daemon.wait_log("the Kubernetes token was renewed")
+    daemon.wait_log("Kubernetes token renewed")
     rig.pods(1, 2, 3)
     rig.wait_servers(1, 2, 3)
     rig.wait_in_sync()

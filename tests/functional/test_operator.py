@@ -57,7 +57,7 @@ def test_wrong_password_names_the_settings_and_never_the_password(rig: Rig) -> N
     rig.start(HAPROXY_DATAPLANE_PASSWORD=PASSWORD)
     body = rig.daemon.wait_not_ready("refused the credentials")
     assert "HAPROXY_DATAPLANE_USERNAME" in body and "userlist" in body and "HTTP 401" in body
-    rig.daemon.wait_metric("requests_total", 4, target=rig.dataplane.url, code="401")
+    rig.daemon.wait_metric("http_requests_total", 4, target=rig.dataplane.url, code="401")
     assert count(rig, 'level=error msg="the Data Plane API refused the credentials') == 1
     assert PASSWORD not in rig.daemon.log() + body
 
@@ -75,7 +75,7 @@ def test_nobody_at_the_url_says_why(rig: Rig) -> None:
     assert rig.dataplane.url in body
     rig.dataplane.start()
     rig.wait_in_sync(30)
-    rig.daemon.wait_log("trouble is over")
+    rig.daemon.wait_log("problem resolved")
 
 
 def test_dead_proxy_is_told_from_the_server(rig: Rig) -> None:
@@ -90,7 +90,7 @@ def test_dead_proxy_is_told_from_the_server(rig: Rig) -> None:
 def test_password_in_a_proxy_url_that_cannot_be_used_is_not_shown(rig: Rig, url: str) -> None:
     rig.start(PROXY_FROM_ENVIRONMENT="true", http_proxy=url.format(PASSWORD))
     body = rig.daemon.wait_not_ready(r"\[-\]target .*the URL of the proxy cannot be used \(http_proxy names a proxy\)")
-    rig.daemon.wait_log("gave no complete list yet.*the URL of the proxy cannot be used")
+    rig.daemon.wait_log("no complete list from the Kubernetes API yet.*the URL of the proxy cannot be used")
     assert PASSWORD not in rig.daemon.log() + body
 
 
@@ -111,9 +111,9 @@ def test_commits_that_fail_again_and_again_are_few_and_one_line(rig: Rig) -> Non
     rig.dataplane.fault({"action": "answer", "method": "PUT", "path": "/transactions/", "status": 500,
                          "body": {"code": 500, "message": "no space left on device"}})
     rig.pods(1, 2)
-    rig.daemon.wait_not_ready("the Data Plane API fails: commit transaction .*no space left on device")
+    rig.daemon.wait_not_ready("the Data Plane API answered with an error: commit transaction .*no space left on device")
     rig.daemon.wait_metric("transactions_total", 4, result="unavailable")
-    assert count(rig, 'msg="the Data Plane API fails"') == 1
+    assert count(rig, 'msg="the Data Plane API answered with an error"') == 1
 
     def longest_pause() -> float:
         times = [datetime.datetime.fromisoformat(at) for at in re.findall(
@@ -132,9 +132,9 @@ def test_commits_that_fail_again_and_again_are_few_and_one_line(rig: Rig) -> Non
 
 def test_sighup_is_answered_by_the_state(rig: Rig) -> None:
     rig.start()
-    rig.daemon.wait_log('msg="HAProxy is in step" backend=be servers=1')
+    rig.daemon.wait_log('msg="HAProxy is in sync" backend=be servers=1')
     rig.daemon.process.signal(1)
-    wait_until(lambda: count(rig, 'msg="HAProxy is in step"') == 2, 10, "the answer to SIGHUP")
+    wait_until(lambda: count(rig, 'msg="HAProxy is in sync"') == 2, 10, "the answer to SIGHUP")
 
 
 def test_sighup_says_again_what_is_wrong(rig: Rig) -> None:
@@ -148,7 +148,7 @@ def test_sighup_says_again_what_is_wrong(rig: Rig) -> None:
 
 def test_service_that_is_not_there_is_in_readyz(rig: Rig) -> None:
     rig.start(INGRESS_SERVICE_NAME="wbe")
-    rig.daemon.wait_log("holding the last good servers")
+    rig.daemon.wait_log("no usable endpoint; keeping the last servers")
     status, body = rig.daemon.get("/readyz")
     assert status == 200
     assert f"Service {NAMESPACE}/wbe does not exist" in body
@@ -159,10 +159,10 @@ def test_latency_of_a_change_does_not_count_the_time_without_endpoints(rig: Rig)
     rig.start(RESYNC_PERIOD="1s")
     rig.wait_in_sync()
     rig.pods()
-    rig.daemon.wait_log("holding the last good servers")
+    rig.daemon.wait_log("no usable endpoint; keeping the last servers")
     held_since = time.monotonic()
-    asked = rig.daemon.metrics().sum("requests_total", target=rig.dataplane.url)
-    rig.daemon.wait_metric("requests_total", asked + 18, target=rig.dataplane.url)  # three resyncs
+    asked = rig.daemon.metrics().sum("http_requests_total", target=rig.dataplane.url)
+    rig.daemon.wait_metric("http_requests_total", asked + 18, target=rig.dataplane.url)  # three resyncs
     held_ms = (time.monotonic() - held_since) * 1000
     rig.pods(2)
     rig.wait_servers(2)
@@ -173,7 +173,7 @@ def test_latency_of_a_change_does_not_count_the_time_without_endpoints(rig: Rig)
 
 def test_port_to_be_decided_is_not_called_changing(rig: Rig) -> None:
     rig.start(HAPROXY_BACKEND_PORT="")
-    body = rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
+    body = rig.daemon.wait_not_ready("nothing is written while the mapping is undecided")
     assert "changing" not in body and str(PORT) not in body
 
 
@@ -191,7 +191,7 @@ def test_forbidden_slices_are_not_complained_about_while_endpoints_do(rig: Rig) 
     assert said == 1 and count(rig, "level=warn .*resource=endpointslices reason=forbidden") == 1
     rig.kube.forbid()
     rig.daemon.process.signal(1)
-    rig.daemon.wait_log("EndpointSlices are served again")
+    rig.daemon.wait_log("EndpointSlices are readable again")
 
 
 def test_who_sends_no_credentials_is_not_told_to_grant_rights(rig: Rig) -> None:

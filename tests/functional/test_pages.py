@@ -16,6 +16,7 @@ from tests.harness.metrics import PREFIX, Metrics
 from tests.harness.process import ROOT, wait_until
 
 from .rig import NAMESPACE, Rig, program
+from .test_config_secret import Site, secret
 
 yaml = pytest.importorskip("yaml", reason="no python3-yaml here: the manifests cannot be read")
 
@@ -27,6 +28,12 @@ def table(title: str) -> list[list[str]]:
     bodies = re.findall(rf"^\| {re.escape(title)}.*\n\|[-|]+\n((?:\|.*\n)+)", PAGES, re.M)
     assert bodies, f"the pages have no table that begins with {title!r}"
     return [[cell.strip() for cell in row.strip("|").split(" | ", 1)] for body in bodies for row in body.splitlines()]
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path) -> Iterator[Site]:
+    with Rig(tmp_path) as rig:
+        yield Site(rig)
 
 
 # --- metrics
@@ -67,12 +74,12 @@ def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
     rig.wait_servers(1, 2)
     rig.wait_in_sync()
     rig.daemon.wait_metric("reloads_total", 1)
-    rig.daemon.wait_metric("events_total", 1)
+    rig.daemon.wait_metric("kubernetes_events_total", 1)
     rig.kube.disconnect(how="reset")
     rig.daemon.wait_metric("watch_restarts_total", 1)
     assert rig.dataplane.delete(f"/configuration/backends/be/servers/n2?version={rig.dataplane.version()}").status in (202, 204)
     rig.daemon.process.signal(1)  # by hand: undone, and mended again
-    rig.daemon.wait_metric("changes_undone_total", 1)
+    rig.daemon.wait_metric("changes_reverted_total", 1)
     rig.wait_in_sync()
     rig.pods(1)  # told, and written without a reload
     rig.wait_parked(2)
@@ -86,7 +93,15 @@ def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
     wait_until(drifted, 20, "the drift to be believed", interval=0.2)
     rig.wait_in_sync()
     assert rig.differences() == []
-    assert exported(rig.daemon.metrics()) == documented()
+    assert exported(rig.daemon.metrics()) == {name: labels for name, labels in documented().items() if not name.startswith("configuration_")}
+
+
+def test_table_of_metrics_of_whole_configurations(site: Site) -> None:
+    site.rig.kube.put(secret(site.text()))
+    daemon = site.start()
+    daemon.wait_metric("configuration_applied", 1)
+    found = {name: labels for name, labels in exported(daemon.metrics()).items() if name.startswith("configuration_")}
+    assert found == {name: labels for name, labels in documented().items() if name.startswith("configuration_")}
 
 
 # --- messages

@@ -1,4 +1,4 @@
-"""`plan` and `explain`: what the daemon would do and why, told without doing it. Each run here is checked to have written nothing."""
+"""`plan` and `explain`: what the daemon would do and why, without doing it. Each run here is checked to have written nothing."""
 
 from __future__ import annotations
 
@@ -45,9 +45,15 @@ class Run:
         return re.search(pattern, re.sub(r"\s+", " ", self.out + self.err)) is not None
 
 
+def alone(words: tuple[str, ...], settings: dict[str, str]) -> list[str]:
+    """Without the memory of a daemon, unless it is asked for: tests/functional/test_plan_daemon.py."""
+    asked = "LISTEN_ADDRESS" in settings or any(word.startswith("--daemon") for word in words)
+    return [*words[:1], *(["--daemon=none"] if words[:1] == ("plan",) and not asked else []), *words[1:]]
+
+
 def look(rig: Rig, *words: str, **settings: str) -> Run:
     before = rig.writes() if rig.dataplane.process and rig.dataplane.process.alive else None
-    done = subprocess.run([program(), *words], env=clean_env(**rig.settings(**settings)), stdin=subprocess.DEVNULL,
+    done = subprocess.run([program(), *alone(words, settings)], env=clean_env(**rig.settings(**settings)), stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=LONGEST)
     if before is not None:
         assert rig.writes() == before, "it wrote something"
@@ -61,14 +67,14 @@ def on_terminal(rig: Rig, *words: str, columns: int = 100, **more: str) -> str:
     ours, theirs = pty.openpty()
     os.set_blocking(ours, True)
     subprocess.run(["stty", "cols", str(columns)], stdin=theirs, check=True)
-    with subprocess.Popen([program(), *words], env=clean_env(**rig.settings(), **more), stdin=subprocess.DEVNULL,
+    with subprocess.Popen([program(), *alone(words, {})], env=clean_env(**rig.settings(), **more), stdin=subprocess.DEVNULL,
                           stdout=theirs, stderr=subprocess.PIPE) as process:
         os.close(theirs)
         text = b""
         while True:
             try:
                 chunk = os.read(ours, 65536)
-            except OSError:  # EIO: nobody has it open any more
+            except OSError:  # EIO: it is closed at the other end
                 break
             if not chunk:
                 break
@@ -78,19 +84,19 @@ def on_terminal(rig: Rig, *words: str, columns: int = 100, **more: str) -> str:
     return text.decode()
 
 
-# --- in step or not
+# --- in sync or not
 
 def test_in_step(rig: Rig) -> None:
     run = look(rig, "plan")
     assert run.status == 0
     assert run.err == ""
     assert re.search(r"^  = n1 +127\.0\.11\.1:30443 +weight 100", run.out, re.M)
-    assert "  . 1 server line is not ours and left alone\n" in run.out
-    assert run.out.endswith("  in step: 1 server\n")
+    assert "  . 1 server line is unmanaged\n" in run.out
+    assert run.out.endswith("  in sync: 1 server\n")
     as_json = look(rig, "plan", "-o", "json")
     assert as_json.status == 0
-    assert as_json.json()["in_step"] is True
-    assert as_json.backend()["verdict"] == "in_step" and as_json.backend()["not_ours"] == 1
+    assert as_json.json()["in_sync"] is True
+    assert as_json.backend()["verdict"] == "in_sync" and as_json.backend()["unmanaged"] == 1
 
 
 DIFFERENT = TEMPLATE.replace("  server n1 127.0.11.1:30443 check weight 100\n", """\
@@ -104,8 +110,8 @@ DIFFERENT = TEMPLATE.replace("  server n1 127.0.11.1:30443 check weight 100\n", 
 
 @pytest.fixture
 def different(tmp_path: pathlib.Path) -> Iterator[Rig]:
-    """One of each: n1 as it should be, n2's address is another, n3 is missing, n4 drains, n5's node is excluded, and of the
-    server `old` nobody knows."""
+    """One of each: n1 as desired, n2's address is another, n3 is missing, n4 drains, n5's node is excluded, and the server
+    `old` is unknown to Kubernetes."""
     with Rig(tmp_path, DIFFERENT) as made:
         made.service(policy="Local")
         made.kube.put(objects.slice_("web-1", SERVICE, [
@@ -126,7 +132,7 @@ def test_each_server_with_its_reason(different: Rig) -> None:
                      ("+ n3 127.0.11.3:30443 weight 100 reload", "ready endpoint .*slice web-1"),
                      ("~ n4 maintenance on (draining) reload", "draining .*terminating"),
                      ("~ n5 maintenance on (parked)", EXCLUDE),
-                     ("- old 127.0.11.77:30443 weight 100 reload", "no node and no endpoint of that name is known"),
+                     ("- old 127.0.11.77:30443 weight 100 reload", "no node and no endpoint has this name"),
                      ("= n1 127.0.11.1:30443 weight 100", "ready endpoint")):
         at = shown.index(row)
         assert re.search(why, " ".join(shown[at + 1:at + 3])), (row, shown)
@@ -150,16 +156,16 @@ def test_reason_of_a_server_that_the_service_has_nothing_to_do_with(tmp_path: pa
 def test_json_says_the_same(different: Rig) -> None:
     text, as_json = look(different, "plan", **BY_NODE_PORT), look(different, "plan", "-o", "json", **BY_NODE_PORT)
     assert as_json.status == text.status == 2
-    assert as_json.json()["in_step"] is False and as_json.json()["problems"] == []
+    assert as_json.json()["in_sync"] is False and as_json.json()["problems"] == []
     be = as_json.backend()
     assert be["service"] == {"namespace": NAMESPACE, "name": SERVICE, "port": "https"}
-    assert (be["verdict"], be["settings"], be["create"], be["held_back"]) == ("changes", "balance leastconn -> roundrobin", False, 0)
+    assert (be["verdict"], be["settings"], be["create"], be["removals_delayed"]) == ("changes", "balance leastconn -> roundrobin", False, 0)
     changes = {c["server"]: c for c in be["changes"]}
     assert {name: (c["op"], c["state"]) for name, c in changes.items()} == {
         "n2": ("change", "live"), "n3": ("add", "live"), "n4": ("change", "draining"), "n5": ("change", "out"), "old": ("remove", "out")}
     assert {name for name, c in changes.items() if c["reload"]} == {"n3", "n4", "old"} and be["reload"]
     assert [name for name, c in changes.items() if c["parks"]] == ["n5"]
-    assert {t["server"]: t["state"] for t in be["told"]} == {"n4": "drain", "n5": "maint", "old": "maint"}
+    assert {t["server"]: t["state"] for t in be["runtime_commands"]} == {"n4": "drain", "n5": "maint", "old": "maint"}
     assert {name: (c["loss"], c["announced"]) for name, c in changes.items()} == {
         "n2": (False, False), "n3": (False, False), "n4": (True, True), "n5": (True, True), "old": (True, False)}
     assert {s["name"]: s["state"] for s in be["servers"]} == {"n1": "live", "n2": "live", "n3": "live", "n4": "draining"}
@@ -172,7 +178,7 @@ def test_json_says_the_same(different: Rig) -> None:
 def what_was_done(rig: Rig) -> dict[str, set[tuple[str, str]]]:
     """(method, server) of each write to the backend, by the way it went."""
     ways = {"reload": r"/configuration/backends/be/servers/?(\w*)\?transaction_id=|/transactions/[^/]+/backends/be/servers/?(\w*)",
-            "without": r"/configuration/backends/be/servers/(\w+)\?version=", "told": r"/runtime/backends/be/servers/(\w+)$"}
+            "without": r"/configuration/backends/be/servers/(\w+)\?version=", "runtime": r"/runtime/backends/be/servers/(\w+)$"}
     return {way: {(method, next((g for g in found.groups() if g), "")) for method, path, _ in rig.writes()
                   if (found := re.search(pattern, path))} for way, pattern in ways.items()}
 
@@ -187,18 +193,18 @@ def test_the_daemon_does_what_was_printed(different: Rig) -> None:
     assert done["reload"] == {(verbs[c["op"]], "" if c["op"] == "add" else c["server"]) for c in be["changes"] if c["reload"]}
     # What is new to everybody is parked, and goes with the transaction that follows.
     assert done["without"] - {("PUT", "old")} == {("PUT", c["server"]) for c in be["changes"] if not c["reload"]}
-    assert done["told"] == {("PUT", told["server"]) for told in be["told"]}
+    assert done["runtime"] == {("PUT", command["server"]) for command in be["runtime_commands"]}
     wanted = before | {c["server"]: f"{c['address']}:{c['port']}" for c in be["changes"] if c["op"] != "remove"}
     for change in be["changes"]:
         if change["op"] == "remove":
             del wanted[change["server"]]
     assert {name: line.split()[0] for name, line in different.all_lines().items()} == {n: line.split()[0] for n, line in wanted.items()}
-    assert different.parked() == {"n4", "n5"}, "n4 drains: the reload forgot what was told"
+    assert different.parked() == {"n4", "n5"}, "n4 drains: the reload forgot the runtime command"
     assert "weight 7" in different.lines()["n2"]
     assert different.commits() == 1
     run = look(different, "plan", **BY_NODE_PORT)
     assert run.status == 0, "nothing is left to do"
-    assert "  . parked: n5 (maintenance, kept so that its return needs no reload)\n" in run.out and run.said("in step: 4 servers, 1 draining")
+    assert "  . parked: n5 (maintenance, kept so that its return needs no reload)\n" in run.out and run.said("in sync: 4 servers, 1 draining")
 
 
 def test_a_running_daemon_is_not_disturbed(rig: Rig) -> None:
@@ -210,37 +216,37 @@ def test_a_running_daemon_is_not_disturbed(rig: Rig) -> None:
     rig.daemon.wait_ready()
 
 
-# --- held back
+# --- kept for now
 
-def test_held_by_allow_empty(rig: Rig) -> None:
+def test_kept_by_allow_empty(rig: Rig) -> None:
     rig.pods(1, conditions=objects.NOT_READY)
     run = look(rig, "plan")
     assert run.status == 2
-    assert run.said(r"! n1 127\.0\.11\.1:30443 weight 100 held .*not ready") and run.said("holding: .*ALLOW_EMPTY")
+    assert run.said(r"! n1 127\.0\.11\.1:30443 weight 100 kept .*not ready") and run.said("keeping servers: .*ALLOW_EMPTY")
     be = look(rig, "plan", "-o", "json").backend()
-    assert (be["verdict"], be["changes"], be["held"]) == ("hold", [], ["n1"])
+    assert (be["verdict"], be["changes"], be["kept"]) == ("no_endpoint", [], ["n1"])
     run = look(rig, "plan", ALLOW_EMPTY="true")
     assert run.status == 2 and run.said("~ n1 maintenance on .* 1 change: 1 to park; without a reload")
 
 
-def test_held_by_the_brake(different: Rig) -> None:
+def test_kept_by_the_loss_limit(different: Rig) -> None:
     run = look(different, "plan", **BY_NODE_PORT, MAX_LOSS_PERCENT="10")
     assert run.status == 2
-    assert run.said("! old 127.0.11.77:30443 weight 100 held") and run.said("~ n5 maintenance on"), "announced losses go on"
-    assert run.said("the loss limit holds the rest: 1 of 5 live servers .*MAX_LOSS_PERCENT=10")
+    assert run.said("! old 127.0.11.77:30443 weight 100 kept") and run.said("~ n5 maintenance on"), "announced losses go on"
+    assert run.said("removal delayed: 1 of 5 live servers .*MAX_LOSS_PERCENT=10")
     be = look(different, "plan", "-o", "json", **BY_NODE_PORT, MAX_LOSS_PERCENT="10").backend()
-    assert (be["held_back"], be["held"]) == (1, ["old"])
+    assert (be["removals_delayed"], be["kept"]) == (1, ["old"])
     assert "old" not in [c["server"] for c in be["changes"]]
 
 
 def test_dry_run_and_pause(rig: Rig) -> None:
     rig.pods(1, 2)
     run = look(rig, "plan", DRY_RUN="true")
-    assert run.status == 2 and run.said(r"\+ n2 .*withheld: 1 to add; by a transaction and a reload; DRY_RUN=true")
+    assert run.status == 2 and run.said(r"\+ n2 .*not written: 1 to add; by a transaction and a reload; DRY_RUN=true")
     rig.service(annotations={"haproxy-k8s-sync/paused": "true"})
     run = look(rig, "plan")
-    assert run.status == 2 and run.said(r"paused\) .*withheld: 1 to add; by .*haproxy-k8s-sync/paused")
-    assert look(rig, "plan", "-o", "json").backend()["verdict"] == "withheld"
+    assert run.status == 2 and run.said(r"paused\) .*not written: 1 to add; by .*haproxy-k8s-sync/paused")
+    assert look(rig, "plan", "-o", "json").backend()["verdict"] == "not_written"
     rig.pods(1)
     assert look(rig, "plan").status == 0, "nothing to withhold"
 
@@ -251,7 +257,7 @@ def test_reload_that_failed(rig: Rig) -> None:
     rig.dataplane.follow(answer.headers["Reload-ID"])
     run = look(rig, "plan")
     assert run.status == 2
-    assert run.said("reload again: .*empty commit") and "no room for the new worker" in run.err
+    assert run.said("reload due: .*empty commit") and "no room for the new worker" in run.err
     as_json = look(rig, "plan", "-o", "json")
     assert as_json.backend()["verdict"] == "reload_again" and "no room" in str(as_json.json()["problems"])
 
@@ -264,11 +270,11 @@ def test_file_behind_what_the_api_says(rig: Rig) -> None:
         rig.dataplane.follow(answer.headers["Reload-ID"])
     rig.dataplane.fault({"action": "answer", "method": "GET", "path": "/reloads", "status": 404, "body": {"code": 404, "message": "no such page"}})
     run = look(rig, "plan")
-    assert run.status == 2 and run.said("reload again: ")
+    assert run.status == 2 and run.said("reload due: ")
     assert run.said("note: the list of reloads cannot be read.*no such page")
 
 
-# --- could not tell
+# --- unknown
 
 def test_refused(rig: Rig) -> None:
     run = look(rig, "plan", HAPROXY_BACKEND_NAME="nope")
@@ -291,10 +297,10 @@ def test_haproxy_away(rig: Rig) -> None:
     rig.dataplane.stop()
     run = look(rig, "plan")
     assert run.status == 1
-    assert run.said(f"could not tell: .*127.0.0.1:{rig.dataplane.port}")
+    assert run.said(f"unknown: .*127.0.0.1:{rig.dataplane.port}")
     as_json = look(rig, "plan", "-o", "json")
     assert as_json.status == 1
-    assert as_json.backend()["verdict"] == "unseen" and len(as_json.json()["problems"]) == 1
+    assert as_json.backend()["verdict"] == "unknown" and len(as_json.json()["problems"]) == 1
     assert [s["name"] for s in as_json.backend()["servers"]] == ["n1"], "what is wanted is known all the same"
 
 
@@ -313,22 +319,22 @@ def test_haproxy_that_says_nothing(rig: Rig) -> None:
 def test_wrong_password(rig: Rig) -> None:
     run = look(rig, "plan", HAPROXY_DATAPLANE_PASSWORD="hunter2-and-more")
     assert run.status == 1
-    assert run.said("could not tell: .*HTTP 401") and "hunter2" not in run.out + run.err
+    assert run.said("unknown: .*HTTP 401") and "hunter2" not in run.out + run.err
 
 
 def test_kubernetes_away(rig: Rig) -> None:
     rig.kube.listening(False)
     run = look(rig, "plan", "--timeout", "1s")
     assert run.status == 1
-    assert "waiting: " in run.out and "Kubernetes did not tell all in time:" in run.err
+    assert "waiting: " in run.out and "not all Kubernetes objects were received in time:" in run.err
     for resource in ("nodes", "endpointslices", "services"):
         assert run.said(rf"\[-\] watch {resource}[^:]*: not synced: .*refused")
     as_json = look(rig, "plan", "-o", "json", "--timeout", "1s")
-    assert as_json.status == 1 and as_json.json()["in_step"] is False
+    assert as_json.status == 1 and as_json.json()["in_sync"] is False
     assert as_json.backend()["verdict"] == "waiting"
     assert sorted(re.findall(r"\[-\]watch (\w+)", str(as_json.json()["problems"]))) == ["endpointslices", "nodes", "services"]
     run = look(rig, "explain", "n1", "--timeout", "1s")
-    assert run.status == 1 and run.out == "" and "[-] watch nodes" in run.err and "nothing is known" not in run.err
+    assert run.status == 1 and run.out == "" and "[-] watch nodes" in run.err and "is unknown" not in run.err
 
 
 def test_forbidden_nodes(rig: Rig) -> None:
@@ -368,7 +374,7 @@ def test_configuration(rig: Rig) -> None:
 
 @pytest.mark.parametrize("words,says", [
     (["plan", "-o", "yaml"], "expected text or json"), (["plan", "-x"], 'unknown option "-x"'), (["plan", "n1"], 'unexpected argument "n1"'),
-    (["plan", "--color=red"], "expected auto, always or never"), (["explain"], "lacks the name of a node"), (["explain", "n1", "n2"], '"n2"'),
+    (["plan", "--color=red"], "expected auto, always or never"), (["explain"], "needs the name of a node"), (["explain", "n1", "n2"], '"n2"'),
     (["explain", "-o", "json", "n1"], 'unknown option "-o"'), (["plans"], 'unknown argument "plans"')])
 def test_bad_arguments(words: list[str], says: str) -> None:
     done = subprocess.run([program(), *words], env=clean_env(), capture_output=True, text=True, timeout=LONGEST)
@@ -386,7 +392,7 @@ def test_interrupt_ends_it(rig: Rig) -> None:
     rig.kube.listening(False)
     with subprocess.Popen([program(), "plan"], env=clean_env(**rig.settings()), stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr and "no complete list yet" in process.stderr.readline()
+        assert process.stderr and "no complete list from the Kubernetes API yet" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == -signal.SIGINT
 
@@ -412,12 +418,12 @@ def test_worst_of_two_backends(several: Rig) -> None:
     run = look(several, "plan", **settings)
     assert run.status == 2
     assert re.search("^backend be .*port https .*\n(.*\n)*\nbackend be2 .*port http .*nodePort 30080", run.out, re.M)
-    assert run.said("in step: 1 server") and run.said(r"\+ n1 127\.0\.11\.1:30080 weight 100")
+    assert run.said("in sync: 1 server") and run.said(r"\+ n1 127\.0\.11\.1:30080 weight 100")
     as_json = look(several, "plan", "-o", "json", **settings)
-    assert [b["verdict"] for b in as_json.json()["backends"]] == ["in_step", "changes"]
+    assert [b["verdict"] for b in as_json.json()["backends"]] == ["in_sync", "changes"]
     run = look(several, "plan", **mapped(f"{web}:https=be, {web}:http=be2, {web}:http=nope"))
     assert run.status == 1
-    assert run.said("in step: 1 server") and run.said("changes: ") and run.said("refused: HAProxy has no backend nope")
+    assert run.said("in sync: 1 server") and run.said("changes: ") and run.said("refused: HAProxy has no backend nope")
     run = look(several, "explain", "n1", **settings)
     assert run.status == 0
     assert run.out.count("node n1: live") == 2 and "nodePort 30080" in run.out
@@ -429,7 +435,7 @@ def test_every_service_is_waited_for(several: Rig) -> None:
     several.kube.fault(resource="endpointslices", verb="streaming-list", nth=2, status=503, times=1)
     as_json = look(several, "plan", "-o", "json", **mapped(f"{NAMESPACE}/{SERVICE}:https=be, other/app=be3"))
     assert several.kube.faults()[0]["hits"] == 1
-    assert [b["verdict"] for b in as_json.json()["backends"]] == ["in_step", "changes"]
+    assert [b["verdict"] for b in as_json.json()["backends"]] == ["in_sync", "changes"]
     assert as_json.json()["problems"] == []
 
 
@@ -442,7 +448,7 @@ def test_explain_live(rig: Rig) -> None:
     rules = re.findall(r"^  \[(.)\] (\w+) ", run.out, re.M)
     assert [mark for mark, _ in rules] == ["x"] * len(rules) and [r for _, r in rules][:3] == ["known", "eligible", "address"]
     assert re.search(r"^  now in HAProxy +server n1 127\.0\.11\.1:30443 check weight 100$", run.out, re.M)
-    assert re.search("^  next +nothing: it is as it should be$", run.out, re.M)
+    assert re.search("^  next +nothing: it is as desired$", run.out, re.M)
 
 
 def test_explain_what_differs(different: Rig) -> None:
@@ -471,10 +477,10 @@ def test_explain_an_endpoint_that_names_no_node(rig: Rig) -> None:
     assert run.status == 0 and run.said(r"endpoint 127\.0\.11\.33: live .*next \+ server 127\.0\.11\.33 127\.0\.11\.33:30443")
 
 
-def test_explain_nobody_knows(rig: Rig) -> None:
+def test_explain_of_an_unknown_name(rig: Rig) -> None:
     run = look(rig, "explain", "n9")
     assert run.status == 1 and run.out == ""
-    assert run.said("nothing is known by the name n9: .*did you mean n1, n2, n3[?]")
+    assert run.said("n9 is unknown: .*did you mean n1, n2, n3[?]")
     run = look(rig, "explain", "10.244.1.7")
     assert run.status == 1 and run.said("did you mean n1[?]"), "the address of an endpoint on n1"
     run = look(rig, "explain", "altogether-different")
@@ -485,7 +491,7 @@ def test_explain_without_haproxy(rig: Rig) -> None:
     rig.dataplane.stop()
     run = look(rig, "explain", "n1")
     assert run.status == 0
-    assert run.said("node n1: live .*now in HAProxy not known, HAProxy could not be read: .*refused")
+    assert run.said("node n1: live .*now in HAProxy unknown, HAProxy could not be read: .*refused")
 
 
 def test_explain_without_such_a_backend(rig: Rig) -> None:

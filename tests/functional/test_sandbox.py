@@ -53,7 +53,7 @@ def life(rig: Rig, script: str) -> None:
     rig.kube.tokens(second="admin")
     token.write_text("second")
     rig.kube.disconnect(how="reset")
-    daemon.wait_log("the Kubernetes token was renewed")
+    daemon.wait_log("Kubernetes token renewed")
     password.write_text("adminpwd")
     rig.pods(1)
     for pair in rig.pairs:

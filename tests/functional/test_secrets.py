@@ -163,7 +163,7 @@ def test_watches_that_go_on_keep_one_copy_of_the_token_they_began_with_and_not_f
     world.rig.kube.tokens(**{"Kube-second": "admin"})
     (world.home / "kube-token").write_text("Kube-second")
     world.rig.kube.disconnect(resource="services", how="reset")
-    daemon.wait_log("the Kubernetes token was renewed")
+    daemon.wait_log("Kubernetes token renewed")
     wait_until(lambda: len(world.rig.kube.open_watches()) == 3, 20, "the third one again")
     assert len(world.rig.kube.requests("nodes", "watch")) == len(world.rig.kube.requests("endpointslices", "watch")) == 1, "these were to go on"
     old = {"kube token": world.first.kube.encode()}

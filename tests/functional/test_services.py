@@ -64,7 +64,7 @@ def test_changed_node_port_needs_no_reload(rig: Rig) -> None:
     rig.wait_in_sync()
     assert (rig.commits(), rig.fast_writes()) == (before, 3)
     assert rig.haproxy.worker() == worker and not rig.differences()
-    rig.daemon.wait_log('without a reload.*server=n3 what="port 30443 -> 30999".*cause="MODIFIED service web"')
+    rig.daemon.wait_log('runtime update applied.*server=n3 what="port 30443 -> 30999".*cause="MODIFIED service web"')
 
 
 def test_fixed_port_wins(rig: Rig) -> None:
@@ -76,7 +76,7 @@ def test_fixed_port_wins(rig: Rig) -> None:
 def test_service_without_a_node_port_and_pods_elsewhere_is_undecided(rig: Rig) -> None:
     rig.service(type_="ClusterIP", node_ports={"https": (443, 0)})
     rig.start(**BY_NODE_PORT)
-    rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
+    rig.daemon.wait_not_ready("nothing is written while the mapping is undecided")
     assert not rig.writes()
     rig.service(node_ports={"https": (443, 31000)})
     rig.wait_addresses(at(31000, 1))
@@ -125,10 +125,10 @@ def test_forbidden_service_is_said_once_and_all_goes_on_as_before(rig: Rig) -> N
     rig.kube.forbid("services")
     rig.start()
     rig.wait_in_sync()
-    rig.daemon.wait_log('level=warn msg="the Service may not be read; going on without what it says".*403.*hint="deploy/rbac.yaml grants it"')
+    rig.daemon.wait_log('level=warn msg="the Service may not be read; continuing without it".*403.*hint="deploy/rbac.yaml grants it"')
     followed(rig, 2, 3)
     rig.daemon.wait_ready()
-    assert "watch services: may not be read, going on without what it says" in rig.daemon.get("/readyz")[1]
+    assert "watch services: may not be read, continuing without it" in rig.daemon.get("/readyz")[1]
     refused = len(rig.kube.requests("services"))
     hurried(rig, lambda: len(rig.kube.requests("services")) >= refused + 3, "more refusals")
     rig.wait_in_sync()
@@ -150,18 +150,18 @@ def test_forbidden_service_that_is_granted_is_taken_up(rig: Rig) -> None:
     rig.service(node_ports={"https": (443, 31999)})
     rig.kube.forbid("services")
     rig.start(**BY_NODE_PORT)
-    rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
+    rig.daemon.wait_not_ready("nothing is written while the mapping is undecided")
     assert not rig.writes()
     rig.kube.forbid()
     rig.wait_addresses(at(31999, 1), timeout=40)  # by its own retries
-    rig.daemon.wait_log("the Service may be read now")
+    rig.daemon.wait_log("the Service is readable now")
     rig.daemon.wait_ready()
     rig.kube.forbid("services")  # not for long enough to be believed
     rig.kube.disconnect("services")
     rig.daemon.wait_not_ready("watch services: stale, the last good state is in use: .*403")
     rig.kube.forbid()
     hurried(rig, rig.daemon.ready, "readiness")
-    assert rig.daemon.log().count('msg="the Service may be read now"') == 1
+    assert rig.daemon.log().count('msg="the Service is readable now"') == 1
 
 
 def test_service_that_may_not_be_read_any_more_stays_as_it_was(rig: Rig) -> None:
@@ -170,11 +170,11 @@ def test_service_that_may_not_be_read_any_more_stays_as_it_was(rig: Rig) -> None
     rig.wait_addresses(at(31999, 1))
     rig.kube.forbid("services")
     rig.kube.disconnect("services")
-    said = "the Service may not be read any more; what it said last stays in use"
+    said = "the Service may not be read any more; its last state stays in use"
     hurried(rig, lambda: said in rig.daemon.log(), "the denial to be believed")
     followed(rig, 1, 2, port=31999)
     rig.daemon.wait_ready()
-    assert "what it said last stays in use" in rig.daemon.get("/readyz")[1]
+    assert "its last state stays in use" in rig.daemon.get("/readyz")[1]
     rig.kube.forbid()
     rig.service(node_ports={"https": (443, 31555)})
     hurried(rig, lambda: rig.addresses() == at(31555, 1, 2), "the new port")
@@ -204,7 +204,7 @@ def test_endpoints_are_not_believed_while_slices_may_come(rig: Rig) -> None:
     rig.kube.fault(resource="endpointslices", verb="streaming-list", status=503, times=3)
     rig.kube.forbid()
     hurried(rig, lambda: "watch endpoints: synced" in rig.daemon.get("/readyz")[1], "Endpoints")
-    hurried(rig, lambda: "EndpointSlices are served again" in rig.daemon.log(), "slices")
+    hurried(rig, lambda: "EndpointSlices are readable again" in rig.daemon.log(), "slices")
     rig.wait_in_sync()
     assert not rig.writes()
 
@@ -215,7 +215,7 @@ def test_service_deleted_and_made_anew(rig: Rig) -> None:
     rig.wait_in_sync()
     before = rig.dataplane.file()
     rig.kube.delete(service)
-    rig.daemon.wait_not_ready("nothing is written until the mapping is decided")
+    rig.daemon.wait_not_ready("nothing is written while the mapping is undecided")
     assert rig.dataplane.file() == before
     rig.service(node_ports={"https": (443, 31777)})
     rig.wait_addresses(at(31777, 1))
@@ -264,7 +264,7 @@ def test_all_nodes_only_as_long_as_anybody_serves(rig: Rig) -> None:
     rig.wait_addresses(at(30443, 1, 2, 3, 4, 5))
     rig.wait_in_sync()
     rig.pods()
-    rig.daemon.wait_log("holding the last good servers")
+    rig.daemon.wait_log("no usable endpoint; keeping the last servers")
     assert rig.addresses() == at(30443, 1, 2, 3, 4, 5)
 
 
@@ -284,14 +284,14 @@ def test_node_selector_is_the_servers_side(rig: Rig) -> None:
     rig.pods(1, 2, 4)
     rig.start(**BY_NODE_PORT, NODE_SELECTOR="role=edge,!spare")
     rig.wait_addresses(at(30443, 1, 2))
-    rig.daemon.wait_metric("objects", 3, resource="nodes")
+    rig.daemon.wait_metric("cached_objects", 3, resource="nodes")
     asked = rig.kube.requests("nodes")
     assert asked and all(r["query"].get("labelSelector") == "role=edge,!spare" for r in asked)
     rig.node(2, labels={"role": "edge", "spare": ""})
     rig.wait_addresses(at(30443, 1))
     rig.node(4, labels={"role": "edge"})
     rig.wait_addresses(at(30443, 1, 4))
-    assert rig.daemon.metrics().sum("objects", resource="nodes") == 3
+    assert rig.daemon.metrics().sum("cached_objects", resource="nodes") == 3
 
 
 @pytest.mark.parametrize("mark", [{"labels": {EXCLUDE: "true"}}, {"labels": {EXCLUDE: ""}}, {"taints": [(DELETION_TAINT, "NoSchedule")]}],
@@ -443,8 +443,8 @@ def test_each_service_is_watched_once_and_named(several: Rig) -> None:
         assert f"[+]watch endpointslices of {service}: synced, 1 objects" in body
         several.daemon.wait_log(f"synced with Kubernetes.*resource=endpointslices service={service} ")
     metrics = several.daemon.metrics()
-    assert metrics.value("objects", resource="services") == 2
-    assert metrics.value("objects", resource="endpointslices") == 2
+    assert metrics.value("cached_objects", resource="services") == 2
+    assert metrics.value("cached_objects", resource="endpointslices") == 2
     several.pods(3, service="app", namespace="other", ports=[objects.port(9000, "")])
     several.daemon.wait_log('cause="MODIFIED endpointslice app-1 of other/app"')
     several.service("app", namespace="other", node_ports={"": (80, 32111)})
@@ -513,6 +513,6 @@ def test_what_is_denied_in_one_namespace_is_denied_there_alone(several: Rig) -> 
     assert not re.search(f"denied.* service={NAMESPACE}/{SERVICE} ", daemon.log())
     several.kube.forbid()
     hurried(several, lambda: several.addresses("be3") == at(32000, 2, 3), "slices and the node port of other/app")
-    daemon.wait_log("EndpointSlices are served again.* service=other/app")
-    daemon.wait_log("the Service may be read now.* service=other/app")
+    daemon.wait_log("EndpointSlices are readable again.* service=other/app")
+    daemon.wait_log("the Service is readable now.* service=other/app")
     several.wait_in_sync(backends=3)

@@ -12,7 +12,7 @@ from tests.harness.process import wait_until
 
 from .pair import Pair
 from .rig import Rig
-from .test_lanes import COMMIT, WRITE, Reloads, compared_since, endpoints
+from .test_runtime_updates import COMMIT, WRITE, Reloads, compared_since, endpoints
 
 # What the others may take while one is in trouble: far less than a request may (30 s).
 SOON = 10.0
@@ -74,14 +74,14 @@ def test_all_follow_without_a_reload_and_are_told_apart(three: Rig) -> None:
     in_sync(three)
     for pair, before in zip(three.pairs, reloads):
         before.none()
-        assert line_of(three, pair).startswith("[+]") and "in step" in line_of(three, pair)
+        assert line_of(three, pair).startswith("[+]") and "in sync" in line_of(three, pair)
         assert gauge(three, "transactions_total", pair, result="committed") == pair.commits() == 1
         assert gauge(three, "reloads_total", pair, result="succeeded") == 1
-        assert gauge(three, "fast_writes_total", pair, result="written") == pair.fast_writes() == 2
-        assert gauge(three, "runtime_calls_total", pair, result="done") == pair.calls() == 2
-        assert gauge(three, "runtime_proven", pair) == 1
-        assert gauge(three, "servers_actual", pair, backend="be") == 3
-        three.daemon.wait_log(f'server changed without a reload" backend=be target={pair.dataplane.url} server=n3')
+        assert gauge(three, "runtime_updates_total", pair, result="applied") == pair.fast_writes() == 2
+        assert gauge(three, "runtime_commands_total", pair, result="applied") == pair.calls() == 2
+        assert gauge(three, "runtime_verification", pair, state="verified") == 1
+        assert gauge(three, "servers_configured", pair, backend="be") == 3
+        three.daemon.wait_log(f'runtime update applied" backend=be target={pair.dataplane.url} server=n3')
 
 
 def test_each_gets_what_it_lacks(three: Rig) -> None:
@@ -100,7 +100,7 @@ def test_state_by_hand_counts_where_it_was_set(three: Rig) -> None:
     one, two, third = three.pairs
     two.haproxy.runtime("set server be/n2 state drain")
     wait_until(lambda: gauge(three, "servers_overridden", two) == 1, 20, "the metric to say so")
-    assert "set by hand: n2 is in drain" in line_of(three, two)
+    assert "overridden: n2 is in drain" in line_of(three, two)
     assert gauge(three, "servers_overridden", one) == gauge(three, "servers_overridden", third) == 0
     assert "by hand" not in line_of(three, one) + line_of(three, third)
     assert [pair.draining() for pair in three.pairs] == [set(), {"n2"}, set()]
@@ -110,12 +110,12 @@ def test_deaf_one_makes_transactions_and_the_others_do_not(three: Rig) -> None:
     in_step(three, 1, 2, RESYNC_PERIOD="1s")
     one, two, third = three.pairs
     two.dataplane.fault({"action": "deaf-runtime"})
-    wait_until(lambda: gauge(three, "runtime_proven", two) == -1, 20, "the metric to say so")
+    wait_until(lambda: gauge(three, "runtime_verification", two, state="failed") == 1, 20, "the metric to say so")
     commits = [pair.commits() for pair in three.pairs]
     follow(three, three.pairs, 1)
     in_sync(three)
     assert [pair.commits() - before for pair, before in zip(three.pairs, commits)] == [0, 1, 0]
-    assert [gauge(three, "runtime_proven", pair) for pair in three.pairs] == [1, -1, 1]
+    assert [gauge(three, "runtime_verification", pair, state="verified") for pair in three.pairs] == [1, 0, 1]
 
 
 # --- one is away
@@ -140,7 +140,7 @@ def test_one_that_is_dead_from_the_start_keeps_nobody_waiting(three: Rig) -> Non
     in_sync(three, timeout=40)
     assert line_of(three, dead).startswith("[+]")
     assert dead.commits() == 1, "it gets what is wanted now, not what was"
-    three.daemon.wait_log(f"trouble is over.*target={dead.dataplane.url}")
+    three.daemon.wait_log(f"problem resolved.*target={dead.dataplane.url}")
 
 
 def test_all_dead_is_not_ready(three: Rig) -> None:
@@ -178,7 +178,7 @@ def test_haproxy_behind_one_that_is_down_is_that_ones_matter(three: Rig) -> None
     in_sync(three, one, third)
     down.haproxy.start()
     down.wait_servers(1, timeout=40)
-    wait_until(lambda: gauge(three, "in_sync", down) == 1, 40, "the one that was down in step")
+    wait_until(lambda: gauge(three, "in_sync", down) == 1, 40, "the one that was down in sync")
     assert not down.differences()
 
 
@@ -288,7 +288,7 @@ def test_one_has_credentials_of_its_own(three: Rig, tmp_path: pathlib.Path) -> N
     in_sync(three)
     said = three.daemon.log() + three.daemon.get("/readyz")[1] + three.daemon.get("/metrics")[1]
     assert "0ther-secret" not in said and "adminpwd" not in said
-    assert not gauge(three, "requests_total", other, code="401")
+    assert not gauge(three, "http_requests_total", other, code="401")
 
 
 def test_wrong_credentials_of_one_are_its_own_trouble_until_they_are_mended(three: Rig, tmp_path: pathlib.Path) -> None:

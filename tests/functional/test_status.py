@@ -53,8 +53,8 @@ def test_a_server_that_is_down_is_shown_as_such(rig: Rig) -> None:
     assert (servers["n1"], servers["n2"]) == ("up", "down")
     assert rig.daemon.metrics().sum("servers_up") == 1
     code, body = rig.daemon.get("/readyz")
-    assert code == 200 and "in step; HAProxy's health checks call 1 of 2 desired servers DOWN" in body, body
-    for words, text in ((["explain", "n2"], "DOWN: the running HAProxy has it in ready"), (["doctor"], "HAProxy calls 1 of 2 desired servers DOWN: n2")):
+    assert code == 200 and "in sync; HAProxy's health checks report 1 of 2 desired servers DOWN" in body, body
+    for words, text in ((["explain", "n2"], "DOWN: its admin state is ready"), (["doctor"], "1 of 2 desired servers are DOWN in HAProxy: n2")):
         done = subprocess.run([program(), *words], env=clean_env(**rig.settings()), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
         assert text in " ".join(done.stdout.split()), done.stdout
 
@@ -92,24 +92,24 @@ def test_in_step_and_every_name_is_documented(rig: Rig) -> None:
     rig.pods(1, 2, 3)
     rig.wait_servers(1, 2, 3)
     rig.node(3, labels=EXCLUDED)
-    s = wait_status(daemon, lambda s: s["state"] == "in_step" and servers(s).get("n3") == "parked", "n3 to be parked")
+    s = wait_status(daemon, lambda s: s["state"] == "in_sync" and servers(s).get("n3") == "parked", "n3 to be parked")
     assert keys(s) <= documented(), keys(s) - documented()
-    assert s["schema_version"] == 1 and s["summary"] == "in step" and s["ready"] is True
+    assert s["schema_version"] == 1 and s["summary"] == "in sync" and s["ready"] is True
     assert nodes(s) == {"n1": "live", "n2": "live", "n3": "out"}
     assert "exclude-from-external-load-balancers" in node(s, "n3")["reason"] and node(s, "n3")["announced"]
     assert node(s, "n1")["port"] == 30443 and "nodePort 30443" in node(s, "n1")["reason"]
-    assert servers(s) == {"n1": "live", "n2": "live", "n3": "parked", "sorry": "not_ours"}
+    assert servers(s) == {"n1": "live", "n2": "live", "n3": "parked", "sorry": "unmanaged"}
     assert s["backends"][0]["service"] == {"namespace": NAMESPACE, "name": SERVICE, "port": None}
     haproxy = s["haproxies"][0]
-    assert (haproxy["url"], haproxy["state"], haproxy["runtime"]) == (rig.dataplane.url, "in_step", "proven")
+    assert (haproxy["url"], haproxy["state"], haproxy["runtime_verification"]) == (rig.dataplane.url, "in_sync", "verified")
     assert haproxy["version"] == rig.dataplane.version() and haproxy["worker_pid"] == rig.dataplane.worker()
     assert {w["resource"]: w["state"] for w in s["watches"]} == dict.fromkeys(["nodes", "endpointslices", "services"], "synced")
-    kinds = [d["kind"] for d in s["decisions"]]
-    assert {"committed", "in_step", "told", "fast_write"} <= set(kinds)
-    numbers = [d["number"] for d in s["decisions"]]
+    kinds = [d["kind"] for d in s["history"]]
+    assert {"committed", "in_sync", "runtime_command", "runtime_update"} <= set(kinds)
+    numbers = [d["number"] for d in s["history"]]
     assert numbers == sorted(numbers, reverse=True)
-    committed = next(d for d in s["decisions"] if d["kind"] == "committed")
-    assert "added n2" in committed["text"] and 0 < committed["took_us"] <= committed["reaction_us"]
+    committed = next(d for d in s["history"] if d["kind"] == "committed")
+    assert "added n2" in committed["text"] and 0 < committed["took_us"] <= committed["latency_us"]
 
 
 def test_the_same_bytes_while_nothing_happens(rig: Rig) -> None:
@@ -130,10 +130,10 @@ def test_waiting_for_kubernetes_and_then_not(rig: Rig) -> None:
     daemon = rig.start()
     daemon.wait_up()
     s = wait_status(daemon, lambda s: s["state"] in ("waiting", "problem"), "it to wait")
-    assert not s["ready"] and s["backends"][0]["state"] == "waiting" and not s["decisions"]
+    assert not s["ready"] and s["backends"][0]["state"] == "waiting" and not s["history"]
     assert s["summary"].startswith("watch nodes: not synced"), s["summary"]
     rig.kube.listening(True)
-    wait_status(daemon, lambda s: s["state"] == "in_step", "it to be in step")
+    wait_status(daemon, lambda s: s["state"] == "in_sync", "it to be in sync")
 
 
 def test_what_waits_for_somebody_is_a_problem_and_not_a_matter_of_time(rig: Rig) -> None:
@@ -150,7 +150,7 @@ def test_what_waits_for_somebody_is_a_problem_and_not_a_matter_of_time(rig: Rig)
 def test_a_service_that_may_not_be_read_is_no_trouble_where_it_is_not_needed(rig: Rig) -> None:
     rig.kube.forbid("services")
     daemon = rig.start()
-    s = wait_status(daemon, lambda s: s["state"] == "in_step", "it to be in step")
+    s = wait_status(daemon, lambda s: s["state"] == "in_sync", "it to be in sync")
     assert s["ready"] and next(w for w in s["watches"] if w["resource"] == "services")["state"] == "refused"
 
 
@@ -162,10 +162,10 @@ def test_trouble_is_said_in_the_words_of_readyz(rig: Rig) -> None:
     s = wait_status(daemon, lambda s: s["state"] == "problem", "the trouble")
     assert f"[-]{s['summary']}" in body.splitlines()
     assert not s["ready"] and s["haproxies"][0]["state"] == "problem"
-    assert [c["subject"] for c in s["checks"] if not c["ok"]] == [f"target {rig.dataplane.url} backend be"]
-    assert servers(s) == {"n1": "live", "sorry": "not_ours"}, "what was known last"
+    assert [c["name"] for c in s["checks"] if c["state"] == "fail"] == [f"target {rig.dataplane.url} backend be"]
+    assert servers(s) == {"n1": "live", "sorry": "unmanaged"}, "what was known last"
     rig.dataplane.start()
-    wait_status(daemon, lambda s: s["state"] == "in_step", "it to be over")
+    wait_status(daemon, lambda s: s["state"] == "in_sync", "it to be over")
 
 
 def test_holding_draining_paused_and_by_hand(rig: Rig) -> None:
@@ -179,16 +179,16 @@ def test_holding_draining_paused_and_by_hand(rig: Rig) -> None:
                                 namespace=NAMESPACE))
     rig.wait_draining(1)
     rig.haproxy.runtime("set server be/n3 state drain")
-    s = wait_status(daemon, lambda s: servers(s).get("n1") == "draining" and s["haproxies"][0]["backends"][0]["by_hand"], "both drains")
+    s = wait_status(daemon, lambda s: servers(s).get("n1") == "draining" and s["haproxies"][0]["backends"][0]["overridden"], "both drains")
     assert nodes(s)["n1"] == "draining" and "drain" in node(s, "n1")["reason"]
-    by_hand = {x["name"]: x["by_hand"] for x in s["haproxies"][0]["backends"][0]["servers"]["list"]}
-    assert by_hand == {"n1": None, "n2": None, "n3": "drain", "sorry": None}
+    overridden = {x["name"]: x["overridden"] for x in s["haproxies"][0]["backends"][0]["servers"]["list"]}
+    assert overridden == {"n1": None, "n2": None, "n3": "drain", "sorry": None}
     rig.service(annotations={"haproxy-k8s-sync/paused": "true"})
     wait_status(daemon, lambda s: s["backends"][0]["paused"], "the pause")
     rig.service()
     rig.pods()
-    s = wait_status(daemon, lambda s: s["summary"].startswith("holding the last good servers: "), "it to hold what it has")
-    assert s["ready"] and s["state"] == "holding" and s["backends"][0]["state"] == "empty"
+    s = wait_status(daemon, lambda s: s["summary"].startswith("keeping the last servers: "), "it to hold what it has")
+    assert s["ready"] and s["state"] == "removal_delayed" and s["backends"][0]["state"] == "empty"
 
 
 def test_what_the_brake_holds(rig: Rig) -> None:
@@ -197,12 +197,12 @@ def test_what_the_brake_holds(rig: Rig) -> None:
     rig.wait_servers(1, 2, 3)
     rig.wait_in_sync()
     rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("10.244.1.7", "n1")], namespace=NAMESPACE))
-    s = wait_status(daemon, lambda s: s["haproxies"][0]["backends"][0]["held"]["servers"] == 2, "the brake")
-    held = s["haproxies"][0]["backends"][0]["held"]
+    s = wait_status(daemon, lambda s: s["haproxies"][0]["backends"][0]["removal_delayed"]["servers"] == 2, "the brake")
+    held = s["haproxies"][0]["backends"][0]["removal_delayed"]
     assert held["names"] == "n2, n3" and held["until"] > s["generated_at"], held
-    assert s["state"] == "holding" and s["brake"] == {"max_loss_percent": 50, "hold_seconds": 3600}, s["brake"]
+    assert s["state"] == "removal_delayed" and s["loss_limit"] == {"max_loss_percent": 50, "delay_seconds": 3600}, s["loss_limit"]
     assert servers(s)["n2"] == servers(s)["n3"] == "leaving"
-    until = {x["name"]: x["held_until"] for x in s["haproxies"][0]["backends"][0]["servers"]["list"]}
+    until = {x["name"]: x["removal_delayed_until"] for x in s["haproxies"][0]["backends"][0]["servers"]["list"]}
     assert until["n2"] == until["n3"] == held["until"] and until["n1"] is None, until
 
 
@@ -216,7 +216,7 @@ def test_several_backends_and_haproxies(tmp_path: pathlib.Path) -> None:
         rig.wait_in_sync(backends=2)
         rig.pairs[1].dataplane.stop()
         s = wait_status(daemon, lambda s: s["state"] == "problem", "the second one's trouble")
-        assert [h["state"] for h in s["haproxies"]] == ["in_step", "problem"] and s["ready"], "one in step is enough for /readyz"
+        assert [h["state"] for h in s["haproxies"]] == ["in_sync", "problem"] and s["ready"], "one in sync is enough for /readyz"
         assert s["summary"].startswith(f"target {rig.pairs[1].dataplane.url} ") and s["summary"].endswith("(and 1 more)")
         assert [b["backend"] for b in s["backends"]] == ["be", "be2"]
         assert servers(s, 0, 1) == {"n1": "live", "n2": "live"}
@@ -230,16 +230,16 @@ def test_a_standby_says_so(rig: Rig) -> None:
     daemon = rig.start(LEADER_ELECT="true")
     s = wait_status(daemon, lambda s: s["state"] == "standby", "it to stand by")
     assert s["leader"]["holder"] == "somebody-else" and s["leader"]["election"] and not s["leader"]["leading"]
-    assert s["haproxies"] == [{"url": rig.dataplane.url, "state": "standby", "text": "left to the replica that leads", "backends": []}]
+    assert s["haproxies"] == [{"url": rig.dataplane.url, "state": "standby", "text": "managed by the leading replica", "backends": []}]
     assert nodes(s) == {"n1": "live"}
 
 
 def test_dry_run_shows_what_is_wanted_and_what_is_there(rig: Rig) -> None:
     daemon = rig.start(DRY_RUN="true")
     rig.pods(1, 2)
-    s = wait_status(daemon, lambda s: nodes(s) == {"n1": "live", "n2": "live"} and s["state"] == "holding", "the wish")
-    assert s["dry_run"] and servers(s) == {"n1": "live", "sorry": "not_ours"}
-    assert [d["kind"] for d in s["decisions"]] == ["withheld"]
+    s = wait_status(daemon, lambda s: nodes(s) == {"n1": "live", "n2": "live"} and s["state"] == "not_written", "the desired servers")
+    assert s["dry_run"] and servers(s) == {"n1": "live", "sorry": "unmanaged"}
+    assert [d["kind"] for d in s["history"]] == ["not_written"]
 
 
 def test_no_secret_is_in_it(rig: Rig) -> None:
@@ -269,7 +269,7 @@ def test_a_change_comes_by_the_stream(rig: Rig) -> None:
         first = stream.next()
         assert first.id == "1" and stream.retry_ms and nodes(first.json()) == {"n1": "live"}
         rig.pods(1, 2)
-        event = stream.until(lambda s: nodes(s) == {"n1": "live", "n2": "live"} and s["state"] == "in_step", "n2")
+        event = stream.until(lambda s: nodes(s) == {"n1": "live", "n2": "live"} and s["state"] == "in_sync", "n2")
         assert int(event.id) > 1 and servers(event.json())["n2"] == "live"
     assert "seccomp=true" in daemon.log()
 
@@ -285,7 +285,7 @@ def test_eight_streams_and_probes_beside_them(rig: Rig) -> None:
             assert ninth.status == 503 and ninth.headers["Retry-After"]
         for _ in range(70):
             stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port)))  # they say nothing, and stay
-        daemon.wait_log("as many HTTP connections are open as are allowed")
+        daemon.wait_log("HTTP connection limit reached")
         assert daemon.get("/livez", timeout=20)[0] == 200
         for stream in streams:  # they went first
             try:

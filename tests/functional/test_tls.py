@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,8 +27,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:Deprecation
 
 NAME = "haproxy.example.test"
 DAY = 86400
-KEPT = "TLS files changed and cannot be used; the last ones stay in use"
-RENEWED = "TLS files were renewed"
+KEPT = "changed TLS files cannot be used; keeping the last ones"
+RENEWED = "TLS files renewed"
 
 
 class Files:
@@ -95,8 +96,8 @@ def world(tmp_path: pathlib.Path) -> Iterator[World]:
         yield made
 
 
-def expiry(daemon: Daemon, certificate: str, peer: str) -> float:
-    return daemon.metrics().sum("tls_certificate_expiry_seconds", certificate=certificate, peer=peer)
+def expires_in(daemon: Daemon, certificate: str, peer: str) -> float:
+    return daemon.metrics().sum("tls_certificate_expiration_timestamp_seconds", certificate=certificate, peer=peer) - time.time()
 
 
 def still_works(rig: Rig, *nodes: int) -> None:
@@ -120,8 +121,8 @@ def test_mutual_tls_and_another_name_than_the_urls(tmp_path: pathlib.Path) -> No
         assert {r["tls"] for r in world.asked()} <= {"TLSv1.2", "TLSv1.3"}
         assert len({r["connection"] for r in world.asked()}) <= 4, "connections are kept"
         for certificate in ("ca", "client", "server"):
-            assert DAY < expiry(daemon, certificate, rig.dataplane.url) <= 2 * DAY, certificate
-        assert daemon.metrics().sum("tls_certificate_expiry_seconds", peer="kubernetes") == 0, "that one has no TLS"
+            assert DAY < expires_in(daemon, certificate, rig.dataplane.url) <= 2 * DAY, certificate
+        assert daemon.metrics().sum("tls_certificate_expiration_timestamp_seconds", peer="kubernetes") == 0, "that one has no TLS"
 
 
 REFUSALS: dict[str, tuple[dict[str, str], str]] = {
@@ -187,7 +188,7 @@ def test_new_ca_by_way_of_both(world: World) -> None:
     world.renew_server(new, days=1)
     world.rig.dataplane.restart()
     still_works(world.rig, 1, 2, 3)
-    wait_until(lambda: 0 < expiry(daemon, "server", world.rig.dataplane.url) <= DAY, 20, "the new server certificate in the metric")
+    wait_until(lambda: 0 < expires_in(daemon, "server", world.rig.dataplane.url) <= DAY, 20, "the new server certificate in the metric")
     world.files.trust(new)
     wait_until(lambda: renewals(daemon) == 2, 20, "the second renewal")
     still_works(world.rig, 1)
@@ -218,7 +219,7 @@ def test_client_certificate_is_renewed(world: World) -> None:
     still_works(world.rig, 1)
     later = world.asked()[before:]
     assert {r["client"] for r in later} == {"two"}, "the old connections are not used any more"
-    assert 0 < expiry(daemon, "client", world.rig.dataplane.url) <= DAY
+    assert 0 < expires_in(daemon, "client", world.rig.dataplane.url) <= DAY
     assert renewals(daemon) == 1
 
 
@@ -254,7 +255,7 @@ def test_broken_new_file_keeps_the_old_in_use_and_says_so_once(world: World, cas
     still_works(world.rig, 1)
     still_works(world.rig, 1, 2)
     assert daemon.log().count(KEPT) == 1 and renewals(daemon) == 0
-    assert 0 < expiry(daemon, "client", world.rig.dataplane.url)
+    assert 0 < expires_in(daemon, "client", world.rig.dataplane.url)
     world.files.trust(world.ca)
     world.files.be(world.people.client("two"))
     world.asks_as("two")
@@ -329,7 +330,7 @@ def test_watches_live_through_it_and_the_next_ones_use_it(tmp_path: pathlib.Path
         daemon = world.start()
         still_works(rig, 1, 2)
         for certificate in ("ca", "client", "server"):
-            assert DAY < expiry(daemon, certificate, "kubernetes") <= 2 * DAY, certificate
+            assert DAY < expires_in(daemon, certificate, "kubernetes") <= 2 * DAY, certificate
         watches = world.all_watches()
         world.files.put(world.files.key, "rubbish")
         daemon.metrics()
@@ -341,7 +342,7 @@ def test_watches_live_through_it_and_the_next_ones_use_it(tmp_path: pathlib.Path
         world.files.trust(world.ca, ca2)
         world.files.be(people2.client("bob", days=1))
         wait_until(lambda: daemon.metrics() and RENEWED in daemon.log(), 20, "the renewal")
-        assert 0 < expiry(daemon, "client", "kubernetes") <= DAY
+        assert 0 < expires_in(daemon, "client", "kubernetes") <= DAY
         still_works(rig, 1, 2, 3)
         assert world.watches() == watches, "a renewal drops no watch"
         world.serve(ca2, people2)

@@ -15,12 +15,12 @@ import pytest
 from tests.harness.process import wait_until
 
 from .rig import Rig
-from .test_lanes import COMMIT, READ_ONE, WRITE, Reloads, compared_since, endpoints, in_step, settled
+from .test_runtime_updates import COMMIT, READ_ONE, WRITE, Reloads, compared_since, endpoints, in_step, settled
 
 CALL_N3 = {"method": "PUT", "path": r"/runtime/backends/be/servers/n3$"}
 READ_ALL = {"method": "GET", "path": r"/runtime/backends/be/servers$"}
 READ_INFO = {"method": "GET", "path": r"/runtime/info$"}
-NO_LANE = "every change is a transaction and a reload"
+NO_LANE = "using transactions and reloads"
 
 
 def count(rig: Rig, pattern: str) -> int:
@@ -28,9 +28,9 @@ def count(rig: Rig, pattern: str) -> int:
     return len(re.findall(pattern, rig.daemon.log()))
 
 
-def proven(rig: Rig) -> float:
+def verification(rig: Rig) -> str:
     assert rig.daemon
-    return rig.daemon.metrics().sum("runtime_proven", target=rig.dataplane.url)
+    return rig.daemon.metrics().state("runtime_verification", target=rig.dataplane.url)
 
 
 def sighup(rig: Rig) -> None:
@@ -51,7 +51,7 @@ def hurried(rig: Rig, condition: Callable[[], object], what: str) -> None:
 def test_deaf_haproxy_gets_transactions_only_and_that_is_said_once(tmp_path: pathlib.Path) -> None:
     with Rig(tmp_path, deaf=True) as rig:
         in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
-        assert proven(rig) == -1
+        assert verification(rig) == "failed"
         commits = rig.commits()
         endpoints(rig, [1, 2], [3])
         rig.wait_parked(3)  # what else would stop it
@@ -70,29 +70,29 @@ def test_deaf_haproxy_gets_transactions_only_and_that_is_said_once(tmp_path: pat
         assert (rig.fast_writes(), rig.calls()) == (0, 0)
         metrics = rig.daemon.metrics()
         assert metrics.sum("reloads_total", result="succeeded") == metrics.sum("reloads_total") == rig.commits()
-        assert metrics.sum("fast_writes_total") == metrics.sum("runtime_calls_total") == 0
-        assert count(rig, NO_LANE) == 1 and proven(rig) == -1
+        assert metrics.sum("runtime_updates_total") == metrics.sum("runtime_commands_total") == 0
+        assert count(rig, NO_LANE) == 1 and verification(rig) == "failed"
 
 
 def test_lane_is_taken_up_when_haproxy_can_be_read_again(rig: Rig) -> None:
     in_step(rig, 1, 2, RESYNC_PERIOD="1s")
     rig.dataplane.fault({"action": "deaf-runtime"})
     rig.daemon.wait_log(NO_LANE)
-    wait_until(lambda: proven(rig) == -1, 20, "the metric to say so")
+    wait_until(lambda: verification(rig) == "failed", 20, "the metric to say so")
     commits = rig.commits()
     rig.pods(1)
     rig.wait_parked(2)
     rig.wait_in_sync()
     assert (rig.commits(), rig.fast_writes()) == (commits + 1, 0)
     rig.dataplane.clear_faults()
-    wait_until(lambda: proven(rig) == 0, 20, "the metric to say that nothing speaks against it")
-    rig.daemon.wait_log("what HAProxy runs can be read again")
+    wait_until(lambda: verification(rig) == "untested", 20, "the metric to say that nothing speaks against it")
+    rig.daemon.wait_log("running HAProxy readable again")
     reloads = Reloads(rig)
     rig.pods(1, 2)
     rig.wait_servers(1, 2)
     settled(rig)
     reloads.none()
-    assert proven(rig) == 1 and count(rig, NO_LANE) == 1
+    assert verification(rig) == "verified" and count(rig, NO_LANE) == 1
 
 
 @pytest.mark.parametrize("path", [READ_ALL, READ_INFO], ids=["servers", "info"])
@@ -112,8 +112,8 @@ def test_moment_without_an_answer_closes_no_lane(rig: Rig, path: dict[str, str])
 def test_nothing_is_written_just_to_probe(rig: Rig) -> None:
     rig.start(RESYNC_PERIOD="1s")
     rig.wait_in_sync()
-    rig.daemon.wait_metric("reconciles_total", 4, result="in_step")
-    assert proven(rig) == 0 and not rig.writes()
+    rig.daemon.wait_metric("reconciles_total", 4, result="in_sync")
+    assert verification(rig) == "untested" and not rig.writes()
 
 
 # --- a write that did not reach it
@@ -123,22 +123,22 @@ def test_write_that_the_running_haproxy_does_not_show_becomes_a_commit(rig: Rig)
     rig.pods(1, 2)
     rig.wait_parked(3)
     settled(rig)
-    assert proven(rig) == 1
+    assert verification(rig) == "verified"
     rig.dataplane.fault({"action": "lie", **WRITE, "times": 1})
     reloads = Reloads(rig)
     rig.pods(1, 2, 3)
     rig.wait_servers(1, 2, 3)
     settled(rig)
     assert rig.commits() == reloads.before[0] + 1
-    rig.daemon.wait_log("level=warn .*a change did not reach the running HAProxy: transactions and reloads only, until the next reload")
-    assert rig.daemon.metrics().sum("fast_writes_total", result="unproven") == 1
-    assert proven(rig) == 0, "that reload was it: the next one may be tried"
+    rig.daemon.wait_log("level=warn .*runtime update not applied by HAProxy; using transactions and reloads until the next reload")
+    assert rig.daemon.metrics().sum("runtime_updates_total", result="unverified") == 1
+    assert verification(rig) == "untested", "that reload was it: the next one may be tried"
     reloads = Reloads(rig)
     rig.pods(1, 2)
     rig.wait_parked(3)
     settled(rig)
     reloads.none()
-    assert proven(rig) == 1
+    assert verification(rig) == "verified"
 
 
 def test_an_address_that_haproxy_takes_a_moment_for_is_no_reload(rig: Rig) -> None:
@@ -151,7 +151,7 @@ def test_an_address_that_haproxy_takes_a_moment_for_is_no_reload(rig: Rig) -> No
     settled(rig)
     reloads.none()
     assert rig.haproxy.servers("be")["n2"]["srv_addr"] == "127.0.11.22"
-    assert count(rig, "did not reach the running HAProxy") == 0 and proven(rig) == 1
+    assert count(rig, "runtime update not applied by HAProxy") == 0 and verification(rig) == "verified"
 
 
 def test_writes_that_never_reach_it_are_given_up_and_said(rig: Rig) -> None:
@@ -162,18 +162,18 @@ def test_writes_that_never_reach_it_are_given_up_and_said(rig: Rig) -> None:
         rig.wait_servers(*nodes)
         rig.wait_in_sync()
         assert not rig.differences()
-    assert count(rig, "level=warn .*changes do not reach the running HAProxy, again: transactions and reloads only, for an hour") == 1
-    assert proven(rig) == -1
-    assert rig.daemon.metrics().sum("fast_writes_total", result="unproven") == 2
+    assert count(rig, "level=warn .*runtime update again not applied by HAProxy; using transactions and reloads for an hour") == 1
+    assert verification(rig) == "failed"
+    assert rig.daemon.metrics().sum("runtime_updates_total", result="unverified") == 2
     rig.dataplane.clear_faults()
     sighup(rig)  # an operator's word ends the hour
-    wait_until(lambda: proven(rig) == 0, 20, "another try to be allowed")
+    wait_until(lambda: verification(rig) == "untested", 20, "another try to be allowed")
     reloads = Reloads(rig)
     rig.pods(1, 2, 3)
     rig.wait_servers(1, 2, 3)
     settled(rig)
     reloads.none()
-    assert proven(rig) == 1
+    assert verification(rig) == "verified"
 
 
 def test_write_that_is_answered_with_a_reload_that_nobody_knows(rig: Rig) -> None:
@@ -186,7 +186,7 @@ def test_write_that_is_answered_with_a_reload_that_nobody_knows(rig: Rig) -> Non
     rig.wait_servers(1)
     rig.wait_parked(2)
     settled(rig)
-    assert rig.daemon.metrics().sum("fast_writes_total", result="reloads") == 1
+    assert rig.daemon.metrics().sum("runtime_updates_total", result="reload") == 1
     assert rig.commits() == reloads.before[0] + 1, "the reload was not seen: an empty commit makes one"
     rig.daemon.wait_log("empty commit")
 
@@ -202,7 +202,7 @@ def test_write_that_cannot_be_read_back_becomes_a_commit(rig: Rig, how: dict[str
     rig.wait_parked(2)
     settled(rig)
     assert rig.commits() == reloads.before[0] + 1
-    assert rig.daemon.metrics().sum("fast_writes_total", result="unproven") == 1
+    assert rig.daemon.metrics().sum("runtime_updates_total", result="unverified") == 1
 
 
 def test_call_that_was_not_obeyed_is_made_again(rig: Rig) -> None:
@@ -230,15 +230,15 @@ def test_reload_that_lies_is_not_believed(rig: Rig) -> None:
     worker = rig.haproxy.worker()
     rig.dataplane.fault({"action": "lie-reload"})
     rig.pods(1, 2)
-    rig.daemon.wait_log("is called done, but the running HAProxy is not what its file says: .*server n2: HAProxy does not have it")
+    rig.daemon.wait_log("as succeeded, but HAProxy does not run haproxy.cfg: .*server n2: HAProxy does not run it")
     assert rig.haproxy.worker() == worker and rig.daemon.metrics().sum("in_sync") == 0
-    assert "not what its file says" in rig.daemon.wait_not_ready("HAProxy was not reloaded")
+    assert "does not run haproxy.cfg" in rig.daemon.wait_not_ready("reload failed")
     rig.wait_servers(1, 2)
     settled(rig)
     metrics = rig.daemon.metrics()
     assert (metrics.sum("reloads_total", result="unknown"), metrics.sum("reloads_total", result="succeeded")) == (1, 1)
-    assert rig.commits() == 2 and count(rig, "empty commit, to reload") == 1
-    assert count(rig, 'msg="HAProxy reloaded".*seen=true') == 1
+    assert rig.commits() == 2 and count(rig, "empty commit to reload") == 1
+    assert count(rig, 'msg="HAProxy reloaded".*verified=true') == 1
 
 
 def test_reload_that_the_api_forgot_and_that_was_seen_is_believed(rig: Rig) -> None:
@@ -265,7 +265,7 @@ def test_api_that_starts_again_before_the_reload_and_counts_from_zero(rig: Rig) 
     rig.wait_servers(1, 2)
     settled(rig)
     first = re.search(r'"backend changed".* reload_id=(\S+)', rig.daemon.log())[1]
-    assert re.search(rf'"empty commit, to reload HAProxy again" .*reload_id={first} ', rig.daemon.log()), "the same id, another reload"
+    assert re.search(rf'"empty commit to reload HAProxy" .*reload_id={first} ', rig.daemon.log()), "the same id, another reload"
     assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
 
 
@@ -279,7 +279,7 @@ def test_strangers_reload_of_the_same_id_is_not_taken_for_ours(rig: Rig) -> None
     wait_until(lambda: {"id": ours, "status": "succeeded"}.items() <= rig.dataplane.get("/reloads").json()[0].items(), 20, "the first lie")
     rig.dataplane.fault({"action": "forget-reloads"})
     assert rig.dataplane.commit(rig.dataplane.begin()).headers["Reload-ID"] == ours
-    rig.daemon.wait_log(f"reload {ours} is called done, but the running HAProxy is not what its file says")
+    rig.daemon.wait_log(f"reports reload {ours} as succeeded, but HAProxy does not run haproxy.cfg")
     rig.dataplane.clear_faults()
     rig.wait_servers(1, 2)
     settled(rig)
@@ -294,7 +294,7 @@ def test_start_without_knowing_how_the_last_reload_ended(tmp_path: pathlib.Path,
         rig.start()
         rig.wait_in_sync()
         if deaf:
-            rig.daemon.wait_log("how the last reload ended is not known")
+            rig.daemon.wait_log("result of the last reload unknown")
             assert rig.commits() == 1 and rig.haproxy.worker() != worker
         else:
             assert not rig.writes() and rig.haproxy.worker() == worker
@@ -327,7 +327,7 @@ def test_haproxy_that_starts_again_drains_what_drained(rig: Rig, kill: Callable[
     rig.wait_in_sync()
     assert (rig.commits(), rig.fast_writes()) == (commits, 0)
     assert rig.parked() == set() and rig.daemon.metrics().sum("servers_overridden") == 0
-    rig.daemon.wait_log("HAProxy was reloaded or started again by somebody else")
+    rig.daemon.wait_log("HAProxy was reloaded or restarted externally")
     assert count(rig, "server=n3 state=drain") == 2
 
 
@@ -351,10 +351,10 @@ def test_haproxy_that_is_down_is_said_and_gets_what_it_missed(rig: Rig) -> None:
     wait_until(lambda: rig.parked() == {"n3"}, 30, "the change in the file")
     rig.haproxy.start()
     rig.wait_servers(1, 2, timeout=40)
-    hurried(rig, lambda: rig.daemon.metrics().sum("in_sync") == 1, "in step")
+    hurried(rig, lambda: rig.daemon.metrics().sum("in_sync") == 1, "in sync")
     assert not rig.differences()
     rig.wait_closed()
-    hurried(rig, lambda: proven(rig) >= 0, "the lane to be open again")
+    hurried(rig, lambda: verification(rig) in ("untested", "verified"), "the lane to be open again")
 
 
 # --- drift
@@ -364,7 +364,7 @@ def test_haproxy_that_runs_something_else_than_its_file_is_reloaded(rig: Rig) ->
     commits = rig.commits()
     rig.haproxy.runtime("set server be/n1 addr 127.0.11.88 port 88")
     rig.daemon.wait_metric("drifts_total", 1, target=rig.dataplane.url, timeout=30)
-    rig.daemon.wait_log("level=warn .*HAProxy runs something else than its file says.*server n1: HAProxy runs it at 127.0.11.88:88, not at 127.0.11.1:30443")
+    rig.daemon.wait_log("level=warn .*running HAProxy differs from haproxy.cfg.*server n1: HAProxy runs it at 127.0.11.88:88, not at 127.0.11.1:30443")
     wait_until(lambda: not rig.differences(), 20, "file and HAProxy to be one again")
     rig.wait_in_sync()
     assert rig.commits() == commits + 1
@@ -374,7 +374,7 @@ def test_line_that_haproxy_never_loaded_is_loaded(rig: Rig) -> None:
     """By hand, without a reload: what is not ours counts, too, since our own lines depend on the same reload."""
     in_step(rig, 1, 2, RESYNC_PERIOD="1s")
     rig.hand_edit(rig.dataplane.file().replace("  server sorry", "  server spare 127.0.11.90:80 backup\n  server sorry"))
-    rig.daemon.wait_log("HAProxy runs something else than its file says.*server spare: HAProxy does not have it", timeout=30)
+    rig.daemon.wait_log("running HAProxy differs from haproxy.cfg.*server spare: HAProxy does not run it", timeout=30)
     wait_until(lambda: not rig.differences(), 20, "file and HAProxy to be one again")
     rig.wait_in_sync()
     assert rig.all_lines()["spare"].endswith("backup")

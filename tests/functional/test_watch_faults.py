@@ -113,7 +113,7 @@ def test_nothing_is_written_before_the_first_list_is_complete(rig: Rig, fault: d
     rig.pods(2)
     rig.kube.fault(resource="nodes", verb="streaming-list", times=2, **fault)
     daemon = rig.start()
-    daemon.wait_log(f'complete list yet; HAProxy stays.*resource=nodes reason={reason}' if reason != "unauthorized" else
+    daemon.wait_log(f'complete list from the Kubernetes API yet; HAProxy stays.*resource=nodes reason={reason}' if reason != "unauthorized" else
                     "reason=unauthorized")
     daemon.wait_not_ready("watch nodes: not synced: streaming list: ")
     assert not rig.writes()
@@ -143,7 +143,7 @@ def test_pages(make_rig: Any, fault: dict[str, Any], reason: str) -> None:
     daemon.wait_up()
     listed_again(daemon, reason)
     rig.wait_servers(2)
-    daemon.wait_metric("objects", 506, resource="nodes")
+    daemon.wait_metric("cached_objects", 506, resource="nodes")
     asked = [r["query"] for r in rig.kube.requests("nodes", "list") if "watch" not in r["query"]]
     assert len([q for q in asked if "limit" not in q]) == (1 if reason == "expired" else 0)
     assert not [q for q in asked if "resourceVersion" in q]
@@ -239,7 +239,7 @@ def test_what_left_while_nobody_looked_is_gone_after_the_list(rig: Rig) -> None:
     rig.kube.listening(True)
     hurried(rig.daemon, rig.daemon.ready, "contact")
     rig.wait_servers(2)
-    rig.daemon.wait_log("in contact with the Kubernetes API again")
+    rig.daemon.wait_log("contact with the Kubernetes API recovered")
 
 
 def test_bookmarks_move_the_version(rig: Rig) -> None:
@@ -285,7 +285,7 @@ def test_a_line_of_twenty_megabytes_is_named_and_the_rest_goes_on(rig: Rig) -> N
     resumed(rig, "nodes")
     rig.kube.put(objects.node("n5", "127.0.11.55"))
     listed_again(daemon, "garbled")
-    daemon.wait_log("what arrived cannot be read: .*16777216")
+    daemon.wait_log("unreadable data: .*16777216")
     still_follows(rig)
 
 
@@ -322,7 +322,7 @@ def test_forbidden_slices_are_replaced_by_endpoints_and_back(rig: Rig) -> None:
     daemon = rig.start()
     rig.wait_servers(3)
     daemon.wait_ready()
-    assert len(re.findall("API server warns.*Endpoints is deprecated", daemon.log())) == 1
+    assert len(re.findall("warning from the Kubernetes API server.*Endpoints is deprecated", daemon.log())) == 1
     rig.kube.forbid()
     hurried(daemon, lambda: rig.servers() == {"n1", "sorry"}, "the slices' pod")
     daemon.wait_ready()
@@ -344,7 +344,7 @@ def test_a_rotated_token_is_read_again(make_rig: Any, tmp_path: pathlib.Path) ->
     assert lists(daemon, "nodes") == lists(daemon, "endpointslices") == 1
     token.unlink()  # the last one stays in use
     rig.kube.disconnect()
-    daemon.wait_log("token cannot be read; the last one stays in use")
+    daemon.wait_log("cannot read the Kubernetes token; keeping the last one")
     still_follows(rig)
     assert "f1rst" not in daemon.log() and "s3cond" not in daemon.log()
 
@@ -355,7 +355,7 @@ def test_an_api_server_that_is_away_at_our_start(rig: Rig) -> None:
     rig.pods(2)
     rig.kube.listening(False)
     daemon = rig.start()
-    daemon.wait_log("complete list yet; HAProxy stays as it is.*reason=unreachable")
+    daemon.wait_log("complete list from the Kubernetes API yet; HAProxy stays unchanged.*reason=unreachable")
     daemon.wait_not_ready("watch nodes: not synced: streaming list: no connection")
     assert not rig.writes()
     rig.kube.listening(True)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -32,6 +33,20 @@ static void look_at(const struct cfg_file *f)
     free(cfg_file_problem(f));
     free(cfg_file_defaults_problem(f));
     check(cfg_file_compare(f, f, NULL) == NULL);
+    check(cfg_same_meaning(f, f));
+}
+
+static void compare(const struct cfg_file *a, const struct cfg_file *b)
+{
+    struct cfg_difference d;
+    char *differs = cfg_file_compare(a, b, NULL);
+    cfg_difference_init(&d, a, b);
+    check((d.count == 0) == (d.effect == CFG_EFFECT_NONE) && cfg_same_meaning(b, a) == (d.count == 0));
+    check(differs != NULL || d.count == 0);
+    for (size_t i = 0; i < d.count && i < CFG_DIFFERENCE_MAX; i++)
+        check(strlen(d.texts[i]) > 0);
+    cfg_difference_fini(&d);
+    free(differs);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (a.section_count > 0)
         look_at(&a);
     if (both)
-        free(cfg_file_compare(&a, &b, NULL));
+        compare(&a, &b);
     cfg_file_fini(&a);
     cfg_file_fini(&b);
     free(before);

@@ -73,6 +73,15 @@ static inline void check_set(const struct endpoint_set *s)
         check_group(&s->groups[i]);
 }
 
+/* Each with a NUL behind its bytes. */
+static inline void check_secret(const struct secret_object *s)
+{
+    for (size_t i = 0; i < s->value_count; i++)
+        check(s->values[i].key != NULL && s->values[i].bytes[s->values[i].len] == '\0');
+    for (size_t i = 0; i < s->annotation_count; i++)
+        check(str_has_prefix(s->annotations[i].name, SECRET_ANNOTATIONS) && s->annotations[i].value != NULL);
+}
+
 static inline void check_event(const struct kube_resource *of, const struct kube_event *e)
 {
     bool change = e->type == KUBE_ADDED || e->type == KUBE_MODIFIED, skipped = e->skipped.kind != ERROR_NONE;
@@ -93,6 +102,8 @@ static inline void check_event(const struct kube_resource *of, const struct kube
         check_node(e->object);
     else if (of == &kube_services)
         check_service(e->object);
+    else if (of == &kube_secrets)
+        check_secret(e->object);
     else
         check_set(e->object);
 }

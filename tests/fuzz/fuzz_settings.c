@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 
 #define ENTRIES_MAX 64

@@ -18,6 +18,25 @@ class Pair:
     key: pathlib.Path
 
 
+# What a private key is made of, for openssl.
+KEYS = {"rsa": ("rsa:2048",), "ec": _CURVE[1:4], "ed25519": ("ed25519",)}
+
+
+def self_signed(directory: os.PathLike[str] | str, name: str, key: str = "ec", alternatives: str = "") -> Pair:
+    """A certificate of its own for this name, with a key of one of KEYS."""
+    more = ("-addext", f"subjectAltName={alternatives}") if alternatives else ()
+    _openssl(directory, "req", "-x509", "-newkey", *KEYS[key], "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.crt",
+             "-days", "30", "-subj", f"/CN={name}", *more)
+    return Pair(pathlib.Path(directory) / f"{name}.crt", pathlib.Path(directory) / f"{name}.key")
+
+
+def _openssl(directory: os.PathLike[str] | str, *arguments: str) -> None:
+    done = subprocess.run(["openssl", *arguments], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise RuntimeError(f"openssl {' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()}")
+
+
 class Authority:
     def __init__(self, directory: os.PathLike[str] | str, name: str = "ca"):
         self.directory = pathlib.Path(directory)
@@ -43,7 +62,4 @@ class Authority:
         return Pair(self.directory / f"{name}.crt", self.directory / f"{name}.key")
 
     def _openssl(self, *arguments: str) -> None:
-        done = subprocess.run(["openssl", *arguments], cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"openssl {' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()}")
+        _openssl(self.directory, *arguments)

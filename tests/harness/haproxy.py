@@ -320,6 +320,7 @@ class DoubleDataPlane(DataPlane):
         out = ["--config", str(self.config),
                "--listen", f"127.0.0.1:{self.port}", "--play", self.play,
                "--reload-delay", str(self.reload_delay), "--state-dir", str(self.state),
+               "--storage-dir", str(self.dir / "storage"),
                "--control", f"127.0.0.1:{self.control_port}", "--log", str(self.dir / "access.log"),
                "--haproxy", self.haproxy.binary if self.haproxy else "none", *self.more]
         if self.haproxy and self.haproxy.can_reload_by_socket:

@@ -64,6 +64,13 @@ class Metrics:
             raise KeyError(f"{len(found)} samples of {name} with {labels}")
         return found[0]
 
+    def state(self, name: str, **labels: str) -> str:
+        """Which of a state set: exactly one of its series is 1, the others 0; "" where there are none."""
+        values = {dict(have)["state"]: value for have, value in self._family(name).items() if set(labels.items()) <= have}
+        if sorted(values.values()) != [0] * (len(values) - 1) + [1] * bool(values):
+            raise ValueError(f"no state set: {name} {values}")
+        return next((state for state, value in values.items() if value), "")
+
     def by(self, name: str, label: str) -> dict[str, float]:
         """Sums of a family by the values of one label."""
         sums: dict[str, float] = {}

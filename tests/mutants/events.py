@@ -1,8 +1,8 @@
-"""Kubernetes Events and the journal that feeds them: what is told, once, and never too often."""
+"""Kubernetes Events and the history that feeds them: what is recorded, once, and not too often."""
 
 from .mutant import Mutant, Room
 
-CORRELATOR = "daemon/event_correlator.c"
+CORRELATOR = "report/event_correlator.c"
 EVENTS = "daemon/events.c"
 WRITER = "kube/event_writer.c"
 
@@ -33,7 +33,7 @@ TRUE = (
     Mutant("one that is there is made again", EVENTS, "correlator_is_written(&about->correlator, item->id), &err)", "false, &err)"),
     Mutant("one that was forgotten is repeated", EVENTS, "outcome == EVENT_EXISTS);", "true);"),
     Mutant("what is about all is about the first Service", EVENTS, "(entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend))", "!str_eq(entry->backend != NULL ? entry->backend : m->list[0].backend, m->list[i].backend)"),
-    Mutant("said once for each backend", EVENTS, "        about->told = true;\n", ""),
+    Mutant("said once for each backend", EVENTS, "        about->done = true;\n", ""),
     Mutant("nobody finds it", EVENTS, "known != NULL ? known->uid : NULL", "NULL"),
     Mutant("a combined one does not say so", EVENTS, 'c->combined ? COMBINED : ""', '""'),
     Mutant("a lost answer makes it gone", WRITER, "return again ? EVENT_LATER : EVENT_EXISTS;", "return EVENT_LATER;"),
@@ -43,15 +43,15 @@ TRUE = (
 
 TOLD_ONCE = (
     Mutant("a trouble fills the journal", "haproxy/instance_report.c",
-           "if (log_limit_pass_message(&in->trouble_limit, now, in->problem.message, &before))", "if (true)"),
-    Mutant("in step without a reason", "servers/notes.c", "    if (!n->news)\n        return;\n", ""),
-    Mutant("in step is told again and again", "servers/notes.c", "    n->news = false;\n", ""),
-    Mutant("what was written is told twice", "servers/notes.c", "    buf_clear(&n->written);\n", ""),
+           "if (log_limit_pass_message(&in->trouble_limit, clock_mono_ms(), in->problem.message, &before))", "if (true)"),
+    Mutant("in sync without a reason", "servers/notes.c", "    if (!n->news)\n        return;\n", ""),
+    Mutant("in sync is recorded again and again", "servers/notes.c", "    n->news = false;\n", ""),
+    Mutant("what was written is recorded twice", "servers/notes.c", "    buf_clear(&n->written);\n", ""),
     Mutant("the sentence has no end", "servers/notes.c", "if (n->written.len < WRITTEN_MAX_BYTES)", "if (true)"),
-    Mutant("the brake is told at each look", "servers/notes.c", "limited && p->held_back > n->held", "limited"),
-    Mutant("the hold is told at each look", "servers/notes.c", "holds && !n->holds", "holds"),
+    Mutant("the loss limit is recorded at each decision", "servers/notes.c", "limited && p->held_back > n->held", "limited"),
+    Mutant("no usable endpoint is recorded at each decision", "servers/notes.c", "holds && !n->holds", "holds"),
     Mutant("the end of a hold is no news", "servers/notes.c", "n->news = n->news || holds || limited;", ";"),
-    Mutant("a pause is a brake", "servers/notes.c", " && p->verdict != PLAN_WITHHELD && p->verdict != PLAN_REFUSE;", ";"),
+    Mutant("a pause is a brake", "servers/notes.c", " && p->verdict != PLAN_NOT_WRITTEN && p->verdict != PLAN_REFUSE;", ";"),
     Mutant("our own writes are drift", "servers/notes.c", "    n->settled_version = -1;\n    if (n->event_us", "    if (n->event_us"),
     Mutant("writes to other backends are drift", "servers/notes.c", "        s->notes.settled_version = version;\n", "        ;\n"),
     Mutant("another wish is drift", "servers/notes.c", " &&\n           n->settled_number == s->number;", ";"),

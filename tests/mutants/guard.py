@@ -4,18 +4,20 @@ from .mutant import Mutant, Room
 
 FILE = "haproxy/cfg/file.c"
 COMPARE = "haproxy/cfg/compare.c"
+ENTRIES = "haproxy/cfg/entries.c"
 PLAN = "servers/change/plan.c"
 
 READING = (
     Mutant("a branch of a conditional is none", FILE, '{".if", ".elif", ".else", ".endif"}', '{".if", ".elif", ".else"}'),
-    Mutant("a line of 64 KiB is not too long", FILE, "line.len >= CFGFILE_LINE_MAX_BYTES", "line.len > CFGFILE_LINE_MAX_BYTES"),
+    Mutant("a line of 64 KiB is not too long", FILE, "line.len + carriage_return >= CFGFILE_LINE_MAX_BYTES",
+           "line.len + carriage_return > CFGFILE_LINE_MAX_BYTES"),
     Mutant("a default-server before all servers is late", FILE, "if (servers && str_eq(first", "if (str_eq(first"),
     Mutant("servers of the section before count", FILE, "    bool servers = false;\n", "    static bool servers = false;\n"),
-    Mutant("templates are no servers", FILE, 'str_eq(word, "server-template") || ', ""),
+    Mutant("templates are no servers", FILE, '"server", "server-template", ', '"server", '),
     Mutant("proxies of the last defaults are in doubt", FILE, "for (size_t i = 0; i < last; i++)", "for (size_t i = 0; i < f->section_count; i++)"),
     Mutant("a proxy with from is in doubt", FILE, " && f->sections[i].from[0] == '\\0')", ")"),
     Mutant("the last version counts", FILE, "if (f->version >= 0 || ", "if ("),
-    Mutant("a file has lines without end", FILE, "bool too_many = f->line_count > LINES_MAX;", "bool too_many = false;"),
+    Mutant("a file has lines without end", FILE, "    f->too_many = f->line_count > LINES_MAX;\n", "    f->too_many = false;\n"),
     Mutant("a NUL is a character", FILE, "if (len > 0 && memchr(text, '\\0', len) != NULL)", "if (false)"),
 )
 
@@ -25,17 +27,17 @@ COMPARING = (
     Mutant("what is new is not seen", COMPARE, "else if (i < after.count && !has(&before", "else if (false && !has(&before"),
     Mutant("other defaults are the same", COMPARE, "if (strcmp(was, is) != 0)", "if (false)"),
     Mutant("a section that is gone is not seen", COMPARE, "    if (after.count == 0) {", "    if (false) {"),
-    Mutant("unnamed defaults have no number", COMPARE, "number += str_eq(f->sections[i].kind", "number += false && str_eq(f->sections[i].kind"),
-    Mutant("servers behind a default-server are as before it", COMPARE, "server ? defaults : 0", "0"),
-    Mutant("checks have no order", COMPARE, "        return mem_strdup(\"check\");", "        return mem_strdup(second);"),
-    Mutant("log formats have no order", COMPARE, '{"option tcplog", "log format"},', ""),
-    Mutant("the first timeout counts", COMPARE, "&r.list[r.count - 1]", "&r.list[0]"),
-    Mutant("conditions have no order", COMPARE,
+    Mutant("unnamed defaults have no number", FILE, "            number++;\n", "            number = 1;\n"),
+    Mutant("servers behind a default-server are as before it", ENTRIES, "server ? defaults : 0", "0"),
+    Mutant("checks have no order", ENTRIES, "        return mem_strdup(\"check\");", "        return mem_strdup(second);"),
+    Mutant("log formats have no order", ENTRIES, '{"option tcplog", "log format"},', ""),
+    Mutant("the first timeout counts", ENTRIES, "{&b->list[b->at - 1], 1}", "{&b->list[begin], 1}"),
+    Mutant("conditions have no order", ENTRIES,
            '!str_eq(l->words[end].text, "if") && !str_eq(l->words[end].text, "unless")', "true"),
-    Mutant("a variable is a text", COMPARE, "bool as_it_is = !w->plain && ", "bool as_it_is = false && "),
+    Mutant("a variable is a text", "haproxy/cfg/words.c", "bool as_it_is = !w->plain && ", "bool as_it_is = false && "),
     Mutant("secrets are said", COMPARE, "    if (second != NULL)\n", "    if (false)\n"),
-    Mutant("ours are compared", COMPARE, "        if (is_ours(ours, s, words))\n            continue;\n", ""),
-    Mutant("kinds are one", COMPARE, 'mem_printf("%s\\n%s%s", section, kind, peer)', 'mem_printf("%s\\n", section)'),
+    Mutant("ours are compared", ENTRIES, "        if (is_ours(ours, s, cfg_word(words, 0), cfg_word(words, 1)))\n            continue;\n", ""),
+    Mutant("kinds are one", ENTRIES, 'mem_printf("%s\\n%s%s%s", section, kind,', 'mem_printf("%s\\n%.0s%s%s", section, kind,'),
 )
 
 WRITING = (
@@ -50,8 +52,13 @@ WRITING = (
     Mutant("an edit while the API is down is not seen", "haproxy/guard.c", "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
     Mutant("who showed nothing once is never asked again", "haproxy/guard.c", "    g->blind = false;", ""),
     Mutant("what we wrote is an edit", "haproxy/guard.c", "    g->file[0] = '\\0';\n", ""),
-    Mutant("a reload that failed is for ever", "haproxy/instance_write.c",
-           "return guard_passed(&in->guard, in->version) || instance_is_split(in);", "return guard_passed(&in->guard, in->version);"),
+    Mutant("what was refused is forgotten with a failed reload", "haproxy/guard.c",
+           "if (behind && (g->passed == version || g->refused == version))", "if (behind && g->passed == version)"),
+    Mutant("what passed is refused for what a failed reload put back", "haproxy/guard.c",
+           "if (behind && (g->passed == version || g->refused == version))", "if (behind && g->refused == version)"),
+    Mutant("SIGHUP forgets what was refused", "haproxy/guard.c", "g->passed = g->unsure = -1;", "g->passed = g->refused = g->unsure = -1;"),
+    Mutant("a reload that failed is for ever", "haproxy/instance.c",
+           "guard_passed(&in->guard, in->version) || instance_is_split(in),", "guard_passed(&in->guard, in->version),"),
     Mutant("no room after a lost answer stops all", "haproxy/instance_write.c",
            "f.result == TRANSACTION_LIMIT && in->guard.unsure == in->version", "false"),
     Mutant("what no room hides passes", "haproxy/instance_write.c",
@@ -69,7 +76,7 @@ WRITING = (
 LOOKING = (
     Mutant("a dead transaction is an API without a preview", "haproxy/dataplane/transaction.c", "a->version == t->version &&\n", "true &&\n"),
     Mutant("an API without a preview stops it", "haproxy/dataplane/transaction.c", "        t->result = TRANSACTION_PREVIEWED;\n    return next;", "        ;\n    return next;"),
-    Mutant("a look is committed", "haproxy/dataplane/transaction.c", "if (t->preview_only || (t->look_wanted", "if ((t->look_wanted"),
+    Mutant("a look is committed", "haproxy/dataplane/transaction.c", "if (t->preview_only || (t->preview_wanted", "if ((t->preview_wanted"),
     Mutant("a problem is none", "haproxy/dataplane/transaction.c", "problem != NULL ? TRANSACTION_HARMFUL : TRANSACTION_PREVIEWED", "TRANSACTION_PREVIEWED"),
     Mutant("anything is a preview", "haproxy/dataplane/transaction.c", "if (transaction_is_success(a) && a->version >= 0)\n        return (struct transaction_action){.type = TRANSACTION_JUDGE};",
            "if (transaction_is_success(a))\n        return (struct transaction_action){.type = TRANSACTION_JUDGE};"),

@@ -14,7 +14,7 @@ READING = (
     Mutant("`from` is not followed by a backend", INHERIT, "        if (section->from[0] != '\\0')\n", "        if (false)\n"),
     Mutant("`from` is not followed by a defaults section", INHERIT, "section->from[0] != '\\0' ?", "false ?"),
     Mutant("the first defaults section counts", INHERIT, "r->defaults[r->count - 1].state :", "r->defaults[0].state :"),
-    Mutant("an argument is a keyword", INHERIT, "i += takes_argument(cfg_keyword_find(word));", "i += 0;"),
+    Mutant("an argument is a keyword", INHERIT, "i += k != NULL && cfg_keyword_takes_argument(k);", "i += 0;"),
     Mutant("enabled does not take disabled back", INHERIT, "r->at->disabled_line = 0;", ";"),
     Mutant("no-backup does not take backup back", INHERIT, "r->at->backup_line = 0;", ";"),
     Mutant("a line that says enabled is in maintenance", INHERIT, "(s->default_disabled && !s->enabled)", "s->default_disabled"),

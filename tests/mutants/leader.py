@@ -21,7 +21,7 @@ TWO_AT_ONCE = (
     Mutant("another holder does not depose", MACHINE, "    l->held = false;\n    return depose(l);", "    l->held = false;\n    return 0;"),
     Mutant("what another one holds may still be cleaned up", MACHINE, "    l->held = false;\n    return depose(l);", "    return depose(l);"),
     Mutant("a late answer elects", MACHINE, "if (!l->leading && now_ms < l->sent_ms + LEASE_RENEW_DEADLINE_MS)", "if (!l->leading)"),
-    Mutant("an answer that names another holder is a success", MACHINE, "    if (!lease_machine_is_ours(l))\n        return rest(l, 0, now_ms);", ""),
+    Mutant("an answer that names another holder is a success", MACHINE, "    if (!lease_machine_is_held(l))\n        return rest(l, 0, now_ms);", ""),
     Mutant("the deadline deposes nobody", MACHINE, "if (l->leading && !lease_machine_may_act(l, now_ms))", "if (false)"),
     Mutant("one that gave up goes on", MACHINE, "    l->stopping = true;\n    l->leading = false;", "    l->stopping = true;"),
     Mutant("cleaned up for longer than the lease", MACHINE, "now_ms < l->renewed_ms + LEASE_CLEAN_UP_MS", "now_ms < l->renewed_ms + 16000"),
@@ -36,14 +36,14 @@ HAND_OVER = (
     Mutant("a take-over comes a pause late", MACHINE, "pause = l->taken_until_ms - now_ms;", ";"),
     Mutant("a hint in the middle of a request is lost", MACHINE, "l->again = l->state != LEASE_IDLE && l->state != LEASE_OVER;", ";"),
     Mutant("hints are answered without a pause", MACHINE, "uint64_t soon = l->round_ms + LEASE_SOON_MS;", "uint64_t soon = 0;"),
-    Mutant("what is under way is not given up", MACHINE, "return maybe_ours ? 0 : LEASE_CANCEL | over(l);", "return LEASE_CANCEL | over(l);"),
-    Mutant("somebody else's Lease is given up", MACHINE, "if (!lease_machine_is_ours(l) || l->requests >= LEASE_MAX_REQUESTS)\n        return over(l);", ""),
+    Mutant("what is under way is not given up", MACHINE, "return maybe_held ? 0 : LEASE_CANCEL | over(l);", "return LEASE_CANCEL | over(l);"),
+    Mutant("somebody else's Lease is given up", MACHINE, "if (!lease_machine_is_held(l) || l->requests >= LEASE_MAX_REQUESTS)\n        return over(l);", ""),
     Mutant("a Lease that is gone is given up", MACHINE, "return l->known && !l->missing && str_eq", "return l->known && str_eq"),
     Mutant("given up for 15 s", MACHINE, "releasing ? 1 : LEASE_DURATION_S", "LEASE_DURATION_S"),
 )
 
 TRIES = (
-    Mutant("each renewal looks first", MACHINE, "if (l->leading && lease_machine_is_ours(l) && !l->stale)", "if (false)"),
+    Mutant("each renewal looks first", MACHINE, "if (l->leading && lease_machine_is_held(l) && !l->stale)", "if (false)"),
     Mutant("a failed write is trusted", MACHINE, "    if (l->state != LEASE_READING)\n        l->stale = true;\n", ""),
     Mutant("a failed renewal waits for the next try", MACHINE, "if (was_update && retry_after_ms < 0)", "if (false)"),
     Mutant("a server that asks for a pause is asked again at once", MACHINE, "if (was_update && retry_after_ms < 0)", "if (was_update)"),

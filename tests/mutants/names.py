@@ -38,12 +38,12 @@ RENAMING = (
            "if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))", "if (false)"),
     Mutant("a new one in maintenance serves", NAMES, "    if (own->maintenance)\n        return false;\n", ""),
     Mutant("what runs is not asked", NAMES, "(is != NULL && is->admin == RUNTIME_READY);", "true;"),
-    Mutant("what goes for its successor counts as lost", NAMES, "found->line->name, true);", "found->line->name, false);"),
+    Mutant("what goes for its successor counts as lost", NAMES, "found->line->name,\n                           true);", "found->line->name,\n                           false);"),
     Mutant("what was in maintenance is brought back for a while", NAMES, "else if (!found->line->maintenance)", "else"),
 )
 
 KNOWING = (
-    Mutant("the names before are forgotten", NAMES, "const char *node = before != NULL ? desired_node(before, server) : NULL;", "const char *node = NULL; (void)before;"),
+    Mutant("the names before are forgotten", NAMES, "const char *node = in->before != NULL ? desired_node(in->before, line->name) : NULL;", "const char *node = NULL;"),
     Mutant("NODE-PORT tells nothing", NAMES, 'return by_format != NULL ? by_format : node_in_name("{node}-{port}", line);', "return by_format;"),
     Mutant("the format tells nothing", NAMES, "is_plain(in->rules->server_name_format) ? NULL", "true ? NULL"),
     Mutant("why a node is out does not hold for its line", NAMES, "        if (!str_eq(s->server, node))\n", "        if (true)\n"),

@@ -49,7 +49,7 @@ HEALTH = (
 EXPLAIN = "cli/explain_print.c"
 TEXT = "cli/plan_text.c"
 SAID = (
-    Mutant("to be held is latency", "servers/decide.c", "s->event_us = s->latest_event_us = 0; /* to be held", "s->event_us = 0; /* to be held"),
+    Mutant("to be held is latency", "servers/decide.c", "s->event_us = s->latest_event_us = 0; /* a delay on purpose", "s->event_us = 0; /* a delay on purpose"),
     Mutant("explain promises what is refused", EXPLAIN, "if (b->plan.verdict == PLAN_REFUSE) {", "if (false) {"),
     Mutant("explain is content with who is DOWN", EXPLAIN, "is->admin == RUNTIME_READY && runtime_fails_check(is))\n        return mem_strdup(\"nothing",
            "false)\n        return mem_strdup(\"nothing"),
@@ -61,5 +61,5 @@ ROOMS = (
     Room("what is said", ("test_engine_runtime_update", "test_explain_print", "test_plan_text"), SAID),
     Room("settings", ("test_unknown", "test_settings"), MISSPELT),
     Room("metrics", ("test_metrics",), SERIES),
-    Room("health", ("test_codec_runtime", "test_runtime", "test_engine_running_state", "test_status_haproxy"), HEALTH),
+    Room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state", "test_status_haproxy"), HEALTH),
 )

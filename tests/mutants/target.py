@@ -5,10 +5,10 @@ from .mutant import Mutant, Room
 
 ROOM = (
     Mutant("without room for a transaction nothing is written", "servers/decide.c",
-           "(v.dirty || decide_overdue(s)) && instance_may_begin(in);", "v.dirty || decide_overdue(s);"),
+           "(v.dirty || decide_overdue(s)) && v.may_begin;", "v.dirty || decide_overdue(s);"),
     Mutant("without room an empty commit is tried again and again", "servers/decide.c",
-           "servers_may_write(s) && instance_may_begin(in) ? NEED_RELOAD", "servers_may_write(s) ? NEED_RELOAD"),
-    Mutant("a doubt that no reload can end stops all writes", "haproxy/verification.c", "(v->state == VERIFICATION_FAILED && no_room);", "false;"),
+           "servers_may_write(s) && v.may_begin ? NEED_RELOAD", "servers_may_write(s) ? NEED_RELOAD"),
+    Mutant("a doubt that no reload can end stops all writes", "haproxy/verification.c", "(v->state == VERIFICATION_SUSPENDED && no_room);", "false;"),
     Mutant("there is no room for ever", "haproxy/pace.c", "    p->no_room = false;\n", ""),
     Mutant("without room reading waits, too", "haproxy/pace.c",
            "    p->no_room = true;\n", "    p->no_room = true;\n    p->quiet_until_ms = now_ms + 5000;\n"),
@@ -19,7 +19,7 @@ UNDONE = (
            "    if (undone && write_may_be_put_back(s))\n        return true;\n", ""),
     Mutant("what a failed reload took back does not stick", "servers/write.c", "    if (write_may_be_put_back(s))\n        return true;\n", ""),
     Mutant("what is undone during a reload of ours counts never", "servers/write.c",
-           "    if (undone)\n        write_count_undone(s, now);", "    if (undone && s->in_sync)\n        write_count_undone(s, now);"),
+           "    if (undone)\n        write_count_reverted(s, now);", "    if (undone && s->in_sync)\n        write_count_reverted(s, now);"),
 )
 
 END = (

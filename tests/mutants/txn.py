@@ -10,7 +10,7 @@ MACHINE = (
     Mutant("a transaction that failed is left behind", TXN,
            "give_up(struct transaction *t)\n{\n    if (t->id == NULL)", "give_up(struct transaction *t)\n{\n    if (true)"),
     Mutant("a dead transaction is the fault of what we write", TXN, "        t->error.kind = ERROR_CONFLICT;\n", "        ;\n"),
-    Mutant("what is gone with its commit is deleted again", TXN, "if (t->state == TRANSACTION_COMMIT && transaction_is_gone(a)) {", "if (false) {"),
+    Mutant("what is gone with its commit is deleted again", TXN, "if (t->state == TRANSACTION_COMMIT && transaction_is_gone(a))", "if (false)"),
     Mutant("Retry-After is lost", TXN, "    t->retry_after_ms = a->retry_after_ms;\n", ""),
     Mutant("an abort while it begins is not heard", TXN, "return t->abort_wanted ? stop(t) : transaction_advance(t);", "return transaction_advance(t);"),
     Mutant("an abort between changes is not heard", TXN,
@@ -35,15 +35,15 @@ MACHINE = (
     Mutant("a clean-up without success tries again", TXN, "return t->freed > 0 ? transaction_begin(t) : transaction_done(t);", "return transaction_begin(t);"),
     Mutant("only the first dead one is deleted", TXN, "!hopeless && ++t->next_dead < t->dead_count", "false"),
     Mutant("a transaction that could not be deleted is forgotten", TXN,
-           "    free_ids(&t->strangers, &t->stranger_count);\n    hold(t);\n", "    free_ids(&t->strangers, &t->stranger_count);\n    t->held_count = 0;\n"),
+           "    free_ids(&t->foreign, &t->foreign_count);\n    hold(t);\n", "    free_ids(&t->foreign, &t->foreign_count);\n    t->held_count = 0;\n"),
     Mutant("a stranger's transaction of the file's version is deleted", TXN, "all[i].version < version)", "all[i].version <= version)"),
     Mutant("a stranger's transaction of no known version is deleted", TXN, "all[i].version >= 0 && all[i].version < version)", "all[i].version < version)"),
     Mutant("strangers' transactions that nobody can commit fill the API for ever", TXN, "    t->outlived = t->dead_count > 0;\n", "    free_ids(&t->dead, &t->dead_count);\n"),
     Mutant("a stranger's transaction is deleted without need", TXN, "t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only;", "true;"),
     Mutant("what was deleted for room once makes strangers of ours", TXN, "    t->outlived = false;\n", ""),
     Mutant("a stranger's transaction is deleted without a word", TXN, "if (t->outlived && !transaction_is_gone(a))", "if (false)"),
-    Mutant("the same transaction is held twice", TXN, "        if (str_eq((*ids)[i], id)) {\n", "        if (false) {\n"),
-    Mutant("there is no end of what is held", TXN, "    if (*count == max) {\n", "    if (false) {\n"),
+    Mutant("the same transaction is held twice", TXN, " || has_id(*ids, *count, id))", ")"),
+    Mutant("there is no end of what is held", TXN, "    if (*count == max || ", "    if ("),
 )
 
 ORDER = (
@@ -86,7 +86,7 @@ NAMED = (
     Mutant("what the API says of a begin is not looked at", TXN, "        t->refusal = codec_refusal(a->body, a->body_len);\n", "        ;\n"),
 )
 CODEC = (
-    Mutant("an empty message is a refusal", "haproxy/dataplane/codec_status.c", "message != NULL && message[0] != '\\0';", "message != NULL;"),
+    Mutant("an empty message is a refusal", "haproxy/dataplane/codec_status.c", "return str_empty(message) ? NULL : mem_strndup", "return message == NULL ? NULL : mem_strndup"),
     Mutant("an agent that is off sets weights", "haproxy/dataplane/codec_status.c", "&enabled, NULL) == 0 && enabled;", "&enabled, NULL) == 0;"),
 )
 

@@ -48,6 +48,7 @@ void api_init(struct api *a, struct world *w, size_t number)
     snprintf(a->url, sizeof(a->url), "http://api%zu", number);
     a->file.api = a->runtime.api = a;
     a->memory.version = 5;
+    a->shown_version = -1;
     for (size_t b = 0; b < BACKENDS; b++) {
         struct section *s = &a->memory.of[b];
         s->exists = b != 1 || w->settings.create == 0;
@@ -97,7 +98,7 @@ void api_fini(struct api *a)
 enum ask api_ask(const struct dataplane_client *c, const char *method, const char *path)
 {
     if (c == &c->api->runtime)
-        return ASK_TELL;
+        return ASK_COMMAND;
     if (str_has_prefix(path, "/runtime/"))
         return ASK_RUNTIME;
     if (str_has_prefix(path, "/reloads"))
@@ -109,7 +110,7 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
                                              : ASK_DELETE;
     if (strcmp(method, "GET") == 0)
         return ASK_READ;
-    return strstr(path, "transaction_id=") != NULL ? ASK_CHANGE : ASK_FAST;
+    return strstr(path, "transaction_id=") != NULL ? ASK_CHANGE : ASK_UPDATE;
 }
 
 static bool take_fault(struct api *a, enum ask ask, enum fault_mode *ret)
@@ -130,7 +131,7 @@ static uint64_t usual_us(enum ask ask)
 {
     switch (ask) {
     case ASK_COMMIT:
-    case ASK_FAST:
+    case ASK_UPDATE:
         return 35000;
     case ASK_BEGIN:
     case ASK_CHANGE:
@@ -184,7 +185,7 @@ static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mo
         break;
     case FAULT_400:
         a->refused_us = a->world->now_us;
-        answer_error(r, ask == ASK_COMMIT || ask == ASK_FAST ? 400 : 500);
+        answer_error(r, ask == ASK_COMMIT || ask == ASK_UPDATE ? 400 : 500);
         break;
     case FAULT_DEAF:
         a->refused_us = a->world->now_us;
@@ -244,6 +245,28 @@ void api_cancel(struct dataplane_client *c)
         leave_alone(c->api, &c->request);
 }
 
+/* Who got no answer at all asks about no other backend either. */
+static void note_read(struct api *a, const struct request *r, int status)
+{
+    if (str_eq(r->path, "/configuration/raw") && status == 200)
+        a->read_us = a->world->now_us;
+    for (size_t b = 0; b < OURS; b++) {
+        cleanup(mem_free_ptr) char *path = mem_printf("/runtime/backends/%s/servers", conf_backends[b]);
+        if (str_has_prefix(r->path, "/runtime/") && status == 0)
+            a->unread[b] = true;
+        else if (str_eq(r->path, path))
+            a->unread[b] = status != 200 && status != 404;
+    }
+}
+
+/* Its lines show it, or only what a transaction would write. */
+static void note_shown(struct api *a, const struct request *r)
+{
+    if (str_has_prefix(r->path, "/configuration/raw") && a->on_disk.version == a->memory.version &&
+        (a->memory.oddity != ODDITY_DEFAULTS || strchr(r->path, '?') != NULL))
+        a->shown_version = a->memory.version;
+}
+
 static void answer(struct dataplane_client *c)
 {
     struct api *a = c->api;
@@ -269,6 +292,9 @@ static void answer(struct dataplane_client *c)
     }
     if (to.status >= 400)
         snprintf(to.excerpt, sizeof(to.excerpt), "message of %d", to.status);
+    note_read(a, &r, to.status);
+    if (to.status == 200)
+        note_shown(a, &r);
     world_say(a->world, "  %s answers %d to %s %s%s%s", a->url, to.status, r.method, r.path,
               to.reload_id != NULL ? ", reload " : "", to.reload_id != NULL ? to.reload_id : "");
     void (*on_answer)(void *, const struct dataplane_answer *) = r.on_answer;
@@ -313,8 +339,8 @@ uint64_t api_next_us(const struct api *a)
         sooner(&next, a->reload_due_us);
     if (a->haproxy_back_us != 0)
         sooner(&next, a->haproxy_back_us);
-    if (a->rival_due_us != 0)
-        sooner(&next, a->rival_due_us);
+    if (a->other_writer_due_us != 0)
+        sooner(&next, a->other_writer_due_us);
     return next;
 }
 
@@ -347,9 +373,9 @@ void api_happen(struct api *a)
         a->touched_us = now;
         return;
     }
-    if (a->rival_due_us != 0 && a->rival_due_us <= now) {
-        a->rival_due_us = 0;
-        a->rival--;
+    if (a->other_writer_due_us != 0 && a->other_writer_due_us <= now) {
+        a->other_writer_due_us = 0;
+        a->other_writer--;
         a->refused_us = now;
         api_edit(a, &a->kept, true);
         return;

@@ -30,8 +30,8 @@ enum ask {
     ASK_CHANGE,
     ASK_COMMIT,
     ASK_DELETE,
-    ASK_FAST,
-    ASK_TELL,
+    ASK_UPDATE,
+    ASK_COMMAND,
     ASK_RELOADS,
     ASKS
 };
@@ -105,10 +105,10 @@ struct api {
     char url[24];
     struct dataplane_client file, runtime;
     struct conf memory, on_disk,
-        good;              /* what the API answers, haproxy.cfg, and that of the last reload that went well */
-    struct conf kept;      /* what a rival puts back */
-    unsigned rival;        /* so often */
-    uint64_t rival_due_us; /* 0: not soon */
+        good;                     /* what the API answers, haproxy.cfg, and that of the last reload that went well */
+    struct conf kept;             /* what another writer puts back */
+    unsigned other_writer;        /* so often */
+    uint64_t other_writer_due_us; /* 0: not soon */
     struct running running;
     unsigned pid;
     uint64_t pid_since_us;
@@ -133,10 +133,16 @@ struct api {
     uint64_t refused_us;      /* HAProxy refused a change or a reload last, or another writer undid one; 0: never */
     uint64_t touched_us;      /* somebody else changed something last */
     uint64_t unseen_until_us; /* the last edit moved no version */
-    uint64_t troubled_us;     /* a request did last not go well for no fault of the daemon's */
-    unsigned writes;          /* requests that change anything */
-    unsigned written;         /* changes of the file by the daemon */
-    unsigned requests;        /* since window_us */
+    uint64_t read_us;         /* when the daemon had the file last */
+    bool unread[OURS];        /* what runs of it: the daemon got no answer to that when it asked last */
+    int64_t shown_version;    /* at which the daemon was shown last what a write does to the file; -1: none */
+    uint64_t fought_us[OURS]; /* what the daemon wrote was undone that often, that it leaves HAProxy alone; 0: never */
+    uint64_t undone_us[OURS][3]; /* newest first */
+    unsigned undone_written[OURS];
+    uint64_t troubled_us; /* a request did last not go well for no fault of the daemon's */
+    unsigned writes;      /* requests that change anything */
+    unsigned written;     /* changes of the file by the daemon */
+    unsigned requests;    /* since window_us */
     uint64_t window_us;
 };
 

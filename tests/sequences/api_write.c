@@ -56,13 +56,13 @@ static void unexpected(struct api *a, const struct request *r)
     violate(a->world, "known-request", "%s: %s %s %s", a->url, r->method, r->path, r->json != NULL ? r->json : "");
 }
 
-#define RIVAL_US 3000000
+#define OTHER_WRITER_US 3000000
 
 /* Somebody else sees what the daemon wrote. */
 static void provoke(struct api *a)
 {
-    if (a->rival > 0 && a->rival_due_us == 0)
-        a->rival_due_us = a->world->now_us + RIVAL_US;
+    if (a->other_writer > 0 && a->other_writer_due_us == 0)
+        a->other_writer_due_us = a->world->now_us + OTHER_WRITER_US;
 }
 
 /* ---- reloads ---- */
@@ -284,7 +284,7 @@ static void change_server(struct api *a, struct request *r, struct conf *c, size
     buf_add(&r->reply.body, r->json);
 }
 
-/* What the API can tell the running HAProxy; what is not among it needs a reload. */
+/* What a runtime update can set; what is not among it needs a reload. */
 static bool needs_reload(const struct server *was, const struct server *is)
 {
     return was->check != is->check || was->backup != is->backup || was->send_proxy_v2 != is->send_proxy_v2 ||
@@ -427,7 +427,7 @@ static void tell(struct api *a, struct request *r, size_t backend, struct runnin
     serving_of(a, &before);
     if (!r->deaf)
         is->admin = (enum admin)admin;
-    if (r->life != a->world->life) /* nobody knows any more whose it is */
+    if (r->life != a->world->life || a->world->targets == NULL) /* nobody knows any more whose it is */
         api_operate(a, backend, is->name, (enum admin)admin);
     check_taken(a, &before, r->sent_us, "a runtime update");
 }

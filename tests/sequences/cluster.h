@@ -16,7 +16,7 @@ struct cache;
 
 /* Of one stream; in its first line. */
 struct settings {
-    unsigned targets, limit, park_s, weights, drain_s, empty, lanes, nodes;
+    unsigned targets, limit, park_s, weights, drain_s, empty, routes, nodes;
     unsigned adopt;   /* as enum adopt */
     unsigned spares;  /* PARK_NODES */
     unsigned dry;     /* DRY_RUN */

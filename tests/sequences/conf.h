@@ -43,7 +43,7 @@ enum oddity {
     ODDITY_NONE,
     ODDITY_DEFAULTS,  /* two unnamed ones: only a look at what would be written shows it */
     ODDITY_CONDITION, /* in the lines */
-    ODDITY_LATE,      /* a default-server behind a server: in the lines */
+    ODDITY_LATE,      /* a default-server after a server: in the lines */
     ODDITY_FRAGILE,   /* a line in the first backend that is gone once a transaction changes one of its servers */
     ODDITIES
 };

@@ -10,7 +10,7 @@ static void set_pod(struct world *w, const unsigned *n, enum pod_state state)
 {
     w->cluster.of[n[0]].pods[n[1]].state = state;
     cluster_put_pods(&w->cluster, n[1]);
-    world_look(w);
+    world_read(w);
 }
 
 static void lose(struct world *w, const unsigned *n)
@@ -49,7 +49,7 @@ static void lose_some(struct world *w, const unsigned *n)
         if (n[0] & (1u << i))
             w->cluster.of[i].pods[n[1]].state = POD_NONE;
     cluster_put_pods(&w->cluster, n[1]);
-    world_look(w);
+    world_read(w);
 }
 
 static void back_all(struct world *w, const unsigned *n)
@@ -57,20 +57,20 @@ static void back_all(struct world *w, const unsigned *n)
     for (size_t i = 0; i < w->settings.nodes; i++)
         w->cluster.of[i].pods[n[0]].state = POD_READY;
     cluster_put_pods(&w->cluster, n[0]);
-    world_look(w);
+    world_read(w);
 }
 
 static void pods(struct world *w, const unsigned *n)
 {
     w->cluster.of[n[0]].pods[n[1]].count = n[2] + 1;
     cluster_put_pods(&w->cluster, n[1]);
-    world_look(w);
+    world_read(w);
 }
 
 static void put_node(struct world *w, size_t node)
 {
     cluster_put_node(&w->cluster, node);
-    world_look(w);
+    world_read(w);
 }
 
 static void node_gone(struct world *w, const unsigned *n)
@@ -108,14 +108,14 @@ static void port(struct world *w, const unsigned *n)
 {
     w->cluster.node_ports[n[0]] = 30080 + n[1];
     cluster_put_service(&w->cluster, n[0]);
-    world_look(w);
+    world_read(w);
 }
 
 static void pause_it(struct world *w, const unsigned *n)
 {
     w->cluster.paused[n[0]] = n[1] != 0;
     cluster_put_service(&w->cluster, n[0]);
-    world_look(w);
+    world_read(w);
 }
 
 /* ---- somebody else at HAProxy ---- */
@@ -214,6 +214,9 @@ static void edit_default(struct world *w, const unsigned *n)
     struct conf to = a->on_disk;
     to.of[n[1]].default_maintenance = n[2] != 0 ? ON : UNSAID;
     api_edit(a, &to, n[3] != 0);
+    for (size_t i = 0; i < to.of[n[1]].count; i++)
+        if (server_is_ours(&to.of[n[1]].servers[i]) && to.of[n[1]].servers[i].maintenance == UNSAID)
+            api_put_out(a, n[1], to.of[n[1]].servers[i].name, n[2] != 0);
 }
 
 /* Another controller has taken the servers over. */
@@ -269,11 +272,11 @@ static void edit_plain(struct world *w, const unsigned *n)
     api_edit(a, &to, n[1] != 0);
 }
 
-static void rival(struct world *w, const unsigned *n)
+static void other_writer(struct world *w, const unsigned *n)
 {
     struct api *a = api_of(w, n[0]);
     a->kept = a->on_disk;
-    a->rival = n[1] + 1;
+    a->other_writer = n[1] + 1;
 }
 
 static void operate(struct world *w, const unsigned *n)
@@ -289,7 +292,7 @@ static void health(struct world *w, const unsigned *n)
     struct api *a = api_of(w, n[0]);
     const struct server *line = pick(&a->on_disk.of[n[1]], n[2]);
     struct running_server *is = line != NULL ? running_find(&a->running, n[1], line->name) : NULL;
-    if (is == NULL || w->settings.lanes == 0)
+    if (is == NULL || w->settings.routes == 0)
         return;
     is->down = n[3] == 0;
     a->touched_us = w->now_us;
@@ -427,7 +430,7 @@ const struct event_kind event_kinds[] = {
     {"health", 2, {TARGETS_MAX, OURS, SERVERS_MAX, 3}, health, "target backend server what(0: its check fails)"},
     {"edit-backend", 1, {TARGETS_MAX, OURS, 2}, edit_backend, "target backend reload: it goes, or is there again"},
     {"reload", 1, {TARGETS_MAX}, reload, "target: by somebody else"},
-    {"rival", 1, {TARGETS_MAX, 5}, rival, "target times: what is there now is put back"},
+    {"other_writer", 1, {TARGETS_MAX, 5}, other_writer, "target times: what is there now is put back"},
     {"restart-haproxy", 1, {TARGETS_MAX, 60}, restart_haproxy, "target down(0.1 s)"},
     {"restart-api", 1, {TARGETS_MAX, 200}, restart_api, "target down(0.1 s)"},
     {"fail-reloads", 2, {TARGETS_MAX, 4}, fail_reloads, "target times(less 1)"},

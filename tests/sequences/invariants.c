@@ -84,8 +84,10 @@ void check_line(struct api *a, size_t backend, const struct server *was, const s
 
 void check_written(struct api *a, bool loses, const char *by)
 {
-    /* After a failed reload there is nothing to compare with. */
-    bool is_harmless = a->memory.oddity == ODDITY_FRAGILE && (!loses || a->on_disk.version != a->memory.version);
+    /* After a failed reload there is nothing to compare with; what was seen before is still known. */
+    bool behind = a->on_disk.version != a->memory.version;
+    bool is_harmless =
+        (a->memory.oddity == ODDITY_FRAGILE && (!loses || behind)) || (behind && a->shown_version != a->memory.version);
     if (a->memory.oddity != ODDITY_NONE && !is_harmless && a->world->now_us >= a->unseen_until_us)
         violate(a->world, "meaning", "%s: %s to a file whose meaning that changes", a->url, by);
 }
@@ -151,7 +153,7 @@ static void difference_of_line(struct api *a, size_t backend, const struct desir
 /* What keeps one backend from being what is wanted; nothing: it is. */
 static void difference(struct api *a, size_t backend, struct buf *why)
 {
-    const struct desired *d = &a->world->wishes[backend];
+    const struct desired *d = &a->world->desired_states[backend];
     struct section *s = &a->on_disk.of[backend];
     if (a->on_disk.version != a->memory.version)
         buf_printf(why, "the file has version %lld, the API %lld", (long long)a->on_disk.version,
@@ -184,7 +186,7 @@ static bool is_wrong(struct api *a, size_t backend, struct buf *why)
     struct world *w = a->world;
     uint64_t other = a->touched_us > a->troubled_us ? a->touched_us : a->troubled_us;
     if (gauge(a, w->telemetry.in_sync, backend) != 1 || w->now_us < other + LOOK_US ||
-        w->wishes[backend].state != DESIRED_OK)
+        w->desired_states[backend].state != DESIRED_OK)
         return false;
     difference(a, backend, why);
     return why->len > 0;
@@ -207,7 +209,7 @@ static void check_in_sync(struct api *a, size_t backend)
 static void check_gauges(struct api *a, size_t backend)
 {
     struct world *w = a->world;
-    const struct desired *d = &w->wishes[backend];
+    const struct desired *d = &w->desired_states[backend];
     size_t live = 0;
     for (size_t i = 0; i < d->server_count; i++)
         live += d->servers[i].state == SERVER_LIVE;
@@ -249,7 +251,7 @@ static void unfinished(struct world *w, struct buf *why)
     for (size_t t = 0; t < w->settings.targets && why->len == 0; t++) {
         struct api *a = &w->apis[t];
         for (size_t b = 0; b < OURS && why->len == 0; b++) {
-            const struct desired *d = &w->wishes[b];
+            const struct desired *d = &w->desired_states[b];
             if (d->state == DESIRED_OK || (d->state == DESIRED_EMPTY && w->settings.empty != 0))
                 difference(a, b, why);
             if (why->len == 0 && d->state == DESIRED_OK && count_spares(a, b) < d->spare_count)
@@ -275,9 +277,9 @@ static void check_counts(struct api *a, size_t backend)
         ours += server_is_ours(&s->servers[i]);
         parked += server_is_ours(&s->servers[i]) && (of == NULL || of->state == WANT_OUT);
     }
-    const double is[] = {gauge(a, w->telemetry.servers_actual, backend), gauge(a, w->telemetry.servers_parked, backend),
-                         gauge(a, w->telemetry.servers_held, backend),
-                         gauge(a, w->telemetry.servers_overridden, backend)};
+    const double is[] = {
+        gauge(a, w->telemetry.servers_configured, backend), gauge(a, w->telemetry.servers_parked, backend),
+        gauge(a, w->telemetry.servers_removal_delayed, backend), gauge(a, w->telemetry.servers_overridden, backend)};
     const double want[] = {(double)(ours - parked), (double)parked, 0, 0};
     for (size_t i = 0; i < 4; i++)
         if (is[i] != want[i])
@@ -311,12 +313,12 @@ static void check_still(struct world *w)
     checks_print(&checks, &ready);
     for (size_t t = 0; t < w->settings.targets; t++) {
         for (size_t b = 0; b < OURS; b++)
-            if (w->wishes[b].state == DESIRED_OK)
+            if (w->desired_states[b].state == DESIRED_OK)
                 check_counts(&w->apis[t], b);
         if (api_count_forgotten(&w->apis[t]) > 0)
             violate(w, "left-behind", "%s at rest: %u transactions", w->apis[t].url, api_count_forgotten(&w->apis[t]));
     }
-    if (w->wishes[0].state == DESIRED_OK && w->wishes[1].state == DESIRED_OK &&
+    if (w->desired_states[0].state == DESIRED_OK && w->desired_states[1].state == DESIRED_OK &&
         (!said || strstr(buf_str(&ready), "[-]") != NULL))
         violate(w, "readiness", "all is as it should be, and readiness says:\n%s", buf_str(&ready));
 }
@@ -333,10 +335,10 @@ static void end_faults(struct world *w)
         if (api_count_transactions(a, false) >= TRANSACTIONS_MAX)
             api_end_transactions(a, false); /* whose ids were lost: an operator has to */
         struct conf plain = a->on_disk;
-        bool odd = plain.oddity != ODDITY_NONE;
+        bool odd = plain.oddity != ODDITY_NONE || a->memory.oddity != ODDITY_NONE; /* what failed comes again */
         plain.oddity = ODDITY_NONE;
         for (size_t b = 0; b < OURS && w->settings.create == 0; b++) {
-            odd = odd || !plain.of[b].exists;
+            odd = odd || !plain.of[b].exists || !a->memory.of[b].exists;
             plain.of[b].exists = true;
         }
         if (odd)
@@ -369,7 +371,7 @@ void check_rest(struct world *w)
     daemon_start(w);
     end_faults(w);
     targets_refresh(w->targets); /* as an operator does when the other writer is gone */
-    world_look(w);
+    world_read(w);
     if (w->settings.dry != 0) { /* what is reported is checked all along */
         world_pass(w, RESTS_US);
         return;

@@ -138,7 +138,7 @@ void loss_left(struct api *a, size_t backend, const struct want *want, uint64_t 
     note_live(a, l, backend);
     uint64_t since_us = reported_us(w, l, backend, want);
     if (!is_loss(want) || now >= want->since_us + PERIOD_US || w->settings.limit >= 100 ||
-        w->wishes[backend].state != DESIRED_OK || decided_us < want->since_us ||
+        w->desired_states[backend].state != DESIRED_OK || decided_us < want->since_us ||
         decided_us < w->wanted_since_us[backend])
         return;
     for (size_t i = 0; i < l->left_count; i++)

@@ -8,24 +8,63 @@
 
 #define NOTICED_US 65000000 /* two looks */
 #define LOOK_US 45000000    /* the next one */
+#define FIGHT_US 600000000
+
+static bool is_managed_otherwise(const struct section *was, const struct section *is)
+{
+    for (size_t i = 0; i < was->count; i++) {
+        struct server line = was->servers[i];
+        const struct server *to = section_find((struct section *)(uintptr_t)is, line.name);
+        if (to != NULL) { /* what is an operator's of it */
+            line.maxconn = to->maxconn;
+            memcpy(line.options, to->options, sizeof(line.options));
+        }
+        if (server_is_ours(&line) && (to == NULL || !server_eq(&line, to)))
+            return true;
+    }
+    return false;
+}
+
+/* Three times within ten minutes, or again within ten after the pause, and the daemon leaves a backend alone for ten; what it has not
+ * written to since is undone once. */
+static void note_undone(struct api *a, const struct conf *to)
+{
+    uint64_t now = a->world->now_us;
+    for (size_t b = 0; b < OURS; b++) {
+        uint64_t *at = a->undone_us[b];
+        bool other = is_managed_otherwise(&a->memory.of[b], &to->of[b]) ||
+                     is_managed_otherwise(&to->of[b], &a->memory.of[b]) ||
+                     a->memory.of[b].default_maintenance != to->of[b].default_maintenance;
+        if (!other || (at[0] != 0 && a->undone_written[b] == a->written))
+            continue;
+        bool again = a->fought_us[b] != 0 && now < a->fought_us[b] + 2 * FIGHT_US + LOOK_US;
+        memmove(&at[1], &at[0], 2 * sizeof(at[0]));
+        at[0] = now;
+        a->undone_written[b] = a->written;
+        if (again || (at[2] != 0 && now < at[2] + FIGHT_US + LOOK_US))
+            a->fought_us[b] = now;
+    }
+}
 
 /* While the API is down nobody counts its version on. */
 void api_edit(struct api *a, const struct conf *to, bool reload)
 {
     bool down = a->api_back_us > a->world->now_us;
     int64_t version = down ? a->on_disk.version : a->memory.version + 1;
+    note_undone(a, to);
     a->on_disk = *to;
     a->on_disk.version = version;
     a->memory = a->on_disk;
     a->touched_us = a->world->now_us;
     a->unseen_until_us = down ? a->api_back_us + LOOK_US : 0;
-    if (reload || a->world->settings.lanes == 0) /* what runs is not read then */
+    if (reload || a->world->settings.routes == 0) /* what runs is not read then */
         api_reload_by_hand(a);
 }
 
 void api_restart(struct api *a, uint64_t down_us)
 {
     a->memory = a->on_disk;
+    a->shown_version = -1;
     a->reload_pending = false;
     a->reload_number = 0;
     memset(a->outcomes, 0, sizeof(a->outcomes));
@@ -106,7 +145,7 @@ static void remember_operator(struct api *a, size_t backend, const char *name, e
 void api_operate(struct api *a, size_t backend, const char *name, enum admin admin)
 {
     struct running_server *is = running_find(&a->running, backend, name);
-    if (is == NULL || a->haproxy_back_us != 0 || a->world->settings.lanes == 0)
+    if (is == NULL || a->haproxy_back_us != 0 || a->world->settings.routes == 0)
         return;
     is->admin = admin;
     remember_operator(a, backend, name, admin);
@@ -155,8 +194,8 @@ void api_mend(struct api *a)
 {
     memset(a->faults, 0, sizeof(a->faults));
     a->fail_reloads = 0;
-    a->rival = 0;
-    a->rival_due_us = 0;
+    a->other_writer = 0;
+    a->other_writer_due_us = 0;
     api_end_transactions(a, true);
     a->troubled_us = a->world->now_us;
 }

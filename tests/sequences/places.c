@@ -58,7 +58,7 @@ const struct want *place_want(const struct api *a, size_t backend, const struct 
 
 bool place_is_spare(const struct api *a, size_t backend, const struct server *line)
 {
-    const struct desired *d = &a->world->wishes[backend];
+    const struct desired *d = &a->world->desired_states[backend];
     for (size_t i = 0; i < d->spare_count; i++) {
         struct want at = {.port = d->spares[i].port};
         snprintf(at.name, NAME_BYTES, "%s", d->spares[i].name);
@@ -82,8 +82,10 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
         const struct server *line = &s->servers[i];
         const struct running_server *is = running_find((struct running *)(uintptr_t)&a->running, backend, line->name);
         /* What does not run serves with the reload that takes the other one out. */
-        bool blind = a->world->settings.lanes == 0 && a->world->settings.adopt == ADOPT_RENAME;
-        if (is_one_of(a, line, want) && server_is_ours(line) && !section_says_maintenance(s, line) &&
+        bool blind = (a->world->settings.routes == 0 || a->unread[backend]) && a->world->settings.adopt == ADOPT_RENAME;
+        /* What somebody has just put out in the file, and HAProxy runs still, the daemon takes to be there. */
+        bool unseen = a->touched_us > a->read_us && is != NULL && is->admin == READY;
+        if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || !section_says_maintenance(s, line)) &&
             (blind || (is != NULL && is->admin == READY)))
             return true;
     }
@@ -137,7 +139,7 @@ void check_adoption(struct api *a, const struct conf *to)
 static bool is_wanted(const struct world *w)
 {
     for (size_t b = 0; b < OURS; b++)
-        if (w->wishes[b].state != DESIRED_OK)
+        if (w->desired_states[b].state != DESIRED_OK)
             return false;
     return true;
 }
@@ -148,7 +150,7 @@ void check_adopted(struct api *a)
     unsigned written = a->written, reloads = a->reload_number;
     bool weighs = w->settings.weights != 0;
     if (w->settings.adopt != ADOPT_KEEP || !is_wanted(w) || w->settings.create != 0 || w->settings.dry != 0 ||
-        (weighs && w->settings.lanes == 0))
+        (weighs && w->settings.routes == 0))
         return;
     world_pass(w, ADOPTED_US);
     if (a->reload_number != reloads || (!weighs && a->written != written))

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "daemon/status_haproxy.h"
+#include "daemon/status_parts.h"
 #include "world.h"
 
 #define LOOK_US 45000000     /* after which a look has seen what somebody else did */
@@ -79,7 +79,7 @@ static const char *state_of_line(struct api *a, size_t backend, const struct ser
     const struct want *of = place_want(a, backend, line);
     bool rests = section_says_maintenance(&a->memory.of[backend], line);
     if (!server_is_ours(line))
-        return "not_ours";
+        return "unmanaged";
     if (of == NULL || of->state == WANT_OUT)
         return !rests ? "leaving" : place_is_spare(a, backend, line) ? "spare" : "parked";
     rests = rests || (is != NULL && is->admin != READY);
@@ -90,17 +90,17 @@ static void check_server(struct api *a, size_t backend, const struct server *lin
 {
     static const char *const admins[] = {[READY] = "ready", [DRAIN] = "drain", [MAINT] = "maint"};
     const struct running_server *is =
-        a->world->settings.lanes != 0 ? running_find(&a->running, backend, line->name) : NULL;
+        a->world->settings.routes != 0 ? running_find(&a->running, backend, line->name) : NULL;
     const char *health = is == NULL || is->admin == MAINT ? NULL : is->down ? "down" : "up";
     const char *file = section_says_maintenance(&a->memory.of[backend], line) ? "maintenance" : "live";
-    bool by_hand =
+    bool overridden =
         api_is_operated(a, backend, line->name); /* at any time: what the daemon makes of it is its own affair */
-    const char *state = by_hand ? text_of(said, "state") : state_of_line(a, backend, line, is);
+    const char *state = overridden ? text_of(said, "state") : state_of_line(a, backend, line, is);
     if (said == NULL || !str_eq(text_of(said, "address"), line->address) ||
         yyjson_mut_get_uint(yyjson_mut_obj_get(said, "port")) != line->port || !str_eq(text_of(said, "line"), file) ||
         !str_eq(text_of(said, "running"), is != NULL ? admins[is->admin] : NULL) ||
         !str_eq(text_of(said, "health"), health) || !str_eq(text_of(said, "state"), state) ||
-        (text_of(said, "by_hand") != NULL && !by_hand))
+        (text_of(said, "overridden") != NULL && !overridden))
         violate(a->world, "status",
                 "%s backend %s: %s is %s, in the file %s at %s:%u, runs %s, its check says %s; /status says %s, %s at "
                 "%s, %s, %s, by "
@@ -109,7 +109,7 @@ static void check_server(struct api *a, size_t backend, const struct server *lin
                 is != NULL ? admins[is->admin] : "-", health != NULL ? health : "-",
                 said != NULL ? text_of(said, "state") : "nothing", said != NULL ? text_of(said, "line") : "-",
                 said != NULL ? text_of(said, "address") : "-", said != NULL ? text_of(said, "running") : "-",
-                said != NULL ? text_of(said, "health") : "-", said != NULL ? text_of(said, "by_hand") : "-");
+                said != NULL ? text_of(said, "health") : "-", said != NULL ? text_of(said, "overridden") : "-");
 }
 
 static void check_up(struct api *a, size_t backend)
@@ -122,21 +122,26 @@ static void check_up(struct api *a, size_t backend)
         const struct running_server *is = line != NULL ? running_find(&a->running, backend, line->name) : NULL;
         up += is != NULL && is->admin != MAINT && !is->down;
     }
-    if (w->settings.lanes != 0 && gauge(a, w->telemetry.servers_up, backend) != (double)up)
+    if (w->settings.routes != 0 && gauge(a, w->telemetry.servers_up, backend) != (double)up)
         violate(w, "gauges", "%s backend %s: %zu of the desired servers are up, and servers_up is %.0f", a->url,
                 conf_backends[backend], up, gauge(a, w->telemetry.servers_up, backend));
 }
 
-/* Held by the loss limit, they serve. */
+/* Held by the loss limit, they serve, unless nothing is to be written, or it takes a reload, and one failed. */
 static void check_held(struct api *a, size_t backend, yyjson_mut_val *servers)
 {
     struct world *w = a->world;
+    if (w->settings.dry != 0 || w->cluster.paused[backend])
+        return;
     for (size_t i = 0; i < w->want_counts[backend]; i++) {
         const struct want *want = &w->wants[backend][i];
         const struct server *line = place_line(a, backend, want);
         yyjson_mut_val *said = line != NULL ? named(servers, "name", line->name) : NULL;
-        bool held = text_of(said, "held_until") != NULL && !want->announced && w->now_us < want->since_us + HOLD_US;
-        if (held && !place_serves(a, backend, want) && !place_is_operated(a, backend, want) &&
+        bool runs = w->settings.routes != 0 && line != NULL && running_find(&a->running, backend, line->name) != NULL;
+        bool refused = !runs && a->refused_us != 0 && w->now_us < a->refused_us + REFUSED_US;
+        bool held =
+            text_of(said, "removal_delayed_until") != NULL && !want->announced && w->now_us < want->since_us + HOLD_US;
+        if (held && !refused && !place_serves(a, backend, want) && !place_is_operated(a, backend, want) &&
             w->now_us > want->since_us + STUCK_HELD_US && w->now_us > a->troubled_us + STUCK_HELD_US &&
             w->now_us > a->touched_us + LOOK_US)
             violate(w, "held", "%s backend %s: %s is held by the loss limit, and does not serve", a->url,
@@ -152,14 +157,15 @@ static void check_backend(struct api *a, size_t backend, yyjson_mut_val *said, c
     const char *state = text_of(said, "state");
     yyjson_mut_val *servers = yyjson_mut_obj_get(yyjson_mut_obj_get(said, "servers"), "list");
     /* What is in sync may be so while something is wrong with the HAProxy as a whole. */
-    bool agree = str_eq(state, "in_step") ? in_sync && ready : str_eq(state, "problem") ? !ready : !in_sync;
+    bool agree = str_eq(state, "in_sync") ? in_sync && ready : str_eq(state, "problem") ? !ready : !in_sync;
     if (!agree)
         violate(w, "status", "%s backend %s: /status says %s, in_sync is %d, and readiness says:\n%s", a->url,
                 conf_backends[backend], state, in_sync, readiness);
     check_held(a, backend, servers);
-    if (!in_sync || w->stop_us != 0 || w->now_us < moved_us(a) + LOOK_US || w->wishes[backend].state != DESIRED_OK ||
-        a->wrong_us[backend] != 0 || a->reload_pending || w->now_us < a->reloaded_us + RELOAD_SEEN_US ||
-        a->memory.version != a->on_disk.version || w->settings.adopt == ADOPT_RENAME)
+    if (!in_sync || w->stop_us != 0 || w->now_us < moved_us(a) + LOOK_US ||
+        w->desired_states[backend].state != DESIRED_OK || a->wrong_us[backend] != 0 || a->reload_pending ||
+        w->now_us < a->reloaded_us + RELOAD_SEEN_US || a->memory.version != a->on_disk.version ||
+        w->settings.adopt == ADOPT_RENAME)
         return;
     for (size_t i = 0; i < s->count; i++)
         check_server(a, backend, &s->servers[i], named(servers, "name", s->servers[i].name));
@@ -172,16 +178,17 @@ static void check_status(struct api *a)
     cleanup(checks_fini) struct checks checks = {0};
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *list = yyjson_mut_arr(doc);
-    enum status_state worst = STATUS_IN_STEP;
+    enum status_state worst = STATUS_IN_SYNC;
     buf_init(&readiness, 0);
     targets_ready(a->world->targets, &checks);
     checks_print(&checks, &readiness);
-    struct status_haproxies h = {.checks = &checks, .left = 1000};
+    struct status_haproxies h = {.checks = &checks, .left = 1000, .memory_left = 1000};
     status_haproxy_add(targets_at(a->world->targets, a->number), &h, doc, list, &worst);
     yyjson_mut_val *backends = yyjson_mut_obj_get(yyjson_mut_arr_get_first(list), "backends");
     for (size_t b = 0; b < OURS; b++)
         check_backend(a, b, named(backends, "backend", conf_backends[b]), buf_str(&readiness));
     check_refused(a, buf_str(&readiness));
+    check_planned(a, doc, list);
     yyjson_mut_doc_free(doc);
 }
 
@@ -196,7 +203,8 @@ static bool may_wait(const struct api *a, size_t backend, const struct want *wan
     return want->state != WANT_LIVE || place_is_operated(a, backend, want) || w->cluster.paused[backend] ||
            w->settings.dry != 0 || a->memory.oddity != ODDITY_NONE || a->on_disk.oddity != ODDITY_NONE ||
            now < moved_us(a) + LOOK_US || (a->refused_us != 0 && now < a->refused_us + REFUSED_US) ||
-           (no_room && (w->settings.lanes == 0 || place_line(a, backend, want) == NULL)) ||
+           (a->fought_us[backend] != 0 && now < a->fought_us[backend] + REFUSED_US) ||
+           (no_room && (w->settings.routes == 0 || place_line(a, backend, want) == NULL)) ||
            (!a->memory.of[backend].exists && w->settings.create == 0);
 }
 
@@ -227,7 +235,7 @@ void check_reported(struct api *a)
     a->stuck_look_us = w->now_us;
     for (size_t b = 0; b < OURS; b++) {
         check_stuck(a, b);
-        held = held || gauge(a, w->telemetry.servers_held, b) > 0;
+        held = held || gauge(a, w->telemetry.servers_removal_delayed, b) > 0;
     }
     if (!held && w->now_us < a->status_us + STATUS_US)
         return;

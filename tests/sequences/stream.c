@@ -19,7 +19,7 @@ static const struct {
     {"weights", offsetof(struct settings, weights), {0, 1, 2}, 3},
     {"drain", offsetof(struct settings, drain_s), {30, 5, 0}, 3},
     {"empty", offsetof(struct settings, empty), {0, 0, 0, 1}, 4},
-    {"lanes", offsetof(struct settings, lanes), {1, 1, 1, 0}, 4},
+    {"lanes", offsetof(struct settings, routes), {1, 1, 1, 0}, 4},
     {"nodes", offsetof(struct settings, nodes), {3, 5, 9}, 3},
     {"adopt", offsetof(struct settings, adopt), {0, 0, 1, 2}, 4},
     {"another", offsetof(struct settings, another), {0, 0, 0, 1}, 4},
@@ -152,7 +152,7 @@ int stream_read(struct stream *s, FILE *in, const char *name)
     char line[256];
     unsigned number = 0;
     s->count = 0;
-    s->settings = (struct settings){.targets = 1, .limit = 100, .park_s = 3600, .drain_s = 30, .lanes = 1, .nodes = 5};
+    s->settings = (struct settings){.targets = 1, .limit = 100, .park_s = 3600, .drain_s = 30, .routes = 1, .nodes = 5};
     while (fgets(line, sizeof(line), in) != NULL) {
         int status = 0;
         number++;

@@ -37,6 +37,15 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
     api_send(c, method, path, json, on_answer, arg);
 }
 
+void dataplane_send_bytes(struct dataplane_client *c, const char *method, const char *path, const char *content_type,
+                          const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                          void *arg)
+{
+    (void)content_type;
+    (void)len;
+    dataplane_send(c, method, path, body, on_answer, arg);
+}
+
 bool dataplane_busy(const struct dataplane_client *c)
 {
     return c->request.busy;
@@ -56,6 +65,12 @@ bool dataplane_credentials_refused(struct dataplane_client *c)
 const char *dataplane_client_url(const struct dataplane_client *c)
 {
     return c->api->url;
+}
+
+const char *dataplane_client_user(const struct dataplane_client *c)
+{
+    (void)c;
+    return NULL;
 }
 
 /* ---- words ---- */
@@ -114,7 +129,7 @@ static struct want *set_want(struct world *w, size_t backend, const char *name, 
 
 static void take_wants(struct world *w, size_t backend)
 {
-    const struct desired *d = &w->wishes[backend];
+    const struct desired *d = &w->desired_states[backend];
     if (d->state != DESIRED_OK && d->state != DESIRED_EMPTY)
         return;
     if (d->state == DESIRED_OK && (w->empty_since_us[backend] != UINT64_MAX || w->wanted_since_us[backend] == 0))
@@ -143,7 +158,7 @@ static void take_due(struct world *w, uint64_t due_ms)
         w->due_ms = due_ms;
 }
 
-void world_look(struct world *w)
+void world_read(struct world *w)
 {
     bool any = false;
     w->due_ms = 0;
@@ -151,11 +166,11 @@ void world_look(struct world *w)
         struct desired d;
         cluster_desired(&w->cluster, i, w->now_us / 1000, &d);
         take_due(w, d.due_ms);
-        desired_fini(&w->wishes[i]);
-        desired_copy(&w->wishes[i], &d);
+        desired_fini(&w->desired_states[i]);
+        desired_copy(&w->desired_states[i], &d);
         take_wants(w, i);
         cleanup(desired_unref_ptr) const struct desired *shared = desired_share(&d);
-        if (w->targets != NULL && wisher_take(&w->wishers[i], shared)) {
+        if (w->targets != NULL && mapping_state_take(&w->states[i], shared)) {
             loss_reported(w, i);
             targets_set_desired(w->targets, i, shared, "an event", w->now_us);
             any = true;
@@ -178,7 +193,7 @@ void daemon_start(struct world *w)
     w->history = history_new();
     for (size_t i = 0; i < w->settings.targets; i++)
         clients[i] = (struct clients_dataplane){.file = &w->apis[i].file,
-                                                .runtime = w->settings.lanes != 0 ? &w->apis[i].runtime : NULL};
+                                                .runtime = w->settings.routes != 0 ? &w->apis[i].runtime : NULL};
     const struct targets_options options = {
         .servers = {.backends = conf_backends,
                     .backend_count = OURS,
@@ -196,18 +211,20 @@ void daemon_start(struct world *w)
         .instance = {.resync_period_ms = RESYNC_MS, .telemetry = &w->telemetry, .history = w->history, .log = &w->log},
     };
     struct error err;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        w->apis[i].shown_version = -1;
     cluster_forget_states(&w->cluster);
     w->life++;
     for (size_t i = 0; i < OURS; i++) {
         w->mappings[i] = (struct mapping){.backend = conf_backends[i]};
-        wisher_init(&w->wishers[i], &w->mappings[i]);
+        mapping_state_init(&w->states[i], &w->mappings[i]);
         w->want_counts[i] = 0;
         w->empty_since_us[i] = UINT64_MAX;
     }
     loss_forget(w);
     w->targets = targets_new(NULL, &options, clients, w->settings.targets, &err);
     targets_start(w->targets);
-    world_look(w);
+    world_read(w);
 }
 
 /* Whoever comes next cannot tell a state that we set and nobody took back from an operator's. */
@@ -236,7 +253,7 @@ void daemon_kill(struct world *w)
     leave_states(w);
     w->targets = NULL;
     for (size_t i = 0; i < OURS; i++)
-        wisher_fini(&w->wishers[i]);
+        mapping_state_fini(&w->states[i]);
     telemetry_fini(&w->telemetry);
     history_free(w->history);
 }
@@ -296,7 +313,7 @@ static bool happen(struct world *w, uint64_t end_us)
         return false;
     go_to(w, next);
     if (look) {
-        world_look(w);
+        world_read(w);
     } else if (timer) {
         t->due_ms = 0;
         t->fn(t->arg);
@@ -329,7 +346,7 @@ void world_open(struct world *w, const struct settings *s, int verdict_fd, bool 
     for (size_t i = 0; i < s->targets; i++)
         api_init(&w->apis[i], w, i);
     for (size_t i = 0; i < OURS; i++)
-        desired_init(&w->wishes[i]);
+        desired_init(&w->desired_states[i]);
     loss_open(w);
     daemon_start(w);
     for (size_t i = 0; i < s->targets && s->another != 0; i++)
@@ -341,7 +358,7 @@ void world_close(struct world *w)
     daemon_kill(w);
     loss_close(w);
     for (size_t i = 0; i < OURS; i++)
-        desired_fini(&w->wishes[i]);
+        desired_fini(&w->desired_states[i]);
     for (size_t i = 0; i < w->settings.targets; i++)
         api_fini(&w->apis[i]);
     cluster_fini(&w->cluster);

@@ -5,6 +5,8 @@
 #include "api.h"
 #include "base/log.h"
 #include "cluster.h"
+#include <yyjson.h>
+
 #include "haproxy/dataplane/client.h"
 #include "event.h"
 #include "host/timer.h"
@@ -12,7 +14,7 @@
 #include "daemon/mappings.h"
 #include "daemon/targets.h"
 #include "report/telemetry.h"
-#include "daemon/wisher.h"
+#include "daemon/mapping_state.h"
 
 #define TARGETS_MAX 3
 #define TIMERS_MAX 16
@@ -43,9 +45,9 @@ struct world {
     struct history *history;
     struct log log;
     struct mapping mappings[OURS];
-    struct wisher wishers[OURS];
-    struct desired wishes[OURS]; /* as computed last */
-    uint64_t due_ms;             /* when Kubernetes' part is to be looked at again; 0: never */
+    struct mapping_state states[OURS];
+    struct desired desired_states[OURS]; /* as computed last */
+    uint64_t due_ms;                     /* when Kubernetes' part is to be looked at again; 0: never */
     bool stopped;
     uint64_t stop_us; /* it is told to end since then; 0: it is not */
     unsigned life;    /* of the daemon, counted */
@@ -64,7 +66,7 @@ extern struct world *world; /* the one that there is: the daemon's clock and cli
 void world_open(struct world *w, const struct settings *s, int verdict_fd, bool chatty);
 void world_close(struct world *w);
 void world_pass(struct world *w, uint64_t us); /* lets time pass */
-void world_look(struct world *w);              /* something changed in Kubernetes: the daemon is told */
+void world_read(struct world *w);              /* something changed in Kubernetes: the daemon is told */
 void daemon_start(struct world *w);
 void daemon_kill(struct world *w);
 void daemon_stop(struct world *w); /* and waits for its end */
@@ -104,5 +106,8 @@ void check_rest(struct world *w); /* lets time pass without faults: it must conv
 
 /* reported.c */
 void check_reported(struct api *a);
+
+/* planned.c; haproxies: the list of /status, which is put into doc */
+void check_planned(struct api *a, yyjson_mut_doc *doc, yyjson_mut_val *haproxies);
 
 #endif

@@ -13,7 +13,7 @@ MOST_NODES = 10
 
 
 class Changes:
-    """step() does one; wished() is what must be in rotation when all of them have come through."""
+    """step() does one; desired() is what must be in rotation when all of them have come through."""
 
     def __init__(self, cluster: Cluster, namespace: str, services: Mapping[str, int], seed: int):
         """services: name -> the first of its two nodePorts."""
@@ -56,9 +56,9 @@ class Changes:
             if not stream.flush():
                 raise AssertionError(f"{service}: {stream.unwritten} changes could not be written: {stream.trouble}")
 
-    def wished(self) -> dict[str, dict[str, str]]:
+    def desired(self) -> dict[str, dict[str, str]]:
         """Service -> server -> address:port"""
-        return {service: stream.wished() for service, stream in self.streams.items()}
+        return {service: stream.desired() for service, stream in self.streams.items()}
 
     @property
     def nodes_ever(self) -> int:

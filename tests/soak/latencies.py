@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterable
 
 # msg -> (by which way, the field with its milliseconds)
-WAYS = {"told the running HAProxy": ("told", "event_to_runtime_ms"),
-        "server changed without a reload": ("fast", "event_to_commit_ms"),
+WAYS = {"server state set at runtime": ("told", "event_to_runtime_ms"),
+        "runtime update applied": ("fast", "event_to_commit_ms"),
         "backend changed": ("transaction", "event_to_commit_ms")}
 NAMES = {"told": "event to runtime: a server told to drain", "fast": "event to file, without a reload",
          "transaction": "event to file, by a transaction"}

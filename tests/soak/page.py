@@ -52,7 +52,7 @@ def render(result: Result) -> str:
         html.names([(way, name) for way, name in latencies.NAMES.items()]),
         html.figure("", plots.latency(result)).replace("<figcaption></figcaption>", ""),
         '<p class="muted">A transaction gathers what comes within two seconds; all wait for a trouble to be over.</p>',
-        "<h2>What befell it, and when it was in step</h2>",
+        "<h2>What befell it, and when it was in sync</h2>",
         html.figure("", plots.troubles(result)).replace("<figcaption></figcaption>", ""),
         "<h2>Counted</h2>", _table([], list(report.count_rows(result)), "counts")]
     warnings = report.said(result)

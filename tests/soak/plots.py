@@ -121,7 +121,7 @@ def latency(result: Result) -> str:
 
 
 def troubles(result: Result) -> str:
-    """A row for each kind, and one that says when all was in step."""
+    """A row for each kind, and one that says when all was in sync."""
     def draw(width: float, css: str) -> str:
         narrow = css == "narrow"
         row = 36.0 if narrow else 20.0
@@ -136,7 +136,7 @@ def troubles(result: Result) -> str:
                 frame.svg.text((frame.x.begin - 8, top + 15), words, "tick", "end")
             return top + row - 17
 
-        y = label(0, "all in step")
+        y = label(0, "all in sync")
         since: float | None = None
         for one in [*result.samples, None]:
             if one is not None and all_in_step(one):

@@ -62,7 +62,7 @@ def cpu_percent(result: Result) -> list[tuple[float, float]]:
 def count_rows(result: Result) -> Iterator[Row]:
     last, (before, after) = result.samples[-1], result.at_rest
     yield "changes", [f"{last.changes:,} in {clock(last.at)}; {result.about['nodes']} nodes have there been"]
-    yield "in step", [f"{result.about['in_step']:.0%} of {len(result.samples)} samples"]
+    yield "in sync", [f"{result.about['in_step']:.0%} of {len(result.samples)} samples"]
     yield "CPU", [f"{(last.cpu_s - result.samples[0].cpu_s) / max(last.at, 1) * 100:.2f} % of one"]
     yield "at rest, before and after", [
         f"{before.fds} and {after.fds} fds; {before.anon_kib:,} and {after.anon_kib:,} KiB anonymous; "
@@ -92,7 +92,7 @@ def conclusion(result: Result) -> list[str]:
         lines.append("not flat: " + ", ".join(rising))
     lines += [f"FAILED: {failure}" for failure in result.failures]
     if not result.failures:
-        lines.append("no leak, in step at the end, nothing left open")
+        lines.append("no leak, in sync at the end, nothing left open")
     return lines
 
 

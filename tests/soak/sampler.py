@@ -27,7 +27,7 @@ class Sample:
     cpu_s: float
     """Since its start."""
     in_sync: float | None
-    """Backends in step; None where it did not answer."""
+    """Backends in sync; None where it did not answer."""
     transactions: int | None
     """Open ones at the Data Plane API; None while that is away."""
     changes: int

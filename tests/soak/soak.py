@@ -53,26 +53,26 @@ class Result:
 def _counters(daemon: Daemon) -> dict[str, dict[str, float]]:
     metrics = daemon.metrics()
     return {name: {**metrics.by(name, label)} for name, label in (
-        ("transactions_total", "result"), ("fast_writes_total", "result"), ("runtime_calls_total", "result"),
+        ("transactions_total", "result"), ("runtime_updates_total", "result"), ("runtime_commands_total", "result"),
         ("reloads_total", "result"), ("relists_total", "reason"), ("watch_restarts_total", "reason"),
-        ("reconciles_total", "result"), ("drifts_total", ""), ("requests_total", "code"))}
+        ("reconciles_total", "result"), ("drifts_total", ""), ("http_requests_total", "code"))}
 
 
 def _settled(stage: Stage, changes: Changes) -> None:
     def in_step() -> bool:
         stage.hang_up()  # ends every wait for a retry
         # Those that still drain are in rotation in the file, and not ready in HAProxy: that has an end.
-        for service, wished in changes.wished().items():
+        for service, desired in changes.desired().items():
             for where, found in (("file", stage.servers(service)), ("running HAProxy", stage.running(service))):
-                assert found == wished, f"{service}: the {where} has {found}, not {wished}"
-        assert stage.in_step(), f"not in step: {stage.daemon.get('/readyz')}"
+                assert found == desired, f"{service}: the {where} has {found}, not {desired}"
+        assert stage.in_step(), f"not in sync: {stage.daemon.get('/readyz')}"
         return True
 
-    wait_until(in_step, SETTLE_S, "all to be in step", interval=0.5)
+    wait_until(in_step, SETTLE_S, "all to be in sync", interval=0.5)
 
 
 def _rest(stage: Stage) -> Sample:
-    """What it has open and holds once all is in step; of several looks the least, as connections end a moment later."""
+    """What it has open and holds once all is in sync; of several looks the least, as connections end a moment later."""
     looks = []
     for _ in range(10):
         looks.append(sample(stage, 0, 0))
@@ -102,7 +102,7 @@ def _end(stage: Stage, changes: Changes, failures: list[str]) -> None:
     try:
         _settled(stage, changes)
     except AssertionError as e:
-        failures.append(f"not in step after the last change: {e}")
+        failures.append(f"not in sync after the last change: {e}")
         return
     try:
         wait_until(lambda: stage.open_transactions() == 0, 30, "no open transaction")

@@ -11,7 +11,7 @@ the last above the first by more than the tolerance. Only fds, child processes a
 A run that does not reach the twelfth minute looks at its last two thirds instead and says so; memory that finds its size looks
 like a leak there, so it may grow by FORGIVING times the tolerance.
 
-Beside that these fail: a daemon that ends by itself, that is not in step after the last change, or that leaves a transaction open.
+Beside that these fail: a daemon that ends by itself, that is not in sync after the last change, or that leaves a transaction open.
 No time is asserted: latencies are told, those of the first third beside those of the last.
 """
 

@@ -85,7 +85,7 @@ static inline void text_add_template(struct backend *b, char *words)
     t->last = text_port(words);
 }
 
-static inline void text_add_alien(struct backend *b, char *words)
+static inline void text_add_unsupported(struct backend *b, char *words)
 {
     b->unsupported = mem_resize(b->unsupported, b->unsupported_count + 1, sizeof(b->unsupported[0]));
     struct backend_unsupported_line *a = &b->unsupported[b->unsupported_count++];
@@ -116,7 +116,7 @@ static inline void text_backend(struct backend *b, const char *name, const char 
         else if (strcmp(word, "server-template") == 0)
             text_add_template(b, line);
         else if (strcmp(word, "alien") == 0)
-            text_add_alien(b, line);
+            text_add_unsupported(b, line);
         else if (strcmp(word, "balance") == 0)
             text_set(&b->balance, line);
         else if (strcmp(word, "adv_check") == 0)
@@ -161,7 +161,7 @@ static inline void text_print_server(struct buf *b, const struct backend_server 
 }
 
 /* "n2 announced its node is going": why that server is not wished for. */
-static inline void text_wish_out(struct desired *d, char *words)
+static inline void text_desired_out(struct desired *d, char *words)
 {
     d->skips = mem_resize(d->skips, d->skip_count + 1, sizeof(d->skips[0]));
     struct desired_skip *out = &d->skips[d->skip_count++];
@@ -171,7 +171,7 @@ static inline void text_wish_out(struct desired *d, char *words)
     out->reason = mem_strdup(words + (out->announced ? strlen("announced ") : 0));
 }
 
-static inline void text_wish_server(struct desired_server **list, size_t *count, const char *name, char *words)
+static inline void text_desired_server(struct desired_server **list, size_t *count, const char *name, char *words)
 {
     *list = mem_resize(*list, *count + 1, sizeof(**list));
     struct desired_server *s = &(*list)[(*count)++];
@@ -188,16 +188,16 @@ static inline void text_wish_server(struct desired_server **list, size_t *count,
     }
 }
 
-static inline void text_wish_spare(struct desired *d, char *words)
+static inline void text_desired_spare(struct desired *d, char *words)
 {
     char *name = strsep(&words, " ");
-    text_wish_server(&d->spares, &d->spare_count, name, words);
+    text_desired_server(&d->spares, &d->spare_count, name, words);
     d->spares[d->spare_count - 1].state = SERVER_OUT;
 }
 
 /* "n1 10.0.0.1:80; n2 [fd00::2]:80 draining; n3 10.0.0.3:80 weight 5; check-port 32000; out n4 it is gone; spare n5
  * 10.0.0.5:80". No server: DESIRED_EMPTY. */
-static inline void text_wish(struct desired *d, const char *text)
+static inline void text_desired(struct desired *d, const char *text)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(text);
     char *rest = copy;
@@ -208,11 +208,11 @@ static inline void text_wish(struct desired *d, const char *text)
         if (strcmp(word, "check-port") == 0)
             d->check_port = text_port(words);
         else if (strcmp(word, "out") == 0)
-            text_wish_out(d, words);
+            text_desired_out(d, words);
         else if (strcmp(word, "spare") == 0)
-            text_wish_spare(d, words);
+            text_desired_spare(d, words);
         else if (word[0] != '\0')
-            text_wish_server(&d->servers, &d->server_count, word, words);
+            text_desired_server(&d->servers, &d->server_count, word, words);
     }
     d->state = d->server_count > 0 ? DESIRED_OK : DESIRED_EMPTY;
     if (d->server_count == 0)

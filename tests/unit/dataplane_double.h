@@ -112,7 +112,7 @@ static struct world {
     char outcome[RELOADS_MAX]; /* by id: 0 pending, 's' succeeded, 'f' failed */
     unsigned fail_reloads;     /* so many will fail */
     bool held;                 /* none ends */
-    bool paused;               /* wishes say so */
+    bool paused;               /* desired states say so */
     const char *reload_list;   /* instead of the true list of reloads */
     unsigned renewed;          /* so often the credentials turn out to be others */
     struct fault faults[4];
@@ -170,6 +170,15 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
     w.arg = arg;
 }
 
+void dataplane_send_bytes(struct dataplane_client *c, const char *method, const char *path, const char *content_type,
+                          const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                          void *arg)
+{
+    (void)content_type;
+    (void)len;
+    dataplane_send(c, method, path, body, on_answer, arg);
+}
+
 bool dataplane_busy(const struct dataplane_client *c)
 {
     return c == RUNTIME_CLIENT ? w.call.busy : w.busy;
@@ -196,6 +205,12 @@ const char *dataplane_client_url(const struct dataplane_client *c)
 {
     (void)c;
     return API_URL;
+}
+
+const char *dataplane_client_user(const struct dataplane_client *c)
+{
+    (void)c;
+    return NULL;
 }
 
 /* ---- the API ---- */

@@ -1,11 +1,11 @@
 /*
- * An instance with the servers engine on it, between what a test wishes and the Data Plane API of dataplane_double.h: faults on
+ * An instance with the servers engine on it, between what a test desired states and the Data Plane API of dataplane_double.h: faults on
  * demand, timers that fire when the test lets time pass. A trace has the letter of each request; left out are the further
  * requests of a reading (s t w i v b), and all but the first of a reload that is asked for again and again (P).
  *
  * The look at what a write would make of the file is left out, unless world.shows_looks.
  *
- * A wish is a set of words, "n1 n2*"; "n2*" drains.
+ * A desired state is a set of words, "n1 n2*"; "n2*" drains.
  */
 #ifndef TESTS_ENGINE_WORLD_H
 #define TESTS_ENGINE_WORLD_H
@@ -219,7 +219,7 @@ static inline void until(char step)
 }
 
 /* "": no usable endpoint; "?": undecided. n<i> has to be in the order of the names. */
-static inline void wish_of(size_t backend, const char *set, const char *cause)
+static inline void desired_of(size_t backend, const char *set, const char *cause)
 {
     struct desired d;
     char copy[SET_BYTES], *rest = copy;
@@ -244,18 +244,18 @@ static inline void wish_of(size_t backend, const char *set, const char *cause)
     servers_set_desired(w.target.servers, backend, shared, cause, clock_mono_us());
 }
 
-static inline void wish(const char *set, const char *cause)
+static inline void desired(const char *set, const char *cause)
 {
-    wish_of(0, set, cause);
+    desired_of(0, set, cause);
     servers_apply(w.target.servers);
     look();
 }
 
 /* Both backends at once. */
-static inline void wish_both(const char *set, const char *second, const char *cause)
+static inline void desired_both(const char *set, const char *second, const char *cause)
 {
-    wish_of(0, set, cause);
-    wish_of(1, second, cause);
+    desired_of(0, set, cause);
+    desired_of(1, second, cause);
     servers_apply(w.target.servers);
     look();
 }
@@ -328,7 +328,7 @@ static inline void assert_settled(const char *set)
     ck_assert_msg(set_eq(w.have.of[0], set), "configured \"%s\", not \"%s\": %s", w.have.of[0], set, buf_str(&w.trace));
     ck_assert_msg(w.deaf || set_eq(w.running.of[0], set), "running \"%s\", not \"%s\": %s", w.running.of[0], set,
                   buf_str(&w.trace));
-    assert_ready(true, "in step");
+    assert_ready(true, "in sync");
 }
 
 static inline void assert_settled_two(const char *set)
@@ -355,8 +355,8 @@ static inline void target_end(void)
     servers_free(w.target.servers);
 }
 
-/* HAProxy runs n1 (in each backend); nothing is wished yet, nothing asked. No brake unless rules say so. */
-static inline void world_make_as(size_t backends, struct plan_rules rules, uint64_t park_ttl_ms, bool lanes)
+/* HAProxy runs n1 (in each backend); nothing is wished yet, nothing asked. No loss limit unless rules say so. */
+static inline void world_make_as(size_t backends, struct plan_rules rules, uint64_t park_ttl_ms, bool routes)
 {
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
@@ -375,7 +375,7 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
     w.options.servers = (struct servers_options){
         .backends = backend_names, .backend_count = backends, .rules = rules, .park_ttl_ms = park_ttl_ms};
     w.options.instance = (struct instance_options){.client = FILE_CLIENT,
-                                                   .runtime = lanes ? RUNTIME_CLIENT : NULL,
+                                                   .runtime = routes ? RUNTIME_CLIENT : NULL,
                                                    .resync_period_ms = RESYNC_MS,
                                                    .telemetry = &w.telemetry,
                                                    .history = w.history,
@@ -397,7 +397,7 @@ static inline void world_make_with(size_t backends, struct plan_rules rules)
     world_make_as(backends, rules, 0, false);
 }
 
-static inline void world_make_lanes(void)
+static inline void world_make_updates(void)
 {
     world_make_as(1, (struct plan_rules){.max_loss_percent = 100}, 3600000, true);
 }
@@ -417,10 +417,10 @@ static inline void world_end(void)
 }
 
 /* In step with n1, the trace empty. */
-static inline void world_in_step(void)
+static inline void world_in_sync(void)
 {
     instance_start(w.target.instance);
-    wish("n1", "the first list");
+    desired("n1", "the first list");
     pass(0);
     assert_settled("n1");
     buf_clear(&w.trace);

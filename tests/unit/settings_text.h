@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 
 /* Credentials that are fine, so that a test of something else sees only what it is about. */

@@ -79,6 +79,21 @@ it, or a list of such strings and of {namespace, service, port, backend}.
 {{- toYaml $entries }}
 {{- end }}
 
+{{/* "true" or nothing: beside a whole configuration, servers are managed only where a Service or backend is named. */}}
+{{- define "haproxy-k8s-sync.managesServers" -}}
+{{- $env := .Values.env }}
+{{- if or (not .Values.config.source) $env.ingressNamespace $env.ingressServiceName $env.ingressServicePort $env.ingressServices $env.haproxy.backendName -}}
+true
+{{- end }}
+{{- end }}
+
+{{/* Of the Secret that a whole configuration comes from; nothing where there is none. */}}
+{{- define "haproxy-k8s-sync.configNamespace" -}}
+{{- if .Values.config.source -}}
+{{- default .Release.Namespace .Values.config.secret.namespace }}
+{{- end }}
+{{- end }}
+
 {{/* The namespaces of all Services, each once: a YAML list. The daemon's own default is ingress-nginx, too. */}}
 {{- define "haproxy-k8s-sync.ingressNamespaces" -}}
 {{- $namespaces := list }}

@@ -12,13 +12,32 @@ deployment.yaml names those files.
   "ADOPT_SERVERS" (ternary "no" $env.adoptServers (eq (toString $env.adoptServers) "false"))
   "HAPROXY_DATAPLANE_URL" (include "haproxy-k8s-sync.dataplaneURLs" . | fromYamlArray)
 }}
+{{- $servers := include "haproxy-k8s-sync.managesServers" . }}
+{{- $config := .Values.config }}
+{{- if not $servers }}
+{{- /* What has no effect without servers is left out; the daemon refuses some of it. */}}
+{{- $settings = pick $settings "HAPROXY_DATAPLANE_URL" }}
+{{- $env = pick $env "dryRun" "resyncPeriod" "emitEvents" "statusPage" "logFormat" "logLevel" "listenAddress" "proxyFromEnvironment" "seccomp" }}
+{{- $haproxy = pick $haproxy "dataplaneServerName" "dataplaneInsecure" }}
+{{- else if $config.source }}
+{{- $haproxy = omit $haproxy "balance" "advCheck" "sendProxyV2" }}
+{{- end }}
 {{- range $name, $value := omit $env "ingressNamespace" "ingressServiceName" "ingressServicePort" "ingressServices" "adoptServers" "haproxy" }}
 {{- $_ := set $settings (snakecase $name | upper) $value }}
 {{- end }}
 {{- range $name, $value := omit $haproxy "dataplaneURL" "username" "password" "token" "backendPort" }}
 {{- $_ := set $settings (snakecase $name | upper | printf "HAPROXY_%s") $value }}
 {{- end }}
-{{- if not $services }}
+{{- if $config.source }}
+{{- range $name, $value := omit $config "secret" "stateClaim" }}
+{{- $_ := set $settings (snakecase $name | upper | printf "CONFIG_%s") $value }}
+{{- end }}
+{{- $_ := set $settings "CONFIG_SECRET_NAMESPACE" (include "haproxy-k8s-sync.configNamespace" .) }}
+{{- $_ := set $settings "CONFIG_SECRET_NAME" $config.secret.name }}
+{{- $_ := set $settings "CONFIG_SECRET_KEY" $config.secret.key }}
+{{- $_ := set $settings "STATE_DIR" "/var/lib/haproxy-k8s-sync" }}
+{{- end }}
+{{- if and $servers (not $services) }}
 {{- $_ := set $settings "INGRESS_NAMESPACE" (include "haproxy-k8s-sync.ingressNamespace" .) }}
 {{- $_ := set $settings "INGRESS_SERVICE_NAME" (default "ingress-nginx" $env.ingressServiceName) }}
 {{- $_ := set $settings "INGRESS_SERVICE_PORT" $env.ingressServicePort }}

@@ -2,6 +2,7 @@
 {{- define "haproxy-k8s-sync.validate" -}}
 {{- $problems := concat
   (include "haproxy-k8s-sync.validateServices" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validateConfig" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateCredentials" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateTLS" . | fromYamlArray)
   (include "haproxy-k8s-sync.validatePods" . | fromYamlArray) }}
@@ -30,6 +31,19 @@
 {{- end }}
 {{- if and (gt (len $services) 1) .Values.env.haproxy.backendPort }}
 {{- $problems = append $problems "env.haproxy.backendPort is set, but env.ingressServices has several entries, whose ports the Services say: leave it out" }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validateConfig" -}}
+{{- $problems := list }}
+{{- with .Values.config }}
+{{- if and .source (not .secret.name) }}
+{{- $problems = append $problems "config.source is secret, but config.secret.name is empty: set it to the name of the Secret" }}
+{{- end }}
+{{- if and (not .source) .stateClaim }}
+{{- $problems = append $problems "config.stateClaim is set, but config.source is not: there is nothing to remember" }}
 {{- end }}
 {{- end }}
 {{- toYaml $problems }}

@@ -4,14 +4,11 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/kubeconfig/kubeconfig.h"
-#include "haproxy/dataplane/client.h"
 #include "kube/client.h"
 #include "net/http.h"
-#include "net/tls_files.h"
-#include "daemon/certificates.h"
 #include "daemon/clients.h"
 #include "cli/doctor/doctor_dataplane.h"
 #include "cli/doctor/doctor_haproxy.h"
@@ -32,28 +29,22 @@ struct doctor {
     struct doctor_kubernetes kubernetes;
     struct doctor_section *kubernetes_section; /* of the report */
     struct doctor_dataplane *dataplanes;       /* as in settings */
-    size_t asking;                             /* questions that are under way */
+    size_t asking;                             /* requests without an answer yet */
 };
 
-/* ---- clients, as far as they can be made ---- */
+/* ---- clients ---- */
 
 static void make_dataplanes(struct doctor *d)
 {
+    static const struct clients_hooks hooks = {0};
     struct clients *c = &d->clients;
     c->dataplanes = mem_array(d->settings->dataplane_count, sizeof(c->dataplanes[0]));
     c->dataplane_count = d->settings->dataplane_count;
-    if (certificates_of_dataplanes(d->settings, d->options->log, &c->dataplane_tls, &d->no_dataplanes) != 0)
+    if (clients_dataplane_tls(d->settings, d->options->log, &c->dataplane_tls, &d->no_dataplanes) != 0)
         return;
     for (size_t i = 0; i < c->dataplane_count; i++) {
-        struct settings_dataplane *of = &d->settings->dataplanes[i];
-        const struct dataplane_client_options o = {.url = of->url,
-                                                   .unix_socket = of->socket,
-                                                   .username = &of->username,
-                                                   .password = &of->password,
-                                                   .token = &of->token,
-                                                   .tls = c->dataplane_tls,
-                                                   .log = d->options->log};
-        c->dataplanes[i].file = dataplane_client_new(d->base, c->http, &o, &d->no_dataplanes);
+        c->dataplanes[i].file =
+            clients_dataplane(d->base, c, &d->settings->dataplanes[i], &hooks, d->options->log, &d->no_dataplanes);
     }
 }
 
@@ -67,12 +58,12 @@ static void make_clients(struct doctor *d)
         http_use_proxy_variables(d->clients.http);
     if (d->options->access == NULL)
         d->no_kube = *d->options->no_access;
-    else
+    else if (settings_need_kubernetes(d->settings))
         d->clients.kube = kube_client_new(d->clients.http, d->options->access, d->options->log, &d->no_kube);
     make_dataplanes(d);
 }
 
-/* ---- questions, side by side ---- */
+/* ---- requests, side by side ---- */
 
 static void on_asked(void *arg)
 {
@@ -86,26 +77,21 @@ static void ask_all(struct doctor *d)
     d->dataplanes = mem_array(d->settings->dataplane_count, sizeof(d->dataplanes[0]));
     if (d->clients.kube != NULL) {
         d->asking++;
-        doctor_kubernetes_init(&d->kubernetes, d->base, d->clients.kube, d->settings, d->options->access->namespace,
-                               on_asked, d);
+        doctor_kubernetes_start(&d->kubernetes, d->base, d->clients.kube, d->settings, d->options->access->namespace,
+                                d->options->timeout_ms, on_asked, d);
     }
     for (size_t i = 0; i < d->clients.dataplane_count; i++) {
         if (d->clients.dataplanes[i].file == NULL)
             continue;
         d->asking++;
-        doctor_dataplane_init(&d->dataplanes[i], d->base, d->clients.dataplanes[i].file, on_asked, d);
+        doctor_dataplane_start(&d->dataplanes[i], d->base, d->clients.dataplanes[i].file, d->options->timeout_ms,
+                               on_asked, d);
     }
-    if (d->asking == 0)
-        return;
-    if (d->clients.kube != NULL)
-        doctor_kubernetes_start(&d->kubernetes, d->options->timeout_ms);
-    for (size_t i = 0; i < d->clients.dataplane_count; i++)
-        if (d->dataplanes[i].client != NULL)
-            doctor_dataplane_start(&d->dataplanes[i], d->options->timeout_ms);
-    event_base_dispatch(d->base);
+    if (d->asking > 0)
+        event_base_dispatch(d->base);
 }
 
-/* ---- the look, and the sections ---- */
+/* ---- the read, and the sections ---- */
 
 static void add_kubernetes(struct doctor *d)
 {
@@ -143,15 +129,17 @@ static void add_clock(struct doctor *d)
 {
     struct doctor_section *s = doctor_section(d->report, "clock", NULL, NULL);
     doctor_clock_report_kernel(doctor_clock_synchronised(), s);
-    doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "its API", &d->kubernetes.skew, s);
+    if (settings_need_kubernetes(d->settings))
+        doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "the API server", &d->kubernetes.skew, s);
     for (size_t i = 0; i < d->settings->dataplane_count; i++)
         doctor_clock_report_skew("clock.haproxy", "HAProxy", d->settings->dataplanes[i].url, &d->dataplanes[i].skew, s);
 }
 
-static void on_look(void *arg, const struct inspect_report *seen)
+static void on_refresh(void *arg, const struct inspect_report *seen)
 {
     struct doctor *d = arg;
-    doctor_kubernetes_report_missing(&seen->missing, d->report, d->kubernetes_section);
+    if (d->kubernetes_section != NULL)
+        doctor_kubernetes_report_missing(&seen->missing, d->report, d->kubernetes_section);
     for (size_t i = 0; i < seen->mapping_count; i++)
         doctor_service_report(seen, i, d->settings, d->report);
     for (size_t i = 0; i < d->settings->dataplane_count; i++)
@@ -164,7 +152,7 @@ static void look(struct doctor *d)
     const struct doctor_reply *rights = &d->kubernetes.rights_reply;
     const struct inspect_options options = {.timeout_ms = d->options->timeout_ms,
                                             .refusals_count = rights->asked && rights->error.kind == ERROR_NONE,
-                                            .show = on_look,
+                                            .show = on_refresh,
                                             .arg = d};
     struct clients usable = {.http = d->clients.http};
     usable.kube = doctor_kubernetes_usable(&d->kubernetes) ? d->clients.kube : NULL;
@@ -172,7 +160,7 @@ static void look(struct doctor *d)
     for (size_t i = 0; i < d->clients.dataplane_count; i++)
         if (doctor_dataplane_usable(&d->dataplanes[i]))
             usable.dataplanes[usable.dataplane_count++] = d->clients.dataplanes[i];
-    inspect_look(d->base, d->settings, &usable, d->options->log, &options);
+    inspect_refresh(d->base, d->settings, &usable, d->options->log, &options);
     free(usable.dataplanes);
 }
 
@@ -189,31 +177,30 @@ static void report_findings(const struct settings_findings *findings, struct doc
     }
 }
 
-static void report_dry_run(struct doctor_section *s)
-{
-    struct doctor_check *c = doctor_warn(s, "settings.dry-run", "DRY_RUN", "is set: the daemon writes nothing");
-    doctor_why(c, "it watches and logs what it would do, beside another controller perhaps");
-    doctor_fix(c, "to let it write", "DRY_RUN=false");
-}
-
 static void report_settings(const struct settings *settings, const struct settings_findings *findings,
                             const char *version, struct doctor_section *s)
 {
     doctor_ok(s, "settings.program", "program", "haproxy-k8s-sync %s", version);
     report_findings(findings, s);
     if (settings == NULL) {
-        struct doctor_check *c =
-            doctor_skip(s, "settings.others", "everything else", "needs settings that can be used");
-        doctor_fix(c, "see all of them with their meanings", "haproxy-k8s-sync --help");
+        struct doctor_check *c = doctor_skip(s, "settings.others", "everything else", "needs valid settings");
+        doctor_fix(c, "list all settings", "haproxy-k8s-sync --help");
         return;
     }
-    cleanup(buf_fini) struct buf services;
-    buf_init(&services, 0);
+    cleanup(buf_fini) struct buf services = {0};
     settings_print_mappings(settings, &services);
-    doctor_ok(s, "settings", "settings", "%d given, the others by default; to keep in step: %s",
+    if (settings->config_source == SETTINGS_CONFIG_FILE)
+        buf_printf(&services, "the whole haproxy.cfg with %s", settings->config_file);
+    if (settings->config_source == SETTINGS_CONFIG_SECRET)
+        buf_printf(&services, "the whole haproxy.cfg with key %s of Secret %s/%s", settings->config_secret_key,
+                   settings->config_secret_namespace, settings->config_secret_name);
+    doctor_ok(s, "settings", "settings", "%d set, the others at their defaults; keeps in sync: %s",
               __builtin_popcountll(settings->given), buf_str(&services));
-    if (settings->dry_run)
-        report_dry_run(s);
+    if (settings->dry_run) {
+        struct doctor_check *c = doctor_warn(s, "settings.dry-run", "DRY_RUN", "is true: the daemon writes nothing");
+        doctor_why(c, "it only logs what it would change");
+        doctor_fix(c, "let it write", "DRY_RUN=false");
+    }
 }
 
 /* ---- life ---- */
@@ -237,7 +224,8 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
         return;
     make_clients(&d);
     ask_all(&d);
-    add_kubernetes(&d);
+    if (settings_need_kubernetes(settings))
+        add_kubernetes(&d);
     look(&d);
     add_clock(&d);
     end(&d);

@@ -1,5 +1,4 @@
 /* The checks of one backend in one HAProxy. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -15,10 +14,10 @@
 
 static void fail_missing(const struct inspect_backend *b, struct doctor_section *s)
 {
-    struct doctor_check *c = doctor_fail(s, "backend.exists", "backend", "there is none of that name in haproxy.cfg");
-    doctor_why(c, "HAPROXY_BACKEND_NAME (or the name behind = in INGRESS_SERVICES) has to be one of its backends");
-    doctor_fix(c, "in haproxy.cfg, then reload HAProxy", "backend %s\n  mode tcp", b->of->backend);
-    doctor_fix(c, "let the daemon make it", "HAPROXY_CREATE_BACKEND=true");
+    struct doctor_check *c = doctor_fail(s, "backend.exists", "backend", "haproxy.cfg has no backend of this name");
+    doctor_why(c, "HAPROXY_BACKEND_NAME (or the name after = in INGRESS_SERVICES) must name one of its backends");
+    doctor_fix(c, "add it to haproxy.cfg, then reload HAProxy", "backend %s\n  mode tcp", b->of->backend);
+    doctor_fix(c, "let the daemon create it", "HAPROXY_CREATE_BACKEND=true");
 }
 
 static bool report_exists(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
@@ -28,14 +27,14 @@ static bool report_exists(const struct doctor_haproxy_input *in, const struct in
     if (!b->seen) {
         doctor_fail(s, id, label, "cannot be read: %s", b->unseen.message);
     } else if (b->actual.exists) {
-        size_t ours = 0;
+        size_t managed = 0;
         for (size_t i = 0; i < b->actual.server_count; i++)
-            ours += !diff_server_is_foreign(&b->actual.servers[i], in->seen->rules);
-        doctor_ok(s, id, label, "server lines: %zu ours, %zu left alone", ours,
-                  b->actual.server_count - ours + b->actual.template_count);
+            managed += !diff_server_is_foreign(&b->actual.servers[i], in->seen->rules);
+        doctor_ok(s, id, label, "server lines: %zu managed, %zu unmanaged", managed,
+                  b->actual.server_count - managed + b->actual.template_count);
         return true;
     } else if (in->settings->create_backend) {
-        doctor_ok(s, id, label, "is not there and will be made, as HAPROXY_CREATE_BACKEND says");
+        doctor_ok(s, id, label, "missing; the daemon will create it (HAPROXY_CREATE_BACKEND=true)");
     } else {
         fail_missing(b, s);
     }
@@ -47,11 +46,11 @@ static void report_mode(const struct inspect_backend *b, struct doctor_section *
     static const char id[] = "backend.mode", label[] = "mode";
     bool http = str_eq(b->actual.mode, "http");
     if (str_empty(b->actual.mode))
-        doctor_ok(s, id, label, "as its defaults section says (without one: tcp)");
+        doctor_ok(s, id, label, "set by its defaults section (tcp if that sets none)");
     else
         doctor_ok(s, id, label, "%s%s", b->actual.mode,
-                  http ? ": HAProxy ends the client's TLS itself and speaks HTTP to the nodes"
-                       : ": bytes are passed on as they are, TLS ends at the ingress controller");
+                  http ? ": HAProxy terminates TLS and speaks HTTP to the nodes"
+                       : ": HAProxy passes TLS through to the ingress controller");
 }
 
 static void report_lines(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
@@ -60,32 +59,33 @@ static void report_lines(const struct doctor_haproxy_input *in, const struct ins
     static const char id[] = "backend.lines", label[] = "lines";
     const struct diff *d = &b->plan.diff;
     if (in->target != NULL && in->target->file_problem != NULL) {
-        doctor_skip(s, id, label, "needs a file that may be written, see HAProxy's haproxy.cfg");
+        doctor_skip(s, id, label, "needs a haproxy.cfg that can be written, see HAProxy");
         return;
     }
     if (inspect_verdict(b) == INSPECT_REFUSED) {
         cleanup(mem_free_ptr) char *why = inspect_why(b);
         struct doctor_check *c =
-            doctor_fail(s, id, label, "must not be written: %s", why != NULL ? why : "no reason given");
-        doctor_advice(c, "take that line out of the backend, or write it in a way that this Data Plane API knows; "
-                         "nothing is written before");
+            doctor_fail(s, id, label, "cannot be written safely: %s", why != NULL ? why : "no reason given");
+        doctor_advice(c, "remove that line, or use only keywords that this Data Plane API supports; until then nothing "
+                         "is written to this backend");
         return;
     }
     for (size_t i = 0; i < d->skip_count; i++)
         doctor_warn(s, id, label, "no server %s: %s", d->skips[i].name, d->skips[i].reason);
     if (d->skip_count == 0)
-        doctor_ok(s, id, label, "none that a write would damage");
+        doctor_ok(s, id, label, "no unsupported lines");
 }
 
-static void report_changes(const struct inspect_backend *b, bool withheld, struct doctor_section *s)
+static void report_changes(const struct inspect_backend *b, bool not_written, struct doctor_section *s)
 {
     struct inspect_ways ways = inspect_count_ways(b);
     size_t all = ways.without + ways.reload;
     const char *how = ways.reload == 0    ? "without a reload"
-                      : ways.without == 0 ? "by a reload"
-                                          : "some of them by a reload";
+                      : ways.without == 0 ? "with a reload"
+                                          : "some of them with a reload";
     doctor_ok(s, "backend.plan", "plan", "%zu change%s to make, %s%s; haproxy-k8s-sync plan shows %s", all,
-              all == 1 ? "" : "s", how, withheld ? ", and withheld" : "", all == 1 ? "it" : "them");
+              all == 1 ? "" : "s", how, not_written ? ", not written (dry run or paused)" : "",
+              all == 1 ? "it" : "them");
 }
 
 /* What `plan` would say, in short. */
@@ -96,35 +96,34 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
     cleanup(mem_free_ptr) char *why = inspect_why(b);
 
     switch (v) {
-    case INSPECT_IN_STEP:
-        doctor_ok(s, id, label, "in step: HAProxy has what Kubernetes says");
+    case INSPECT_IN_SYNC:
+        doctor_ok(s, id, label, "in sync: HAProxy has the desired servers");
         return;
     case INSPECT_CHANGES:
-    case INSPECT_WITHHELD:
-        report_changes(b, v == INSPECT_WITHHELD, s);
+    case INSPECT_NOT_WRITTEN:
+        report_changes(b, v == INSPECT_NOT_WRITTEN, s);
         return;
     case INSPECT_RELOAD_AGAIN:
-        doctor_warn(s, id, label, "the file is to be loaded again");
+        doctor_warn(s, id, label, "running HAProxy differs from haproxy.cfg: a reload is due");
         return;
-    case INSPECT_HOLD:
-    case INSPECT_BRAKE:
-        doctor_warn(s, id, label, "%s", why != NULL ? why : "held");
+    case INSPECT_NO_ENDPOINT:
+    case INSPECT_LOSS_LIMIT:
+        doctor_warn(s, id, label, "%s", why != NULL ? why : "removal delayed");
         return;
     case INSPECT_WAITING:
     case INSPECT_REFUSED:
-    case INSPECT_UNSEEN:
+    case INSPECT_UNKNOWN:
         break;
     }
     doctor_skip(s, id, label, "needs %s",
-                v == INSPECT_WAITING ? "servers, see the Service" : "lines that may be written");
+                v == INSPECT_WAITING ? "servers, see the Service" : "lines that can be written");
 }
 
-/* Those that are wanted and get no traffic all the same. */
+/* Desired servers that get no traffic because their health check fails. */
 static void report_health(const struct inspect_backend *b, struct doctor_section *s)
 {
     size_t live = 0, down = 0;
-    cleanup(buf_fini) struct buf names;
-    buf_init(&names, 0);
+    cleanup(buf_fini) struct buf names = {0};
     for (size_t i = 0; i < b->desired->server_count; i++) {
         const struct desired_server *want = &b->desired->servers[i];
         const struct runtime_server *is = runtime_find(&b->runtime, want->name);
@@ -139,12 +138,11 @@ static void report_health(const struct inspect_backend *b, struct doctor_section
     if (down == 0)
         return;
     struct doctor_check *c =
-        doctor_warn(s, "backend.health", "health checks", "HAProxy calls %zu of %zu desired servers DOWN: %s%s", down,
+        doctor_warn(s, "backend.health", "health checks", "%zu of %zu desired servers are DOWN in HAProxy: %s%s", down,
                     live, buf_str(&names), down > NAMES_SHOWN ? ", ..." : "");
-    doctor_why(c,
-               "they get no connections; the node's port does not answer from HAProxy's machine, or not to this check "
-               "(HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK), or one side alone speaks the PROXY protocol");
-    doctor_fix(c, "on HAProxy's machine, what its check says",
+    doctor_why(c, "they get no connections; the node's port does not answer HAProxy, or not this kind of check "
+                  "(HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK), or only one side uses the PROXY protocol");
+    doctor_fix(c, "on HAProxy's machine, see the result of its check",
                "echo 'show stat %s 4 -1' | socat stdio /run/haproxy/admin.sock | cut -d, -f2,18,37", b->of->backend);
 }
 

@@ -27,7 +27,7 @@ struct doctor_skew doctor_skew_of(const char *date, uint64_t now_ms, uint64_t to
     int64_t theirs_s;
     if (date == NULL || !parse_date(date, &theirs_s))
         return k;
-    /* It was written between our question and the answer, somewhere in the second that it names. */
+    /* The server wrote it between request and answer, at some time in the second that it names. */
     k.known = true;
     k.least_ms = (int64_t)now_ms - (int64_t)(took_us / 1000) - 1 - (theirs_s * 1000 + 1000);
     k.most_ms = (int64_t)now_ms - theirs_s * 1000;
@@ -44,19 +44,19 @@ void doctor_clock_report_skew(const char *id, const char *label, const char *who
 {
     int64_t skew = k->known ? doctor_skew_ms(k) : 0;
     if (!k->known) {
-        doctor_skip(s, id, label, "no answer of %s tells the time", whose);
+        doctor_skip(s, id, label, "no answer from %s has a Date header", whose);
         return;
     }
     if (llabs(skew) <= WARN_MS) {
-        doctor_ok(s, id, label, "that of %s is within %d s of ours", whose, WARN_MS / 1000);
+        doctor_ok(s, id, label, "the clock of %s is within %d s of this machine's", whose, WARN_MS / 1000);
         return;
     }
     struct doctor_check *c = doctor_add(s, llabs(skew) > FAIL_MS ? CHECK_FAIL : CHECK_WARN, id, label,
-                                        "ours is %lld s or more %s that of %s", llabs((long long)skew) / 1000,
-                                        skew > 0 ? "ahead of" : "behind", whose);
-    doctor_why(c, "certificates and tokens that are new or about to end count as invalid on one side, and log lines of "
-                  "both do not fit together; leader election does not go by it");
-    doctor_fix(c, "set the clock on whichever of the two is wrong", "date -u; timedatectl set-ntp true");
+                                        "this machine's clock is %lld s or more %s that of %s",
+                                        llabs((long long)skew) / 1000, skew > 0 ? "ahead of" : "behind", whose);
+    doctor_why(c, "one side may reject certificates and tokens that are new or about to expire, and the times in their "
+                  "logs differ; leader election does not depend on it");
+    doctor_fix(c, "correct the clock that is wrong", "date -u; timedatectl set-ntp true");
 }
 
 enum doctor_synchronised doctor_clock_synchronised(void)
@@ -72,12 +72,12 @@ void doctor_clock_report_kernel(enum doctor_synchronised is, struct doctor_secti
 {
     static const char id[] = "clock.synchronised", label[] = "this machine";
     if (is == DOCTOR_SYNC_YES) {
-        doctor_ok(s, id, label, "kept in time by a time server, the kernel says");
+        doctor_ok(s, id, label, "synchronised with a time server");
     } else if (is == DOCTOR_SYNC_UNKNOWN) {
-        doctor_skip(s, id, label, "the kernel does not tell whether a time server keeps it in time");
+        doctor_skip(s, id, label, "the kernel does not say whether the clock is synchronised");
     } else {
-        struct doctor_check *c = doctor_warn(s, id, label, "no time server keeps it in time, the kernel says");
-        doctor_why(c, "it drifts, and certificates and tokens are judged by it");
+        struct doctor_check *c = doctor_warn(s, id, label, "not synchronised with a time server");
+        doctor_why(c, "the clock drifts, and certificates and tokens are checked against it");
         doctor_fix(c, "on this machine (in a pod: on its node)", "timedatectl set-ntp true");
     }
 }

@@ -1,6 +1,6 @@
 /*
- * Clocks: how far ours is from that of a server, as its answers say (HTTP's Date, whole seconds), and whether this
- * machine keeps its own by a time server.
+ * Clocks: how far this machine's is from a server's, by the answers' Date header (whole seconds), and whether this
+ * machine's is synchronised with a time server.
  */
 #ifndef CLI_DOCTOR_DOCTOR_CLOCK_H
 #define CLI_DOCTOR_DOCTOR_CLOCK_H
@@ -8,19 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
-
 struct doctor_section;
 
-/* Ours less theirs lies between these. */
+/* This machine's clock less the server's lies between these. */
 struct doctor_skew {
     bool known;
     int64_t least_ms, most_ms;
 };
 
-/* date: the header, NULL where there is none. now_ms: ours when the answer was there; took_us: how long it took. */
+/* date: the header, NULL: none. now_ms: this machine's clock when the answer came; took_us: how long that took. */
 struct doctor_skew doctor_skew_of(const char *date, uint64_t now_ms, uint64_t took_us);
-/* How far ours is ahead at least (behind: negative); 0 where it may be right. */
+/* How far this machine's clock is ahead at least (behind: negative); 0: it may be right. */
 int64_t doctor_skew_ms(const struct doctor_skew *k);
 
 /* whose: for the text, a URL. */

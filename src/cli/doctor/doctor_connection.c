@@ -51,11 +51,6 @@ static char *place_of(const char *url)
     return mem_printf("%s%s", place, has_port ? "" : ":443");
 }
 
-static bool is_secure(const struct doctor_peer *p)
-{
-    return str_has_prefix(p->url, "https://") && p->unix_socket == NULL;
-}
-
 /* ---- what is wrong ---- */
 
 /* Without the "GET URL: " in front: the section is about that URL. */
@@ -70,8 +65,8 @@ static void fail_name(const struct doctor_peer *p, const struct error *error, st
     cleanup(mem_free_ptr) char *host = host_of(p->url);
     struct doctor_check *c = doctor_fail(s, id_of(p, ID_NAME), "name", "%s: %s", host, bare(error));
     doctor_why(c, "%s",
-               p->proxy != NULL ? p->proxy : "the name is wrong, or the DNS server of this place does not know it");
-    doctor_fix(c, "see what this place makes of it, and correct the URL or the DNS", "getent ahosts %s", host);
+               p->proxy != NULL ? p->proxy : "the name is wrong, or this machine's DNS server does not know it");
+    doctor_fix(c, "resolve it here, then correct the URL or the DNS", "getent ahosts %s", host);
 }
 
 static const char *why_no_connection(const struct doctor_peer *p, int os_error)
@@ -79,15 +74,16 @@ static const char *why_no_connection(const struct doctor_peer *p, int os_error)
     switch (os_error) {
     case ECONNREFUSED:
     case ENOENT:
-        return p->nobody_there;
+        return p->refused_why;
     case EACCES:
     case EPERM:
-        return p->unix_socket != NULL ? "this user may not use that socket" : "this machine forbids the connection";
+        return p->unix_socket != NULL ? "this user may not open that socket"
+                                      : "a rule of this machine forbids the connection";
     case ENETUNREACH:
     case EHOSTUNREACH:
-        return "no route leads there";
+        return "this machine has no route to that address";
     default:
-        return "packets get lost on the way: a firewall, a NetworkPolicy, or a wrong address";
+        return "a firewall or a NetworkPolicy drops the packets, or the address is wrong";
     }
 }
 
@@ -98,37 +94,37 @@ static void fail_connection(const struct doctor_peer *p, const struct http_conne
     doctor_why(c, "%s%s%s", why_no_connection(p, got->os_error), p->proxy != NULL ? "; " : "",
                p->proxy != NULL ? p->proxy : "");
     if (got->os_error == EACCES && p->unix_socket != NULL)
-        doctor_fix(c, "look whose it is", "ls -l %s; id", p->unix_socket);
+        doctor_fix(c, "see who owns it", "ls -l %s; id", p->unix_socket);
     else if (p->look != NULL)
-        doctor_fix(c, "look at it there", "%s", p->look);
+        doctor_fix(c, "start it, or correct the URL; to see whether it runs and where it listens", "%s", p->look);
     if (p->unix_socket == NULL && got->os_error != ECONNREFUSED)
-        doctor_fix(c, "try it from here by other means", "curl -sv -m 5 -o /dev/null %s", p->url);
+        doctor_fix(c, "try it from here with curl", "curl -sv -m 5 -o /dev/null %s", p->url);
 }
 
-static void add_cure_of_tls(const struct doctor_peer *p, long verify, struct doctor_check *c)
+static void add_fix_of_tls(const struct doctor_peer *p, long verify, struct doctor_check *c)
 {
     cleanup(mem_free_ptr) char *place = place_of(p->url);
     switch (verify) {
     case VERIFY_EXPIRED:
     case VERIFY_NOT_YET:
         doctor_why(c, "%s",
-                   verify == VERIFY_EXPIRED ? "its certificate has ended, or our clock is wrong"
-                                            : "its certificate begins later, or our clock is wrong");
-        doctor_fix(c, "see from when to when it counts, and renew it there",
+                   verify == VERIFY_EXPIRED ? "its certificate has expired, or this machine's clock is wrong"
+                                            : "its certificate is not valid yet, or this machine's clock is wrong");
+        doctor_fix(c, "see its dates, and renew it",
                    "openssl s_client -connect %s </dev/null | openssl x509 -noout -dates; date -u", place);
         return;
     case 0:
     case VERIFY_NAME:
     case VERIFY_ADDRESS:
-        doctor_why(c, "it is for other names than the one that is asked for");
+        doctor_why(c, "its certificate is for other names than the one in the URL");
         doctor_fix(c, "see which names it is for",
                    "openssl s_client -connect %s </dev/null | openssl x509 -noout -ext subjectAltName", place);
-        doctor_advice(c, "use one of these names in the URL, or say it in %s", p->name_setting);
+        doctor_advice(c, "use one of these names in the URL, or set it in %s", p->name_setting);
         return;
     default:
-        doctor_why(c, "it is signed by nobody who is believed here");
+        doctor_why(c, "its certificate is signed by a CA that is not trusted here");
         doctor_advice(c, "name the CA that signed it in %s", p->ca_setting);
-        doctor_fix(c, "see who did", "openssl s_client -showcerts -connect %s </dev/null", place);
+        doctor_fix(c, "see which CA signed it", "openssl s_client -showcerts -connect %s </dev/null", place);
     }
 }
 
@@ -137,11 +133,11 @@ static void fail_tls(const struct doctor_peer *p, const struct http_connection *
 {
     struct doctor_check *c = doctor_fail(s, id_of(p, ID_TLS), "TLS", "%s", bare(error));
     if (error->kind == ERROR_INVALID) {
-        add_cure_of_tls(p, got->verify, c);
+        add_fix_of_tls(p, got->verify, c);
         return;
     }
-    doctor_why(c, "connected, but what answers there speaks no TLS that we do");
-    doctor_advice(c, "where that port serves plain http, write http:// in the URL; else look at that server's own log");
+    doctor_why(c, "the server speaks no TLS, or no version that haproxy-k8s-sync supports");
+    doctor_advice(c, "if that port serves plain HTTP, write http:// in the URL; otherwise see the server's log");
 }
 
 /* ---- certificates ---- */
@@ -153,25 +149,20 @@ static void add_end(struct buf *text, const char *whose, int64_t end_s, int64_t 
         return;
     rfc3339_format(end_s * 1000000, 0, end);
     int64_t days = (end_s - now_s) / DAY_S;
-    buf_printf(text, "%s%s %s %.10s", text->len > 0 ? ", " : "", whose, end_s > now_s ? "until" : "has ended on", end);
+    buf_printf(text, "%s%s %s %.10s", text->len > 0 ? ", " : "", whose, end_s > now_s ? "until" : "expired on", end);
     if (end_s > now_s && days <= 90)
         buf_printf(text, " (%" PRId64 " day%s)", days, days == 1 ? "" : "s");
 }
 
-static int64_t soonest(const struct doctor_peer *p)
-{
-    int64_t s = p->ca_s < p->client_s ? p->ca_s : p->client_s;
-    return s < p->server_s ? s : p->server_s;
-}
-
 static void report_certificates(const struct doctor_peer *p, struct doctor_section *s)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     add_end(&text, "server's", p->server_s, p->now_s);
-    add_end(&text, "our own", p->client_s, p->now_s);
+    add_end(&text, "client's", p->client_s, p->now_s);
     add_end(&text, "CA", p->ca_s, p->now_s);
-    int64_t end = soonest(p);
+    int64_t end = p->ca_s < p->client_s ? p->ca_s : p->client_s; /* the first of them */
+    if (end > p->server_s)
+        end = p->server_s;
     if (text.len == 0)
         return;
     if (end - p->now_s > SOON_DAYS * DAY_S) {
@@ -181,33 +172,30 @@ static void report_certificates(const struct doctor_peer *p, struct doctor_secti
     struct doctor_check *c = doctor_add(s, end > p->now_s ? CHECK_WARN : CHECK_FAIL, id_of(p, ID_CERTIFICATES),
                                         "certificates", "%s", buf_str(&text));
     doctor_why(c, "%s",
-               end > p->now_s ? "with the first that ends, the connection ends" : "what has ended is not believed");
-    doctor_advice(c, "renew what ends; files that are replaced are read again without a restart");
+               end > p->now_s ? "connections fail when the first of them expires"
+                              : "an expired certificate is not trusted");
+    doctor_advice(c, "renew it; a replaced file is read without a restart");
 }
 
 /* ---- all of it ---- */
 
-static void ok_address(const struct doctor_peer *p, const struct http_connection *got, struct doctor_section *s)
+static void ok_connection(const struct doctor_peer *p, const struct http_connection *got, struct doctor_section *s)
 {
     char took[32] = "";
+    if (p->unix_socket != NULL) {
+        doctor_ok(s, id_of(p, ID_CONNECTION), "connection", "unix socket %s", p->unix_socket);
+        return;
+    }
     if (got->took_us > 0)
         snprintf(took, sizeof(took), ", %.1f ms", (double)got->took_us / 1000.0);
     doctor_ok(s, id_of(p, ID_CONNECTION), "connection", "%s%s%s%s", got->peer[0] != '\0' ? got->peer : p->url, took,
               p->proxy != NULL ? "; " : "", p->proxy != NULL ? p->proxy : "");
 }
 
-static void ok_connection(const struct doctor_peer *p, const struct http_connection *got, struct doctor_section *s)
-{
-    if (p->unix_socket != NULL)
-        doctor_ok(s, id_of(p, ID_CONNECTION), "connection", "unix socket %s", p->unix_socket);
-    else
-        ok_address(p, got, s);
-}
-
 bool doctor_connection_report(const struct doctor_peer *p, const struct http_connection *c, const struct error *error,
                               struct doctor_section *s)
 {
-    bool secure = is_secure(p);
+    bool secure = str_has_prefix(p->url, "https://") && p->unix_socket == NULL;
     if (error == NULL || c->reached == HTTP_REACHED_TLS || (c->reached == HTTP_REACHED_PEER && secure)) {
         ok_connection(p, c, s);
     } else if (c->reached == HTTP_REACHED_NOTHING && p->unix_socket == NULL) {
@@ -218,15 +206,15 @@ bool doctor_connection_report(const struct doctor_peer *p, const struct http_con
     if (secure && error != NULL && c->reached == HTTP_REACHED_PEER)
         fail_tls(p, c, error, s);
     else if (secure && (error == NULL || c->reached == HTTP_REACHED_TLS) && p->insecure)
-        doctor_warn(s, id_of(p, ID_TLS), "TLS", "encrypted, but nobody verifies who it is (%s)", p->ca_setting);
+        doctor_warn(s, id_of(p, ID_TLS), "TLS", "encrypted, but the certificate is not verified (%s)", p->ca_setting);
     else if (secure && (error == NULL || c->reached == HTTP_REACHED_TLS))
-        doctor_ok(s, id_of(p, ID_TLS), "TLS", "its certificate is believed");
+        doctor_ok(s, id_of(p, ID_TLS), "TLS", "certificate verified");
     if (secure)
         report_certificates(p, s);
     if (error != NULL && c->reached == HTTP_REACHED_TLS) {
         struct doctor_check *broken =
             doctor_fail(s, id_of(p, ID_ANSWER), "answer", "connected, but no answer came: %s", bare(error));
-        doctor_advice(broken, "look at that server's own log: it took the question and gave no answer");
+        doctor_advice(broken, "see the server's log: it accepted the request and did not answer");
     }
     return error == NULL;
 }

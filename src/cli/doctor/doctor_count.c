@@ -1,5 +1,6 @@
 #include "cli/doctor/doctor_count.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "model/cache.h"
 #include "model/node_rules.h"
@@ -7,27 +8,23 @@
 void doctor_group_add(struct doctor_group *groups, const char *reason, const char *name)
 {
     size_t i = 0;
-    while (i + 1 < DOCTOR_REASONS_MAX && groups[i].count > 0 && !str_eq(groups[i].reason, reason))
+    while (i + 1 < DOCTOR_REASONS_MAX && groups[i].names.count > 0 && !str_eq(groups[i].reason, reason))
         i++;
     struct doctor_group *g = &groups[i];
-    if (g->count == 0)
-        buf_init(&g->names, 0);
-    g->reason = g->count == 0 || str_eq(g->reason, reason) ? reason : "several reasons";
-    if (g->count < DOCTOR_NAMES_SHOWN)
-        buf_printf(&g->names, "%s%s", g->count > 0 ? ", " : "", name);
-    g->count++;
+    if (g->names.count == 0)
+        *g = (struct doctor_group){.reason = reason, .names = {.between = ", ", .max = DOCTOR_NAMES_SHOWN}};
+    if (!str_eq(g->reason, reason))
+        g->reason = "several reasons";
+    if (text_list_next(&g->names))
+        buf_add(&g->names.text, name);
 }
 
-char *doctor_groups_text(const struct doctor_group *groups)
+char *doctor_groups_text(struct doctor_group *groups)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
-    for (size_t i = 0; i < DOCTOR_REASONS_MAX && groups[i].count > 0; i++) {
-        const struct doctor_group *g = &groups[i];
-        buf_printf(&text, "%s%s", text.len > 0 ? "; " : "", buf_str(&g->names));
-        if (g->count > DOCTOR_NAMES_SHOWN)
-            buf_printf(&text, " and %zu more", g->count - DOCTOR_NAMES_SHOWN);
-        buf_printf(&text, ": %s", g->reason);
+    cleanup(buf_fini) struct buf text = {0};
+    for (size_t i = 0; i < DOCTOR_REASONS_MAX && groups[i].names.count > 0; i++) {
+        cleanup(mem_free_ptr) char *names = text_list_take(&groups[i].names);
+        buf_printf(&text, "%s%s: %s", text.len > 0 ? "; " : "", names, groups[i].reason);
     }
     return buf_take(&text);
 }
@@ -45,15 +42,13 @@ static void count_node(void *arg, const void *node)
     const struct counting *c = arg;
     const char *why = node_exclusion(n);
     if (why == NULL && node_address_choose(n, c->rules, c->service, c->strict) == NULL)
-        why = "no address of the wanted type and family";
+        why = "no address of the configured type and family";
     c->ret->all++;
     if (why != NULL) {
         doctor_group_add(c->ret->left_out, why, n->name);
         return;
     }
     c->ret->usable++;
-    c->ret->not_ready += n->not_ready;
-    c->ret->cordoned += n->cordoned;
 }
 
 void doctor_count_nodes(const struct object_caches *caches, const struct node_rules *rules,
@@ -67,7 +62,7 @@ void doctor_count_nodes(const struct object_caches *caches, const struct node_ru
 void doctor_nodes_fini(struct doctor_nodes *n)
 {
     for (size_t i = 0; i < DOCTOR_REASONS_MAX; i++)
-        buf_fini(&n->left_out[i].names);
+        buf_fini(&n->left_out[i].names.text);
 }
 
 static void count_set(void *arg, const void *object)
@@ -80,7 +75,6 @@ static void count_set(void *arg, const void *object)
             const struct endpoint *e = &set->groups[g].endpoints[i];
             ret->all++;
             ret->ready += e->ready;
-            ret->terminating += e->terminating;
         }
     }
 }

@@ -1,11 +1,12 @@
-/* Numbers of nodes and endpoints instead of thousands of lines. Pure. */
+/* Counts of nodes and endpoints instead of thousands of lines. Pure. */
 #ifndef CLI_DOCTOR_DOCTOR_COUNT_H
 #define CLI_DOCTOR_DOCTOR_COUNT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/text.h"
 
 struct object_caches;
 struct node_rules;
@@ -17,12 +18,11 @@ struct service;
 /* Things that have a reason in common, the first of them by name. */
 struct doctor_group {
     const char *reason; /* borrowed */
-    size_t count;
-    struct buf names; /* "n1, n2, n3" */
+    struct text_list names;
 };
 
 struct doctor_nodes {
-    size_t all, usable, not_ready, cordoned;
+    size_t all, usable;
     struct doctor_group left_out[DOCTOR_REASONS_MAX];
 };
 
@@ -32,8 +32,8 @@ void doctor_count_nodes(const struct object_caches *caches, const struct node_ru
 void doctor_nodes_fini(struct doctor_nodes *n);
 
 struct doctor_endpoints {
-    size_t all, ready, terminating;
-    size_t objects; /* EndpointSlices, or Endpoints where these are not to be had */
+    size_t all, ready;
+    size_t objects; /* EndpointSlices, or Endpoints where these cannot be read */
     bool slices;
 };
 
@@ -42,7 +42,7 @@ void doctor_count_endpoints(const struct object_caches *caches, struct doctor_en
 
 /* One more of that reason; beyond DOCTOR_REASONS_MAX of them, to the last one. */
 void doctor_group_add(struct doctor_group *groups, const char *reason, const char *name);
-/* "2 because of REASON (n1, n2)", all of them, ", " between. Allocates. */
-char *doctor_groups_text(const struct doctor_group *groups) must_check;
+/* "n1, n2: REASON", all of them, "; " between; the groups are empty after. Allocates. */
+char *doctor_groups_text(struct doctor_group *groups) must_check;
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
-#include "haproxy/dataplane/codec.h"
 
 static void on_answer(void *arg, const struct dataplane_answer *a);
 
@@ -37,25 +36,10 @@ static bool next_step(const struct doctor_dataplane *d, enum doctor_dataplane_st
 {
     const struct doctor_get *get = &d->gets[d->step];
     bool good = get->error.kind == ERROR_NONE, refused = get->status == 401 || get->status == 403;
-    switch (d->step) {
-    case DATAPLANE_V3:
-        *ret = good ? DATAPLANE_HAPROXY : DATAPLANE_V2;
+    *ret = d->step == DATAPLANE_V3 && good ? DATAPLANE_HAPROXY : d->step + 1;
+    if (d->step == DATAPLANE_V3)
         return good || (get->status != 0 && !refused);
-    case DATAPLANE_HAPROXY:
-        *ret = DATAPLANE_GLOBAL;
-        return true;
-    case DATAPLANE_GLOBAL:
-        *ret = DATAPLANE_TRANSACTIONS;
-        return true;
-    case DATAPLANE_TRANSACTIONS:
-        *ret = DATAPLANE_RELOADS;
-        return true;
-    case DATAPLANE_V2:
-    case DATAPLANE_RELOADS:
-    case DATAPLANE_STEPS:
-        break;
-    }
-    return false;
+    return d->step != DATAPLANE_V2 && *ret < DATAPLANE_STEPS;
 }
 
 /* ---- answers ---- */
@@ -68,19 +52,6 @@ static int read_transactions(struct doctor_dataplane *d, const struct dataplane_
     for (size_t i = 0; i < d->transactions; i++)
         d->open_transactions += str_eq(list[i].status, "in_progress");
     codec_transactions_free(list, d->transactions);
-    return 0;
-}
-
-static int read_reloads(struct doctor_dataplane *d, const struct dataplane_answer *a, struct error *err)
-{
-    struct codec_reload_history history = {0};
-    if (codec_read_reloads(a->body, a->body_len, &history, err) != 0)
-        return -1;
-    d->reload_pending = history.pending;
-    d->reload_failed = history.last_failed;
-    d->reload_response = history.response;
-    history.response = NULL;
-    codec_reload_history_fini(&history);
     return 0;
 }
 
@@ -97,7 +68,7 @@ static int read_answer(struct doctor_dataplane *d, const struct dataplane_answer
     case DATAPLANE_TRANSACTIONS:
         return read_transactions(d, a, err);
     case DATAPLANE_RELOADS:
-        return read_reloads(d, a, err);
+        return codec_read_reloads(a->body, a->body_len, &d->reloads, err);
     case DATAPLANE_STEPS:
         break;
     }
@@ -113,8 +84,8 @@ static void take(struct doctor_dataplane *d, const struct dataplane_answer *a)
         get->error = *a->error;
     else if (a->status != 200)
         error_set_http(&get->error, a->status, "HTTP %d%s%s", a->status, a->excerpt[0] != '\0' ? ": " : "", a->excerpt);
-    else if (read_answer(d, a, &get->error) != 0 && a->excerpt[0] != '\0')
-        error_set(&get->error, ERROR_INVALID, "HTTP %d: %s", a->status, a->excerpt); /* a page: its words say more */
+    else if (read_answer(d, a, &get->error) != 0 && a->excerpt[0] != '\0') /* which says more than the parser */
+        error_set(&get->error, ERROR_INVALID, "HTTP %d: %s", a->status, a->excerpt);
     if (d->step != DATAPLANE_V3 || a->response == NULL)
         return;
     d->connection = http_response_connection(a->response);
@@ -146,11 +117,13 @@ static void on_deadline(void *arg)
 
 /* ---- life ---- */
 
-void doctor_dataplane_init(struct doctor_dataplane *d, struct event_base *base, struct dataplane_client *client,
-                           void (*done)(void *arg), void *arg)
+void doctor_dataplane_start(struct doctor_dataplane *d, struct event_base *base, struct dataplane_client *client,
+                            uint64_t timeout_ms, void (*done)(void *arg), void *arg)
 {
     *d = (struct doctor_dataplane){.client = client, .done = done, .arg = arg};
     timer_init(&d->deadline, base, on_deadline, d);
+    timer_set(&d->deadline, timeout_ms);
+    ask(d, DATAPLANE_V3);
 }
 
 void doctor_dataplane_fini(struct doctor_dataplane *d)
@@ -158,14 +131,8 @@ void doctor_dataplane_fini(struct doctor_dataplane *d)
     timer_fini(&d->deadline);
     free(d->version);
     about_haproxy_fini(&d->haproxy);
-    free(d->reload_response);
+    codec_reload_history_fini(&d->reloads);
     *d = (struct doctor_dataplane){0};
-}
-
-void doctor_dataplane_start(struct doctor_dataplane *d, uint64_t timeout_ms)
-{
-    timer_set(&d->deadline, timeout_ms);
-    ask(d, DATAPLANE_V3);
 }
 
 bool doctor_dataplane_usable(const struct doctor_dataplane *d)

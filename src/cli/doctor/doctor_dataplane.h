@@ -1,4 +1,4 @@
-/* Asks one Data Plane API what `doctor` wants to know and a plan does not: one GET after the other, nothing else. */
+/* Asks one Data Plane API what `doctor` needs and a plan does not: one GET after the other, nothing else. */
 #ifndef CLI_DOCTOR_DOCTOR_DATAPLANE_H
 #define CLI_DOCTOR_DOCTOR_DATAPLANE_H
 
@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "haproxy/dataplane/about.h"
+#include "haproxy/dataplane/codec.h"
 #include "net/http.h"
 #include "host/timer.h"
 #include "cli/doctor/doctor_clock.h"
@@ -48,17 +49,15 @@ struct doctor_dataplane {
     struct about_haproxy haproxy;
     struct about_global global;
     size_t open_transactions, transactions; /* in_progress; all */
-    bool reload_pending, reload_failed;
-    char *reload_response; /* of the last that ended; NULL: none ended */
+    struct codec_reload_history reloads;
 };
 
 /* done is called once, from the loop. */
-void doctor_dataplane_init(struct doctor_dataplane *d, struct event_base *base, struct dataplane_client *client,
-                           void (*done)(void *arg), void *arg);
+void doctor_dataplane_start(struct doctor_dataplane *d, struct event_base *base, struct dataplane_client *client,
+                            uint64_t timeout_ms, void (*done)(void *arg), void *arg);
 void doctor_dataplane_fini(struct doctor_dataplane *d); /* a zeroed one is allowed */
-void doctor_dataplane_start(struct doctor_dataplane *d, uint64_t timeout_ms);
 
-/* It is a Data Plane API of version 3 that takes our credentials. */
+/* It is a Data Plane API of version 3 that accepts the credentials. */
 bool doctor_dataplane_usable(const struct doctor_dataplane *d);
 
 #endif

@@ -1,6 +1,5 @@
 #include "cli/doctor/doctor_haproxy.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -36,15 +35,14 @@ static struct doctor_peer peer_of(const struct doctor_haproxy_input *in)
         .url = in->of->url,
         .unix_socket = in->of->socket,
         .proxy = in->settings->proxy_from_environment && in->of->socket == NULL
-                     ? "by PROXY_FROM_ENVIRONMENT, a proxy may be in between"
+                     ? "a proxy may be in between (PROXY_FROM_ENVIRONMENT)"
                      : NULL,
         .ca_setting = in->settings->dataplane_insecure ? "HAPROXY_DATAPLANE_INSECURE" : "HAPROXY_DATAPLANE_CA_FILE",
         .name_setting = "HAPROXY_DATAPLANE_SERVER_NAME",
-        .nobody_there =
+        .refused_why =
             in->of->socket != NULL
-                ? "the Data Plane API does not run, or listens at another socket"
-                : "nothing listens there: the Data Plane API does not run, or it listens at another address "
-                  "(its default is the machine itself alone) or port",
+                ? "no Data Plane API listens at that socket"
+                : "nothing listens at that address; by default the Data Plane API listens at localhost alone",
         .look = "systemctl status dataplaneapi; ss -ltnp | grep dataplane; sed -n '/^dataplaneapi:/,/^[a-z]/p' "
                 "/etc/haproxy/dataplaneapi.yml",
         .insecure = in->settings->dataplane_insecure,
@@ -54,7 +52,7 @@ static struct doctor_peer peer_of(const struct doctor_haproxy_input *in)
         .server_s = secure ? dataplane_client_server_not_after_s(in->asked->client) : INT64_MAX};
 }
 
-/* ---- who we are, and which API it is ---- */
+/* ---- credentials, and which API it is ---- */
 
 static const char *user_of(const struct settings_dataplane *of)
 {
@@ -67,8 +65,8 @@ static void refused(const struct doctor_haproxy_input *in, const struct doctor_g
     if (secret_is_set(&of->token)) {
         struct doctor_check *c =
             doctor_fail(s, "haproxy.credentials", "credentials", "the token is refused: %s", get->error.message);
-        doctor_why(c, "the Data Plane API itself knows no tokens: a proxy in front of it has to take it");
-        doctor_fix(c, "without such a proxy: user name and password in place of HAPROXY_DATAPLANE_TOKEN",
+        doctor_why(c, "the Data Plane API itself knows no tokens: a proxy in front of it must accept this one");
+        doctor_fix(c, "without such a proxy, replace HAPROXY_DATAPLANE_TOKEN by a user name and password",
                    "HAPROXY_DATAPLANE_USERNAME=admin\nHAPROXY_DATAPLANE_PASSWORD_FILE=/etc/haproxy-k8s-sync/password");
         return;
     }
@@ -76,18 +74,18 @@ static void refused(const struct doctor_haproxy_input *in, const struct doctor_g
     struct doctor_check *c = given ? doctor_fail(s, "haproxy.credentials", "credentials", "user %s is refused: %s",
                                                  user_of(of), get->error.message)
                                    : doctor_fail(s, "haproxy.credentials", "credentials",
-                                                 "none are set, and it wants some: %s", get->error.message);
-    doctor_fix(c, "the settings have to name a user of the API's userlist, with its password",
+                                                 "none are set, and the API requires them: %s", get->error.message);
+    doctor_fix(c, "set a user of the API's userlist and its password",
                "HAPROXY_DATAPLANE_USERNAME=%s\nHAPROXY_DATAPLANE_PASSWORD=...", user_of(of));
-    doctor_fix(c, "in haproxy.cfg, that user; a change counts at once",
+    doctor_fix(c, "in haproxy.cfg, add that user; it takes effect at once",
                "userlist dataplaneapi\n  user %s insecure-password ...", user_of(of));
     doctor_also(c);
-    doctor_fix(c, "in dataplaneapi.yml, that userlist, then restart the API",
+    doctor_fix(c, "in dataplaneapi.yml, name that userlist, then restart the API",
                "dataplaneapi:\n  userlist:\n    userlist: dataplaneapi");
     doctor_also(c);
 }
 
-/* As curl takes it. Allocates. */
+/* An argument of curl. Allocates. */
 static char *curl_place(const struct settings_dataplane *of)
 {
     return of->socket != NULL ? mem_printf("--unix-socket %s http://localhost", of->socket) : mem_strdup(of->url);
@@ -101,16 +99,16 @@ static void wrong_api(const struct doctor_dataplane *d, const struct settings_da
         struct doctor_check *c = doctor_fail(s, "haproxy.version", "version", "a Data Plane API of version 2%s%s%s",
                                              d->version != NULL ? " (" : "", d->version != NULL ? d->version : "",
                                              d->version != NULL ? ")" : "");
-        doctor_why(c, "version 3 is needed: its paths, its transactions and its runtime calls are others");
-        doctor_advice(c, "install Data Plane API 3.0 or later beside this HAProxy (2.4 and later will do); its "
-                         "dataplaneapi.yml may stay as it is");
+        doctor_why(c, "haproxy-k8s-sync needs version 3, whose requests differ");
+        doctor_advice(c, "install Data Plane API 3.0 or later, which supports HAProxy 2.4 and later; dataplaneapi.yml "
+                         "can stay as it is");
         return;
     }
-    struct doctor_check *c = doctor_fail(s, "haproxy.version", "version", "no Data Plane API answers there: %s",
+    struct doctor_check *c = doctor_fail(s, "haproxy.version", "version", "no Data Plane API answers at this URL: %s",
                                          d->gets[DATAPLANE_V3].error.message);
-    doctor_why(c, "something else listens at that address, HAProxy's statistics page perhaps, or a proxy wants a path");
+    doctor_why(c, "something else listens there, such as HAProxy's statistics page, or a proxy requires a path");
     cleanup(mem_free_ptr) char *place = curl_place(of);
-    doctor_fix(c, "see what it is", "curl -s -i -m 5 %s/v3/info | head -n 20", place);
+    doctor_fix(c, "see what answers", "curl -s -i -m 5 %s/v3/info | head -n 20", place);
 }
 
 static bool report_api(const struct doctor_haproxy_input *in, struct doctor_section *s)
@@ -128,11 +126,11 @@ static bool report_api(const struct doctor_haproxy_input *in, struct doctor_sect
         return false;
     }
     if (secret_is_set(&in->of->token))
-        doctor_ok(s, "haproxy.credentials", "credentials", "the token is taken");
+        doctor_ok(s, "haproxy.credentials", "credentials", "the token is accepted");
     else if (secret_is_set(&in->of->username))
-        doctor_ok(s, "haproxy.credentials", "credentials", "user %s is taken", user_of(in->of));
+        doctor_ok(s, "haproxy.credentials", "credentials", "user %s is accepted", user_of(in->of));
     else
-        doctor_ok(s, "haproxy.credentials", "credentials", "it wants none");
+        doctor_ok(s, "haproxy.credentials", "credentials", "none required");
     doctor_ok(s, "haproxy.version", "version", "Data Plane API %s", d->version != NULL ? d->version : "3");
     return true;
 }
@@ -145,21 +143,22 @@ static void report_transactions(const struct doctor_haproxy_input *in, struct do
     static const char id[] = "haproxy.transactions", label[] = "transactions";
     const struct doctor_get *get = &d->gets[DATAPLANE_TRANSACTIONS];
     if (!get->asked || get->error.kind != ERROR_NONE) {
-        doctor_skip(s, id, label, "not told: %s", get->asked ? get->error.message : "not asked in time");
+        doctor_skip(s, id, label, "the API does not say: %s",
+                    get->asked ? get->error.message : "not asked before the timeout");
         return;
     }
     if (d->open_transactions < OPEN_TRANSACTIONS_MANY) {
         if (d->open_transactions == 0)
-            doctor_ok(s, id, label, "none is open");
+            doctor_ok(s, id, label, "none open");
         else
-            doctor_ok(s, id, label, "%zu open; by default, 20 may be", d->open_transactions);
+            doctor_ok(s, id, label, "%zu open; the API allows 20 by default", d->open_transactions);
         return;
     }
     struct doctor_check *c =
-        doctor_warn(s, id, label, "%zu are open, and the API takes 20 at once by default", d->open_transactions);
-    doctor_why(c, "somebody begins transactions and never ends them; with too many, nobody can begin one");
+        doctor_warn(s, id, label, "%zu are open; the API allows 20 by default", d->open_transactions);
+    doctor_why(c, "another client leaves its transactions open; at the limit, no transaction can start");
     cleanup(mem_free_ptr) char *place = curl_place(in->of);
-    doctor_fix(c, "see them, and delete those that nobody works on",
+    doctor_fix(c, "list them, and delete those that are abandoned",
                "curl -s -u %s %s" DATAPLANE_API "/transactions\n"
                "curl -s -u %s -X DELETE %s" DATAPLANE_API "/transactions/ID",
                user_of(in->of), place, user_of(in->of), place);
@@ -170,7 +169,7 @@ void doctor_haproxy_report(const struct doctor_haproxy_input *in, struct doctor_
     const struct doctor_dataplane *d = in->asked;
     if (d->client == NULL) {
         struct doctor_check *c = doctor_fail(s, "haproxy.access", "access", "%s", in->no_client->message);
-        doctor_advice(c, "put right what that setting names: a file of PEM text that this user may read");
+        doctor_advice(c, "correct that setting: it must name a PEM file that this user may read");
         skip_from(0, "needs access", s);
         return;
     }

@@ -21,7 +21,7 @@ struct doctor_haproxy_input {
     const struct error *no_client;
     const struct tls_files *tls; /* NULL: no URL is https */
     const struct inspect_report *seen;
-    const struct inspect_target *target; /* of seen; NULL: it was not read, as it could not be asked */
+    const struct inspect_target *target; /* of seen; NULL: it was not read, because it could not be asked */
 };
 
 void doctor_haproxy_report(const struct doctor_haproxy_input *in, struct doctor_section *s);
@@ -33,7 +33,7 @@ void doctor_backend_report(const struct doctor_haproxy_input *in, const struct i
 
 /* Whether HAProxy runs as master and worker, so that a reload keeps its connections. */
 void doctor_master_worker_report(const struct doctor_haproxy_input *in, struct doctor_section *s);
-/* What it runs, what it is told at run time, how its reloads end. */
+/* What it runs, whether runtime updates are possible, how its reloads end. */
 void doctor_running_report(const struct doctor_haproxy_input *in, struct doctor_section *s);
 
 #endif

@@ -23,8 +23,9 @@ static struct doctor_reply *reply_of(struct doctor_kubernetes *k)
     return k->step == STEP_VERSION ? &k->reached : k->step == STEP_SELF ? &k->self : &k->rights_reply;
 }
 
-static void finish(struct doctor_kubernetes *k)
+static void finish(void *arg)
 {
+    struct doctor_kubernetes *k = arg;
     k->step = STEP_OVER;
     timer_cancel(&k->deadline);
     timer_cancel(&k->later);
@@ -33,7 +34,7 @@ static void finish(struct doctor_kubernetes *k)
 
 /* ---- answers ---- */
 
-/* A refusal's own words, as kube's Status has them. */
+/* The message of a refusal, from the Status object. */
 static void read_refusal(const struct http_response *r, struct error *err)
 {
     struct kube_event e = {0};
@@ -43,7 +44,7 @@ static void read_refusal(const struct http_response *r, struct error *err)
     kube_event_fini(&e);
 }
 
-/* A server that was built by hand has an odd gitVersion. */
+/* A server built from a working tree has an odd gitVersion. */
 static char *read_version(const struct buf *body)
 {
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(body), body->len, 0, "the version", NULL);
@@ -110,7 +111,7 @@ static void on_done(void *arg, const struct http_response *r, const struct error
         next(k);
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static struct http_request *start(struct doctor_kubernetes *k, struct error *err)
 {
@@ -138,8 +139,8 @@ static void ask(struct doctor_kubernetes *k)
 {
     struct error err = {0};
     k->request = start(k, &err);
-    /* A plugin that is being run tells when it has ended. */
-    if (k->request != NULL || (kube_client_lacks_credentials(k->client) && err.kind == ERROR_RETRY && !k->told))
+    /* A plugin that runs calls on_credentials when it ends. */
+    if (k->request != NULL || (kube_client_lacks_credentials(k->client) && err.kind == ERROR_RETRY && !k->plugin_ended))
         return;
     *reply_of(k) = (struct doctor_reply){.asked = true, .unsent = true, .error = err};
     timer_set(&k->later, 0);
@@ -150,7 +151,7 @@ static void on_credentials(void *arg)
     struct doctor_kubernetes *k = arg;
     if (k->request != NULL || k->step == STEP_OVER || timer_is_set(&k->later))
         return;
-    k->told = true;
+    k->plugin_ended = true;
     ask(k);
 }
 
@@ -162,11 +163,6 @@ static void next(struct doctor_kubernetes *k)
         finish(k);
     else
         ask(k);
-}
-
-static void on_later(void *arg)
-{
-    finish(arg);
 }
 
 static void on_deadline(void *arg)
@@ -186,16 +182,18 @@ static void on_deadline(void *arg)
 
 /* ---- life ---- */
 
-void doctor_kubernetes_init(struct doctor_kubernetes *k, struct event_base *base, struct kube_client *client,
-                            const struct settings *settings, const char *pod_namespace, void (*done)(void *arg),
-                            void *arg)
+void doctor_kubernetes_start(struct doctor_kubernetes *k, struct event_base *base, struct kube_client *client,
+                             const struct settings *settings, const char *pod_namespace, uint64_t timeout_ms,
+                             void (*done)(void *arg), void *arg)
 {
     *k = (struct doctor_kubernetes){.client = client, .done = done, .arg = arg};
     k->listener = (struct kube_client_listener){.on_credentials = on_credentials, .arg = k};
     kube_client_on_credentials(client, &k->listener);
     timer_init(&k->deadline, base, on_deadline, k);
-    timer_init(&k->later, base, on_later, k);
+    timer_init(&k->later, base, finish, k);
     doctor_rights_init(&k->rights, settings, pod_namespace);
+    timer_set(&k->deadline, timeout_ms);
+    ask(k);
 }
 
 void doctor_kubernetes_fini(struct doctor_kubernetes *k)
@@ -212,12 +210,6 @@ void doctor_kubernetes_fini(struct doctor_kubernetes *k)
     *k = (struct doctor_kubernetes){0};
 }
 
-void doctor_kubernetes_start(struct doctor_kubernetes *k, uint64_t timeout_ms)
-{
-    timer_set(&k->deadline, timeout_ms);
-    ask(k);
-}
-
 static bool is_refusal(int status)
 {
     return status == 401 || status == 403;
@@ -231,7 +223,7 @@ bool doctor_kubernetes_is_one(const struct doctor_kubernetes *k)
 
 bool doctor_kubernetes_usable(const struct doctor_kubernetes *k)
 {
-    bool nobody = k->self.status == 403 && k->rights_reply.status == 403; /* such as system:anonymous */
+    bool anonymous = k->self.status == 403 && k->rights_reply.status == 403; /* such as system:anonymous */
     return k->client != NULL && k->reached.status != 0 && k->reached.status != 401 && k->self.status != 401 &&
-           !nobody && doctor_kubernetes_is_one(k);
+           !anonymous && doctor_kubernetes_is_one(k);
 }

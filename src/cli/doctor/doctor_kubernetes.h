@@ -1,6 +1,6 @@
 /*
- * Asks one Kubernetes API what `doctor` wants to know: whether it can be reached, its version, who it takes us for, and
- * each right. Leaves nothing behind.
+ * Asks one Kubernetes API what `doctor` needs: whether it can be reached, its version, the user that it sees, and each
+ * right. Leaves nothing behind.
  */
 #ifndef CLI_DOCTOR_DOCTOR_KUBERNETES_H
 #define CLI_DOCTOR_DOCTOR_KUBERNETES_H
@@ -22,7 +22,7 @@ struct doctor_section;
 struct event_base;
 struct kube_access;
 
-/* How one of the questions ended. */
+/* How one of the requests ended. */
 struct doctor_reply {
     bool asked;         /* there was an end */
     bool unsent;        /* it could not even be started: there are no credentials to send with it */
@@ -34,7 +34,7 @@ struct doctor_kubernetes {
     struct kube_client *client; /* borrowed */
     struct http_request *request;
     struct kube_client_listener listener;
-    bool told; /* the plugin has run: what is missing now is missing for good */
+    bool plugin_ended; /* the plugin has ended: credentials that are missing now stay missing */
     struct timer deadline, later;
     int step;
     size_t right, verb; /* that is being asked */
@@ -42,7 +42,7 @@ struct doctor_kubernetes {
     void *arg;
 
     /* what came of it */
-    struct http_connection connection; /* of the first question */
+    struct http_connection connection; /* of the first request */
     struct doctor_reply reached, self, rights_reply;
     char *version; /* "v1.34.4"; NULL: not known */
     char *user;    /* NULL: not known */
@@ -51,23 +51,21 @@ struct doctor_kubernetes {
 };
 
 /* done is called once, from the loop. */
-void doctor_kubernetes_init(struct doctor_kubernetes *k, struct event_base *base, struct kube_client *client,
-                            const struct settings *settings, const char *pod_namespace, void (*done)(void *arg),
-                            void *arg);
+void doctor_kubernetes_start(struct doctor_kubernetes *k, struct event_base *base, struct kube_client *client,
+                             const struct settings *settings, const char *pod_namespace, uint64_t timeout_ms,
+                             void (*done)(void *arg), void *arg);
 void doctor_kubernetes_fini(struct doctor_kubernetes *k);
-void doctor_kubernetes_start(struct doctor_kubernetes *k, uint64_t timeout_ms);
 
-/* At least one answer was that of a Kubernetes API, or a refusal. Otherwise something else may listen there, a page to
- * log in perhaps. */
+/* At least one answer was that of a Kubernetes API, or a refusal. Otherwise something else may listen there. */
 bool doctor_kubernetes_is_one(const struct doctor_kubernetes *k);
-/* It can be asked for objects: connected, a Kubernetes API, and we are not refused altogether. */
+/* It can be asked for objects: connected, a Kubernetes API, and it does not refuse all requests. */
 bool doctor_kubernetes_usable(const struct doctor_kubernetes *k);
 
 /* The checks: access (NULL: there is none, because of no_access), client (NULL: because of no_access, too). */
 void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct kube_access *access,
                               const struct error *no_access, const struct settings *settings, struct doctor_section *s);
 
-/* What of its objects did not come although nothing else explains it. seen: how the watches stood. */
+/* Which of its objects were not received although no other check explains it. seen: the checks of the watches. */
 void doctor_kubernetes_report_missing(const struct checks *seen, const struct doctor_report *r,
                                       struct doctor_section *s);
 

@@ -27,14 +27,12 @@ static void report_access(const struct kube_access *access, const struct error *
     }
     struct doctor_check *c = doctor_fail(s, "kubernetes.access", "access", "%s", no_access->message);
     if (settings->kubeconfig != NULL) {
-        doctor_why(c, "KUBECONFIG=%s says how to reach the API, and cannot be used", settings->kubeconfig);
-        doctor_fix(c, "see whether kubectl can use it", "KUBECONFIG=%s kubectl get --raw /version",
-                   settings->kubeconfig);
+        doctor_fix(c, "check it with kubectl", "KUBECONFIG=%s kubectl get --raw /version", settings->kubeconfig);
         return;
     }
-    doctor_why(c, "without KUBECONFIG only a pod with a service account knows the way");
-    doctor_fix(c, "outside of a pod: set", "KUBECONFIG=/etc/haproxy-k8s-sync/kubeconfig");
-    doctor_fix(c, "in a pod: let it have the token of its service account, in the pod's spec",
+    doctor_why(c, "without KUBECONFIG, only a pod with a service account has access");
+    doctor_fix(c, "outside a pod, set", "KUBECONFIG=/etc/haproxy-k8s-sync/kubeconfig");
+    doctor_fix(c, "in a pod, mount the token of its service account; in the pod's spec",
                "automountServiceAccountToken: true");
 }
 
@@ -61,13 +59,12 @@ static struct doctor_peer peer_of(const struct doctor_kubernetes *k, const struc
         .kind = DOCTOR_PEER_KUBERNETES,
         .url = access->server,
         .proxy = access->proxy_url != NULL          ? "through the kubeconfig's proxy-url"
-                 : settings->proxy_from_environment ? "by PROXY_FROM_ENVIRONMENT, a proxy may be in between"
+                 : settings->proxy_from_environment ? "a proxy may be in between (PROXY_FROM_ENVIRONMENT)"
                                                     : NULL,
         .ca_setting = access->insecure ? "the kubeconfig's insecure-skip-tls-verify"
                                        : "the kubeconfig's certificate-authority(-data)",
         .name_setting = "the kubeconfig's tls-server-name",
-        .nobody_there =
-            "nothing listens at that address: the API server is down, or the address or port is a wrong one",
+        .refused_why = "nothing listens at that address: the API server is down, or the address or port is wrong",
         .look = settings->kubeconfig != NULL ? "kubectl cluster-info" : NULL,
         .insecure = access->insecure,
         .now_s = (int64_t)(clock_wall_ms() / 1000),
@@ -76,19 +73,19 @@ static struct doctor_peer peer_of(const struct doctor_kubernetes *k, const struc
         .server_s = kube_client_server_not_after_s(k->client)};
 }
 
-/* ---- who we are ---- */
+/* ---- credentials ---- */
 
 static void refused(const char *words, const struct kube_access *access, const struct settings *settings,
                     struct doctor_section *s)
 {
     struct doctor_check *c = doctor_fail(s, "kubernetes.credentials", "credentials", "refused: %s", words);
-    doctor_why(c, "the API server does not know them, or not any more (%s)", access->source);
+    doctor_why(c, "the API server does not accept them: they are wrong or have expired (%s)", access->source);
     if (access->token_path != NULL)
-        doctor_fix(c, "see until when the token counts; a new one is read without a restart",
+        doctor_fix(c, "see when the token expires; a new one is read without a restart",
                    "cut -d. -f2 %s | base64 -d 2>/dev/null; date +%%s", access->token_path);
-    doctor_fix(c, "make a token that lasts, for use outside of a pod",
+    doctor_fix(c, "create a long-lived token, for use outside a pod",
                "kubectl -n %s create token haproxy-k8s-sync --duration=8760h",
-               access->namespace != NULL ? access->namespace : settings->mappings[0].namespace);
+               access->namespace != NULL ? access->namespace : settings_first_namespace(settings));
 }
 
 static void report_credentials(const struct doctor_kubernetes *k, const struct kube_access *access,
@@ -99,36 +96,36 @@ static void report_credentials(const struct doctor_kubernetes *k, const struct k
     if (k->reached.status == 401 || self->status == 401) {
         refused((k->reached.status == 401 ? &k->reached : self)->error.message, access, settings, s);
     } else if (self->status == 404) {
-        doctor_ok(s, id, label, "taken; by which name, only Kubernetes 1.28 and later tell");
+        doctor_ok(s, id, label, "accepted; only Kubernetes 1.28 and later name the user");
     } else if (k->user != NULL && str_eq(k->user, "system:anonymous")) {
-        struct doctor_check *c = doctor_fail(s, id, label, "none that count: to the API server we are %s", k->user);
-        doctor_advice(c, "the access (%s) names no credentials, or none that this server takes", access->source);
+        struct doctor_check *c = doctor_fail(s, id, label, "not accepted: the API server sees the user %s", k->user);
+        doctor_advice(c, "the access (%s) has no credentials, or none that this server accepts", access->source);
     } else if (k->user != NULL) {
         doctor_ok(s, id, label, "%s", k->user);
     } else if (self->status == 403) {
         struct doctor_check *c = doctor_fail(s, id, label, "%s", self->error.message);
-        doctor_why(c, "whoever is known may ask this: we are not known (no credentials are sent), or "
-                      "the role system:basic-user was taken from everybody");
-        doctor_advice(c, "the access (%s) has to name credentials", access->source);
+        doctor_why(c, "every authenticated user may ask this: either no credentials are sent, or the role "
+                      "system:basic-user was removed");
+        doctor_advice(c, "add credentials to the access (%s)", access->source);
     } else {
-        doctor_skip(s, id, label, "the API server does not tell who we are: %s",
-                    self->error.kind != ERROR_NONE ? self->error.message : "not asked in time");
+        doctor_skip(s, id, label, "the API server does not name the user: %s",
+                    self->error.kind != ERROR_NONE ? self->error.message : "not asked before the timeout");
     }
 }
 
-/* What came in place of a version. */
+/* Why there is no version. */
 static const char *no_version(const struct doctor_kubernetes *k)
 {
-    return k->reached.error.kind != ERROR_NONE ? k->reached.error.message : "the answer to /version names none";
+    return k->reached.error.kind != ERROR_NONE ? k->reached.error.message : "the answer to /version has no version";
 }
 
 static void fail_none(const struct doctor_kubernetes *k, const struct kube_access *access, struct doctor_section *s)
 {
     struct doctor_check *c =
-        doctor_fail(s, "kubernetes.version", "version", "no Kubernetes API answers there: %s", no_version(k));
-    doctor_why(c, "something else listens at that address, a web server or a page to log in perhaps, or its URL "
-                  "needs a path, or the API server is not well");
-    doctor_fix(c, "see what it is", "curl -sk -i -m 5 %s/version | head -n 20", access->server);
+        doctor_fail(s, "kubernetes.version", "version", "no Kubernetes API answers at this URL: %s", no_version(k));
+    doctor_why(c, "something else listens there, such as a web server or a login page, or the URL lacks a path, or the "
+                  "API server is unhealthy");
+    doctor_fix(c, "see what answers", "curl -sk -i -m 5 %s/version | head -n 20", access->server);
 }
 
 static void report_version(const struct doctor_kubernetes *k, struct doctor_section *s)
@@ -137,9 +134,9 @@ static void report_version(const struct doctor_kubernetes *k, struct doctor_sect
     if (k->version != NULL)
         doctor_ok(s, id, label, "Kubernetes %s", k->version);
     else if (k->reached.status == 401)
-        doctor_skip(s, id, label, "not told without credentials that count");
+        doctor_skip(s, id, label, "needs credentials");
     else
-        doctor_skip(s, id, label, "not told: %s", no_version(k));
+        doctor_skip(s, id, label, "the API does not say: %s", no_version(k));
 }
 
 void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct kube_access *access,
@@ -153,7 +150,7 @@ void doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct ku
     if (k->reached.unsent) {
         struct doctor_check *c =
             doctor_fail(s, "kubernetes.credentials", "credentials", "%s", k->reached.error.message);
-        doctor_advice(c, "run what the kubeconfig's exec entry says by hand, as this user, and see what it prints");
+        doctor_advice(c, "run the kubeconfig's exec command as this user, and see what it prints");
         skip_all("permission", "needs credentials", s);
         return;
     }
@@ -182,7 +179,7 @@ void doctor_kubernetes_report_missing(const struct checks *seen, const struct do
     if (first == NULL || doctor_count(r, CHECK_FAIL) > 0)
         return;
     cleanup(mem_free_ptr) char *line = checks_line(first);
-    struct doctor_check *c = doctor_fail(s, "kubernetes.objects", "objects", "not all came: %s", line);
-    doctor_why(c, "what a sync needs cannot be read, and the daemon would wait for it as well");
-    doctor_fix(c, "where the API is only slow: more time", "haproxy-k8s-sync doctor --timeout 60s");
+    struct doctor_check *c = doctor_fail(s, "kubernetes.objects", "objects", "not all were received: %s", line);
+    doctor_why(c, "the daemon would wait for these objects, too");
+    doctor_fix(c, "if the API is only slow, allow more time", "haproxy-k8s-sync doctor --timeout 60s");
 }

@@ -70,8 +70,7 @@ static void print_note(const char *word, const char *text, struct page *p)
     page_to(p, WHY_COLUMN);
     page_put(p, INK_DIM, word);
     page_to(p, TEXT_COLUMN);
-    page_flow(p, INK_PLAIN, text);
-    page_end_line(p);
+    page_flow_line(p, INK_PLAIN, text);
 }
 
 static void print_check(const struct doctor_check *c, struct page *p)
@@ -81,8 +80,7 @@ static void print_check(const struct doctor_check *c, struct page *p)
     page_to(p, LABEL_COLUMN);
     page_put(p, c->is.state == CHECK_SKIP ? INK_DIM : INK_PLAIN, c->is.name);
     page_to(p, FOUND_COLUMN);
-    page_flow(p, c->is.state == CHECK_SKIP ? INK_DIM : INK_PLAIN, c->is.reason);
-    page_end_line(p);
+    page_flow_line(p, c->is.state == CHECK_SKIP ? INK_DIM : INK_PLAIN, c->is.reason);
     if (c->why != NULL)
         print_note("why", c->why, p);
     for (size_t i = 0; i < c->fix_count; i++) {
@@ -116,10 +114,9 @@ static void print_verdict(const struct doctor_report *r, struct page *p)
     bool failed = doctor_count(r, CHECK_FAIL) > 0;
     print_counts(r, p);
     page_end_line(p);
-    page_flow(p, failed ? INK_RED : INK_GREEN,
-              failed ? "Not ready. Mend the first [FAIL] first, others may come from it; then run doctor again."
-                     : "All that a sync needs is there. haproxy-k8s-sync plan shows what it would do.");
-    page_end_line(p);
+    page_flow_line(p, failed ? INK_RED : INK_GREEN,
+                   failed ? "Not ready. Fix the first [FAIL] first: it may cause the others. Then run doctor again."
+                          : "Ready. haproxy-k8s-sync plan shows what would change.");
 }
 
 void doctor_print(const struct doctor_report *r, struct page *p)
@@ -172,18 +169,14 @@ static void add_check(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, c
     put_fixes(doc, obj, c);
 }
 
-static enum check_state worst_of(const struct doctor_report *r)
-{
-    if (doctor_status(r) != 0)
-        return CHECK_FAIL;
-    return doctor_count(r, CHECK_WARN) > 0 ? CHECK_WARN : CHECK_OK;
-}
-
 void doctor_print_json(const struct doctor_report *r, struct buf *out)
 {
     struct yyjson_mut_val *root;
     struct yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "status", check_state_word(worst_of(r)));
+    enum check_state worst = doctor_count(r, CHECK_WARN) > 0 ? CHECK_WARN : CHECK_OK;
+    if (doctor_status(r) != 0)
+        worst = CHECK_FAIL;
+    json_put_text(doc, root, "status", check_state_word(worst));
     struct yyjson_mut_val *counts = json_put_object(doc, root, "counts");
     for (enum check_state m = CHECK_OK; m < CHECK_STATES; m++)
         json_put_count(doc, counts, check_state_word(m), doctor_count(r, m));

@@ -89,21 +89,14 @@ static void go_on(struct proxy *p)
         event_base_loopbreak(p->base);
 }
 
-static void probe_all(struct proxy *p)
-{
-    go_on(p);
-    if (p->running > 0)
-        event_base_dispatch(p->base);
-}
-
-/* ---- telling ---- */
+/* ---- the report ---- */
 
 static const char *sends_text(enum doctor_sends sends)
 {
-    static const char *const texts[] = {[DOCTOR_SENDS_NOTHING] = "sends none (HAPROXY_SEND_PROXY_V2=false)",
-                                        [DOCTOR_SENDS_BY_SETTING] = "sends version 2, as HAPROXY_SEND_PROXY_V2 says",
+    static const char *const texts[] = {[DOCTOR_SENDS_NOTHING] = "does not send it (HAPROXY_SEND_PROXY_V2=false)",
+                                        [DOCTOR_SENDS_BY_SETTING] = "sends version 2 (HAPROXY_SEND_PROXY_V2=true)",
                                         [DOCTOR_SENDS_BY_FILE] =
-                                            "sends it, as the backend's default-server in haproxy.cfg says"};
+                                            "sends it (the backend's default-server in haproxy.cfg)"};
     return texts[sends];
 }
 
@@ -132,7 +125,9 @@ void doctor_proxy_report(struct event_base *base, const struct inspect_report *s
     p.of = mem_array(seen->mapping_count, sizeof(p.of[0]));
     for (size_t i = 0; i < seen->mapping_count; i++)
         choose(&seen->mappings[i].desired, &p.of[i]);
-    probe_all(&p);
+    go_on(&p);
+    if (p.running > 0)
+        event_base_dispatch(base);
     for (size_t i = 0; i < seen->mapping_count; i++)
         report_backend(seen, i, &p.of[i], settings, r);
     free(p.of);

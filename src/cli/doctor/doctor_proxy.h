@@ -1,6 +1,6 @@
 /*
  * The PROXY protocol on both sides: what HAProxy sends to the servers of each backend, and what the nodes expect, by a
- * probe of up to three of them from where we are (net/proxy_probe). Runs the loop.
+ * probe of up to three of them from this machine (net/proxy_probe). Runs the loop.
  */
 #ifndef CLI_DOCTOR_DOCTOR_PROXY_H
 #define CLI_DOCTOR_DOCTOR_PROXY_H
@@ -25,10 +25,10 @@ void doctor_proxy_report(struct event_base *base, const struct inspect_report *s
 enum doctor_sends {
     DOCTOR_SENDS_NOTHING,
     DOCTOR_SENDS_BY_SETTING, /* HAPROXY_SEND_PROXY_V2 puts it there */
-    DOCTOR_SENDS_BY_FILE,    /* the backend's default-server says so, which the setting leaves alone */
+    DOCTOR_SENDS_BY_FILE,    /* the backend's default-server sets it, which the setting leaves alone */
 };
 
-/* What its servers send once the daemon has written; b may be one that was not seen. */
+/* What its servers send once the daemon has written; b may be one that was not read. */
 enum doctor_sends doctor_proxy_sends(const struct inspect_backend *b, const struct settings *settings);
 
 #define DOCTOR_PLACES_MAX 3
@@ -41,10 +41,10 @@ struct doctor_place {
     int os_error;
 };
 
-/* What the nodes expect, as far as they tell. */
+/* What the nodes expect, as far as their answers show it. */
 struct doctor_expects {
     enum proxy_verdict verdict;
-    bool mixed;               /* some want it, some do not */
+    bool mixed;               /* some expect it, some do not */
     enum proxy_talk language; /* PROXY_TALKS: not known */
 };
 struct doctor_expects doctor_proxy_expects(const struct doctor_place *places, size_t count);

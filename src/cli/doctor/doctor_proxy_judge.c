@@ -1,4 +1,4 @@
-/* What HAProxy sends and what the nodes expect, held against each other. Pure. */
+/* What HAProxy sends, compared with what the nodes expect. Pure. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool has_option(const char *json, const char *member, const char *const *
 
 #define DEFAULT_SERVER "default_server"
 
-/* Of whichever version: as the API names the options of a default-server line. */
+/* Any version of the protocol: the API's names for the options of a default-server line. */
 static bool default_server_sends(const char *backend_json)
 {
     static const char *const options[] = {"send-proxy",        "send-proxy-v2",        "send_proxy_v2_ssl",
@@ -52,11 +52,11 @@ struct doctor_expects doctor_proxy_expects(const struct doctor_place *places, si
     struct doctor_expects e = {.verdict = PROXY_UNREACHED, .language = PROXY_TALKS};
     for (size_t i = 0; i < count; i++) {
         enum proxy_verdict v = proxy_talk_judge(&places[i].replies);
-        bool both_tell = v > PROXY_UNREACHED && e.verdict > PROXY_UNREACHED;
+        bool both_known = v > PROXY_UNREACHED && e.verdict > PROXY_UNREACHED;
         if (e.language == PROXY_TALKS)
             e.language = proxy_talk_language(&places[i].replies);
-        e.mixed = e.mixed || (both_tell && v != e.verdict && v != PROXY_EITHER && e.verdict != PROXY_EITHER);
-        /* One that takes either fits the others, whatever these want. */
+        e.mixed = e.mixed || (both_known && v != e.verdict && v != PROXY_EITHER && e.verdict != PROXY_EITHER);
+        /* One that accepts either fits the others, whatever these expect. */
         if (v > PROXY_UNREACHED && (e.verdict <= PROXY_UNREACHED || e.verdict == PROXY_EITHER))
             e.verdict = v;
         else if (v == PROXY_UNKNOWN && e.verdict == PROXY_UNREACHED)
@@ -70,18 +70,18 @@ struct doctor_expects doctor_proxy_expects(const struct doctor_place *places, si
 /* "n1 at 10.0.0.1:30443". Allocates. */
 static char *place_text(const struct doctor_place *p)
 {
-    return mem_printf(strchr(p->address, ':') != NULL ? "%s at [%s]:%u" : "%s at %s:%u", p->name, p->address, p->port);
+    cleanup(mem_free_ptr) char *place = str_host_port(p->address, p->port);
+    return mem_printf("%s at %s", p->name, place);
 }
 
-/* "n1 at 10.0.0.1:30443: it answered ...; n2 ..." of those that did not say the same as the one before. */
+/* "n1 at 10.0.0.1:30443: it answered ...; n2 ..." of those that differ from the one before. */
 static char *seen_text(const struct doctor_place *places, size_t count)
 {
-    cleanup(buf_fini) struct buf text;
+    cleanup(buf_fini) struct buf text = {0};
     cleanup(mem_free_ptr) char *before = mem_strdup("");
-    buf_init(&text, 0);
     for (size_t i = 0; i < count; i++) {
         if (proxy_talk_judge(&places[i].replies) == PROXY_UNREACHED)
-            continue; /* told apart */
+            continue; /* has a line of its own */
         char *what = proxy_talk_seen(&places[i].replies);
         cleanup(mem_free_ptr) char *place = place_text(&places[i]);
         if (str_eq(what, before))
@@ -97,8 +97,8 @@ static char *seen_text(const struct doctor_place *places, size_t count)
 static void add_ingress_fix(struct doctor_check *c, bool on)
 {
     doctor_fix(c,
-               on ? "let the ingress controller expect it; ingress-nginx"
-                  : "let the ingress controller not expect it; ingress-nginx",
+               on ? "let the ingress controller expect it (ingress-nginx)"
+                  : "stop the ingress controller expecting it (ingress-nginx)",
                "kubectl -n ingress-nginx patch configmap ingress-nginx-controller --type=merge "
                "-p '{\"data\":{\"use-proxy-protocol\":\"%s\"}}'",
                on ? "true" : "false");
@@ -111,8 +111,8 @@ static void add_ingress_fix(struct doctor_check *c, bool on)
 static void fail_unsent(const char *seen, struct doctor_section *s)
 {
     struct doctor_check *c =
-        doctor_fail(s, "proxy.nodes", "nodes", "expect the PROXY protocol, and HAProxy does not send it");
-    doctor_why(c, "each connection is closed before a word is said: %s", seen);
+        doctor_fail(s, "proxy.nodes", "nodes", "expect the PROXY protocol, but HAProxy does not send it");
+    doctor_why(c, "the nodes close each connection at once: %s", seen);
     doctor_fix(c, "let HAProxy send it", "HAPROXY_SEND_PROXY_V2=true");
     add_ingress_fix(c, false);
 }
@@ -120,12 +120,12 @@ static void fail_unsent(const char *seen, struct doctor_section *s)
 static void fail_unwanted(const char *seen, enum doctor_sends sends, struct doctor_section *s)
 {
     struct doctor_check *c =
-        doctor_fail(s, "proxy.nodes", "nodes", "do not expect the PROXY protocol, and HAProxy sends it");
-    doctor_why(c, "its header is taken for a broken request: %s", seen);
+        doctor_fail(s, "proxy.nodes", "nodes", "do not expect the PROXY protocol, but HAProxy sends it");
+    doctor_why(c, "the nodes take its header for a broken request: %s", seen);
     if (sends == DOCTOR_SENDS_BY_SETTING)
-        doctor_fix(c, "let HAProxy not send it", "HAPROXY_SEND_PROXY_V2=false");
+        doctor_fix(c, "stop HAProxy sending it", "HAPROXY_SEND_PROXY_V2=false");
     doctor_advice(c,
-                  "take send-proxy-v2 out of the backend's default-server line in haproxy.cfg: the setting leaves it "
+                  "remove send-proxy-v2 from the backend's default-server line in haproxy.cfg: the setting leaves it "
                   "there");
     if (sends == DOCTOR_SENDS_BY_SETTING)
         doctor_also(c);
@@ -136,7 +136,7 @@ static void fail_mixed(const char *seen, struct doctor_section *s)
 {
     struct doctor_check *c = doctor_fail(s, "proxy.nodes", "nodes", "some expect the PROXY protocol and some do not");
     doctor_why(c, "whatever HAProxy sends is wrong for some: %s", seen);
-    doctor_fix(c, "look for pods with other settings, of an update that has not ended perhaps",
+    doctor_fix(c, "look for pods with other settings, such as those of an unfinished rollout",
                "kubectl get pods -A -o wide");
 }
 
@@ -150,13 +150,13 @@ static void not_reached(const struct doctor_place *places, size_t count, struct 
         count > 1 ? " and others were" : " was", why != 0 ? strerror_r(why, words, sizeof(words)) : "no answer");
     doctor_why(c, "%s",
                why == ECONNREFUSED
-                   ? "that address answers, and nothing listens at the port: is it the port that nodes serve?"
-                   : "this place may not be let through to the nodes; HAProxy's has to be");
+                   ? "the node answers, but nothing listens at that port: is it the port that the nodes serve?"
+                   : "a firewall may block this machine; HAProxy's must get through");
     doctor_advice(c, "run doctor where HAProxy runs");
-    doctor_fix(c, "see there whether it gets through", "nc -zv -w 2 %s %u", places[0].address, places[0].port);
+    doctor_fix(c, "test the port there", "nc -zv -w 2 %s %u", places[0].address, places[0].port);
 }
 
-/* Others were reached, so that the way is not the trouble. */
+/* Others were reached, so the network between is not the cause. */
 static void some_not_reached(const struct doctor_place *places, size_t count, struct doctor_section *s)
 {
     for (size_t i = 0; i < count; i++) {
@@ -167,8 +167,9 @@ static void some_not_reached(const struct doctor_place *places, size_t count, st
         struct doctor_check *c =
             doctor_warn(s, "proxy.unreached", "not reached", "%s (%s)", place,
                         places[i].os_error != 0 ? strerror_r(places[i].os_error, words, sizeof(words)) : "no answer");
-        doctor_why(c, "others are: does the ingress controller, or kube-proxy, serve that port on this node?");
-        doctor_fix(c, "look at what runs there", "kubectl get pods -A -o wide --field-selector spec.nodeName=%s",
+        doctor_why(c,
+                   "other nodes are reached; does the ingress controller or kube-proxy serve that port on this node?");
+        doctor_fix(c, "see what runs there", "kubectl get pods -A -o wide --field-selector spec.nodeName=%s",
                    places[i].name);
     }
 }
@@ -181,7 +182,7 @@ static void unknown(enum doctor_sends sends, const char *seen, struct doctor_sec
         return;
     }
     struct doctor_check *c = doctor_warn(s, id, label, "cannot tell whether they expect what HAProxy sends: %s", seen);
-    doctor_why(c, "a port that speaks neither HTTP nor TLS first does not show it");
+    doctor_why(c, "the port answers neither HTTP nor TLS");
 }
 
 void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends, const struct doctor_place *places,
@@ -203,7 +204,7 @@ void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends,
     else if (e->verdict == PROXY_UNWANTED && sent)
         fail_unwanted(seen, sends, s);
     else if (e->verdict == PROXY_EITHER)
-        doctor_ok(s, id, label, "take connections with it and without: %s", seen);
+        doctor_ok(s, id, label, "accept connections with it and without: %s", seen);
     else
         doctor_ok(s, id, label, "%s, which fits: %s", sent ? "expect it" : "do not expect it", seen);
     if (count > 0 && e->verdict != PROXY_UNREACHED)
@@ -228,12 +229,10 @@ void doctor_proxy_judge_mode(const struct doctor_expects *e, const struct inspec
     struct doctor_check *c = doctor_warn(s, "proxy.language", "language",
                                          "the nodes speak TLS at this port, HAProxy plain HTTP (mode http)");
     doctor_why(c, "they answer its requests with errors, if at all");
-    doctor_fix(c, "pass TLS on as it is; in haproxy.cfg, also in the frontend", "backend %s\n  mode tcp",
+    doctor_fix(c, "pass TLS through; in haproxy.cfg, and in the frontend, too", "backend %s\n  mode tcp",
                b->of->backend);
-    doctor_advice(
-        c,
-        "choose the Service's port for plain HTTP (INGRESS_SERVICE_PORT), or give default-server ssl verify required "
-        "ca-file ...");
+    doctor_advice(c, "use the Service's port for plain HTTP (INGRESS_SERVICE_PORT), or add ssl verify required ca-file "
+                     "... to default-server");
 }
 
 /* ---- health checks ---- */
@@ -253,11 +252,11 @@ void doctor_proxy_judge_checks(const struct doctor_expects *e, enum doctor_sends
         c = doctor_warn(s, "proxy.checks", "checks", "send the PROXY protocol to port %u, which is kube-proxy's own",
                         desired->check_port);
         doctor_why(c, "kube-proxy does not expect it: every server counts as down");
-        doctor_advice(c, "take check-send-proxy out of the backend's default-server line in haproxy.cfg");
+        doctor_advice(c, "remove check-send-proxy from the backend's default-server line in haproxy.cfg");
     } else if (same_port && !forced && sends != DOCTOR_SENDS_NOTHING && e->verdict == PROXY_WANTED) {
         c = doctor_warn(s, "proxy.checks", "checks",
-                        "do not send the PROXY protocol, since their port is named on the line");
+                        "do not send the PROXY protocol, because the server line names their port");
         doctor_why(c, "the nodes expect it there: every server counts as down");
-        doctor_advice(c, "take the check's port out of the server lines, or put check-send-proxy beside it");
+        doctor_advice(c, "remove the check's port from the server lines, or add check-send-proxy");
     }
 }

@@ -1,7 +1,6 @@
 #include "cli/doctor/doctor_report.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,12 +42,10 @@ void doctor_report_fini(struct doctor_report *r)
 
 /* ---- making one ---- */
 
-static char *text_of(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+static char *text_of(const char *fmt, va_list ap) printf_like(1, 0);
 static char *text_of(const char *fmt, va_list ap)
 {
-    cleanup(mem_free_ptr) char *text = NULL;
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort(); /* out of memory */
+    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, ap);
     return text_shown(text, TEXT_AS_IS, DOCTOR_TEXT_MAX_BYTES);
 }
 

@@ -1,7 +1,7 @@
 /*
  * What `doctor` found: sections with checks, each with its mark, what was looked at, and for what is not well why that
- * matters and how it is mended. Plain values, made by cli/doctor, shown by cli/doctor/doctor_print. Texts may hold
- * names that others chose; no secret is ever in one.
+ * matters and how to fix it. Plain values, made by cli/doctor, shown by cli/doctor/doctor_print. Texts may hold names
+ * that others chose; no secret is ever in one.
  */
 #ifndef CLI_DOCTOR_DOCTOR_REPORT_H
 #define CLI_DOCTOR_DOCTOR_REPORT_H
@@ -14,7 +14,7 @@
 
 #define DOCTOR_TEXT_MAX_BYTES 2000 /* of each text; what a server says beyond that is cut, with "..." */
 
-/* One way to mend it. */
+/* One way to fix it. */
 struct doctor_fix {
     char *how;   /* "in haproxy.cfg, then reload HAProxy": where the lines go, or all there is to say */
     char *lines; /* to be copied as they are, '\n' between them; NULL: none */
@@ -24,7 +24,7 @@ struct doctor_fix {
 struct doctor_check {
     const char *id;           /* "kubernetes.credentials"; a constant, stable, for JSON */
     struct check is;          /* reason: what was seen, or for a SKIP why it was not looked at */
-    char *why;                /* what follows from it, what is known of its cause; NULL: nothing to say */
+    char *why;                /* its effect or its cause, as far as known; NULL: none */
     struct doctor_fix *fixes; /* in place of a hint */
     size_t fix_count;
 };
@@ -50,8 +50,7 @@ void doctor_report_fini(struct doctor_report *r); /* a zeroed one is allowed */
 struct doctor_section *doctor_section(struct doctor_report *r, const char *kind, const char *subject,
                                       const char *remark);
 
-/* reason: as printf; of one that is skipped, why it was not looked at, naming the check that has to be repaired first.
- * */
+/* reason: as printf; of one that is skipped, why, with the name of the check that has to be repaired first. */
 struct doctor_check *doctor_add(struct doctor_section *s, enum check_state state, const char *id, const char *name,
                                 const char *reason, ...) printf_like(5, 6);
 #define doctor_ok(s, ...) doctor_add((s), CHECK_OK, __VA_ARGS__)

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "daemon/leadership.h"
 #include "settings/settings.h"
 #include "kube/access_review.h"
 #include "cli/doctor/doctor_report.h"
@@ -15,51 +16,48 @@ static const char label[] = "permission";
 static const struct need {
     const char *group, *resource, *verbs[DOCTOR_VERBS_MAX];
     const char *id;
-    const char *role;    /* that the fix makes; distinct, so that it clashes with none that is there */
     const char *without; /* what the daemon does without it */
 } needs[] = {
     [DOCTOR_NODES] = {"",
                       "nodes",
                       {"list", "watch"},
                       "kubernetes.rights.nodes",
-                      "haproxy-k8s-sync-nodes",
                       "without Nodes no server has an address: nothing is written"},
     [DOCTOR_SLICES] = {"discovery.k8s.io",
                        "endpointslices",
                        {"list", "watch"},
                        "kubernetes.rights.endpointslices",
-                       "haproxy-k8s-sync-endpointslices",
-                       "without EndpointSlices and Endpoints nobody knows which nodes serve: nothing is written"},
+                       "without EndpointSlices and Endpoints the serving nodes are unknown: nothing is written"},
     [DOCTOR_SERVICE] = {"",
                         "services",
                         {"list", "watch"},
                         "kubernetes.rights.services",
-                        "haproxy-k8s-sync-services",
-                        "without the Service its node ports, its traffic policy and its pause are not known"},
+                        "without the Service its node ports, traffic policy and pause are unknown"},
     [DOCTOR_ENDPOINTS] = {"",
                           "endpoints",
                           {"list", "watch"},
                           "kubernetes.rights.endpoints",
-                          "haproxy-k8s-sync-endpoints",
-                          "they would stand in for EndpointSlices, which may not be read"},
+                          "they would replace EndpointSlices, which may not be read"},
+    [DOCTOR_SECRET] = {"",
+                       "secrets",
+                       {"list", "watch"},
+                       "kubernetes.rights.secret",
+                       "CONFIG_SOURCE=secret: without the Secret there is no configuration to apply"},
     [DOCTOR_LEASE] = {"coordination.k8s.io",
                       "leases",
                       {"get", "watch", "update"},
                       "kubernetes.rights.lease",
-                      "haproxy-k8s-sync-lease",
                       "LEADER_ELECT is set, and without the Lease no replica ever leads"},
     [DOCTOR_LEASE_CREATE] = {"coordination.k8s.io",
                              "leases",
                              {"create"},
                              "kubernetes.rights.lease-create",
-                             "haproxy-k8s-sync-lease-create",
-                             "LEADER_ELECT is set, and somebody has to make the Lease where there is none yet"},
+                             "LEADER_ELECT is set, and the daemon must create the Lease if it does not exist"},
     [DOCTOR_EVENTS] = {"",
                        "events",
                        {"create", "patch"},
                        "kubernetes.rights.events",
-                       "haproxy-k8s-sync-events",
-                       "EMIT_EVENTS is set; without this right the daemon runs, and tells nothing"},
+                       "EMIT_EVENTS is set; without this right the daemon runs but records no Events"},
 };
 
 /* ---- which are needed ---- */
@@ -76,17 +74,20 @@ static void add(struct doctor_rights *r, enum doctor_need need, const char *name
 void doctor_rights_init(struct doctor_rights *r, const struct settings *c, const char *pod_namespace)
 {
     *r = (struct doctor_rights){0};
-    const char *lease_namespace = c->lease_namespace != NULL ? c->lease_namespace
-                                  : pod_namespace != NULL    ? pod_namespace
-                                                             : c->mappings[0].namespace;
-    add(r, DOCTOR_NODES, NULL, NULL);
+    const char *lease_namespace = leadership_namespace(c, pod_namespace);
+    if (c->mapping_count > 0)
+        add(r, DOCTOR_NODES, NULL, NULL);
+    if (c->config_source == SETTINGS_CONFIG_SECRET)
+        add(r, DOCTOR_SECRET, c->config_secret_namespace, c->config_secret_name);
+    for (size_t i = 0; i < c->config_certs_secrets.count; i++)
+        add(r, DOCTOR_SECRET, c->config_secret_namespace, c->config_certs_secrets.list[i]);
     for (size_t i = 0; i < c->mapping_count; i++) {
         const struct settings_mapping *m = &c->mappings[i];
         add(r, DOCTOR_SLICES, m->namespace, NULL);
         add(r, DOCTOR_SERVICE, m->namespace, m->service);
         add(r, DOCTOR_ENDPOINTS, m->namespace, m->service);
     }
-    /* A dry run is no candidate, and tells nothing. */
+    /* A dry run neither leads nor records Events. */
     if (c->leader_elect && !c->dry_run) {
         add(r, DOCTOR_LEASE, lease_namespace, c->lease_name);
         add(r, DOCTOR_LEASE_CREATE, lease_namespace, NULL); /* the name is no part of what a server decides by */
@@ -147,7 +148,7 @@ void doctor_rights_answer(struct doctor_rights *r, size_t at, size_t verb, const
         right->reason = mem_strdup(review->reason);
 }
 
-/* ---- telling ---- */
+/* ---- the report ---- */
 
 static bool any(const struct doctor_right *right, enum doctor_answer answer)
 {
@@ -160,8 +161,7 @@ static bool any(const struct doctor_right *right, enum doctor_answer answer)
 /* "list, watch", of those with that answer; DOCTOR_UNASKED: of all. */
 static char *verbs_text(const struct doctor_right *right, enum doctor_answer answer, const char *between)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     for (size_t i = 0; i < verb_count(right); i++)
         if (answer == DOCTOR_UNASKED || right->answers[i] == answer)
             buf_printf(&text, "%s%s", text.len > 0 ? between : "", needs[right->need].verbs[i]);
@@ -188,26 +188,25 @@ static const struct doctor_right *same_place(const struct doctor_rights *r, cons
     return NULL;
 }
 
-/* For a shell, where it needs that. Allocates. */
+/* Quoted for a shell where necessary. Allocates. */
 static char *quoted(const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
     if (text[strspn(text, plain)] == '\0')
         return mem_strdup(text);
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     for (const char *at = text; *at != '\0'; at++)
         buf_printf(&out, *at == '\'' ? "'\\%c'" : "%c", *at);
     return mem_printf("'%s'", buf_str(&out));
 }
 
-/* Whom to bind it to, as kubectl takes it. */
+/* The subject of the binding, an argument of kubectl. */
 static char *subject_text(const char *user, const struct settings *c)
 {
     static const char account[] = "system:serviceaccount:";
-    /* The name is the API server's to say: nothing of it may be more than a word of the command. */
+    /* The API server chose this name: it must stay one word of the command. */
     if (user == NULL || str_has_control(user))
-        return mem_printf("--serviceaccount=%s:haproxy-k8s-sync", c->mappings[0].namespace);
+        return mem_printf("--serviceaccount=%s:haproxy-k8s-sync", settings_first_namespace(c));
     bool is_account = str_has_prefix(user, account);
     cleanup(mem_free_ptr) char *name = quoted(is_account ? user + strlen(account) : user);
     return mem_printf("--%s=%s", is_account ? "serviceaccount" : "user", name);
@@ -220,18 +219,20 @@ static void add_fix(struct doctor_check *check, const struct doctor_right *right
     const char *dot = str_empty(n->group) ? "" : ".";
     cleanup(mem_free_ptr) char *verbs = verbs_text(right, DOCTOR_UNASKED, ",");
     cleanup(mem_free_ptr) char *subject = subject_text(user, c);
-    bool by_name = right->need == DOCTOR_LEASE;
+    /* Distinct, so that it clashes with no existing one. */
+    cleanup(mem_free_ptr) char *role = mem_printf("haproxy-k8s-sync-%s", strrchr(n->id, '.') + 1);
+    bool by_name = right->need == DOCTOR_LEASE || right->need == DOCTOR_SECRET;
     if (right->namespace == NULL)
-        doctor_fix(check, "run, as somebody who may grant it",
+        doctor_fix(check, "as a cluster administrator, run",
                    "kubectl create clusterrole %s --verb=%s --resource=%s%s%s\n"
                    "kubectl create clusterrolebinding %s --clusterrole=%s %s",
-                   n->role, verbs, n->resource, dot, n->group, n->role, n->role, subject);
+                   role, verbs, n->resource, dot, n->group, role, role, subject);
     else
-        doctor_fix(check, "run, as somebody who may grant it",
+        doctor_fix(check, "as a cluster administrator, run",
                    "kubectl -n %s create role %s --verb=%s --resource=%s%s%s%s%s\n"
                    "kubectl -n %s create rolebinding %s --role=%s %s",
-                   right->namespace, n->role, verbs, n->resource, dot, n->group, by_name ? " --resource-name=" : "",
-                   by_name ? right->name : "", right->namespace, n->role, n->role, subject);
+                   right->namespace, role, verbs, n->resource, dot, n->group, by_name ? " --resource-name=" : "",
+                   by_name ? right->name : "", right->namespace, role, role, subject);
 }
 
 /* How bad a denial is. */
@@ -251,6 +252,7 @@ static enum check_state severity(const struct doctor_rights *r, const struct doc
     case DOCTOR_EVENTS:
         return CHECK_WARN;
     case DOCTOR_NODES:
+    case DOCTOR_SECRET:
     case DOCTOR_LEASE:
     case DOCTOR_LEASE_CREATE:
         break;
@@ -261,9 +263,9 @@ static enum check_state severity(const struct doctor_rights *r, const struct doc
 static const char *why_text(const struct doctor_right *right, enum check_state state)
 {
     if (right->need == DOCTOR_SLICES && state == CHECK_WARN)
-        return "Endpoints stand in for EndpointSlices: 1,000 addresses at most, and nobody drains";
+        return "Endpoints replace EndpointSlices: at most 1,000 addresses, and no draining";
     if (right->need == DOCTOR_SERVICE && state == CHECK_FAIL)
-        return "without the Service its node ports are not known, and HAPROXY_BACKEND_PORT does not say one either";
+        return "without the Service its node ports are unknown, and HAPROXY_BACKEND_PORT is not set";
     return needs[right->need].without;
 }
 
@@ -275,8 +277,7 @@ static void report_denied(const struct doctor_rights *r, const struct doctor_rig
     cleanup(mem_free_ptr) char *missing = verbs_text(right, DOCTOR_DENIED, ", ");
     cleanup(mem_free_ptr) char *what = what_text(right);
     if (state == CHECK_OK) {
-        doctor_ok(s, n->id, label, "%s %s: not allowed, and not needed where EndpointSlices may be read", missing,
-                  what);
+        doctor_ok(s, n->id, label, "%s %s: not allowed, and not needed: EndpointSlices may be read", missing, what);
         return;
     }
     struct doctor_check *check =
@@ -285,10 +286,9 @@ static void report_denied(const struct doctor_rights *r, const struct doctor_rig
     doctor_why(check, "%s", why_text(right, state));
     add_fix(check, right, c, user);
     if (right->need == DOCTOR_SERVICE && state == CHECK_FAIL)
-        doctor_fix(check, "set the port that nodes serve it at", "HAPROXY_BACKEND_PORT=30443");
+        doctor_fix(check, "set the port that the nodes serve", "HAPROXY_BACKEND_PORT=30443");
     else if (right->need == DOCTOR_NODES)
-        doctor_advice(check,
-                      "apply deploy/rbac.yaml, or the chart with rbac.create=true: either grants all that is needed");
+        doctor_advice(check, "apply deploy/rbac.yaml, or the chart with rbac.create=true; either grants all rights");
 }
 
 static void report(const struct doctor_rights *r, const struct doctor_right *right, const struct settings *c,
@@ -300,9 +300,9 @@ static void report(const struct doctor_rights *r, const struct doctor_right *rig
     if (any(right, DOCTOR_DENIED))
         report_denied(r, right, c, user, s);
     else if (any(right, DOCTOR_UNANSWERED))
-        doctor_skip(s, n->id, label, "%s %s: the API server does not tell: %s", verbs, what, right->problem.message);
+        doctor_skip(s, n->id, label, "%s %s: the API server does not say: %s", verbs, what, right->problem.message);
     else if (any(right, DOCTOR_UNASKED))
-        doctor_skip(s, n->id, label, "%s %s: not asked any more", verbs, what);
+        doctor_skip(s, n->id, label, "%s %s: not asked", verbs, what);
     else
         doctor_ok(s, n->id, label, "%s %s", verbs, what);
 }

@@ -1,6 +1,6 @@
 /*
- * The permissions that the settings need, each as it is asked for by SelfSubjectAccessReview, and what a missing one
- * means and is granted with. Pure.
+ * The permissions that the settings need, each asked for by SelfSubjectAccessReview, what a missing one means, and how
+ * to grant it. Pure.
  */
 #ifndef CLI_DOCTOR_DOCTOR_RIGHTS_H
 #define CLI_DOCTOR_DOCTOR_RIGHTS_H
@@ -21,6 +21,7 @@ enum doctor_need {
     DOCTOR_SLICES,
     DOCTOR_SERVICE,
     DOCTOR_ENDPOINTS, /* only where slices may not be read */
+    DOCTOR_SECRET,    /* of the whole configuration */
     DOCTOR_LEASE,
     DOCTOR_LEASE_CREATE,
     DOCTOR_EVENTS,
@@ -35,8 +36,8 @@ struct doctor_right {
     const char *namespace;                        /* NULL: of the cluster; borrowed, as is name */
     const char *name;                             /* of the one object; NULL: of all */
     enum doctor_answer answers[DOCTOR_VERBS_MAX]; /* as the verbs of the need */
-    char *reason;                                 /* why it is denied, in the API server's words; NULL: it has none */
-    struct error problem;                         /* UNANSWERED: why */
+    char *reason;         /* why it is denied, as the API server says; NULL: it gives no reason */
+    struct error problem; /* UNANSWERED: why */
 };
 
 struct doctor_rights {
@@ -55,7 +56,7 @@ struct access_right doctor_rights_question(const struct doctor_rights *r, size_t
 void doctor_rights_answer(struct doctor_rights *r, size_t at, size_t verb, const struct access_review *review,
                           const struct error *problem);
 
-/* A check for each right. user: whom the API server takes us for; NULL: not known. */
+/* A check for each right. user: as the API server names it; NULL: not known. */
 void doctor_rights_report(const struct doctor_rights *r, const struct settings *settings, const char *user,
                           struct doctor_section *s);
 

@@ -1,6 +1,5 @@
-/* The running HAProxy: is it there, can it be told things, how do its reloads end, is it a master with a worker. */
+/* The running HAProxy: does it run, are runtime updates possible, how do its reloads end, has it a master. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -29,21 +28,21 @@ static void report_process(const struct doctor_dataplane *d, struct doctor_secti
     const struct doctor_get *get = &d->gets[DATAPLANE_HAPROXY];
     const char *problem = get->error.kind != ERROR_NONE ? get->error.message : d->haproxy.problem;
     if (!get->asked) {
-        doctor_skip(s, id, label, "not asked in time");
+        doctor_skip(s, id, label, "not asked before the timeout");
         return;
     }
     if (problem == NULL) {
         doctor_ok(s, id, label, "%s runs%s%s", d->haproxy.version != NULL ? d->haproxy.version : "it",
-                  d->haproxy.socket != NULL ? ", reached by " : "", d->haproxy.socket != NULL ? d->haproxy.socket : "");
+                  d->haproxy.socket != NULL ? ", socket " : "", d->haproxy.socket != NULL ? d->haproxy.socket : "");
         return;
     }
-    struct doctor_check *c = doctor_fail(s, id, label, "the Data Plane API does not reach it: %s", problem);
-    doctor_why(c, "HAProxy does not run, or the API looks for its socket elsewhere");
+    struct doctor_check *c = doctor_fail(s, id, label, "the Data Plane API cannot reach it: %s", problem);
+    doctor_why(c, "HAProxy does not run, or the API uses another socket");
     doctor_fix(c, "see whether it runs", "systemctl status haproxy");
     doctor_fix(c, "in haproxy.cfg, then restart HAProxy and the Data Plane API", SOCKET_LINES);
 }
 
-/* ---- it can be told things ---- */
+/* ---- runtime updates ---- */
 
 /* The first backend that is there: what of it could be read. */
 static const struct runtime *runtime_of(const struct doctor_haproxy_input *in)
@@ -65,15 +64,15 @@ static void report_runtime(const struct doctor_haproxy_input *in, struct doctor_
         return;
     }
     if (runtime->readable && (!global_known || d->global.admin_socket || d->global.sockets == 0)) {
-        doctor_ok(s, id, label, "it can be read; that it takes changes without a reload, the first one proves");
+        doctor_ok(s, id, label, "readable; the first runtime update verifies that changes need no reload");
         return;
     }
     struct doctor_check *c = runtime->readable
-                                 ? doctor_warn(s, id, label, "no stats socket in haproxy.cfg is of level admin")
-                                 : doctor_warn(s, id, label, "what it runs of the backend cannot be read: %s",
+                                 ? doctor_warn(s, id, label, "no stats socket in haproxy.cfg has level admin")
+                                 : doctor_warn(s, id, label, "cannot read the running HAProxy: %s",
                                                runtime->why != NULL ? runtime->why : "no reason given");
-    doctor_why(c, "changes that need no reload are made by it; without, each takes a transaction and a reload. HAProxy "
-                  "before 2.7 does not answer this at its master socket");
+    doctor_why(c, "runtime updates need it; without, each change takes a transaction and a reload. HAProxy before 2.7 "
+                  "does not answer this at its master socket");
     doctor_fix(c, "in haproxy.cfg, then restart HAProxy and the Data Plane API", SOCKET_LINES);
 }
 
@@ -85,41 +84,41 @@ static void report_reloads(const struct doctor_haproxy_input *in, struct doctor_
     const struct doctor_dataplane *d = in->asked;
     const struct doctor_get *get = &d->gets[DATAPLANE_RELOADS];
     if (!get->asked || get->error.kind != ERROR_NONE) {
-        doctor_skip(s, id, label, "not told: %s", get->asked ? get->error.message : "not asked in time");
-    } else if (d->reload_failed) {
-        bool silent = str_empty(d->reload_response);
-        struct doctor_check *c = doctor_fail(s, id, label, "failed: %s",
-                                             silent ? "it says nothing (is HAProxy running?)" : d->reload_response);
-        doctor_why(c, "HAProxy goes on with what it ran before; the daemon tries again, in growing pauses");
-        doctor_fix(c, "what HAProxy says of the file itself", "haproxy -c -f /etc/haproxy/haproxy.cfg");
-        doctor_fix(c, "how the API reloads it, in dataplaneapi.yml",
+        doctor_skip(s, id, label, "the API does not say: %s",
+                    get->asked ? get->error.message : "not asked before the timeout");
+    } else if (d->reloads.last_failed) {
+        bool silent = str_empty(d->reloads.response);
+        struct doctor_check *c =
+            doctor_fail(s, id, label, "failed: %s", silent ? "no message (is HAProxy running?)" : d->reloads.response);
+        doctor_why(c, "HAProxy keeps its previous configuration; the daemon retries with backoff");
+        doctor_fix(c, "see what HAProxy says about the file", "haproxy -c -f /etc/haproxy/haproxy.cfg");
+        doctor_fix(c, "check how the API reloads it, in dataplaneapi.yml",
                    "haproxy:\n  reload:\n    reload_strategy: systemd\n    service_name: haproxy\n    reload_delay: 5");
-    } else if (d->reload_pending) {
-        doctor_ok(s, id, label, "one is under way");
+    } else if (d->reloads.pending) {
+        doctor_ok(s, id, label, "in progress");
     } else {
         doctor_ok(s, id, label, "%s",
-                  d->reload_response != NULL ? "succeeded" : "none since the Data Plane API was started");
+                  d->reloads.response != NULL ? "succeeded" : "none since the Data Plane API started");
     }
     if (in->target == NULL || in->target->drift == NULL)
         return;
-    struct doctor_check *c = doctor_warn(s, "haproxy.drift", "drift",
-                                         "HAProxy runs something else than its file says: %s", in->target->drift);
-    doctor_why(c, "somebody changed one and not the other; the daemon would load the file again");
+    struct doctor_check *c =
+        doctor_warn(s, "haproxy.drift", "drift", "running HAProxy differs from haproxy.cfg: %s", in->target->drift);
+    doctor_why(c, "an operator or another writer changed only one of them; the daemon would reload the file");
 }
 
-/* Nothing to say of a file that every write leaves as it is. */
+/* No line where a write keeps the meaning of the file. */
 static void report_file(const struct doctor_haproxy_input *in, struct doctor_section *s)
 {
     static const char id[] = "haproxy.file", label[] = "haproxy.cfg";
     const struct inspect_target *t = in->target;
-    if (t == NULL || (t->file_problem == NULL && t->file_doubt == NULL))
+    if (t == NULL || (t->file_problem == NULL && t->file_warning == NULL))
         return;
     bool sure = t->file_problem != NULL;
     struct doctor_check *c =
-        sure ? doctor_fail(s, id, label, "%s", t->file_problem) : doctor_warn(s, id, label, "%s", t->file_doubt);
-    doctor_why(c,
-               "the Data Plane API writes the whole file anew with each change, and its meaning would be another; %s",
-               sure ? "nothing is written before that is changed" : "the daemon looks at what would be written first");
+        sure ? doctor_fail(s, id, label, "%s", t->file_problem) : doctor_warn(s, id, label, "%s", t->file_warning);
+    doctor_why(c, "the Data Plane API rewrites the whole file with each change, which would change its meaning; %s",
+               sure ? "nothing is written until that is fixed" : "the daemon checks the new file before it writes");
 }
 
 void doctor_running_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
@@ -132,7 +131,7 @@ void doctor_running_report(const struct doctor_haproxy_input *in, struct doctor_
 
 /* ---- master and worker ---- */
 
-/* The API is on this machine, so that its HAProxy's process may be one of ours. */
+/* The API is on this machine, and so its HAProxy's process may be, too. */
 static bool is_here(const struct settings_dataplane *of)
 {
     static const char *const here[] = {"http://127.",       "https://127.", "http://localhost",
@@ -156,7 +155,7 @@ static bool parse_stat(char *text, const char **ret_name, uint64_t *ret_parent)
     return str_parse_uint(parent, INT32_MAX, ret_parent) == 0;
 }
 
-/* Whether that process is a HAProxy, and its parent. False also where it is nobody's business. */
+/* Whether that process is a HAProxy, and its parent. False also where /proc cannot be read. */
 static bool is_haproxy(uint64_t pid, uint64_t *ret_parent)
 {
     cleanup(mem_free_ptr) char *path = mem_printf("/proc/%" PRIu64 "/stat", pid);
@@ -169,12 +168,11 @@ static bool is_haproxy(uint64_t pid, uint64_t *ret_parent)
 
 enum master { MASTER_UNKNOWN, MASTER_YES, MASTER_NO };
 
-static enum master look_for_master(const struct doctor_haproxy_input *in)
+static enum master check_master(const struct doctor_haproxy_input *in)
 {
     const struct doctor_dataplane *d = in->asked;
     uint64_t master = 0, parent = 0;
-    if (d->gets[DATAPLANE_GLOBAL].asked && d->gets[DATAPLANE_GLOBAL].error.kind == ERROR_NONE &&
-        d->global.master_worker)
+    if (d->global.master_worker)
         return MASTER_YES;
     if (d->haproxy.pid <= 0 || !is_here(in->of) || !is_haproxy((uint64_t)d->haproxy.pid, &master))
         return MASTER_UNKNOWN;
@@ -184,26 +182,25 @@ static enum master look_for_master(const struct doctor_haproxy_input *in)
 void doctor_master_worker_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
 {
     static const char id[] = "haproxy.master-worker", label[] = "master-worker";
-    enum master is = look_for_master(in);
+    enum master is = check_master(in);
     if (is == MASTER_YES) {
-        doctor_ok(s, id, label, "a master reloads it by a new worker, and open connections live on in the old one");
+        doctor_ok(s, id, label, "the master reloads with a new worker; open connections finish in the old one");
         return;
     }
     if (is == MASTER_UNKNOWN && !it_runs(in->asked)) {
         doctor_skip(s, id, label, "needs HAProxy, see above");
         return;
     }
-    struct doctor_check *c = is == MASTER_NO
-                                 ? doctor_fail(s, id, label, "HAProxy runs without a master")
-                                 : doctor_skip(s, id, label,
-                                               "cannot be told from here: look at its command line (-W, -Ws) or "
-                                               "at global in its file");
+    struct doctor_check *c =
+        is == MASTER_NO
+            ? doctor_fail(s, id, label, "HAProxy runs without a master")
+            : doctor_skip(s, id, label,
+                          "not visible from here: check HAProxy's command line (-W, -Ws) or its global section");
     if (is == MASTER_UNKNOWN) {
         doctor_fix(c, "on that machine", "ps -o args= -C haproxy; grep -n master-worker /etc/haproxy/haproxy.cfg");
         return;
     }
-    doctor_why(c, "a reload needs a master, or it is a restart that cuts every open connection");
+    doctor_why(c, "without a master, a reload is a restart that cuts every open connection");
     doctor_fix(c, "in haproxy.cfg, then restart HAProxy", "global\n  master-worker");
-    doctor_fix(c, "or start it as its systemd unit does",
-               "haproxy -Ws -f /etc/haproxy/haproxy.cfg -p /run/haproxy.pid");
+    doctor_fix(c, "start it as its systemd unit does", "haproxy -Ws -f /etc/haproxy/haproxy.cfg -p /run/haproxy.pid");
 }

@@ -1,11 +1,9 @@
 #include "cli/doctor/doctor_service.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "settings/settings.h"
 #include "model/cache.h"
@@ -21,15 +19,6 @@
 
 /* ---- the object ---- */
 
-static const char *type_name(const struct service *svc)
-{
-    static const char *const types[] = {[SERVICE_CLUSTER_IP] = "ClusterIP",
-                                        [SERVICE_NODE_PORT] = "NodePort",
-                                        [SERVICE_LOAD_BALANCER] = "LoadBalancer",
-                                        [SERVICE_EXTERNAL_NAME] = "ExternalName"};
-    return types[svc->type];
-}
-
 static bool has_node_ports(const struct service *svc)
 {
     return svc != NULL && (svc->type == SERVICE_NODE_PORT || svc->type == SERVICE_LOAD_BALANCER);
@@ -38,8 +27,7 @@ static bool has_node_ports(const struct service *svc)
 /* "http 80 (nodePort 30080), https 443 (nodePort 30443)" */
 static char *ports_text(const struct service *svc)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     for (size_t i = 0; i < svc->port_count; i++) {
         const struct service_port *p = &svc->ports[i];
         buf_printf(&text, "%s%s%s%u", text.len > 0 ? ", " : "", p->name, p->name[0] != '\0' ? " " : "", p->number);
@@ -52,12 +40,11 @@ static char *ports_text(const struct service *svc)
 static void report_absent(const struct inspect_mapping *m, struct doctor_section *s)
 {
     const struct mapping_rules *of = m->rules;
-    bool served = m->desired.state == DESIRED_OK; /* by endpoints that somebody else manages */
+    bool served = m->desired.state == DESIRED_OK; /* by endpoints that another controller manages */
     struct doctor_check *c = doctor_add(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
                                         "there is no Service %s in namespace %s", of->service, of->namespace);
-    doctor_fix(c, "see what its name is", "kubectl get services -A");
-    doctor_fix(c, "say it in the settings (with INGRESS_SERVICES: there)",
-               "INGRESS_NAMESPACE=...\nINGRESS_SERVICE_NAME=...");
+    doctor_fix(c, "find its name", "kubectl get services -A");
+    doctor_fix(c, "correct the settings (or INGRESS_SERVICES)", "INGRESS_NAMESPACE=...\nINGRESS_SERVICE_NAME=...");
     doctor_also(c);
 }
 
@@ -71,18 +58,19 @@ static void report_object(const struct inspect_mapping *m, struct doctor_section
     } else if (m->service == NULL) {
         doctor_skip(s, id, label, "not read, see the permissions");
     } else if (m->service->type == SERVICE_EXTERNAL_NAME) {
-        struct doctor_check *c = doctor_fail(s, id, label, "it is of type ExternalName");
-        doctor_why(c, "such a Service is a name in the DNS, and has neither endpoints nor node ports");
+        struct doctor_check *c = doctor_fail(s, id, label, "its type is ExternalName");
+        doctor_why(c, "such a Service is a DNS name and has neither endpoints nor node ports");
     } else {
         cleanup(mem_free_ptr) char *ports = ports_text(m->service);
-        doctor_ok(s, id, label, "%s%s: %s", type_name(m->service),
+        doctor_ok(s, id, label, "%s%s: %s", service_type_names[m->service->type],
                   !has_node_ports(m->service) ? ""
                   : m->service->local         ? ", policy Local"
                                               : ", policy Cluster",
                   ports);
         if (m->service->paused) {
-            struct doctor_check *c = doctor_warn(s, "service.paused", "pause", "it is annotated: nothing is written");
-            doctor_fix(c, "to go on", "kubectl -n %s annotate service %s haproxy-k8s-sync/paused-", m->rules->namespace,
+            struct doctor_check *c =
+                doctor_warn(s, "service.paused", "pause", "paused by its annotation: nothing is written");
+            doctor_fix(c, "resume", "kubectl -n %s annotate service %s haproxy-k8s-sync/paused-", m->rules->namespace,
                        m->rules->service);
         }
     }
@@ -95,7 +83,7 @@ static void fail_port(const struct inspect_mapping *m, const char *problem, stru
     struct doctor_check *c = doctor_fail(s, "service.port", "port", "%s", problem);
     for (size_t i = 0; m->service != NULL && i < m->service->port_count; i++) {
         const struct service_port *p = &m->service->ports[i];
-        const char *how = i == 0 ? "say which (with INGRESS_SERVICES: there)" : "say";
+        const char *how = i == 0 ? "choose one (or set it in INGRESS_SERVICES)" : "choose";
         if (p->name[0] != '\0')
             doctor_fix(c, how, "INGRESS_SERVICE_PORT=%s", p->name);
         else
@@ -115,8 +103,7 @@ static void report_port(const struct inspect_mapping *m, struct doctor_section *
     if (choice.source == PORT_UNDECIDED) {
         fail_port(m, choice.problem, s);
     } else if (choice.source == PORT_ENDPOINT) {
-        doctor_ok(s, "service.port", "port", "%s, which is right where the pods are on the host's network",
-                  choice.reason);
+        doctor_ok(s, "service.port", "port", "%s; correct only for pods on the host's network", choice.reason);
     } else {
         doctor_ok(s, "service.port", "port", "%u: %s", choice.number, choice.reason);
     }
@@ -146,8 +133,8 @@ static void report_endpoints(const struct inspect_report *seen, const struct ins
     }
     cleanup(mem_free_ptr) char *found = e.all > 0 ? mem_printf("%zu, none of them ready", e.all) : mem_strdup("none");
     struct doctor_check *c = doctor_fail(s, id, label, "%s", found);
-    doctor_why(c, "no pod of the ingress controller serves; what HAProxy has stays as it is until one does");
-    doctor_fix(c, "look at its pods, and at the Service's selector",
+    doctor_why(c, "no pod of the ingress controller is ready; HAProxy keeps its servers until one is");
+    doctor_fix(c, "check its pods and the Service's selector",
                "kubectl -n %s get pods -o wide\nkubectl -n %s describe service %s", m->rules->namespace,
                m->rules->namespace, m->rules->service);
 }
@@ -156,12 +143,12 @@ static void no_nodes(const struct settings *settings, struct doctor_section *s)
 {
     if (settings->node_selector == NULL) {
         struct doctor_check *none = doctor_fail(s, "service.nodes", "nodes", "the cluster has none");
-        doctor_fix(none, "see whether it is the right cluster", "kubectl config current-context; kubectl get nodes");
+        doctor_fix(none, "check that this is the right cluster", "kubectl config current-context; kubectl get nodes");
         return;
     }
     struct doctor_check *c =
-        doctor_fail(s, "service.nodes", "nodes", "none that NODE_SELECTOR=%s selects", settings->node_selector);
-    doctor_fix(c, "see which labels they have", "kubectl get nodes --show-labels");
+        doctor_fail(s, "service.nodes", "nodes", "none selected by NODE_SELECTOR=%s", settings->node_selector);
+    doctor_fix(c, "see their labels", "kubectl get nodes --show-labels");
 }
 
 static void report_nodes(const struct inspect_report *seen, const struct inspect_mapping *m,
@@ -177,22 +164,22 @@ static void report_nodes(const struct inspect_report *seen, const struct inspect
     }
     doctor_count_nodes(caches, &m->rules->nodes, m->service, strict, &n);
     cleanup(mem_free_ptr) char *out = doctor_groups_text(n.left_out);
-    cleanup(mem_free_ptr) char *wanted = node_rules_text(&m->rules->nodes, m->service, strict);
+    cleanup(mem_free_ptr) char *required = node_rules_text(&m->rules->nodes, m->service, strict);
     if (n.all == 0) {
         no_nodes(settings, s);
     } else if (n.usable == n.all) {
-        doctor_ok(s, id, label, "%zu, all with an address (%s)", n.all, wanted);
+        doctor_ok(s, id, label, "%zu, all with an address (%s)", n.all, required);
     } else if (n.usable > 0) {
-        doctor_ok(s, id, label, "%zu of %zu may have a server (%s); not %s", n.usable, n.all, wanted, out);
+        doctor_ok(s, id, label, "%zu of %zu may have a server (%s); not %s", n.usable, n.all, required, out);
     } else {
         struct doctor_check *c =
-            doctor_fail(s, id, label, "none of %zu may have a server (%s): %s", n.all, wanted, out);
+            doctor_fail(s, id, label, "none of %zu may have a server (%s): %s", n.all, required, out);
         doctor_fix(c, "see their addresses and labels", "kubectl get nodes -o wide --show-labels");
-        doctor_fix(c, "another type of address, or family", "NODE_ADDRESS_TYPES=InternalIP,ExternalIP\nIP_FAMILY=dual");
+        doctor_fix(c, "use another address type or family", "NODE_ADDRESS_TYPES=InternalIP,ExternalIP\nIP_FAMILY=dual");
     }
 }
 
-/* ---- what comes of it ---- */
+/* ---- the desired servers ---- */
 
 static char *names_of(const struct desired *desired)
 {
@@ -219,7 +206,7 @@ static void report_left_out(const struct desired *desired, struct doctor_section
     doctor_fix(c, "see all of them", "haproxy-k8s-sync plan");
 }
 
-static void report_wish(const struct inspect_mapping *m, struct doctor_section *s)
+static void report_desired(const struct inspect_mapping *m, struct doctor_section *s)
 {
     static const char id[] = "service.servers", label[] = "servers";
     const struct desired *desired = &m->desired;
@@ -229,10 +216,11 @@ static void report_wish(const struct inspect_mapping *m, struct doctor_section *
                   names != NULL ? names : "");
     } else if (desired->state == DESIRED_EMPTY || desired->state == DESIRED_UNDECIDED) {
         struct doctor_check *c = doctor_fail(s, id, label, "none for backend %s: %s", m->backend,
-                                             desired->problem != NULL ? desired->problem : "nothing is known");
-        doctor_fix(c, "why one node gets none, rule by rule", "haproxy-k8s-sync explain NODE");
+                                             desired->problem != NULL ? desired->problem : "unknown");
+        doctor_fix(c, "see why a node gets no server, rule by rule", "haproxy-k8s-sync explain NODE");
     } else {
-        doctor_skip(s, id, label, "not known: %s", desired->problem != NULL ? desired->problem : "not all was read");
+        doctor_skip(s, id, label, "unknown: %s",
+                    desired->problem != NULL ? desired->problem : "some objects were not read");
     }
     report_left_out(desired, s);
     if (desired->note != NULL)
@@ -254,5 +242,5 @@ void doctor_service_report(const struct inspect_report *seen, size_t at, const s
     report_port(m, s);
     report_endpoints(seen, m, s);
     report_nodes(seen, m, settings, s);
-    report_wish(m, s);
+    report_desired(m, s);
 }

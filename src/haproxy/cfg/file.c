@@ -12,6 +12,7 @@
 #define LINES_SHOWN 5
 /* 64 backends of 5,000 servers have a third of that. What is kept of a line is many times one of a single letter. */
 #define LINES_MAX 1000000
+#define GIVEN_NAME "unnamed_defaults_"
 
 /* Any of these as the first word begins a section, wherever it stands. */
 static const char *const kinds[] = {
@@ -21,14 +22,6 @@ static const char *const kinds[] = {
 };
 
 /* ---- parsing ---- */
-
-static bool begins_section(const char *word)
-{
-    for (size_t i = 0; i < array_len(kinds); i++)
-        if (str_eq(word, kinds[i]))
-            return true;
-    return false;
-}
 
 static void add_line(struct cfg_file *f, size_t *room, struct cfg_file_line line)
 {
@@ -47,7 +40,7 @@ static void take_version(struct cfg_file *f, struct cfg_file_line line)
     if (f->version >= 0 || line.len <= strlen(mark) || memcmp(line.text, mark, strlen(mark)) != 0)
         return;
     cleanup(mem_free_ptr) char *digits = mem_strndup(line.text + strlen(mark), line.len - strlen(mark));
-    digits[strcspn(digits, " \t\r")] = '\0';
+    digits[strcspn(digits, " \t")] = '\0';
     if (str_parse_uint(digits, INT64_MAX, &version) == 0)
         f->version = (int64_t)version;
 }
@@ -57,7 +50,9 @@ static void cfg_file_add_section(struct cfg_file *f, const struct cfg_line *word
 {
     f->sections = mem_resize(f->sections, f->section_count + 1, sizeof(f->sections[0]));
     struct cfg_file_section *s = &f->sections[f->section_count++];
-    bool named = words->count > 1 && !str_eq(words->words[1].text, "from");
+    /* As HAProxy has it: `from` may be a name, too. */
+    bool named = words->count > 1 &&
+                 !(words->count == 3 && str_eq(cfg_word(words, 0), "defaults") && str_eq(cfg_word(words, 1), "from"));
     size_t from = named ? 2 : 1;
     *s = (struct cfg_file_section){
         .kind = mem_strdup(cfg_word(words, 0)),
@@ -66,32 +61,119 @@ static void cfg_file_add_section(struct cfg_file *f, const struct cfg_line *word
         .line_count = f->line_count - 1};
 }
 
+/* Which numbers of unnamed_defaults_N are names in the file already, of any section: HAProxy 3.3 refuses a proxy that is
+ * called like a defaults section. As many as are ever needed. */
+static bool *cfg_file_numbers_in_use(const struct cfg_file *f, size_t count)
+{
+    bool *used = mem_array(count, sizeof(*used));
+    for (size_t i = 0; i < f->section_count; i++) {
+        const char *const names[] = {f->sections[i].name, f->sections[i].from};
+        uint64_t n;
+        for (size_t k = 0; k < array_len(names); k++)
+            if (str_has_prefix(names[k], GIVEN_NAME) &&
+                str_parse_uint(names[k] + strlen(GIVEN_NAME), count - 1, &n) == 0)
+                used[n] = true;
+    }
+    return used;
+}
+
+static int order_of_names(const void *a, const void *b)
+{
+    return strcmp((*(const struct cfg_file_section *const *)a)->name,
+                  (*(const struct cfg_file_section *const *)b)->name);
+}
+
+/* Those with a name, ordered by it. */
+struct named_defaults {
+    const struct cfg_file_section **list;
+    size_t count;
+};
+
+static struct named_defaults cfg_file_named_defaults(const struct cfg_file *f)
+{
+    struct named_defaults d = {.list = mem_array(f->section_count, sizeof(*d.list))};
+    for (size_t i = 0; i < f->section_count; i++)
+        if (str_eq(f->sections[i].kind, "defaults") && f->sections[i].name[0] != '\0')
+            d.list[d.count++] = &f->sections[i];
+    if (d.count > 1)
+        qsort(d.list, d.count, sizeof(*d.list), order_of_names);
+    return d;
+}
+
+/* HAProxy has to know it when it comes to s. */
+static const struct cfg_file_section *cfg_file_find_from(const struct named_defaults *d,
+                                                         const struct cfg_file_section *s)
+{
+    const struct cfg_file_section wanted = {.name = s->from}, *key = &wanted, **found = NULL;
+    if (d->count > 0)
+        found = bsearch(&key, d->list, d->count, sizeof(*d->list), order_of_names);
+    return found != NULL && (*found)->line->number < s->line->number ? *found : NULL;
+}
+
+static void cfg_file_find_defaults(struct cfg_file *f)
+{
+    struct named_defaults named = cfg_file_named_defaults(f);
+    const struct cfg_file_section *last = NULL;
+    for (size_t i = 0; i < f->section_count; i++) {
+        struct cfg_file_section *s = &f->sections[i];
+        if (s->from[0] != '\0')
+            s->defaults = cfg_file_find_from(&named, s);
+        else if (cfg_file_is_proxy(s->kind))
+            s->defaults = last;
+        last = str_eq(s->kind, "defaults") ? s : last;
+    }
+    free(named.list);
+}
+
+static void cfg_file_name_defaults(struct cfg_file *f)
+{
+    size_t count = f->section_count * 3 + 2, number = 0; /* each section may have two of them, and need one */
+    cleanup(mem_free_ptr) bool *used = NULL;
+    for (size_t i = 0; i < f->section_count; i++) {
+        struct cfg_file_section *s = &f->sections[i];
+        if (!str_eq(s->kind, "defaults") || s->name[0] != '\0')
+            continue;
+        if (used == NULL)
+            used = cfg_file_numbers_in_use(f, count);
+        do
+            number++;
+        while (used[number]);
+        s->given_name = mem_printf(GIVEN_NAME "%zu", number);
+    }
+}
+
 static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, struct cfg_file_line line)
 {
-    if (line.len >= CFGFILE_LINE_MAX_BYTES && f->too_long == 0)
+    bool carriage_return = line.end_len > 0 && line.text[line.len] == '\r';
+    if (line.len + carriage_return >= CFGFILE_LINE_MAX_BYTES && f->too_long == 0)
         f->too_long = line.number;
     take_version(f, line);
     cfg_line_split(words, line.text, line.len);
     if (words->count == 0)
         return;
+    if (words->count > CFGFILE_WORDS_MAX && f->wordy == 0)
+        f->wordy = line.number;
+    else if (words->broken && f->broken == 0)
+        f->broken = line.number;
     add_line(f, room, line);
-    if (begins_section(cfg_word(words, 0)))
+    if (cfg_is_among(cfg_word(words, 0), kinds, array_len(kinds)))
         cfg_file_add_section(f, words);
 }
 
-/* Until there are too many. */
-static void split_lines(struct cfg_file *f, const char *text, size_t len)
+bool cfg_file_next(const struct cfg_file *f, struct cfg_file_line *line)
 {
-    cleanup(cfg_line_fini) struct cfg_line words;
-    struct cfg_file_line line = {.text = text};
-    size_t room = 0;
-    cfg_line_init(&words);
-    for (const char *end = text + len; line.text < end && f->line_count <= LINES_MAX; line.text += line.len + 1) {
-        const char *newline = memchr(line.text, '\n', (size_t)(end - line.text));
-        line.len = (size_t)((newline != NULL ? newline : end) - line.text);
-        line.number++;
-        take_line(f, &room, &words, line);
-    }
+    const char *begin = line->text != NULL ? line->text + line->len + line->end_len : f->text;
+    size_t left = f->len - (size_t)(begin - f->text);
+    if (left == 0)
+        return false;
+    const char *newline = memchr(begin, '\n', left);
+    size_t len = newline != NULL ? (size_t)(newline - begin) : left;
+    bool carriage_return = len > 0 && begin[len - 1] == '\r';
+    *line = (struct cfg_file_line){.text = begin,
+                                   .len = len - carriage_return,
+                                   .number = line->number + 1,
+                                   .end_len = (unsigned)carriage_return + (newline != NULL)};
+    return true;
 }
 
 /* Now that the lines stay where they are. */
@@ -107,16 +189,29 @@ static void share_lines_out(struct cfg_file *f)
     }
 }
 
+void cfg_file_parse(struct cfg_file *f, const char *text, size_t len)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    struct cfg_file_line line = {0};
+    size_t room = 0;
+    *f = (struct cfg_file){.text = text, .len = len, .version = -1};
+    cfg_line_init(&words);
+    while (f->line_count <= LINES_MAX && cfg_file_next(f, &line))
+        take_line(f, &room, &words, line);
+    f->too_many = f->line_count > LINES_MAX;
+    if (f->section_count > 0)
+        share_lines_out(f);
+    cfg_file_find_defaults(f);
+    cfg_file_name_defaults(f);
+}
+
 int cfg_file_init(struct cfg_file *f, const char *text, size_t len, struct error *err)
 {
     *f = (struct cfg_file){.version = -1};
     if (len > 0 && memchr(text, '\0', len) != NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg holds a NUL character: that is no configuration");
-    if (len > 0)
-        split_lines(f, text, len);
-    if (f->section_count > 0)
-        share_lines_out(f);
-    bool too_many = f->line_count > LINES_MAX;
+    cfg_file_parse(f, text, len);
+    bool too_many = f->too_many;
     if (f->section_count > 0 && !too_many)
         return 0;
     cfg_file_fini(f);
@@ -133,6 +228,7 @@ void cfg_file_fini(struct cfg_file *f)
         free(f->sections[i].kind);
         free(f->sections[i].name);
         free(f->sections[i].from);
+        free(f->sections[i].given_name);
     }
     free(f->sections);
     free(f->lines);
@@ -153,7 +249,7 @@ static void found(struct text_list *lines, unsigned line)
         buf_printf(&lines->text, "%u", line);
 }
 
-static void cfg_file_tell(struct buf *out, struct text_list *lines, const char *what)
+static void cfg_file_add_problem(struct buf *out, struct text_list *lines, const char *what)
 {
     const char *plural = lines->count > 1 ? "s" : "";
     cleanup(mem_free_ptr) char *list = text_list_take(lines);
@@ -161,32 +257,28 @@ static void cfg_file_tell(struct buf *out, struct text_list *lines, const char *
         buf_printf(out, "%sline%s %s: %s", out->len > 0 ? "; " : "", plural, list, what);
 }
 
-static bool is_conditional(const char *word)
+/* Whether it is worth a look: its first word may begin with one of those. */
+static bool may_begin_with(const struct cfg_file_line *line, const char *letters)
 {
-    static const char *const words[] = {".if", ".elif", ".else", ".endif"};
-    for (size_t i = 0; i < array_len(words); i++)
-        if (str_eq(word, words[i]))
-            return true;
-    return false;
+    size_t at = 0;
+    while (at < line->len && (line->text[at] == ' ' || (line->text[at] >= '\t' && line->text[at] <= '\r')))
+        at++;
+    return at < line->len && (strchr(letters, line->text[at]) != NULL || strchr("\"'\\", line->text[at]) != NULL);
 }
 
-static bool has_servers(const char *kind)
+static void check_servers(const struct cfg_file_section *s, struct cfg_line *words, struct text_list *late)
 {
-    return str_eq(kind, "backend") || str_eq(kind, "listen") || str_eq(kind, "peers");
-}
-
-static bool is_server(const char *word)
-{
-    return str_eq(word, "server") || str_eq(word, "server-template") || str_eq(word, "peer");
-}
-
-static void look_at_servers(const struct cfg_file_section *s, struct cfg_line *words, struct text_list *late)
-{
+    static const char *const sections[] = {"backend", "listen", "peers"};
+    static const char *const lines[] = {"server", "server-template", "peer"};
     bool servers = false;
-    for (size_t i = 0; has_servers(s->kind) && i < s->line_count; i++) {
+    if (!cfg_is_among(s->kind, sections, array_len(sections)))
+        return;
+    for (size_t i = 0; i < s->line_count; i++) {
+        if (!may_begin_with(&s->lines[i], servers ? "d" : "sp"))
+            continue;
         cfg_line_split(words, s->lines[i].text, s->lines[i].len);
         const char *first = cfg_word(words, 0);
-        servers = servers || is_server(first);
+        servers = servers || cfg_is_among(first, lines, array_len(lines));
         if (servers && str_eq(first, "default-server"))
             found(late, s->lines[i].number);
     }
@@ -194,31 +286,37 @@ static void look_at_servers(const struct cfg_file_section *s, struct cfg_line *w
 
 char *cfg_file_problem(const struct cfg_file *f)
 {
+    static const char *const conditions[] = {".if", ".elif", ".else", ".endif"};
     cleanup(cfg_line_fini) struct cfg_line words;
     struct text_list conditionals = LINES, late = LINES, too_long = LINES;
-    struct buf out;
+    struct buf out = {0};
     cfg_line_init(&words);
-    buf_init(&out, 0);
     for (size_t i = 0; i < f->line_count; i++) {
-        if (memchr(f->lines[i].text, '.', f->lines[i].len) == NULL)
+        if (!may_begin_with(&f->lines[i], "."))
             continue;
         cfg_line_split(&words, f->lines[i].text, f->lines[i].len);
-        if (is_conditional(cfg_word(&words, 0)))
+        if (cfg_is_among(cfg_word(&words, 0), conditions, array_len(conditions)))
             found(&conditionals, f->lines[i].number);
     }
     for (size_t i = 0; i < f->section_count; i++)
-        look_at_servers(&f->sections[i], &words, &late);
+        check_servers(&f->sections[i], &words, &late);
     if (f->too_long != 0)
         found(&too_long, f->too_long);
-    cfg_file_tell(&out, &conditionals,
-                  "a conditional, of which all branches would be live: take it out, and keep the branch that is meant");
-    cfg_file_tell(&out, &late,
-                  "a default-server behind a server, which would come before all of them: move it up, or write its "
-                  "options on the server lines that follow it");
-    cfg_file_tell(&out, &too_long,
-                  "longer than 64 KiB, at which the Data Plane API stops: the rest of the file would be gone; "
-                  "break it up, or put what it lists into a file");
+    cfg_file_add_problem(
+        &out, &conditionals,
+        "a conditional, whose branches would all become active: replace it by the branch that is meant");
+    cfg_file_add_problem(&out, &late,
+                         "a default-server after a server, which would move before all of them: move it up, or write "
+                         "its options on the server lines that follow it");
+    cfg_file_add_problem(&out, &too_long,
+                         "longer than 64 KiB: the Data Plane API stops there, and the rest of the file would be lost; "
+                         "split it, or move its list into a file");
     return out.len > 0 ? buf_take(&out) : NULL;
+}
+
+const char *cfg_file_name(const struct cfg_file_section *s)
+{
+    return s->given_name != NULL ? s->given_name : s->name;
 }
 
 bool cfg_file_is_proxy(const char *kind)
@@ -229,15 +327,14 @@ bool cfg_file_is_proxy(const char *kind)
 char *cfg_file_defaults_problem(const struct cfg_file *f)
 {
     struct text_list lost = LINES;
-    struct buf out;
+    struct buf out = {0};
     size_t last = f->section_count;
-    buf_init(&out, 0);
     while (last > 0 && !str_eq(f->sections[last - 1].kind, "defaults"))
         last--;
     for (size_t i = 0; i < last; i++)
         if (cfg_file_is_proxy(f->sections[i].kind) && f->sections[i].from[0] == '\0')
             found(&lost, f->sections[i].line->number);
-    cfg_file_tell(
+    cfg_file_add_problem(
         &out, &lost,
         "a proxy without `from` before the last of several defaults sections, which some Data Plane APIs would make it "
         "inherit from: name the defaults sections, and give each proxy its `from`");

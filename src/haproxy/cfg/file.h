@@ -1,6 +1,9 @@
 /*
- * The text of a haproxy.cfg as sections and lines, and what a Data Plane API's write would do to it: its parser writes the whole
- * file anew, by kind of line, and what it does not understand, or what HAProxy understands by its place, changes in meaning. Pure.
+ * The text of a haproxy.cfg as sections and lines (HAProxy's configuration manual, 2.1 and 2.2: a statement is a line,
+ * a backslash at its end goes on nowhere; `-f a -f b` are files of their own, no section goes on in the next), and what
+ * a Data Plane API's write would do to it: its parser writes the whole file anew, by kind of line, and what it does not
+ * understand, or what HAProxy understands by its place, changes in meaning. Nothing is lost: the text itself stays, and
+ * haproxy/cfg/edit prints it. Pure.
  */
 #ifndef HAPROXY_CFG_FILE_H
 #define HAPROXY_CFG_FILE_H
@@ -13,12 +16,14 @@
 
 /* The API's scanner gives the rest of a file up at a line of so many bytes. */
 #define CFGFILE_LINE_MAX_BYTES 65536
+/* HAProxy refuses a line of more. */
+#define CFGFILE_WORDS_MAX 64
 
-/* Neither blank nor a comment alone. */
 struct cfg_file_line {
     const char *text; /* without its end; borrowed */
     size_t len;
-    unsigned number;
+    unsigned number;  /* from 1 */
+    unsigned end_len; /* of "\n" or "\r\n"; behind the last line there may be none, or a "\r" */
 };
 
 struct cfg_file_section {
@@ -26,41 +31,60 @@ struct cfg_file_section {
     const struct cfg_file_line *line;  /* its header */
     const struct cfg_file_line *lines; /* the others */
     size_t line_count;
+    /* Of a `defaults` section without a name: the one that the API gives it, which no section of the file has. */
+    char *given_name;
+    const struct cfg_file_section *defaults; /* that it inherits from: by `from`, a proxy otherwise by place; or NULL */
 };
 
 struct cfg_file {
-    int64_t version;             /* `# _version=N`; -1 where absent */
-    struct cfg_file_line *lines; /* all of the file; those before the first section belong to none */
+    const char *text; /* borrowed */
+    size_t len;
+    int64_t version; /* `# _version=N`; -1 where absent */
+    struct cfg_file_line
+        *lines; /* all that are neither blank nor a comment alone; those before the first section belong
+                                  * to none */
     size_t line_count;
     struct cfg_file_section *sections; /* in the order of the file */
     size_t section_count;
     unsigned too_long; /* the first line, comments included, that the API would stop at; 0: none */
+    unsigned wordy;    /* the first line of more than CFGFILE_WORDS_MAX words; 0: none */
+    unsigned broken;   /* the first line with a quote that does not end, which HAProxy refuses; 0: none */
+    bool too_many;     /* lines: a million are kept */
 };
 
-/* text is borrowed: it outlives f. ERROR_INVALID: that is no configuration, and f is empty. */
+/* Any bytes. text is borrowed: it outlives f. */
+void cfg_file_parse(struct cfg_file *f, const char *text, size_t len);
+/* The same of what a Data Plane API gave. ERROR_INVALID: that is no configuration, and f is empty. */
 int cfg_file_init(struct cfg_file *f, const char *text, size_t len, struct error *err) must_check;
 void cfg_file_fini(struct cfg_file *f);
+
+/* The line behind `line`, blank ones and comments, too; a zeroed one is before the first. false: there is none. */
+bool cfg_file_next(const struct cfg_file *f, struct cfg_file_line *line);
+
+/* given_name where it has one. */
+const char *cfg_file_name(const struct cfg_file_section *s);
 
 /* One that takes what it does not say from a defaults section. */
 bool cfg_file_is_proxy(const char *kind);
 
-/* What a write would change in meaning by the lines themselves, with their numbers and what to do about it: conditionals, a line
- * that is too long, a default-server behind a server. NULL: nothing of the kind. Allocates. */
+/* What a write would change in meaning by the lines themselves, with their numbers and what to do about it:
+ * conditionals, a line that is too long, a default-server behind a server. NULL: nothing of the kind. Allocates. */
 char *cfg_file_problem(const struct cfg_file *f) must_check;
-/* Proxies without `from` among several defaults sections: some Data Plane APIs write the `from` that keeps each under its own,
- * some do not, which only a look at what they would write can tell. NULL: none. Allocates. */
+/* Proxies without `from` among several defaults sections: some Data Plane APIs write the `from` that keeps each under
+ * its own, some do not, which only a preview shows. NULL: none. Allocates. */
 char *cfg_file_defaults_problem(const struct cfg_file *f) must_check;
 
 /* Which lines may differ: those that a transaction is to write. section NULL: the header of s itself. */
-struct cfg_file_ours {
+struct cfg_file_managed {
     bool (*is_ours)(const void *arg, const char *kind, const char *name, const char *first, const char *second);
     const void *arg;
 };
 
-/* What of `before` means something else in `after`, which the API would write in its place, with line numbers of `before`: not
- * comments, white space, quotes, the order of sections or that of lines of different kinds. ours NULL: nothing may differ. NULL:
- * nothing. Allocates. Lines are named by their first two words: what follows may be a secret. */
+/* What of `before` means something else in `after`, which the API would write in its place, with line numbers of
+ * `before`: not comments, white space, quotes, the order of sections or that of lines of different kinds. managed
+ * NULL: nothing may differ. NULL: nothing. Allocates. Lines are named by their first two words: what follows may be
+ * a secret. */
 char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after,
-                       const struct cfg_file_ours *ours) must_check;
+                       const struct cfg_file_managed *ours) must_check;
 
 #endif

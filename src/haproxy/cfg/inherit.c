@@ -41,17 +41,13 @@ void cfg_inherit_section(struct cfg_inherit *r, const struct cfg_file_section *s
     }
 }
 
-static bool takes_argument(const struct cfg_keyword *k)
-{
-    return k != NULL && k->form != RAWCFG_ON && k->form != RAWCFG_OFF && k->form != RAWCFG_TRUE;
-}
-
 void cfg_inherit_line(struct cfg_inherit *r, const struct cfg_line *l, unsigned number)
 {
     if (r->at == NULL)
         return;
     for (size_t i = 1; i < l->count; i++) {
         const char *word = l->words[i].text;
+        const struct cfg_keyword *k = cfg_keyword_find(word);
         if (str_eq(word, "disabled"))
             r->at->disabled_line = number;
         else if (str_eq(word, "enabled"))
@@ -61,7 +57,7 @@ void cfg_inherit_line(struct cfg_inherit *r, const struct cfg_line *l, unsigned 
         else if (str_eq(word, "no-backup"))
             r->at->backup_line = 0;
         else
-            i += takes_argument(cfg_keyword_find(word));
+            i += k != NULL && cfg_keyword_takes_argument(k);
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * What the default-server lines that reach a backend say of its servers' state: those of the `defaults` section that it is
- * from, and its own (HAProxy configuration manual, 4.1 "default-server", "defaults"). For haproxy/cfg/servers only.
+ * What the default-server lines that reach a backend say of its servers' state: those of the `defaults` section that it
+ * is from, and its own (HAProxy configuration manual, 4.1 "default-server", "defaults"). For haproxy/cfg/servers only.
  */
 #ifndef HAPROXY_CFG_INHERIT_H
 #define HAPROXY_CFG_INHERIT_H
@@ -24,7 +24,7 @@ struct cfg_defaults {
 struct cfg_inherit {
     struct cfg_defaults *defaults; /* the sections so far */
     size_t count;
-    struct cfg_state backend; /* of the backend that is looked for */
+    struct cfg_state backend; /* of the backend that is asked for */
     struct cfg_state *at;     /* of the section in hand; NULL: one that does not matter */
 };
 

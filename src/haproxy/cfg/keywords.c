@@ -144,6 +144,11 @@ static int order(const void *word, const void *entry)
     return n != 0 ? n : -(k->name[len] != '\0');
 }
 
+bool cfg_keyword_takes_argument(const struct cfg_keyword *k)
+{
+    return k->form != RAWCFG_ON && k->form != RAWCFG_OFF && k->form != RAWCFG_TRUE;
+}
+
 const struct cfg_keyword *cfg_keyword_find(const char *word)
 {
     return bsearch(word, keywords, sizeof(keywords) / sizeof(keywords[0]), sizeof(keywords[0]), order);

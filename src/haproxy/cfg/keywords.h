@@ -5,6 +5,8 @@
 #ifndef HAPROXY_CFG_KEYWORDS_H
 #define HAPROXY_CFG_KEYWORDS_H
 
+#include <stdbool.h>
+
 enum cfg_form {
     RAWCFG_ON,   /* a word alone; shown as "enabled" */
     RAWCFG_OFF,  /* a word alone; shown as "disabled" */
@@ -23,6 +25,8 @@ struct cfg_keyword {
     const char *name, *key;
     enum cfg_form form;
 };
+
+bool cfg_keyword_takes_argument(const struct cfg_keyword *k);
 
 /* NULL: not known. */
 const struct cfg_keyword *cfg_keyword_find(const char *word);

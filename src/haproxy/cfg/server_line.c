@@ -1,7 +1,6 @@
 #include "haproxy/cfg/server_line.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,10 +73,9 @@ static int64_t time_ms(const char *text)
 
 static bool same_list(yyjson_val *val, const struct cfg_word *w)
 {
-    cleanup(buf_fini) struct buf joined;
+    cleanup(buf_fini) struct buf joined = {0};
     yyjson_val *item;
     yyjson_arr_iter iter = yyjson_arr_iter_with(val);
-    buf_init(&joined, 0);
     if (!yyjson_is_arr(val))
         return false;
     for (size_t n = 0; (item = yyjson_arr_iter_next(&iter)) != NULL; n++) {
@@ -156,7 +154,7 @@ static char *key_in(yyjson_val *obj, const char *word)
 static bool has_argument(const struct found *f, yyjson_val *obj)
 {
     if (f->keyword != NULL)
-        return f->keyword->form != RAWCFG_ON && f->keyword->form != RAWCFG_OFF && f->keyword->form != RAWCFG_TRUE;
+        return cfg_keyword_takes_argument(f->keyword);
     yyjson_val *val = yyjson_obj_get(obj, f->key);
     return !yyjson_is_bool(val) && !yyjson_equals_str(val, "enabled") && !yyjson_equals_str(val, "disabled");
 }

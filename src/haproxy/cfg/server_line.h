@@ -11,7 +11,8 @@
 #include "base/compiler.h"
 #include "haproxy/cfg/words.h"
 
-/* Why a write would damage the line `server NAME ADDRESS ...`, of which the API shows obj; NULL: it would not. free(). */
+/* Why a write would damage the line `server NAME ADDRESS ...`, of which the API shows obj; NULL: it would not.
+ * free(). */
 char *cfg_server_problem(const struct cfg_line *l, yyjson_val *obj) must_check;
 
 /* The keywords from word `first` on; obj NULL: only whether they are known at all. values: compare those too. */

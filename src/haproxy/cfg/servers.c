@@ -26,28 +26,18 @@ struct walk {
     struct backend *b;
     struct shown *shown; /* ordered by name */
     struct cfg_line words;
-    unsigned number; /* of the line in hand */
-    const char *line;
-    size_t len;
-    bool inside;              /* of our backend */
-    unsigned header;          /* the backend's line; 0: not seen */
-    size_t unsupported_count; /* all; only MAX_UNSUPPORTED are kept */
+    const struct cfg_file_line *line; /* in hand */
+    bool inside;                      /* of our backend */
+    unsigned header;                  /* the backend's line; 0: not seen */
+    size_t unsupported_count;         /* all; only MAX_UNSUPPORTED are kept */
     yyjson_doc *backend_doc;
     struct cfg_inherit inherit;
 };
 
-/* ---- aliens ---- */
-
-static char *printable(const char *line, size_t len)
-{
-    struct buf text;
-    buf_init(&text, 0);
-    text_addn(&text, line, len, TEXT_FLAT, MAX_UNSUPPORTED_TEXT);
-    return buf_take(&text);
-}
+/* ---- unsupported lines ---- */
 
 /* Takes ownership of reason. */
-static void add_alien(struct walk *w, unsigned number, char *text, char *reason)
+static void add_unsupported(struct walk *w, unsigned number, char *text, char *reason)
 {
     struct backend *b = w->b;
     if (w->unsupported_count++ >= MAX_UNSUPPORTED) {
@@ -63,8 +53,12 @@ static void add_alien(struct walk *w, unsigned number, char *text, char *reason)
 /* The line in hand; reason NULL: it is none. */
 static void add_this(struct walk *w, char *reason)
 {
-    if (reason != NULL)
-        add_alien(w, w->number, printable(w->line, w->len), reason);
+    struct buf text;
+    if (reason == NULL)
+        return;
+    buf_init(&text, 0);
+    text_addn(&text, w->line->text, w->line->len, TEXT_FLAT, MAX_UNSUPPORTED_TEXT);
+    add_unsupported(w, w->line->number, buf_take(&text), reason);
 }
 
 /* ---- one server line ---- */
@@ -94,7 +88,7 @@ static unsigned tick_off(const struct walk *w, struct shown *first)
     while (s + 1 < end && s->line != 0 && order_of_shown(s, s + 1) == 0)
         s++;
     if (s->line == 0)
-        s->line = w->number;
+        s->line = w->line->number;
     return before;
 }
 
@@ -148,7 +142,7 @@ static char *template_reason(struct walk *w)
     return not_shown("server-template ", l->words[1].text, why);
 }
 
-/* Several lines are shown as one object, so only the keywords can be looked for. */
+/* Several lines are shown as one object, so only the keywords can be compared. */
 static char *default_reason(struct walk *w)
 {
     yyjson_val *obj = yyjson_obj_get(yyjson_doc_get_root(w->backend_doc), "default_server");
@@ -161,11 +155,11 @@ static char *default_reason(struct walk *w)
 
 /* ---- the file ---- */
 
-static void look_at_line(struct walk *w)
+static void check_line(struct walk *w)
 {
     const char *first = cfg_word(&w->words, 0);
     if (str_eq(first, "default-server"))
-        cfg_inherit_line(&w->inherit, &w->words, w->number);
+        cfg_inherit_line(&w->inherit, &w->words, w->line->number);
     if (!w->inside)
         return;
     if (str_eq(first, "server"))
@@ -178,10 +172,8 @@ static void look_at_line(struct walk *w)
 
 static void cfg_servers_take_line(struct walk *w, const struct cfg_file_line *line)
 {
-    w->line = line->text;
-    w->len = line->len;
-    w->number = line->number;
-    cfg_line_split(&w->words, w->line, w->len);
+    w->line = line;
+    cfg_line_split(&w->words, line->text, line->len);
 }
 
 static void enter_section(struct walk *w, const struct cfg_file_section *s)
@@ -192,26 +184,26 @@ static void enter_section(struct walk *w, const struct cfg_file_section *s)
     if (w->inside && w->header != 0)
         add_this(w, mem_printf("line %u begins a backend of that name already", w->header));
     else if (w->inside)
-        w->header = w->number;
+        w->header = w->line->number;
 }
 
-static void look_at_section(struct walk *w, const struct cfg_file_section *s)
+static void check_section(struct walk *w, const struct cfg_file_section *s)
 {
     enter_section(w, s);
     for (size_t i = 0; i < s->line_count && (w->inside || str_eq(s->kind, "defaults")); i++) {
         cfg_servers_take_line(w, &s->lines[i]);
-        look_at_line(w);
+        check_line(w);
     }
 }
 
-static void look_for_missing(struct walk *w)
+static void check_missing(struct walk *w)
 {
     for (size_t i = 0; i < w->b->server_count; i++) {
         if (w->shown[i].line != 0)
             continue;
-        add_alien(w, w->header, mem_printf("backend %s", w->b->name),
-                  mem_printf("the Data Plane API shows server %.64s, which no line of the file makes",
-                             w->shown[i].server->name));
+        add_unsupported(w, w->header, mem_printf("backend %s", w->b->name),
+                        mem_printf("the Data Plane API shows server %.64s, which no line of the file makes",
+                                   w->shown[i].server->name));
         if (w->unsupported_count == w->b->unsupported_count) /* not past the cap */
             w->b->unsupported[w->b->unsupported_count - 1].only_shown = true;
     }
@@ -254,7 +246,7 @@ int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct err
     cleanup(walk_fini) struct walk w;
     walk_init(&w, b);
     for (size_t i = 0; i < f->section_count; i++)
-        look_at_section(&w, &f->sections[i]);
+        check_section(&w, &f->sections[i]);
     cfg_inherit_apply(&w.inherit, b);
     if (f->version >= 0 && b->version >= 0 && f->version != b->version) {
         forget_unsupported(b); /* after a failed reload the file is the last good one, and the API's view is another */
@@ -263,6 +255,6 @@ int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct err
     if (w.header == 0)
         return error_set(err, ERROR_INVALID, "the Data Plane API shows backend %s, haproxy.cfg has none of that name",
                          b->name);
-    look_for_missing(&w);
+    check_missing(&w);
     return 0;
 }

@@ -1,6 +1,5 @@
 #include "haproxy/cfg/words.h"
 
-#include <stdint.h>
 #include <string.h>
 
 void cfg_line_init(struct cfg_line *l)
@@ -21,6 +20,21 @@ const char *cfg_word(const struct cfg_line *l, size_t i)
     return i < l->count ? l->words[i].text : "";
 }
 
+const char *cfg_word_meaning(const struct cfg_word *w, size_t *ret_len)
+{
+    bool as_it_is = !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;
+    *ret_len = as_it_is ? w->raw_len : strlen(w->text);
+    return as_it_is ? w->raw : w->text;
+}
+
+bool cfg_is_among(const char *word, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool cfg_words_is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -37,6 +51,7 @@ static int hex(char c)
 struct scan {
     const char *at, *end;
     struct buf *out;
+    bool plain; /* neither a quote nor a backslash so far */
 };
 
 static void cfg_words_put(struct scan *s, char c)
@@ -72,15 +87,33 @@ static void cfg_words_escape(struct scan *s, bool in_quotes)
     }
 }
 
+/* What means nothing but itself, within quotes or without: most of a file. */
+static bool cfg_words_is_ordinary(char c)
+{
+    return (unsigned char)c > '#' && c != '\'' && c != '\\';
+}
+
+static void put_ordinary(struct scan *s)
+{
+    const char *begin = s->at;
+    while (s->at < s->end && cfg_words_is_ordinary(*s->at))
+        s->at++;
+    buf_addn(s->out, begin, (size_t)(s->at - begin));
+}
+
 /* One word from s->at on; false where a quote does not end. */
 static bool scan_word(struct scan *s)
 {
     char quote = '\0';
-    while (s->at < s->end) {
+    s->plain = true;
+    for (put_ordinary(s); s->at < s->end; put_ordinary(s)) {
         char c = *s->at;
-        if (quote == '\0' && (cfg_words_is_blank(c) || c == '#'))
+        if (c == '\r') /* the line's end, wherever it stands but among blanks */
+            s->end = s->at;
+        if (s->at == s->end || (quote == '\0' && (cfg_words_is_blank(c) || c == '#')))
             break;
         s->at++;
+        s->plain = s->plain && c != '"' && c != '\'' && c != '\\';
         if (quote != '\0' && c == quote)
             quote = '\0';
         else if (quote == '\0' && (c == '"' || c == '\''))
@@ -100,8 +133,7 @@ static void take_word(struct cfg_line *l, struct scan *s)
     if (!scan_word(s))
         l->broken = true;
     w->raw_len = (size_t)(s->at - w->raw);
-    w->plain = memchr(w->raw, '\\', w->raw_len) == NULL && memchr(w->raw, '"', w->raw_len) == NULL &&
-               memchr(w->raw, '\'', w->raw_len) == NULL;
+    w->plain = s->plain;
     cfg_words_put(s, '\0');
     l->count++;
 }

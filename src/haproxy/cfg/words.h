@@ -33,7 +33,12 @@ void cfg_line_fini(struct cfg_line *l);
 /* The line without its end; the words are valid until the next call. */
 void cfg_line_split(struct cfg_line *l, const char *line, size_t len);
 
+/* What a word means: quotes are no matter, but a variable is one only in "". *ret_len bytes. */
+const char *cfg_word_meaning(const struct cfg_word *w, size_t *ret_len);
+
 /* The i-th word; "" behind the last. */
 const char *cfg_word(const struct cfg_line *l, size_t i);
+
+bool cfg_is_among(const char *word, const char *const *words, size_t count);
 
 #endif

@@ -36,11 +36,10 @@ int about_read_haproxy(const char *json, size_t len, struct about_haproxy *ret, 
 {
     static const char what[] = "the running HAProxy";
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, what, err);
-    if (doc == NULL)
+    yyjson_val *root;
+    if (json_object_of(doc, what, &root, err) != 0)
         return -1;
-    yyjson_val *root = yyjson_doc_get_root(doc), *info = yyjson_obj_get(root, "info");
-    if (json_is_object(root, what, err) != 0)
-        return -1;
+    yyjson_val *info = yyjson_obj_get(root, "info");
     *ret = (struct about_haproxy){
         .version = about_text_of(info, "version"), .socket = about_text_of(root, "runtimeAPI"), .pid = -1};
     if (yyjson_is_int(yyjson_obj_get(info, "pid")))
@@ -64,10 +63,8 @@ int about_read_global(const char *json, size_t len, struct about_global *ret, st
 {
     static const char what[] = "the global section";
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, what, err);
-    if (doc == NULL)
-        return -1;
-    yyjson_val *root = yyjson_doc_get_root(doc), *socket;
-    if (json_is_object(root, what, err) != 0)
+    yyjson_val *root, *socket;
+    if (json_object_of(doc, what, &root, err) != 0)
         return -1;
     *ret = (struct about_global){.master_worker = yyjson_is_true(yyjson_obj_get(root, "master-worker"))};
     yyjson_val *sockets = yyjson_obj_get(root, "runtime_apis");

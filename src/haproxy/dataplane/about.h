@@ -1,6 +1,6 @@
 /*
- * What a Data Plane API tells about itself and its HAProxy, for `doctor`. All of it is for people: nothing is decided by it, so
- * what is missing is simply not known. Strings are owned, NULL: not told.
+ * What a Data Plane API reports about itself and its HAProxy, for `doctor`. Nothing is decided by it. Strings are
+ * owned, NULL: unknown.
  */
 #ifndef HAPROXY_DATAPLANE_ABOUT_H
 #define HAPROXY_DATAPLANE_ABOUT_H
@@ -19,7 +19,7 @@ struct about_haproxy {
     char *version; /* "2.8.25" */
     char *socket;  /* that the API reaches it by */
     char *problem; /* the API answers, its HAProxy does not; NULL: it does */
-    int64_t pid;   /* -1: not told */
+    int64_t pid;   /* -1: unknown */
 };
 int about_read_haproxy(const char *json, size_t len, struct about_haproxy *ret, struct error *err) must_check;
 void about_haproxy_fini(struct about_haproxy *a); /* a zeroed one is allowed */

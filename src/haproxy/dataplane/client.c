@@ -1,6 +1,5 @@
 #include "haproxy/dataplane/client.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,7 @@ struct dataplane_client {
 
     /* the request in hand */
     bool busy;
-    struct http_request *request; /* NULL while busy: it could not be started, and `later` tells */
+    struct http_request *request; /* NULL while busy: it could not be started, and `later` reports it */
     struct timer later;
     struct error start_error;
     char method[8];
@@ -59,7 +58,7 @@ static void refresh(struct dataplane_client *c, struct secret *s, bool force)
     if (s == NULL || secret_refresh(s, force, NULL, &err) == 0)
         return;
     if (log_limit_pass(&c->secret_warning, clock_mono_ms(), err.message, &held_back))
-        log_warn(c->log, "Data Plane API credentials cannot be read again, the old ones stay in use",
+        log_warn(c->log, "cannot reread the Data Plane API credentials; keeping the old ones",
                  log_str("error", err.message), log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
@@ -89,6 +88,11 @@ static bool client_is_given(const struct secret *s)
 static const char *value_of(const struct secret *s)
 {
     return client_is_given(s) ? s->value : NULL;
+}
+
+const char *dataplane_client_user(const struct dataplane_client *c)
+{
+    return client_is_given(c->token) ? NULL : value_of(c->username);
 }
 
 /* Without this a request would go out with no or half credentials and fail with a message about something else. */
@@ -124,7 +128,7 @@ static void hide(char *text, const char *secret)
 {
     size_t len = str_empty(secret) ? 0 : strlen(secret), stars = len < 3 ? len : 3;
     for (char *at = text; len > 0 && (at = strstr(at, secret)) != NULL; at += stars) {
-        memset(at, '*', stars); /* not one for each character: its length is nobody's business either */
+        memset(at, '*', stars); /* not one for each character, which would show its length */
         memmove(at + stars, at + len, strlen(at + len) + 1);
     }
 }
@@ -170,7 +174,7 @@ static void client_on_done(void *arg, const struct http_response *r, const struc
     answer(c, &a);
 }
 
-static void tell_start_error(void *arg)
+static void report_start_error(void *arg)
 {
     struct dataplane_client *c = arg;
     struct error err = c->start_error;
@@ -222,20 +226,28 @@ static void set_gate(struct dataplane_client *c, struct http_request_options *o)
     o->may_send_arg = c->gate.arg;
 }
 
-static int client_start(struct dataplane_client *c, const char *json, struct error *err)
+struct client_body {
+    const char *type, *bytes; /* NULL: by the path; none */
+    size_t len;
+};
+
+static int client_start(struct dataplane_client *c, const struct client_body *body, struct error *err)
 {
     static const struct http_callbacks callbacks = {.on_done = client_on_done};
     cleanup(mem_free_ptr) char *path = mem_printf("%s%s", c->prefix, c->path);
-    bool raw = str_has_prefix(c->path, "/configuration/raw");
+    bool raw = str_has_prefix(c->path, "/configuration/raw"), file = str_has_prefix(c->path, "/storage/");
     bool writes = str_eq(c->method, "POST") || str_eq(c->method, "PUT");
     struct http_request_options o = {
         .method = c->method,
         .path = path,
-        .content_type = writes ? "application/json" : NULL,
-        .body = json,
-        .body_len = json != NULL ? strlen(json) : 0,
-        .accept = raw ? "*/*" : NULL, /* asked for JSON, it wraps the file into a JSON string */
-        .max_body_bytes = raw ? RAW_MAX_BYTES : BODY_MAX_BYTES,
+        .content_type = !writes              ? NULL
+                        : body->type != NULL ? body->type
+                        : raw                ? "text/plain"
+                                             : "application/json",
+        .body = body->bytes,
+        .body_len = body->len,
+        .accept = raw || file ? "*/*" : NULL, /* asked for JSON, it wraps the file into a JSON string */
+        .max_body_bytes = raw || file ? RAW_MAX_BYTES : BODY_MAX_BYTES,
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
         .total_timeout_ms = is_checked_by_haproxy(c) ? CHECK_TIMEOUT_MS : ANSWER_TIMEOUT_MS};
     set_gate(c, &o);
@@ -247,7 +259,8 @@ static int client_start(struct dataplane_client *c, const char *json, struct err
 }
 
 static void begin(struct dataplane_client *c, const char *method, const char *prefix, const char *path,
-                  const char *json, void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+                  const struct client_body *body, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                  void *arg)
 {
     if (c->busy)
         abort(); /* two requests at once would mix two transactions: a programming error */
@@ -258,20 +271,30 @@ static void begin(struct dataplane_client *c, const char *method, const char *pr
     c->arg = arg;
     snprintf(c->method, sizeof(c->method), "%s", method);
     error_clear(&c->start_error);
-    if (client_start(c, json, &c->start_error) != 0)
+    if (client_start(c, body, &c->start_error) != 0)
         timer_set(&c->later, 0);
 }
 
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    begin(c, method, DATAPLANE_API, path, json, on_answer, arg);
+    const struct client_body body = {.bytes = json, .len = json != NULL ? strlen(json) : 0};
+    begin(c, method, DATAPLANE_API, path, &body, on_answer, arg);
+}
+
+void dataplane_send_bytes(struct dataplane_client *c, const char *method, const char *path, const char *content_type,
+                          const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                          void *arg)
+{
+    const struct client_body b = {.type = content_type, .bytes = body, .len = len};
+    begin(c, method, DATAPLANE_API, path, &b, on_answer, arg);
 }
 
 void dataplane_get_root(struct dataplane_client *c, const char *path,
                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    begin(c, "GET", "", path, NULL, on_answer, arg);
+    const struct client_body none = {0};
+    begin(c, "GET", "", path, &none, on_answer, arg);
 }
 
 bool dataplane_busy(const struct dataplane_client *c)
@@ -329,7 +352,7 @@ struct dataplane_client *dataplane_client_new(struct event_base *base, struct ht
         c->endpoint.tls = o->tls != NULL ? tls_files_current(o->tls) : NULL;
         c->endpoint.server_not_after_s = &c->server_not_after_s;
     }
-    timer_init(&c->later, base, tell_start_error, c);
+    timer_init(&c->later, base, report_start_error, c);
     return c;
 }
 

@@ -5,6 +5,7 @@
 #ifndef HAPROXY_DATAPLANE_CLIENT_H
 #define HAPROXY_DATAPLANE_CLIENT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -39,8 +40,8 @@ struct dataplane_client_events {
     void *arg;
 };
 
-/* Whether we may write at all, asked right before a request's first byte is sent, since the process may have been stopped
- * between two steps: for those who write only while they hold a lease. Reading is always allowed. */
+/* Whether the daemon may write at all, asked right before a request's first byte is sent, because the process may have
+ * been stopped between two steps: for writing only while it holds the lease. Reading is always allowed. */
 struct dataplane_gate {
     bool (*may_write)(void *arg);     /* NULL: always */
     bool (*may_take_back)(void *arg); /* delete a transaction that was never committed */
@@ -70,6 +71,10 @@ void dataplane_client_free(struct dataplane_client *c);
  * status 0 and the error, so callers have one path. */
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
+/* As dataplane_send, of any bytes: a file. body NULL: none. */
+void dataplane_send_bytes(struct dataplane_client *c, const char *method, const char *path, const char *content_type,
+                          const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                          void *arg);
 /* As dataplane_send, for a GET of a path from the root: "/v3/info". */
 void dataplane_get_root(struct dataplane_client *c, const char *path,
                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
@@ -92,9 +97,12 @@ void dataplane_cancel(struct dataplane_client *c);
 /* After 401/403: the files are read again before the next request. True where that gave other credentials. */
 bool dataplane_credentials_refused(struct dataplane_client *c);
 
-/* When the certificate ends that the server showed last, in seconds since the Unix epoch; INT64_MAX where none was seen. */
+/* When the certificate ends that the server showed last, in seconds since the Unix epoch; INT64_MAX where none was
+ * seen. */
 int64_t dataplane_client_server_not_after_s(const struct dataplane_client *c);
 
 const char *dataplane_client_url(const struct dataplane_client *c);
+/* The login; NULL: a token is sent, or no credentials at all. */
+const char *dataplane_client_user(const struct dataplane_client *c);
 
 #endif

@@ -5,8 +5,18 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/text.h"
-#include "haproxy/dataplane/codec_json.h"
+#include "json/read.h"
+
+int codec_get_switch(yyjson_val *obj, const char *key, bool *ret, struct error *err)
+{
+    const char *s;
+    if (json_get_string(obj, key, &s, err) != 0)
+        return -1;
+    if (!str_eq(s, "enabled") && !str_eq(s, "disabled") && s[0] != '\0')
+        return error_set(err, ERROR_INVALID, "%s is \"%s\", not \"enabled\" or \"disabled\"", key, s);
+    *ret = str_eq(s, "enabled");
+    return 0;
+}
 
 /* Names go into paths, the file and log lines. HAProxy takes any run without white space. */
 static int need_name(yyjson_val *of, const char *key, const char **ret, struct error *err)
@@ -46,10 +56,8 @@ int codec_read_backend(const char *json, size_t len, struct backend *ret, struct
     const char *name, *mode, *balance, *adv_check;
     bool proxy;
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the backend", err);
-    if (doc == NULL)
-        return -1;
-    yyjson_val *root = yyjson_doc_get_root(doc), *httpchk;
-    if (json_is_object(root, "the backend", err) != 0)
+    yyjson_val *root, *httpchk;
+    if (json_object_of(doc, "the backend", &root, err) != 0)
         return -1;
     if (need_name(root, "name", &name, err) != 0)
         return error_prefix(err, "the backend");
@@ -111,14 +119,13 @@ int codec_read_servers(const char *json, size_t len, struct backend *ret, struct
         json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the list of servers", err);
     cleanup(backend_fini) struct backend read;
     yyjson_val *list, *val;
-    yyjson_arr_iter iter;
+    size_t i, count;
     backend_init(&read);
     if (json_list_of(doc, "the list of servers", &list, err) != 0)
         return -1;
     read.servers = mem_array(yyjson_arr_size(list), sizeof(*read.servers));
-    iter = yyjson_arr_iter_with(list);
-    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
-        if (read_server(val, read.server_count, &read.servers[read.server_count], err) != 0)
+    yyjson_arr_foreach (list, i, count, val) {
+        if (read_server(val, i, &read.servers[i], err) != 0)
             return -1;
         read.server_count++;
     }
@@ -166,14 +173,13 @@ int codec_read_templates(const char *json, size_t len, struct backend *ret, stru
         json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the list of server-templates", err);
     cleanup(backend_fini) struct backend read;
     yyjson_val *list, *val;
-    yyjson_arr_iter iter;
+    size_t i, count;
     backend_init(&read);
     if (json_list_of(doc, "the list of server-templates", &list, err) != 0)
         return -1;
     read.templates = mem_array(yyjson_arr_size(list), sizeof(*read.templates));
-    iter = yyjson_arr_iter_with(list);
-    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
-        if (read_template(val, read.template_count, &read.templates[read.template_count], err) != 0)
+    yyjson_arr_foreach (list, i, count, val) {
+        if (read_template(val, i, &read.templates[i], err) != 0)
             return -1;
         read.template_count++;
     }

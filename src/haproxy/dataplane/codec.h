@@ -13,6 +13,8 @@
 #include "haproxy/backend.h"
 #include "haproxy/runtime.h"
 
+struct yyjson_val;
+
 /* GET .../backends/B: fills name, mode, balance, adv_check, default_send_proxy_v2, json. */
 int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
 /* GET .../backends/B/servers: `[]`, `null`, or an array; fills servers. */
@@ -23,8 +25,8 @@ int codec_read_templates(const char *json, size_t len, struct backend *ret, stru
 /* The body for POST or PUT of one server: the old object (its json; NULL: it is new) with only the fields of struct
  * backend_server replaced. A weight is always explicit. */
 int codec_write_server(const struct backend_server *s, struct buf *out, struct error *err) must_check;
-/* The body for POST or PUT of the backend's base fields: what is there, with only the settings replaced. servers: these come
- * with it, for POST of a backend with full_section=true; NULL: the base fields alone. */
+/* The body for POST or PUT of the backend's base fields: what is there, with only the settings replaced. servers: these
+ * come with it, for POST of a backend with full_section=true; NULL: the base fields alone. */
 int codec_write_backend(const struct backend *actual, const struct backend_settings *settings,
                         const struct backend_server *const *servers, size_t count, struct buf *out,
                         struct error *err) must_check;
@@ -33,7 +35,7 @@ int codec_write_backend(const struct backend *actual, const struct backend_setti
 struct codec_transaction {
     char *id;
     char *status;    /* "in_progress", "failed", "outdated", "success" */
-    int64_t version; /* that it was begun at; -1: not told */
+    int64_t version; /* that it was begun at; -1: unknown */
 };
 int codec_read_transaction(const char *json, size_t len, struct codec_transaction *ret, struct error *err) must_check;
 int codec_read_transactions(const char *json, size_t len, struct codec_transaction **ret, size_t *ret_count,
@@ -64,22 +66,27 @@ int codec_read_runtime(const char *json, size_t len, struct runtime *ret, struct
 /* GET or PUT .../runtime/backends/B/servers/S */
 int codec_read_runtime_server(const char *json, size_t len, struct runtime_server *ret, struct error *err) must_check;
 
+#define CODEC_VERSION_BYTES 32
 /* GET .../runtime/info: which process answered. */
 struct codec_worker {
     int64_t pid;
-    int64_t uptime_s; /* -1: not told */
+    int64_t uptime_s;                  /* -1: unknown */
+    char version[CODEC_VERSION_BYTES]; /* of HAProxy, "3.2.0-1234567"; "": unknown; cut where it is longer */
 };
 int codec_read_worker(const char *json, size_t len, struct codec_worker *ret, struct error *err) must_check;
 
 #define CODEC_MAX_REFUSAL_BYTES 4096
-/* What the API says of a request that it refuses, whole but for its end beyond the cap: for a machine to read. NULL: that is no
- * answer of the API's. */
+/* What the API says of a request that it refuses, whole but for its end beyond the cap: for a machine to read. NULL:
+ * that is no answer of the API's. */
 char *codec_refusal(const char *body, size_t len) must_check;
 
 /* Whether an agent may set the server's weight at any moment. server_json: as the API has it, or NULL. */
 bool codec_has_agent(const char *server_json);
 
-/* {"code","message"}: the message, or the start of whatever it is, made safe for a log line. */
+/* HAProxy's switches, "enabled" or "disabled"; absent, null and "" give false. */
+int codec_get_switch(struct yyjson_val *obj, const char *key, bool *ret, struct error *err) must_check;
+
+/* {"code","message"}: the message, or the start of whatever it is, made safe for a log line. max: 8 at least. */
 void codec_error_message(const char *body, size_t len, char *ret, size_t max);
 
 #endif

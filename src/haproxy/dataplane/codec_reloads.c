@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
-#include "haproxy/dataplane/codec_json.h"
+#include "json/read.h"
 
 static int read_one(yyjson_val *val, struct codec_reload_history *history, int64_t *newest, struct error *err)
 {

@@ -1,15 +1,14 @@
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
-#include "haproxy/dataplane/codec_json.h"
+#include "json/read.h"
 
-/* A drain of a server whose line was `disabled` at HAProxy's start is called maint (all releases of the API so far take
- * the decimal number 12 for hexadecimal); but what is in maint is down. */
+/* A drain of a server whose line was `disabled` at HAProxy's start is reported as maint (all releases of the API so far
+ * take the decimal number 12 for hexadecimal); but what is in maint is down. */
 static int codec_runtime_read_states(yyjson_val *val, struct runtime_server *ret, struct error *err)
 {
     static const enum runtime_admin all[] = {RUNTIME_READY, RUNTIME_DRAIN, RUNTIME_MAINT};
@@ -66,11 +65,11 @@ int codec_read_runtime(const char *json, size_t len, struct runtime *ret, struct
     if (json_list_of(doc, "the list of running servers", &root, err) != 0)
         return -1;
     read.servers = mem_array(yyjson_arr_size(root), sizeof(*read.servers));
-    yyjson_arr_iter iter = yyjson_arr_iter_with(root);
-    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
+    size_t i, count;
+    yyjson_arr_foreach (root, i, count, val) {
         char object[64];
-        snprintf(object, sizeof(object), "running server %zu of the list", read.count + 1);
-        if (read_row(val, object, &read.servers[read.count], err) != 0)
+        snprintf(object, sizeof(object), "running server %zu of the list", i + 1);
+        if (read_row(val, object, &read.servers[i], err) != 0)
             return -1;
         read.count++;
     }
@@ -91,23 +90,24 @@ int codec_read_runtime_server(const char *json, size_t len, struct runtime_serve
 int codec_read_worker(const char *json, size_t len, struct codec_worker *ret, struct error *err)
 {
     static const char what[] = "the running HAProxy";
-    const char *why;
+    const char *why, *version;
     struct codec_worker read;
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, what, err);
-    if (doc == NULL)
+    yyjson_val *root;
+    if (json_object_of(doc, what, &root, err) != 0)
         return -1;
-    yyjson_val *root = yyjson_doc_get_root(doc), *info = yyjson_obj_get(root, "info");
-    if (json_is_object(root, what, err) != 0)
-        return -1;
+    yyjson_val *info = yyjson_obj_get(root, "info");
     if (json_get_string(root, "error", &why, err) != 0)
         return error_prefix(err, "%s", what);
     if (!yyjson_is_obj(info)) /* a 200 that says in its body that HAProxy did not answer */
         return error_set(err, ERROR_INVALID, "%s: there is no \"info\"%s%s", what, why[0] != '\0' ? ": " : "", why);
     if (json_get_int(info, "pid", 1, INT64_MAX, -1, &read.pid, err) != 0 ||
-        json_get_int(info, "uptime", 0, INT64_MAX, -1, &read.uptime_s, err) != 0)
+        json_get_int(info, "uptime", 0, INT64_MAX, -1, &read.uptime_s, err) != 0 ||
+        json_get_string(info, "version", &version, err) != 0)
         return error_prefix(err, "%s", what);
     if (read.pid < 0)
         return error_set(err, ERROR_INVALID, "%s: pid is missing", what);
+    snprintf(read.version, sizeof(read.version), "%s", version);
     *ret = read;
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "haproxy/dataplane/codec_json.h"
+#include "json/read.h"
 
 void codec_transaction_fini(struct codec_transaction *t)
 {
@@ -53,17 +53,15 @@ int codec_read_transactions(const char *json, size_t len, struct codec_transacti
     if (json_list_of(doc, "the list of transactions", &root, err) != 0)
         return -1;
     struct codec_transaction *list = mem_array(yyjson_arr_size(root), sizeof(*list));
-    size_t count = 0;
-    yyjson_arr_iter iter = yyjson_arr_iter_with(root);
-    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
-        if (read_transaction(val, &list[count], err) != 0) {
-            codec_transactions_free(list, count);
+    size_t i, all;
+    yyjson_arr_foreach (root, i, all, val) {
+        if (read_transaction(val, &list[i], err) != 0) {
+            codec_transactions_free(list, i);
             return -1;
         }
-        count++;
     }
     *ret = list;
-    *ret_count = count;
+    *ret_count = yyjson_arr_size(root);
     return 0;
 }
 
@@ -73,10 +71,8 @@ int codec_read_reload(const char *json, size_t len, struct codec_reload_status *
         [RELOAD_IN_PROGRESS] = "in_progress", [RELOAD_SUCCEEDED] = "succeeded", [RELOAD_FAILED] = "failed"};
     const char *status, *response;
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, "the reload", err);
-    if (doc == NULL)
-        return -1;
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    if (json_is_object(root, "the reload", err) != 0)
+    yyjson_val *root;
+    if (json_object_of(doc, "the reload", &root, err) != 0)
         return -1;
     if (json_need_string(root, "status", &status, err) != 0 || json_get_string(root, "response", &response, err) != 0)
         return error_prefix(err, "the reload");
@@ -96,7 +92,7 @@ void codec_reload_fini(struct codec_reload_status *r)
     *r = (struct codec_reload_status){0};
 }
 
-/* Whether a script or a style sheet begins at `tag`: nobody's message. */
+/* Whether a script or a style sheet begins at `tag`: no message for people. */
 static bool is_silent(const char *tag, size_t left)
 {
     static const char *const silent[] = {"script", "style"};
@@ -124,9 +120,7 @@ static size_t skip_tag(const char *body, size_t len, size_t i)
 /* Without the tags of a page. ret: max bytes, with the NUL. */
 static void excerpt_of(const char *body, size_t len, char *ret, size_t max)
 {
-    cleanup(buf_fini) struct buf words, line;
-    buf_init(&words, 0);
-    buf_init(&line, 0);
+    cleanup(buf_fini) struct buf words = {0}, line = {0};
     size_t i = 0;
     while (i < len && isspace((unsigned char)body[i]))
         i++;
@@ -145,8 +139,7 @@ char *codec_refusal(const char *body, size_t len)
 {
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(body, len, 0, "the answer", NULL);
     const char *message = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
-    bool any = message != NULL && message[0] != '\0';
-    return any ? mem_strndup(message, text_cut(message, CODEC_MAX_REFUSAL_BYTES)) : NULL;
+    return str_empty(message) ? NULL : mem_strndup(message, text_cut(message, CODEC_MAX_REFUSAL_BYTES));
 }
 
 bool codec_has_agent(const char *server_json)
@@ -159,17 +152,10 @@ bool codec_has_agent(const char *server_json)
 
 void codec_error_message(const char *body, size_t len, char *ret, size_t max)
 {
-    const char *message = "";
-    if (max < 8) {
-        if (max > 0)
-            ret[0] = '\0';
-        return;
-    }
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(body, len, 0, "the answer", NULL);
     yyjson_val *text = yyjson_obj_get(yyjson_doc_get_root(doc), "message");
-    if (yyjson_is_str(text))
-        message = yyjson_get_str(text);
-    if (!str_empty(message))
+    const char *message = yyjson_get_str(text);
+    if (message != NULL && message[0] != '\0')
         excerpt_of(message, yyjson_get_len(text), ret, max);
     else
         excerpt_of(body, len, ret, max);

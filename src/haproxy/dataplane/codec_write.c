@@ -19,7 +19,7 @@ static yyjson_mut_doc *start_from(const char *json, const char *what, struct err
     if (old == NULL)
         return NULL;
     if (!yyjson_is_obj(yyjson_doc_get_root(old))) {
-        (void)error_set(err, ERROR_INVALID, "%s: the old object is none", what);
+        (void)error_set(err, ERROR_INVALID, "%s: the old object is no JSON object", what);
         return NULL;
     }
     yyjson_mut_doc *copy = yyjson_doc_mut_copy(old, NULL);
@@ -168,7 +168,7 @@ static void codec_write_fill_backend(yyjson_mut_doc *doc, const struct backend *
         put_proxy_default(doc, root);
 }
 
-/* Each name is there once, so none is looked for: with thousands that would take longer than the request. */
+/* Each name is there once, so none is searched: with thousands that would take longer than the request. */
 static void codec_write_put_servers(yyjson_mut_doc *doc, const struct backend_server *const *list, size_t count)
 {
     yyjson_mut_val *servers = yyjson_mut_obj(doc);

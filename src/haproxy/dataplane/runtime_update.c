@@ -8,11 +8,12 @@
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/transaction_verdict.h"
+#include "haproxy/drift.h"
 
 const char *update_result_name(enum update_result r)
 {
     static const char *const names[] = {
-        [UPDATE_WRITTEN] = "written",         [UPDATE_RELOADS] = "reloads",   [UPDATE_UNVERIFIED] = "unproven",
+        [UPDATE_WRITTEN] = "applied",         [UPDATE_RELOADS] = "reload",    [UPDATE_UNVERIFIED] = "unverified",
         [UPDATE_CONFLICT] = "conflict",       [UPDATE_REJECTED] = "rejected", [UPDATE_UNAUTHORIZED] = "unauthorized",
         [UPDATE_UNAVAILABLE] = "unavailable", [UPDATE_UNKNOWN] = "unknown"};
     return (size_t)r < array_len(names) ? names[r] : "invalid";
@@ -55,8 +56,7 @@ int runtime_update_start(struct runtime_update *l, int64_t version, const char *
                          struct transaction_action *ret, struct error *err)
 {
     struct backend_server as = *server; /* borrows */
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     if (keep_maintenance && (fields & SERVER_MAINTENANCE))
         as.maintenance = !server->maintenance;
     if (codec_write_server(&as, &body, err) != 0)
@@ -105,7 +105,7 @@ static enum update_result result_of(const struct dataplane_answer *a)
 
 static struct transaction_action runtime_update_fail(struct runtime_update *l, const struct dataplane_answer *a)
 {
-    cleanup(mem_free_ptr) char *doing = mem_printf("change server %s without a reload", l->wanted.name);
+    cleanup(mem_free_ptr) char *doing = mem_printf("runtime update of server %s", l->wanted.name);
     transaction_explain(&l->error, a, doing, transaction_wrong_answer(a));
     if (a->error == NULL && a->status == 500)
         l->refusal = codec_refusal(a->body, a->body_len);
@@ -115,7 +115,7 @@ static struct transaction_action runtime_update_fail(struct runtime_update *l, c
 static struct transaction_action unproven(struct runtime_update *l, enum error_kind kind, const char *why)
 {
     (void)error_set(&l->error, kind,
-                    "server %s is in the file as wanted, but not proven to run so: %s; a transaction follows",
+                    "server %s is as desired in haproxy.cfg, but not verified at runtime: %s; a transaction follows",
                     l->wanted.name, why);
     return runtime_update_done(l, UPDATE_UNVERIFIED);
 }
@@ -143,32 +143,30 @@ static struct transaction_action runtime_update_written(struct runtime_update *l
     l->version = a->version;
     if (a->reload_id != NULL) {
         l->reload_id = mem_strdup(a->reload_id);
-        (void)error_set(
-            &l->error, ERROR_INVALID,
-            "server %s is in the file as wanted, but the API could not make HAProxy follow without a reload "
-            "(%s)",
-            l->wanted.name, a->reload_id);
+        (void)error_set(&l->error, ERROR_INVALID,
+                        "server %s is as desired in haproxy.cfg, but the API could not update it at runtime (%s)",
+                        l->wanted.name, a->reload_id);
         return runtime_update_done(l, UPDATE_RELOADS);
     }
     if (a->status == 202)
-        return unproven(l, ERROR_INVALID, "the API announces a reload and names none");
+        return unproven(l, ERROR_INVALID, "the API announces a reload without an id");
     return read_it(l);
 }
 
 /* ---- what HAProxy runs ---- */
 
-/* What a row says against what was written. The model cannot know what was: to it, a line that is live may be in maint or
- * at another weight by somebody's wish. A drain may have overtaken the reading. NULL: nothing. */
+/* How the row read back differs from what was written. A live line may be in maint or have another weight, set by an
+ * operator. A drain may have overtaken the reading. NULL: nothing. */
 static char *problem_of(const struct runtime_update *l, const struct runtime_server *is)
 {
     if (!str_eq(is->name, l->wanted.name))
         return mem_printf("asked for server %s, the answer is about \"%s\"", l->wanted.name, is->name);
     if ((l->fields & SERVER_MAINTENANCE) && !l->wanted.maintenance && is->admin == RUNTIME_MAINT)
-        return mem_strdup("HAProxy has it in maint still");
+        return mem_strdup("HAProxy still has it in maint");
     if ((l->fields & SERVER_WEIGHT) && l->wanted.weight >= 0 && is->weight >= 0 && is->weight != l->wanted.weight &&
         !codec_has_agent(l->wanted.json))
         return mem_printf("HAProxy runs it with weight %d", is->weight);
-    return runtime_server_problem(&l->wanted, is);
+    return drift_of_server(&l->wanted, is);
 }
 
 static struct transaction_action read_back(struct runtime_update *l, const struct dataplane_answer *a)
@@ -205,24 +203,24 @@ struct transaction_action runtime_update_answer(struct runtime_update *l, const 
     return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
-/* ---- the call ---- */
+/* ---- the runtime command ---- */
 
 int runtime_command_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err)
 {
     struct error why = {0};
     cleanup(runtime_server_fini) struct runtime_server is = {0};
     if (!transaction_is_success(a)) {
-        transaction_explain(&why, a, "tell the running HAProxy", NULL);
+        transaction_explain(&why, a, "runtime command", NULL);
         if (err != NULL)
             *err = why;
         return -1;
     }
     if (codec_read_runtime_server(a->body, a->body_len, &is, err) != 0)
-        return error_prefix(err, "tell the running HAProxy");
+        return error_prefix(err, "runtime command");
     /* Which of the two it is the API may take for the other (codec_runtime.c); both give it no new connections. */
     bool kept_away = wanted != RUNTIME_READY && is.admin != RUNTIME_READY;
     if (is.admin != wanted && !kept_away)
-        return error_set(err, ERROR_INVALID, "HAProxy has server %s in %s still, %s was asked for", is.name,
+        return error_set(err, ERROR_INVALID, "HAProxy still has server %s in %s instead of %s", is.name,
                          runtime_admin_name(is.admin), runtime_admin_name(wanted));
     return 0;
 }

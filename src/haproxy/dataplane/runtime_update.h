@@ -18,7 +18,7 @@ struct dataplane_answer;
 
 enum update_state { UPDATE_IDLE, UPDATE_WRITE, UPDATE_READ, UPDATE_DONE };
 
-/* How it ended: the label of fast_writes_total{result}. */
+/* How it ended: the label of runtime_updates_total{result}. */
 enum update_result {
     UPDATE_WRITTEN,      /* the file has it (version), and the running HAProxy shows it */
     UPDATE_RELOADS,      /* 202: the file has it, and the API reloads by itself (reload_id) */
@@ -49,12 +49,13 @@ struct runtime_update {
 void runtime_update_init(struct runtime_update *l);
 void runtime_update_fini(struct runtime_update *l);
 
-/* fields: bits of server_field, those that differ from the line. keep_maintenance: the old line's maintenance stays as it is. -1: it cannot be put into words, and l
- * is as it was. The action's path and body are valid until the next call. The same struct serves one write after the other.
- *
- * HAProxy has obeyed when the write is answered, but for addresses and ports: from 3.0 on a task of its own brings these about some
- * milliseconds later, so they are read again for a while. To be given up amid a request needs no call; what was sent is
- * UPDATE_UNKNOWN then. */
+/* fields: bits of server_field, those that differ from the line. keep_maintenance: the old line's maintenance stays as
+ * it is. -1: it cannot be encoded, and l is unchanged. The action's path and body are valid until the next call. The
+ * same struct serves one write after the other.
+ * 
+ * HAProxy has applied it when the write is answered, except addresses and ports: from 3.0 on a task of its own brings
+ * these about some milliseconds later, so they are read again for a while. To be given up amid a request needs no call;
+ * what was sent is UPDATE_UNKNOWN then. */
 int runtime_update_start(struct runtime_update *l, int64_t version, const char *backend,
                          const struct backend_server *server, unsigned fields, bool keep_maintenance,
                          struct transaction_action *ret, struct error *err) must_check;
@@ -64,9 +65,9 @@ const char *update_result_name(enum update_result r);
 
 /* PUT .../runtime/backends/B/servers/S {"admin_state":"drain"}; allocated. */
 char *runtime_command_path(const char *backend, const char *server) must_check;
-/* The answer to it: 0 where the server is in that state now (drain or maint: in either, see lane.c). ERROR_GONE: not there
- * (or, with HAProxy 2.6 behind a master socket, not to be seen; Data Plane API 3.0 answers both with 500: ERROR_RETRY);
- * ERROR_INVALID: it did not obey. */
+/* The answer to it: 0 where the server is in that state now (drain or maint: in either, see codec_runtime.c).
+ * ERROR_GONE: not there (or, with HAProxy 2.6 behind a master socket, not to be seen; Data Plane API 3.0 answers both
+ * with 500: ERROR_RETRY); ERROR_INVALID: it was not applied. */
 int runtime_command_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err) must_check;
 
 #endif

@@ -13,7 +13,7 @@
 #define DEAD_MAX 256
 #define HELD_MAX 32
 #define NOTED_MAX 65536
-#define ID_TELLING 8 /* a shorter one could be a part of anything; the API's are UUIDs */
+#define ID_SHOWN 8 /* a shorter one could be a part of anything; the API's are UUIDs */
 
 void transaction_init(struct transaction *t)
 {
@@ -39,23 +39,6 @@ static void free_ids(char ***ids, size_t *count)
     *count = 0;
 }
 
-/* Takes ownership of id. */
-static void add_id(char ***ids, size_t *count, size_t max, char *id)
-{
-    for (size_t i = 0; i < *count; i++) {
-        if (str_eq((*ids)[i], id)) {
-            free(id);
-            return;
-        }
-    }
-    if (*count == max) {
-        free(id);
-        return;
-    }
-    *ids = mem_resize(*ids, *count + 1, sizeof(**ids));
-    (*ids)[(*count)++] = id;
-}
-
 static bool has_id(char *const *ids, size_t count, const char *id)
 {
     for (size_t i = 0; i < count; i++)
@@ -64,11 +47,25 @@ static bool has_id(char *const *ids, size_t count, const char *id)
     return false;
 }
 
+static void add_id(char ***ids, size_t *count, size_t max, const char *id)
+{
+    if (*count == max || has_id(*ids, *count, id))
+        return;
+    *ids = mem_resize(*ids, *count + 1, sizeof(**ids));
+    (*ids)[(*count)++] = mem_strdup(id);
+}
+
+static void forget_id(struct transaction *t)
+{
+    free(t->id);
+    t->id = NULL;
+}
+
 static void hold(struct transaction *t)
 {
     if (t->id != NULL)
         add_id(&t->held, &t->held_count, HELD_MAX, t->id);
-    t->id = NULL;
+    forget_id(t);
 }
 
 void transaction_fini(struct transaction *t)
@@ -76,7 +73,7 @@ void transaction_fini(struct transaction *t)
     transaction_steps_free(t->steps, t->step_count);
     free_ids(&t->dead, &t->dead_count);
     free_ids(&t->held, &t->held_count);
-    free_ids(&t->strangers, &t->stranger_count);
+    free_ids(&t->foreign, &t->foreign_count);
     free(t->id);
     free(t->reload_id);
     free(t->refusal);
@@ -131,7 +128,7 @@ static struct transaction_action preview(struct transaction *t)
 /* The next change, or the commit where none is left. */
 static struct transaction_action transaction_advance(struct transaction *t)
 {
-    if (t->preview_only || (t->look_wanted && t->next_step == t->step_count))
+    if (t->preview_only || (t->preview_wanted && t->next_step == t->step_count))
         return preview(t);
     if (t->next_step == t->step_count) {
         path_of_transaction(t, t->id);
@@ -144,7 +141,7 @@ static struct transaction_action transaction_advance(struct transaction *t)
     return send(t, TRANSACTION_CHANGE, step->method, step->body);
 }
 
-/* Deletes what we hold, if anything; the result stands already. */
+/* Deletes the open transaction, if any; the result stands already. */
 static struct transaction_action give_up(struct transaction *t)
 {
     if (t->id == NULL)
@@ -162,7 +159,7 @@ static char *doing_what(const struct transaction *t)
     case TRANSACTION_CHANGE:
         return mem_strdup(t->steps[t->next_step].what != NULL ? t->steps[t->next_step].what : "change");
     case TRANSACTION_PREVIEW:
-        return mem_printf("look at what transaction %s would write", t->id);
+        return mem_printf("preview transaction %s", t->id);
     case TRANSACTION_COMMIT:
         return mem_printf("commit transaction %s", t->id);
     case TRANSACTION_DELETE:
@@ -194,10 +191,8 @@ static struct transaction_action transaction_fail(struct transaction *t, const s
     t->retry_after_ms = a->retry_after_ms;
     transaction_explain(&t->error, a, doing, but);
     mark_conflict(t);
-    if (t->state == TRANSACTION_COMMIT && transaction_is_gone(a)) {
-        free(t->id);
-        t->id = NULL; /* nothing is left to delete */
-    }
+    if (t->state == TRANSACTION_COMMIT && transaction_is_gone(a))
+        forget_id(t); /* nothing is left to delete */
     return give_up(t);
 }
 
@@ -205,7 +200,7 @@ static struct transaction_action stop(struct transaction *t)
 {
     t->failed_in = t->state;
     t->result = TRANSACTION_ABORTED;
-    (void)error_set(&t->error, ERROR_RETRY, "given up before its commit, as asked");
+    (void)error_set(&t->error, ERROR_RETRY, "aborted before its commit, as requested");
     return give_up(t);
 }
 
@@ -238,7 +233,8 @@ static struct transaction_action changed(struct transaction *t, const struct dat
     return transaction_advance(t);
 }
 
-/* An API that cannot show it is one to be lived with. A transaction that is dead by now has another version, or none. */
+/* An API that cannot show it is one to be lived with. A transaction that is dead by now has another version, or
+ * none. */
 static bool knows_no_preview(const struct transaction *t, const struct dataplane_answer *a)
 {
     return a->error == NULL && a->version == t->version &&
@@ -265,7 +261,7 @@ static struct transaction_action transaction_previewed(struct transaction *t, co
 struct transaction_action transaction_judged(struct transaction *t, const char *problem)
 {
     if (problem == NULL && !t->preview_only) {
-        t->look_wanted = false;
+        t->preview_wanted = false;
         return transaction_advance(t);
     }
     t->failed_in = t->state;
@@ -280,8 +276,7 @@ static struct transaction_action transaction_committed(struct transaction *t, co
     t->commit_us += a->duration_us;
     if (!transaction_is_commit_answer(a))
         return transaction_fail(t, a, transaction_wrong_answer(a));
-    free(t->id);
-    t->id = NULL;
+    forget_id(t);
     free_ids(&t->held, &t->held_count); /* outdated now, and cleared with this commit */
     t->result = TRANSACTION_COMMITTED;
     t->version = a->version > 0 ? a->version : -1;
@@ -295,14 +290,14 @@ static struct transaction_action deleted(struct transaction *t, const struct dat
     t->result = transaction_result_in_hindsight(t, a);
     mark_conflict(t);
     if (transaction_is_done(a) || transaction_is_gone(a)) {
-        free(t->id);
-        t->id = NULL;
+        forget_id(t);
         return transaction_done(t);
     }
     struct error why, before = t->error;
     cleanup(mem_free_ptr) char *doing = doing_what(t);
     transaction_explain(&why, a, doing, transaction_wrong_answer(a));
-    (void)error_set(&t->error, before.kind, "%s; it stays behind: %s", before.message, why.message);
+    (void)error_set(&t->error, before.kind, "%s; the transaction could not be deleted: %s", before.message,
+                    why.message);
     t->error.http_status = before.http_status;
     hold(t);
     return transaction_done(t);
@@ -314,23 +309,22 @@ static struct transaction_action next_dead(struct transaction *t)
     return send(t, TRANSACTION_DELETE_DEAD, "DELETE", NULL);
 }
 
-/* Somebody's, or leaked by a client that died: only an operator can tell. */
-static void describe_strangers(struct transaction *t, const struct codec_transaction *all, size_t count)
+/* Another client's, open or leaked: only an operator knows. */
+static void describe_foreign(struct transaction *t, const struct codec_transaction *all, size_t count)
 {
-    cleanup(buf_fini) struct buf names;
-    size_t strangers = 0;
-    buf_init(&names, 0);
+    cleanup(buf_fini) struct buf names = {0};
+    size_t foreign = 0;
     for (size_t i = 0; i < count; i++) {
         if (!str_eq(all[i].status, "in_progress") || has_id(t->dead, t->dead_count, all[i].id))
             continue;
-        if (strangers++ < 3)
-            buf_printf(&names, "%s%.64s", strangers > 1 ? ", " : "", all[i].id);
+        if (foreign++ < 3)
+            buf_printf(&names, "%s%.64s", foreign > 1 ? ", " : "", all[i].id);
     }
     struct error before = t->error;
     (void)error_set(&t->error, before.kind,
-                    "%s; %zu are in progress and not ours (%s%s): they end with the next commit of anyone, or by "
-                    "DELETE %s/transactions/ID",
-                    before.message, strangers, buf_str(&names), strangers > 3 ? ", ..." : "", DATAPLANE_API);
+                    "%s; %zu are in progress by other clients (%s%s): they end with the next commit of any client, or "
+                    "by DELETE %s/transactions/ID",
+                    before.message, foreign, buf_str(&names), foreign > 3 ? ", ..." : "", DATAPLANE_API);
     t->error.http_status = before.http_status;
 }
 
@@ -346,15 +340,14 @@ static bool names_file_of(const char *message, const char *id)
     return false;
 }
 
-/* A write whose file cannot be written (a full disk) is refused with 500, and yet leaves a transaction in progress that no commit
- * of anybody ends; after 20 of them none can be begun any more. No field of the answer has the id, and the list of transactions
- * does not tell whose they are; but the message names the file. */
+/* A write whose file cannot be written (a full disk) is refused with 500, and yet leaves a transaction in progress that
+ * no commit ends; after 20 of them none can be begun any more. No field of the answer has the id, and the list of
+ * transactions does not show their owner; but the message names the file. */
 static void hold_named(struct transaction *t, const char *refusal, const struct codec_transaction *all, size_t count)
 {
     for (size_t i = 0; refusal != NULL && i < count; i++)
-        if (str_eq(all[i].status, "in_progress") && strlen(all[i].id) >= ID_TELLING &&
-            names_file_of(refusal, all[i].id))
-            add_id(&t->held, &t->held_count, HELD_MAX, mem_strdup(all[i].id));
+        if (str_eq(all[i].status, "in_progress") && strlen(all[i].id) >= ID_SHOWN && names_file_of(refusal, all[i].id))
+            add_id(&t->held, &t->held_count, HELD_MAX, all[i].id);
 }
 
 static void collect_dead(struct transaction *t, const struct codec_transaction *all, size_t count)
@@ -365,25 +358,26 @@ static void collect_dead(struct transaction *t, const struct codec_transaction *
     hold_named(t, t->refusal, all, count);
     hold_named(t, t->noted, all, count);
     for (size_t i = 0; i < t->held_count; i++)
-        add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(t->held[i]));
+        add_id(&t->dead, &t->dead_count, DEAD_MAX, t->held[i]);
     for (size_t i = 0; t->refusal == NULL && i < count; i++)
         if (str_eq(all[i].status, "failed") || str_eq(all[i].status, "outdated"))
-            add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
+            add_id(&t->dead, &t->dead_count, DEAD_MAX, all[i].id);
 }
 
-/* Of strangers: begun at an older version than the file has, as the answer says. Versions only grow, so that these can never be
- * committed; they fill the API's places until somebody's next commit, which has no room to begin. */
+/* Other clients': begun at an older version than the file has, as the answer says. Versions only grow, so that
+ * these can never be committed; they fill the API's places until the next commit of any client, which has no room
+ * to begin. */
 static void collect_outlived(struct transaction *t, const struct codec_transaction *all, size_t count, int64_t version)
 {
     for (size_t i = 0; i < count; i++)
         if (str_eq(all[i].status, "in_progress") && all[i].version >= 0 && all[i].version < version)
-            add_id(&t->dead, &t->dead_count, DEAD_MAX, mem_strdup(all[i].id));
+            add_id(&t->dead, &t->dead_count, DEAD_MAX, all[i].id);
     t->outlived = t->dead_count > 0;
 }
 
-/* What could not be looked for, or not be deleted, is for the next clean-up; what was begun by a write that failed is not cleared by a
- * commit, so it is not enough to hold it. */
-static struct transaction_action looked_for(struct transaction *t, bool all_gone)
+/* What could not be searched or deleted is for the next clean-up; what was begun by a write that failed is not cleared
+ * by a commit, so it is not enough to hold it. */
+static struct transaction_action searched(struct transaction *t, bool all_gone)
 {
     if (t->refusal != NULL && !all_gone)
         transaction_note_refusal(t, t->refusal);
@@ -404,19 +398,19 @@ static struct transaction_action listed(struct transaction *t, const struct data
         return stop(t);
     if (!transaction_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
         return t->cleanup_only ? transaction_fail(t, a, transaction_is_success(a) ? why.message : NULL)
-                               : looked_for(t, false); /* what refused us stands */
+                               : searched(t, false); /* what refused us stands */
     collect_dead(t, all, count);
     bool no_room = t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only;
     if (no_room)
         collect_outlived(t, all, count, a->version);
     if (no_room && t->dead_count == 0)
-        describe_strangers(t, all, count);
+        describe_foreign(t, all, count);
     codec_transactions_free(all, count);
     if (t->dead_count > 0)
         return next_dead(t);
     if (t->cleanup_only)
         t->result = TRANSACTION_CLEANED;
-    return looked_for(t, true);
+    return searched(t, true);
 }
 
 static void forget_held(struct transaction *t, const char *id)
@@ -437,7 +431,7 @@ static struct transaction_action dead_deleted(struct transaction *t, const struc
         t->freed++;
         forget_held(t, t->dead[t->next_dead]);
         if (t->outlived && !transaction_is_gone(a))
-            add_id(&t->strangers, &t->stranger_count, DEAD_MAX, mem_strdup(t->dead[t->next_dead]));
+            add_id(&t->foreign, &t->foreign_count, DEAD_MAX, t->dead[t->next_dead]);
     } else if (t->cleanup_only) {
         (void)transaction_fail(t, a,
                                transaction_wrong_answer(a)); /* the result stands unless a later one goes better */
@@ -450,21 +444,21 @@ static struct transaction_action dead_deleted(struct transaction *t, const struc
         return next_dead(t);
     bool all_gone = t->freed == t->dead_count;
     if (t->refusal != NULL)
-        return looked_for(t, all_gone);
+        return searched(t, all_gone);
     if (!t->cleanup_only)
         return t->freed > 0 ? transaction_begin(t) : transaction_done(t);
     if (!hopeless && t->freed > 0) {
         t->result = TRANSACTION_CLEANED;
         error_clear(&t->error);
     }
-    return looked_for(t, all_gone);
+    return searched(t, all_gone);
 }
 
 static void reset(struct transaction *t)
 {
     transaction_steps_free(t->steps, t->step_count);
     free_ids(&t->dead, &t->dead_count);
-    free_ids(&t->strangers, &t->stranger_count);
+    free_ids(&t->foreign, &t->foreign_count);
     hold(t);
     free(t->reload_id);
     free(t->refusal);
@@ -488,9 +482,9 @@ struct transaction_action transaction_start(struct transaction *t, int64_t versi
     return transaction_begin(t);
 }
 
-void transaction_look_first(struct transaction *t)
+void transaction_preview_first(struct transaction *t)
 {
-    t->look_wanted = true;
+    t->preview_wanted = true;
 }
 
 struct transaction_action transaction_start_preview(struct transaction *t, int64_t version)

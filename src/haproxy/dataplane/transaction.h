@@ -1,13 +1,14 @@
 /*
  * The transaction machine: begin -> change ... -> commit, as (state, event) -> action over plain structs. It sends
- * nothing itself: `haproxy/dataplane/runtime_update`-like shells (servers/target) perform the action and feed the answer back.
+ * nothing itself: `haproxy/dataplane/runtime_update`-like shells (haproxy/instance) perform the action and feed the
+ * answer back.
  *
- * One request at a time. Adding 500 servers takes the API 0.7 s of computing or more, which several requests in flight do not
- * lessen: they only spread it over its cores (1.2 to 1.5 times as fast with 2 to 8 of them on two cores), the lines would be
- * in an order of chance, and a failure amid them would have several endings.
+ * One request at a time. Adding 500 servers takes the API 0.7 s of computing or more, which several requests in flight
+ * do not lessen: they only spread it over its cores (1.2 to 1.5 times as fast with 2 to 8 of them on two cores), the
+ * lines would be in an order of chance, and a failure amid them would have several endings.
  *
- * Whatever goes wrong, a transaction that we hold is deleted before the machine finishes (when the API can be reached),
- * and the result says what to do next.
+ * Whatever goes wrong, an open transaction is deleted before the machine finishes (when the API can be reached), and
+ * the result says what to do next.
  */
 #ifndef HAPROXY_DATAPLANE_TRANSACTION_H
 #define HAPROXY_DATAPLANE_TRANSACTION_H
@@ -35,8 +36,8 @@ enum transaction_state {
     TRANSACTION_CHANGE,
     TRANSACTION_PREVIEW, /* reading what a commit would write */
     TRANSACTION_COMMIT,
-    TRANSACTION_DELETE, /* giving ours up */
-    TRANSACTION_LIST, /* after a 429, or at start: looking for failed and outdated ones; after a refused begin: for that one */
+    TRANSACTION_DELETE, /* deleting its own */
+    TRANSACTION_LIST, /* after a 429, or at start: for failed and outdated ones; after a rejected begin: for that one */
     TRANSACTION_DELETE_DEAD, /* deleting one of those */
     TRANSACTION_DONE,
 };
@@ -45,11 +46,11 @@ enum transaction_state {
 enum transaction_result {
     TRANSACTION_COMMITTED, /* reload_id and version are set */
     TRANSACTION_CLEANED,   /* transaction_start_cleanup only: nothing was to be written */
-    TRANSACTION_PREVIEWED, /* transaction_start_preview only: seen and found harmless, or (http_status of error) it cannot be seen */
-    TRANSACTION_HARMFUL,  /* what it would write changes the meaning of what is not ours: an operator has to act */
-    TRANSACTION_CONFLICT, /* 409/406/404, or ours is dead: read again, then again at once */
-    TRANSACTION_LIMIT,    /* 429, and cleaning did not help: back off */
-    TRANSACTION_REJECTED, /* 400/422 on a change, validation error at commit: the same again will fail: long backoff */
+    TRANSACTION_PREVIEWED, /* of transaction_start_preview: harmless, or (http_status of error) not possible */
+    TRANSACTION_HARMFUL,   /* what it would write changes the meaning of unmanaged lines: an operator has to act */
+    TRANSACTION_CONFLICT,  /* 409/406/404, or it is dead: read and try again at once */
+    TRANSACTION_LIMIT,     /* 429, and cleaning did not help: back off */
+    TRANSACTION_REJECTED,  /* 400/422 on a change, validation error at commit: the same again will fail: long backoff */
     TRANSACTION_UNAUTHORIZED, /* 401/403 */
     TRANSACTION_UNAVAILABLE,  /* 5xx, connection lost before the commit was sent */
     TRANSACTION_UNKNOWN,      /* the commit was sent and its answer lost: read again to know */
@@ -75,16 +76,15 @@ struct transaction {
     struct transaction_step *steps; /* owned */
     size_t step_count, next_step;
     int64_t version; /* to begin at; after TRANSACTION_COMMITTED the new one */
-    char *id;        /* of the one we hold; NULL: none */
+    char *id;        /* of the one that is open; NULL: none */
     char *reload_id;
     char **dead; /* ids to delete */
     size_t dead_count;
     size_t next_dead, freed;
-    bool
-        outlived; /* those to delete are strangers' that no commit can end well any more: only where there is no room */
-    char **strangers; /* the ones of these that were deleted */
-    size_t stranger_count;
-    char **held; /* ours from earlier runs that could not be deleted; the next clean-up tries again */
+    bool outlived;  /* those to delete are other clients' outdated ones: only where there is no room */
+    char **foreign; /* the ones of these that were deleted */
+    size_t foreign_count;
+    char **held; /* its own from earlier runs that could not be deleted; the next clean-up tries again */
     size_t held_count;
     char *noted; /* what refusals named, until a clean-up has deleted it all; NULL: nothing is left */
     enum transaction_state failed_in; /* the state whose answer decided the result */
@@ -93,7 +93,7 @@ struct transaction {
     bool abort_wanted;
     bool cleanup_only;
     bool preview_only;
-    bool look_wanted; /* before the commit: TRANSACTION_JUDGE */
+    bool preview_wanted; /* before the commit: TRANSACTION_JUDGE */
     enum transaction_result result;
     struct error error;                      /* why, with what was being done; kind NONE where committed */
     int64_t retry_after_ms;                  /* of the answer that ended it; -1 */
@@ -104,22 +104,23 @@ struct transaction {
 void transaction_init(struct transaction *t);
 void transaction_fini(struct transaction *t);
 
-/* Takes ownership of steps (mem_array of transaction_step with their strings). No steps: an empty commit. The same struct
- * serves one run after the other: it remembers what an earlier run had to leave behind. */
+/* Takes ownership of steps (mem_array of transaction_step with their strings). No steps: an empty commit. The same
+ * struct serves one run after the other: it remembers what an earlier run had to leave behind. */
 struct transaction_action transaction_start(struct transaction *t, int64_t version, struct transaction_step *steps,
                                             size_t count);
-/* Deletes what earlier runs left failed or outdated; unknown ones in progress may be somebody's. */
+/* Deletes what earlier runs left failed or outdated; unknown ones in progress may be another client's. */
 struct transaction_action transaction_start_cleanup(struct transaction *t);
-/* Begins one at that version, reads what the API would write for it as it is, empty, and deletes it: every write of the API writes
- * the whole file anew, as its parser understood it. */
+/* Begins one at that version, reads what the API would write for it as it is, empty, and deletes it: every write of the
+ * API writes the whole file anew, as its parser understood it. */
 struct transaction_action transaction_start_preview(struct transaction *t, int64_t version);
 /* After transaction_start: what it would write is read before it is committed, and TRANSACTION_JUDGE asks about it. */
-void transaction_look_first(struct transaction *t);
+void transaction_preview_first(struct transaction *t);
 /* After TRANSACTION_JUDGE: problem says what of the file it would damage, and it is deleted; NULL: nothing, and it goes
  * on. */
 struct transaction_action transaction_judged(struct transaction *t, const char *problem);
-/* What the API said to a write without a transaction that it answered with 500: the next clean-up deletes the one in progress
- * that this names, as a begin that is refused so does by itself, where it can: what it cannot is noted, too. */
+/* What the API said to a write without a transaction that it answered with 500: the next clean-up deletes the one
+ * in progress that this names, as a begin that is refused so does by itself, where it can: what it cannot is noted,
+ * too. */
 void transaction_note_refusal(struct transaction *t, const char *message);
 /* The answer to the last TRANSACTION_SEND. The number of requests of a run is bounded whatever the answers are. */
 struct transaction_action transaction_answer(struct transaction *t, const struct dataplane_answer *a);

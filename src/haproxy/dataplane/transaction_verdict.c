@@ -26,7 +26,7 @@ bool transaction_is_done(const struct dataplane_answer *a)
 
 const char *transaction_wrong_answer(const struct dataplane_answer *a)
 {
-    return transaction_is_success(a) ? "that is no answer of a Data Plane API" : NULL;
+    return transaction_is_success(a) ? "this is not an answer of a Data Plane API" : NULL;
 }
 
 bool transaction_is_gone(const struct dataplane_answer *a)

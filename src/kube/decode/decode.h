@@ -1,17 +1,17 @@
 /*
- * JSON of the Kubernetes API -> model objects. Wrong types, absent required fields and impossible values are errors that
- * name the object and the field (ERROR_INVALID); unknown fields and enum values are ignored as the API conventions ask.
+ * JSON of the Kubernetes API -> model objects. Wrong types, absent required fields and impossible values are errors
+ * that name the object and the field (ERROR_INVALID); unknown fields and enum values are ignored (API conventions).
  *
  * What happens to what is wrong, so that one bad object never stops the others:
  *   no JSON, no event at all                        -1
  *   an object without a usable name or body         `skipped`, object NULL: its state before that stays
  *   one endpoint, port, address or setting of many  left out, the rest is kept; `partial` says which and how many
  *
- * What takes a node or a Service out of use is never left out, since that would put it back into use. The exclude label and
- * the paused annotation count with a value of any type, unless it is a string that is a false bool; so does
- * deletionTimestamp. Where they cannot be found at all (labels or annotations that are no object, taints that are no array
- * or one of them no object) the object is skipped: a node that was eligible stays so, one that was not stays out, and one
- * that was never read gets no server. The same where a node's InternalIP cannot be read.
+ * What takes a node or a Service out of use is never left out, since that would put it back into use. The exclude label
+ * and the paused annotation count with a value of any type, unless it is a string that is a false bool; so does
+ * deletionTimestamp. Where they cannot be found at all (labels or annotations that are no object, taints that are no
+ * array or one of them no object) the object is skipped: a node that was eligible stays so, one that was not stays out,
+ * and one that was never read gets no server. The same where a node's InternalIP cannot be read.
  */
 #ifndef KUBE_DECODE_DECODE_H
 #define KUBE_DECODE_DECODE_H
@@ -22,8 +22,8 @@
 #include "base/error.h"
 #include "kube/resource.h"
 
-/* kube_decode_event and kube_decode_item parse in place: this many NUL bytes have to follow json[len], as frame_feed leaves
- * them behind each object. */
+/* kube_decode_event and kube_decode_item parse in place: this many NUL bytes have to follow json[len], as frame_feed
+ * leaves them behind each object. */
 #define KUBE_DECODE_PADDING_BYTES 4u
 /* A DNS subdomain has no more; longer ones are not from an API server. */
 #define KUBE_NAME_MAX_BYTES 253u
@@ -36,7 +36,7 @@ enum kube_event_type {
     KUBE_DELETED,
     KUBE_BOOKMARK,
     KUBE_ERROR,
-    KUBE_UNKNOWN, /* a type of a newer API: its object is not looked at */
+    KUBE_UNKNOWN, /* a type of a newer API: its object is not read */
 };
 
 /* A decoded watch event or list item. Owned members; free with kube_event_fini. */
@@ -44,8 +44,8 @@ struct kube_event {
     enum kube_event_type type;
     /* metadata.name; NULL for BOOKMARK, ERROR and UNKNOWN, and where it cannot be used (then `skipped` says so). */
     char *name;
-    /* metadata.resourceVersion; always there in a BOOKMARK; NULL for ERROR and UNKNOWN; else NULL where the object has none
-     * that can be used: a watch event is `skipped` then, a list item is not (the list has a version). */
+    /* metadata.resourceVersion; always there in a BOOKMARK; NULL for ERROR and UNKNOWN; else NULL where the object has
+     * none that can be used: a watch event is `skipped` then, a list item is not (the list has a version). */
     char *resource_version;
     bool initial_events_end; /* BOOKMARK with k8s.io/initial-events-end: "true" */
     const struct kube_resource *of;
@@ -80,8 +80,8 @@ struct kube_list_meta {
 int kube_decode_list_meta(const char *json, size_t len, struct kube_list_meta *ret, struct error *err) must_check;
 void kube_list_meta_fini(struct kube_list_meta *m);
 
-/* The body of a failed request (a Status, any other JSON, a proxy's HTML, nothing): *ret becomes an ERROR event with the
- * status_* members filled; free with kube_event_fini. Never fails: what is no Status has code 0, reason "" and the
+/* The body of a failed request (a Status, any other JSON, a proxy's HTML, nothing): *ret becomes an ERROR event with
+ * the status_* members filled; free with kube_event_fini. Never fails: what is no Status has code 0, reason "" and the
  * beginning of the text as its message. */
 void kube_decode_status(const char *body, size_t len, struct kube_event *ret);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/text.h"
 #include "kube/decode/decode_field.h"
 
 #define PATH_BYTES 128
@@ -74,7 +73,7 @@ static const char *why_not_ip(int family, const unsigned char *bytes)
     if (is_group(family, bytes))
         return "a multicast or broadcast address, not that of a machine";
     if (family == AF_INET6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80)
-        return "link-local: it means nothing without its link";
+        return "link-local, which needs an interface";
     return NULL;
 }
 
@@ -83,7 +82,7 @@ int check_ip(const char *text, const char *what, int family, struct error *err)
     unsigned char bytes[16] = {0};
     int is = str_ip_family(text);
     if (is == 0 || (family != 0 && is != family))
-        return error_set(err, ERROR_INVALID, "%s \"%.80s\" is no %s address", what, text,
+        return error_set(err, ERROR_INVALID, "%s \"%.80s\" is not an %s address", what, text,
                          family == AF_INET    ? "IPv4"
                          : family == AF_INET6 ? "IPv6"
                                               : "IP");

@@ -1,4 +1,3 @@
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -17,7 +16,7 @@ static bool all_of(const char *s, size_t len, const char *chars)
     return strspn(s, chars) >= len;
 }
 
-/* "10.1" and "0x7f000001" are addresses to whoever resolves names. */
+/* "10.1" and "0x7f000001" are addresses to a resolver. */
 static bool decode_node_is_number(const char *label, size_t len)
 {
     if (len >= 2 && label[0] == '0' && (label[1] == 'x' || label[1] == 'X'))
@@ -47,10 +46,10 @@ static int decode_node_checks_text(enum node_address_type type, const char *text
         return error_set(err, ERROR_INVALID, "address is absent");
     if (type != NODE_HOSTNAME || str_ip_family(text) != 0)
         return check_ip(text, "address", 0, err);
-    return is_dns_name(text) ? 0 : error_set(err, ERROR_INVALID, "address \"%.80s\" is no DNS name", text);
+    return is_dns_name(text) ? 0 : error_set(err, ERROR_INVALID, "address \"%.80s\" is not a DNS name", text);
 }
 
-/* *ret_text stays NULL where the type is none of ours; *ret_type as far as it can be read. */
+/* *ret_text stays NULL where the type is not used; *ret_type as far as it can be read. */
 static int node_address_of(yyjson_val *address, enum node_address_type *ret_type, const char **ret_text,
                            struct error *err)
 {
@@ -156,7 +155,7 @@ static int read_metadata(struct decode *d, yyjson_val *metadata, struct node *n,
     return 0;
 }
 
-/* ---- what is only told ---- */
+/* ---- what is only reported ---- */
 
 static int read_condition(yyjson_val *condition, struct node *n, struct error *err)
 {

@@ -9,24 +9,20 @@
 
 static int unknown_value(const char *what, const char *value, const char *as, struct error *err)
 {
-    return error_set(err, ERROR_INVALID, "%s is \"%s\", which is not known: taken for %s", what, value, as);
+    return error_set(err, ERROR_INVALID, "%s is \"%s\", which is unknown: %s is used", what, value, as);
 }
 
 static int decode_service_type_of(yyjson_val *spec, enum service_type *ret, struct error *err)
 {
-    static const char *const names[] = {[SERVICE_CLUSTER_IP] = "ClusterIP",
-                                        [SERVICE_NODE_PORT] = "NodePort",
-                                        [SERVICE_LOAD_BALANCER] = "LoadBalancer",
-                                        [SERVICE_EXTERNAL_NAME] = "ExternalName"};
     const char *type;
     if (json_get_line(spec, "type", ENUM_MAX_BYTES, &type, err) != 0)
         return -1;
-    for (size_t i = 0; i < array_len(names); i++)
-        if (str_eq(type, names[i])) {
+    for (size_t i = 0; i <= SERVICE_EXTERNAL_NAME; i++)
+        if (str_eq(type, service_type_names[i])) {
             *ret = (enum service_type)i;
             return 0;
         }
-    return str_empty(type) ? 0 : unknown_value("type", type, names[SERVICE_CLUSTER_IP], err);
+    return str_empty(type) ? 0 : unknown_value("type", type, service_type_names[SERVICE_CLUSTER_IP], err);
 }
 
 static int policy_of(yyjson_val *spec, bool *ret_local, struct error *err)
@@ -65,7 +61,7 @@ static void read_families(struct decode *d, yyjson_val *spec, struct service *s)
             decode_left_out(d, "spec.ipFamilies[%zu]", i);
 }
 
-/* ret->number stays 0 where this is a port that is not ours: not TCP. */
+/* ret->number stays 0 where this is a port that is not usable: not TCP. */
 static int service_port_of(yyjson_val *port, struct service_port *ret, struct error *err)
 {
     const char *name, *protocol;

@@ -7,7 +7,7 @@
 #define ADDRESS_MAX_BYTES 64u
 #define ENUM_MAX_BYTES 64u
 
-/* *ret->number stays 0 where this is a port that is not ours: not TCP, or without a number. */
+/* *ret->number stays 0 where this is a port that is not usable: not TCP, or without a number. */
 static int slice_port_of(yyjson_val *port, struct endpoint_port *ret, struct error *err)
 {
     const char *name, *protocol;
@@ -112,7 +112,7 @@ static int family_of(yyjson_val *object, int *ret, struct error *err)
         return 0;
     if (type == NULL)
         return error_set(err, ERROR_INVALID, "addressType is absent");
-    return error_set(err, ERROR_INVALID, "addressType is \"%s\": only IPv4 and IPv6 make servers", type);
+    return error_set(err, ERROR_INVALID, "addressType is \"%s\": only IPv4 and IPv6 are supported", type);
 }
 
 static int decode_slice(struct decode *d, yyjson_val *from, void *object, struct error *err)

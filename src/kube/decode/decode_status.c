@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/str.h"
 #include "kube/decode/decode_field.h"
 
 #define REASON_MAX_BYTES 131u
@@ -15,8 +14,7 @@
 /* The beginning of a text, on one line. Allocates. */
 static char *shorten(const char *text, size_t len, size_t max_bytes)
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     text_addn(&out, text, len, TEXT_FLAT, max_bytes);
     return buf_take(&out);
 }

@@ -1,6 +1,6 @@
 /*
- * The shell around kube/lease/lease_machine: bytes in, actions out. One request at a time. Our callbacks come last in each turn, when
- * everything is in order again: whoever is called may call back, and may free us when it is told that the release is done.
+ * The shell around kube/lease/lease_machine: bytes in, actions out. One request at a time. Our callbacks come last in
+ * each turn, when everything is in order again: they may call back, and free the election once it is released.
  */
 #include "kube/lease/election.h"
 
@@ -18,7 +18,6 @@
 #include "kube/lease/lease_machine.h"
 #include "kube/lease/lease.h"
 #include "kube/lease/lease_watch.h"
-#include "kube/refusal.h"
 #include "net/http.h"
 #include "host/timer.h"
 
@@ -46,9 +45,9 @@ struct election {
     bool not_started;      /* the request that the machine waits for could not be built */
     struct buf json;       /* the Lease as last read */
 
-    char *told_holder; /* NULL: none was told yet */
+    char *logged_holder; /* NULL: none was logged yet */
     char problem[PROBLEM_BYTES];
-    bool refused; /* the problem: a write was refused, which a read that goes well does not mend */
+    bool refused; /* the problem: a write was refused, which a successful read does not resolve */
     bool said;    /* the problem was logged */
     struct log_limit limit;
 
@@ -66,9 +65,9 @@ static void trouble(struct election *e, bool refused, const char *what)
     if (!log_limit_pass_message(&e->limit, clock_mono_ms(), e->problem, &held_back))
         return;
     e->said = true;
-    log_warn(e->log, "the Lease of the leader election cannot be read or written", log_str("namespace", e->namespace),
+    log_warn(e->log, "cannot read or write the Lease of the leader election", log_str("namespace", e->namespace),
              log_str("lease", e->name), log_str("error", e->problem),
-             log_if(held_back > 0, log_int("times_before", held_back)));
+             log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
 static void no_trouble(struct election *e)
@@ -77,7 +76,7 @@ static void no_trouble(struct election *e)
         return;
     e->problem[0] = '\0';
     if (e->said)
-        log_info(e->log, "the Lease of the leader election is read and written again",
+        log_info(e->log, "Lease of the leader election can be read and written again",
                  log_str("namespace", e->namespace), log_str("lease", e->name));
     e->said = false;
     log_limit_reset(&e->limit);
@@ -159,15 +158,15 @@ static void election_done(struct election *e)
         released(e->released_arg); /* may free e */
 }
 
-static void tell_holder(struct election *e)
+static void log_holder(struct election *e)
 {
     const char *holder = election_holder(e);
-    if (holder == NULL || str_eq(holder, e->told_holder))
+    if (holder == NULL || str_eq(holder, e->logged_holder))
         return;
-    free(e->told_holder);
-    e->told_holder = mem_strdup(holder);
-    if (e->callbacks.holder != NULL && !lease_machine_is_ours(&e->machine) && !e->machine.stopping)
-        e->callbacks.holder(e->arg, e->told_holder);
+    free(e->logged_holder);
+    e->logged_holder = mem_strdup(holder);
+    if (e->callbacks.holder != NULL && !lease_machine_is_held(&e->machine) && !e->machine.stopping)
+        e->callbacks.holder(e->arg, e->logged_holder);
 }
 
 static void election_feed(struct election *e, const struct lease_machine_event *event)
@@ -175,7 +174,7 @@ static void election_feed(struct election *e, const struct lease_machine_event *
     unsigned actions = lease_machine_step(&e->machine, event, clock_boot_ms());
     election_carry_out(e, actions);
     election_set_timer(e);
-    tell_holder(e);
+    log_holder(e);
     if (actions & LEASE_DONE)
         election_done(e);
     else if (actions & LEASE_DEPOSED)
@@ -220,7 +219,7 @@ static void on_refusal(struct election *e, const struct http_response *r)
     const char *said = str_empty(status.status_message) ? "" : status.status_message;
     error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s%s%s", e->method, kube_client_server(e->client),
                    str_eq(e->method, "POST") ? e->collection : e->path, r->status, said[0] != '\0' ? ": " : "", said,
-                   r->status == 403 ? "; " : "", r->status == 403 ? refusal_hint(said) : "");
+                   r->status == 403 ? "; " : "", r->status == 403 ? kube_client_refusal_hint(said) : "");
     bool write = !str_eq(e->method, "GET");
     trouble(e, write && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
     if (r->status == 404)
@@ -275,7 +274,7 @@ static void on_release_timer(void *arg)
 }
 
 /* From inside libcurl, or from anywhere. */
-static void look_soon(void *arg)
+static void check_soon(void *arg)
 {
     struct election *e = arg;
     e->poked = true;
@@ -302,8 +301,7 @@ struct election *election_new(struct event_base *base, const struct election_opt
     lease_machine_init(&e->machine, options->identity, backoff_random_seed());
     timer_init(&e->timer, base, election_on_timer, e);
     timer_init(&e->release_timer, base, on_release_timer, e);
-    buf_init(&e->json, 0);
-    e->watch = lease_watch_new(base, e->client, e->log, e->collection, e->name, look_soon, e);
+    e->watch = lease_watch_new(base, e->client, e->log, e->collection, e->name, check_soon, e);
     return e;
 }
 
@@ -316,7 +314,7 @@ void election_free(struct election *e)
     timer_fini(&e->timer);
     timer_fini(&e->release_timer);
     buf_fini(&e->json);
-    free(e->told_holder);
+    free(e->logged_holder);
     free(e->namespace);
     free(e->name);
     free(e->collection);
@@ -332,7 +330,7 @@ void election_start(struct election *e)
 
 void election_poke(struct election *e)
 {
-    look_soon(e);
+    check_soon(e);
 }
 
 bool election_may_act(const struct election *e)

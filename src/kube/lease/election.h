@@ -1,15 +1,14 @@
 /*
- * Leader election by a Lease (coordination.k8s.io/v1): among several replicas of this program one acts, the others wait. The
- * rules are kube/lease/lease_machine's; this moves the bytes and keeps the timers. A standby also watches the Lease, so that a clean
- * hand-over does not wait for the next try.
+ * Leader election by a Lease (coordination.k8s.io/v1): among several replicas of this program one acts, the others
+ * wait. The rules are kube/lease/lease_machine's; this moves the bytes and keeps the timers. A standby also watches the
+ * Lease, so that a clean release does not wait for the next try.
  *
- * Time is that of CLOCK_BOOTTIME: neither a step of the wall clock nor a suspended machine makes an old lease look fresh.
+ * Time is that of CLOCK_BOOTTIME: no step of the wall clock and no suspended machine makes an old lease look fresh.
  */
 #ifndef KUBE_LEASE_ELECTION_H
 #define KUBE_LEASE_ELECTION_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/log.h"
@@ -26,12 +25,12 @@ struct election_options {
     const char *identity; /* of this replica: no other has it, ever */
 };
 
-/* From the loop, never from inside a call of ours. Any function below may be called from them, except election_free. */
+/* From the loop, never from inside a call of these functions. They may call any function below except election_free. */
 struct election_callbacks {
     void (*elected)(void *arg); /* from now on it may act */
     void (*deposed)(
-        void *arg); /* it may not any more: the lease could not be renewed in time, or somebody else has it */
-    /* Somebody else's name as holder was seen, or none ("" ): for logs and /readyz; may be NULL. */
+        void *arg); /* it may not any more: the lease could not be renewed in time, or another replica has it */
+    /* Another holder's name was seen, or none (""): for logs and /readyz; may be NULL. */
     void (*holder)(void *arg, const char *identity);
 };
 
@@ -44,19 +43,20 @@ void election_start(struct election *e);
 /* SIGHUP, or other credentials: tries now instead of after the pause. */
 void election_poke(struct election *e);
 
-/* Asked right before each write, since the process may have been stopped between two steps: whether the last renewal, counted
- * from when it was sent, is younger than the renew deadline (10 s). False before `elected` and after `deposed`. */
+/* Asked right before each write, since the process may have been stopped between two steps: whether the last renewal,
+ * counted from when it was sent, is younger than the renew deadline (10 s). False if not `elected`. */
 bool election_may_act(const struct election *e);
 
-/* As that, for taking back what was begun (an open transaction): as long as nobody else can have the lease (15 s, less one
- * for what is under way). */
+/* As that, for reverting what was begun (an open transaction): as long as no other replica can have the lease (15 s,
+ * less one for what is under way). */
 bool election_may_clean_up(const struct election *e);
 
-/* The last step of a clean stop, after the last write: gives the Lease up (empty holder, 1 s), where it is ours; then, and at the latest after
- * 1 s, calls done once (perhaps at once), from where election_free may be called. No other callback comes after this call. */
+/* The last step of a clean stop, after the last write: gives the Lease up (empty holder, 1 s), where it is ours; then,
+ * and at the latest after 1 s, calls done once (perhaps at once), from where election_free may be called. No other
+ * callback comes after this call. */
 void election_release(struct election *e, void (*done)(void *arg), void *arg);
 
-const char *election_holder(const struct election *e);  /* as last seen; "" where nobody has it; NULL: not known yet */
+const char *election_holder(const struct election *e);  /* as last seen; "": no holder; NULL: not known yet */
 const char *election_problem(const struct election *e); /* why the Lease cannot be read or written; NULL: no trouble */
 
 #endif

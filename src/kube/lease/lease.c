@@ -1,7 +1,6 @@
 #include "kube/lease/lease.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -54,7 +53,7 @@ static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
     yyjson_val *metadata;
     const char *version;
     if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))
-        return error_set(err, ERROR_INVALID, "this is no Lease");
+        return error_set(err, ERROR_INVALID, "this is not a Lease");
     if (json_get_object(root, "metadata", &metadata, err) != 0 ||
         lease_text_of(metadata, "resourceVersion", LEASE_MAX_VERSION_BYTES, &version, err) != 0)
         return -1;
@@ -68,7 +67,7 @@ static yyjson_doc *lease_parse(const char *json, size_t len, yyjson_read_flag fl
 {
     if (len <= LEASE_MAX_BYTES)
         return json_parse(json, len, flags, "it", err);
-    (void)error_set(err, ERROR_INVALID, "it has %zu bytes, at most %u are taken", len, LEASE_MAX_BYTES);
+    (void)error_set(err, ERROR_INVALID, "it has %zu bytes, at most %u are accepted", len, LEASE_MAX_BYTES);
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
  * The JSON of a Lease (coordination.k8s.io/v1), as far as leader election needs it. What else is in the object (labels,
- * annotations, owners, members of a newer API) is somebody's, and comes back unchanged in what is written.
+ * annotations, owners, members of a newer API) belongs to others, and comes back unchanged in what is written.
  */
 #ifndef KUBE_LEASE_LEASE_H
 #define KUBE_LEASE_LEASE_H
@@ -29,10 +29,10 @@ struct lease {
 /* ERROR_INVALID, with *ret untouched: no JSON, no Lease, no version, a member of a wrong type or out of its range. */
 int lease_decode(const char *json, size_t len, struct lease *ret, struct error *err) must_check;
 
-/* The spec is the same; the version may be another one (somebody edited a label). */
+/* The spec is the same; the version may be another one (a label was edited). */
 bool lease_same_record(const struct lease *a, const struct lease *b);
 
-/* Whether an event of a watch says that nobody has the Lease (any more). Anything that cannot be read does not. */
+/* Whether an event of a watch says that the Lease has no holder (any more). Anything that cannot be read does not. */
 bool lease_event_is_free(const char *json, size_t len);
 
 /* The body of a POST. Allocates; the length is that of the string. */

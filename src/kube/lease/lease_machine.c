@@ -13,7 +13,7 @@ void lease_machine_init(struct lease_machine *l, const char *identity, unsigned 
     snprintf(l->identity, sizeof(l->identity), "%s", identity);
 }
 
-bool lease_machine_is_ours(const struct lease_machine *l)
+bool lease_machine_is_held(const struct lease_machine *l)
 {
     return l->known && !l->missing && str_eq(l->lease.holder, l->identity);
 }
@@ -64,7 +64,7 @@ static unsigned rest(struct lease_machine *l, uint64_t at_least_ms, uint64_t now
     if (l->stopping)
         return over(l);
     uint64_t pause = LEASE_RETRY_MS + jitter_ms(l);
-    /* Somebody else's lease runs out before that: nothing is gained by being late. */
+    /* Another holder's lease runs out before that: nothing is gained by being late. */
     if (!l->leading && l->taken_until_ms > now_ms && l->taken_until_ms - now_ms < pause)
         pause = l->taken_until_ms - now_ms;
     if (l->again)
@@ -86,7 +86,7 @@ static unsigned begin_try(struct lease_machine *l, uint64_t now_ms)
 {
     l->round_ms = now_ms;
     l->requests = 0;
-    if (l->leading && lease_machine_is_ours(l) && !l->stale)
+    if (l->leading && lease_machine_is_held(l) && !l->stale)
         return machine_send(l, LEASE_UPDATING, LEASE_PUT, now_ms);
     return machine_send(l, LEASE_READING, LEASE_GET, now_ms);
 }
@@ -95,7 +95,7 @@ static unsigned machine_release(struct lease_machine *l, uint64_t now_ms)
 {
     if (l->stale)
         return machine_read_again(l, now_ms);
-    if (!lease_machine_is_ours(l) || l->requests >= LEASE_MAX_REQUESTS)
+    if (!lease_machine_is_held(l) || l->requests >= LEASE_MAX_REQUESTS)
         return over(l);
     return machine_send(l, LEASE_RELEASING, LEASE_PUT, now_ms);
 }
@@ -143,15 +143,15 @@ static unsigned machine_reader(struct lease_machine *l, const struct lease *r, u
     l->missing = l->stale = false;
     if (given_up || (nobody && first))
         l->taken_until_ms = 0;
-    else if (changed && !lease_machine_is_ours(l) && !(nobody && lease_machine_may_act(l, now_ms)))
+    else if (changed && !lease_machine_is_held(l) && !(nobody && lease_machine_may_act(l, now_ms)))
         taken_for(l, duration_ms(r), now_ms);
-    if (nobody || lease_machine_is_ours(l))
+    if (nobody || lease_machine_is_held(l))
         return 0;
     l->held = false;
     return depose(l);
 }
 
-/* It was there, and somebody deleted it: whoever had it last, perhaps unseen, may not know yet. */
+/* It was there, and was deleted: the last holder, perhaps unseen, may not know yet. */
 static void observe_missing(struct lease_machine *l, uint64_t now_ms)
 {
     uint64_t ms = duration_ms(&l->lease), least = LEASE_DURATION_S * 1000u;
@@ -163,7 +163,7 @@ static void observe_missing(struct lease_machine *l, uint64_t now_ms)
 
 static unsigned machine_written(struct lease_machine *l, uint64_t now_ms)
 {
-    if (!lease_machine_is_ours(l))
+    if (!lease_machine_is_held(l))
         return rest(l, 0, now_ms);
     l->held = true;
     l->renewed_ms = l->sent_ms;
@@ -233,7 +233,7 @@ static unsigned on_release(struct lease_machine *l, uint64_t now_ms)
 {
     if (l->stopping)
         return 0;
-    bool maybe_ours = lease_machine_is_ours(l) || l->stale;
+    bool maybe_held = lease_machine_is_held(l) || l->stale;
     l->stopping = true;
     l->leading = false;
     l->requests = 0;
@@ -242,7 +242,7 @@ static unsigned on_release(struct lease_machine *l, uint64_t now_ms)
     case LEASE_UPDATING:
         return 0; /* its answer says what there is to give up */
     case LEASE_READING:
-        return maybe_ours ? 0 : LEASE_CANCEL | over(l);
+        return maybe_held ? 0 : LEASE_CANCEL | over(l);
     default:
         return machine_release(l, now_ms);
     }
@@ -303,12 +303,12 @@ unsigned lease_machine_step(struct lease_machine *l, const struct lease_machine_
 /* ---- what is written ---- */
 
 /* Each renewal has to be another record than any before: where nothing changes, the server takes it for no write at
- * all, and the others see nobody renew; nor do they where they see again what they saw before. So a wall clock that
+ * all, and the others see no renewal; nor do they where they see again what they saw before. So a wall clock that
  * stands still, or is set back a little, is counted on, also from what an earlier process of this name wrote. */
 static void renewal_time(struct lease_machine *l, uint64_t wall_us, char *ret)
 {
     int64_t read_us = 0;
-    bool read = lease_machine_is_ours(l) && rfc3339_parse(l->lease.renew_time, &read_us) == 0 && read_us > 0;
+    bool read = lease_machine_is_held(l) && rfc3339_parse(l->lease.renew_time, &read_us) == 0 && read_us > 0;
     uint64_t before[] = {read ? (uint64_t)read_us : 0, l->written_us};
     for (unsigned i = 0; i < array_len(before); i++)
         if (wall_us <= before[i] && before[i] - wall_us < 1000000u)
@@ -319,7 +319,7 @@ static void renewal_time(struct lease_machine *l, uint64_t wall_us, char *ret)
 
 void lease_machine_next(struct lease_machine *l, uint64_t wall_us, struct lease *ret)
 {
-    bool ours = lease_machine_is_ours(l), creating = l->state == LEASE_CREATING,
+    bool ours = lease_machine_is_held(l), creating = l->state == LEASE_CREATING,
          releasing = l->state == LEASE_RELEASING;
     struct lease next = {.duration_s = releasing ? 1 : LEASE_DURATION_S};
     renewal_time(l, wall_us, next.renew_time);

@@ -1,23 +1,23 @@
 /*
- * The rules of leader election by a Lease: (state, event, now) -> actions, over a plain struct. No I/O and no clock: who
- * drives it (kube/lease/election) moves the bytes, hands in the time of one clock that never goes back, and carries out what each
- * step answers.
+ * The rules of leader election by a Lease: (state, event, now) -> actions, over a plain struct. No I/O and no clock:
+ * who drives it (kube/lease/election) moves the bytes, hands in the time of one clock that never goes back, and carries
+ * out what each step answers.
  *
  *     IDLE --start--> READING --free--> UPDATING or CREATING --written--> WAITING --2 s--> UPDATING ...
- *                             --somebody else's--> WAITING --2 s, or a hint--> READING ...
+ *                             --another's--> WAITING --2 s, or a hint--> READING ...
  *
- * The protocol is that of client-go's leaderelection. Why at most one may act: a holder acts for 10 s from the moment at which it
- * *sent* the renewal that succeeded; another one takes the Lease over only when it has seen no change of it for the whole duration
- * that it names (15 s), counted from when it *saw* the last one, which is later; and the server takes a write only on top of the
- * version that was seen. No time of another machine is ever looked at. Clocks may tell any time, but have to run at the same speed
- * to within a third.
+ * The protocol is that of client-go's leaderelection. Why at most one may act: a holder acts for 10 s from the moment
+ * at which it *sent* the renewal that succeeded; another one takes the Lease over only when it has seen no change of it
+ * for the whole duration that it names (15 s), counted from when it *saw* the last one, which is later; and the server
+ * takes a write only on top of the version that was seen. No time of another machine is ever used. Clocks may show any
+ * time, but have to run at the same speed to within a third.
  *
  * Beyond client-go:
- *   - a Lease that is deleted, or loses its holder without being given up properly, is taken only when whoever was seen to have it
- *     must have stopped;
- *   - renewTime is different in each renewal even where the wall clock stands still: a renewal that changes nothing is invisible;
- *   - the pause between tries has 10 % of jitter. client-go's (up to 2.2 times as long) spreads thousands of clients in a cluster;
- *     here there are two or three, and it would only make a take-over late.
+ *   - a Lease that is deleted, or loses its holder without being given up properly, is taken only when the last holder
+ *     that was seen must have stopped;
+ *   - renewTime differs in each renewal even if the wall clock stands still: a renewal without a change is invisible;
+ *   - the pause between tries has 10 % of jitter. client-go's (up to 2.2 times as long) spreads thousands of clients in
+ *     a cluster; here there are two or three, and it would only make a take-over late.
  *
  * What no Lease can prevent: a process that is stopped between asking lease_machine_may_act() and its write.
  */
@@ -37,7 +37,7 @@
 #define LEASE_SOON_MS 250u /* between tries that follow a hint */
 #define LEASE_MAX_RETRY_AFTER_MS 5000u
 #define LEASE_MAX_REQUESTS 4u /* in one try: PUT, GET, PUT or POST, GET */
-/* A duration that a record names; more would lock everybody out after a slip of the hand. */
+/* A duration that a record names; more would lock all replicas out after a typing error. */
 #define LEASE_MAX_DURATION_S 600
 
 enum lease_machine_state {
@@ -53,7 +53,7 @@ enum lease_machine_state {
 enum lease_machine_event_type {
     LEASE_EVENT_START,
     LEASE_EVENT_TIMER,
-    LEASE_EVENT_HINT, /* the Lease may be free, or what was wrong may be mended */
+    LEASE_EVENT_HINT, /* the Lease may be free, or what was wrong may be repaired */
     LEASE_EVENT_RELEASE,
     /* and these end the request under way */
     LEASE_EVENT_RECORD,   /* 2xx: lease */
@@ -94,13 +94,13 @@ struct lease_machine {
     /* the Lease, as last seen */
     bool known;   /* read, or known to be missing */
     bool missing; /* 404 */
-    bool stale;   /* a write of ours had no clear end: read it before the next */
+    bool stale;   /* the result of our write is unknown: read it before the next */
     struct lease lease;
-    uint64_t taken_until_ms; /* somebody else may believe to have it until then, as far as was seen; 0: nobody */
-    uint64_t written_us;     /* the last renewTime of ours */
+    uint64_t taken_until_ms; /* another holder may rely on it until then, as far as was seen; 0: none */
+    uint64_t written_us;     /* our last renewTime */
 
     /* ours */
-    bool held;           /* a write of ours succeeded, and nobody else was seen as holder since */
+    bool held;           /* our write succeeded, and no other holder was seen since */
     bool leading;        /* LEASE_ELECTED was said, LEASE_DEPOSED was not */
     uint64_t renewed_ms; /* held: when the last successful write was sent */
 };
@@ -118,9 +118,9 @@ void lease_machine_next(struct lease_machine *l, uint64_t wall_us, struct lease 
 
 /* Right before each write, since the process may have been stopped in between. */
 bool lease_machine_may_act(const struct lease_machine *l, uint64_t now_ms);
-/* As long as nobody else can have it. */
+/* As long as no other replica can have it. */
 bool lease_machine_may_clean_up(const struct lease_machine *l, uint64_t now_ms);
 
-bool lease_machine_is_ours(const struct lease_machine *l); /* the record, as last seen */
+bool lease_machine_is_held(const struct lease_machine *l); /* the record, as last seen */
 
 #endif

@@ -66,8 +66,7 @@ static void say_end(struct lease_watch *w, int status, const struct error *err)
         return;
     w->denied = denied;
     log_debug(w->log,
-              denied ? "the Lease may not be watched; it is looked at each two seconds"
-                     : "the watch of the Lease ended",
+              denied ? "watching the Lease is denied; reading it every two seconds" : "watch of the Lease ended",
               log_str("lease", w->name), log_if(status != 0, log_int("status", status)),
               log_str("error", err != NULL ? err->message : NULL));
 }
@@ -99,7 +98,8 @@ static void lease_watch_on_timer(void *arg)
     w->started_ms = clock_mono_ms();
     cleanup(mem_free_ptr) char *name = str_url_encode(w->name);
     cleanup(mem_free_ptr) char *path =
-        /* Version 0, whatever the cache has, and no bookmarks: else a server over etcd 3.4 ends the watch at once, with an error. */
+        /* Version 0, whatever the cache has, and no bookmarks: else a server over etcd 3.4 ends the watch with an
+         * error. */
         mem_printf("%s?watch=true&fieldSelector=metadata.name%%3D%s&resourceVersion=0&timeoutSeconds=%u", w->collection,
                    name, timeout_s);
     struct http_request_options options = {

@@ -1,4 +1,4 @@
-/* Who set which state in the running HAProxy: we, or an operator by hand. */
+/* Who set which admin state in the running HAProxy: the daemon or an operator. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,19 +76,19 @@ enum runtime_admin route_state_now(const struct admin_state *mark, const struct 
     return mark != NULL && mark->asked ? mark->told : row->admin;
 }
 
-/* ---- a look ---- */
+/* ---- refresh ---- */
 
 struct look {
     const struct backend_server *line;
     const struct runtime_server *row;
     const struct desired_server *want;
-    bool first; /* with a wish to compare with */
-    bool empty; /* no server of ours that is wanted live is ready */
+    bool first; /* with a desired state to compare with */
+    bool empty; /* no server that is desired live is ready */
     enum worker_change worker;
-    bool stale; /* the reading may be older than our last call */
+    bool stale; /* the reading may be older than the last command */
 };
 
-static bool is_wanted_live(const struct look *l)
+static bool is_desired_live(const struct look *l)
 {
     return l->want != NULL && l->want->state == SERVER_LIVE;
 }
@@ -99,7 +99,7 @@ static void judge_ready(struct admin_state *mark, const struct look *l)
         mark->lost = true;
     else if (!mark->lost && !l->stale)
         mark->theirs = RUNTIME_READY; /* taken back */
-    if (is_wanted_live(l) && !l->stale)
+    if (is_desired_live(l) && !l->stale)
         mark->ours = RUNTIME_READY;
 }
 
@@ -107,17 +107,17 @@ static void judge_set(struct admin_state *mark, const struct look *l)
 {
     if (l->stale)
         return;
-    /* Of drain and maint the API may take one for the other: what differs from ours in that alone is no operator's. */
+    /* The API may take drain and maint for each other: a difference in that alone is no operator's. */
     bool late = mark->late_periods > 0 && mark->late == l->row->admin;
-    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && (l->worker == WORKER_OURS || late)) {
+    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && (l->worker == WORKER_BY_OUR_RELOAD || late)) {
         mark->late_periods = 0;
         mark->ours = l->row->admin;
     } else if (mark->ours == RUNTIME_READY) {
         mark->theirs = l->row->admin;
         mark->lost = false;
     }
-    bool adopted = !is_wanted_live(l) || (l->empty && l->row->admin == RUNTIME_DRAIN);
-    if (l->first && mark->ours == RUNTIME_READY && adopted) { /* of an earlier run of ours */
+    bool adopted = !is_desired_live(l) || (l->empty && l->row->admin == RUNTIME_DRAIN);
+    if (l->first && mark->ours == RUNTIME_READY && adopted) { /* of an earlier run of the daemon */
         mark->ours = mark->theirs;
         mark->theirs = RUNTIME_READY;
     }
@@ -137,7 +137,7 @@ static void admin_states_judge(struct admin_state *mark, struct look *l)
     mark->lost = mark->lost || mark->parked;
     mark->parked = false;
     if (mark->in_file && mark->theirs == RUNTIME_READY && l->row->admin == RUNTIME_MAINT)
-        mark->ours = RUNTIME_MAINT; /* somebody brought the line back, and HAProxy was not told */
+        mark->ours = RUNTIME_MAINT; /* another writer brought the line back, and no command was sent */
     mark->in_file = false;
     if (l->row->admin == RUNTIME_READY)
         judge_ready(mark, l);
@@ -145,7 +145,7 @@ static void admin_states_judge(struct admin_state *mark, struct look *l)
         judge_set(mark, l);
 }
 
-/* Something is wanted live, and nothing of that is ready. */
+/* Something is desired live, and nothing of that is ready. */
 static bool is_empty(const struct route_lines *lines, const struct runtime *r, const struct desired *desired)
 {
     bool wanted = false;
@@ -161,7 +161,7 @@ static bool is_empty(const struct route_lines *lines, const struct runtime *r, c
     return wanted;
 }
 
-static struct admin_state take_mark(const struct admin_states *m, const char *name)
+static struct admin_state take_admin_state(const struct admin_states *m, const char *name)
 {
     const struct admin_state *was = admin_states_find_mark(m, name);
     struct admin_state mark = was != NULL ? *was : (struct admin_state){.name = NULL};
@@ -169,8 +169,8 @@ static struct admin_state take_mark(const struct admin_states *m, const char *na
     return mark;
 }
 
-void admin_states_look(struct admin_states *m, const struct backend *actual, const struct runtime *r,
-                       const struct desired *desired, const struct diff_rules *rules, enum worker_change worker)
+void admin_states_refresh(struct admin_states *m, const struct backend *actual, const struct runtime *r,
+                          const struct desired *desired, const struct diff_rules *rules, enum worker_change worker)
 {
     if (worker > m->worker)
         m->worker = worker;
@@ -189,7 +189,7 @@ void admin_states_look(struct admin_states *m, const struct backend *actual, con
                          .first = first,
                          .empty = empty,
                          .worker = m->worker};
-        struct admin_state mark = take_mark(m, name);
+        struct admin_state mark = take_admin_state(m, name);
         if (l.row != NULL)
             admin_states_judge(&mark, &l);
         if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0)
@@ -267,6 +267,15 @@ void admin_states_written(struct admin_states *m, const char *name)
         return;
     mark->asked = mark->in_file = false;
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
+}
+
+void admin_states_recall(struct admin_states *m, const char *name, enum runtime_admin theirs, enum runtime_admin ours,
+                         bool lost)
+{
+    struct admin_state *mark = find_or_add(m, name);
+    mark->theirs = theirs;
+    mark->ours = ours;
+    mark->lost = lost;
 }
 
 bool admin_states_holds(const struct admin_states *m)

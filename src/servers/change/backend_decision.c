@@ -1,6 +1,6 @@
 #include "servers/change/backend_decision.h"
 
-bool backend_decision_withheld(const struct backend_decision_input *in)
+bool backend_decision_suspended(const struct backend_decision_input *in)
 {
     return !in->as_if && (in->rules->dry_run || in->at.desired->paused);
 }
@@ -11,8 +11,9 @@ void backend_decision_plan(const struct backend_decision_input *in, struct plan 
     struct plan_rules rules = *in->rules;
     rules.file_problem = in->file_problem;
     rules.diff.parking = in->parking;
-    /* What is only shown is shown as a transaction would do it: a runtime command is no difference that can be seen. */
-    rules.diff.runtime = in->at.open && !in->for_file && !backend_decision_withheld(in);
+    /* A plan that is only shown is as a transaction would do it, because runtime commands are no part of a
+     * difference. */
+    rules.diff.runtime = in->at.open && !in->for_file && !backend_decision_suspended(in);
     plan_make(in->at.actual, in->at.desired, &rules, in->dirty, in->loss_limit != NULL ? in->loss_limit : &none,
               in->now_ms, ret);
 }
@@ -20,12 +21,12 @@ void backend_decision_plan(const struct backend_decision_input *in, struct plan 
 /* Whether anything may be written, or commanded, by this plan. */
 static bool backend_decision_may_act(const struct backend_decision_input *in, enum plan_verdict v)
 {
-    /* Where the file is as desired, nothing is fought over; what HAProxy was commanded before is taken back. */
-    if (backend_decision_withheld(in) || (v != PLAN_IN_STEP && in->conflict))
+    /* Where the file is as desired there is no conflict; earlier runtime commands are taken back. */
+    if (backend_decision_suspended(in) || (v != PLAN_IN_SYNC && in->conflict))
         return false;
     if (v == PLAN_REFUSE) /* what HAProxy is commanded is in no file: drains go on */
         return in->file_problem != NULL;
-    return v != PLAN_WAIT && v != PLAN_HOLD;
+    return v != PLAN_WAIT && v != PLAN_NO_ENDPOINT;
 }
 
 void backend_decision_route(const struct backend_decision_input *in, const struct plan *p, struct route *ret)
@@ -44,5 +45,5 @@ bool backend_decision_joins(const struct backend_decision_input *in, enum plan_v
     for (size_t i = 0; i < desired->server_count; i++)
         drains = drains || desired->servers[i].state == SERVER_DRAINING;
     return drains && in->at.open && !in->conflict &&
-           (v == PLAN_IN_STEP || v == PLAN_LOSS_LIMIT || v == PLAN_RELOAD_AGAIN);
+           (v == PLAN_IN_SYNC || v == PLAN_LOSS_LIMIT || v == PLAN_RELOAD_AGAIN);
 }

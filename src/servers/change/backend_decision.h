@@ -1,6 +1,6 @@
 /*
- * What one backend of one HAProxy needs, and which way it goes there: the daemon and `plan` decide here, by what each of them
- * knows. Pure.
+ * What one backend of one HAProxy needs, and which way it goes there: the daemon and `plan` decide here, by what each
+ * of them knows. Pure.
  */
 #ifndef SERVERS_CHANGE_BACKEND_DECISION_H
 #define SERVERS_CHANGE_BACKEND_DECISION_H
@@ -22,7 +22,7 @@ struct backend_decision_input {
     bool for_file; /* the file is to say everything, as a reload forgets what the running HAProxy alone was commanded */
 };
 
-bool backend_decision_withheld(const struct backend_decision_input *in);
+bool backend_decision_suspended(const struct backend_decision_input *in);
 void backend_decision_plan(const struct backend_decision_input *in, struct plan *ret);
 /* Of a plan for that input. */
 void backend_decision_route(const struct backend_decision_input *in, const struct plan *p, struct route *ret);

@@ -58,12 +58,6 @@ void diff_fini(struct diff *d)
     *d = (struct diff){.verdict = DIFF_NOTHING};
 }
 
-static void add_skip(struct diff *d, const char *name, char *reason)
-{
-    d->skips = diff_grow(d->skips, d->skip_count, sizeof(d->skips[0]));
-    d->skips[d->skip_count++] = (struct diff_skip){mem_strdup(name), reason};
-}
-
 /* ---- the lines that are there, in the order of their names ---- */
 
 struct line {
@@ -82,7 +76,7 @@ static void lines_fini(struct lines *l)
     free(l->list);
 }
 
-/* The order in the file decides between equal names; they lie in one array, so their addresses tell it. */
+/* The order in the file decides between equal names; they lie in one array, so their addresses give it. */
 static int diff_line_order(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
@@ -108,7 +102,7 @@ static void lines_read(struct lines *l, const struct backend *actual, const stru
             l->list[i - 1].doubled = l->list[i].doubled = true;
 }
 
-/* The first line of a name, or the one that is not ours: it decides for all of them. *i moves behind the last. */
+/* The first line of a name, or the unmanaged one: it decides for all of them. *i moves behind the last. */
 static const struct line *lines_next(const struct lines *l, size_t *i)
 {
     const struct line *decides = &l->list[*i];
@@ -139,7 +133,7 @@ static void count_lines(const struct lines *l, const struct backend *actual, con
             d->foreign_count++;
             continue;
         }
-        d->ours_count++;
+        d->managed_count++;
         d->live_count += !s->maintenance;
         d->parked_count += s->maintenance && known && desired_find(desired, s->name) == NULL;
     }
@@ -148,7 +142,7 @@ static void count_lines(const struct lines *l, const struct backend *actual, con
 
 /* ---- clashes ---- */
 
-/* Why this name cannot be ours; NULL: it can. */
+/* Why a server of this name cannot be managed; NULL: it can. */
 static char *clash(const struct backend *actual, const struct line *line, const char *name,
                    const struct diff_rules *rules)
 {
@@ -158,10 +152,9 @@ static char *clash(const struct backend *actual, const struct line *line, const 
                           t->first, t->last);
     const char *glob = keep_glob(name, rules);
     if (glob != NULL)
-        return mem_printf("the name matches %s in HAPROXY_KEEP_SERVERS, so that it would never be changed or removed",
-                          glob);
+        return mem_printf("the name matches %s in HAPROXY_KEEP_SERVERS, so it would never be changed or removed", glob);
     if (line != NULL && line->foreign)
-        return mem_printf("the backend has a backup server of that name (%s:%u), and those are not ours",
+        return mem_printf("the backend has a backup server of that name (%s:%u), and backup servers are unmanaged",
                           str_empty(line->server->address) ? "?" : line->server->address, line->server->port);
     return NULL;
 }
@@ -170,11 +163,11 @@ struct merge {
     const struct backend *actual;
     const struct lines *lines;
     const struct desired *desired;
-    const struct desired_outs *outs; /* of wish */
+    const struct desired_outs *outs; /* of desired state */
     const struct diff_rules *rules;
     struct diff *d;
     int new_weight;
-    size_t live;   /* wishes that can be had and are to serve */
+    size_t live;   /* desired states that can be had and are to serve */
     size_t room;   /* with rules.parking: so many live lines that are no spares may be parked */
     size_t parked; /* so many lines will be, spares among them */
 };
@@ -186,7 +179,7 @@ static bool can_be_parked(const struct merge *m, const struct line *line)
     return m->rules->parking != NULL && !line->doubled && backend_find_template(m->actual, line->server->name) == NULL;
 }
 
-/* What is to become of a line in maintenance that is not wished for. */
+/* What becomes of a line in maintenance that is not desired. */
 static enum parking_verdict parked_verdict(const struct merge *m, const struct line *line)
 {
     if (!can_be_parked(m, line))
@@ -212,7 +205,7 @@ static void find_room(struct merge *m)
     m->room = m->rules->runtime ? PARKING_MAX : stay < PARKING_MAX ? PARKING_MAX - stay : 0;
 }
 
-/* A live line that nothing wishes for. */
+/* A live line that nothing desired states for. */
 static bool take_room(struct merge *m, const char *name)
 {
     bool spare = desired_find_spare(m->desired, name) != NULL;
@@ -223,7 +216,7 @@ static bool take_room(struct merge *m, const char *name)
     return true;
 }
 
-/* A line in maintenance that nothing wishes for. */
+/* A line in maintenance that nothing desired states for. */
 static void leave_parked(struct merge *m, const struct line *line)
 {
     const struct backend_server *is = line->server;
@@ -234,7 +227,7 @@ static void leave_parked(struct merge *m, const struct line *line)
     m->d->changes[m->d->change_count - 1].lazy = verdict == PARKING_LAZY;
 }
 
-/* A line of ours that is not wished for; why: it cannot be had though it is. */
+/* A managed line that is not desired; why: it is desired, but not possible. */
 static void leave(struct merge *m, const struct line *line, const char *why)
 {
     const struct backend_server *is = line->server;
@@ -279,7 +272,7 @@ static void drop_idle(struct diff *d)
 /* ---- the whole list ---- */
 
 /* The change that was made last, if it was made since there were `before` of them. */
-static void note_lane(const struct merge *m, size_t before, const struct line *line)
+static void note_route(const struct merge *m, size_t before, const struct line *line)
 {
     if (m->d->change_count == before)
         return;
@@ -287,14 +280,16 @@ static void note_lane(const struct merge *m, size_t before, const struct line *l
     c->structural = !m->rules->runtime || line == NULL || line->doubled || diff_line_needs_transaction(line->server, c);
 }
 
-/* One name: what is there (line, or NULL), what is wished (want, or NULL), or both. */
+/* One name: what is there (line, or NULL), what is desired (want, or NULL), or both. */
 static void merge_one(struct merge *m, const struct line *line, const struct desired_server *want)
 {
     char *why = want != NULL ? clash(m->actual, line, want->name, m->rules) : NULL;
     bool ours = line != NULL && !line->foreign;
     size_t before = m->d->change_count;
-    if (why != NULL)
-        add_skip(m->d, want->name, why);
+    if (why != NULL) {
+        m->d->skips = diff_grow(m->d->skips, m->d->skip_count, sizeof(m->d->skips[0]));
+        m->d->skips[m->d->skip_count++] = (struct diff_skip){mem_strdup(want->name), why};
+    }
     if (want == NULL || why != NULL) {
         if (ours)
             leave(m, line, why);
@@ -305,7 +300,7 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
         else if (want->state == SERVER_LIVE)
             diff_add_server(m->d, m->actual, want, m->new_weight, m->desired, m->rules);
     }
-    note_lane(m, before, line);
+    note_route(m, before, line);
 }
 
 /* Both sides in the order of their names, one step each. */
@@ -353,7 +348,7 @@ static const char *or_none(const char *s)
     return str_empty(s) ? "(none)" : s;
 }
 
-/* An httpchk of ours asks GET /healthz, unless an operator has written down what to ask for. */
+/* An httpchk that the daemon sets asks GET /healthz, unless an operator's line says what to ask for. */
 static void diff_adv_check(const struct backend *actual, const struct diff *d, struct buf *said)
 {
     if (d->settings.adv_check != NULL && !str_eq(actual->adv_check, d->settings.adv_check))
@@ -365,8 +360,7 @@ static void diff_adv_check(const struct backend *actual, const struct diff *d, s
 static void diff_settings(const struct backend *actual, const struct lines *lines, const struct diff_rules *rules,
                           struct diff *d)
 {
-    cleanup(buf_fini) struct buf said;
-    buf_init(&said, 0);
+    cleanup(buf_fini) struct buf said = {0};
     if (rules->balance != NULL && !str_eq(actual->balance, rules->balance))
         diff_say(&said, "balance %s -> %s", or_none(actual->balance), rules->balance);
     diff_adv_check(actual, d, &said);
@@ -384,26 +378,25 @@ static void diff_settings(const struct backend *actual, const struct lines *line
 static char *refusal(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules)
 {
     if (desired->state == DESIRED_NOT_SYNCED || desired->state == DESIRED_UNDECIDED)
-        return mem_strdup(desired->problem != NULL ? desired->problem : "the wanted servers are not known yet");
+        return mem_strdup(desired->problem != NULL ? desired->problem : "the desired servers are not known yet");
     if (!actual->exists && !rules->create_backend)
-        return mem_printf(
-            "HAProxy has no backend %s: add it to haproxy.cfg, or mend its name in "
-            "HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with HAPROXY_CREATE_BACKEND=true",
-            actual->name);
+        return mem_printf("HAProxy has no backend %s: add it to haproxy.cfg, fix its name in HAPROXY_BACKEND_NAME or "
+                          "INGRESS_SERVICES, or create it with HAPROXY_CREATE_BACKEND=true",
+                          actual->name);
     char *problem = diff_backup_problem(actual, desired, rules);
     return problem != NULL ? problem : diff_unsupported_problem(actual, desired, rules);
 }
 
-static char *hold_reason(const struct desired *desired, const struct diff_rules *rules, const struct diff *d)
+static char *no_endpoint_reason(const struct desired *desired, const struct diff_rules *rules, const struct diff *d)
 {
     const char *why = desired->problem;
-    size_t kept = rules->parking != NULL ? d->ours_count - d->parked_count : d->ours_count;
+    size_t kept = rules->parking != NULL ? d->managed_count - d->parked_count : d->managed_count;
     if (why == NULL)
-        why = d->skip_count > 0 ? "each server's name clashes with one that is not ours"
-                                : "only servers that drain would be left";
+        why = d->skip_count > 0 ? "each server's name clashes with an unmanaged server"
+                                : "only draining servers would be left";
     if (kept == 0)
-        return mem_printf("%s; there is no server of ours to keep either", why);
-    return mem_printf("%s; ALLOW_EMPTY is false, so the last good servers stay (%zu)", why, kept);
+        return mem_printf("%s; there is no managed server to keep either", why);
+    return mem_printf("%s; ALLOW_EMPTY is false, so the last servers stay (%zu)", why, kept);
 }
 
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
@@ -430,8 +423,8 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
     diff_servers(&m);
     if (m.live == 0 && !rules->allow_empty) {
         drop_changes(ret);
-        ret->verdict = DIFF_HOLD;
-        ret->why = hold_reason(desired, rules, ret);
+        ret->verdict = DIFF_NO_ENDPOINT;
+        ret->why = no_endpoint_reason(desired, rules, ret);
         return;
     }
     diff_sort(ret);

@@ -9,31 +9,31 @@
 /* Adds to a list of what changes, with a comma where there is something already. */
 void diff_say(struct buf *said, const char *fmt, ...) printf_like(2, 3);
 
-/* That of all desired servers that are there, such as adopted ones: beside them a heavier one would take nearly all connections.
- * -1: they differ, or there is none. */
+/* That of all desired servers that are there, such as adopted ones: beside them a heavier one would take nearly all
+ * connections. -1: they differ, or there is none. */
 int diff_common_weight(const struct backend *actual, const struct desired *desired);
 
-/* weight: where the wish says nothing of it; -1: SERVER_WEIGHT_DEFAULT. */
+/* weight: where the desired state says nothing of it; -1: SERVER_WEIGHT_DEFAULT. */
 void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
                      const struct desired *desired, const struct diff_rules *rules);
-/* No change at all where nothing of ours differs. */
+/* No change where no managed field differs. */
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
                         const struct desired *desired, const struct diff_rules *rules);
-/* out: what the wish says of it, NULL: nothing; it counts where reason is NULL. */
+/* out: what the desired state says of it, NULL: nothing; it counts where reason is NULL. */
 void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
                         const char *reason);
-/* A live line of ours that is not wished for: into maintenance. */
+/* A managed live line that is not desired: into maintenance. */
 void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out);
 
 /* Whether a line needs a transaction to become what c says. */
 bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c);
 
-/* Lines that only a default-server makes backup servers, and that are not wished for: they may be an operator's, and as well
- * ours from before it said so. In one sentence; NULL: none. */
+/* Lines that only a default-server makes backup servers, and that are not desired: they may be an operator's, or
+ * managed ones from before it did. In one sentence; NULL: none. */
 char *diff_backup_problem(const struct backend *actual, const struct desired *desired,
                           const struct diff_rules *rules) must_check;
 
-/* The port that each server of ours is to be checked at by HTTP; 0: none. */
+/* The port at which each managed server is checked by HTTP; 0: none. */
 uint16_t diff_check_port(const struct desired *desired, const struct diff_rules *rules);
 
 /* The lines that a write would damage, in one sentence; NULL: none stands in the way. */

@@ -1,6 +1,5 @@
-/* One server: what differs from the wish, why, and whether that costs a live one. */
+/* One server: what differs from the desired state, why, and whether that costs a live one. */
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +15,11 @@ void *diff_grow(void *list, size_t count, size_t bytes)
 
 void diff_say(struct buf *said, const char *fmt, ...)
 {
-    char *text = NULL;
     va_list ap;
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort();
+    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, ap);
     va_end(ap);
     buf_printf(said, "%s%s", said->len > 0 ? ", " : "", text);
-    free(text);
 }
 
 uint16_t diff_check_port(const struct desired *desired, const struct diff_rules *rules)
@@ -39,7 +35,7 @@ static struct diff_change *diff_server_add_change(struct diff *d, enum diff_op o
     return c;
 }
 
-/* What differs, as it is found: the fields and the words. */
+/* What differs: the fields, and the text. */
 struct finding {
     unsigned fields;
     struct buf said;
@@ -142,7 +138,7 @@ static void own_fields(struct backend_server *s, const struct desired_server *wa
     own_weight(s, want->weight, f);
     own_backup(s, f);
     /* With the backend's default-server on, what stands on the line itself makes no difference. */
-    if (!rules->proxy_v2 && s->send_proxy_v2) {
+    if (!rules->proxy_v2 && !rules->keep_settings && s->send_proxy_v2) {
         f->fields |= SERVER_PROXY_V2;
         diff_say(&f->said, "send-proxy-v2 off");
         s->send_proxy_v2 = false;
@@ -203,9 +199,9 @@ void diff_change_server(struct diff *d, const struct backend_server *is, const s
     c->loss = c->announced = to_be.maintenance && !is->maintenance; /* a drain is an announcement */
 }
 
-/* ---- what is not wished for ---- */
+/* ---- what is not desired ---- */
 
-/* Counts what it costs, and says why; reason NULL: what the wish says of it, if anything. */
+/* Counts what it costs, and says why; reason NULL: what the desired state says of it, if anything. */
 static void say_why_out(struct diff *d, struct diff_change *c, const struct backend_server *is,
                         const struct desired_skip *out, const char *reason)
 {
@@ -242,7 +238,7 @@ void diff_park_server(struct diff *d, const struct backend_server *is, const str
     say_why_out(d, c, is, out, NULL);
 }
 
-/* ---- what the running HAProxy can be told ---- */
+/* ---- what can be set at runtime ---- */
 
 static bool is_literal(const char *address)
 {
@@ -256,8 +252,8 @@ bool diff_line_needs_transaction(const struct backend_server *is, const struct d
         return true;
     if ((c->fields & SERVER_CHECK_PORT) != 0 && c->server.check_port == 0)
         return true;
-    /* Address and port are one command, which takes no name. Without a port the line takes the client's, and that way of
-     * a server is not changed while it runs. */
+    /* Address and port are one command, which takes no name. Without a port the line takes the client's, and that way
+     * of a server is not changed while it runs. */
     return (c->fields & (SERVER_ADDRESS | SERVER_PORT)) != 0 &&
            (!is_literal(is->address) || !is_literal(c->server.address) || is->port == 0);
 }

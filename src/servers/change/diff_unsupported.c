@@ -9,14 +9,14 @@
 
 #define UNSUPPORTED_SHOWN 3
 
-/* The length of `prefix` and the digits behind it; 0: words does not begin so. */
+/* The length of `prefix` and the digits after it; 0: words does not begin so. */
 static size_t word_and_number(const char *words, const char *prefix)
 {
     size_t digits = str_has_prefix(words, prefix) ? strspn(words + strlen(prefix), "0123456789") : 0;
     return digits > 0 ? strlen(prefix) + digits : 0;
 }
 
-/* "check", "weight 100", "disabled": all that a line of our own making may say behind its address. */
+/* "check", "weight 100", "disabled": all that a line which the daemon wrote may have behind its address. */
 static bool only_our_words(const char *words)
 {
     static const char *const flags[] = {" check",   " send-proxy-v2", " disabled",
@@ -35,15 +35,14 @@ static bool only_our_words(const char *words)
     return true;
 }
 
-/* A line that is just what we want, word for word, and that the API has not read (yet): our write makes it again. */
-static bool alien_is_among(const struct backend *b, const struct backend_unsupported_line *a,
-                           const struct desired_server *list, size_t count)
+/* A line that is exactly as desired, and that the API has not read (yet): the write makes it again. */
+static bool unsupported_is_among(const struct backend *b, const struct backend_unsupported_line *a,
+                                 const struct desired_server *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct desired_server *w = &list[i];
-        bool v6 = strchr(w->address, ':') != NULL;
-        cleanup(mem_free_ptr) char *line =
-            mem_printf("server %s %s%s%s:%u", w->name, v6 ? "[" : "", w->address, v6 ? "]" : "", w->port);
+        cleanup(mem_free_ptr) char *place = str_host_port(w->address, w->port);
+        cleanup(mem_free_ptr) char *line = mem_printf("server %s %s", w->name, place);
         if (str_has_prefix(a->text, line) && only_our_words(a->text + strlen(line)))
             return backend_find(b, w->name) == NULL;
     }
@@ -54,8 +53,8 @@ static bool has_unsupported(const struct backend *b, const struct desired *desir
 {
     size_t spares = rules->parking != NULL ? desired->spare_count : 0;
     for (size_t i = 0; i < b->unsupported_count; i++)
-        if (!alien_is_among(b, &b->unsupported[i], desired->servers, desired->server_count) &&
-            !alien_is_among(b, &b->unsupported[i], desired->spares, spares))
+        if (!unsupported_is_among(b, &b->unsupported[i], desired->servers, desired->server_count) &&
+            !unsupported_is_among(b, &b->unsupported[i], desired->spares, spares))
             return true;
     return false;
 }
@@ -91,9 +90,8 @@ char *diff_backup_problem(const struct backend *actual, const struct desired *de
     cleanup(mem_free_ptr) char *names = text_list_take(&list);
     if (names == NULL)
         return NULL;
-    return mem_printf(
-        "line %u of haproxy.cfg (default-server backup) makes backup servers of lines in backend %s that do "
-        "not say so themselves: %s. Write backup on such a line, and it is left alone, or no-backup, and it "
-        "is managed; or take backup out of line %u",
-        actual->backup_line, actual->name, names, actual->backup_line);
+    return mem_printf("line %u of haproxy.cfg (default-server backup) makes backup servers of lines in backend %s that "
+                      "do not say so themselves: %s. Add backup to such a line to leave it alone, or no-backup to have "
+                      "it managed; or remove backup from line %u",
+                      actual->backup_line, actual->name, names, actual->backup_line);
 }

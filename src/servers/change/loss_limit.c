@@ -31,7 +31,7 @@ static bool counts(const struct loss_limit_loss *l, uint64_t now_ms)
     return now_ms < l->until_ms;
 }
 
-static bool loss_limit_is_held(const struct loss_limit_loss *l, uint64_t now_ms)
+static bool loss_limit_is_delayed(const struct loss_limit_loss *l, uint64_t now_ms)
 {
     return l->held && counts(l, now_ms);
 }
@@ -45,14 +45,19 @@ static bool is_kept(const struct loss_limit_loss *l, const struct loss_limit_rep
     return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
 }
 
+static void keep_if(bool keep, struct loss_limit *b, size_t i, size_t *left)
+{
+    if (keep)
+        b->losses[(*left)++] = b->losses[i];
+    else
+        free(b->losses[i].server);
+}
+
 static void forget_others(struct loss_limit *b, const struct loss_limit_report *r)
 {
     size_t left = 0;
     for (size_t i = 0; i < b->count; i++)
-        if (is_kept(&b->losses[i], r))
-            b->losses[left++] = b->losses[i];
-        else
-            free(b->losses[i].server);
+        keep_if(is_kept(&b->losses[i], r), b, i, &left);
     b->count = left;
 }
 
@@ -61,7 +66,7 @@ static size_t live_now(const struct loss_limit *b, const struct loss_limit_repor
 {
     size_t let_go = 0;
     for (size_t i = 0; i < b->count; i++)
-        let_go += !loss_limit_is_held(&b->losses[i], r->now_ms) && is_lost(r, b->losses[i].server);
+        let_go += !loss_limit_is_delayed(&b->losses[i], r->now_ms) && is_lost(r, b->losses[i].server);
     return let_go < r->live ? r->live - let_go : 0;
 }
 
@@ -105,6 +110,16 @@ static void add_new(struct loss_limit *b, const struct loss_limit_report *r, siz
     qsort(b->losses, b->count, sizeof(b->losses[0]), compare_losses);
 }
 
+void loss_limit_recall(struct loss_limit *b, const char *server, const struct loss_limit_loss *loss)
+{
+    size_t at = b->count++;
+    b->losses = mem_resize(b->losses, b->count, sizeof(b->losses[0]));
+    for (; at > 0 && strcmp(b->losses[at - 1].server, server) > 0; at--)
+        b->losses[at] = b->losses[at - 1];
+    b->losses[at] = *loss;
+    b->losses[at].server = mem_strdup(server);
+}
+
 void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
 {
     if (r->max_percent >= 100) {
@@ -126,10 +141,10 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
     }
 }
 
-bool loss_limit_holds(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms)
+bool loss_limit_delays(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms)
 {
     const struct loss_limit_loss *l = loss_limit_find(b, b->count, server);
-    if (l == NULL || !loss_limit_is_held(l, now_ms))
+    if (l == NULL || !loss_limit_is_delayed(l, now_ms))
         return false;
     *ret_until_ms = l->until_ms;
     return true;
@@ -139,10 +154,7 @@ void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, c
 {
     size_t left = 0;
     for (size_t i = 0; i < b->count; i++)
-        if (!returned(arg, b->losses[i].server))
-            b->losses[left++] = b->losses[i];
-        else
-            free(b->losses[i].server);
+        keep_if(!returned(arg, b->losses[i].server), b, i, &left);
     b->count = left;
 }
 
@@ -150,10 +162,7 @@ void loss_limit_suspend(struct loss_limit *b, uint64_t now_ms)
 {
     size_t left = 0;
     for (size_t i = 0; i < b->count; i++)
-        if (!b->losses[i].held && counts(&b->losses[i], now_ms))
-            b->losses[left++] = b->losses[i];
-        else
-            free(b->losses[i].server);
+        keep_if(!b->losses[i].held && counts(&b->losses[i], now_ms), b, i, &left);
     b->count = left;
 }
 

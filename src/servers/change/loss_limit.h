@@ -1,23 +1,24 @@
 /*
- * The loss limit: servers that are lost without an announcement, more of them than a share of the live ones, are more often
- * a fault of a control plane than a wish, so they are held for a while. It remembers, for one backend of one HAProxy. Pure.
+ * The loss limit: servers that are lost without an announcement, more of them than a share of the live ones, are more
+ * often a fault of a control plane than a desired state, so their removal is delayed. It remembers, for one backend of
+ * one HAProxy. Pure.
  *
- *   loss      a live line of ours (not in maintenance in the file) that is not wanted, and nobody said that it would go
+ *   loss      a managed live line (not in maintenance in the file) that is not desired, and whose end was not announced
  *   report    one call of loss_limit_report; its new losses are those of servers that have none yet
- *   window    a loss counts for period_ms from its report, whether its server left or is held
- *   base      the live servers before the oldest loss that counts was reported (of the same moment: the most): lines that
- *             are live in the file, less those whose loss let them go already. Where none counts: those now. So servers
- *             that come later make no loss smaller
- *   limit     losses that count, the new ones among them, above max_percent of base: all new ones of this report are
- *             held; else all of them may leave. What was decided before stands either way
- *   held      a held server stays until period_ms after its own report, however many others return. Then it may leave, and
- *             does not count any more
- *   return    of a wanted server, or one whose going is announced now, its loss is forgotten: it counts no more; lost again
- *             it is a new loss. So is that of a held server whose line is gone or in maintenance by another hand
+ *   window    a loss counts for period_ms from its report, whether its server left or its removal is delayed
+ *   base      the live servers before the oldest loss that counts was reported (of the same moment: the most): lines
+ *             that are live in the file, less those whose loss let them go already. Where none counts: those now. So
+ *             servers that come later make no loss smaller
+ *   limit     losses that count, the new ones among them, above max_percent of base: the removals of all new ones of
+ *             this report are delayed; else all of them may leave. What was decided before stays
+ *   delay     until period_ms after the server's own report, however many others return. Then it may leave, and does
+ *             not count any more
+ *   return    the loss of a server that is desired again, or whose end is announced now, is forgotten; lost again it is
+ *             a new loss. So is that of a delayed server whose line is gone or was put into maintenance otherwise
  *
- * With max_percent 100 nothing is remembered; with period_ms 0 nothing is held. A loss that may leave and does not (a pause, a
- * write that fails) is kept, counting for period_ms as others do. No more losses are kept than the file has live lines, or had
- * in the window.
+ * With max_percent 100 nothing is remembered; with period_ms 0 nothing is delayed. A loss that may leave and does not
+ * (a pause, a write that fails) is kept, counting for period_ms as others do. No more losses are kept than the file has
+ * live lines, or had in the window.
  */
 #ifndef SERVERS_CHANGE_LOSS_LIMIT_H
 #define SERVERS_CHANGE_LOSS_LIMIT_H
@@ -28,7 +29,7 @@
 
 struct loss_limit_loss {
     char *server;
-    uint64_t until_ms; /* it counts, and is held, before that */
+    uint64_t until_ms; /* it counts, and is delayed, before that */
     size_t live;       /* the base, as it would be with this loss as the oldest */
     bool held;
 };
@@ -36,7 +37,7 @@ struct loss_limit_loss {
 struct loss_limit {
     struct loss_limit_loss *losses; /* ordered by server */
     size_t count;
-    size_t over, of; /* so many losses of so many servers, when some were held last */
+    size_t over, of; /* so many losses of so many servers, when some were delayed last */
 };
 
 struct loss_limit_report {
@@ -45,20 +46,23 @@ struct loss_limit_report {
     size_t live; /* live lines, those of `lost` among them */
     unsigned max_percent;
     uint64_t period_ms, now_ms; /* monotonic; the period never changes */
-    /* Whether the server of a loss that is not among `lost` is wanted again, or was announced; else it has left. */
+    /* Whether the server of a loss that is not among `lost` is desired again, or was announced; else it has left. */
     bool (*returned)(const void *arg, const char *server);
     const void *arg;
 };
 
-void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r); /* a zeroed brake is a new one */
+void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r); /* a zeroed loss limit is a new one */
 
-/* Whether it is held, until *ret_until_ms. */
-bool loss_limit_holds(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms);
+/* One of before, for a copy (plan). */
+void loss_limit_recall(struct loss_limit *b, const char *server, const struct loss_limit_loss *loss);
+
+/* Whether its removal is delayed, until *ret_until_ms. */
+bool loss_limit_delays(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms);
 
 /* Those that returned between two reports: lost again by the next, theirs are new losses. */
 void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, const char *server), const void *arg);
 
-/* What is lost is not known for a time, or nothing is wanted at all: who is held then is lost anew by the next report. The
+/* What is lost is not known for a time, or nothing is desired: delayed removals are lost anew by the next report. The
  * losses that may leave go on counting. */
 void loss_limit_suspend(struct loss_limit *b, uint64_t now_ms);
 

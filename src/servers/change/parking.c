@@ -56,7 +56,7 @@ static const struct entry *parking_find(const struct parking *p, const char *nam
     return p->count > 0 ? bsearch(&key, p->list, p->count, sizeof(key), parking_name_order) : NULL;
 }
 
-/* ---- a look ---- */
+/* ---- refresh ---- */
 
 static bool is_spare(const struct desired *desired, const struct entry *was, const char *name)
 {
@@ -128,13 +128,12 @@ static void parking_make_room(struct parking *p)
             parked[count++] = &p->list[i];
     qsort(parked, count, sizeof(struct entry *), leaving_order);
     for (size_t i = 0; i < count - PARKING_MAX; i++)
-        parking_judge(parked[i], PARKING_NOW,
-                      "more than 64 servers are parked, and it is among those that are so longest");
+        parking_judge(parked[i], PARKING_NOW, "more than 64 servers are parked, and it is among the longest parked");
 }
 
-void parking_look(struct parking *p, const struct backend *actual, const struct desired *desired,
-                  const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
-                  const void *arg, uint64_t now_ms)
+void parking_refresh(struct parking *p, const struct backend *actual, const struct desired *desired,
+                     const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
+                     const void *arg, uint64_t now_ms)
 {
     if (desired->state != DESIRED_OK && desired->state != DESIRED_EMPTY)
         return;
@@ -155,6 +154,23 @@ void parking_look(struct parking *p, const struct backend *actual, const struct 
         parking_make_room(p);
 }
 
+bool parking_memory(const struct parking *p, size_t i, struct parking_memory *ret)
+{
+    if (i >= p->count)
+        return false;
+    *ret = (struct parking_memory){p->list[i].name, p->list[i].since_ms, p->list[i].spare};
+    return true;
+}
+
+void parking_recall(struct parking *p, const struct parking_memory *m)
+{
+    size_t at = p->count++;
+    p->list = mem_resize(p->list, p->count, sizeof(p->list[0]));
+    for (; at > 0 && strcmp(p->list[at - 1].name, m->server) > 0; at--)
+        p->list[at] = p->list[at - 1];
+    p->list[at] = (struct entry){.name = mem_strdup(m->server), .since_ms = m->since_ms, .spare = m->spare};
+}
+
 /* ---- what it says ---- */
 
 enum parking_verdict parking_verdict(const struct parking *p, const char *server)
@@ -167,14 +183,4 @@ const char *parking_reason(const struct parking *p, const char *server)
 {
     const struct entry *e = parking_find(p, server);
     return e != NULL ? e->reason : NULL;
-}
-
-size_t parking_count(const struct parking *p)
-{
-    return p->parked;
-}
-
-size_t parking_room(const struct parking *p)
-{
-    return p->count < PARKING_MAX ? PARKING_MAX - p->count : 0;
 }

@@ -1,9 +1,9 @@
 /*
- * Parked servers: lines of ours in maintenance that nothing wishes for (any more), kept so that the return of an endpoint
- * needs no reload. Remembers since when each is parked (as far as we saw it), and says which may go. Pure.
+ * Parked servers: managed lines in maintenance that are not desired (any more), kept so that the return of an endpoint
+ * needs no reload. Remembers since when each is parked (as far as is known), and says which may go. Pure.
  *
- * Spares of the wish (PARK_NODES) never go, neither count as parked nor grow old; they only leave less room for further
- * spares. While the wish is empty it has none, and those of the look before stay what they were.
+ * Spares of the desired state (PARK_NODES) never go, neither count as parked nor grow old; they only leave less room
+ * for further spares. While the desired state is empty it has none, and those of the refresh before stay.
  */
 #ifndef SERVERS_CHANGE_PARKING_H
 #define SERVERS_CHANGE_PARKING_H
@@ -30,19 +30,26 @@ enum parking_verdict {
 struct parking *parking_new(uint64_t ttl_ms) must_check;
 void parking_free(struct parking *p); /* NULL is allowed */
 
-/* Looks at what is parked now: lines of actual that are ours by rules, in maintenance, and neither wished for nor spare.
- * node_exists (NULL: all do) tells whether Kubernetes has a node of that name: of the server, or that the wish knows its line by. A wish whose state is neither OK
- * nor EMPTY changes nothing. Of rules only what says which lines are ours is looked at. */
-void parking_look(struct parking *p, const struct backend *actual, const struct desired *desired,
-                  const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
-                  const void *arg, uint64_t now_ms);
+/* Refreshes what is parked: lines of actual that are managed by rules, in maintenance, and neither desired nor spare.
+ * node_exists (NULL: all do) says whether Kubernetes has a node of that name: of the server, or that the desired state
+ * knows its line by. A desired state whose state is neither OK nor EMPTY changes nothing. Of rules only what decides
+ * which lines are managed is used. */
+void parking_refresh(struct parking *p, const struct backend *actual, const struct desired *desired,
+                     const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
+                     const void *arg, uint64_t now_ms);
+
+/* For /status and plan: each in turn; false: no more. `since` counts for those that are no spares. */
+struct parking_memory {
+    const char *server;
+    uint64_t since_ms;
+    bool spare;
+};
+bool parking_memory(const struct parking *p, size_t i, struct parking_memory *ret);
+void parking_recall(struct parking *p, const struct parking_memory *m); /* before the first refresh */
 
 /* Of any name; one that is not parked may be. */
 enum parking_verdict parking_verdict(const struct parking *p, const char *server);
 /* Why it goes: "it was parked for PARK_TTL". A constant; NULL: it stays. */
 const char *parking_reason(const struct parking *p, const char *server);
-size_t parking_count(const struct parking *p);
-/* How many more there may be with those that are spares now: for new spares. */
-size_t parking_room(const struct parking *p);
 
 #endif

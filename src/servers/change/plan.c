@@ -28,17 +28,17 @@ static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct back
         return PLAN_WRITE;
     case DIFF_REFUSE:
         return dirty && file_is_behind(actual) ? PLAN_RELOAD_AGAIN : PLAN_REFUSE;
-    case DIFF_HOLD:
-        return dirty ? PLAN_RELOAD_AGAIN : PLAN_HOLD;
+    case DIFF_NO_ENDPOINT:
+        return dirty ? PLAN_RELOAD_AGAIN : PLAN_NO_ENDPOINT;
     case DIFF_NOTHING:
         break;
     }
-    return dirty ? PLAN_RELOAD_AGAIN : PLAN_IN_STEP;
+    return dirty ? PLAN_RELOAD_AGAIN : PLAN_IN_SYNC;
 }
 
 /* ---- the loss limit ---- */
 
-/* What the wish says of servers that are not lost any more. */
+/* What the desired state says of servers that are not lost any more. */
 struct notice {
     const struct desired *desired;
     const char **announced; /* ordered */
@@ -92,35 +92,35 @@ static void report_losses(const struct diff *d, const struct desired *desired, c
     free(notice.announced);
 }
 
-static int compare_held(const void *a, const void *b)
+static int compare_delayed(const void *a, const void *b)
 {
-    return strcmp(((const struct plan_held *)a)->server, ((const struct plan_held *)b)->server);
+    return strcmp(((const struct plan_delayed *)a)->server, ((const struct plan_delayed *)b)->server);
 }
 
-static void take_held(struct plan *p, const struct loss_limit *loss_limit, uint64_t now_ms)
+static void take_delayed(struct plan *p, const struct loss_limit *loss_limit, uint64_t now_ms)
 {
     const struct diff *d = &p->diff;
     p->held = mem_array(d->loss_count, sizeof(p->held[0]));
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         uint64_t until_ms;
-        if (!c->loss || c->announced || !loss_limit_holds(loss_limit, c->server.name, now_ms, &until_ms))
+        if (!c->loss || c->announced || !loss_limit_delays(loss_limit, c->server.name, now_ms, &until_ms))
             continue;
-        p->held[p->held_back++] = (struct plan_held){mem_strdup(c->server.name), until_ms};
-        if (p->held_until_ms == 0 || until_ms < p->held_until_ms)
-            p->held_until_ms = until_ms;
+        p->held[p->held_back++] = (struct plan_delayed){mem_strdup(c->server.name), until_ms};
+        if (p->delayed_until_ms == 0 || until_ms < p->delayed_until_ms)
+            p->delayed_until_ms = until_ms;
     }
     if (p->held_back > 1)
-        qsort(p->held, p->held_back, sizeof(p->held[0]), compare_held);
+        qsort(p->held, p->held_back, sizeof(p->held[0]), compare_delayed);
 }
 
 /* "n1, n2 and 3 more", or with the time that each stays until. */
-static char *names_of_held(const struct plan *p, bool with_times, int64_t wall_minus_mono_ms)
+static char *names_of_delayed(const struct plan *p, bool with_times, int64_t wall_minus_mono_ms)
 {
     char until[RFC3339_BYTES];
     struct text_list list = {.between = ", ", .max = NAMES_SHOWN};
     for (size_t i = 0; i < p->held_back; i++) {
-        const struct plan_held *h = &p->held[i];
+        const struct plan_delayed *h = &p->held[i];
         if (!text_list_next(&list))
             continue;
         buf_add(&list.text, h->server);
@@ -131,42 +131,44 @@ static char *names_of_held(const struct plan *p, bool with_times, int64_t wall_m
     return text_list_take(&list);
 }
 
-char *plan_held_text(const struct plan *p, int64_t wall_minus_mono_ms)
+char *plan_delayed_text(const struct plan *p, int64_t wall_minus_mono_ms)
 {
-    return names_of_held(p, true, wall_minus_mono_ms);
+    return names_of_delayed(p, true, wall_minus_mono_ms);
 }
 
-static int compare_name_to_held(const void *server, const void *held)
+static int compare_name_to_delayed(const void *server, const void *held)
 {
-    return strcmp(server, ((const struct plan_held *)held)->server);
+    return strcmp(server, ((const struct plan_delayed *)held)->server);
 }
 
-const struct plan_held *plan_find_held(const struct plan *p, const char *server)
+const struct plan_delayed *plan_find_delayed(const struct plan *p, const char *server)
 {
-    return p->held_back > 0 ? bsearch(server, p->held, p->held_back, sizeof(p->held[0]), compare_name_to_held) : NULL;
+    return p->held_back > 0 ? bsearch(server, p->held, p->held_back, sizeof(p->held[0]), compare_name_to_delayed)
+                            : NULL;
 }
 
-static bool plan_is_held(const void *arg, const char *server)
+static bool plan_is_delayed(const void *arg, const char *server)
 {
-    return plan_find_held(arg, server) != NULL;
+    return plan_find_delayed(arg, server) != NULL;
 }
 
-static void hold_back(struct plan *p, const struct plan_rules *rules, const struct loss_limit *loss_limit, bool dirty)
+static void delay_removals(struct plan *p, const struct plan_rules *rules, const struct loss_limit *loss_limit,
+                           bool dirty)
 {
-    p->held_names = names_of_held(p, false, 0);
-    p->text =
-        mem_printf("%zu of %zu live servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=%u allows "
-                   "without an announcement; each beyond that stays for one RESYNC_PERIOD from its own loss and goes "
-                   "then, unless it is wanted again",
-                   loss_limit->over, loss_limit->of, rules->max_loss_percent);
+    p->delayed_names = names_of_delayed(p, false, 0);
+    p->text = mem_printf(
+        "%zu of %zu live servers lost unannounced within one RESYNC_PERIOD exceed MAX_LOSS_PERCENT=%u; the removal of "
+        "each beyond that is delayed by one RESYNC_PERIOD from its loss, unless it is desired again",
+        loss_limit->over, loss_limit->of, rules->max_loss_percent);
     p->why = p->text;
-    if (!diff_withhold_losses(&p->diff, plan_is_held, p))
+    if (!diff_withhold_losses(&p->diff, plan_is_delayed, p))
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_LOSS_LIMIT;
 }
 
-/* Without a wish, or with an empty one, who is held is lost anew by the next one: a control plane that recovers fills
- * up step by step, and what it has not told again yet is not lost. While the file cannot be compared with, time passes.
- * */
+/* Without a desired state, or with an empty one, delayed removals are lost anew by the next one: a control plane that
+ * recovers fills up step by step, and what it does not list again yet is not lost. While the file cannot be compared,
+ * time passes.
+ *  */
 static void limit_losses(struct plan *p, const struct desired *desired, const struct plan_rules *rules, bool dirty,
                          struct loss_limit *loss_limit, uint64_t now_ms)
 {
@@ -177,12 +179,12 @@ static void limit_losses(struct plan *p, const struct desired *desired, const st
         return;
     }
     report_losses(&p->diff, desired, rules, loss_limit, now_ms);
-    take_held(p, loss_limit, now_ms);
+    take_delayed(p, loss_limit, now_ms);
     if (p->held_back > 0)
-        hold_back(p, rules, loss_limit, dirty);
+        delay_removals(p, rules, loss_limit, dirty);
 }
 
-/* ---- writing is not wanted ---- */
+/* ---- nothing may be written ---- */
 
 static void withhold(struct plan *p, const struct desired *desired, const struct plan_rules *rules)
 {
@@ -195,10 +197,10 @@ static void withhold(struct plan *p, const struct desired *desired, const struct
     char *braked = p->held_back > 0 ? p->text : NULL;
     p->text = mem_printf("%s%s%s%s%s", rules->dry_run ? "DRY_RUN=true: nothing is written" : "",
                          rules->dry_run && desired->paused ? "; " : "", desired->paused ? paused : "",
-                         braked != NULL ? "; besides, " : "", braked != NULL ? braked : "");
+                         braked != NULL ? "; also, " : "", braked != NULL ? braked : "");
     free(braked);
     p->why = p->text;
-    p->verdict = PLAN_WITHHELD;
+    p->verdict = PLAN_NOT_WRITTEN;
 }
 
 void plan_make(const struct backend *actual, const struct desired *desired, const struct plan_rules *rules, bool dirty,
@@ -206,18 +208,18 @@ void plan_make(const struct backend *actual, const struct desired *desired, cons
 {
     *ret = (struct plan){.verdict = PLAN_WAIT};
     if (desired->state == DESIRED_NOT_SYNCED || desired->state == DESIRED_UNDECIDED) {
-        ret->why = ret->text = mem_strdup(desired->problem); /* the plan may outlive the wish */
+        ret->why = ret->text = mem_strdup(desired->problem); /* the plan may outlive the desired state */
         loss_limit_suspend(loss_limit, now_ms);
         return;
     }
     diff_compute(actual, desired, &rules->diff, &ret->diff);
     ret->verdict = verdict_of(ret->diff.verdict, actual, dirty);
     ret->why = ret->diff.why;
-    limit_losses(ret, desired, rules, dirty, loss_limit, now_ms); /* also of what HAProxy is only told */
+    limit_losses(ret, desired, rules, dirty, loss_limit, now_ms); /* also of what runtime commands do */
     withhold(ret, desired, rules);
     if (rules->file_problem != NULL && ret->diff.verdict != DIFF_REFUSE) {
         free(ret->text);
-        ret->why = ret->text = mem_printf("it would change what haproxy.cfg means: %s", rules->file_problem);
+        ret->why = ret->text = mem_printf("a write would change the meaning of haproxy.cfg: %s", rules->file_problem);
         ret->verdict = PLAN_REFUSE;
     }
 }
@@ -229,17 +231,6 @@ void plan_fini(struct plan *p)
     for (size_t i = 0; i < p->held_back; i++)
         free(p->held[i].server);
     free(p->held);
-    free(p->held_names);
+    free(p->delayed_names);
     *p = (struct plan){0};
-}
-
-const char *plan_verdict_name(enum plan_verdict v)
-{
-    static const char *const names[] = {
-        [PLAN_WAIT] = "waiting",      [PLAN_IN_STEP] = "in step",
-        [PLAN_WRITE] = "changes",     [PLAN_RELOAD_AGAIN] = "reload again",
-        [PLAN_HOLD] = "holding",      [PLAN_LOSS_LIMIT] = "braked",
-        [PLAN_WITHHELD] = "withheld", [PLAN_REFUSE] = "refused",
-    };
-    return names[v];
 }

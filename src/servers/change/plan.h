@@ -15,25 +15,25 @@
 #include "servers/change/loss_limit.h"
 
 enum plan_verdict {
-    PLAN_WAIT,         /* the wish is not known yet or needs a decision by the user: nothing is written */
-    PLAN_IN_STEP,      /* nothing to do */
+    PLAN_WAIT,         /* the desired state is not known yet or needs a decision by the user: nothing is written */
+    PLAN_IN_SYNC,      /* nothing to do */
     PLAN_WRITE,        /* a transaction with diff's changes; held_back of them wait */
     PLAN_RELOAD_AGAIN, /* an empty commit: the last reload failed or its end is not known */
-    PLAN_HOLD,         /* no usable endpoint: the last good servers stay */
-    PLAN_LOSS_LIMIT,   /* the loss limit holds servers for a while, and nothing else differs */
-    PLAN_WITHHELD,     /* there is something to write (diff), but writing is paused or this is a dry run */
+    PLAN_NO_ENDPOINT,  /* no usable endpoint: the last good servers stay */
+    PLAN_LOSS_LIMIT,   /* the loss limit delays removals, and nothing else differs */
+    PLAN_NOT_WRITTEN,  /* there is something to write (diff), but writing is paused or this is a dry run */
     PLAN_REFUSE,       /* must not write; an operator has to act */
 };
 
 struct plan_rules {
     struct diff_rules diff;
     unsigned max_loss_percent; /* 100: no loss limit */
-    uint64_t loss_window_ms;   /* its window, and how long a loss is held back */
+    uint64_t loss_window_ms;   /* its window, and how long a removal is delayed */
     bool dry_run;
     const char *file_problem; /* why a write would damage the file that it is in; NULL: it would not. Borrowed */
 };
 
-struct plan_held {
+struct plan_delayed {
     char *server;
     uint64_t until_ms; /* monotonic */
 };
@@ -41,26 +41,26 @@ struct plan_held {
 struct plan {
     enum plan_verdict verdict;
     struct diff diff; /* empty with PLAN_WAIT */
-    /* WAIT, HOLD, REFUSE, BRAKE, WITHHELD, and any other with held_back; part of diff or of text */
+    /* WAIT, NO_ENDPOINT, REFUSE, LOSS_LIMIT, NOT_WRITTEN, and any other with held_back; part of diff or of text */
     const char *why;
     char *text;
-    struct plan_held *held; /* losses that the loss limit keeps out of diff (WRITE, BRAKE, RELOAD_AGAIN and WITHHELD);
-                              * ordered by server */
-    size_t held_back;       /* so many */
-    char *held_names;       /* "n1, n2 and 3 more"; NULL: none */
-    uint64_t held_until_ms; /* with held_back: the first of them goes then; plan again */
+    struct plan_delayed *held; /* losses that the loss limit keeps out of diff (WRITE, LOSS_LIMIT, RELOAD_AGAIN and
+                          * NOT_WRITTEN); ordered by server */
+    size_t held_back;          /* so many */
+    char *delayed_names;       /* "n1, n2 and 3 more"; NULL: none */
+    uint64_t delayed_until_ms; /* with held_back: the first of them goes then; plan again */
 };
 
-/* dirty: the last reload failed or its end is not known, so HAProxy may run something else than the file says. brake: of
- * this backend, kept from plan to plan: each plan reports its losses. now_ms: monotonic. */
+/* dirty: the last reload failed or its end is not known, so HAProxy may run something else than the file says. loss
+ * limit: of this backend, kept from plan to plan: each plan reports its losses. now_ms: monotonic. */
 void plan_make(const struct backend *actual, const struct desired *desired, const struct plan_rules *rules, bool dirty,
                struct loss_limit *loss_limit, uint64_t now_ms, struct plan *ret);
 void plan_fini(struct plan *p);
-/* Of a wish that another may follow before there is a plan. */
+/* Of a desired state that another may follow before there is a plan. */
 void plan_note_returns(const struct desired *desired, struct loss_limit *loss_limit);
-const struct plan_held *plan_find_held(const struct plan *p, const char *server); /* NULL: it is not held */
-/* "n1 until 2026-01-02T03:04:05.678Z, n2 until ... and 3 more"; NULL: none is held. Allocates. */
-char *plan_held_text(const struct plan *p, int64_t wall_minus_mono_ms) must_check;
-const char *plan_verdict_name(enum plan_verdict v); /* "in step", "changes", ...: for `plan` */
+const struct plan_delayed *plan_find_delayed(const struct plan *p, const char *server); /* NULL: its removal is not
+                                                                                         * delayed */
+/* "n1 until 2026-01-02T03:04:05.678Z, n2 until ... and 3 more"; NULL: no removal is delayed. Allocates. */
+char *plan_delayed_text(const struct plan *p, int64_t wall_minus_mono_ms) must_check;
 
 #endif

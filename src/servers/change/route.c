@@ -8,11 +8,11 @@
 #include "servers/change/route_internal.h"
 
 #define WHY_DRAINS "it drains"
-#define WHY_LEAVES "it leaves"
-#define WHY_BACK "it is wanted again"
-#define WHY_HELD "it is held by the loss limit"
-#define WHY_FILE "the file has it in maintenance"
-#define WHY_OPERATOR "an operator has set it, and HAProxy forgot it"
+#define WHY_LEAVES "it is no longer desired"
+#define WHY_BACK "it is desired again"
+#define WHY_DELAYED "its removal is delayed by the loss limit"
+#define WHY_FILE "haproxy.cfg has it in maintenance"
+#define WHY_OPERATOR "an operator set it before HAProxy was reloaded"
 
 /* ---- lines ---- */
 
@@ -105,15 +105,16 @@ static bool is_being_written(const struct chooser *c, const char *name)
     return str_eq(c->in->being_written, name);
 }
 
-/* A call of ours to stop it got no answer, and no look has shown since what came of it: an API that hung may carry it out yet. */
+/* A command to stop it got no answer, and no reading has shown the result since: an API that hung may still carry it
+ * out. */
 static bool may_be_stopped_yet(const struct chooser *c, const struct runtime_server *row)
 {
     const struct admin_state *mark = admin_states_any(c->in->memory, row->name);
     return mark != NULL && mark->ours != RUNTIME_READY && !mark->asked;
 }
 
-/* Cannot be counted on for new connections whatever its state is: backup servers only stand in, without a weight there is no
- * turn, and what a write or a call under way, or one without an answer, will have done is not known. */
+/* Cannot be counted on for new connections whatever its state is: backup servers only stand in, a weight of 0 gets
+ * none, and the result of a write or command that is under way or unanswered is unknown. */
 static bool does_not_count(const struct chooser *c, const struct backend_server *line, const struct runtime_server *row)
 {
     return line->backup || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
@@ -142,8 +143,8 @@ static bool any_ready(const struct chooser *c)
     return false;
 }
 
-/* NULL: not wished for, or its name cannot be ours. */
-static const struct desired_server *wish_for(const struct chooser *c, const char *name)
+/* NULL: not desired, or a server of its name cannot be managed. */
+static const struct desired_server *desired_for(const struct chooser *c, const char *name)
 {
     for (size_t i = 0; i < c->in->diff->skip_count; i++)
         if (strcmp(c->in->diff->skips[i].name, name) == 0)
@@ -151,13 +152,13 @@ static const struct desired_server *wish_for(const struct chooser *c, const char
     return desired_find(c->in->desired, name);
 }
 
-/* ---- calls ---- */
+/* ---- commands ---- */
 
-/* What a live line is to be told; NULL: nothing. */
+/* The reason of a command for a live line; NULL: no command. */
 static const char *call_for_live(const struct chooser *c, const char *name, const struct admin_state *mark,
                                  enum runtime_admin now, enum runtime_admin *ret)
 {
-    const struct desired_server *want = wish_for(c, name);
+    const struct desired_server *want = desired_for(c, name);
     bool by_us = mark->ours != RUNTIME_READY && now != RUNTIME_READY;
     if (want == NULL && is_leaving(c, name)) {
         *ret = RUNTIME_MAINT;
@@ -172,7 +173,7 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
         return now == RUNTIME_READY || (now == RUNTIME_MAINT && mark->ours == RUNTIME_MAINT) ? WHY_DRAINS : NULL;
     }
     *ret = RUNTIME_READY;
-    return now == RUNTIME_READY || !by_us ? NULL : want != NULL ? WHY_BACK : WHY_HELD;
+    return now == RUNTIME_READY || !by_us ? NULL : want != NULL ? WHY_BACK : WHY_DELAYED;
 }
 
 static const char *call_for(const struct chooser *c, const struct backend_server *line,
@@ -183,31 +184,26 @@ static const char *call_for(const struct chooser *c, const struct backend_server
     enum runtime_admin now = route_state_now(mark, row);
     if (!line->maintenance)
         return call_for_live(c, line->name, mark != NULL ? mark : &none, now, ret);
-    const struct desired_server *want = wish_for(c, line->name);
+    const struct desired_server *want = desired_for(c, line->name);
     *ret = RUNTIME_MAINT;
     return now == RUNTIME_READY && (want == NULL || want->state != SERVER_LIVE) ? WHY_FILE : NULL;
 }
 
-static bool brings_back(const struct runtime_command *call)
-{
-    return call->state == RUNTIME_READY;
-}
-
-/* The wish takes it away. */
+/* The desired state takes it away. */
 static bool takes_away(const struct runtime_command *call)
 {
     return str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
 }
 
-/* One is wanted live that HAProxy does not have so yet: a write, a transaction or its reload brings it. */
+/* One is desired live that HAProxy does not have so yet: a write, a transaction or its reload brings it. */
 static bool one_is_to_come(const struct chooser *c)
 {
     for (size_t i = 0; i < c->in->desired->server_count; i++) {
         const struct desired_server *want = &c->in->desired->servers[i];
         const struct runtime_server *row = runtime_find(c->in->runtime, want->name);
         const struct admin_state *mark = admin_states_any(c->in->memory, want->name);
-        bool by_hand = mark != NULL && mark->theirs != RUNTIME_READY;
-        if (want->state == SERVER_LIVE && wish_for(c, want->name) != NULL && !by_hand &&
+        bool overridden = mark != NULL && mark->theirs != RUNTIME_READY;
+        if (want->state == SERVER_LIVE && desired_for(c, want->name) != NULL && !overridden &&
             (row == NULL || *after_of(c, row) != RUNTIME_READY))
             return true;
     }
@@ -219,9 +215,9 @@ static void apply_call(const struct chooser *c, const struct runtime_command *ca
     *after_of(c, runtime_find(c->in->runtime, call->name)) = call->state;
 }
 
-/* What an operator says does not wait. What the file says does for one that is to come: a commit may have put others in the
- * place of what runs until its reload. */
-static void hold_leaving_calls(struct route *ret, bool one_comes)
+/* An operator's state does not wait. That of the file does, for a server that is to come: a commit may have replaced
+ * what runs until its reload. */
+static void delay_leaving_commands(struct route *ret, bool one_comes)
 {
     size_t left = 0;
     for (size_t i = 0; i < ret->command_count; i++)
@@ -230,7 +226,7 @@ static void hold_leaving_calls(struct route *ret, bool one_comes)
     ret->command_count = left;
 }
 
-/* Adds those of the calls that bring something back, or the others. */
+/* Adds the commands that bring something back, or the others. */
 static void add_calls(struct chooser *c, bool back)
 {
     for (size_t i = 0; i < c->lines.count; i++) {
@@ -240,7 +236,7 @@ static void add_calls(struct chooser *c, bool back)
         if (is_being_written(c, line->name))
             continue;
         call.why = row != NULL ? call_for(c, line, row, &call.state) : NULL;
-        if (call.why != NULL && brings_back(&call) == back)
+        if (call.why != NULL && (call.state == RUNTIME_READY) == back)
             c->ret->commands[c->ret->command_count++] = call;
     }
 }
@@ -254,7 +250,7 @@ static void choose_calls(struct chooser *c)
         apply_call(c, &c->ret->commands[i]);
     if (any_ready(c))
         return;
-    hold_leaving_calls(c->ret, one_is_to_come(c));
+    delay_leaving_commands(c->ret, one_is_to_come(c));
     free(c->after);
     route_read_states(c);
     for (size_t i = 0; i < c->ret->command_count; i++)
@@ -280,7 +276,7 @@ static char *transaction_reason(const struct chooser *c, const struct diff_chang
     case DIFF_ADD:
         return mem_printf("server %s is new", name);
     case DIFF_REMOVE:
-        return change->lazy ? NULL : mem_printf("server %s goes", name);
+        return change->lazy ? NULL : mem_printf("server %s is removed", name);
     case DIFF_CHANGE:
         break;
     }
@@ -340,7 +336,7 @@ static void apply_write(const struct chooser *c, const struct route_update *w)
 }
 
 /* To the transaction, or until another is there. They are the last ones of the list. */
-static void hold_leaving_writes(struct chooser *c)
+static void delay_leaving_updates(struct chooser *c)
 {
     struct route *ret = c->ret;
     while (ret->update_count > 0 && sets_maintenance(&c->in->diff->changes[ret->updates[ret->update_count - 1].change]))
@@ -361,14 +357,14 @@ static void choose_writes(struct chooser *c)
     for (size_t i = 0; i < ret->update_count; i++)
         apply_write(c, &ret->updates[i]);
     if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))
-        hold_leaving_writes(c);
+        delay_leaving_updates(c);
 }
 
 void route_choose(const struct route_input *in, struct route *ret)
 {
     bool open = in->open && in->runtime->readable;
     *ret = (struct route){.transaction = false};
-    if (!in->may_write || in->diff->verdict == DIFF_HOLD || in->diff->verdict == DIFF_REFUSE)
+    if (!in->may_write || in->diff->verdict == DIFF_NO_ENDPOINT || in->diff->verdict == DIFF_REFUSE)
         return;
     cleanup(chooser_fini) struct chooser c = {.in = in, .ret = ret};
     route_lines_read(&c.lines, in->actual, in->rules);

@@ -1,14 +1,15 @@
 /*
  * Which way each change goes. Pure.
  *
- *   call   the running HAProxy alone is told (PUT runtime server: 1-2 ms, lost at the next reload): a server that drains,
- *          one that leaves, one that is back from a drain of ours, a state that a reload forgot
- *   write  file and running HAProxy in one request without a reload (PUT server?version=): address, port, weight,
- *          maintenance
- *   transaction   all else, with a reload
+ *   runtime command  the running HAProxy only (PUT runtime server: 1-2 ms, lost at the next reload): a server that
+ *   drains,
+ *                    one that leaves, one that is back from a drain, a state that a reload forgot
+ *   runtime update   file and running HAProxy in one request without a reload (PUT server?version=): address, port,
+ *                    weight, maintenance
+ *   transaction      all else, with a reload
  *
- * A runtime drain or maint that is not ours is an operator's: it is left alone, remembered, and set again where a reload
- * forgot it, until the operator takes it back.
+ * A drain or maint at runtime that the daemon did not set is an operator's: it is left alone, remembered, and set again
+ * where a reload forgot it, until the operator ends it.
  */
 #ifndef SERVERS_CHANGE_ROUTE_H
 #define SERVERS_CHANGE_ROUTE_H
@@ -29,62 +30,63 @@
 struct admin_state {
     char *name;
     enum runtime_admin theirs; /* an operator has set it; READY: nothing */
-    enum runtime_admin ours;   /* a call of ours has set it; READY: nothing */
+    enum runtime_admin ours;   /* the daemon has set it; READY: nothing */
     bool parked;               /* theirs: the line is in maintenance now, and forgets it when it comes back */
-    bool lost;                 /* theirs: HAProxy forgot it without anybody's wish; it is to be set again */
+    bool lost;                 /* theirs: HAProxy forgot it, and no one ended it; it is to be set again */
     bool in_file; /* the line was in maintenance: where it is not any more, and HAProxy is, that is no operator's */
-    bool asked;   /* a call has set the state `told`, and no look has shown it yet */
+    bool asked;   /* a command has set the state `told`, and no reading has shown it yet */
     enum runtime_admin told;
-    bool crossed;            /* asked, while a look was under way */
-    enum runtime_admin late; /* a call got no answer: the API may carry it out yet, and that is ours ... */
+    bool crossed;            /* asked, while a reading was under way */
+    enum runtime_admin late; /* a command got no answer: the API may still carry it out ... */
     unsigned late_periods;   /* ... for so many more of admin_states_age */
 };
-
-/* Which HAProxy answers, against the last look; of several changes the last of these counts. */
 
 struct admin_states {
     struct admin_state *marks; /* ordered by name */
     size_t count;
-    bool looked;               /* at least once, with a wish to compare with */
-    enum worker_change worker; /* since the last look that could see anything */
+    bool looked;               /* at least once, with a desired state to compare with */
+    enum worker_change worker; /* since the last reading of what runs */
 };
 
 void admin_states_fini(struct admin_states *m); /* a zeroed one is allowed */
-/* After each reading of file and runtime; the same reading may be looked at again when the first wish comes. worker:
- * with another one than at the last look states are gone without anybody's wish; what an operator had set stays remembered
- * then, and while the line is in maintenance; else it counts as taken back. At the first look
- * with a wish of state OK, a drain that fits the wish (it drains, or is out) counts as ours; any drain does where no server
- * of ours is ready though one is wanted live, since an earlier run may have died with it, and nothing would serve.
- *
- * A reading may be older than a call that was answered while it was under way: the first look after a call that does not
+/* After each reading of file and runtime, and again with the same reading when the first desired state comes. worker:
+ * with another one than at the last reading, states are gone though no one ended them; an operator's is remembered
+ * then, and while the line is in maintenance; else it counts as ended. At the first call with a desired state of state
+ * OK, a drain that fits it (the server drains, or is out) counts as the daemon's; so does any drain where no managed
+ * server is ready though one is desired live, because an earlier run may have died with it, and nothing would serve.
+ * 
+ * A reading may be older than a command that was answered meanwhile: the first reading after a command that does not
  * show it settles nothing, the one after it does. Nothing changes where the runtime is not readable. */
-void admin_states_look(struct admin_states *m, const struct backend *actual, const struct runtime *r,
-                       const struct desired *desired, const struct diff_rules *rules, enum worker_change worker);
-/* A call of ours is on its way: what it sets may be seen before its answer, or though that gets lost, and is ours. Nothing is
- * believed to be so yet, nor forgotten. */
+void admin_states_refresh(struct admin_states *m, const struct backend *actual, const struct runtime *r,
+                          const struct desired *desired, const struct diff_rules *rules, enum worker_change worker);
+/* A command is on its way: what it sets may be read before its answer, or though that gets lost, and is the daemon's.
+ * Nothing counts as set yet, nor is forgotten. */
 void admin_states_calls(struct admin_states *m, const char *name, enum runtime_admin state);
-/* It got no answer: what it sets may be seen for a while though another look came first. */
+/* It got no answer: what it sets may be read for a while though another reading came first. */
 void admin_states_unanswered(struct admin_states *m, const char *name, enum runtime_admin state);
-/* Once in RESYNC_PERIOD: an API that hangs is not waited for without end, as who sets that state later is an operator. */
+/* Once in RESYNC_PERIOD: an unanswered command does not count for ever; the state is an operator's if it is set
+ * later. */
 void admin_states_age(struct admin_states *m);
-/* A call of ours was answered with success. Of a state that is an operator's, it stays that. READY forgets both. */
+/* A command succeeded. A state that is an operator's stays so. READY forgets both. */
 void admin_states_called(struct admin_states *m, const char *name, enum runtime_admin state);
-/* It was answered while a look is under way, which may have read what was before. */
+/* It was answered while a reading is under way, which may show what was before. */
 void admin_states_crossed(struct admin_states *m, const char *name);
-/* With what such a look has read: those are what they were told, unless another process answers, which never was. True: something
- * else was read, so that the next look is due. */
+/* Corrects such a reading: the servers are in the states that were set, unless another process answers, which never got
+ * the commands. True: something else was read, so that the next reading is due. */
 bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_worker) must_check;
-/* A fast write has put the line into maintenance, or out of it, or changed what else it says: file and running HAProxy say
- * the same. The caller's row of it is to say so, too. */
+/* A runtime update has changed the line, also in or out of maintenance: file and running HAProxy have the same, as the
+ * caller's row should. */
 void admin_states_written(struct admin_states *m, const char *name);
-/* A call of ours has set some state. */
+/* What was known before; each name once. */
+void admin_states_recall(struct admin_states *m, const char *name, enum runtime_admin theirs, enum runtime_admin ours,
+                         bool lost);
+/* A command has set some state. */
 bool admin_states_holds(const struct admin_states *m);
-/* A reload is on its way that takes all those along, and no look will show it. */
+/* A reload is on its way that ends all of those, and no reading will show it. */
 void admin_states_reloads(struct admin_states *m);
-const struct admin_state *admin_states_find(const struct admin_states *m,
-                                            const char *name); /* NULL: nobody set anything */
-/* "n1 is in drain, n2 in maint": what operators have set and is to be seen in HAProxy, with at most ten of them; NULL:
- * nothing. Of lines in maintenance it is only remembered. Allocates. */
+const struct admin_state *admin_states_find(const struct admin_states *m, const char *name); /* NULL: nothing was set */
+/* "n1 is in drain, n2 in maint": what operators have set and HAProxy shows, with at most ten of them; NULL: nothing. Of
+ * lines in maintenance it is only remembered. Allocates. */
 char *admin_states_overrides(const struct admin_states *m, size_t *ret_count) must_check;
 
 /* ---- the choice ---- */
@@ -97,12 +99,10 @@ struct route_input {
     const struct diff_rules *rules;
     const struct admin_states *memory;
     /* Servers that are not counted on, each NULL where there is none. */
-    const char *being_written; /* by a write under way; nothing is told of it either */
-    const char *being_stopped; /* told to drain or maint by a call under way */
-    bool open;                 /* the running HAProxy is known, or not known not, to follow; false: transactions only */
-    bool
-        may_write; /* it may be written to and told things now (no pause, dry run, hold, refusal), whether or not diff has
-                     * anything */
+    const char *being_written; /* by an update under way; it gets no command either */
+    const char *being_stopped; /* by a command under way, with drain or maint */
+    bool open;                 /* runtime updates are verified or untested; false: transactions only */
+    bool may_write;            /* no pause, dry run, refusal and the like, whether or not diff has anything */
 };
 
 struct route_update {
@@ -120,14 +120,14 @@ struct route {
     char *why;        /* with transaction: "server n4 is new"; NULL: none */
 };
 
-/* Not open, or the runtime is not readable: no calls, no writes. Not may_write: nothing at all. Calls are made for what is in
- * diff, or for what no diff shows: drains, states that were forgotten, and parked servers that run; never for servers that
- * are not ours, nor for names that the backend has twice or the running HAProxy does not have.
- *
- * What takes a server away waits while HAProxy would be left without any that is ready (backup servers do not count): a call
- * for a write or a transaction to bring one, or for its reload; a write for the transaction, which swaps them in one reload,
- * or for the reload of the one before. Where nothing is to bring one, the write goes. Nothing chosen, and no transaction either,
- * though diff has something: that waits for a reload. */
+/* Not open, or the runtime is not readable: no commands, no updates. Not may_write: nothing at all. Commands are for
+ * what is in diff, or for what no diff shows: drains, states that were forgotten, and parked servers that run; never
+ * for unmanaged servers, nor for names that the backend has twice or the running HAProxy does not have.
+ * 
+ * What takes a server out waits while no other would be ready (backup servers do not count): a command for an update or
+ * a transaction that brings one, or for its reload; an update for the transaction, which swaps them in one reload, or
+ * for the reload of the one before. Where nothing is to bring one, the update goes. Nothing chosen, and no transaction
+ * either, though diff has something: that waits for a reload. */
 void route_choose(const struct route_input *in, struct route *ret);
 void route_fini(struct route *c); /* a zeroed one is allowed */
 

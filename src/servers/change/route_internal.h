@@ -4,7 +4,7 @@
 
 #include "servers/change/route.h"
 
-/* The lines that a call can mean: ours, and of a name that stands on no other line. Ordered by name. */
+/* The lines that a command can mean: managed, and the only one of its name. Ordered by name. */
 struct route_lines {
     const struct backend_server **list;
     size_t count;
@@ -16,7 +16,7 @@ void route_lines_fini(struct route_lines *l);
 /* As admin_states_find, with those that only say what the rows do not show yet. */
 const struct admin_state *admin_states_any(const struct admin_states *m, const char *name);
 
-/* The state that the server is in as far as we know: the row may be older than our last call. mark: NULL allowed. */
+/* The state of the server as far as is known: the row may be older than the last command. mark: NULL allowed. */
 enum runtime_admin route_state_now(const struct admin_state *mark, const struct runtime_server *row);
 
 #endif

@@ -21,8 +21,9 @@ static void add_step(struct step_list *l, const char *method, char *path, char *
     l->steps[l->count++] = (struct transaction_step){.method = method, .path = path, .body = body, .what = what};
 }
 
-/* With full_section, Data Plane APIs before 3.2.8 write the servers in an order of chance. Where HAProxy chooses by their
- * order or number, each HAProxy would choose another one. Not set: what the defaults section says, which is not known. */
+/* With full_section, Data Plane APIs before 3.2.8 write the servers in an order of chance. Where HAProxy chooses by
+ * their order or number, each HAProxy would choose another one. Not set: what the defaults section says, which is not
+ * known. */
 static bool goes_by_order(const char *balance)
 {
     static const char *const others[] = {"roundrobin", "static-rr", "leastconn", "random"};
@@ -50,8 +51,8 @@ static const struct backend_server **new_servers(const struct diff *d)
     return list;
 }
 
-/* A backend that is made comes with its servers in one request: nothing is there that this could take away, and 500 of them
- * one after the other take the API more than ten times as long. */
+/* A backend that is made comes with its servers in one request: nothing is there that this could take away, and 500 of
+ * them one after the other take the API more than ten times as long. */
 static bool is_made_whole(const struct diff *d)
 {
     return d->create_backend && transaction_steps_count_new(d) > 0 && !goes_by_order(d->settings.balance);
@@ -60,9 +61,8 @@ static bool is_made_whole(const struct diff *d)
 static int transaction_steps_add_backend(struct step_list *l, const struct backend *actual, const struct diff *d,
                                          struct error *err)
 {
-    cleanup(buf_fini) struct buf body;
+    cleanup(buf_fini) struct buf body = {0};
     bool whole = is_made_whole(d);
-    buf_init(&body, 0);
     if (!d->create_backend && !d->backend_change)
         return 0;
     cleanup(mem_free_ptr) const struct backend_server **servers = whole ? new_servers(d) : NULL;
@@ -82,8 +82,7 @@ static int transaction_steps_add_backend(struct step_list *l, const struct backe
 static int transaction_steps_add_server(struct step_list *l, const struct diff_change *c, struct error *err)
 {
     cleanup(mem_free_ptr) char *name = str_url_encode(c->server.name);
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     if (c->op != DIFF_REMOVE && codec_write_server(&c->server, &body, err) != 0)
         return -1;
     switch (c->op) {

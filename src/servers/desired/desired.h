@@ -1,25 +1,28 @@
 /*
- * The mapping rules: from what Kubernetes says to the servers that one HAProxy backend should have. Pure: the same caches,
- * rules, states and time give the same answer, whatever the order of events was.
+ * The mapping rules: from the objects of Kubernetes to the servers that one HAProxy backend should have. Pure: the same
+ * caches, rules, states and time give the same answer, whatever the order of events was.
  *
- * Which nodes: with policy Cluster and NODE_MODE all every eligible node with an address, as long as the Service has a usable
- * endpoint anywhere; otherwise each of them with a usable one. Usable: ready; where none is ready that a server can come of
- * (its node is eligible, address and port are known), serving and terminating ones (as kube-proxy does). An endpoint that
- * several slices list is one, and as good as the best of them says. One without a node is a place of its own, named by its
- * IP, though not with NODE_MODE all.
+ * Which nodes: with policy Cluster and NODE_MODE all every eligible node with an address, as long as the Service has a
+ * usable endpoint anywhere; otherwise each of them with a usable one. Usable: ready; where none is ready that a server
+ * can come of (its node is eligible, address and port are known), serving and terminating ones (as kube-proxy does). An
+ * endpoint that several slices list is one, and as good as the best of them says. One without a node is a place of its
+ * own, named by its IP, though not with NODE_MODE all.
  *
- * Address: model/node_rules. Port: model/service_port. An endpoint that has ports, but not the chosen one, does not serve
- * it. The endpoint's own port is right only where it listens at the server's address: on host network (it is at an address
- * of its node, of the server's family), or where it names no node, which no nodePort reaches; elsewhere DESIRED_UNDECIDED.
- * In a dual-stack Service the endpoints of the server's address family speak for the node's port, and count for its weight.
- * One port name may have another number in each slice, and of two on one node it is the lower.
+ * Address: model/node_rules. Port: model/service_port. An endpoint that has ports, but not the chosen one, does not
+ * serve it. The endpoint's own port is right only where it listens at the server's address: on host network (it is at
+ * an address of its node, of the server's family), or where it names no node, which no nodePort reaches; elsewhere
+ * DESIRED_UNDECIDED. In a dual-stack Service the endpoints of the server's address family speak for the node's port,
+ * and count for its weight. One port name may have another number in each slice, and of two on one node it is the
+ * lower.
  *
- * State: servers/desired/server_state. A node that has no ready endpoint left but a serving, terminating one, while another has ready
- * ones, drains; never the last one. With NODE_MODE all nothing drains for its endpoints. While nothing can be decided (not
- * synced, undecided), no clock is looked at. A server that is out (its line removed, or parked) is back with a ready
- * endpoint; with a terminating one only where no endpoint is ready on any node, since then it is that or nothing.
+ * State: servers/desired/server_state. A node that has no ready endpoint left but a serving, terminating one, while
+ * another has ready ones, drains; never the last one. With NODE_MODE all nothing drains for its endpoints. While
+ * nothing can be decided (not synced, undecided), no time passes. A server that is out (its line removed, or parked) is
+ * back with a ready endpoint; with a terminating one only where no endpoint is ready on any node, since then it is that
+ * or nothing.
  *
- * Names: of two nodes whose names become one server's (desired_server_name), the usable one has it, then the first by name.
+ * Names: of two nodes whose names become one server's (desired_server_name), the usable one has it, then the first by
+ * name.
  */
 #ifndef SERVERS_DESIRED_DESIRED_H
 #define SERVERS_DESIRED_DESIRED_H
@@ -28,7 +31,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
 #include "model/choices.h"
 #include "model/node_rules.h"
@@ -64,7 +66,8 @@ struct desired_server {
     char *node;    /* the name by its node, where the other is another (servers/names); NULL: the same */
     char *address; /* IP literal; a DNS name where Hostname addresses are asked for */
     uint16_t port;
-    enum server_state state; /* LIVE or DRAINING: no new connections, the open ones live on */
+    enum server_state state; /* LIVE or DRAINING: no new connections, the open ones live on ... */
+    uint64_t until_ms;       /* ... until then at most */
     int weight;              /* -1: an existing one is kept */
     char *reason;            /* "2 ready endpoints on node n1 (slice web-abc12); nodePort 30443 of its port https" */
 };
@@ -88,21 +91,21 @@ enum desired_state {
     DESIRED_OK,         /* servers is what is desired, at least one of them LIVE */
     DESIRED_EMPTY,      /* synced, but no usable endpoint */
     DESIRED_NOT_SYNCED, /* a cache that is needed has not synced */
-    DESIRED_UNDECIDED,  /* a rule needs a decision by the user: `problem` says which */
+    DESIRED_UNDECIDED,  /* the user has to decide something: `problem` says what */
 };
 
 #define DESIRED_SPARES_MAX 64
 
-/* Once it is shared nobody changes it any more; `refs` is desired_share's. */
+/* Once shared, it never changes; `refs` is desired_share's. */
 struct desired {
     unsigned refs;
     enum desired_state state;
     struct desired_server *servers; /* ordered by name */
     size_t server_count;
-    /* With park_nodes, state OK, and where not every node is a server anyway (NODE_MODE all): eligible nodes with an address
-     * and without a server, the first DESIRED_SPARES_MAX by server name, for lines in maintenance that are ready for an
-     * endpoint to come. state is OUT; the port is the one of all nodes, or that of the first server where each has its
-     * own; weight is SERVER_WEIGHT_DEFAULT with WEIGHTS_EQUAL, else -1. */
+    /* With park_nodes, state OK, and where not every node is a server anyway (NODE_MODE all): eligible nodes with an
+     * address and without a server, the first DESIRED_SPARES_MAX by server name, for lines in maintenance that are
+     * ready for an endpoint to come. state is OUT; the port is the one of all nodes, or that of the first server where
+     * each has its own; weight is SERVER_WEIGHT_DEFAULT with WEIGHTS_EQUAL, else -1. */
     struct desired_server *spares;
     size_t spare_count;
     struct desired_skip *skips;
@@ -123,8 +126,8 @@ void desired_init(struct desired *d);
 void desired_fini(struct desired *d);
 void desired_copy(struct desired *to, const struct desired *from); /* deep, all but the aliases; `to` is overwritten */
 
-/* Takes over what d holds (it is left empty): from here on it never changes, so the targets, the status page and the log hold one
- * and the same, each by a reference of its own; the last desired_unref frees it. */
+/* Takes over what d holds (it is left empty): from here on it never changes, so the targets, the status page and the
+ * log share it, each by a reference of its own; the last desired_unref frees it. */
 const struct desired *desired_share(struct desired *d) must_check;
 const struct desired *desired_ref(const struct desired *shared) must_check;
 void desired_unref(const struct desired *shared);      /* NULL is allowed */
@@ -139,7 +142,8 @@ struct desired_outs {
 };
 void desired_outs_init(struct desired_outs *o, const struct desired *d);
 void desired_outs_fini(struct desired_outs *o);
-/* The place of the first of that server, which is the one of desired_why_out; where there is none, that of another, or count. */
+/* The place of the first of that server, which is the one of desired_why_out; where there is none, that of another, or
+ * count. */
 size_t desired_outs_place(const struct desired_outs *o, const char *server_name);
 const struct desired_skip *desired_outs_find(const struct desired_outs *o, const char *server_name); /* NULL: none */
 

@@ -106,7 +106,7 @@ static void desired_decide_judge(const struct run *r, struct place *p)
         desired_decide_use(p, NULL, r->port.number, SIGN_USABLE);
 }
 
-/* A ready endpoint counts where a server can really come of it: an excluded node's makes nobody else drain. */
+/* A ready endpoint counts only if it can become a server: that of an excluded node makes no other server drain. */
 static bool stands_ready(const struct run *r, const struct place *p)
 {
     uint16_t port;
@@ -177,7 +177,7 @@ static void share_name(struct place *winner, struct place *p)
     if (p->cause != CAUSE_NONE)
         return;
     p->cause = p->named || winner->named ? CAUSE_NAME_TAKEN : CAUSE_SAME_SERVER;
-    p->rival = winner;
+    p->winner = winner;
 }
 
 static void settle_names(struct run *r)

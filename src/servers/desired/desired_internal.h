@@ -1,6 +1,7 @@
 /*
- * The inside of servers/desired/desired, for its own files and servers/desired/explain: one computation from the caches to a verdict for each
- * place (desired_places, desired_decide), and the words for it (desired_text). What a run holds points into the caches.
+ * The inside of servers/desired/desired, for its own files and servers/desired/explain: one computation from the caches
+ * to a verdict for each place (desired_places, desired_decide), and the words for it (desired_text). What a run holds
+ * points into the caches.
  */
 #ifndef SERVERS_DESIRED_DESIRED_INTERNAL_H
 #define SERVERS_DESIRED_DESIRED_INTERNAL_H
@@ -61,7 +62,7 @@ enum cause {
     CAUSE_NO_PORT,
     CAUSE_OTHER_FAMILY,
     CAUSE_NOT_AT_NODE,    /* undecided: the endpoint's port is not the node's */
-    CAUSE_NO_PORT_AT_ALL, /* undecided: nobody has one */
+    CAUSE_NO_PORT_AT_ALL, /* undecided: none has one */
     CAUSE_NAME_TAKEN,
     CAUSE_SAME_SERVER, /* another spelling of an address that has its server */
 };
@@ -76,14 +77,14 @@ struct place {
     const struct placed_endpoint *best; /* the first of the highest rank; NULL: no endpoint is here */
     uint32_t endpoint_count;
     struct tally ready, leaving;
-    char *server; /* the name in HAProxy; NULL: none can be told */
+    char *server; /* the name in HAProxy; NULL: unknown */
 
     /* The verdict. */
     enum cause cause;
     enum server_sign sign;
     const struct tally *by; /* the endpoints that speak for it; NULL: none, or all that the Service has */
     uint16_t port;
-    const struct place *rival; /* with CAUSE_NAME_TAKEN */
+    const struct place *winner; /* with CAUSE_NAME_TAKEN */
     struct server_step step;
 };
 
@@ -107,7 +108,7 @@ struct run {
     const struct endpoint_set **sets;
     size_t set_count;
     size_t endpoint_count; /* as listed */
-    bool several_ports;    /* where nobody says which is meant */
+    bool several_ports;    /* where no setting says which is meant */
     struct run_port ports[PORTS_SHOWN];
     size_t port_count; /* different ones, including those for which ports[] has no room */
 

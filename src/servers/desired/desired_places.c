@@ -1,6 +1,5 @@
 /* Reads the caches into places: each node, or endpoint without one, with what its endpoints are good for. */
 #include <arpa/inet.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -8,8 +7,9 @@
 #include "model/address.h"
 #include "servers/desired/desired_internal.h"
 
-/* Two tables with open addressing: 1 + index into places and into placed; 0: free. At most half full. Not uthash: of 20,000
- * endpoints it makes twice the time and twice the memory (tests/bench/mapping), and they live for one computation. */
+/* Two tables with open addressing: 1 + index into places and into placed; 0: free. At most half full. Not uthash: of
+ * 20,000 endpoints it makes twice the time and twice the memory (tests/bench/mapping), and they live for one
+ * computation. */
 struct reader {
     struct run *r;
     uint32_t *place_slots, *endpoint_slots;

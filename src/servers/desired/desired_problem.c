@@ -1,4 +1,5 @@
-/* What is said about a Service as a whole: what its user has to decide, why it has no server, settings without effect. */
+/* What is said about a Service as a whole: what its user has to decide, why it has no server, settings without
+ * effect. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +17,8 @@ static int port_by_number(const void *a, const void *b)
 
 char *problem_several_ports(struct run *r)
 {
-    struct buf b;
+    struct buf b = {0};
     size_t shown = r->port_count < PORTS_SHOWN ? r->port_count : PORTS_SHOWN;
-    buf_init(&b, 0);
     qsort(r->ports, shown, sizeof(r->ports[0]), port_by_number);
     buf_printf(&b, "HAPROXY_BACKEND_PORT is not set and Service %s has ", r->where);
     buf_printf(&b, shown < r->port_count ? "more than %zu ports (" : "%zu ports (", shown);
@@ -50,7 +50,7 @@ char *problem_of_place(const struct run *r, const struct place *p)
     const struct tally *t = p->ready.first != NULL ? &p->ready : &p->leaving;
     if (p->cause == CAUSE_NO_PORT_AT_ALL)
         return mem_printf("HAPROXY_BACKEND_PORT is not set and endpoint %s has no port of its own: set "
-                          "HAPROXY_BACKEND_PORT to the port that HAProxy shall connect to",
+                          "HAPROXY_BACKEND_PORT to the port that HAProxy should connect to",
                           t->first->endpoint->address);
     const char *fix = r->service != NULL ? "set HAPROXY_BACKEND_PORT to the port that the nodes serve, or give the "
                                            "Service a NodePort (type NodePort or LoadBalancer)"
@@ -68,14 +68,14 @@ static char *without_sets(const struct run *r)
 {
     const char *kind = r->cache == r->in->caches->slices ? "EndpointSlice" : "Endpoints";
     if (r->service != NULL)
-        return mem_printf("Service %s has no %s: has it a selector, and do pods match it?", r->where, kind);
+        return mem_printf("Service %s has no %s: does it have a selector that matches pods?", r->where, kind);
     if (cache_synced(r->in->caches->services))
-        return mem_printf("Service %s does not exist: are namespace and name right (INGRESS_NAMESPACE and "
-                          "INGRESS_SERVICE_NAME, or INGRESS_SERVICES)?",
-                          r->where);
-    return mem_printf("Service %s has no %s: does it exist, and are INGRESS_NAMESPACE and INGRESS_SERVICE_NAME (or "
-                      "INGRESS_SERVICES) right?",
-                      r->where, kind);
+        return mem_printf(
+            "Service %s does not exist: check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or INGRESS_SERVICES",
+            r->where);
+    return mem_printf(
+        "Service %s has no %s: does it exist? Check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or INGRESS_SERVICES",
+        r->where, kind);
 }
 
 char *problem_empty(const struct run *r, const struct desired *d)
@@ -121,11 +121,10 @@ static void note_all(const struct run *r, struct buf *b)
 static void note_weights(const struct run *r, struct buf *b)
 {
     if (r->rules->weights == WEIGHTS_ENDPOINTS && !run_counts_endpoints(r))
-        buf_printf(
-            b,
-            "%sSERVER_WEIGHTS=endpoints is not used: behind any node kube-proxy spreads over all endpoints (%s), "
-            "so that all weights are equal",
-            b->len > 0 ? "; " : "", r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
+        buf_printf(b,
+                   "%sSERVER_WEIGHTS=endpoints is not used: kube-proxy on each node balances over all endpoints (%s), "
+                   "so all weights are equal",
+                   b->len > 0 ? "; " : "", r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
 }
 
 /* NULL: the health check port is used. */
@@ -148,8 +147,7 @@ static const char *no_check_port(const struct run *r)
 
 char *run_notes(const struct run *r, struct desired *d)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     note_all(r, &b);
     note_weights(r, &b);
     const char *lack = r->rules->node_port_check ? no_check_port(r) : NULL;

@@ -1,4 +1,5 @@
-/* Nodes without a server that get a line all the same, in maintenance: the first endpoint there needs no reload then. */
+/* Nodes without a server that get a line all the same, in maintenance: the first endpoint there needs no reload
+ * then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,15 +50,14 @@ static void see_node(void *arg, const void *node)
     const struct node_address *a = node_address_choose(n, &r->rules->nodes, r->service, r->node_port);
     if (a == NULL)
         return;
-    insert(
-        s->d, (size_t)at,
-        (struct desired_server){
-            .name = mem_strdup(server),
-            .address = text_address(a->text),
-            .port = r->port.source == PORT_ENDPOINT ? s->d->servers[0].port : r->port.number,
-            .state = SERVER_OUT,
-            .weight = r->rules->weights == WEIGHTS_EQUAL ? SERVER_WEIGHT_DEFAULT : -1,
-            .reason = mem_printf("no endpoint on node %s can be used; its line waits for one (PARK_NODES)", n->name)});
+    insert(s->d, (size_t)at,
+           (struct desired_server){
+               .name = mem_strdup(server),
+               .address = text_address(a->text),
+               .port = r->port.source == PORT_ENDPOINT ? s->d->servers[0].port : r->port.number,
+               .state = SERVER_OUT,
+               .weight = r->rules->weights == WEIGHTS_EQUAL ? SERVER_WEIGHT_DEFAULT : -1,
+               .reason = mem_printf("no usable endpoint on node %s; its line waits for one (PARK_NODES)", n->name)});
 }
 
 void run_spares(const struct run *r, struct desired *d)

@@ -79,8 +79,7 @@ static const struct tally *here(const struct place *p)
 char *text_endpoints(const struct run *r, const struct place *p)
 {
     const struct tally *t = p->by != NULL ? p->by : here(p);
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     if (t != NULL) {
         add_endpoints(&b, p, t, desired_text_kind_of(p, t));
         add_sets(&b, r, t);
@@ -122,8 +121,7 @@ static void add_all(struct buf *b, const struct run *r)
 
 char *text_server_reason(const struct run *r, const struct place *p)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     if (p->step.state == SERVER_DRAINING) {
         add_draining(&b, r, p);
         return buf_take(&b);
@@ -134,7 +132,7 @@ char *text_server_reason(const struct run *r, const struct place *p)
         add_endpoints(&b, p, p->by, desired_text_kind_of(p, p->by));
         add_sets(&b, r, p->by);
         if (p->sign == SIGN_ENDING)
-            buf_add(&b, ", used as no ready one can be");
+            buf_add(&b, ", used because no ready one is usable");
     }
     add_port(&b, r, p);
     return buf_take(&b);
@@ -174,10 +172,9 @@ char *text_skip_subject(const struct run *r, const struct place *p)
 static char *with_loss(const struct run *r, const struct place *p, char *reason)
 {
     const struct tally *t = here(p);
-    struct buf b;
+    struct buf b = {0};
     if (t == NULL)
         return reason;
-    buf_init(&b, 0);
     buf_printf(&b, "%s; on it %s %u %s endpoint%s", reason, tally_count(t) == 1 ? "is" : "are", tally_count(t),
                desired_text_kind_of(p, t), tally_count(t) == 1 ? "" : "s");
     add_sets(&b, r, t);
@@ -192,7 +189,7 @@ static char *unusable(const struct place *p, const char *what)
         return mem_strdup(what);
     if (p->endpoint_count == 1)
         return mem_printf("%s (on node %s)", what, p->name);
-    return mem_printf("%s (on node %s, where none of %u can be used)", what, p->name, p->endpoint_count);
+    return mem_printf("%s (on node %s, none of its %u is usable)", what, p->name, p->endpoint_count);
 }
 
 static char *unserved(const struct run *r, const struct place *p)
@@ -200,10 +197,9 @@ static char *unserved(const struct run *r, const struct place *p)
     const struct endpoint_group *g = p->best->set->groups;
     while (p->best->endpoint < g->endpoints || p->best->endpoint >= g->endpoints + g->endpoint_count)
         g++;
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     if (str_empty(r->port.name))
-        buf_add(&b, "it has no port without a name; it has ");
+        buf_add(&b, "it has no unnamed port; it has ");
     else
         buf_printf(&b, "it does not serve port %s; it has ", r->port.name);
     for (size_t i = 0; i < g->port_count && i < PORTS_SHOWN; i++)
@@ -217,22 +213,20 @@ static char *unserved(const struct run *r, const struct place *p)
 static char *no_address(const struct run *r, const struct place *p)
 {
     cleanup(mem_free_ptr) char *wanted = node_rules_text(&r->rules->nodes, r->service, r->node_port);
-    return with_loss(r, p, mem_printf("it has no address that is asked for (%s)", wanted));
+    return with_loss(r, p, mem_printf("it has no address of the required kind (%s)", wanted));
 }
 
 static char *unknown_node(const struct run *r, const struct place *p)
 {
     if (r->rules->node_selector == NULL)
         return mem_printf("its node %s is not known", p->name);
-    return mem_printf("its node %s is not known (NODE_SELECTOR may leave it out: %s)", p->name,
-                      r->rules->node_selector);
+    return mem_printf("its node %s is not known (NODE_SELECTOR may exclude it: %s)", p->name, r->rules->node_selector);
 }
 
 static char *drained(const struct run *r, const struct place *p)
 {
     cleanup(mem_free_ptr) char *timeout = text_duration(r->rules->drain_timeout_ms);
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     if (r->rules->drain_timeout_ms == 0)
         buf_add(&b, "it is terminating, others are ready, and there is no draining (DRAIN_TIMEOUT is 0): ");
     else
@@ -262,13 +256,13 @@ char *text_skip_reason(const struct run *r, const struct place *p)
     case CAUSE_NO_ENDPOINT:
         return mem_strdup("no endpoint of the Service is on it");
     case CAUSE_NONE_USABLE:
-        return mem_strdup("the Service has no usable endpoint, on no node");
+        return mem_strdup("the Service has no usable endpoint on any node");
     case CAUSE_UNSERVED:
         return unserved(r, p);
     case CAUSE_NOT_READY:
         return unusable(p, "it is not ready");
     case CAUSE_TERMINATING:
-        return unusable(p, "it is terminating and serves no more");
+        return unusable(p, "it is terminating and no longer serving");
     case CAUSE_OTHERS_READY:
         return unusable(p, "it is terminating, and others are ready");
     case CAUSE_DRAINED:
@@ -283,7 +277,7 @@ char *text_skip_reason(const struct run *r, const struct place *p)
     case CAUSE_NO_PORT_AT_ALL:
         return problem_of_place(r, p);
     case CAUSE_NAME_TAKEN:
-        return mem_printf("the server name %s of %s is that of %s already", p->server, p->name, p->rival->name);
+        return mem_printf("its server name %s is already used by %s", p->server, p->winner->name);
     case CAUSE_NONE:
     case CAUSE_SAME_SERVER:
         break;

@@ -1,13 +1,9 @@
 #include "servers/desired/explain.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
-#include "model/address.h"
 #include "servers/desired/desired_internal.h"
 
 void explanation_fini(struct explanation *e)
@@ -71,20 +67,20 @@ static enum step failing_step(const struct run *r, const struct place *p)
 static char *known(const struct place *p)
 {
     return p->named ? mem_printf("Node %s is known", p->name)
-                    : mem_printf("endpoint %s names no node: it stands for itself", p->name);
+                    : mem_printf("endpoint %s names no node and is a server itself", p->name);
 }
 
 static char *eligible(const struct place *p)
 {
     const char *signs = "";
     if (!p->named)
-        return mem_strdup("there is no node that could be excluded");
+        return mem_strdup("it has no node that could be excluded");
     if (p->node->not_ready && p->node->cordoned)
-        signs = "; it is NotReady and cordoned: no reason to take it out, its health check says whether it answers";
+        signs = "; it is NotReady and cordoned, which does not exclude it: HAProxy's health check decides";
     else if (p->node->not_ready)
-        signs = "; it is NotReady: no reason to take it out, its health check says whether it answers";
+        signs = "; it is NotReady, which does not exclude it: HAProxy's health check decides";
     else if (p->node->cordoned)
-        signs = "; it is cordoned: no reason to take it out, what runs there goes on serving";
+        signs = "; it is cordoned, which does not exclude it: its pods keep serving";
     return mem_printf("no exclude label, no ToBeDeleted taint, not being deleted%s", signs);
 }
 
@@ -103,7 +99,7 @@ static char *address(const struct run *r, const struct place *p)
     if (!p->named)
         return mem_printf("%s, its own", p->name);
     cleanup(mem_free_ptr) char *wanted = node_rules_text(&r->rules->nodes, r->service, r->node_port);
-    return mem_printf("%s %s (asked for: %s)", explain_type_of(p), p->address, wanted);
+    return mem_printf("%s %s (required: %s)", explain_type_of(p), p->address, wanted);
 }
 
 static char *policy(const struct run *r)
@@ -122,10 +118,10 @@ static char *policy(const struct run *r)
 static char *endpoints(const struct run *r, const struct place *p)
 {
     if (p->by == NULL && r->all)
-        return mem_printf("the Service has %u usable, and every node reaches them",
+        return mem_printf("the Service has %u usable, reached from every node",
                           tally_count(r->ready.first != NULL ? &r->ready : &r->leaving));
     cleanup(mem_free_ptr) char *text = text_endpoints(r, p);
-    return mem_printf("%s%s", text, p->sign == SIGN_ENDING ? ", used as no ready one can be" : "");
+    return mem_printf("%s%s", text, p->sign == SIGN_ENDING ? ", used because no ready one is usable" : "");
 }
 
 static char *port(const struct run *r, const struct place *p)
@@ -198,7 +194,7 @@ static const struct place *explain_find(const struct run *r, const char *name)
     const struct place *p = run_find_place(r, name, true);
     if (p == NULL)
         p = run_find_place(r, name, false);
-    return p != NULL && p->cause == CAUSE_SAME_SERVER ? p->rival : p;
+    return p != NULL && p->cause == CAUSE_SAME_SERVER ? p->winner : p;
 }
 
 int explain_node(const struct desired_input *in, const char *name, struct explanation *ret)

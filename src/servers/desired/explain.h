@@ -1,5 +1,6 @@
 /*
- * Why a node is in, draining or out, rule by rule: what servers/desired/desired decides, by the same code, told step by step. Pure.
+ * Why a node is in, draining or out, rule by rule: what servers/desired/desired decides, by the same code, step by
+ * step. Pure.
  */
 #ifndef SERVERS_DESIRED_EXPLAIN_H
 #define SERVERS_DESIRED_EXPLAIN_H
@@ -24,7 +25,7 @@ struct explanation {
 };
 
 /* name: of a node, or the IP of an endpoint that names none. -1: nothing of that name is known (ret is empty then). The
- * states of in are not looked at: a drain begins now. */
+ * states of in are ignored: a drain begins now. */
 int explain_node(const struct desired_input *in, const char *name, struct explanation *ret) must_check;
 void explanation_fini(struct explanation *e);
 

@@ -23,8 +23,7 @@ static char *not_synced(const struct desired_input *in)
         missing[count++] = "EndpointSlices (or Endpoints)";
     if (!service)
         missing[count++] = "the Service";
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < count; i++)
         buf_printf(&b, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", missing[i]);
     buf_add(&b, " not read completely yet");
@@ -44,8 +43,8 @@ static bool has_node_port(const struct service *s, uint16_t number)
     return false;
 }
 
-/* Policy Cluster: kube-proxy passes what comes in at any node on to any endpoint. A Service that is not known: the user's
- * word for it. */
+/* Policy Cluster: kube-proxy forwards from any node to any endpoint. If the Service is unknown, the setting is taken as
+ * it is. */
 static bool all_applies(const struct service *s)
 {
     return s == NULL || (!s->local && (s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER));
@@ -112,7 +111,7 @@ static int weight_of(const struct run *r, const struct place *p)
     if (r->rules->weights == WEIGHTS_KEEP || p->step.state != SERVER_LIVE)
         return -1;
     if (!run_counts_endpoints(r))
-        return SERVER_WEIGHT_DEFAULT; /* weights that were counted before would starve the old servers beside a new one */
+        return SERVER_WEIGHT_DEFAULT; /* earlier counted weights would starve the old servers beside a new one */
     uint32_t count = endpoints_behind(p);
     return count < 1 ? 1 : count > DESIRED_WEIGHT_MAX ? DESIRED_WEIGHT_MAX : (int)count;
 }
@@ -120,7 +119,7 @@ static int weight_of(const struct run *r, const struct place *p)
 char *text_address(const char *address)
 {
     char usual[ADDRESS_TEXT_BYTES];
-    /* An IPv4 address has one spelling only, and a name is nobody's. */
+    /* An IPv4 address has one spelling only, and a name is no address. */
     bool respelled = strchr(address, ':') != NULL && address_canonical(address, usual) == 0;
     return mem_strdup(respelled ? usual : address);
 }
@@ -131,6 +130,7 @@ static void desired_add_server(const struct run *r, struct desired *d, struct pl
                                                             .address = text_address(p->address),
                                                             .port = p->port,
                                                             .state = p->step.state,
+                                                            .until_ms = p->step.until_ms,
                                                             .weight = weight_of(r, p),
                                                             .reason = text_server_reason(r, p)};
     p->server = NULL;
@@ -163,8 +163,8 @@ static bool place_is_ordinary(const struct run *r, const struct place *p, bool e
     }
 }
 
-/* An undecided place is told of in the problem, as far as it is the first. */
-static bool result_is_told(enum cause c)
+/* The problem names the first undecided place. */
+static bool result_is_worth_a_line(enum cause c)
 {
     return c != CAUSE_NONE && c != CAUSE_SAME_SERVER && c != CAUSE_NO_ENDPOINT && !cause_is_undecided(c);
 }
@@ -180,7 +180,7 @@ static void add_places(const struct run *r, struct desired *d)
         struct place *p = r->order[i];
         if (p->cause == CAUSE_NONE && decided)
             desired_add_server(r, d, p);
-        if (!result_is_told(p->cause))
+        if (!result_is_worth_a_line(p->cause))
             continue;
         struct desired_skip *s = desired_add_skip(d, text_skip_subject(r, p), text_skip_reason(r, p), p->server);
         s->ordinary = place_is_ordinary(r, p, empty);
@@ -199,7 +199,7 @@ static void add_gone(void *arg, const char *name, bool announced)
     const struct departed *g = arg;
     const struct node *node = cache_find(g->r->in->caches->nodes, name);
     const char *exclusion = node != NULL ? node_exclusion(node) : NULL;
-    const char *said = announced ? ", as was announced" : "";
+    const char *said = announced ? ", as announced" : "";
     char *subject, *reason;
     if (node != NULL) {
         subject = mem_printf("node %s", name);
@@ -207,10 +207,10 @@ static void add_gone(void *arg, const char *name, bool announced)
                                    : mem_printf("no endpoint of the Service is on it any more%s", said);
     } else if (str_ip_family(name) != 0) {
         subject = mem_printf("endpoint %s", name);
-        reason = mem_printf("the Service has it no more%s", said);
+        reason = mem_printf("it is no longer an endpoint of the Service%s", said);
     } else {
         subject = mem_printf("node %s", name);
-        reason = mem_printf("it is not known any more%s", said);
+        reason = mem_printf("it is no longer known%s", said);
     }
     struct desired_skip *s = desired_add_skip(g->d, subject, reason, name);
     s->ordinary = true;

@@ -59,6 +59,14 @@ static struct entry *states_find(const struct server_states *s, const char *name
     return e;
 }
 
+static struct entry *states_add(struct server_states *s, const char *name)
+{
+    struct entry *e = mem_alloc(sizeof(*e));
+    *e = (struct entry){.name = mem_strdup(name), .state = SERVER_LIVE};
+    HASH_ADD_STR(s->entries, name, e);
+    return e;
+}
+
 /* ---- the machine ---- */
 
 static void go_out(struct entry *e, bool announced)
@@ -116,11 +124,8 @@ struct server_step server_states_see(struct server_states *s, const char *name, 
     struct entry *e = states_find(s, name);
     if (e == NULL && sign == SIGN_GONE) /* it never was anything: nothing to remember */
         return (struct server_step){.state = SERVER_OUT};
-    if (e == NULL) {
-        e = mem_alloc(sizeof(*e));
-        *e = (struct entry){.name = mem_strdup(name), .state = SERVER_LIVE};
-        HASH_ADD_STR(s->entries, name, e);
-    }
+    if (e == NULL)
+        e = states_add(s, name);
     states_step(s, e, sign);
     e->pass = s->pass;
     e->last_ms = s->now_ms;
@@ -130,11 +135,6 @@ struct server_step server_states_see(struct server_states *s, const char *name, 
 }
 
 /* ---- the end of a pass ---- */
-
-static bool is_forgotten(const struct server_states *s, const struct entry *e)
-{
-    return e->state == SERVER_OUT && s->now_ms - e->last_ms >= STATES_REMEMBER_MS;
-}
 
 static int entry_by_name(const void *a, const void *b)
 {
@@ -148,7 +148,7 @@ void server_states_end(struct server_states *s, void (*gone)(void *arg, const ch
     size_t count = 0;
     cleanup(mem_free_ptr) struct entry **unseen = mem_array(HASH_COUNT(s->entries), sizeof(struct entry *));
     HASH_ITER (hh, s->entries, e, next)
-        if (is_forgotten(s, e))
+        if (e->state == SERVER_OUT && s->now_ms - e->last_ms >= STATES_REMEMBER_MS)
             states_forget(s, e);
         else if (e->pass != s->pass)
             unseen[count++] = e;
@@ -169,6 +169,28 @@ void server_states_announce(struct server_states *s, const char *name)
     struct entry *e = states_find(s, name);
     if (e != NULL && e->state == SERVER_OUT)
         e->announced = true;
+}
+
+size_t server_states_memory(const struct server_states *s, struct server_memory **ret)
+{
+    size_t count = 0;
+    *ret = mem_array(HASH_COUNT(s->entries), sizeof((*ret)[0]));
+    for (const struct entry *e = s->entries; e != NULL; e = e->hh.next)
+        if (e->state != SERVER_LIVE)
+            (*ret)[count++] = (struct server_memory){e->name, e->state, e->announced, e->until_ms};
+    return count;
+}
+
+void server_states_recall(struct server_states *s, const struct server_memory *m, uint64_t now_ms)
+{
+    struct entry *e = states_find(s, m->name);
+    if (e == NULL)
+        e = states_add(s, m->name);
+    e->state = m->state;
+    e->ending = m->state == SERVER_DRAINING;
+    e->announced = m->announced;
+    e->until_ms = m->until_ms;
+    e->last_ms = now_ms;
 }
 
 uint64_t server_states_due_ms(const struct server_states *s)

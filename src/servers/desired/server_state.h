@@ -8,9 +8,9 @@
  *   EXCLUDED        out (announced)        out (announced)                   out
  *   gone (not seen) out                    out (announced)                   forgotten after STATES_REMEMBER_MS
  *
- * What is out comes back only where it is to be used. For ENDING too: it is said only where no endpoint is ready anywhere
- * (desired), and then a server that serves until its end is better than none, though it may go down soon after HAProxy took
- * it up again.
+ * What is out comes back only where it is to be used. For ENDING too: it is said only where no endpoint is ready
+ * anywhere (desired), and then a server that serves until its end is better than none, though it may go down soon after
+ * HAProxy took it up again.
  *
  * A pass sees each server once; what it does not see is gone. What was seen ENDING or LEAVING before it went, or was
  * excluded, was announced: the loss limit does not count it.
@@ -19,6 +19,7 @@
 #define SERVERS_DESIRED_SERVER_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -26,10 +27,10 @@
 enum server_state { SERVER_LIVE, SERVER_DRAINING, SERVER_OUT };
 
 enum server_sign {
-    SIGN_USABLE,  /* it is to be used */
-    SIGN_ENDING,  /* the same, though only something terminating is left: its end is announced */
-    SIGN_LEAVING, /* nothing ready, something serving and terminating, and others can do the work */
-    SIGN_EXCLUDED, /* it is to get no traffic, and that was said: its node's label, taint or deletion, or all terminates */
+    SIGN_USABLE,   /* it is to be used */
+    SIGN_ENDING,   /* the same, though only something terminating is left: its end is announced */
+    SIGN_LEAVING,  /* nothing ready, something serving and terminating, and others can do the work */
+    SIGN_EXCLUDED, /* announced to get no traffic: its node's label, taint or deletion, or all terminate */
     SIGN_GONE,     /* nothing usable, nothing announced: not ready, node not known, no address */
 };
 
@@ -51,12 +52,23 @@ void server_states_free(struct server_states *s); /* NULL is allowed */
 void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms);
 /* A name that is not remembered and GONE is OUT, unannounced, and not remembered for it. */
 struct server_step server_states_see(struct server_states *s, const char *name, enum server_sign sign);
-/* Calls gone (NULL: nothing) for each that is remembered and was not seen in this pass, ordered by name; gone must not
+/* Calls `gone` (may be NULL) for each that is remembered and was not seen in this pass, ordered by name; gone must not
  * change the states. */
 void server_states_end(struct server_states *s, void (*gone)(void *arg, const char *name, bool announced), void *arg);
 
 /* After the end: the going of that one was announced after all (its node is excluded). */
 void server_states_announce(struct server_states *s, const char *name);
+
+/* What is remembered of a server that is not simply live. */
+struct server_memory {
+    const char *name;
+    enum server_state state; /* DRAINING or OUT */
+    bool announced;          /* with OUT */
+    uint64_t until_ms;       /* with DRAINING */
+};
+/* So many; *ret: a list for free(), with names borrowed until the next pass. */
+size_t server_states_memory(const struct server_states *s, struct server_memory **ret);
+void server_states_recall(struct server_states *s, const struct server_memory *m, uint64_t now_ms);
 
 /* When a pass is due by itself because a clock ends; 0: never. */
 uint64_t server_states_due_ms(const struct server_states *s);

@@ -4,8 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/kubeconfig/base64.h"
-#include "settings/kubeconfig/kubeconfig_exec.h"
+#include "base/base64.h"
 #include "settings/kubeconfig/kubeconfig_file.h"
 #include "settings/names.h"
 #include "settings/findings.h"
@@ -22,7 +21,7 @@ static int pem_field(const struct kubeconfig_object *o, const char *key, const c
     if (data != NULL) {
         ret->text = base64_decode_text(data);
         if (ret->text == NULL)
-            return kubeconfig_fail(o, data_key, err, "is no base64 of a PEM text");
+            return kubeconfig_fail(o, data_key, err, "is not base64 of PEM text");
         if (strstr(ret->text, label) == NULL)
             return kubeconfig_fail(o, data_key, err, "decodes to something without \"%s\": expected PEM", label);
     } else if (path != NULL) {
@@ -87,11 +86,10 @@ static int refuse_unsupported(const struct kubeconfig_object *o, struct error *e
         const struct yaml_node *name = yaml_node_get(yaml_node_get(o->node, "auth-provider", &twice), "name", &twice);
         cleanup(mem_free_ptr) char *quoted =
             finding_quoted(name != NULL && name->kind == NODE_SCALAR ? name->text : "");
-        return kubeconfig_fail(
-            o, "auth-provider", err,
-            "the plugin %s is not supported, nor is any other of that kind, which Kubernetes has given "
-            "up; use an exec plugin, or %s",
-            quoted, instead);
+        return kubeconfig_fail(o, "auth-provider", err,
+                               "the auth provider %s is not supported, because Kubernetes removed auth providers; use "
+                               "an exec plugin, or %s",
+                               quoted, instead);
     }
     for (size_t i = 0; i < array_len(impersonation); i++)
         if (kubeconfig_has(o, impersonation[i]))
@@ -117,11 +115,11 @@ static int fill_basic(const struct kubeconfig_object *o, struct kube_access *ret
     if (kubeconfig_line(o, "username", &username, err) != 0 || kubeconfig_line(o, "password", &password, err) != 0)
         return -1;
     if (username == NULL)
-        return password != NULL ? kubeconfig_fail(o, "password", err, "is there without a username") : 0;
+        return password != NULL ? kubeconfig_fail(o, "password", err, "is set without a username") : 0;
     if (strchr(username, ':') != NULL)
         return kubeconfig_fail(o, "username", err, "holds a ':', which basic authentication cannot carry");
     if (ret->token != NULL || ret->token_path != NULL)
-        return kubeconfig_fail(o, "username", err, "is there beside a token: expected one way to log in");
+        return kubeconfig_fail(o, "username", err, "is set beside a token: expected only one of them");
     ret->username = mem_strdup(username);
     ret->password = mem_strdup(password != NULL ? password : "");
     return 0;
@@ -166,17 +164,16 @@ static int find_context(const struct kubeconfig_files *k, struct kubeconfig_obje
         return -1;
     if (name != NULL && ret->file != NULL)
         return 0;
-    cleanup(buf_fini) struct buf names;
-    buf_init(&names, 0);
-    kubeconfig_names(k, "contexts", &names);
+    cleanup(mem_free_ptr) char *names = kubeconfig_names(k, "contexts");
+    const char *shown = names != NULL ? names : "none";
     if (name == NULL)
         return error_set(
             err, ERROR_FATAL,
             "kubeconfig %s: current-context is not set: choose one by kubectl config use-context; contexts: %s",
-            k->files[0].path, buf_str(&names));
+            k->files[0].path, shown);
     cleanup(mem_free_ptr) char *quoted = finding_quoted(name);
     return error_set(err, ERROR_FATAL, "kubeconfig %s:%zu: current-context: there is no context %s; contexts: %s", file,
-                     line, quoted, buf_str(&names));
+                     line, quoted, shown);
 }
 
 /* The cluster or user that the context names in `key`. */

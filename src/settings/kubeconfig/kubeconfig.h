@@ -42,7 +42,7 @@ struct kube_access {
     /* NULL: none, or not to be run because there are credentials beside it, which come first (as in client-go). */
     struct kube_exec *exec;
     char *unused_exec; /* the command of such a one, to warn of; else NULL */
-    char *namespace;   /* the pod's own; NULL: not in a pod, or not told */
+    char *namespace;   /* the pod's own; NULL: not in a pod, or unknown */
     char *source;      /* for messages: "kubeconfig /etc/kube/config, context prod" or "in-cluster" */
 };
 

@@ -1,4 +1,8 @@
-#include "settings/kubeconfig/kubeconfig_exec.h"
+/*
+ * The "exec" of a kubeconfig's user, a program that prints credentials: what client-go 1.34 demands of it is demanded.
+ * https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+ */
+#include "settings/kubeconfig/kubeconfig_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +12,6 @@
 #include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/findings.h"
-#include "settings/kubeconfig/yaml_json.h"
 
 #define EXTENSION "client.authentication.k8s.io/exec"
 #define LIST_MAX 1000u
@@ -20,7 +23,7 @@ static int exec_get_list(const struct kubeconfig_object *o, const char *key, con
     size_t twice;
     const struct yaml_node *n = yaml_node_get(o->node, key, &twice);
     if (twice != 0)
-        return kubeconfig_fail(o, key, err, "is there twice, again in line %zu", twice);
+        return kubeconfig_fail(o, key, err, "appears twice, again in line %zu", twice);
     *ret = yaml_node_is_null(n) ? NULL : n;
     if (*ret != NULL && n->kind != NODE_SEQUENCE)
         return kubeconfig_fail(o, key, err, "expected a list");
@@ -39,8 +42,8 @@ static int kubeconfig_exec_read_version(const struct kubeconfig_object *o, struc
     if (!str_eq(version, KUBE_EXEC_V1) && !str_eq(version, KUBE_EXEC_V1BETA1)) {
         cleanup(mem_free_ptr) char *quoted = finding_quoted(version);
         return kubeconfig_fail(o, "apiVersion", err,
-                               "%s is not spoken any more: expected " KUBE_EXEC_V1
-                               " (or v1beta1); a newer plugin and a new kubeconfig from whoever made this one help",
+                               "%s is no longer supported: expected " KUBE_EXEC_V1
+                               " (or v1beta1); update the plugin and its kubeconfig",
                                quoted);
     }
     e->api_version = mem_strdup(version);
@@ -72,8 +75,8 @@ static int read_mode(const struct kubeconfig_object *o, const struct kube_exec *
         return 0;
     if (str_eq(mode, "Always"))
         return kubeconfig_fail(o, "interactiveMode", err,
-                               "Always: the plugin wants to ask somebody at a terminal, and a daemon has none: use one "
-                               "that can do without (Never or IfAvailable), a tokenFile or a client certificate");
+                               "Always: the plugin needs a terminal, which a daemon does not have: use one with Never "
+                               "or IfAvailable, a tokenFile or a client certificate");
     cleanup(mem_free_ptr) char *quoted = finding_quoted(mode);
     return kubeconfig_fail(o, "interactiveMode", err, "%s: expected Never or IfAvailable", quoted);
 }
@@ -156,7 +159,7 @@ int kubeconfig_exec(const struct kubeconfig_object *user, const struct kubeconfi
     size_t twice;
     const struct yaml_node *node = yaml_node_get(user->node, "exec", &twice);
     if (twice != 0)
-        return kubeconfig_fail(user, "exec", err, "is there twice, again in line %zu", twice);
+        return kubeconfig_fail(user, "exec", err, "appears twice, again in line %zu", twice);
     if (node->kind != NODE_MAPPING)
         return kubeconfig_fail(user, "exec", err, "expected an object with apiVersion and command");
     struct kubeconfig_object o = *user;
@@ -200,21 +203,14 @@ struct kube_exec *kube_exec_copy(const struct kube_exec *e)
 }
 
 /* Arguments and variables of a plugin may be passwords. */
-static void wipe_list(char **list)
-{
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-        mem_wipe_free(list[i]);
-    free(list);
-}
-
 void kube_exec_free(struct kube_exec *e)
 {
     if (e == NULL)
         return;
     free(e->api_version);
     free(e->command);
-    wipe_list(e->args);
-    wipe_list(e->env);
+    mem_wipe_free_list(e->args);
+    mem_wipe_free_list(e->env);
     free(e->install_hint);
     mem_wipe_free(e->cluster_config);
     free(e);

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "settings/findings.h"
 
 static int fail_at(const struct kubeconfig_file *f, size_t line, struct error *err, const char *fmt, ...)
@@ -27,7 +28,7 @@ static int top_get(const struct kubeconfig_file *f, const char *key, const struc
 {
     size_t twice;
     *ret = yaml_node_get(f->tree.root, key, &twice);
-    return twice != 0 ? fail_at(f, twice, err, "%s: is there twice", key) : 0;
+    return twice != 0 ? fail_at(f, twice, err, "%s: appears twice", key) : 0;
 }
 
 static int kubeconfig_file_check_head(const struct kubeconfig_file *f, struct error *err)
@@ -36,7 +37,7 @@ static int kubeconfig_file_check_head(const struct kubeconfig_file *f, struct er
     if (yaml_node_is_null(f->tree.root))
         return 0;
     if (f->tree.root->kind != NODE_MAPPING)
-        return fail_at(f, f->tree.root->line, err, "is no kubeconfig: expected clusters, users and contexts");
+        return fail_at(f, f->tree.root->line, err, "is not a kubeconfig: expected clusters, users and contexts");
     for (size_t i = 0; i < array_len(wanted); i++) {
         const struct yaml_node *n;
         if (top_get(f, wanted[i][0], &n, err) != 0)
@@ -138,7 +139,7 @@ static int find_in_file(const struct kubeconfig_file *f, const struct kubeconfig
         if (!str_eq(name, wanted->name))
             continue;
         if (found != NULL)
-            return kubeconfig_fail(ret, NULL, err, "is there twice (lines %zu and %zu)", found->line, element->line);
+            return kubeconfig_fail(ret, NULL, err, "appears twice (lines %zu and %zu)", found->line, element->line);
         found = element;
         size_t twice;
         const struct yaml_node *inner = yaml_node_get(element, wanted->inner, &twice);
@@ -184,26 +185,20 @@ int kubeconfig_current_context(const struct kubeconfig_files *k, const char **re
     return 0;
 }
 
-void kubeconfig_names(const struct kubeconfig_files *k, const char *list, struct buf *out)
+char *kubeconfig_names(const struct kubeconfig_files *k, const char *list)
 {
-    enum { SHOWN_MAX = 8 };
-    size_t count = 0;
+    struct text_list names = {.between = ", ", .max = 8};
     for (size_t i = 0; i < k->count; i++) {
         const struct yaml_node *n = NULL;
         if (kubeconfig_get_list(&k->files[i], list, &n, NULL) != 0 || n == NULL)
             continue;
         for (size_t e = 0; e < n->kid_count; e++) {
             const char *name = element_name(n->kids[e]);
-            if (name == NULL || count++ >= SHOWN_MAX)
-                continue;
-            buf_add(out, out->len > 0 ? ", " : "");
-            finding_quote(out, name);
+            if (name != NULL && text_list_next(&names))
+                finding_quote(&names.text, name);
         }
     }
-    if (count > SHOWN_MAX)
-        buf_printf(out, " and %zu more", count - SHOWN_MAX);
-    if (count == 0)
-        buf_add(out, "none");
+    return text_list_take(&names);
 }
 
 int kubeconfig_fail(const struct kubeconfig_object *o, const char *key, struct error *err, const char *fmt, ...)
@@ -227,7 +222,7 @@ static int get_scalar(const struct kubeconfig_object *o, const char *key, const 
     size_t twice;
     const struct yaml_node *n = yaml_node_get(o->node, key, &twice);
     if (twice != 0)
-        return kubeconfig_fail(o, key, err, "is there twice, again in line %zu", twice);
+        return kubeconfig_fail(o, key, err, "appears twice, again in line %zu", twice);
     if (!yaml_node_is_null(n) && n->kind != NODE_SCALAR)
         return kubeconfig_fail(o, key, err, "expected a text");
     *ret = yaml_node_is_null(n) ? NULL : n;

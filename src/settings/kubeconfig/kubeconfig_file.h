@@ -16,6 +16,8 @@
 #define KUBECONFIG_MAX_FILES 32u
 #define KUBECONFIG_MAX_BYTES (1024u * 1024u)
 
+struct kube_exec;
+
 struct kubeconfig_file {
     char *path;
     struct yaml_tree tree;
@@ -47,8 +49,8 @@ int kubeconfig_find(const struct kubeconfig_files *k, const char *list, const ch
 int kubeconfig_current_context(const struct kubeconfig_files *k, const char **ret_name, const char **ret_file,
                                size_t *ret_line, struct error *err) must_check;
 
-/* The names in `list` over all files, for messages: "a", "b". */
-void kubeconfig_names(const struct kubeconfig_files *k, const char *list, struct buf *out);
+/* The names in `list` over all files, for messages: "a", "b"; NULL: there is none. Allocates. */
+char *kubeconfig_names(const struct kubeconfig_files *k, const char *list) must_check;
 
 /* A field of an object, by key. Absent, null and "" leave *ret as it is. */
 int kubeconfig_text(const struct kubeconfig_object *o, const char *key, const char **ret, struct error *err) must_check;
@@ -63,5 +65,10 @@ char *kubeconfig_path(const struct kubeconfig_object *o, const char *path) must_
 /* "kubeconfig FILE:LINE: users["x"].user.token: ..."; -1. */
 int kubeconfig_fail(const struct kubeconfig_object *o, const char *key, struct error *err, const char *fmt, ...)
     printf_like(4, 5);
+
+/* *ret NULL where user has no exec. cluster: its extension "client.authentication.k8s.io/exec" goes to the program,
+ * where it asks for the cluster. ERROR_FATAL. */
+int kubeconfig_exec(const struct kubeconfig_object *user, const struct kubeconfig_object *cluster,
+                    struct kube_exec **ret, struct error *err) must_check;
 
 #endif

@@ -1,10 +1,8 @@
-#include "settings/kubeconfig/yaml_json.h"
-
 #include <string.h>
 
-#include "base/compiler.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "settings/kubeconfig/yaml_tree.h"
 
 static const char digits[] = "0123456789";
 

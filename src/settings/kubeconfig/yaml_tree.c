@@ -93,7 +93,7 @@ static int on_alias(struct builder *b, const yaml_event_t *e)
             return yaml_tree_fail(b, line, "an alias (*name) inside the value that it names: a circle");
         return attach(b, n, line);
     }
-    return yaml_tree_fail(b, line, "an alias (*name) of an anchor (&name) that is not there");
+    return yaml_tree_fail(b, line, "an alias (*name) of an anchor (&name) that does not exist");
 }
 
 static int on_scalar(struct builder *b, const yaml_event_t *e)
@@ -159,8 +159,8 @@ static int parse_failed(struct builder *b)
 {
     const yaml_parser_t *p = &b->parser;
     if (p->error == YAML_READER_ERROR)
-        return error_set(b->err, ERROR_FATAL, "no YAML: %s at byte %zu", p->problem, p->problem_offset);
-    return error_set(b->err, ERROR_FATAL, "line %zu: no YAML: %s%s%s", line_of(&p->problem_mark),
+        return error_set(b->err, ERROR_FATAL, "invalid YAML: %s at byte %zu", p->problem, p->problem_offset);
+    return error_set(b->err, ERROR_FATAL, "line %zu: invalid YAML: %s%s%s", line_of(&p->problem_mark),
                      p->problem != NULL ? p->problem : "it cannot be read", p->context != NULL ? " " : "",
                      p->context != NULL ? p->context : "");
 }

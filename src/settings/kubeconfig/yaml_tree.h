@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/compiler.h"
+#include "base/buf.h"
 #include "base/error.h"
 
 #define YAML_TREE_MAX_NODES 100000u /* with aliases expanded */
@@ -20,7 +20,7 @@ struct yaml_node {
     enum yaml_node_kind kind;
     size_t line;             /* from 1 */
     char *text;              /* of a scalar; holds no NUL */
-    bool plain;              /* a scalar without quotes: null, true and numbers are told from text by this */
+    bool plain;              /* a scalar without quotes: this distinguishes null, true and numbers from text */
     struct yaml_node **kids; /* items of a sequence; key, value, key, value, ... of a mapping */
     size_t kid_count;
     /* of the builder */
@@ -49,5 +49,8 @@ bool yaml_node_is_null(const struct yaml_node *n);
 /* The value of a key in a mapping (also one merged in by "<<"), NULL where there is none. *ret_twice: the key is there
  * more than once; the second one's line in it, else 0. */
 const struct yaml_node *yaml_node_get(const struct yaml_node *mapping, const char *key, size_t *ret_twice);
+
+/* Adds the tree as JSON text. Plain scalars by YAML 1.2's core schema: null, true, false, JSON's numbers, else text. */
+void yaml_json_add(const struct yaml_node *n, struct buf *out);
 
 #endif

@@ -1,15 +1,13 @@
-#include "settings/secrets/credentials.h"
-
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/settings.h"
+#include "settings/aliases.h"
+#include "settings/parse.h"
 #include "settings/secrets/credentials_file.h"
-#include "settings/dataplanes.h"
+#include "settings/dataplane_url.h"
 #include "settings/environment.h"
-#include "settings/findings.h"
 #include "settings/table.h"
 #include "settings/url.h"
 
@@ -41,14 +39,7 @@ static const char *credentials_take(char *const *env, const char *name, bool *em
     return NULL;
 }
 
-static void credentials_look_up(char *const *env, struct given *g)
-{
-    g->file_name = mem_printf("%s_FILE", g->row->name);
-    g->value = credentials_take(env, g->row->name, &g->empty);
-    g->path = credentials_take(env, g->file_name, &g->empty);
-}
-
-/* A Secret that was made with `echo` ends in a line break, which nobody means. */
+/* A Secret that was made with `echo` ends in a line break, never on purpose. */
 static void credentials_parse_value(const struct given *g, struct settings_findings *found)
 {
     size_t len = strlen(g->value);
@@ -57,9 +48,9 @@ static void credentials_parse_value(const struct given *g, struct settings_findi
         text[--len] = '\0';
         if (len > 0 && text[len - 1] == '\r')
             text[--len] = '\0';
-        finding_warning(found, "%s: ends with a line break, which is left out", g->row->name);
+        finding_warning(found, "%s: ends with a line break, which is ignored", g->row->name);
     }
-    const char *why = len == 0 ? "it is empty but for that" : credentials_refuse(g->part, text);
+    const char *why = len == 0 ? "it is empty otherwise" : credentials_refuse(g->part, text);
     if (why != NULL)
         finding_error(found, "%s: expected %s; %s", g->row->name, g->row->expected, why);
     else
@@ -77,8 +68,8 @@ static void credentials_parse_path(const struct given *g, struct settings_findin
 {
     if (!is_path(g->path)) {
         finding_error(found,
-                      "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may "
-                      "be the secret itself, which would belong into %s)",
+                      "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may be "
+                      "the secret itself, which belongs in %s)",
                       g->file_name, g->row->name);
         return;
     }
@@ -121,7 +112,11 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
                              [SECRET_TOKEN] = {.row = SETTING(dataplane_token), .secret = &c->dataplane_token}};
     for (size_t i = 0; i < COUNT; i++) {
         g[i].part = (enum secret_part)i;
-        credentials_look_up(env, &g[i]);
+        g[i].file_name = mem_printf("%s_FILE", g[i].row->name);
+        g[i].value = credentials_take(env, g[i].row->name, &g[i].empty);
+        if (g[i].value == NULL)
+            g[i].value = alias_get(env, g[i].row);
+        g[i].path = credentials_take(env, g[i].file_name, &g[i].empty);
         credentials_parse_one(&g[i], found);
         if (credentials_is_given(&g[i]))
             setting_set_given(c, g[i].row);
@@ -150,7 +145,7 @@ static void refuse_lines(const char *shown, const struct credentials_file *f, st
             finding_error(found, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", shown, f->lines[i].number,
                           f->lines[i].why);
     if (bad > BAD_LINES_SHOWN)
-        finding_error(found, "%s: expected lines " CREDENTIALS_LINE_EXPECTED "; %zu more are none", shown,
+        finding_error(found, "%s: expected lines " CREDENTIALS_LINE_EXPECTED "; %zu more lines are invalid", shown,
                       bad - BAD_LINES_SHOWN);
 }
 
@@ -182,9 +177,8 @@ static void warn_of_line(const char *shown, const struct settings *c, const stru
                          const struct credentials_line *line, struct settings_findings *found)
 {
     if (line->blank_around)
-        finding_warning(found,
-                        "%s, line %zu: the password begins or ends with white space, which is taken as a part of it",
-                        shown, line->number);
+        finding_warning(found, "%s, line %zu: the password begins or ends with white space, which is part of it", shown,
+                        line->number);
     /* Where no URL could be used, an error says so already. */
     if (c->dataplane_count == 0 || is_of_a_dataplane(c, line->url))
         return;
@@ -193,7 +187,7 @@ static void warn_of_line(const char *shown, const struct settings *c, const stru
     const char *meant = meant_url(c, f, line->url);
     cleanup(mem_free_ptr) char *meant_masked = meant != NULL ? url_masked(meant) : NULL;
     cleanup(mem_free_ptr) char *meant_quoted = meant != NULL ? finding_quoted(meant_masked) : NULL;
-    finding_warning(found, "%s, line %zu: the line is not used, since its URL %s is not in HAPROXY_DATAPLANE_URL%s%s%s",
+    finding_warning(found, "%s, line %zu: the line is not used: its URL %s is not in HAPROXY_DATAPLANE_URL%s%s%s",
                     shown, line->number, quoted, meant != NULL ? "; did you mean " : "",
                     meant != NULL ? meant_quoted : "", meant != NULL ? "?" : "");
 }
@@ -207,7 +201,7 @@ static int read_lines(const struct settings *c, struct secret_file *ret_file, st
     if (!is_path(path)) {
         finding_error(found,
                       "%s: expected the path of a file, beginning with '/' or './' (the value is not shown: it may be "
-                      "what belongs into that file)",
+                      "the content of that file)",
                       name);
         return -1;
     }
@@ -223,7 +217,7 @@ static int read_lines(const struct settings *c, struct secret_file *ret_file, st
         if (ret->lines[i].why == NULL)
             warn_of_line(shown, c, ret, &ret->lines[i], found);
     if (ret->count == 0)
-        finding_warning(found, "%s: the file has no line with credentials, so it is of no effect", shown);
+        finding_warning(found, "%s: the file has no line with credentials, so it has no effect", shown);
     return credentials_file_first_bad(ret) == NULL ? 0 : -1;
 }
 
@@ -243,7 +237,7 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
 
 #define NO_VARIABLES \
     "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor HAPROXY_DATAPLANE_TOKEN is set"
-#define NO_CREDENTIALS "is asked without credentials, which it refuses unless something in front of it adds them"
+#define NO_CREDENTIALS "gets requests without credentials, which it refuses unless a proxy in front of it adds them"
 
 static void warn_of_none(const struct settings *c, const struct settings_dataplane *d, struct settings_findings *found)
 {

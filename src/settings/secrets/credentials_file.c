@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/dataplanes.h"
+#include "settings/dataplane_url.h"
 
 #define BLANK " \t"
 
@@ -47,7 +47,7 @@ static char *credentials_take_token(char *text, struct credentials_line *ret)
     while (len > 0 && credentials_file_is_blank(text[len - 1]))
         text[--len] = '\0';
     if (len == 0)
-        return mem_strdup("there is no token behind the word Bearer");
+        return mem_strdup("there is no token after the word Bearer");
     ret->token = text;
     return why_with("its token", credentials_refuse(SECRET_TOKEN, text));
 }
@@ -65,7 +65,7 @@ static char *credentials_take_login(char *text, struct credentials_line *ret)
     char *colon = strchr(text, ':');
     if (colon == NULL)
         return mem_strdup(behind_word(text, "Basic") != NULL
-                              ? "user name and password are written as they are, not as Basic and base64"
+                              ? "write user name and password in plain text, not as Basic and base64"
                               : "there is no ':' between user name and password");
     if (is_url_and_more(text))
         return mem_strdup("there are two URLs: write a line for each");
@@ -91,15 +91,14 @@ static char *credentials_take_line(char *line, struct credentials_line *ret)
     char *rest = line + strcspn(line, BLANK);
     bool alone = *rest == '\0';
     *rest = '\0';
-    cleanup(buf_fini) struct buf note;
-    buf_init(&note, 0);
+    cleanup(buf_fini) struct buf note = {0};
     if (dataplane_url_check(line, &ret->url, NULL, &note) != 0)
         return mem_printf("its first word is not the URL of a Data Plane API%s%s", note.len > 0 ? ": " : "",
                           buf_str(&note));
     if (!alone)
         rest += 1 + strspn(rest + 1, BLANK);
     if (*rest == '\0')
-        return mem_strdup("there is nothing behind the URL");
+        return mem_strdup("there is nothing after the URL");
     char *token = behind_word(rest, "Bearer");
     return token != NULL ? credentials_take_token(token, ret) : credentials_take_login(rest, ret);
 }
@@ -123,7 +122,7 @@ static void credentials_add_line(struct credentials_file *f, char *text, size_t 
         why = credentials_take_line(text, &line);
     const struct credentials_line *same = why == NULL ? credentials_file_find(f, line.url) : NULL;
     if (same != NULL)
-        why = mem_printf("its URL is that of line %zu", same->number);
+        why = mem_printf("line %zu has the same URL", same->number);
     if (why != NULL)
         set_bad(&line, why);
     f->lines = mem_resize(f->lines, f->count + 1, sizeof(*f->lines));

@@ -14,15 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/compiler.h"
-#include "settings/secrets/secret.h"
+enum secret_part { SECRET_USER, SECRET_PASSWORD, SECRET_TOKEN };
 
 #define CREDENTIALS_LINES_MAX 256
 #define CREDENTIALS_LINE_EXPECTED "URL user:password or URL Bearer TOKEN"
 
 struct credentials_line {
     size_t number;               /* in the file, from 1 */
-    char *url;                   /* as settings/dataplanes.h checks it; NULL where the line is bad */
+    char *url;                   /* as settings/dataplane_url.h checks it; NULL where the line is bad */
     const char *user, *password; /* both or none; parts of the text that was parsed, as the token */
     const char *token;           /* instead */
     bool blank_around;           /* the password begins or ends with white space, which is part of it */
@@ -35,7 +34,7 @@ struct credentials_file {
 };
 
 /* Cuts text (text[len] can be written to) into lines; *ret points into it. A URL that was there before makes a line
- * bad, and so does the number of lines: the one past the limit is the last that is looked at. */
+ * bad, and so does the number of lines: the one past the limit is the last that is read. */
 void credentials_file_parse(char *text, size_t len, struct credentials_file *ret);
 void credentials_file_fini(struct credentials_file *f); /* the text is the caller's to wipe */
 

@@ -100,7 +100,7 @@ static int secret_take_part(struct secret *s, struct secret_file *file, bool *re
     const struct credentials_line *line = credentials_file_find(&lines, s->url);
     if (line == NULL)
         return error_set(err, ERROR_INVALID,
-                         "%s: has no line for %s any more; put it back, or restart to go by the variables", s->path,
+                         "%s: the line for %s was removed; put it back, or restart to use the settings", s->path,
                          s->url);
     *ret_changed = secret_take(s, s->part == SECRET_USER       ? line->user
                                   : s->part == SECRET_PASSWORD ? line->password

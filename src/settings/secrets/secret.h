@@ -10,9 +10,8 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "settings/secrets/credentials_file.h"
 #include "settings/secrets/secret_file.h"
-
-enum secret_part { SECRET_USER, SECRET_PASSWORD, SECRET_TOKEN };
 
 struct secret {
     char *value;           /* NULL: not set (or its file was never readable) */
@@ -32,7 +31,7 @@ void secret_set_line(struct secret *s, const char *path, const char *url, enum s
 
 void secret_copy(struct secret *to, const struct secret *from);
 
-/* Forgets the value of one that is in a file: for one that nobody reads again. */
+/* Forgets the value of one that is in a file: for one that is not read again. */
 void secret_forget(struct secret *s);
 
 /* Given, in whichever form; of a line: it had this part when it was last read. */

@@ -90,8 +90,7 @@ static int read_text(const char *path, struct secret_file *f, struct error *err)
     if (saved != 0)
         return error_set(err, ERROR_INVALID, "%s: %m", path);
     if ((size_t)len > max_bytes)
-        return error_set(err, ERROR_INVALID, "%s: is larger than %zu KiB, so it is not what is wanted here", path,
-                         max_bytes / 1024);
+        return error_set(err, ERROR_INVALID, "%s: is larger than %zu KiB, the limit", path, max_bytes / 1024);
     f->len = (size_t)len;
     f->text[len] = '\0';
     f->stamp = settled_stamp(&before, &after);

@@ -24,7 +24,7 @@ struct secret_file {
     char *text; /* NUL-terminated; may hold NULs */
     size_t len;
     size_t size;               /* of the memory at text */
-    struct secret_stamp stamp; /* zero where it cannot be told by it whether the file changes from here on */
+    struct secret_stamp stamp; /* zero where it cannot show whether the file changes from here on */
 };
 
 /* -1 with ERROR_INVALID naming the path: unreadable, no regular file, over max_bytes; *ret is empty then. */

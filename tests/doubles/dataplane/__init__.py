@@ -7,8 +7,9 @@ schema              what a request body must look like
 haproxy, reloaders  `haproxy -c`; the ways to make a running HAProxy reload
 transactions        begin, commit, delete, kept on disk
 reloads             the ticker, ids, the fate of each reload, the last good file
+storage             maps, certificates and other files beside the configuration
 runtime, offline    the stats socket, or what stands for a running HAProxy
-lane                the one write that needs no reload
+runtime_update      the one write that needs no reload
 service             one configuration with all of the above
 routes, handlers_*  the HTTP surface; web and errors are their plain values, auth the 401s
 httpd               HTTP/1.1 over TCP, TLS or a unix socket

@@ -18,6 +18,7 @@ KINDS = ("global", "defaults", "userlist", "peers", "mailers", "resolvers", "cac
          "log-profile", "http-errors", "acme", "crt-store", "fcgi-app", "frontend", "backend", "listen")
 PROXIES = ("frontend", "backend", "listen")
 LONGEST = 65535  # bytes of a line; a longer one is the end of what is read
+VERSION = "# _version="
 DISCLAIMER = ["Dataplaneapi managed File", "changing file directly can cause a conflict if dataplaneapi is running"]
 
 
@@ -182,6 +183,7 @@ def parse(text: str, imply_from: bool = True, posted: bool = False) -> Config:
     above: list[str] = []
     above_section: list[str] = []
     last_defaults = ""
+    has_version = False
     for raw in text.split("\n"):
         if too_long(raw):
             break
@@ -189,8 +191,8 @@ def parse(text: str, imply_from: bool = True, posted: bool = False) -> Config:
         if not words:
             if comment is None:
                 continue
-            if section is None and raw[:1] != " ":
-                _header(config, comment, above_section)
+            if section is None:
+                has_version = _header(config, raw, comment, has_version)
             else:  # by its first character: after a tab it is not seen as part of the section and moves to the next
                 (above if raw[:1] == " " else above_section).append(comment)
             continue
@@ -216,12 +218,15 @@ def parse(text: str, imply_from: bool = True, posted: bool = False) -> Config:
     return config
 
 
-def _header(config: Config, comment: str, above_section: list[str]) -> None:
-    if comment.startswith("_version"):
-        value = comment.partition("=")[2].strip()
+def _header(config: Config, raw: str, comment: str, has_version: bool) -> bool:
+    """A comment at the head: the first version counts, a further one is but a comment."""
+    if raw.startswith(VERSION) and not has_version:
+        value = raw[len(VERSION):].strip()
         config.version = int(value) if value.isdigit() else 1
-    elif not comment.startswith("_md5hash"):
+        return True
+    if not raw.startswith("# _md5hash="):
         config.comments.append(comment)
+    return has_version
 
 
 def _open(config: Config, words: list[str], comment: str | None, above: list[str], last_defaults: str) -> Section:

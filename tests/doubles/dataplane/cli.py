@@ -25,6 +25,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--play", choices=["3.0", "3.4"], default="3.4", help="the version whose answers to give")
     p.add_argument("--reload-delay", type=float, default=5.0, metavar="SECONDS")
     p.add_argument("--state-dir", required=True, help="where transactions are kept")
+    p.add_argument("--storage-dir", help="where maps, certificates and general files are kept; else beside the configuration")
     how = p.add_mutually_exclusive_group()
     how.add_argument("--reload-cmd", help="a command that reloads HAProxy; its exit status tells")
     how.add_argument("--master-socket", help="reload by the master socket (HAProxy 2.7 and later)")
@@ -55,7 +56,8 @@ def main() -> int:
     args = arguments()
     binary = None if args.haproxy == "none" else args.haproxy
     service = Service(os.path.abspath(args.config), args.play, args.state_dir, Checker(binary), reloader(args),
-                      args.reload_delay, args.deaf_runtime)
+                      args.reload_delay, os.path.abspath(args.storage_dir or os.path.join(os.path.dirname(args.config), "storage")),
+                      args.deaf_runtime)
     extra = {name: "\0" + password for name, _, password in (user.partition(":") for user in args.user)}
     faults, log = Faults(), RequestLog(args.log)
     tls = tls_context(args.tls_cert, args.tls_key or args.tls_cert, args.tls_ca) if args.tls_cert else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cfgfile import checksum
+from .cfgfile import managed
 from .errors import ApiError
 from .runtime import RuntimeRefused
 from .service import Service
@@ -11,8 +11,8 @@ from .web import Answer, Request
 
 def _text(service: Service, status: int, tid: str = "", **headers: str) -> Answer:
     text = service.raw(tid)
-    return Answer(status, text=text, headers={"Configuration-Checksum": checksum(text.partition("\n")[2]),
-                                              **{k.replace("_", "-"): v for k, v in headers.items()}})
+    written = {"Configuration-Checksum": text[len("# _md5hash="):text.index("\n")]} if managed(text) else {}
+    return Answer(status, text=text, headers={**written, **{k.replace("_", "-"): v for k, v in headers.items()}})
 
 
 def show(service: Service, request: Request) -> Answer:
@@ -36,7 +36,7 @@ def replace(service: Service, request: Request) -> Answer:
             service.replace_raw(text, request.version(), request.flag("skip_version"), request.flag("only_validate"))
             return _after(service, request)
     except ApiError as e:
-        e.plain = service.play == "3.0"
+        e.plain = service.play == "3.0" and e.status != 422
         raise
 
 
@@ -65,9 +65,9 @@ def _after(service: Service, request: Request) -> Answer:
 
 def _act(service: Service, actions: str) -> None:
     """`SetServerAddr B S ADDRESS PORT` and its like, separated by semicolons: 500 for the first that fails. Of one that it does
-    not know nothing comes."""
+    not know nothing comes, and a blank behind a semicolon makes one of those."""
     runtime = service.runtime()
-    for action in filter(None, (a.split() for a in actions.split(";"))):
+    for action in (a.split(" ") for a in actions.split(";") if a):
         try:
             if runtime is None:
                 raise RuntimeRefused("no runtime API")

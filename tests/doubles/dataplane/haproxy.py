@@ -56,7 +56,7 @@ class Checker:
 
 def validation_error(lines: list[str], tid: str, code: int = 1) -> ApiError:
     head = f"err transactionId={tid} \n" if tid else ""
-    return ApiError(400, f"validation error: exit status {code}: {head}" + "\n".join(lines))
+    return ApiError(400, f"validation error: exit status {code}: {head if lines else head[:-1]}" + "\n".join(lines))
 
 
 def alerts(output: str) -> list[str]:

@@ -55,6 +55,12 @@ class NoRuntime(Runtime):
     def agent(self, backend: str, server: str, on: bool) -> None:
         self._row(backend, server)
 
+    def set_certificate(self, path: str, pem: str, new: bool) -> None:
+        pass
+
+    def maps(self) -> list[str]:
+        return []
+
     def add_server(self, backend: str, server: str, words: list[str]) -> None:
         raise RuntimeRefused("no HAProxy")
 

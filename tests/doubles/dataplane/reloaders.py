@@ -58,7 +58,7 @@ class SocketReloader(Reloader):
         head, _, rest = answer.partition("\n")
         output = rest.removeprefix("--\n").strip("\n")
         if "Success=1" not in head:
-            raise ReloadFailed("failed to reload", output or answer.strip())
+            raise ReloadFailed("failed to reload configuration", output or answer.strip())
         return output
 
 

@@ -6,13 +6,15 @@ import re
 import urllib.parse
 from collections.abc import Callable
 
-from . import auth, handlers_config, handlers_global, handlers_raw, handlers_runtime, handlers_transactions
+from . import (auth, handlers_config, handlers_global, handlers_maps, handlers_raw, handlers_runtime, handlers_storage,
+               handlers_transactions)
 from .errors import ApiError
 from .service import Service
 from .web import Answer, Request, error_answer
 
 Handler = Callable[[Service, Request], Answer]
 BASE = "/v3/services/haproxy"
+FILES = "/storage/(maps|general|ssl_certificates|ssl_crt_lists)"
 
 ROUTES: list[tuple[str, str, Handler]] = [
     ("GET", "/v3/info", handlers_transactions.info),
@@ -38,6 +40,16 @@ ROUTES: list[tuple[str, str, Handler]] = [
         ("GET", "/configuration/backends/([^/]+)/(servers|server_templates)/([^/]+)", handlers_config.member),
         ("PUT", "/configuration/backends/([^/]+)/(servers|server_templates)/([^/]+)", handlers_config.replace_member),
         ("DELETE", "/configuration/backends/([^/]+)/(servers|server_templates)/([^/]+)", handlers_config.delete_member),
+        ("GET", FILES, handlers_storage.show_all),
+        ("POST", FILES, handlers_storage.create),
+        ("GET", FILES + "/([^/]+)", handlers_storage.show),
+        ("PUT", FILES + "/([^/]+)", handlers_storage.replace),
+        ("DELETE", FILES + "/([^/]+)", handlers_storage.delete),
+        ("GET", "/runtime/maps", handlers_maps.show_all),
+        ("GET", "/runtime/maps/([^/]+)", handlers_maps.show),
+        ("GET", "/runtime/maps/([^/]+)/entries", handlers_maps.entries),
+        ("POST", "/runtime/maps/([^/]+)/entries", handlers_maps.add),
+        ("DELETE", "/runtime/maps/([^/]+)/entries/([^/]+)", handlers_maps.delete),
         ("GET", "/runtime/info", handlers_runtime.info),
         ("GET", "/runtime/backends/([^/]+)/servers", handlers_runtime.servers),
         ("GET", "/runtime/backends/([^/]+)/servers/([^/]+)", handlers_runtime.server),

@@ -77,6 +77,26 @@ class Runtime:
         if "New server registered" not in answer:
             raise RuntimeRefused(answer)
 
+    def set_certificate(self, path: str, pem: str, new: bool) -> None:
+        """Blank lines would end it."""
+        if new:
+            self.do(f"new ssl cert {path}")
+        body = "\n".join(line for line in pem.splitlines() if line.strip())
+        self.do(f"set ssl cert {path} <<\n{body}\n")
+        self.do(f"commit ssl cert {path}")
+
+    def maps(self) -> list[str]:
+        return self.ask("show map").splitlines()
+
+    def map_entries(self, file: str) -> list[str]:
+        return [line for line in self.ask(f"show map {file}").splitlines() if line.strip()]
+
+    def add_map_entry(self, file: str, key: str, value: str) -> None:
+        self.do(f"add map {file} {key} {value}")
+
+    def delete_map_entry(self, file: str, key: str) -> None:
+        self.do(f"del map {file} {key}")
+
 
 class _Behind(Runtime):
     """Another one, seen through something that goes wrong."""

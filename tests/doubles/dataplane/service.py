@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from . import lane
-from .cfgfile import Config, managed, too_long
+from . import runtime_update
+from .cfgfile import VERSION, Config, managed, too_long
 from .errors import ApiError
 from .haproxy import Checker
 from .reading import read
@@ -17,6 +17,7 @@ from .reloaders import Reloader
 from .reloads import Reloads
 from .offline import NoRuntime
 from .runtime import DeafRuntime, MuteRuntime, Runtime
+from .storage import Storage
 from .transactions import LIMIT, Transactions, write_atomically
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 class Service:
     def __init__(self, config_file: str, play: str, state_dir: str, checker: Checker, reloader: Reloader,
-                 delay_s: float, deaf: bool = False):
+                 delay_s: float, storage_dir: str, deaf: bool = False):
         self.file = pathlib.Path(config_file)
         self.play = play
         self.deaf = deaf
@@ -35,6 +36,7 @@ class Service:
         self.config = self._read()
         self.seen = self._stat()
         self.transactions = Transactions(state_dir, config_file, play)
+        self.storage = Storage(pathlib.Path(storage_dir))
         self.offline = NoRuntime() if checker.binary is None else None
         if self.offline:
             self.offline.load(self.config)
@@ -177,6 +179,8 @@ class Service:
             return
         with self.lock:
             own = self.transactions.begin(self.config, self.config.version if skip_version else self._need(version))
+            if not skip_version:  # its own alone stays, wherever another one stands
+                text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(VERSION))
             given = read(text, self.play, imply_from=False, posted=True)
             if not skip_version:
                 given.version = self.config.version
@@ -218,9 +222,9 @@ class Service:
         self.offline.load(read(self.file.read_text(), self.play))
 
     def apply_live(self, backend: str, wanted: dict[str, Any], had: dict[str, Any], lie: float = 0.0) -> bool:
-        """The reload-free lane; False where only a reload brings the change about."""
+        """The update without a reload; False where only a reload brings the change about."""
         runtime = self.runtime(lie)
-        return runtime is not None and lane.apply(runtime, backend, wanted, had)
+        return runtime is not None and runtime_update.apply(runtime, backend, wanted, had)
 
 
 class _Reloaded(Reloader):

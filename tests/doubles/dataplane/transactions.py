@@ -101,7 +101,7 @@ class Transactions:
             self.end(tid, "outdated")
 
 
-def write_atomically(path: pathlib.Path, text: str) -> None:
+def write_atomically(path: pathlib.Path, content: str | bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text)
+    temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
     temporary.replace(path)

@@ -35,7 +35,15 @@ class Request:
         return self.query.get("transaction_id", "")
 
     def flag(self, name: str) -> bool:
-        return self.query.get(name, "").lower() in ("true", "1", "t")
+        text = self.query.get(name)
+        if text is None:
+            return False
+        if self.play == "3.0":
+            return text.lower() in ("1", "true", "t", "yes", "y", "on", "ok", "checked", "selected", "enabled")
+        if text not in ("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"):
+            raise ApiError(400, f"Invalid format for parameter {name}: error binding string parameter: strconv.ParseBool: "
+                                f'parsing "{text}": invalid syntax')
+        return text[0] in "1tT"
 
     def version(self, required: bool = False) -> int:
         text = self.query.get("version")
@@ -46,7 +54,8 @@ class Request:
             return 0
         if not text.lstrip("-").isdigit():
             raise (ApiError(422, f'version in query must be of type int64: "{text}"', 601) if self.play == "3.0" else
-                   ApiError(400, f"Invalid format for parameter version: {text}"))
+                   ApiError(400, "Invalid format for parameter version: error binding string parameter: strconv.ParseInt: "
+                                 f'parsing "{text}": invalid syntax'))
         return int(text)
 
     def json(self) -> Any:
@@ -72,11 +81,14 @@ class Answer:
     payload: Any = None
     headers: dict[str, str] = dataclasses.field(default_factory=dict)
     text: str | None = None  # instead of a payload: sent as text/plain
+    data: bytes | None = None  # likewise, a file as it is
     empty: bool = False
 
     def body(self) -> bytes:
         if self.empty:
             return b""
+        if self.data is not None:
+            return self.data
         if self.text is not None:
             return self.text.encode()
         return json.dumps(self.payload, separators=(",", ":")).encode() + b"\n"
@@ -84,7 +96,8 @@ class Answer:
     def wire_headers(self) -> dict[str, str]:
         out = dict(self.headers)
         if not self.empty:
-            out.setdefault("Content-Type", "application/json" if self.text is None else "text/plain")
+            out.setdefault("Content-Type", "application/octet-stream" if self.data is not None else
+                           "application/json" if self.text is None else "text/plain")
         return out
 
 

@@ -51,6 +51,7 @@ ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints", True,
                      deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 SERVICES = Resource("", "v1", "services", "Service", True, has_status=True,
                     empty={"spec": {}, "status": {"loadBalancer": {}}})
+SECRETS = Resource("", "v1", "secrets", "Secret", True)
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", True, has_generation=True,
                   empty={"addressType": "", "endpoints": None, "ports": None})
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True, versioned=True, empty={"spec": {}})
@@ -59,7 +60,7 @@ EVENTS = Resource("", "v1", "events", "Event", True, empty={
     "involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None,
     "reportingComponent": "", "reportingInstance": ""})
 
-ALL = (NAMESPACES, NODES, ENDPOINTS, SERVICES, SLICES, LEASES, EVENTS)
+ALL = (NAMESPACES, NODES, ENDPOINTS, SERVICES, SECRETS, SLICES, LEASES, EVENTS)
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,7 @@ static void assert_whole_lines(void)
         at = end + 1;
     }
     ck_assert_uint_eq(lines, taken);
-    ck_assert_uint_eq(told, losses.told);
+    ck_assert_uint_eq(told, losses.reported);
 }
 
 static void fill(size_t len)
@@ -252,23 +252,23 @@ static void assert_told_when_it_flows_again(void)
     ck_assert_uint_eq(log_dropped(&slow), 1);
     ck_assert(!say(100) && !say(100));
     ck_assert_uint_eq(losses.dropped, 3);
-    log_tell_losses(&slow);
-    ck_assert_uint_eq(losses.told, 0); /* no room for that either */
+    log_report_losses(&slow);
+    ck_assert_uint_eq(losses.reported, 0); /* no room for that either */
     drain(SIZE_MAX);
-    log_tell_losses(&slow);
-    ck_assert_uint_eq(losses.told, 3);
-    log_tell_losses(&slow); /* once */
+    log_report_losses(&slow);
+    ck_assert_uint_eq(losses.reported, 3);
+    log_report_losses(&slow); /* once */
     ck_assert(say(100));
     buf_clear(&was_read);
     drain(SIZE_MAX);
-    ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " level=warn msg=\"log lines were dropped"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " level=warn msg=\"log lines dropped"));
     ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " dropped=3\n"));
     taken = 1;
     assert_whole_lines();
     fill(100); /* another time: what came since */
     drain(SIZE_MAX);
     buf_clear(&was_read);
-    log_tell_losses(&slow);
+    log_report_losses(&slow);
     drain(SIZE_MAX);
     ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " dropped=1\n"));
 }
@@ -323,7 +323,7 @@ START_TEST(a_terminal_that_was_stopped_drops_lines)
     ck_assert(!say(100));
     ck_assert_int_eq(tcflow(fd, TCOON), 0);
     ck_assert(say(100));
-    ck_assert_uint_eq(losses.told, 1);
+    ck_assert_uint_eq(losses.reported, 1);
     close_slow();
 }
 END_TEST
@@ -337,7 +337,7 @@ START_TEST(a_reader_that_is_gone_is_no_end)
     close(slow.fd);
     slow.losses = NULL; /* nobody counts */
     log_info(&slow, "m");
-    log_tell_losses(&slow);
+    log_report_losses(&slow);
     ck_assert_uint_eq(log_dropped(&slow), 0);
     ck_assert_uint_eq(log_dropped(NULL), 0);
 }

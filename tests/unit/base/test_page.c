@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/page.h"
+#include "settings/environment.h"
 
 static const struct {
     const char *text;
@@ -117,7 +118,8 @@ START_TEST(colour_only_where_wanted)
 {
     char *a = mem_strdup(choices[_i].a), *b = mem_strdup(choices[_i].b);
     char *const environment[] = {a, b, NULL};
-    ck_assert(page_wants_colour(choices[_i].choice, choices[_i].terminal, environment) == choices[_i].colour);
+    ck_assert(page_wants_colour(choices[_i].choice, choices[_i].terminal, environment_get(environment, "NO_COLOR"),
+                                environment_get(environment, "TERM")) == choices[_i].colour);
     free(a);
     free(b);
 }

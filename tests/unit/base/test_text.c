@@ -94,6 +94,8 @@ END_TEST
 START_TEST(utf8_is_told_from_the_rest)
 {
     ck_assert(text_is_utf8("") && text_is_utf8("caf\xc3\xa9 \x1b") && text_is_utf8("\xf4\x8f\xbf\xbf"));
+    ck_assert(text_utf8_len("a\0\xc3\xa9\xff z", 7) == 4 && text_utf8_len("a\xc3", 2) == 1 &&
+              text_utf8_len("", 0) == 0);
     ck_assert(!text_is_utf8("\xff") && !text_is_utf8("a\xc3") && !text_is_utf8("\xed\xbf\xbf"));
 }
 END_TEST

@@ -1,6 +1,6 @@
 /*
- * A report of `plan` and `explain` made by hand: what HAProxy has and what is wanted as text (see backend_text.h), the plan by
- * the real code.
+ * A report of `plan` and `explain` made by hand: what HAProxy has and the desired state as text (backend_text.h), the
+ * plan by the real code.
  */
 #ifndef TESTS_INSPECT_WORLD_H
 #define TESTS_INSPECT_WORLD_H
@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/objects.h"
+#include "servers/change/parking.h"
 #include "cli/inspect_decide.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
@@ -27,7 +28,9 @@ struct inspect_world {
     struct inspect_report report;
     struct plan_rules rules;
     uint64_t park_ttl_ms; /* 0 at first */
-    const char *gone;     /* Kubernetes has no node of that name; NULL: it has all */
+    uint64_t now_ms;
+    const struct daemon_memory *daemon; /* NULL at first */
+    const char *gone;                   /* Kubernetes has no node of that name; NULL: it has all */
     struct mapping_rules mapping;
     struct service_port ports[2];
     struct service service; /* NodePort, policy Local, port https */
@@ -40,6 +43,7 @@ static inline void world_init(struct inspect_world *w)
     static const char *const urls[WORLD_TARGETS] = {"http://lb1:5555", "http://lb2:5555", "unix:/run/lb3.sock"};
     *w = (struct inspect_world){
         .rules = {.max_loss_percent = 100, .loss_window_ms = 30000},
+        .now_ms = 1000,
         .mapping = {.namespace = "ingress", .service = "web", .port = "https"},
         .ports = {{.name = http, .number = 80, .node_port = 30080}, {.name = https, .number = 443, .node_port = 30443}},
         .service = {.name = web, .type = SERVICE_NODE_PORT, .local = true, .port_count = 2},
@@ -77,7 +81,7 @@ static inline struct inspect_backend *world_in(struct inspect_world *w, size_t t
 }
 
 /* The backend is there, but what is in HAProxy is not known yet: world_see or world_unseen follows. */
-static inline struct inspect_backend *world_add(struct inspect_world *w, const char *name, const char *wish)
+static inline struct inspect_backend *world_add(struct inspect_world *w, const char *name, const char *desired)
 {
     ck_assert_uint_lt(w->report.mapping_count, WORLD_BACKENDS);
     struct inspect_mapping *m = &w->report.mappings[w->report.mapping_count];
@@ -85,7 +89,7 @@ static inline struct inspect_backend *world_add(struct inspect_world *w, const c
     m->rules = &w->mapping;
     m->service_state = INSPECT_SERVICE_KNOWN;
     m->service = &w->service;
-    text_wish(&m->desired, wish);
+    text_desired(&m->desired, desired);
     return &world_target(w)->backends[w->report.mapping_count++];
 }
 
@@ -95,18 +99,37 @@ static inline bool world_node_exists(const void *arg, const char *server)
     return !str_eq(server, w->gone);
 }
 
+static inline void world_begin_anew(struct inspect_backend *b)
+{
+    plan_fini(&b->plan);
+    plan_fini(&b->first);
+    route_fini(&b->choice);
+    admin_states_fini(&b->memory);
+    parking_free(b->parking);
+    loss_limit_fini(&b->daemon.loss_limit);
+    b->parking = NULL;
+    b->daemon = (struct inspect_memory){.used = false};
+    free(b->ways);
+    b->ways = NULL;
+}
+
 static inline void world_decide(struct inspect_world *w)
 {
     const struct inspect_rules rules = {.plan = &w->rules,
                                         .park_ttl_ms = w->park_ttl_ms,
                                         .node_exists = world_node_exists,
                                         .node_arg = w,
-                                        .now_ms = 1000};
+                                        .now_ms = w->now_ms,
+                                        .daemon = w->daemon};
+    for (size_t t = 0; t < w->report.target_count; t++)
+        for (size_t m = 0; m < w->report.mapping_count; m++)
+            world_begin_anew(&w->report.targets[t].backends[m]);
     for (size_t t = 0; t < w->report.target_count; t++)
         inspect_decide(&w->report.targets[t], w->report.mapping_count, &rules);
 }
 
-/* One that HAProxy runs as its line says, or otherwise: "n1 ready", "n2 drain", "n3 maint"; where no line is, at 10.9.9.9:9. */
+/* One that HAProxy runs as its line says, or otherwise: "n1 ready", "n2 drain", "n3 maint"; where no line is, at
+ * 10.9.9.9:9. */
 static inline void world_add_running(struct inspect_backend *b, char *words)
 {
     struct runtime *r = &b->runtime;
@@ -156,10 +179,10 @@ static inline void world_unseen(struct inspect_backend *b, const char *why)
 
 static inline void world_wait(struct inspect_backend *b, enum desired_state state, const char *problem)
 {
-    struct desired *wish = &world_mapping(b)->desired;
-    wish->state = state;
-    free(wish->problem);
-    wish->problem = mem_strdup(problem);
+    struct desired *desired = &world_mapping(b)->desired;
+    desired->state = state;
+    free(desired->problem);
+    desired->problem = mem_strdup(problem);
 }
 
 static inline struct desired_skip *world_skip(struct inspect_backend *b, const char *subject, const char *reason)

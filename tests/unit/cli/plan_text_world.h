@@ -16,9 +16,9 @@ static inline void expect(const char *text)
     world_expect(&w, inspect_print_plan, text);
 }
 
-static inline struct inspect_backend *see(const char *wish, const char *actual)
+static inline struct inspect_backend *see(const char *desired, const char *actual)
 {
-    struct inspect_backend *b = world_add(&w, "be", wish);
+    struct inspect_backend *b = world_add(&w, "be", desired);
     world_see(&w, b, actual);
     return b;
 }

@@ -41,6 +41,9 @@ static const struct {
     {"plan -o json --help --wrong", {.kind = COMMAND_HELP}},
     {"plan --help", {.kind = COMMAND_HELP}},
     {"plan --", {.kind = COMMAND_PLAN}},
+    {"plan --daemon=none", {.kind = COMMAND_PLAN, .daemon = "none"}},
+    {"plan --daemon http://h:8080", {.kind = COMMAND_PLAN, .daemon = "http://h:8080"}},
+    {"plan --daemon=https://[::1]:8080/x", {.kind = COMMAND_PLAN, .daemon = "https://[::1]:8080/x"}},
     {"doctor", {.kind = COMMAND_DOCTOR}},
     {"doctor -o json --timeout 3s", {.kind = COMMAND_DOCTOR, .json = true, .timeout_ms = 3000}},
     {"doctor --color=always", {.kind = COMMAND_DOCTOR, .colour = PAGE_COLOUR_ALWAYS}},
@@ -51,6 +54,18 @@ static const struct {
     {"explain --timeout 3s -- n1", {.kind = COMMAND_EXPLAIN, .node = "n1", .timeout_ms = 3000}},
     {"explain -- -o", {.kind = COMMAND_EXPLAIN, .node = "-o"}},
     {"explain -h", {.kind = COMMAND_HELP}},
+    {"config plan", {.kind = COMMAND_CONFIG}},
+    {"config plan -o json a.cfg", {.kind = COMMAND_CONFIG, .operand = "a.cfg", .json = true}},
+    {"config validate -", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_VALIDATE, .operand = "-"}},
+    {"config validate --timeout=2s a.cfg",
+     {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_VALIDATE, .operand = "a.cfg", .timeout_ms = 2000}},
+    {"config apply", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_APPLY}},
+    {"config apply a.cfg", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_APPLY, .operand = "a.cfg"}},
+    {"config history", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_HISTORY}},
+    {"config rollback", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_ROLLBACK}},
+    {"config rollback 7", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_ROLLBACK, .operand = "7"}},
+    {"config --help", {.kind = COMMAND_HELP}},
+    {"config plan -h", {.kind = COMMAND_HELP}},
 };
 
 START_TEST(what_is_asked_for)
@@ -64,6 +79,9 @@ START_TEST(what_is_asked_for)
     if (is.kind == COMMAND_HELP)
         return;
     ck_assert_msg(str_eq(is.node, wanted->node), "%s", good[_i].line);
+    ck_assert_msg(str_eq(is.operand, wanted->operand) && is.config == wanted->config, "%s", good[_i].line);
+    const char *daemon = wanted->daemon == NULL ? "" : str_eq(wanted->daemon, "none") ? NULL : wanted->daemon;
+    ck_assert_msg(str_eq(is.daemon, daemon), "%s", good[_i].line);
     ck_assert_msg(is.json == wanted->json, "%s", good[_i].line);
     ck_assert_msg(is.colour == wanted->colour, "%s", good[_i].line);
     ck_assert_uint_eq(is.timeout_ms, wanted->timeout_ms != 0 ? wanted->timeout_ms : 30000);
@@ -79,6 +97,15 @@ static const struct {
     {"check-config -o", "unknown argument \"-o\""},
     {"-o json plan", "unknown argument \"-o\""},
     {"plan n1", "unexpected argument \"n1\""},
+    {"plan --daemon", "--daemon needs a value: expected http://host:port, or none"},
+    {"plan --daemon=", "--daemon \"\": expected http://host:port, or none"},
+    {"plan --daemon=h:8080", "--daemon \"h:8080\": expected http://host:port, or none"},
+    {"plan --daemon=http://", "--daemon \"http://\": expected http://host:port, or none"},
+    {"plan --daemon=http://h/", "--daemon \"http://h/\": expected http://host:port, or none"},
+    {"plan --daemon=http://u:p@h", "--daemon \"http://u:p@h\": expected http://host:port, or none"},
+    {"plan --dae=none", "unknown option \"--dae=none\""},
+    {"doctor --daemon=none", "unknown option \"--daemon=none\""},
+    {"explain --daemon=none n1", "unknown option \"--daemon=none\""},
     {"doctor n1", "unexpected argument \"n1\""},
     {"plan -- -o", "unexpected argument \"-o\""},
     {"plan -x", "unknown option \"-x\""},
@@ -91,10 +118,18 @@ static const struct {
     {"plan --help=me", "unknown option \"--help=me\""},
     {"plan -oyaml", "-o \"yaml\": expected text or json"},
     {"plan -o =json", "-o \"=json\": expected text or json"},
-    {"plan --timeout", "--timeout lacks its value: expected a duration like 30s, up to 1h"},
+    {"plan --timeout", "--timeout needs a value: expected a duration like 30s, up to 1h"},
     {"explain --output=json n1", "unknown option \"--output=json\""},
+    {"config", "config needs one of plan, validate, apply, history and rollback"},
+    {"config show", "config needs one of plan, validate, apply, history and rollback, not \"show\""},
+    {"config plan a b", "unexpected argument \"b\""},
+    {"config validate", "config validate needs a file: haproxy-k8s-sync config validate FILE"},
+    {"config history 3", "unexpected argument \"3\""},
+    {"config rollback 0", "config rollback \"0\": expected the number of a version, see config history"},
+    {"config rollback last", "config rollback \"last\": expected the number of a version, see config history"},
+    {"config plan --daemon=none", "unknown option \"--daemon=none\""},
     {"explain -- n1 n2", "unexpected argument \"n2\""},
-    {"plan -o", "-o lacks its value: expected text or json"},
+    {"plan -o", "-o needs a value: expected text or json"},
     {"plan --output=yaml", "--output \"yaml\": expected text or json"},
     {"plan -o JSON", "-o \"JSON\": expected text or json"},
     {"plan --color=", "--color \"\": expected auto, always or never"},
@@ -102,8 +137,8 @@ static const struct {
     {"plan --timeout=30", "--timeout \"30\": expected a duration like 30s, up to 1h"},
     {"plan --timeout=0s", "--timeout \"0s\": expected a duration like 30s, up to 1h"},
     {"plan --timeout=61m", "--timeout \"61m\": expected a duration like 30s, up to 1h"},
-    {"explain", "explain lacks the name of a node: haproxy-k8s-sync explain NODE"},
-    {"explain --color=never", "explain lacks the name of a node: haproxy-k8s-sync explain NODE"},
+    {"explain", "explain needs the name of a node: haproxy-k8s-sync explain NODE"},
+    {"explain --color=never", "explain needs the name of a node: haproxy-k8s-sync explain NODE"},
     {"explain n1 n2", "unexpected argument \"n2\""},
     {"explain -o json n1", "unknown option \"-o\""},
     {"explain -- -- n1", "unexpected argument \"n1\""},

@@ -31,9 +31,9 @@ START_TEST(the_nearest)
                           "endpoints web http/80 : 10.244.3.7@n9-of-endpoints 10.77.0.1");
     cleanup(nearest_fini) struct nearest n;
     nearest_init(&n, rows[_i].name);
-    nearest_look_at_nodes(&n, &caches);
-    nearest_look_at_endpoints(&n, &caches);
-    nearest_look_at_endpoints(&n, &caches); /* another backend may have the same Service: each name once */
+    nearest_of_nodes(&n, &caches);
+    nearest_of_endpoints(&n, &caches);
+    nearest_of_endpoints(&n, &caches); /* another backend may have the same Service: each name once */
     cleanup(mem_free_ptr) char *text = nearest_text(&n);
     ck_assert_msg(str_eq(text, rows[_i].near), "\"%s\": %s", rows[_i].name, text != NULL ? text : "nothing");
     text_caches_free(&caches);
@@ -48,8 +48,8 @@ START_TEST(an_address_moves_a_name_up)
     text_put_all(&caches, "slice a http/80 : 10.244.9.9@10.244.9.8");
     cleanup(nearest_fini) struct nearest n;
     nearest_init(&n, "10.244.9.9");
-    nearest_look_at_nodes(&n, &caches);
-    nearest_look_at_endpoints(&n, &caches);
+    nearest_of_nodes(&n, &caches);
+    nearest_of_endpoints(&n, &caches);
     cleanup(mem_free_ptr) char *text = nearest_text(&n);
     ck_assert_str_eq(text, "10.244.9.8, 10.244.9.1");
     text_caches_free(&caches);

@@ -18,19 +18,19 @@ static const struct {
     enum check_state mark;
     const char *says;
 } rows[] = {
-    {DATE, 0, 0, 0, CHECK_OK, "that of X is within 2 s of ours"},
+    {DATE, 0, 0, 0, CHECK_OK, "the clock of X is within 2 s of this machine's"},
     {DATE, 500, 0, 0, CHECK_OK, ""},
     {DATE, 999, 10, 0, CHECK_OK, ""},
     {DATE, 1500, 600, 0, CHECK_OK, ""}, /* the answer took long: it may have been written at our own time */
     {DATE, 3000, 0, 1999, CHECK_OK, ""},
-    {DATE, 4500, 0, 3499, CHECK_WARN, "ours is 3 s or more ahead of that of X"},
+    {DATE, 4500, 0, 3499, CHECK_WARN, "clock is 3 s or more ahead of that of X"},
     {DATE, 4500, 3600, 0, CHECK_OK, ""},
     {DATE, -2000, 0, -2000, CHECK_OK, ""},
-    {DATE, -2001, 0, -2001, CHECK_WARN, "ours is 2 s or more behind that of X"},
+    {DATE, -2001, 0, -2001, CHECK_WARN, "clock is 2 s or more behind that of X"},
     {DATE, 31001, 0, 30000, CHECK_WARN, ""},
     {DATE, 31002, 0, 30001, CHECK_FAIL, ""},
-    {DATE, -3600000, 0, -3600000, CHECK_FAIL, "ours is 3600 s or more behind that of X"},
-    {NULL, 0, 0, 0, CHECK_SKIP, "no answer of X tells the time"},
+    {DATE, -3600000, 0, -3600000, CHECK_FAIL, "clock is 3600 s or more behind that of X"},
+    {NULL, 0, 0, 0, CHECK_SKIP, "no answer from X has a Date header"},
     {"", 0, 0, 0, CHECK_SKIP, ""},
     {"yesterday", 0, 0, 0, CHECK_SKIP, ""},
     {DATE " or so", 0, 0, 0, CHECK_SKIP, ""},

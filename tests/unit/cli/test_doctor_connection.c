@@ -1,4 +1,4 @@
-/* cli/doctor/doctor_connection: each way in which a connection fails has its own line, cause and cure. */
+/* cli/doctor/doctor_connection: each way in which a connection fails has its own line, cause and fix. */
 #include "cli/doctor/doctor_connection.h"
 
 #include <check.h>
@@ -19,7 +19,7 @@ static struct doctor_peer peer(const char *url)
                                 .url = url,
                                 .ca_setting = "CA_SETTING",
                                 .name_setting = "NAME_SETTING",
-                                .nobody_there = "nothing listens there",
+                                .refused_why = "nothing listens there",
                                 .look = "LOOK",
                                 .now_s = NOW,
                                 .ca_s = INT64_MAX,
@@ -32,14 +32,14 @@ static const struct {
     struct http_connection got;
     enum error_kind kind; /* NONE: there was an answer */
     const char *id;       /* that fails; NULL: none */
-    const char *says, *cures;
+    const char *says, *fixes;
 } rows[] = {
     {"https://10.0.0.1:6443",
      NULL,
      {.reached = HTTP_REACHED_TLS, .peer = "10.0.0.1:6443", .took_us = 1240},
      ERROR_NONE,
      NULL,
-     "ok connection: 10.0.0.1:6443, 1.2 ms\nok TLS: its certificate is believed\n",
+     "ok connection: 10.0.0.1:6443, 1.2 ms\nok TLS: certificate verified\n",
      ""},
     {"http://h:80", NULL, {.reached = HTTP_REACHED_TLS}, ERROR_NONE, NULL, "ok connection: http://h:80\n", ""},
     {"http://localhost",
@@ -68,14 +68,14 @@ static const struct {
      {.reached = HTTP_REACHED_NAME},
      ERROR_RETRY,
      "kubernetes.connection",
-     "why packets get lost",
+     "why a firewall",
      "curl -sv -m 5 -o /dev/null http://h:80\n"},
     {"http://h:80",
      NULL,
      {.reached = HTTP_REACHED_NAME, .os_error = EHOSTUNREACH},
      ERROR_RETRY,
      "kubernetes.connection",
-     "why no route leads there",
+     "why this machine has no route to that address",
      "curl"},
     {"http://localhost",
      "/s",
@@ -96,7 +96,7 @@ static const struct {
      {.reached = HTTP_REACHED_PEER, .verify = 20},
      ERROR_INVALID,
      "kubernetes.tls",
-     "ok connection: https://h\nfail TLS: trouble\n  why it is signed by nobody",
+     "ok connection: https://h\nfail TLS: trouble\n  why its certificate is signed by a CA that is not trusted here",
      "openssl s_client -showcerts -connect h:443"},
     {"https://h:1",
      NULL,
@@ -110,14 +110,14 @@ static const struct {
      {.reached = HTTP_REACHED_PEER, .verify = 10},
      ERROR_INVALID,
      "kubernetes.tls",
-     "its certificate has ended, or our clock is wrong",
+     "its certificate has expired, or this machine's clock is wrong",
      "-connect h:1 </dev/null | openssl x509 -noout -dates"},
     {"https://h:1",
      NULL,
      {.reached = HTTP_REACHED_PEER, .verify = 9},
      ERROR_INVALID,
      "kubernetes.tls",
-     "its certificate begins later",
+     "its certificate is not valid yet",
      "date -u"},
     {"https://[fd00::1]",
      NULL,
@@ -163,7 +163,7 @@ START_TEST(a_connection)
         if (d.section->checks[i]->is.state == CHECK_FAIL)
             ck_assert_str_eq(d.section->checks[i]->id, rows[_i].id);
     expect_text(&d, rows[_i].says);
-    expect_text(&d, rows[_i].cures);
+    expect_text(&d, rows[_i].fixes);
 }
 END_TEST
 
@@ -173,11 +173,11 @@ static const struct {
     const char *says;
 } ends[] = {
     {3650, 0, 91, CHECK_OK, "ok certificates: server's until 2027-02-21, CA until 2036-11-19\n"},
-    {3650, 30, 365, CHECK_OK, "our own until 2026-12-22 (30 days)"},
+    {3650, 30, 365, CHECK_OK, "client's until 2026-12-22 (30 days)"},
     {3650, 0, 15, CHECK_OK, "(15 days)"},
     {3650, 0, 14, CHECK_WARN, "server's until 2026-12-06 (14 days)"},
     {1, 0, 300, CHECK_WARN, "CA until 2026-11-23 (1 day)\n"},
-    {300, -1, 300, CHECK_FAIL, "our own has ended on 2026-11-21"},
+    {300, -1, 300, CHECK_FAIL, "client's expired on 2026-11-21"},
 };
 
 START_TEST(certificates)
@@ -204,7 +204,7 @@ START_TEST(remarks)
     p.insecure = true;
     ck_assert(doctor_connection_report(&p, &got, NULL, d.section));
     expect_text(&d, "ok connection: 10.1.1.1:3128; through a proxy\n");
-    expect_text(&d, "warn TLS: encrypted, but nobody verifies who it is (CA_SETTING)\n");
+    expect_text(&d, "warn TLS: encrypted, but the certificate is not verified (CA_SETTING)\n");
     expect_mark(&d, "haproxy.connection", CHECK_OK);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* cli/doctor/doctor_proxy: what HAProxy sends and what the nodes expect, held against each other. */
+/* cli/doctor/doctor_proxy: what HAProxy sends, compared with what the nodes expect. */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -92,15 +92,15 @@ static const struct {
     {"+", DOCTOR_SENDS_BY_FILE, CHECK_OK, "expect it, which fits"},
     {"+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "HAPROXY_SEND_PROXY_V2=true\n"},
     {"+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "\"use-proxy-protocol\":\"false\""},
-    {"-", DOCTOR_SENDS_BY_SETTING, CHECK_FAIL, "HAPROXY_SEND_PROXY_V2=false\n  and take send-proxy-v2 out"},
-    {"-", DOCTOR_SENDS_BY_FILE, CHECK_FAIL, "  fix take send-proxy-v2 out"},
+    {"-", DOCTOR_SENDS_BY_SETTING, CHECK_FAIL, "HAPROXY_SEND_PROXY_V2=false\n  and remove send-proxy-v2 from"},
+    {"-", DOCTOR_SENDS_BY_FILE, CHECK_FAIL, "  fix remove send-proxy-v2 from"},
     {"-", DOCTOR_SENDS_BY_FILE, CHECK_FAIL, "\"use-proxy-protocol\":\"true\""},
-    {"*", DOCTOR_SENDS_NOTHING, CHECK_OK, "take connections with it and without"},
-    {"*", DOCTOR_SENDS_BY_FILE, CHECK_OK, "take connections with it and without"},
+    {"*", DOCTOR_SENDS_NOTHING, CHECK_OK, "accept connections with it and without"},
+    {"*", DOCTOR_SENDS_BY_FILE, CHECK_OK, "accept connections with it and without"},
     {"-+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "some expect the PROXY protocol and some do not"},
     {"+-", DOCTOR_SENDS_BY_SETTING, CHECK_FAIL, "some expect"},
-    {"*+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "expect the PROXY protocol, and HAProxy does not"},
-    {"+*", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "expect the PROXY protocol, and HAProxy does not"},
+    {"*+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "expect the PROXY protocol, but HAProxy does not"},
+    {"+*", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "expect the PROXY protocol, but HAProxy does not"},
     {"-*-", DOCTOR_SENDS_NOTHING, CHECK_OK, "do not expect it"},
     {"u?+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "n3 at [fd00::3]:30443, "},
     {"u+", DOCTOR_SENDS_BY_FILE, CHECK_OK, "expect it, which fits: n2 at 10.0.0.1:30443, without"},
@@ -179,7 +179,7 @@ static const struct {
     {"{}", 32100, 32100, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, NULL},
     {"{\"default_server\":{\"check-send-proxy\":\"enabled\"}}", 32100, 32100, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED,
      "to port 32100, which is kube-proxy's own"},
-    {"{}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, "since their port is named"},
+    {"{}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, "because the server line names their port"},
     {"{}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_EITHER, NULL},
     {"{}", 0, 30443, DOCTOR_SENDS_NOTHING, PROXY_WANTED, NULL},
     {"{\"default_server\":{\"check-send-proxy\":\"enabled\"}}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, NULL},

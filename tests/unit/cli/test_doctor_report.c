@@ -22,10 +22,10 @@ static void fill(struct doctor_report *r)
     doctor_fix(c, "run", "kubectl create %s\nkubectl bind", "role");
     doctor_fix(c, "then", "kubectl wait");
     doctor_also(c);
-    doctor_advice(c, "ask somebody");
+    doctor_advice(c, "ask the administrator");
     doctor_skip(s, "kubernetes.x", "x", "needs %s", "y");
     s = doctor_section(r, "clock", NULL, NULL);
-    doctor_warn(s, "clock.kubernetes", "Kubernetes", "ours is 7 s ahead\x1b[31m");
+    doctor_warn(s, "clock.kubernetes", "Kubernetes", "this clock is 7 s ahead\x1b[31m");
 }
 
 static const char text[] =
@@ -39,14 +39,14 @@ static const char text[] =
     "                kubectl bind\n"
     "         and  then:\n"
     "                kubectl wait\n"
-    "         or   ask somebody\n"
+    "         or   ask the administrator\n"
     "  [skip] x               needs y\n"
     "\n"
     "Clock\n"
-    "  [warn] Kubernetes      ours is 7 s ahead\\x1b[31m\n"
+    "  [warn] Kubernetes      this clock is 7 s ahead\\x1b[31m\n"
     "\n"
     "1 failed, 1 warning, 1 ok, 1 skipped\n"
-    "Not ready. Mend the first [FAIL] first, others may come from it; then run doctor again.\n";
+    "Not ready. Fix the first [FAIL] first: it may cause the others. Then run doctor again.\n";
 
 /* What a server says may be as long as its answer. */
 START_TEST(long_texts_are_cut)
@@ -109,7 +109,7 @@ START_TEST(all_is_well)
     page_init(&page, &out, false, 100);
     doctor_print(&r, &page);
     ck_assert_str_eq(buf_str(&out), "Settings\n  [ok]   settings        fine\n\n1 ok\n"
-                                    "All that a sync needs is there. haproxy-k8s-sync plan shows what it would do.\n");
+                                    "Ready. haproxy-k8s-sync plan shows what would change.\n");
 }
 END_TEST
 

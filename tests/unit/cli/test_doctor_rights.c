@@ -16,7 +16,7 @@
 #define SERVICE LOGIN, "INGRESS_NAMESPACE=ing", "INGRESS_SERVICE_NAME=web"
 #define ACCOUNT "system:serviceaccount:ops:sync"
 
-/* "list nodes; list ing/services web; ...": all questions in their order; each is answered with yes, unless `denied` has it. */
+/* "list nodes; list ing/services web; ...": all requests in their order; the answer is yes, unless `denied` has it. */
 static char *ask_all(struct doctor_rights *r, const char *denied, const char *reason)
 {
     cleanup(buf_fini) struct buf text;
@@ -91,7 +91,7 @@ static const struct {
     {"", "list nodes; watch nodes", NULL, ACCOUNT,
      "fail permission: list, watch nodes: not allowed\n  why without Nodes no server has an address: nothing is "
      "written\n"
-     "  fix run, as somebody who may grant it\n"
+     "  fix as a cluster administrator, run\n"
      "kubectl create clusterrole haproxy-k8s-sync-nodes --verb=list,watch --resource=nodes\n"
      "kubectl create clusterrolebinding haproxy-k8s-sync-nodes --clusterrole=haproxy-k8s-sync-nodes "
      "--serviceaccount=ops:sync\n"},
@@ -102,7 +102,7 @@ static const struct {
     {"", "list nodes", NULL, "a\nreboot", "--serviceaccount=ing:haproxy-k8s-sync\n"},
     {"", "list nodes", NULL, NULL, "--clusterrole=haproxy-k8s-sync-nodes --serviceaccount=ing:haproxy-k8s-sync\n"},
     {"", "list ing/endpointslices.discovery.k8s.io", NULL, ACCOUNT,
-     "warn permission: list endpointslices in ing: not allowed\n  why Endpoints stand in"},
+     "warn permission: list endpointslices in ing: not allowed\n  why Endpoints replace EndpointSlices"},
     {"", "list ing/endpointslices.discovery.k8s.io", NULL, ACCOUNT,
      "kubectl -n ing create role haproxy-k8s-sync-endpointslices --verb=list,watch "
      "--resource=endpointslices.discovery.k8s.io\n"
@@ -113,7 +113,7 @@ static const struct {
     {"", "list ing/endpointslices.discovery.k8s.io; watch ing/endpoints web", NULL, ACCOUNT,
      "fail permission: watch endpoints ing/web: not allowed\n"},
     {"", "list ing/endpoints web; watch ing/endpoints web", NULL, ACCOUNT,
-     "ok permission: list, watch endpoints ing/web: not allowed, and not needed where EndpointSlices may be read\n"},
+     "ok permission: list, watch endpoints ing/web: not allowed, and not needed: EndpointSlices may be read\n"},
     {"", "list ing/services web", NULL, ACCOUNT, "fail permission: list services ing/web: not allowed\n"},
     {"HAPROXY_BACKEND_PORT=30443", "list ing/services web", NULL, ACCOUNT,
      "warn permission: list services ing/web: not allowed\n"},
@@ -136,7 +136,7 @@ START_TEST(what_is_said)
 }
 END_TEST
 
-START_TEST(nobody_answers)
+START_TEST(no_answer)
 {
     cleanup(parsed_fini) struct parsed p = parse(SERVICE);
     cleanup(doctor_rights_fini) struct doctor_rights r;
@@ -146,8 +146,8 @@ START_TEST(nobody_answers)
     doctor_rights_init(&r, &p.settings, NULL);
     doctor_rights_answer(&r, 0, 0, NULL, &err);
     doctor_rights_report(&r, &p.settings, NULL, d.section);
-    expect_text(&d, "skip permission: list, watch nodes: the API server does not tell: HTTP 403: no\n");
-    expect_text(&d, "skip permission: list, watch services ing/web: not asked any more\n");
+    expect_text(&d, "skip permission: list, watch nodes: the API server does not say: HTTP 403: no\n");
+    expect_text(&d, "skip permission: list, watch services ing/web: not asked\n");
     expect_no_text(&d, "fail");
     expect_no_text(&d, "ok permission");
 }
@@ -160,7 +160,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_needed, 0, (int)array_len(needed));
     tcase_add_test(all, of_several_services);
     tcase_add_loop_test(all, what_is_said, 0, (int)array_len(denials));
-    tcase_add_test(all, nobody_answers);
+    tcase_add_test(all, no_answer);
     suite_add_tcase(suite, all);
     SRunner *sr = srunner_create(suite);
     srunner_run_all(sr, CK_NORMAL);

@@ -1,4 +1,4 @@
-/* `explain` as text (src/cli/explain_print): the rules are made by hand, what comes of the server by the real plan. */
+/* `explain` as text (src/cli/explain_print): the rules are made by hand, the server's change by the real plan. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -22,9 +22,9 @@ static void add_rule(struct explanation *e, const char *rule, bool passed, const
     e->rules[e->rule_count++] = (struct explain_rule){rule, passed, mem_strdup(text)};
 }
 
-static struct inspect_backend *add(const char *wish, enum server_state state)
+static struct inspect_backend *add(const char *desired, enum server_state state)
 {
-    struct inspect_backend *b = world_add(&w, "be", wish);
+    struct inspect_backend *b = world_add(&w, "be", desired);
     struct explanation *e = &world_mapping(b)->explanation;
     w.report.node = "n1";
     world_mapping(b)->node_known = world_mapping(b)->is_node = true;
@@ -37,11 +37,11 @@ static struct inspect_backend *add(const char *wish, enum server_state state)
     return b;
 }
 
-START_TEST(live_and_in_step)
+START_TEST(live_and_in_sync)
 {
     world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING LIVE "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
-                        "  next            nothing: it is as it should be\n");
+                        "  next            nothing: it is as desired\n");
 }
 END_TEST
 
@@ -51,7 +51,7 @@ START_TEST(live_and_to_be_changed)
               "server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled");
     expect(HEADING LIVE
            "  now in HAProxy  server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled\n"
-           "                  in maintenance: no new connections, the open ones live on\n"
+           "                  in maintenance: no new connections, open ones continue\n"
            "  next            ~ maintenance off, address 10.0.0.1 -> fd00::1, weight 100, send-proxy-v2 off\n"
            "                  by a transaction and a reload\n");
 }
@@ -78,13 +78,13 @@ START_TEST(out_and_to_be_removed)
 }
 END_TEST
 
-START_TEST(out_and_held)
+START_TEST(out_and_kept)
 {
     world_see(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING OUT
            "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
            "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
-           "                  false, so the last good servers stay (1)\n");
+           "                  false, so the last servers stay (1)\n");
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(a_line_that_is_not_ours)
 {
     world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n1 10.0.0.1:30443 backup");
     expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 backup\n"
-                       "  next            nothing: the line is not ours\n");
+                       "  next            nothing: the line is unmanaged\n");
 }
 END_TEST
 
@@ -109,8 +109,8 @@ START_TEST(a_name_that_clashes)
     world_see(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE), "server n1 10.0.0.7:80 backup");
     expect(HEADING LIVE
            "  now in HAProxy  server n1 10.0.0.7:80 backup\n"
-           "  next            nothing: the backend has a backup server of that name (10.0.0.7:80), and those are\n"
-           "                  not ours\n");
+           "  next            nothing: the backend has a backup server of that name (10.0.0.7:80), and backup\n"
+           "                  servers are unmanaged\n");
 }
 END_TEST
 
@@ -119,8 +119,8 @@ START_TEST(no_such_backend)
     world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "missing");
     expect(HEADING LIVE
            "  now in HAProxy  HAProxy has no such backend\n"
-           "  next            nothing is written: HAProxy has no backend be: add it to haproxy.cfg, or mend its\n"
-           "                  name in HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with\n"
+           "  next            nothing is written: HAProxy has no backend be: add it to haproxy.cfg, fix its name\n"
+           "                  in HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or create it with\n"
            "                  HAPROXY_CREATE_BACKEND=true\n");
 }
 END_TEST
@@ -138,7 +138,7 @@ END_TEST
 START_TEST(haproxy_away)
 {
     world_unseen(add("n1 10.0.0.1:30443", SERVER_LIVE), "connection refused");
-    expect(HEADING LIVE "  now in HAProxy  not known, HAProxy could not be read: connection refused\n");
+    expect(HEADING LIVE "  now in HAProxy  unknown, HAProxy could not be read: connection refused\n");
 }
 END_TEST
 
@@ -152,12 +152,12 @@ START_TEST(live_and_running)
     world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
                       "n1 ready");
     expect(HEADING LIVE NOW "\n"
-                            "                  live: the running HAProxy has it in ready\n"
-                            "  next            nothing: it is as it should be\n");
+                            "                  live: its admin state is ready\n"
+                            "  next            nothing: it is as desired\n");
 }
 END_TEST
 
-START_TEST(draining_where_it_was_told_and_where_not)
+START_TEST(draining_where_it_was_commanded_and_where_not)
 {
     w.report.target_count = 3;
     struct inspect_backend *b = add("n1 10.0.0.1:30443 draining; n2 10.0.0.2:30443", SERVER_DRAINING);
@@ -165,21 +165,19 @@ START_TEST(draining_where_it_was_told_and_where_not)
     world_see_running(&w, b, line, "n1 drain; n2 ready");
     world_see_running(&w, world_in(&w, 1, b), line, "n1 ready; n2 ready");
     world_see_running(&w, world_in(&w, 2, b), line, "!HTTP 500");
-    expect(HEADING
-           "  node n1: draining\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
-           "  HAProxy http://lb1:5555\n" NOW "\n"
-           "                  drains: the running HAProxy alone was told, no new connections, the open ones live\n"
-           "                  on\n"
-           "  next            nothing: it is as it should be\n"
-           "\n"
-           "  HAProxy http://lb2:5555\n" NOW "\n"
-           "                  live: the running HAProxy has it in ready\n"
-           "  next            ~ drain, in the running HAProxy alone: n1 is wanted\n"
-           "\n"
-           "  HAProxy unix:/run/lb3.sock\n" NOW "\n"
-           "                  what HAProxy runs cannot be read: HTTP 500\n"
-           "  next            ~ maintenance on (draining)\n"
-           "                  by a transaction and a reload\n");
+    expect(HEADING "  node n1: draining\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
+                   "  HAProxy http://lb1:5555\n" NOW "\n"
+                   "                  draining, set at runtime only: no new connections, open ones continue\n"
+                   "  next            nothing: it is as desired\n"
+                   "\n"
+                   "  HAProxy http://lb2:5555\n" NOW "\n"
+                   "                  live: its admin state is ready\n"
+                   "  next            ~ drain, at runtime only: n1 is wanted\n"
+                   "\n"
+                   "  HAProxy unix:/run/lb3.sock\n" NOW "\n"
+                   "                  cannot read the running HAProxy: HTTP 500\n"
+                   "  next            ~ maintenance on (draining)\n"
+                   "                  by a transaction and a reload\n");
 }
 END_TEST
 
@@ -188,8 +186,8 @@ START_TEST(what_runs_cannot_be_read)
     world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
                       "!HTTP 500");
     expect(HEADING LIVE NOW "\n"
-                            "                  what HAProxy runs cannot be read: HTTP 500\n"
-                            "  next            nothing: in the file it is as it should be\n");
+                            "                  cannot read the running HAProxy: HTTP 500\n"
+                            "  next            nothing: its line is as desired\n");
 }
 END_TEST
 
@@ -200,10 +198,10 @@ START_TEST(down_by_its_health_check)
     b->runtime.servers[0].down = true;
     expect(HEADING LIVE NOW
            "\n"
-           "                  DOWN: the running HAProxy has it in ready, but its health check fails, so it gets\n"
-           "                  no connections\n"
-           "  next            nothing: in the file it is as it should be; haproxy-k8s-sync doctor says how to\n"
-           "                  see what the check finds\n");
+           "                  DOWN: its admin state is ready, but its health check fails, so it gets no\n"
+           "                  connections\n"
+           "  next            nothing: its line is as desired; haproxy-k8s-sync doctor says how to see why it is\n"
+           "                  DOWN\n");
 }
 END_TEST
 
@@ -226,23 +224,21 @@ START_TEST(set_by_hand)
                       "server n1 10.0.0.1:30443 check weight 100" OTHER, "n1 drain; n2 ready");
     expect(HEADING LIVE NOW
            "\n"
-           "                  set to drain by hand in the running HAProxy: left alone until taken back (state\n"
-           "                  ready)\n"
-           "  next            nothing: it is as it should be\n");
+           "                  admin state drain, set by an operator: left alone until it is set to ready\n"
+           "  next            nothing: it is as desired\n");
 }
 END_TEST
 
-/* Whose drain it is, nobody can tell without a wish. */
-START_TEST(drained_and_held)
+/* Without a desired state it is unknown who set the drain. */
+START_TEST(drained_and_kept)
 {
     world_see_running(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100",
                       "n1 drain");
     expect(HEADING OUT NOW
            "\n"
-           "                  drains: the running HAProxy alone was told, no new connections, the open ones live\n"
-           "                  on\n"
+           "                  draining, set at runtime only: no new connections, open ones continue\n"
            "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
-           "                  false, so the last good servers stay (1)\n");
+           "                  false, so the last servers stay (1)\n");
 }
 END_TEST
 
@@ -258,7 +254,7 @@ START_TEST(parked_and_to_be_parked)
                        "  next            nothing: it stays parked\n"
                        "\n"
                        "  HAProxy http://lb2:5555\n" NOW "\n"
-                       "                  live: the running HAProxy has it in ready\n"
+                       "                  live: its admin state is ready\n"
                        "  next            ~ maintenance on (parked)\n"
                        "                  without a reload\n");
 }
@@ -271,11 +267,11 @@ START_TEST(one_haproxy_is_away)
     world_unseen(b, "connection refused");
     world_see_running(&w, world_in(&w, 1, b), "server n1 10.0.0.1:30443 check weight 100", "n3 ready");
     expect(HEADING LIVE "  HAProxy http://lb1:5555\n"
-                        "  now in HAProxy  not known, HAProxy could not be read: connection refused\n"
+                        "  now in HAProxy  unknown, HAProxy could not be read: connection refused\n"
                         "\n"
                         "  HAProxy http://lb2:5555\n" NOW "\n"
                         "                  the running HAProxy does not have it\n"
-                        "  next            nothing: it is as it should be\n");
+                        "  next            nothing: it is as desired\n");
 }
 END_TEST
 
@@ -286,10 +282,10 @@ START_TEST(known_in_one_backend_only)
     world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "x");
     expect(HEADING "  endpoint n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
                    "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
-                   "  next            nothing: it is as it should be\n"
+                   "  next            nothing: it is as desired\n"
                    "\n"
                    "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
-                   "  nothing is known of n1 here\n");
+                   "  n1 is unknown here\n");
 }
 END_TEST
 
@@ -298,21 +294,21 @@ START_TEST(known_nowhere)
     world_unseen(world_add(&w, "be", "n1 10.0.0.1:30443"), "x");
     w.report.node = "n\x1b";
     expect("");
-    world_expect(
-        &w, inspect_print_problems,
-        "nothing is known by the name n\\x1b: it is no Node, no node that an endpoint names, and no address of\n"
-        "an endpoint that names none\n");
+    world_expect(&w, inspect_print_problems,
+                 "n\\x1b is unknown: it is no Node, no node of an endpoint, and no address of an endpoint without a\n"
+                 "node\n");
     w.report.nearest = mem_strdup("n1, n2");
     w.report.target_count = 2;
     struct inspect_backend *b = world_in(&w, 1, &world_target(&w)->backends[0]);
     w.report.node = "n1";
     world_see(&w, b, "server n1 10.0.0.1:30443 check");
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_problems, false);
-    ck_assert_ptr_nonnull(strstr(text, "\nHAProxy http://lb2:5555 has a server of that name in backend be: "));
+    ck_assert_ptr_nonnull(strstr(text, "\nHAProxy http://lb2:5555 has a server of this name in backend be: "));
     ck_assert(str_has_suffix(text, "\ndid you mean n1, n2?\n"));
     w.report.incomplete = true; /* then it is not said that there is none */
     checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch nodes"), mem_strdup("x"), NULL);
-    world_expect(&w, inspect_print_problems, "Kubernetes did not tell all in time:\n  [-] watch nodes: x\n");
+    world_expect(&w, inspect_print_problems,
+                 "not all Kubernetes objects were received in time:\n  [-] watch nodes: x\n");
 }
 END_TEST
 
@@ -345,11 +341,11 @@ int main(void)
 {
     TCase *tc = tcase_create("inspect_explain");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, live_and_in_step);
+    tcase_add_test(tc, live_and_in_sync);
     tcase_add_test(tc, live_and_to_be_changed);
     tcase_add_test(tc, live_and_to_be_added);
     tcase_add_test(tc, out_and_to_be_removed);
-    tcase_add_test(tc, out_and_held);
+    tcase_add_test(tc, out_and_kept);
     tcase_add_test(tc, out_and_not_there);
     tcase_add_test(tc, a_line_that_is_not_ours);
     tcase_add_test(tc, a_name_that_clashes);
@@ -357,12 +353,12 @@ int main(void)
     tcase_add_test(tc, undecided);
     tcase_add_test(tc, haproxy_away);
     tcase_add_test(tc, live_and_running);
-    tcase_add_test(tc, draining_where_it_was_told_and_where_not);
+    tcase_add_test(tc, draining_where_it_was_commanded_and_where_not);
     tcase_add_test(tc, what_runs_cannot_be_read);
     tcase_add_test(tc, down_by_its_health_check);
     tcase_add_test(tc, a_change_that_is_refused);
     tcase_add_test(tc, set_by_hand);
-    tcase_add_test(tc, drained_and_held);
+    tcase_add_test(tc, drained_and_kept);
     tcase_add_test(tc, parked_and_to_be_parked);
     tcase_add_test(tc, one_haproxy_is_away);
     tcase_add_test(tc, known_in_one_backend_only);

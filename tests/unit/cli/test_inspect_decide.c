@@ -1,4 +1,4 @@
-/* src/cli/inspect_decide: which way each change goes, what is only told, and what a reload takes along. */
+/* src/cli/inspect_decide: which way each change goes, runtime commands, and what a reload takes along. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 
 static struct inspect_world w;
 
-/* "add n3 reload; park n2; told n2 maint": changes as they go, with "reload" where they need one, then what is told. */
+/* "add n3 reload; park n2; command n2 maint": changes as they go, with "reload" where they need one, then commands. */
 static char *decided(const struct inspect_backend *b)
 {
     static const char *const ops[] = {[DIFF_ADD] = "add", [DIFF_CHANGE] = "change", [DIFF_REMOVE] = "remove"};
@@ -18,7 +18,7 @@ static char *decided(const struct inspect_backend *b)
                    b->ways[i] == INSPECT_BY_RELOAD ? " reload" : "");
     }
     for (size_t i = 0; i < b->choice.command_count; i++)
-        buf_printf(&text, "%stold %s %s", text.len > 0 ? "; " : "", b->choice.commands[i].name,
+        buf_printf(&text, "%scommand %s %s", text.len > 0 ? "; " : "", b->choice.commands[i].name,
                    runtime_admin_name(b->choice.commands[i].state));
     return buf_take(&text);
 }
@@ -36,73 +36,75 @@ static void expect(const struct inspect_backend *b, const char *wanted)
 #define WANT2 WANT1 "; n2 10.0.0.2:80"
 
 static const struct {
-    const char *wish, *actual, *running, *wanted;
+    const char *desired, *actual, *running, *wanted;
     enum inspect_verdict verdict;
     uint64_t park_ttl_ms;
     const char *gone, *file_problem;
     bool dirty, dry_run;
 } cases[] = {
-    {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_STEP, .park_ttl_ms = 1000},
+    {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_SYNC, .park_ttl_ms = 1000},
     {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready", "change n2", .verdict = INSPECT_CHANGES},
     /* It cannot be read what runs, or HAProxy has to be reloaded anyway. */
     {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "!HTTP 500", "change n2 reload", .verdict = INSPECT_CHANGES},
     {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready", "change n2 reload",
      .verdict = INSPECT_CHANGES, .dirty = true},
     {"n1 10.0.0.9:80; n2 10.0.0.2:80 draining", N1 N2, "n1 ready; n2 ready",
-     "change n1 reload; change n2 reload; told n2 drain", .verdict = INSPECT_CHANGES, .dirty = true},
+     "change n1 reload; change n2 reload; command n2 drain", .verdict = INSPECT_CHANGES, .dirty = true},
     /* Some of them need a reload, others not. */
     {WANT2 "; n3 10.0.0.3:80", N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready",
      "add n3 reload; change n2", .verdict = INSPECT_CHANGES},
     /* What is out. */
-    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2; told n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
-    {WANT1, N1 N2, "n1 ready; n2 ready", "remove n2 reload; told n2 maint", .verdict = INSPECT_CHANGES},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2; command n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "remove n2 reload; command n2 maint", .verdict = INSPECT_CHANGES},
     {WANT1, N1 N2, "!HTTP 500", "park n2 reload", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
-    {WANT1, N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP, .park_ttl_ms = 1000},
+    {WANT1, N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_SYNC, .park_ttl_ms = 1000},
     {WANT1, N1 N2_OFF, "n1 ready; n2 maint", "remove n2 reload", .verdict = INSPECT_CHANGES},
     {WANT2, N1 N2_OFF, "n1 ready; n2 maint", "change n2", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
     /* Its node is gone: it waits for another reload. */
-    {WANT1, N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP, .park_ttl_ms = 1000, .gone = "n2"},
+    {WANT1, N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_SYNC, .park_ttl_ms = 1000, .gone = "n2"},
     {WANT1 "; n3 10.0.0.3:80", N1 N2_OFF, "n1 ready; n2 maint", "add n3 reload; remove n2 reload",
      .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000, .gone = "n2"},
     {WANT1 "; spare n5 10.0.0.5:80", N1, "n1 ready", "park n5 reload", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
     /* It is parked first, and goes with the transaction that follows. */
-    {WANT1 "; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; remove n2 reload; told n2 maint",
+    {WANT1 "; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; remove n2 reload; command n2 maint",
      .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000, .gone = "n2"},
-    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2; told n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000,
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2; command n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000,
      .gone = "n2"},
     {WANT1 "; n3 10.0.0.3:80", N1 N2, "!HTTP 500", "add n3 reload; park n2 reload", .verdict = INSPECT_CHANGES,
      .park_ttl_ms = 1000, .gone = "n2"},
-    /* Draining: the running HAProxy alone is told, and with a reload the file says it. */
-    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "told n2 drain", .verdict = INSPECT_CHANGES},
-    {WANT2 " draining", N1 N2, "n1 ready; n2 drain", "", .verdict = INSPECT_IN_STEP},
-    {WANT2 " draining", N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP},
+    /* Draining: a runtime command alone; with a reload, in the file, too. */
+    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "command n2 drain", .verdict = INSPECT_CHANGES},
+    {WANT2 " draining", N1 N2, "n1 ready; n2 drain", "", .verdict = INSPECT_IN_SYNC},
+    {WANT2 " draining", N1 N2_OFF, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_SYNC},
     {WANT2 " draining", N1 N2, "!HTTP 500", "change n2 reload", .verdict = INSPECT_CHANGES},
-    {WANT2 " draining; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; change n2 reload; told n2 drain",
-     .verdict = INSPECT_CHANGES},
+    {WANT2 " draining; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready",
+     "add n3 reload; change n2 reload; command n2 drain", .verdict = INSPECT_CHANGES},
     {WANT2 " draining", N1 N2, "n1 ready; n2 drain", "change n2 reload", .verdict = INSPECT_CHANGES, .dirty = true},
     /* Told once another one is ready, which a write brings; or left to the transaction. */
-    {WANT1 " draining; n2 10.0.0.2:80", N1 N2_OFF, "n1 ready; n2 maint", "change n2; told n1 drain",
+    {WANT1 " draining; n2 10.0.0.2:80", N1 N2_OFF, "n1 ready; n2 maint", "change n2; command n1 drain",
      .verdict = INSPECT_CHANGES},
     {WANT1 " draining; n3 10.0.0.3:80", N1, "n1 ready", "add n3 reload; change n1 reload", .verdict = INSPECT_CHANGES},
     /* By hand. */
-    {WANT2, N1 N2, "n1 ready; n2 drain", "", .verdict = INSPECT_IN_STEP},
-    {WANT2, N1 N2, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_STEP},
+    {WANT2, N1 N2, "n1 ready; n2 drain", "", .verdict = INSPECT_IN_SYNC},
+    {WANT2, N1 N2, "n1 ready; n2 maint", "", .verdict = INSPECT_IN_SYNC},
     /* The file says maintenance, and it runs. */
-    {WANT1, N1 N2_OFF, "n1 ready; n2 ready", "told n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
-    /* Nothing is told, and a drain is shown as what the file would say. */
-    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "change n2", .verdict = INSPECT_WITHHELD, .dry_run = true},
+    {WANT1, N1 N2_OFF, "n1 ready; n2 ready", "command n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
+    /* No runtime command, and a drain is shown as it would be in the file. */
+    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "change n2", .verdict = INSPECT_NOT_WRITTEN, .dry_run = true},
     {WANT2 " draining; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready", "add n3 reload; change n2 reload",
-     .verdict = INSPECT_WITHHELD, .dry_run = true},
-    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2", .verdict = INSPECT_WITHHELD, .park_ttl_ms = 1000, .dry_run = true},
-    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2 reload", .verdict = INSPECT_WITHHELD, .park_ttl_ms = 1000,
+     .verdict = INSPECT_NOT_WRITTEN, .dry_run = true},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2", .verdict = INSPECT_NOT_WRITTEN, .park_ttl_ms = 1000,
+     .dry_run = true},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "park n2 reload", .verdict = INSPECT_NOT_WRITTEN, .park_ttl_ms = 1000,
      .dirty = true, .dry_run = true},
-    {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_STEP, .dry_run = true},
-    /* Nothing may be written to the file: what HAProxy is told is in no file. */
-    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "told n2 drain", .verdict = INSPECT_REFUSED, .file_problem = "x"},
+    {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_SYNC, .dry_run = true},
+    /* Nothing may be written to the file: a runtime command is in no file. */
+    {WANT2 " draining", N1 N2, "n1 ready; n2 ready", "command n2 drain", .verdict = INSPECT_REFUSED,
+     .file_problem = "x"},
     {WANT1 " draining; n2 10.0.0.2:80", N1 N2_OFF, "n1 ready; n2 maint", "change n2", .verdict = INSPECT_REFUSED,
      .file_problem = "x"},
     /* Held: the last one stays. */
-    {"out n1 gone", N1, "n1 ready", "", .verdict = INSPECT_HOLD, .park_ttl_ms = 1000},
+    {"out n1 gone", N1, "n1 ready", "", .verdict = INSPECT_NO_ENDPOINT, .park_ttl_ms = 1000},
 };
 
 START_TEST(one_backend)
@@ -112,7 +114,7 @@ START_TEST(one_backend)
     w.rules.dry_run = cases[_i].dry_run;
     world_target(&w)->dirty = cases[_i].dirty;
     world_target(&w)->file_problem = mem_strdup(cases[_i].file_problem);
-    struct inspect_backend *b = world_add(&w, "be", cases[_i].wish);
+    struct inspect_backend *b = world_add(&w, "be", cases[_i].desired);
     world_see_running(&w, b, cases[_i].actual, cases[_i].running);
     expect(b, cases[_i].wanted);
     ck_assert_str_eq(inspect_verdict_word(inspect_verdict(b)), inspect_verdict_word(cases[_i].verdict));
@@ -145,7 +147,7 @@ START_TEST(a_reload_for_one_backend_takes_nothing_else_along)
     world_see_running(&w, be, "", "n7 maint");
     world_see_running(&w, two, N1 N2, "n1 ready; n2 ready");
     expect(be, "add n1 reload");
-    expect(two, "park n2; told n2 maint");
+    expect(two, "park n2; command n2 maint");
     world_see_running(&w, two, N1 N2_OFF, "n1 ready; n2 maint");
     expect(two, "");
 }
@@ -164,16 +166,16 @@ END_TEST
 
 START_TEST(too_many_to_be_written_one_by_one)
 {
-    cleanup(buf_fini) struct buf wish, actual, running;
-    buf_init(&wish, 0);
+    cleanup(buf_fini) struct buf desired, actual, running;
+    buf_init(&desired, 0);
     buf_init(&actual, 0);
     buf_init(&running, 0);
     for (int i = 10; i < 10 + ROUTE_UPDATES_MAX + 1; i++) {
-        buf_printf(&wish, "%sn%d 10.0.0.%d:80", i > 10 ? "; " : "", i, i);
+        buf_printf(&desired, "%sn%d 10.0.0.%d:80", i > 10 ? "; " : "", i, i);
         buf_printf(&actual, "server n%d 10.0.1.%d:80 check weight 100\n", i, i);
         buf_printf(&running, "%sn%d ready", i > 10 ? "; " : "", i);
     }
-    struct inspect_backend *b = world_add(&w, "be", buf_str(&wish));
+    struct inspect_backend *b = world_add(&w, "be", buf_str(&desired));
     world_see_running(&w, b, buf_str(&actual), buf_str(&running));
     ck_assert_uint_eq(b->plan.diff.change_count, ROUTE_UPDATES_MAX + 1);
     for (size_t i = 0; i < b->plan.diff.change_count; i++)
@@ -187,7 +189,7 @@ START_TEST(a_pause_is_a_dry_run_of_one_service)
     world_mapping(b)->desired.paused = true;
     world_see_running(&w, b, N1 N2, "n1 ready; n2 ready");
     expect(b, "change n2");
-    ck_assert(inspect_verdict(b) == INSPECT_WITHHELD);
+    ck_assert(inspect_verdict(b) == INSPECT_NOT_WRITTEN);
 }
 END_TEST
 

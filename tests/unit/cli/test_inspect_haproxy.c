@@ -180,7 +180,7 @@ START_TEST(a_reload_to_come)
 {
     w.reloads = "[{\"id\":\"2026-01-01-1\",\"status\":\"in_progress\"}]";
     run();
-    expect(true, false, "a reload of HAProxy is still to come; should it fail, there will be more to do");
+    expect(true, false, "a reload of HAProxy is pending; if it fails, more changes will be needed");
 }
 END_TEST
 
@@ -189,7 +189,8 @@ START_TEST(no_list_of_reloads)
     w.reloads = NULL;
     w.split_till = 10;
     run();
-    expect(true, true, "the list of reloads cannot be read, so the last one counts as good: HTTP 404: no such page");
+    expect(true, true,
+           "the list of reloads cannot be read, assuming that the last one succeeded: HTTP 404: no such page");
 }
 END_TEST
 
@@ -198,7 +199,8 @@ START_TEST(no_answer_for_the_list_of_reloads)
     w.silent = "/reloads";
     run();
     expect(true, false,
-           "the list of reloads cannot be read, so the last one counts as good: http://api did not answer all within "
+           "the list of reloads cannot be read, assuming that the last one succeeded: http://api did not answer all "
+           "requests within "
            "5.0 s");
     ck_assert_uint_eq(clock_mono_ms(), 6000);
 }
@@ -209,7 +211,7 @@ END_TEST
 #define LINE "[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80}]"
 #define ROW \
     "[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"admin_state\":\"ready\",\"operational_state\":\"up\"}]"
-#define DRIFT "backend be: server n1: HAProxy does not have it"
+#define DRIFT "backend be: server n1: HAProxy does not run it"
 
 static void expect_drift(const char *drift, unsigned looks)
 {
@@ -250,12 +252,13 @@ START_TEST(it_runs_something_else)
 }
 END_TEST
 
-START_TEST(it_runs_something_else_and_nobody_knows_of_reloads)
+START_TEST(it_runs_something_else_and_reloads_are_unknown)
 {
     w.file = LINE;
     w.reloads = NULL;
     run();
-    expect(true, true, "the list of reloads cannot be read, so the last one counts as good: HTTP 404: no such page");
+    expect(true, true,
+           "the list of reloads cannot be read, assuming that the last one succeeded: HTTP 404: no such page");
     expect_drift(DRIFT, 2);
 }
 END_TEST
@@ -271,7 +274,7 @@ START_TEST(it_runs_something_else_than_a_file_that_is_behind)
 }
 END_TEST
 
-/* That reload mends it, or is to blame: it is told once. */
+/* That reload repairs it, or causes it: it is reported once. */
 START_TEST(it_runs_something_else_as_a_reload_is_to_come_or_failed)
 {
     static const char *const reloads[] = {
@@ -306,10 +309,11 @@ START_TEST(it_does_not_say_what_it_runs)
     w.silent = silent[_i];
     run();
     expect(true, false,
-           "the list of reloads cannot be read, so the last one counts as good: http://api did not answer all within "
+           "the list of reloads cannot be read, assuming that the last one succeeded: http://api did not answer all "
+           "requests within "
            "5.0 s");
     expect_drift(NULL, 1);
-    ck_assert_str_eq(h.found[0].runtime.why, "http://api did not answer all within 5.0 s");
+    ck_assert_str_eq(h.found[0].runtime.why, "http://api did not answer all requests within 5.0 s");
     ck_assert_uint_eq(h.found[0].backend.server_count, 1);
 }
 END_TEST
@@ -328,7 +332,7 @@ START_TEST(no_answer)
     w.silent = "/raw";
     run();
     expect(false, false, NULL);
-    ck_assert_str_eq(h.found[0].unreadable.message, "http://api did not answer all within 5.0 s");
+    ck_assert_str_eq(h.found[0].unreadable.message, "http://api did not answer all requests within 5.0 s");
     ck_assert_uint_eq(clock_mono_ms(), 6000);
 }
 END_TEST
@@ -348,7 +352,7 @@ int main(void)
     tcase_add_test(tc, it_runs_something_else_for_a_moment);
     tcase_add_test(tc, it_runs_something_else);
     tcase_add_test(tc, it_runs_something_else_than_a_file_that_is_behind);
-    tcase_add_test(tc, it_runs_something_else_and_nobody_knows_of_reloads);
+    tcase_add_test(tc, it_runs_something_else_and_reloads_are_unknown);
     tcase_add_loop_test(tc, it_runs_something_else_as_a_reload_is_to_come_or_failed, 0, 2);
     tcase_add_test(tc, what_it_runs_cannot_be_read);
     tcase_add_loop_test(tc, it_does_not_say_what_it_runs, 0, 2);

@@ -10,9 +10,9 @@ static const struct {
     const char *word;
     int status;
 } verdicts[] = {
-    {PLAN_IN_STEP, "in_step", 0}, {PLAN_WRITE, "changes", 2},    {PLAN_RELOAD_AGAIN, "reload_again", 2},
-    {PLAN_HOLD, "hold", 2},       {PLAN_LOSS_LIMIT, "brake", 2}, {PLAN_WITHHELD, "withheld", 2},
-    {PLAN_REFUSE, "refused", 1},  {PLAN_WAIT, "waiting", 1},
+    {PLAN_IN_SYNC, "in_sync", 0},         {PLAN_WRITE, "changes", 2},         {PLAN_RELOAD_AGAIN, "reload_again", 2},
+    {PLAN_NO_ENDPOINT, "no_endpoint", 2}, {PLAN_LOSS_LIMIT, "loss_limit", 2}, {PLAN_NOT_WRITTEN, "not_written", 2},
+    {PLAN_REFUSE, "refused", 1},          {PLAN_WAIT, "waiting", 1},
 };
 
 static struct inspect_backend *add(struct inspect_world *w, enum plan_verdict verdict)
@@ -54,7 +54,7 @@ START_TEST(the_worst_of_two_haproxies_counts)
     struct inspect_world w;
     world_init(&w);
     w.report.target_count = 2;
-    struct inspect_backend *b = add(&w, PLAN_IN_STEP), *other = world_in(&w, 1, b);
+    struct inspect_backend *b = add(&w, PLAN_IN_SYNC), *other = world_in(&w, 1, b);
     other->seen = true;
     other->plan.verdict = verdicts[_i].plan;
     ck_assert_int_eq(inspect_plan_status(&w.report), verdicts[_i].status);
@@ -70,7 +70,7 @@ START_TEST(what_was_not_read_is_not_known)
     world_init(&w);
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:80");
     world_unseen(b, "connection refused");
-    ck_assert_str_eq(inspect_verdict_word(inspect_verdict(b)), "unseen");
+    ck_assert_str_eq(inspect_verdict_word(inspect_verdict(b)), "unknown");
     ck_assert_int_eq(inspect_plan_status(&w.report), 1);
     world_see(&w, b, "server n1 10.0.0.1:80 check weight 100");
     ck_assert_int_eq(inspect_plan_status(&w.report), 0);

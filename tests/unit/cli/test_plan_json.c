@@ -35,14 +35,14 @@ static void expect_part(const char *part)
 }
 
 #define HAPROXIES \
-    "\"haproxies\":[{\"url\":\"http://lb1:5555\",\"in_step\":true,\"problem\":null,\"note\":null,\"drift\":null}],"
+    "\"haproxies\":[{\"url\":\"http://lb1:5555\",\"in_sync\":true,\"problem\":null,\"note\":null,\"drift\":null}],"
 #define HEAD                                    \
     "{\"backend\":\"be\",\"haproxy\":\"http://" \
     "lb1:5555\",\"service\":{\"namespace\":\"ingress\",\"name\":\"web\",\"port\":\"https\"},"
 
 START_TEST(nothing_at_all)
 {
-    expect("{\"in_step\":true,\"problems\":[]," HAPROXIES "\"backends\":[]}");
+    expect("{\"in_sync\":true,\"daemon\":null,\"problems\":[]," HAPROXIES "\"backends\":[]}");
 }
 END_TEST
 
@@ -50,12 +50,13 @@ START_TEST(in_step)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver sorry 10.0.0.2:80 backup");
-    expect("{\"in_step\":true,\"problems\":[]," HAPROXIES "\"backends\":[" HEAD
-           "\"verdict\":\"in_step\",\"why\":null,\"note\":null,"
-           "\"settings\":null,\"create\":false,\"reload\":false,\"reload_why\":null,\"changes\":[],\"held_back\":0,"
-           "\"held\":[],\"told\":[],\"by_hand\":[],\"parked\":[],\"runtime\":null,"
-           "\"servers\":[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":30443,\"weight\":null,\"state\":\"live\","
-           "\"reason\":\"n1 is wanted\"}],\"left_out\":[],\"not_ours\":1}]}");
+    expect(
+        "{\"in_sync\":true,\"daemon\":null,\"problems\":[]," HAPROXIES "\"backends\":[" HEAD
+        "\"verdict\":\"in_sync\",\"why\":null,\"note\":null,"
+        "\"settings\":null,\"create\":false,\"reload\":false,\"reload_why\":null,\"changes\":[],\"removals_delayed\":0,"
+        "\"kept\":[],\"delayed\":[],\"runtime_commands\":[],\"overridden\":[],\"parked\":[],\"runtime\":null,"
+        "\"servers\":[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":30443,\"weight\":null,\"state\":\"live\","
+        "\"reason\":\"n1 is wanted\",\"until\":null}],\"left_out\":[],\"unmanaged\":1}]}");
 }
 END_TEST
 
@@ -89,11 +90,11 @@ START_TEST(each_change_with_all_it_has)
         "\"server\":\"n7\",\"address\":\"10.0.0.7\",\"port\":30443,\"weight\":null,\"state\":\"out\",\"detail\":\"\","
         "\"reason\":\"no endpoint of the Service is on a node of that "
         "name\",\"loss\":false,\"announced\":false,\"parks\":false,\"reload\":true}");
-    expect_part("{\"in_step\":false,");
+    expect_part("{\"in_sync\":false,");
 }
 END_TEST
 
-START_TEST(what_the_brake_holds)
+START_TEST(what_the_loss_limit_holds)
 {
     w.rules.max_loss_percent = 20;
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; out n2 gone; out n3 gone");
@@ -101,14 +102,14 @@ START_TEST(what_the_brake_holds)
         &w, b,
         "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check\nserver n3 10.0.0.3:30443 check\n"
         "server n4 10.0.0.4:30443 check disabled");
-    expect_part("\"verdict\":\"changes\",\"why\":\"2 of 3 live servers lost within one RESYNC_PERIOD are "
-                "more than MAX_LOSS_PERCENT=20 allows");
-    expect_part("\"held_back\":2,\"held\":[\"n2\",\"n3\"],");
+    expect_part("\"verdict\":\"changes\",\"why\":\"2 of 3 live servers lost unannounced within one RESYNC_PERIOD "
+                "exceed MAX_LOSS_PERCENT=20;");
+    expect_part("\"removals_delayed\":2,\"kept\":[\"n2\",\"n3\"],");
     expect_part("\"changes\":[{\"op\":\"remove\",\"server\":\"n4\",");
 }
 END_TEST
 
-START_TEST(what_needs_a_reload_and_what_is_told)
+START_TEST(what_needs_a_reload_and_runtime_commands)
 {
     w.park_ttl_ms = 1000;
     struct inspect_backend *b = world_add(
@@ -131,9 +132,10 @@ START_TEST(what_needs_a_reload_and_what_is_told)
     expect_part(
         "\"state\":\"draining\",\"detail\":\"maintenance on (draining)\",\"reason\":\"n4 is wanted\",\"loss\":true,"
         "\"announced\":true,\"parks\":false,\"reload\":true}");
-    expect_part("\"held\":[],\"told\":[{\"server\":\"n2\",\"state\":\"maint\",\"reason\":\"it leaves\"},"
+    expect_part("\"kept\":[],\"delayed\":[],\"runtime_commands\":[{\"server\":\"n2\",\"state\":\"maint\",\"reason\":"
+                "\"it is no longer desired\"},"
                 "{\"server\":\"n4\",\"state\":\"drain\",\"reason\":\"n4 is wanted\"}],"
-                "\"by_hand\":[{\"server\":\"n1\",\"state\":\"drain\"}],\"parked\":[\"n5\"],\"runtime\":null,");
+                "\"overridden\":[{\"server\":\"n1\",\"state\":\"drain\"}],\"parked\":[\"n5\"],\"runtime\":null,");
 }
 END_TEST
 
@@ -144,7 +146,7 @@ START_TEST(a_change_of_what_drains)
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.9:30443 check weight 100",
                       "n1 ready; n2 drain");
     expect_part("\"weight\":100,\"state\":\"draining\",\"detail\":\"address 10.0.0.9 -> 10.0.0.2\",");
-    expect_part("\"told\":[],");
+    expect_part("\"runtime_commands\":[],");
 }
 END_TEST
 
@@ -159,12 +161,12 @@ START_TEST(wanted_and_removed)
 }
 END_TEST
 
-START_TEST(only_told)
+START_TEST(only_commanded)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining");
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100",
                       "n1 ready; n2 ready");
-    expect_part("\"in_step\":false,");
+    expect_part("\"in_sync\":false,");
     expect_part(
         "\"verdict\":\"changes\",\"why\":null,\"note\":null,\"settings\":null,\"create\":false,\"reload\":false,"
         "\"reload_why\":null,\"changes\":[],");
@@ -181,17 +183,17 @@ START_TEST(several_haproxies)
     w.report.targets[2].warning = mem_strdup("a reload is to come");
     w.report.targets[2].drift = mem_strdup("backend be: server n7: x");
     expect_part(
-        "{\"in_step\":false,\"problems\":[\"HAProxy http://lb2:5555: connection refused\","
+        "{\"in_sync\":false,\"daemon\":null,\"problems\":[\"HAProxy http://lb2:5555: connection refused\","
         "\"HAProxy unix:/run/lb3.sock: a reload is to come\","
-        "\"HAProxy unix:/run/lb3.sock: HAProxy runs something else than its file says: backend be: server n7: x\"],"
-        "\"haproxies\":[{\"url\":\"http://lb1:5555\",\"in_step\":true,\"problem\":null,\"note\":null,\"drift\":null},"
-        "{\"url\":\"http://lb2:5555\",\"in_step\":false,\"problem\":\"connection "
+        "\"HAProxy unix:/run/lb3.sock: running HAProxy differs from haproxy.cfg: backend be: server n7: x\"],"
+        "\"haproxies\":[{\"url\":\"http://lb1:5555\",\"in_sync\":true,\"problem\":null,\"note\":null,\"drift\":null},"
+        "{\"url\":\"http://lb2:5555\",\"in_sync\":false,\"problem\":\"connection "
         "refused\",\"note\":null,\"drift\":null},"
-        "{\"url\":\"unix:/run/lb3.sock\",\"in_step\":false,\"problem\":null,\"note\":\"a reload is to come\","
+        "{\"url\":\"unix:/run/lb3.sock\",\"in_sync\":false,\"problem\":null,\"note\":\"a reload is to come\","
         "\"drift\":\"backend be: server n7: x\"}],\"backends\":[{\"backend\":\"be\",\"haproxy\":\"http://lb1:5555\",");
     expect_part("{\"backend\":\"be\",\"haproxy\":\"http://lb2:5555\",");
     expect_part("{\"backend\":\"be\",\"haproxy\":\"unix:/run/lb3.sock\",");
-    expect_part("\"reload\":true,\"reload_why\":\"what HAProxy runs cannot be read: HTTP 500\",");
+    expect_part("\"reload\":true,\"reload_why\":\"cannot read the running HAProxy: HTTP 500\",");
     expect_part("\"runtime\":\"HTTP 500\",");
 }
 END_TEST
@@ -225,11 +227,11 @@ START_TEST(problems)
     checks_add(&w.report.missing, CHECK_OK, mem_strdup("watch endpointslices"), NULL, NULL);
     checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch services"), mem_strdup("y"), NULL);
     world_target(&w)->warning = mem_strdup("reloads");
-    expect_part(
-        "{\"in_step\":false,\"problems\":[\"[-]watch nodes: x\",\"[-]watch services: y\",\"connection refused\","
-        "\"riddles\",\"reloads\"],");
-    expect_part("\"verdict\":\"unseen\",\"why\":\"riddles\",");
-    expect_part("\"not_ours\":null}");
+    expect_part("{\"in_sync\":false,\"daemon\":null,\"problems\":[\"[-]watch nodes: x\",\"[-]watch services: "
+                "y\",\"connection refused\","
+                "\"riddles\",\"reloads\"],");
+    expect_part("\"verdict\":\"unknown\",\"why\":\"riddles\",");
+    expect_part("\"unmanaged\":null}");
 }
 END_TEST
 
@@ -242,12 +244,14 @@ START_TEST(waiting_and_a_port_that_is_not_known)
     world_wait(b, DESIRED_NOT_SYNCED, "not yet");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect_part("\"port\":null},\"verdict\":\"waiting\",\"why\":\"not yet\",");
-    expect_part("\"changes\":[],\"held_back\":0,\"held\":[],\"told\":[],\"by_hand\":[],\"parked\":[],\"runtime\":null,"
-                "\"servers\":[]");
+    expect_part(
+        "\"changes\":[],\"removals_delayed\":0,\"kept\":[],\"delayed\":[],\"runtime_commands\":[],\"overridden\":[],"
+        "\"parked\":[],\"runtime\":null,"
+        "\"servers\":[]");
 }
 END_TEST
 
-/* Raw bytes of the output: no control character, no byte beyond ASCII, whatever came in; and what is text comes back. */
+/* Raw bytes of the output: no control character, no byte beyond ASCII, whatever came in; text comes back. */
 START_TEST(nothing_that_a_peer_wrote_gets_through)
 {
     static const char *const texts[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\xff\xfe cut \xe2\x82",
@@ -287,11 +291,11 @@ int main(void)
     tcase_add_test(tc, nothing_at_all);
     tcase_add_test(tc, in_step);
     tcase_add_test(tc, each_change_with_all_it_has);
-    tcase_add_test(tc, what_the_brake_holds);
-    tcase_add_test(tc, what_needs_a_reload_and_what_is_told);
+    tcase_add_test(tc, what_the_loss_limit_holds);
+    tcase_add_test(tc, what_needs_a_reload_and_runtime_commands);
     tcase_add_test(tc, a_change_of_what_drains);
     tcase_add_test(tc, wanted_and_removed);
-    tcase_add_test(tc, only_told);
+    tcase_add_test(tc, only_commanded);
     tcase_add_test(tc, several_haproxies);
     tcase_add_test(tc, what_was_left_out);
     tcase_add_test(tc, problems);

@@ -9,9 +9,9 @@ START_TEST(in_step)
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100          n1 is wanted\n"
                    "  = n2  10.0.0.2:30443  weight 7  draining  n2 is wanted\n"
                    "\n"
-                   "  . n3: draining, and not there: it gets no line (n3 is wanted)\n"
+                   "  . n3: draining, and has no line: none is added (n3 is wanted)\n"
                    "\n"
-                   "  in step: 2 servers, 1 draining\n");
+                   "  in sync: 2 servers, 1 draining\n");
 }
 END_TEST
 
@@ -34,7 +34,7 @@ START_TEST(every_kind_of_change)
                    "  - old  10.0.0.77:30443               no endpoint of the Service is on a node of that name\n"
                    "  = n4   10.0.0.4:30443    weight 100  n4 is wanted\n"
                    "\n"
-                   "  . 2 server lines are not ours and left alone\n"
+                   "  . 2 server lines are unmanaged\n"
                    "\n"
                    "  7 changes: 2 to add, 2 to change, 2 to remove, settings; by a transaction and a reload\n");
 }
@@ -47,28 +47,28 @@ START_TEST(a_backend_to_be_made)
     expect(HEADING "  + the backend itself\n"
                    "  + n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  2 changes: 1 to add, the backend to make; by a transaction and a reload\n");
+                   "  2 changes: 1 to add, the backend to create; by a transaction and a reload\n");
 }
 END_TEST
 
-START_TEST(holding_without_endpoints)
+START_TEST(kept_without_endpoints)
 {
     see("out n1 no endpoint is ready", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check");
-    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  held  node n1: no endpoint is ready\n"
-                   "  ! n2  10.0.0.2:30443  held\n"
+    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  kept  node n1: no endpoint is ready\n"
+                   "  ! n2  10.0.0.2:30443  kept\n"
                    "\n"
-                   "  holding: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last good\n"
-                   "           servers stay (2)\n");
+                   "  keeping servers: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last\n"
+                   "                   servers stay (2)\n");
 }
 END_TEST
 
 /* It is wanted, but not as it is: it would drain, were another one live. */
-START_TEST(holding_what_would_drain)
+START_TEST(kept_what_would_drain)
 {
     see("n1 10.0.0.1:30443 draining", "server n1 10.0.0.1:30443 check weight 100");
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
-    ck_assert_ptr_nonnull(strstr(text, "  ! n1  10.0.0.1:30443  weight 100  held  n1 is wanted\n"));
-    ck_assert_ptr_nonnull(strstr(text, "  holding: "));
+    ck_assert_ptr_nonnull(strstr(text, "  ! n1  10.0.0.1:30443  weight 100  kept  n1 is wanted\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  keeping servers: "));
 }
 END_TEST
 
@@ -79,62 +79,59 @@ START_TEST(others_inherit_the_proxy_protocol)
     expect(HEADING "  ~ default-server send-proxy-v2 on\n"
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  . 1 server line is not ours and left alone; 1 of them would inherit send-proxy-v2\n"
+                   "  . 1 server line is unmanaged; 1 of them would inherit send-proxy-v2\n"
                    "\n"
                    "  1 change: settings; by a transaction and a reload\n");
 }
 END_TEST
 
-START_TEST(the_brake_alone)
+START_TEST(the_loss_limit_alone)
 {
     w.rules.max_loss_percent = 20;
     see("n1 10.0.0.1:30443; out n2 gone", "server n1 10.0.0.1:30443 check weight 100\n"
                                           "server n2 10.0.0.2:30443 check weight 100");
-    expect(HEADING
-           "  ! n2  10.0.0.2:30443  weight 100  held  node n2: gone\n"
-           "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
-           "\n"
-           "  held by the loss limit: 1 of 2 live servers lost within one RESYNC_PERIOD are more than\n"
-           "                          MAX_LOSS_PERCENT=20 allows without an announcement; each beyond that stays\n"
-           "                          for one RESYNC_PERIOD from its own loss and goes then, unless it is wanted\n"
-           "                          again\n");
+    expect(HEADING "  ! n2  10.0.0.2:30443  weight 100  kept  node n2: gone\n"
+                   "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
+                   "\n"
+                   "  removal delayed: 1 of 2 live servers lost unannounced within one RESYNC_PERIOD exceed\n"
+                   "                   MAX_LOSS_PERCENT=20; the removal of each beyond that is delayed by one\n"
+                   "                   RESYNC_PERIOD from its loss, unless it is desired again\n");
 }
 END_TEST
 
-START_TEST(the_brake_holds_a_part)
+START_TEST(the_loss_limit_holds_a_part)
 {
     w.rules.max_loss_percent = 20;
     see("n1 10.0.0.1:30443; n3 10.0.0.3:30443; out n2 gone",
         "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100");
     expect(HEADING
            "  + n3  10.0.0.3:30443  weight 100        n3 is wanted\n"
-           "  ! n2  10.0.0.2:30443  weight 100  held  node n2: gone\n"
+           "  ! n2  10.0.0.2:30443  weight 100  kept  node n2: gone\n"
            "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
            "\n"
-           "  1 change: 1 to add; by a transaction and a reload; the loss limit holds the rest: 1 of 2 live\n"
-           "            servers lost within one RESYNC_PERIOD are more than MAX_LOSS_PERCENT=20 allows without\n"
-           "            an announcement; each beyond that stays for one RESYNC_PERIOD from its own loss and goes\n"
-           "            then, unless it is wanted again\n");
+           "  1 change: 1 to add; by a transaction and a reload; removal delayed: 1 of 2 live servers lost\n"
+           "            unannounced within one RESYNC_PERIOD exceed MAX_LOSS_PERCENT=20; the removal of each\n"
+           "            beyond that is delayed by one RESYNC_PERIOD from its loss, unless it is desired again\n");
 }
 END_TEST
 
-START_TEST(withheld)
+START_TEST(not_written)
 {
     w.rules.dry_run = true;
     see("n1 10.0.0.1:30443; n2 10.0.0.2:30443", "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  + n2  10.0.0.2:30443  weight 100  n2 is wanted\n"
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  withheld: 1 to add; by a transaction and a reload; DRY_RUN=true: nothing is written\n");
+                   "  not written: 1 to add; by a transaction and a reload; DRY_RUN=true: nothing is written\n");
 }
 END_TEST
 
 START_TEST(refused)
 {
     see("n1 10.0.0.1:30443", "missing");
-    expect(HEADING "  refused: HAProxy has no backend be: add it to haproxy.cfg, or mend its name in\n"
-                   "           HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or let it be made with\n"
-                   "           HAPROXY_CREATE_BACKEND=true\n");
+    expect(HEADING
+           "  refused: HAProxy has no backend be: add it to haproxy.cfg, fix its name in HAPROXY_BACKEND_NAME or\n"
+           "           INGRESS_SERVICES, or create it with HAPROXY_CREATE_BACKEND=true\n");
 }
 END_TEST
 
@@ -161,9 +158,9 @@ START_TEST(unseen)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_unseen(b, "connection refused");
-    expect(HEADING "  could not tell: connection refused\n");
+    expect(HEADING "  unknown: connection refused\n");
     world_wait(b, DESIRED_NOT_SYNCED, "Nodes not read yet");
-    expect(HEADING "  could not tell: connection refused; besides, Nodes not read yet\n");
+    expect(HEADING "  unknown: connection refused; also, Nodes not read yet\n");
 }
 END_TEST
 
@@ -173,7 +170,7 @@ START_TEST(reload_again)
     see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  reload again: the last reload failed, so an empty commit would apply the file again\n");
+                   "  reload due: the last reload failed; an empty commit would reload HAProxy\n");
 }
 END_TEST
 
@@ -183,14 +180,14 @@ START_TEST(two_backends_have_a_line_between_them)
     world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "it answers in riddles");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  in step: 1 server\n"
+                   "  in sync: 1 server\n"
                    "\n"
                    "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
-                   "  could not tell: it answers in riddles\n");
+                   "  unknown: it answers in riddles\n");
 }
 END_TEST
 
-/* ---- with and without a reload, parked, by hand ---- */
+/* ---- with and without a reload, parked, set by an operator ---- */
 
 #define LINES                                                                                \
     "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100\n" \
@@ -203,9 +200,9 @@ START_TEST(all_without_a_reload)
         world_add(&w, "be", "n1 10.0.0.9:30443; n4 10.0.0.4:30443 draining; out n2 it is tainted; out n10 gone");
     world_see_running(&w, b, LINES "server n7 10.0.0.7:30443 check disabled",
                       "n1 ready; n2 ready; n4 ready; n10 maint; n7 maint");
-    expect(HEADING "  ~ n1  address 10.0.0.1 -> 10.0.0.9         n1 is wanted\n"
-                   "  ~ n2  maintenance on (parked)              node n2: it is tainted\n"
-                   "  ~ n4  drain, in the running HAProxy alone  n4 is wanted\n"
+    expect(HEADING "  ~ n1  address 10.0.0.1 -> 10.0.0.9  n1 is wanted\n"
+                   "  ~ n2  maintenance on (parked)       node n2: it is tainted\n"
+                   "  ~ n4  drain, at runtime only        n4 is wanted\n"
                    "\n"
                    "  . parked: n7, n10 (maintenance, kept so that their return needs no reload)\n"
                    "  ! node n10: gone\n"
@@ -214,7 +211,7 @@ START_TEST(all_without_a_reload)
 }
 END_TEST
 
-/* The file says the drain, too, as a reload would forget what was told. */
+/* The drain is in the file, too, because a reload would forget the runtime command. */
 START_TEST(some_need_a_reload)
 {
     w.park_ttl_ms = 1000;
@@ -239,45 +236,45 @@ START_TEST(some_need_a_reload)
 }
 END_TEST
 
-START_TEST(in_step_with_what_was_told_and_set_by_hand)
+START_TEST(in_sync_with_commanded_and_overridden_states)
 {
     w.park_ttl_ms = 1000;
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443; n4 10.0.0.4:30443 draining");
     world_see_running(&w, b, LINES, "n1 ready; n2 maint; n4 drain; n10 maint");
-    expect(HEADING "  = n1  10.0.0.1:30443  weight 100                 n1 is wanted\n"
-                   "  = n2  10.0.0.2:30443  weight 100  maint by hand  n2 is wanted\n"
-                   "  = n4  10.0.0.4:30443  weight 100  draining       n4 is wanted\n"
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100                     n1 is wanted\n"
+                   "  = n2  10.0.0.2:30443  weight 100  maint by operator  n2 is wanted\n"
+                   "  = n4  10.0.0.4:30443  weight 100  draining           n4 is wanted\n"
                    "\n"
-                   "  ! set by hand in the running HAProxy: n2 is in maint; left alone until taken back (state ready)\n"
+                   "  ! admin states set by an operator: n2 is in maint; left alone until set to ready\n"
                    "  . parked: n10 (maintenance, kept so that its return needs no reload)\n"
                    "\n"
-                   "  in step: 3 servers, 1 draining\n");
+                   "  in sync: 3 servers, 1 draining\n");
 }
 END_TEST
 
 /* Nothing is live, and what is parked is no last good server. */
-START_TEST(holding_beside_parked_ones)
+START_TEST(kept_beside_parked_ones)
 {
     w.park_ttl_ms = 1000;
     struct inspect_backend *b = world_add(&w, "be", "");
     world_see_running(&w, b,
                       "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled",
                       "n1 drain; n2 maint");
-    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  held\n"
+    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  kept\n"
                    "\n"
                    "  . parked: n2 (maintenance, kept so that its return needs no reload)\n"
                    "\n"
-                   "  holding: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last good\n"
-                   "           servers stay (1)\n");
+                   "  keeping servers: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last\n"
+                   "                   servers stay (1)\n");
 }
 END_TEST
 
 /* With PARK_TTL=0 nothing is parked. */
-START_TEST(holding_what_is_in_maintenance)
+START_TEST(kept_what_is_in_maintenance)
 {
     see("", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled");
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
-    ck_assert_ptr_nonnull(strstr(text, "  ! n2  10.0.0.2:30443  weight 100  held\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  ! n2  10.0.0.2:30443  weight 100  kept\n"));
     ck_assert_ptr_null(strstr(text, "parked"));
 }
 END_TEST
@@ -289,38 +286,36 @@ START_TEST(what_runs_cannot_be_read)
     expect(HEADING
            "  ~ n1  address 10.0.0.1 -> 10.0.0.9  n1 is wanted\n"
            "\n"
-           "  1 change: 1 to change; by a transaction and a reload (what HAProxy runs cannot be read: HTTP 500:\n"
+           "  1 change: 1 to change; by a transaction and a reload (cannot read the running HAProxy: HTTP 500:\n"
            "            no socket)\n");
 }
 END_TEST
 
-START_TEST(in_step_by_its_file_alone)
+START_TEST(in_sync_by_its_file_alone)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  in step: 1 server, by its file alone: what HAProxy runs cannot be read: HTTP 500: no socket\n");
+                   "  in sync: 1 server, by haproxy.cfg alone: cannot read the running HAProxy: HTTP 500: no socket\n");
 }
 END_TEST
 
 START_TEST(it_runs_something_else)
 {
     world_target(&w)->dirty = true;
-    world_target(&w)->drift = mem_strdup("backend be: server n1: HAProxy does not have it");
+    world_target(&w)->drift = mem_strdup("backend be: server n1: HAProxy does not run it");
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "n2 ready");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  reload again: HAProxy runs something else than its file says, so an empty commit would load the\n"
-                   "                file\n");
+                   "  reload due: running HAProxy differs from haproxy.cfg; an empty commit would reload it\n");
     world_expect(&w, inspect_print_problems,
-                 "note: HAProxy runs something else than its file says: backend be: server n1: HAProxy does not have\n"
-                 "      it\n");
+                 "note: running HAProxy differs from haproxy.cfg: backend be: server n1: HAProxy does not run it\n");
     world_see_running(&w, b, "server n1 10.0.0.9:30443 check weight 100", "n1 ready");
     expect(HEADING "  ~ n1  address 10.0.0.9 -> 10.0.0.1  n1 is wanted\n"
                    "\n"
-                   "  1 change: 1 to change; by a transaction and a reload (HAProxy is to be reloaded anyway)\n");
+                   "  1 change: 1 to change; by a transaction and a reload (HAProxy is reloaded anyway)\n");
 }
 END_TEST
 
@@ -335,21 +330,21 @@ START_TEST(a_section_for_each_haproxy)
     world_unseen(world_in(&w, 2, two), "HTTP 503");
     world_see(&w, world_in(&w, 2, b), "server n1 10.0.0.1:30443 check weight 100");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 7");
-    w.report.targets[2].warning = mem_strdup("a reload is still to come");
+    w.report.targets[2].warning = mem_strdup("a reload is pending");
 #define TWO "backend two  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
     expect("HAProxy http://lb1:5555\n" HEADING "  = n1  10.0.0.1:30443  weight 7  n1 is wanted\n"
            "\n"
-           "  in step: 1 server\n"
-           "\n" TWO "  could not tell: it answers in riddles\n"
+           "  in sync: 1 server\n"
+           "\n" TWO "  unknown: it answers in riddles\n"
            "\n"
            "HAProxy http://lb2:5555\n"
-           "  could not tell: connection refused\n"
+           "  unknown: connection refused\n"
            "\n"
            "HAProxy unix:/run/lb3.sock\n" HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
            "\n"
-           "  in step: 1 server\n"
-           "\n" TWO "  could not tell: HTTP 503\n");
-    world_expect(&w, inspect_print_problems, "note: HAProxy unix:/run/lb3.sock: a reload is still to come\n");
+           "  in sync: 1 server\n"
+           "\n" TWO "  unknown: HTTP 503\n");
+    world_expect(&w, inspect_print_problems, "note: HAProxy unix:/run/lb3.sock: a reload is pending\n");
 }
 END_TEST
 
@@ -368,12 +363,12 @@ START_TEST(what_was_left_out)
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
-                   "  ! n8: the name matches n8 in HAPROXY_KEEP_SERVERS, so that it would never be changed or removed\n"
+                   "  ! n8: the name matches n8 in HAPROXY_KEEP_SERVERS, so it would never be changed or removed\n"
                    "  ! node n7: it has no address of the asked kind\n"
                    "  . endpoint 10.1.0.1: it is not ready\n"
                    "  ! NODE_MODE=all has no effect with policy Local\n"
                    "\n"
-                   "  in step: 1 server\n");
+                   "  in sync: 1 server\n");
 }
 END_TEST
 
@@ -392,7 +387,7 @@ START_TEST(many_ordinary_ones_are_counted)
 }
 END_TEST
 
-/* The rules know more than the wish of a node that has nothing to do with the Service. */
+/* The rules know more than the desired state of a node that has nothing to do with the Service. */
 START_TEST(reasons_of_the_rules)
 {
     struct inspect_backend *b =
@@ -415,12 +410,12 @@ int main(void)
     tcase_add_test(t, in_step);
     tcase_add_test(t, every_kind_of_change);
     tcase_add_test(t, a_backend_to_be_made);
-    tcase_add_test(t, holding_without_endpoints);
-    tcase_add_test(t, holding_what_would_drain);
+    tcase_add_test(t, kept_without_endpoints);
+    tcase_add_test(t, kept_what_would_drain);
     tcase_add_test(t, others_inherit_the_proxy_protocol);
-    tcase_add_test(t, the_brake_alone);
-    tcase_add_test(t, the_brake_holds_a_part);
-    tcase_add_test(t, withheld);
+    tcase_add_test(t, the_loss_limit_alone);
+    tcase_add_test(t, the_loss_limit_holds_a_part);
+    tcase_add_test(t, not_written);
     tcase_add_test(t, refused);
     tcase_add_test(t, refused_for_a_line_says_nothing_of_servers);
     tcase_add_test(t, waiting);
@@ -429,11 +424,11 @@ int main(void)
     tcase_add_test(t, two_backends_have_a_line_between_them);
     tcase_add_test(t, all_without_a_reload);
     tcase_add_test(t, some_need_a_reload);
-    tcase_add_test(t, in_step_with_what_was_told_and_set_by_hand);
-    tcase_add_test(t, holding_beside_parked_ones);
-    tcase_add_test(t, holding_what_is_in_maintenance);
+    tcase_add_test(t, in_sync_with_commanded_and_overridden_states);
+    tcase_add_test(t, kept_beside_parked_ones);
+    tcase_add_test(t, kept_what_is_in_maintenance);
     tcase_add_test(t, what_runs_cannot_be_read);
-    tcase_add_test(t, in_step_by_its_file_alone);
+    tcase_add_test(t, in_sync_by_its_file_alone);
     tcase_add_test(t, it_runs_something_else);
     tcase_add_test(t, a_section_for_each_haproxy);
     tcase_add_test(t, what_was_left_out);

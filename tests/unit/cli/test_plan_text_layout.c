@@ -126,7 +126,7 @@ START_TEST(heading_tells_what_is_known)
     w.service.paused = headings[_i].paused;
     w.mapping.port = headings[_i].port;
     w.mapping.fixed_port = headings[_i].fixed_port;
-    cleanup(mem_free_ptr) char *text = mem_printf("backend be  <-  %s\n  could not tell: x\n", headings[_i].heading);
+    cleanup(mem_free_ptr) char *text = mem_printf("backend be  <-  %s\n  unknown: x\n", headings[_i].heading);
     expect(text);
 }
 END_TEST
@@ -141,12 +141,12 @@ START_TEST(problems_of_no_backend)
     checks_add(&w.report.missing, CHECK_OK, mem_strdup("watch endpointslices"), mem_strdup("synced"), NULL);
     checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch services"), mem_strdup("not synced"),
                mem_strdup("waiting"));
-    world_target(&w)->warning = mem_strdup("a reload is still to come");
+    world_target(&w)->warning = mem_strdup("a reload is pending");
     world_expect(&w, inspect_print_problems,
-                 "Kubernetes did not tell all in time:\n"
+                 "not all Kubernetes objects were received in time:\n"
                  "  [-] watch nodes: not synced: forbidden\\x1b\n"
                  "  [-] watch services: not synced; waiting\n"
-                 "note: a reload is still to come\n");
+                 "note: a reload is pending\n");
 }
 END_TEST
 

@@ -80,8 +80,8 @@ int event_writer_send(struct event_writer *writer, const struct event_object *e,
         return error_set(err, ERROR_RETRY, "waiting for the credential plugin");
     snprintf(w.namespace, sizeof(w.namespace), "%s", e->namespace);
     snprintf(w.name, sizeof(w.name), "%s", e->name);
-    snprintf(w.service, sizeof(w.service), "%s", e->service);
-    snprintf(w.uid, sizeof(w.uid), "%s", e->service_uid != NULL ? e->service_uid : "");
+    snprintf(w.service, sizeof(w.service), "%s", e->about);
+    snprintf(w.uid, sizeof(w.uid), "%s", e->uid != NULL ? e->uid : "");
     snprintf(w.reason, sizeof(w.reason), "%s", e->reason);
     snprintf(w.message, sizeof(w.message), "%s", e->message);
     ck_assert(e->host[0] != '\0');
@@ -195,7 +195,7 @@ static inline void setup(void)
     w.caches[1].services = cache_new(&service_record);
     knows(0, "web", "uid-web");
     w.registry = metrics_new();
-    w.written = metrics_register(w.registry, METRIC_COUNTER, "events_total", "help", "result");
+    w.written = metrics_register(w.registry, METRIC_COUNTER, "kubernetes_events_total", "help", "result");
     w.history = history_new();
     w.log_fd = memfd_create("log", 0);
     w.log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};

@@ -13,18 +13,21 @@ static const struct {
 } rows[] = {
     {HISTORY_COMMITTED, NULL, EVENT_NONE},
     {HISTORY_COMMITTED, "drain", EVENT_DRAINING},
-    {HISTORY_FAST_WRITE, NULL, EVENT_NONE},
-    {HISTORY_FAST_WRITE, "drain", EVENT_DRAINING},
-    {HISTORY_TOLD, "drain", EVENT_DRAINING},
-    {HISTORY_TOLD, "maint", EVENT_NONE},
-    {HISTORY_TOLD, "ready", EVENT_NONE},
+    {HISTORY_RUNTIME_UPDATE, NULL, EVENT_NONE},
+    {HISTORY_RUNTIME_UPDATE, "drain", EVENT_DRAINING},
+    {HISTORY_RUNTIME_COMMAND, "drain", EVENT_DRAINING},
+    {HISTORY_RUNTIME_COMMAND, "maint", EVENT_NONE},
+    {HISTORY_RUNTIME_COMMAND, "ready", EVENT_NONE},
     {HISTORY_RELOAD_AGAIN, NULL, EVENT_NONE},
-    {HISTORY_IN_STEP, NULL, EVENT_SYNCED},
-    {HISTORY_HELD_BACK, NULL, EVENT_HELD_BACK},
-    {HISTORY_WITHHELD, NULL, EVENT_NONE},
+    {HISTORY_IN_SYNC, NULL, EVENT_SYNCED},
+    {HISTORY_REMOVAL_DELAYED, NULL, EVENT_REMOVAL_DELAYED},
+    {HISTORY_NOT_WRITTEN, NULL, EVENT_NONE},
     {HISTORY_APPLY_FAILED, NULL, EVENT_APPLY_FAILED},
     {HISTORY_RELOAD_FAILED, NULL, EVENT_RELOAD_FAILED},
     {HISTORY_DRIFT_REPAIRED, NULL, EVENT_DRIFT_REPAIRED},
+    {HISTORY_CONFIG_APPLIED, NULL, EVENT_NONE},
+    {HISTORY_CONFIG_REJECTED, NULL, EVENT_NONE},
+    {HISTORY_CONFIG_DRIFTED, NULL, EVENT_NONE},
 };
 
 START_TEST(what_is_an_event)
@@ -47,10 +50,20 @@ START_TEST(reasons_and_which_of_them_warn)
         bool warns;
     } names[] = {{EVENT_SYNCED, "Synced", false},
                  {EVENT_DRAINING, "Draining", false},
-                 {EVENT_HELD_BACK, "HeldBack", true},
+                 {EVENT_REMOVAL_DELAYED, "RemovalDelayed", true},
                  {EVENT_APPLY_FAILED, "ApplyFailed", true},
                  {EVENT_RELOAD_FAILED, "ReloadFailed", true},
-                 {EVENT_DRIFT_REPAIRED, "DriftRepaired", false}};
+                 {EVENT_DRIFT_REPAIRED, "DriftRepaired", false},
+                 {EVENT_VALIDATION_PASSED, "ValidationPassed", false},
+                 {EVENT_APPLY_SUCCEEDED, "ApplySucceeded", false},
+                 {EVENT_CONFIG_UNCHANGED, "ConfigUnchanged", false},
+                 {EVENT_CONFIG_REJECTED, "ConfigRejected", true},
+                 {EVENT_AUTH_ERROR, "AuthError", true},
+                 {EVENT_TLS_CONNECTION_ERROR, "TLSConnectionError", true},
+                 {EVENT_CONNECTION_ERROR, "ConnectionError", true},
+                 {EVENT_CONFLICT_ERROR, "ConflictError", true},
+                 {EVENT_TRANSIENT_ERROR, "TransientError", true},
+                 {EVENT_CONFIG_DRIFT, "ConfigDrift", true}};
     ck_assert_uint_eq(array_len(names) + 1, EVENT_REASONS);
     for (size_t i = 0; i < array_len(names); i++) {
         ck_assert_str_eq(event_reason_name(names[i].reason), names[i].name);
@@ -68,12 +81,12 @@ static void assert_text(struct history_entry e, const char *expected)
 
 START_TEST(its_words)
 {
-    assert_text((struct history_entry){.backend = "web", .text = "in step with 3 servers"},
-                "backend web at http://lb1:5555: in step with 3 servers");
+    assert_text((struct history_entry){.backend = "web", .text = "in sync with 3 servers"},
+                "backend web at http://lb1:5555: in sync with 3 servers");
     assert_text((struct history_entry){.backend = "web", .text = "n1 drains", .why = "it drains: its node is going"},
                 "backend web at http://lb1:5555: n1 drains: it drains: its node is going");
-    assert_text((struct history_entry){.text = "HAProxy was not reloaded", .why = ""},
-                "HAProxy at http://lb1:5555: HAProxy was not reloaded");
+    assert_text((struct history_entry){.text = "reload failed", .why = ""},
+                "HAProxy at http://lb1:5555: reload failed");
 }
 END_TEST
 

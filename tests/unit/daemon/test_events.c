@@ -5,7 +5,7 @@
 
 START_TEST(an_entry_becomes_an_event)
 {
-    happens(HISTORY_IN_STEP, "in step with 3 servers");
+    happens(HISTORY_IN_SYNC, "in sync with 3 servers");
     ck_assert_msg(!w.busy, "from inside the journal nothing is sent");
     ck_assert(asked());
     ck_assert(!w.again && !w.warning && w.count == 1);
@@ -13,7 +13,7 @@ START_TEST(an_entry_becomes_an_event)
     ck_assert_str_eq(w.service, "web");
     ck_assert_str_eq(w.uid, "uid-web");
     ck_assert_str_eq(w.reason, "Synced");
-    ck_assert_str_eq(w.message, "backend web at " URL ": in step with 3 servers");
+    ck_assert_str_eq(w.message, "backend web at " URL ": in sync with 3 servers");
     ck_assert_uint_eq(w.first_ms, clock_wall_ms());
     ck_assert_msg(str_has_prefix(w.name, "web.") && strlen(w.name) == 4 + 16 &&
                       strspn(w.name + 4, "0123456789abcdef") == 16,
@@ -26,13 +26,13 @@ END_TEST
 
 START_TEST(again_is_a_patch_of_the_same)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     all_is_written();
     char name[96];
     uint64_t first_ms = w.first_ms;
     memcpy(name, w.name, sizeof(name));
     pass(MINUTE_MS);
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     ck_assert(w.again && w.count == 2 && w.first_ms == first_ms && w.last_ms == clock_wall_ms());
     ck_assert_str_eq(w.name, name);
@@ -43,7 +43,7 @@ START_TEST(nothing_of_what_is_no_event)
 {
     happens(HISTORY_COMMITTED, "added n1");
     happens(HISTORY_RELOAD_AGAIN, "empty commit");
-    happens_to("none of ours", HISTORY_IN_STEP, "in step");
+    happens_to("none of ours", HISTORY_IN_SYNC, "in sync");
     ck_assert(!asked());
 }
 END_TEST
@@ -61,7 +61,7 @@ START_TEST(what_is_about_all_is_about_each_service_once)
     ck_assert_str_eq(w.uid, ""); /* not known yet */
     answer(EVENT_WRITTEN);
     ck_assert(!asked());
-    happens_to("tls", HISTORY_IN_STEP, "in step");
+    happens_to("tls", HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     ck_assert_str_eq(w.service, "web");
 }
@@ -69,16 +69,16 @@ END_TEST
 
 START_TEST(what_comes_while_one_is_under_way_is_told_at_once)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     for (int i = 0; i < 5; i++)
-        happens(HISTORY_IN_STEP, "in step");
-    happens(HISTORY_HELD_BACK, "held");
+        happens(HISTORY_IN_SYNC, "in sync");
+    happens(HISTORY_REMOVAL_DELAYED, "held");
     answer(EVENT_WRITTEN);
     ck_assert(asked() && w.again && w.count == 6);
     answer(EVENT_WRITTEN);
     ck_assert(asked());
-    ck_assert_str_eq(w.reason, "HeldBack");
+    ck_assert_str_eq(w.reason, "RemovalDelayed");
     answer(EVENT_WRITTEN);
     ck_assert(!asked());
     ck_assert_uint_eq(result("merged"), 4);
@@ -91,7 +91,7 @@ START_TEST(a_thousand_changes_are_few_requests)
     for (int i = 0; i < 1000; i++) {
         char text[64];
         snprintf(text, sizeof(text), "in step: change %d", i);
-        happens(HISTORY_IN_STEP, text);
+        happens(HISTORY_IN_SYNC, text);
         all_is_written();
         pass(100);
     }
@@ -104,7 +104,7 @@ START_TEST(a_thousand_changes_are_few_requests)
     ck_assert_str_eq(w.reason, "ApplyFailed");
     answer(EVENT_WRITTEN);
     pass(5 * MINUTE_MS);
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     ck_assert_uint_eq(w.count, 992); /* those that were not sent are counted */
 }

@@ -5,14 +5,14 @@
 
 START_TEST(one_that_the_api_has_forgotten_is_made_anew)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     all_is_written();
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked() && w.again);
     answer(EVENT_GONE);
     ck_assert(asked() && !w.again && w.count == 2);
     answer(EVENT_WRITTEN);
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked() && w.again && w.count == 3);
 }
 END_TEST
@@ -20,7 +20,7 @@ END_TEST
 /* The answer to the first request was lost. */
 START_TEST(one_that_is_there_already_is_repeated)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     answer(EVENT_LATER);
     ck_assert(asked() && !w.again);
@@ -36,7 +36,7 @@ START_TEST(an_api_that_contradicts_itself)
 {
     unsigned tries = 0;
     uint64_t began_ms = clock_mono_ms();
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     for (; asked(); tries++)
         answer(w.again ? EVENT_GONE : EVENT_EXISTS);
     ck_assert_uint_le(tries, 30);
@@ -47,9 +47,9 @@ END_TEST
 
 START_TEST(denied_is_said_once_and_tried_seldom)
 {
-    happens(HISTORY_IN_STEP, "in step");
-    happens(HISTORY_HELD_BACK, "held");
-    happens_to("shop", HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
+    happens(HISTORY_REMOVAL_DELAYED, "held");
+    happens_to("shop", HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     answer(EVENT_DENIED);
     ck_assert(logged("Events may not be written"));
@@ -62,35 +62,35 @@ START_TEST(denied_is_said_once_and_tried_seldom)
     forget_log();
     for (int i = 0; i < 9; i++) {
         pass(MINUTE_MS);
-        happens(HISTORY_HELD_BACK, "held");
+        happens(HISTORY_REMOVAL_DELAYED, "held");
         ck_assert(!asked());
     }
     pass(MINUTE_MS);
-    happens(HISTORY_HELD_BACK, "held");
+    happens(HISTORY_REMOVAL_DELAYED, "held");
     ck_assert(asked());
     answer(EVENT_DENIED);
     ck_assert(!logged("may not be written"));
     pass(10 * MINUTE_MS);
-    happens(HISTORY_HELD_BACK, "held");
+    happens(HISTORY_REMOVAL_DELAYED, "held");
     ck_assert(asked() && !w.again);
     answer(EVENT_WRITTEN);
-    happens(HISTORY_HELD_BACK, "held");
+    happens(HISTORY_REMOVAL_DELAYED, "held");
     ck_assert(asked());
 }
 END_TEST
 
 START_TEST(an_operator_says_go_on)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     answer(EVENT_DENIED);
     forget_log();
     events_poke(w.events);
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     answer(EVENT_DENIED);
     ck_assert_msg(logged("may not be written"), "whoever asks gets an answer");
-    happens_to("shop", HISTORY_IN_STEP, "in step");
+    happens_to("shop", HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     answer_after(EVENT_LATER, 200000);
     uint64_t then_ms = clock_mono_ms();
@@ -103,13 +103,13 @@ END_TEST
 
 START_TEST(granted_is_said_too)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     answer(EVENT_DENIED);
     pass(11 * MINUTE_MS);
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     all_is_written();
-    ck_assert(logged("Events are written again"));
+    ck_assert(logged("Kubernetes Events are written again"));
 }
 END_TEST
 
@@ -117,28 +117,28 @@ START_TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
 {
     unsigned tries = 0;
     uint64_t began_ms = clock_mono_ms();
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     for (; asked(); tries++)
         answer(EVENT_LATER);
     ck_assert_uint_ge(clock_mono_ms() - began_ms, 5 * MINUTE_MS);
     ck_assert_uint_lt(clock_mono_ms() - began_ms, 7 * MINUTE_MS);
     ck_assert_msg(tries >= 4 && tries <= 30, "%u", tries);
     ck_assert_uint_eq(result("dropped"), 1);
-    ck_assert(logged("an Event cannot be written now"));
-    happens(HISTORY_IN_STEP, "in step");
+    ck_assert(logged("cannot write a Kubernetes Event"));
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked() && !w.again && w.count == 2);
     answer(EVENT_WRITTEN);
-    ck_assert(logged("Events are written again"));
+    ck_assert(logged("Kubernetes Events are written again"));
 }
 END_TEST
 
 START_TEST(retry_after_is_kept)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     uint64_t then_ms = clock_mono_ms();
     answer_after(EVENT_LATER, 90000);
-    happens(HISTORY_HELD_BACK, "held"); /* does not go before that either */
+    happens(HISTORY_REMOVAL_DELAYED, "held"); /* does not go before that either */
     ck_assert(asked());
     ck_assert_uint_ge(clock_mono_ms() - then_ms, 90000);
     all_is_written();
@@ -148,11 +148,11 @@ END_TEST
 
 START_TEST(retry_after_has_an_end)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     uint64_t then_ms = clock_mono_ms();
     answer_after(EVENT_LATER, INT32_MAX * 1000ll);
-    happens(HISTORY_HELD_BACK, "held");
+    happens(HISTORY_REMOVAL_DELAYED, "held");
     pass(MINUTE_MS);
     happens(HISTORY_APPLY_FAILED, "refused");
     ck_assert(asked());
@@ -165,7 +165,7 @@ END_TEST
 START_TEST(no_credentials_yet)
 {
     w.no_credentials = true;
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     pass(3000);
     ck_assert(!w.busy);
     w.no_credentials = false;
@@ -175,21 +175,21 @@ END_TEST
 
 START_TEST(what_is_refused_keeps_nothing_up)
 {
-    happens(HISTORY_IN_STEP, "in step");
-    happens(HISTORY_HELD_BACK, "held");
+    happens(HISTORY_IN_SYNC, "in sync");
+    happens(HISTORY_REMOVAL_DELAYED, "held");
     ck_assert(asked());
     answer(EVENT_REFUSED);
-    ck_assert(logged("Kubernetes refuses an Event"));
+    ck_assert(logged("Kubernetes Event refused"));
     ck_assert_uint_eq(result("refused"), 1);
     ck_assert(asked());
-    ck_assert_str_eq(w.reason, "HeldBack");
+    ck_assert_str_eq(w.reason, "RemovalDelayed");
 }
 END_TEST
 
 static void many(int count)
 {
-    static const enum history_kind kinds[] = {HISTORY_IN_STEP,       HISTORY_HELD_BACK,      HISTORY_APPLY_FAILED,
-                                              HISTORY_RELOAD_FAILED, HISTORY_DRIFT_REPAIRED, HISTORY_IN_STEP};
+    static const enum history_kind kinds[] = {HISTORY_IN_SYNC,       HISTORY_REMOVAL_DELAYED, HISTORY_APPLY_FAILED,
+                                              HISTORY_RELOAD_FAILED, HISTORY_DRIFT_REPAIRED,  HISTORY_IN_SYNC};
     for (int i = 0; i < count; i++) {
         char text[64];
         snprintf(text, sizeof(text), "change %d", i);
@@ -199,7 +199,7 @@ static void many(int count)
 
 START_TEST(the_queue_has_an_end)
 {
-    happens(HISTORY_IN_STEP, "the first");
+    happens(HISTORY_IN_SYNC, "the first");
     ck_assert(asked());
     many(500);
     ck_assert(w.busy); /* for all this time */
@@ -223,36 +223,36 @@ static void fill(const char *backend, enum history_kind kind)
 
 START_TEST(what_is_under_way_is_not_dropped)
 {
-    happens_to("shop", HISTORY_IN_STEP, "the first");
+    happens_to("shop", HISTORY_IN_SYNC, "the first");
     ck_assert(asked());
-    fill("web", HISTORY_HELD_BACK);
-    fill("web", HISTORY_IN_STEP);
+    fill("web", HISTORY_REMOVAL_DELAYED);
+    fill("web", HISTORY_IN_SYNC);
     fill("web", HISTORY_DRIFT_REPAIRED);
     fill("web", HISTORY_APPLY_FAILED);
-    fill("shop", HISTORY_HELD_BACK);
+    fill("shop", HISTORY_REMOVAL_DELAYED);
     fill("shop", HISTORY_APPLY_FAILED);
     ck_assert_uint_eq(result("dropped"), 0);
     fill("shop", HISTORY_RELOAD_FAILED);
     ck_assert_uint_eq(result("dropped"), 2); /* 1 + 65 */
-    ck_assert(logged("Kubernetes takes Events too slowly"));
+    ck_assert(logged("Kubernetes Event queue full"));
     answer(EVENT_WRITTEN);
     ck_assert(asked());
     ck_assert_str_eq(w.message, "backend web at " URL ": change 2"); /* the oldest two gave way */
     all_is_written();
-    happens_to("shop", HISTORY_IN_STEP, "the first");
+    happens_to("shop", HISTORY_IN_SYNC, "the first");
     ck_assert(asked() && w.again && w.count == 2);
 }
 END_TEST
 
 START_TEST(the_end_waits_for_nothing)
 {
-    happens(HISTORY_IN_STEP, "in step");
+    happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     many(10);
     events_free(w.events);
     w.events = NULL;
     ck_assert(w.freed);
-    happens(HISTORY_IN_STEP, "nobody hears it");
+    happens(HISTORY_IN_SYNC, "nobody hears it");
     ck_assert_uint_eq(w.posts, 1);
 }
 END_TEST

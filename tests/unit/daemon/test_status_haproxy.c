@@ -5,7 +5,7 @@
 
 #include "json/write.h"
 #include "daemon/status.h"
-#include "daemon/status_haproxy.h"
+#include "daemon/status_parts.h"
 
 static size_t left;
 static enum status_state worst;
@@ -20,7 +20,7 @@ static yyjson_doc *shown(void)
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     struct status_haproxies h = {.checks = &checks, .wall_minus_mono_ms = 1000000, .left = left};
-    worst = STATUS_IN_STEP;
+    worst = STATUS_IN_SYNC;
     status_haproxy_add(&w.target, &h, doc, json_put_list(doc, root, "list"), &worst);
     json_write(doc, false, &json);
     json_free(doc);
@@ -50,9 +50,9 @@ static void expect_servers(size_t backend, const char *wanted)
     size_t i, max;
     buf_init(&is, 0);
     yyjson_arr_foreach (yyjson_ptr_get(yyjson_doc_get_root(doc), path), i, max, item) {
-        const char *hand = yyjson_get_str(yyjson_obj_get(item, "by_hand"));
+        const char *hand = yyjson_get_str(yyjson_obj_get(item, "overridden"));
         buf_printf(&is, "%s%s %s%s%s", i > 0 ? ", " : "", yyjson_get_str(yyjson_obj_get(item, "name")),
-                   yyjson_get_str(yyjson_obj_get(item, "state")), hand != NULL ? " by hand " : "",
+                   yyjson_get_str(yyjson_obj_get(item, "state")), hand != NULL ? " overridden " : "",
                    hand != NULL ? hand : "");
     }
     ck_assert_str_eq(buf_str(&is), wanted);
@@ -62,7 +62,7 @@ static void expect_servers(size_t backend, const char *wanted)
 static void setup(void)
 {
     left = STATUS_LISTS_MAX;
-    world_make_lanes();
+    world_make_updates();
 }
 
 static void teardown(void)
@@ -70,12 +70,12 @@ static void teardown(void)
     world_end();
 }
 
-static void in_step_with_three(void)
+static void in_sync_with_three(void)
 {
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish("n1 n2 n3", "the first list");
+    desired("n1 n2 n3", "the first list");
     pass(0);
     ck_assert(in_sync());
 }
@@ -87,7 +87,7 @@ START_TEST(before_the_first_answer)
     expect("/url", "\"" API_URL "\"");
     expect("/version", "null");
     expect("/worker_pid", "null");
-    expect("/runtime", "\"untried\"");
+    expect("/runtime_verification", "\"untested\"");
     expect("/reload", "{\"state\":\"none\",\"id\":null,\"problem\":null}");
     expect_servers(0, "");
     ck_assert_int_eq(worst, STATUS_WAITING);
@@ -96,32 +96,33 @@ END_TEST
 
 START_TEST(in_step)
 {
-    in_step_with_three();
-    expect("/state", "\"in_step\"");
-    expect("/backends/0/text", "\"in step\"");
+    in_sync_with_three();
+    expect("/state", "\"in_sync\"");
+    expect("/backends/0/text", "\"in sync\"");
     expect("/backends/0/readable", "true");
     expect_servers(0, "n1 live, n2 live, n3 live");
     expect("/backends/0/servers/list/0",
            "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":100,\"state\":\"live\","
-           "\"line\":\"live\",\"running\":\"ready\",\"health\":\"up\",\"by_hand\":null,\"held_until\":null}");
-    ck_assert_int_eq(worst, STATUS_IN_STEP);
+           "\"line\":\"live\",\"running\":\"ready\",\"health\":\"up\",\"overridden\":null,\"removal_delayed_until\":"
+           "null}");
+    ck_assert_int_eq(worst, STATUS_IN_SYNC);
 }
 END_TEST
 
 START_TEST(draining_parked_and_back)
 {
-    in_step_with_three();
-    wish("n1* n2 n3", "MODIFIED slice");
+    in_sync_with_three();
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
     pass(RESYNC_MS);
     expect_servers(0, "n1 draining, n2 live, n3 live");
-    wish("n2 n3", "MODIFIED slice");
+    desired("n2 n3", "MODIFIED slice");
     settle();
     expect_servers(0, "n1 parked, n2 live, n3 live");
     expect("/backends/0/servers/live", "2");
     expect("/backends/0/servers/parked", "1");
-    expect("/runtime", "\"proven\"");
-    wish("n1 n2 n3", "MODIFIED slice");
+    expect("/runtime_verification", "\"verified\"");
+    desired("n1 n2 n3", "MODIFIED slice");
     settle();
     expect_servers(0, "n1 live, n2 live, n3 live");
 }
@@ -129,7 +130,7 @@ END_TEST
 
 START_TEST(down_by_its_health_check)
 {
-    in_step_with_three();
+    in_sync_with_three();
     w.failing = "n2,";
     pass(RESYNC_MS);
     expect_servers(0, "n2 live, n1 live, n3 live");
@@ -137,46 +138,46 @@ START_TEST(down_by_its_health_check)
     expect("/backends/0/servers/list/1/health", "\"up\"");
     expect("/backends/0/servers/live", "3");
     expect("/backends/0/servers/down", "1");
-    expect("/backends/0/state", "\"in_step\"");
-    wish("n1 n3", "MODIFIED slice");
+    expect("/backends/0/state", "\"in_sync\"");
+    desired("n1 n3", "MODIFIED slice");
     settle();
     expect("/backends/0/servers/down", "0");
     expect("/backends/0/servers/list/1/health", "null");
 }
 END_TEST
 
-START_TEST(by_hand)
+START_TEST(overridden)
 {
-    in_step_with_three();
+    in_sync_with_three();
     set_copy(w.running.of[0], "n1 n2! n3");
     pass(RESYNC_MS);
-    expect_servers(0, "n2 live by hand drain, n1 live, n3 live");
-    expect("/backends/0/by_hand", "\"n2 is in drain\"");
-    expect("/backends/0/servers/by_hand", "1");
+    expect_servers(0, "n2 live overridden drain, n1 live, n3 live");
+    expect("/backends/0/overridden", "\"n2 is in drain\"");
+    expect("/backends/0/servers/overridden", "1");
     expect("/backends/0/servers/live", "3");
-    expect("/state", "\"in_step\"");
+    expect("/state", "\"in_sync\"");
 }
 END_TEST
 
 START_TEST(a_reload_is_under_way)
 {
-    in_step_with_three();
+    in_sync_with_three();
     w.held = true;
-    wish("n1 n2 n3 n4", "MODIFIED slice");
+    desired("n1 n2 n3 n4", "MODIFIED slice");
     pass(0);
     expect("/state", "\"changing\"");
     expect("/reload/state", "\"pending\"");
     ck_assert_int_eq(worst, STATUS_CHANGING);
     w.held = false;
     pass(2 * RELOAD_DELAY_MS);
-    expect("/state", "\"in_step\"");
+    expect("/state", "\"in_sync\"");
     expect("/reload/state", "\"none\"");
 }
 END_TEST
 
 START_TEST(trouble)
 {
-    in_step_with_three();
+    in_sync_with_three();
     w.faults[0] = (struct fault){.step = 'R', .status = 0};
     pass(RESYNC_MS);
     expect("/state", "\"problem\"");
@@ -187,24 +188,24 @@ END_TEST
 
 START_TEST(holding_the_last_good_servers)
 {
-    in_step_with_three();
-    wish("", "DELETED slice");
+    in_sync_with_three();
+    desired("", "DELETED slice");
     settle();
-    expect("/state", "\"holding\"");
-    expect("/backends/0/text", "\"holding the last good servers: no usable endpoint; ALLOW_EMPTY is false, so the last "
-                               "good servers stay (3)\"");
-    ck_assert_int_eq(worst, STATUS_HOLDING);
+    expect("/state", "\"removal_delayed\"");
+    expect("/backends/0/text",
+           "\"keeping the last servers: no usable endpoint; ALLOW_EMPTY is false, so the last servers stay (3)\"");
+    ck_assert_int_eq(worst, STATUS_REMOVAL_DELAYED);
     expect_servers(0, "n1 live, n2 live, n3 live");
 }
 END_TEST
 
 START_TEST(lists_are_bounded_together)
 {
-    in_step_with_three();
+    in_sync_with_three();
     set_copy(w.running.of[0], "n1 n2 n3!");
     pass(RESYNC_MS);
     left = 2;
-    expect_servers(0, "n3 live by hand drain, n1 live"); /* what is to be looked at first */
+    expect_servers(0, "n3 live overridden drain, n1 live"); /* what is to be looked at first */
     expect("/backends/0/servers/live", "3");
     expect("/backends/0/servers/listed", "2");
     left = 0;
@@ -222,7 +223,7 @@ START_TEST(of_a_standby)
     json_write(doc, false, &json);
     json_free(doc);
     ck_assert_str_eq(buf_str(&json), "{\"list\":[{\"url\":\"http://lb2\",\"state\":\"standby\","
-                                     "\"text\":\"left to the replica that leads\",\"backends\":[]}]}");
+                                     "\"text\":\"managed by the leading replica\",\"backends\":[]}]}");
 }
 END_TEST
 
@@ -234,7 +235,7 @@ int main(void)
     tcase_add_test(tc, in_step);
     tcase_add_test(tc, draining_parked_and_back);
     tcase_add_test(tc, down_by_its_health_check);
-    tcase_add_test(tc, by_hand);
+    tcase_add_test(tc, overridden);
     tcase_add_test(tc, a_reload_is_under_way);
     tcase_add_test(tc, trouble);
     tcase_add_test(tc, holding_the_last_good_servers);

@@ -1,4 +1,4 @@
-/* src/daemon/status_nodes and json_write: a wish as it is shown, bounded, and safe whatever it says. */
+/* src/daemon/status_nodes and json_write: a desired state as it is shown, bounded, and safe whatever it says. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +10,22 @@
 #include "base/str.h"
 #include "json/write.h"
 #include "daemon/status.h"
-#include "daemon/status_nodes.h"
+#include "daemon/status_parts.h"
 #include "servers/desired/desired.h"
 
 #include "../backend_text.h"
 #include "../json_text.h"
 
-static struct desired wish;
+static struct desired desired;
 
 static void setup(void)
 {
-    desired_init(&wish);
+    desired_init(&desired);
 }
 
 static void teardown(void)
 {
-    desired_fini(&wish);
+    desired_fini(&desired);
 }
 
 static char *print(const struct desired *d, size_t *left)
@@ -43,7 +43,7 @@ static char *print(const struct desired *d, size_t *left)
 /* "draining n2, out n4": the list in its order. */
 static void expect_list(size_t left, const char *wanted)
 {
-    cleanup(mem_free_ptr) char *json = print(&wish, &left);
+    cleanup(mem_free_ptr) char *json = print(&desired, &left);
     cleanup(buf_fini) struct buf is;
     buf_init(&is, 0);
     yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
@@ -72,13 +72,13 @@ END_TEST
 START_TEST(all_of_it)
 {
     size_t left = 10;
-    text_wish(
-        &wish,
+    text_desired(
+        &desired,
         "n1 10.0.0.1:80 weight 7; n2 [fd00::2]:80 draining; out n3 announced its node is going; spare n5 10.0.0.5:81");
-    wish.endpoint_count = 3;
-    wish.paused = true;
-    wish.note = mem_strdup("a note");
-    cleanup(mem_free_ptr) char *json = print(&wish, &left);
+    desired.endpoint_count = 3;
+    desired.paused = true;
+    desired.note = mem_strdup("a note");
+    cleanup(mem_free_ptr) char *json = print(&desired, &left);
     assert_json(json,
                 "{\"state\":\"ok\",\"problem\":null,\"note\":\"a note\",\"paused\":true,\"endpoints\":3,\"nodes\":{"
                 "\"live\":1,\"draining\":1,\"out\":1,\"spare\":1,\"listed\":4,\"list\":["
@@ -98,22 +98,22 @@ END_TEST
 
 START_TEST(nothing_to_list)
 {
-    text_wish(&wish, "");
+    text_desired(&desired, "");
     expect_list(10, "");
     size_t left = 10;
-    cleanup(mem_free_ptr) char *json = print(&wish, &left);
+    cleanup(mem_free_ptr) char *json = print(&desired, &left);
     ck_assert_ptr_nonnull(strstr(json, "\"state\":\"empty\""));
-    ck_assert_ptr_nonnull(strstr(json, wish.problem));
+    ck_assert_ptr_nonnull(strstr(json, desired.problem));
     ck_assert_uint_eq(left, 10);
 }
 END_TEST
 
 START_TEST(the_most_telling_come_first_where_there_is_no_room)
 {
-    text_wish(
-        &wish,
+    text_desired(
+        &desired,
         "n1 10.0.0.1:80; n2 10.0.0.2:80 draining; out n3 gone; out n4 not ready; spare n5 10.0.0.5:80; n6 10.0.0.6:80");
-    wish.skips[1].ordinary = true;
+    desired.skips[1].ordinary = true;
     expect_list(10, "draining n2, out n3, live n1, live n6, out n4, spare n5");
     expect_list(3, "draining n2, out n3, live n1");
     expect_list(0, "");
@@ -128,8 +128,8 @@ START_TEST(thousands)
     for (unsigned i = 0; i < 5000; i++)
         buf_printf(&text, "%sn%04u 10.1.%u.%u:80%s", i > 0 ? "; " : "", i, i / 250, i % 250 + 1,
                    i == 4999 ? " draining" : "");
-    text_wish(&wish, buf_str(&text));
-    cleanup(mem_free_ptr) char *json = print(&wish, &left);
+    text_desired(&desired, buf_str(&text));
+    cleanup(mem_free_ptr) char *json = print(&desired, &left);
     ck_assert_ptr_nonnull(strstr(json, "\"live\":4999,"));
     ck_assert_ptr_nonnull(strstr(json, "\"listed\":500,\"list\":[{\"name\":\"n4999\","));
     ck_assert_uint_lt(strlen(json), 256 * STATUS_LIST_MAX);
@@ -145,10 +145,10 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
     static const char *const back[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\\xff\\xfe cut \\xe2\\x82",
                                        "\" \\ </script><img src=x onerror=alert(1)> \xf0\x9f\x98\x80"};
     size_t left = 10;
-    text_wish(&wish, "n1 10.0.0.1:80; out n2 gone");
-    text_set(&wish.servers[0].reason, texts[_i]);
-    text_set(&wish.skips[0].subject, texts[_i]);
-    cleanup(mem_free_ptr) char *json = print(&wish, &left);
+    text_desired(&desired, "n1 10.0.0.1:80; out n2 gone");
+    text_set(&desired.servers[0].reason, texts[_i]);
+    text_set(&desired.skips[0].subject, texts[_i]);
+    cleanup(mem_free_ptr) char *json = print(&desired, &left);
     for (const char *s = json; *s != '\0'; s++)
         ck_assert_msg(*s >= 0x20 && *s < 0x7f, "%s", json);
     yyjson_doc *doc = yyjson_read(json, strlen(json), 0);

@@ -133,13 +133,15 @@ static const struct {
     {"global\n.if defined(X)\n maxconn 1\n.endif\n", "lines 2, 4: a conditional", ""},
     {"global\n.notice \"x\"\n log .if\n # .if\n", "", ""},
     {"global\n.if a\n.elif b\n.else\n.endif\n.if c\n.endif\n", "lines 2, 3, 4, 5, 6 and 1 more: a conditional", ""},
-    {"backend b\n.endif\n", "line 2: a conditional, of which all branches would be live: take it out", ""},
-    {"backend b\n server a 1\n default-server check\n server c 1\n", "line 3: a default-server behind a server", ""},
+    {"backend b\n.endif\n", "line 2: a conditional, whose branches would all become active: replace it", ""},
+    {"backend b\n server a 1\n default-server check\n server c 1\n", "line 3: a default-server after a server", ""},
     {"listen b\n server-template a 1-2 1\n default-server check\n", "line 3: a default-server", ""},
     {"peers b\n peer a 1:1\n default-server ssl\n", "line 3: a default-server", ""},
     {"backend b\n default-server check\n default-server weight 1\n server a 1\nbackend c\n default-server check\n", "",
      ""},
     {"ring b\n server a 1\n default-server check\n", "", ""},
+    {"backend b\n \"default-server\" check\n server a 1\n", "", ""},
+    {"backend b\n server a 1\n \"default-server\" check\n", "line 3: a default-server", ""},
     {"backend b\n.if a\n server a 1\n.endif\n default-server check\n", "lines 2, 4: a conditional", ""},
     {"backend b\n.if a\n server a 1\n.endif\n default-server check\n", "; line 5: a default-server", ""},
     /* several defaults */
@@ -191,7 +193,7 @@ END_TEST
 
 /* ---- the comparison ---- */
 
-static char *compare(const char *before, const char *after, const struct cfg_file_ours *ours)
+static char *compare(const char *before, const char *after, const struct cfg_file_managed *ours)
 {
     struct cfg_file a, b;
     char *was = exactly(before), *is = exactly(after);
@@ -230,31 +232,36 @@ static const struct {
     {"backend b\n timeout server 1s\n timeout server 2s\n", "backend b\n timeout server 2s\n", ""},
     {"backend b\n timeout server 1s\n timeout server 2s\n", "backend b\n timeout server 1s\n timeout server 2s\n", ""},
     {"backend b\n timeout server 2s\n", "backend b\n timeout server 1s\n timeout server 2s\n", ""},
+    {"backend b\n mode tcp\n balance first\n mode http\n balance random 2\n",
+     "backend b\n mode http\n balance random 2\n", ""},
+    {"frontend f\n default_backend a\n default_backend b\n", "frontend f\n default_backend b\n", ""},
     {"backend b\n cookie c insert indirect nocache\n", "backend b\n cookie c indirect nocache insert\n", ""},
     {"backend b\n stick-table type ip size 1m store gpc0 peers p\n",
      "backend b\n stick-table type ip size 1m peers p store gpc0\n", ""},
+    {"backend b\n http-request deny deny_status 403 hdr a b if A\n",
+     "backend b\n http-request deny hdr a b deny_status 403 if A\n", ""},
     {"backend b\n http-request deny status 403 hdr a b if { path / }\n",
      "backend b\n http-request deny deny_status 403 hdr a b if { path / }\n", ""},
     {"peers p\n server a\n server b 1:1\n", "peers p\n server b 1:1\n server a\n", ""},
     {"global\n thread-groups 1\nglobal\n thread-groups 1\n log a\n", "global\n thread-groups 1\n log a\n", ""},
     {"backend b\n log-tag \"$X\"\n", "backend b\n log-tag \"$X\"\n", ""},
     /* harmful */
-    {"backend b\n", "global\n", "line 1 (backend b) would be gone"},
-    {"global\n", "global\nbackend b\n", "(backend b) would be there, too"},
-    {"backend b\n mode tcp\n", "backend b\n", "line 2 (\"mode tcp\" of backend b) would be gone or changed"},
-    {"backend b\n", "backend b\n mode tcp\n", "(\"mode tcp\" of backend b) would be there, too"},
+    {"backend b\n", "global\n", "line 1 (backend b) would be lost"},
+    {"global\n", "global\nbackend b\n", "(backend b) would be added"},
+    {"backend b\n mode tcp\n", "backend b\n", "line 2 (\"mode tcp\" of backend b) would be lost or changed"},
+    {"backend b\n", "backend b\n mode tcp\n", "(\"mode tcp\" of backend b) would be added"},
     {"backend b\n server a 1 check shiny\n", "backend b\n server a 1 check\n",
-     "line 2 (\"server a\" of backend b) would be gone or changed"},
+     "line 2 (\"server a\" of backend b) would be lost or changed"},
     {"frontend f\n http-request allow if A\n http-request deny\n",
      "frontend f\n http-request deny\n http-request allow if A\n",
-     "line 2 (\"http-request allow\" of frontend f) would come after what is behind it now"},
+     "line 2 (\"http-request allow\" of frontend f) would move behind what follows it now"},
     {"frontend f\n use_backend a if A\n use_backend b if A\n", "frontend f\n use_backend b if A\n use_backend a if A\n",
-     "would come after"},
+     "would move behind"},
     {"frontend f\n filter trace\n filter compression\n", "frontend f\n filter compression\n filter trace\n",
-     "would come after"},
+     "would move behind"},
     {"frontend f\n http-request deny\n", "frontend f\n http-request deny\n http-request deny\n",
-     "(\"http-request deny\" of frontend f) would be there, too"},
-    {"frontend f\n bind :1\n bind :1\n", "frontend f\n bind :1\n", "line 3 (\"bind :1\" of frontend f) would be gone"},
+     "(\"http-request deny\" of frontend f) would be added"},
+    {"frontend f\n bind :1\n bind :1\n", "frontend f\n bind :1\n", "line 3 (\"bind :1\" of frontend f) would be lost"},
     {"defaults\n mode tcp\nbackend b\ndefaults\n mode http\nbackend c\n",
      "defaults unnamed_defaults_1\n mode tcp\ndefaults unnamed_defaults_2\n mode http\nbackend b\nbackend c\n",
      "line 3 (backend b) would inherit from defaults unnamed_defaults_2 instead of defaults unnamed_defaults_1"},
@@ -262,24 +269,26 @@ static const struct {
      "line 1 (backend b) would inherit from defaults unnamed_defaults_1 instead of nothing"},
     {"defaults a from b\ndefaults b\n", "defaults b\ndefaults a\n", "line 1 (defaults a) would inherit from nothing"},
     {"defaults d\n mode tcp\nbackend a\ndefaults d\n mode http\nbackend c\n",
-     "defaults d\n mode http\nbackend a\nbackend c\n", "line 1 (defaults d) would not be there as often"},
+     "defaults d\n mode http\nbackend a\nbackend c\n", "line 1 (defaults d) would be there fewer times"},
     {"backend b\n.if x\n mode tcp\n.endif\n", "backend b\n mode tcp\n .if x\n .endif\n",
      ""}, /* the examination has it */
     {"backend b\n server a 1\n default-server check\n server c 1\n",
      "backend b\n default-server check\n server a 1\n server c 1\n",
-     "line 2 (\"server a\" of backend b) would be gone or changed"},
+     "line 2 (\"server a\" of backend b) would be lost or changed"},
     {"backend b\n option httpchk\n option tcp-check\n", "backend b\n option tcp-check\n option httpchk\n",
-     "would come after"},
+     "would move behind"},
     {"backend b\n option httplog\n option tcplog\n", "backend b\n option tcplog\n option httplog\n",
-     "would come after"},
+     "would move behind"},
     {"backend b\n timeout server 1s\n timeout server 2s\n", "backend b\n timeout server 1s\n",
      "line 3 (\"timeout server\""},
+    {"backend b\n mode tcp\n mode http\n", "backend b\n mode tcp\n", "line 3 (\"mode http\""},
+    {"global\n maxconn 1\n maxconn 2\n", "global\n maxconn 2\n", "line 2 (\"maxconn 1\""}, /* the first counts */
     {"backend b\n no option httpclose\n", "backend b\n option httpclose\n", "line 2 (\"no option\" of backend b)"},
     {"backend b\n log-tag \"$X\"\n", "backend b\n log-tag '$X'\n", "line 2"},
     {"backend b\n log-tag 'x\n", "backend b\n log-tag x\n", "line 2"},
     {"backend b\n http-request deny hdr a b if C D\n", "backend b\n http-request deny hdr a b if D C\n", "line 2"},
     {"backend b\n server a 1 ssl crt x crt y\n", "backend b\n server a 1 ssl crt y crt x\n", "line 2"},
-    {"global\n setenv A 1\n presetenv A 2\n", "global\n presetenv A 2\n setenv A 1\n", "would come after"},
+    {"global\n setenv A 1\n presetenv A 2\n", "global\n presetenv A 2\n setenv A 1\n", "would move behind"},
     {"userlist u\n user admin insecure-password secret\n", "userlist u\n", "line 2 (\"user admin\" of userlist u)"},
     {"crt-store\n load crt a jwt on\n", "crt-store\n load crt a\n", "line 2 (\"load crt\" of crt-store)"},
     {"global\n a\n b\n c\n d\n e\n f\n g\n", "global\n", "; and 2 more"},
@@ -313,7 +322,7 @@ struct words {
 static void a_line(struct dice *d, char *to, size_t size)
 {
     static const char *const words[] = {"http-request", "use_backend", "server",      "acl", "timeout",
-                                        "option",       "mode",        "tcp-request", "bind"};
+                                        "option",       "filter",      "tcp-request", "bind"};
     snprintf(to, size, " %s w%u x%u\n", words[dice_below(d, array_len(words))], dice_below(d, 4),
              dice_below(d, 1000000));
 }
@@ -389,7 +398,7 @@ START_TEST(every_change_is_found_and_no_regrouping_is)
                 continue;
             swap(&v, at, k);
             cleanup(mem_free_ptr) char *swapped = text_of(&v);
-            check_says(compare(before, swapped, NULL), "would come after", before);
+            check_says(compare(before, swapped, NULL), "would move behind", before);
             break;
         }
     }
@@ -405,7 +414,7 @@ static bool is_server_of_b(const void *arg, const char *kind, const char *name, 
 
 START_TEST(lines_of_ours_may_differ)
 {
-    const struct cfg_file_ours n1 = {.is_ours = is_server_of_b, .arg = "n1"};
+    const struct cfg_file_managed n1 = {.is_ours = is_server_of_b, .arg = "n1"};
     check_says(compare("backend b\n server a 1\n", "backend b\n server a 1\n server n1 1\n", &n1), "", "added");
     check_says(compare("backend b\n server n1 1\n server a 1\n", "backend b\n server a 1\n", &n1), "", "removed");
     check_says(compare("backend b\n server n1 1\n", "backend b\n server n1 2\n", &n1), "", "changed");

@@ -17,6 +17,10 @@ static const struct {
     {"# server x", ""},
     {"server n1 10.0.0.1:80 check", "server|n1|10.0.0.1:80|check"},
     {"\tserver\tn1  a\r", "server|n1|a"},
+    {"a\rb c", "a"}, /* HAProxy 3.4 here and below: a CR ends the line, but not among blanks */
+    {"\r a \r b", "a|b"},
+    {"\"a\rb\" c", "a~!"},
+    {"a! \"b!c\" !", "a!|b!c~|!"},
     {"server\vn1\fa", "server|n1|a"},
     {"a # b", "a"},
     {"a#b c", "a"},

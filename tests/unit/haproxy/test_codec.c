@@ -109,9 +109,9 @@ END_TEST
 static const struct {
     const char *json, *message;
 } bad_servers[] = {
-    {"", "the list of servers is no JSON"},
-    {"[", "the list of servers is no JSON"},
-    {"<html>502</html>", "the list of servers is no JSON"},
+    {"", "the list of servers is not JSON"},
+    {"[", "the list of servers is not JSON"},
+    {"<html>502</html>", "the list of servers is not JSON"},
     {"{}", "the list of servers is an object, not an array"},
     {"7", "not an array"},
     {"[1]", "server 1 of the list: it is a number, not an object"},
@@ -225,7 +225,7 @@ END_TEST
 static const struct {
     const char *json, *message;
 } bad_backends[] = {
-    {"", "the backend is no JSON"},
+    {"", "the backend is not JSON"},
     {"[]", "the backend is an array, not an object"},
     {"null", "the backend is null"},
     {"{}", "the backend: name is missing"},

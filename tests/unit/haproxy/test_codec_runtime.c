@@ -69,8 +69,8 @@ static const struct {
     {"{\"name\":\"a\\u0000b\",\"admin_state\":\"ready\"}", NULL, NULL, 0, 0, 0, "NUL"},
     {"null", NULL, NULL, 0, 0, 0, "is null, not an object"},
     {"[]", NULL, NULL, 0, 0, 0, "is an array, not an object"},
-    {"", NULL, NULL, 0, 0, 0, "is no JSON"},
-    {"<html>", NULL, NULL, 0, 0, 0, "the running server is no JSON"},
+    {"", NULL, NULL, 0, 0, 0, "is not JSON"},
+    {"<html>", NULL, NULL, 0, 0, 0, "the running server is not JSON"},
 };
 
 static void check_row(const struct runtime_server *s, int i)
@@ -165,7 +165,7 @@ static const struct {
     {"{\"info\":null}", 0, 0, "there is no \"info\""},
     {"{}", 0, 0, "there is no \"info\""},
     {"[{\"info\":{\"pid\":1}}]", 0, 0, "is an array, not an object"},
-    {"<html>", 0, 0, "is no JSON"},
+    {"<html>", 0, 0, "is not JSON"},
 };
 
 START_TEST(which_process_answered)
@@ -176,6 +176,7 @@ START_TEST(which_process_answered)
     ck_assert_msg((status == 0) == (workers[_i].pid != 0), "%s: %s", workers[_i].json, err.message);
     ck_assert_int_eq(w.pid, status == 0 ? workers[_i].pid : -7);
     ck_assert_int_eq(w.uptime_s, status == 0 ? workers[_i].uptime_s : -7);
+    ck_assert_str_eq(w.version, strstr(workers[_i].json, "2.8.25") != NULL ? "2.8.25" : "");
     if (status != 0) {
         ck_assert_int_eq(err.kind, ERROR_INVALID);
         ck_assert_msg(strstr(err.message, workers[_i].text) != NULL, "%s: %s", workers[_i].json, err.message);

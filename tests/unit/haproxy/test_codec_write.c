@@ -159,7 +159,7 @@ START_TEST(what_cannot_be_written_says_so)
     buf_init(&out, 0);
     c.json = (char *)(uintptr_t) "{";
     ck_assert_int_eq(codec_write_server(&c, &out, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "server n1 is no JSON"));
+    ck_assert_ptr_nonnull(strstr(err.message, "server n1 is not JSON"));
     c.json = (char *)(uintptr_t) "[]";
     ck_assert_int_eq(codec_write_server(&c, &out, &err), -1);
     c.json = NULL;

@@ -26,8 +26,9 @@ static void few_read(void *self)
 static void few_decide(void *self, struct engine_wants *ret_wants)
 {
     const struct few *f = self;
+    const struct instance_view v = instance_view(f->in);
     ret_wants->update = f->moved.name != NULL;
-    ret_wants->transaction = f->server != NULL && instance_file_allows(f->in) && !instance_gathers(f->in);
+    ret_wants->transaction = f->server != NULL && v.file_allows && !v.gathers;
     ret_wants->waits = f->server != NULL && !ret_wants->transaction;
 }
 
@@ -114,7 +115,7 @@ static void world_few(void)
 {
     struct error err;
     const struct engine *engine = &few_engine;
-    world_make_lanes();
+    world_make_updates();
     target_end();
     few_make("be");
     w.target.servers = NULL;
@@ -138,7 +139,7 @@ static void world_both(void)
     ck_assert_ptr_nonnull(w.target.instance);
     w.backends = 2;
     instance_start(w.target.instance);
-    wish("n1", "the first list");
+    desired("n1", "the first list");
     pass(0);
     w.backends = 1;
     assert_settled("n1");
@@ -171,7 +172,7 @@ START_TEST(its_runtime_update_is_verified)
     ck_assert_uint_eq(few.updates, 1);
     ck_assert_uint_eq(w.reloads, 0);
     assert_running("n1*");
-    ck_assert_int_eq(instance_view(w.target.instance).verification, VERIFICATION_PASSED);
+    ck_assert_int_eq(instance_view(w.target.instance).verification, VERIFICATION_VERIFIED);
     world_end();
 }
 END_TEST
@@ -185,7 +186,7 @@ START_TEST(two_engines_side_by_side)
     pass(10000);
     ck_assert_uint_eq(few.commits, 1);
     assert_settled_two("n1 n9");
-    wish("n1 n2", "an event");
+    desired("n1 n2", "an event");
     pass(10000);
     ck_assert_uint_eq(few.commits, 2);
     assert_configured("n1 n2");
@@ -194,11 +195,11 @@ START_TEST(two_engines_side_by_side)
     pass(60000);
     assert_settled_two("n1 n9*");
     assert_configured("n1 n2");
-    ck_assert_msg(metric_value(w.telemetry.undone, "be", API_URL, NULL) <= 0,
+    ck_assert_msg(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL) <= 0,
                   "what another engine wrote undoes nothing");
     for (size_t i = 0; i < history_count(w.history); i++)
         ck_assert_int_ne(history_at(w.history, i)->kind, HISTORY_DRIFT_REPAIRED);
-    ck_assert(!logged("somebody else"));
+    ck_assert(!logged("another writer"));
     world_end();
 }
 END_TEST
@@ -208,7 +209,7 @@ START_TEST(one_transaction_carries_both)
 {
     world_both();
     few.server = "n9";
-    wish("n1 n2", "an event");
+    desired("n1 n2", "an event");
     pass(10000);
     ck_assert_uint_eq(w.commits, 1);
     ck_assert_uint_eq(w.reloads, 1);
@@ -224,7 +225,7 @@ START_TEST(one_engine_that_is_refused_keeps_no_other_up)
     world_both();
     w.forbidden = "n9";
     few.server = "n9";
-    wish("n1 n2", "an event");
+    desired("n1 n2", "an event");
     pass(20000);
     assert_configured("n1 n2");
     ck_assert_uint_eq(few.commits, 1);
@@ -237,7 +238,7 @@ START_TEST(a_write_of_another_cures_no_refusal)
 {
     world_both();
     w.forbidden = "n2";
-    wish("n1 n2", "an event");
+    desired("n1 n2", "an event");
     pass(100);
     unsigned tried = w.transactions;
     ck_assert_uint_ge(tried, 1);

@@ -11,7 +11,7 @@ struct ending {
     const char *problem;     /* in /readyz; NULL: none */
     unsigned not_before_ms;  /* the next request is no sooner ... */
     unsigned begun_after_ms; /* ... and the next transaction no later */
-    const char *later;       /* the whole trace until it is in step */
+    const char *later;       /* the whole trace until it is in sync */
     const char *result;      /* the label of transactions_total */
 };
 
@@ -42,7 +42,7 @@ static const struct ending endings[] = {
     {"rejected at a change",
      {.step = '+', .status = 422},
      "B+DR",
-     "refuses the change",
+     "rejected the change",
      5000,
      10000,
      "B+-CRPR",
@@ -50,7 +50,7 @@ static const struct ending endings[] = {
     {"rejected at commit",
      {.step = 'C', .status = 400},
      "B+-CDR",
-     "refuses the change",
+     "rejected the change",
      5000,
      10000,
      "B+-CRPR",
@@ -74,7 +74,7 @@ static const struct ending endings[] = {
     {"unavailable at begin",
      {.step = 'B', .status = 503},
      "BR",
-     "the Data Plane API fails",
+     "the Data Plane API answered with an error",
      100,
      500,
      "RB+-CRPR",
@@ -82,7 +82,7 @@ static const struct ending endings[] = {
     {"unavailable at a change",
      {.step = '-', .status = 500},
      "B+-DR",
-     "the Data Plane API fails",
+     "the Data Plane API answered with an error",
      100,
      500,
      "RB+-CRPR",
@@ -112,11 +112,11 @@ static void strip(char *trace)
 START_TEST(each_ending)
 {
     const struct ending *e = &endings[_i];
-    world_in_step();
+    world_in_sync();
     struct fault once = e->fault;
     once.times = 1;
     fault(once);
-    wish("n2", "event");
+    desired("n2", "event");
     settle();
     cleanup(mem_free_ptr) char *expected = mem_strdup(e->trace);
     if (e->problem != NULL && e->later[0] == 'R')
@@ -137,7 +137,7 @@ START_TEST(each_ending)
                   e->later);
     assert_settled("n2");
     ck_assert_uint_eq(metric_value(w.telemetry.transactions, e->result, API_URL, NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
 }
 END_TEST
 
@@ -147,9 +147,9 @@ START_TEST(each_ending_again_and_again)
 {
     struct fault always = endings[_i].fault;
     always.times = 0;
-    world_in_step();
+    world_in_sync();
     fault(always);
-    wish("n2", "event");
+    desired("n2", "event");
     pass(10 * MINUTES_MS);
     /* What was certainly not committed costs HAProxy nothing, so it is tried more often. */
     bool harmless = str_eq(endings[_i].result, "unavailable") || str_eq(endings[_i].result, "unauthorized") ||
@@ -173,7 +173,7 @@ START_TEST(reading_that_fails_backs_off)
     for (size_t i = 0; i < strlen(steps) * array_len(statuses); i++) {
         world_end();
         world_make_watched();
-        world_in_step();
+        world_in_sync();
         fault((struct fault){.step = steps[i % 4], .status = statuses[i / 4], .no_version = true});
         instance_refresh(w.target.instance);
         settle();
@@ -186,7 +186,7 @@ START_TEST(reading_that_fails_backs_off)
         mend();
         pass(8000);
         assert_settled("n1");
-        ck_assert(logged("trouble is over"));
+        ck_assert(logged("problem resolved"));
     }
 }
 END_TEST
@@ -194,7 +194,7 @@ END_TEST
 START_TEST(an_answer_without_a_version_is_none_of_a_data_plane_api)
 {
     instance_start(w.target.instance);
-    wish("n2", "list");
+    desired("n2", "list");
     fault((struct fault){.step = 'R', .status = 200, .applied = true, .no_version = true});
     fault((struct fault){.step = 's', .status = 200, .applied = true, .no_version = true});
     fault((struct fault){.step = 't', .status = 200, .applied = true, .no_version = true});
@@ -210,10 +210,10 @@ END_TEST
 START_TEST(other_credentials_are_tried_at_once_but_once)
 {
     static const char steps[] = "RB+";
-    world_in_step();
+    world_in_sync();
     w.renewed = 1;
     fault((struct fault){.step = steps[_i], .status = 401, .times = 1});
-    wish("n2", "event");
+    desired("n2", "event");
     instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 1);
@@ -222,7 +222,7 @@ START_TEST(other_credentials_are_tried_at_once_but_once)
     /* And again, for the next time that they are changed. */
     w.renewed = 1;
     fault((struct fault){.step = steps[_i], .status = 401, .times = 1});
-    wish("n3", "event");
+    desired("n3", "event");
     instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 2);
@@ -231,7 +231,7 @@ END_TEST
 
 START_TEST(other_credentials_are_tried_at_once_each_time_that_they_are_changed)
 {
-    world_in_step();
+    world_in_sync();
     for (int i = 0; i < 3; i++) {
         w.renewed = 1;
         fault((struct fault){.step = 'R', .status = 401, .times = 1});
@@ -249,7 +249,7 @@ START_TEST(credentials_that_change_all_the_time_are_no_loop)
     w.renewed = 1000000;
     instance_start(w.target.instance);
     fault((struct fault){.step = steps[_i], .status = 401});
-    wish("n2", "event");
+    desired("n2", "event");
     pass(MINUTES_MS);
     ck_assert_uint_le(count(steps[_i]), 40);
     mend();
@@ -258,16 +258,16 @@ START_TEST(credentials_that_change_all_the_time_are_no_loop)
 }
 END_TEST
 
-/* ---- wishes and signals at any time ---- */
+/* ---- desired states and signals at any time ---- */
 
 START_TEST(conflicts_are_tried_at_once_but_not_for_ever)
 {
-    world_in_step();
+    world_in_sync();
     fault((struct fault){.step = 'B', .status = 409});
-    wish("n2", "event");
+    desired("n2", "event");
     settle();
     assert_trace("BRBRBRB");
-    assert_ready(false, "somebody else keeps changing");
+    assert_ready(false, "another writer keeps changing");
 }
 END_TEST
 

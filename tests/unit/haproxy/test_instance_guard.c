@@ -5,11 +5,11 @@
 #define CONDITIONAL "\nfrontend f\n.if defined(X)\n  bind :1\n.endif\n"
 #define TWO_RULES "\nfrontend f\n  http-request allow if A\n  http-request deny\n"
 #define TURNED "\nfrontend f\n  http-request deny\n  http-request allow if A\n"
-#define NEITHER "it would change what haproxy.cfg means"
+#define NEITHER "a write would change the meaning of haproxy.cfg"
 
 static void setup(void)
 {
-    world_make_lanes();
+    world_make_updates();
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
     w.shows_looks = true;
@@ -23,7 +23,7 @@ static void teardown(void)
 static void start(void)
 {
     instance_start(w.target.instance);
-    wish("n1 n2 n3", "the first list");
+    desired("n1 n2 n3", "the first list");
     pass(0);
 }
 
@@ -41,12 +41,12 @@ START_TEST(a_harmless_file_is_looked_at_once)
     start();
     assert_settled("n1 n2 n3");
     assert_trace("RHL(|)");
-    wish("n1 n2 n3 n4", "MODIFIED slice");
+    desired("n1 n2 n3 n4", "MODIFIED slice");
     pass(60000);
     assert_settled("n1 n2 n3 n4");
     ck_assert_uint_eq(count('('), 0);
     ck_assert_uint_eq(w.commits, 1);
-    wish("n1 n2 n4", "MODIFIED slice"); /* without a reload, nor is that anybody else's */
+    desired("n1 n2 n4", "MODIFIED slice"); /* without a reload, nor is that anybody else's */
     pass(60000);
     ck_assert_uint_eq(count('('), 0);
     ck_assert_uint_ge(count('F'), 1);
@@ -64,9 +64,9 @@ START_TEST(a_file_with_a_conditional_is_not_written_to)
     start();
     assert_trace("RHL");
     assert_ready(false, NEITHER);
-    assert_ready(false, "lines 11, 13: a conditional, of which all branches would be live: take it out");
+    assert_ready(false, "lines 11, 13: a conditional, whose branches would all become active: replace it");
     ck_assert(!in_sync());
-    wish("n1 n2 n3 n4", "MODIFIED slice");
+    desired("n1 n2 n3 n4", "MODIFIED slice");
     pass(600000);
     assert_configured("n1 n2 n3");
     ck_assert_uint_eq(w.transactions, 0);
@@ -79,7 +79,7 @@ START_TEST(a_file_with_a_conditional_is_not_written_to)
     edit(NULL, NULL);
     pass(60000);
     assert_settled("n1 n2 n3 n4");
-    ck_assert(logged("trouble is over"));
+    ck_assert(logged("problem resolved"));
 }
 END_TEST
 
@@ -90,8 +90,8 @@ START_TEST(what_a_write_would_change_is_said_and_not_tried_again)
     start();
     assert_trace("RHL(|)");
     assert_ready(false, NEITHER);
-    assert_ready(false, "line 11 (\"http-request allow\" of frontend f) would come after what is behind it now");
-    wish("n1 n2", "MODIFIED slice");
+    assert_ready(false, "line 11 (\"http-request allow\" of frontend f) would move behind what follows it now");
+    desired("n1 n2", "MODIFIED slice");
     pass(600000);
     ck_assert_uint_eq(count('('), 0);
     ck_assert_uint_eq(w.transactions + w.fast, 0);
@@ -101,7 +101,7 @@ START_TEST(what_a_write_would_change_is_said_and_not_tried_again)
     edit(TURNED, NULL);
     pass(60000);
     ck_assert_uint_eq(count('('), 1);
-    assert_ready(true, "in step");
+    assert_ready(true, "in sync");
 }
 END_TEST
 
@@ -133,7 +133,7 @@ START_TEST(what_our_own_change_would_damage_is_not_committed)
     w.damaged = TURNED;
     start();
     assert_settled("n1 n2 n3");
-    wish("n1 n2 n3 n4", "MODIFIED slice");
+    desired("n1 n2 n3 n4", "MODIFIED slice");
     pass(120000);
     ck_assert_uint_eq(w.commits, 0);
     ck_assert_uint_eq(w.transaction, 0);
@@ -147,19 +147,19 @@ START_TEST(what_our_own_change_would_damage_is_not_committed)
 }
 END_TEST
 
-START_TEST(the_first_commit_after_a_strangers_is_looked_at)
+START_TEST(the_first_commit_after_another_writers_is_looked_at)
 {
     w.file_more = TWO_RULES;
     start();
-    wish("n1 n2 n3 n4", "MODIFIED slice");
+    desired("n1 n2 n3 n4", "MODIFIED slice");
     pass(60000);
     ck_assert_uint_eq(count('|'), 2);
-    wish("n1 n2 n3 n4 n5", "MODIFIED slice");
+    desired("n1 n2 n3 n4 n5", "MODIFIED slice");
     pass(60000);
     ck_assert_uint_eq(count('|'), 2);
     ck_assert_uint_eq(w.commits, 2);
     edit(TWO_RULES, NULL);
-    wish("n1 n2 n3 n4 n5 n6", "MODIFIED slice");
+    desired("n1 n2 n3 n4 n5 n6", "MODIFIED slice");
     pass(60000);
     ck_assert_uint_eq(count('|'), 4);
     assert_settled("n1 n2 n3 n4 n5 n6");
@@ -198,7 +198,7 @@ START_TEST(who_drains_is_told_all_the_same)
 {
     w.file_more = CONDITIONAL;
     start();
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     pass(0);
     assert_running("n1! n2 n3");
     assert_configured("n1 n2 n3");
@@ -228,9 +228,9 @@ START_TEST(an_api_that_shows_nothing_is_believed)
     w.file_more = TWO_RULES;
     start();
     assert_settled("n1 n2 n3");
-    wish("n1 n2", "MODIFIED slice");
+    desired("n1 n2", "MODIFIED slice");
     pass(60000);
-    ck_assert_uint_eq(log_count(w.log_fd, "does not show what it would write"), 1);
+    ck_assert_uint_eq(log_count(w.log_fd, "cannot preview a write"), 1);
     ck_assert_uint_eq(count('('), 1);
     ck_assert_uint_ge(w.fast, 1);
     edit("\ndefaults\n  mode http\nbackend x\ndefaults\n  mode tcp\n", NULL);
@@ -274,7 +274,7 @@ START_TEST(where_none_can_be_begun_nothing_is_written_but_told)
 {
     fault((struct fault){.step = '(', .status = 429});
     start();
-    wish("n1* n2 n3 n4", "MODIFIED slice");
+    desired("n1* n2 n3 n4", "MODIFIED slice");
     pass(60000);
     assert_running("n1! n2 n3");
     ck_assert_uint_eq(w.transactions + w.fast, 0);
@@ -291,7 +291,7 @@ START_TEST(after_a_lost_answer_the_file_is_looked_at_where_there_is_room)
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = _i != 1});
     if (_i == 2)
         fault((struct fault){.step = '(', .status = 429});
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     ck_assert_uint_eq(count('('), 1);
     if (_i == 1)
@@ -299,7 +299,7 @@ START_TEST(after_a_lost_answer_the_file_is_looked_at_where_there_is_room)
     pass(60000);
     ck_assert_uint_ge(count('('), 2);
     assert_configured(_i == 1 ? "n1 n2 n3" : "n1* n2 n3");
-    wish("n1 n2 n3", "MODIFIED slice");
+    desired("n1 n2 n3", "MODIFIED slice");
     pass(60000);
     assert_configured("n1 n2 n3");
     if (_i == 1)
@@ -313,7 +313,7 @@ START_TEST(what_stands_in_the_way_of_a_look_passes)
     fault((struct fault){.step = _i % 2 == 0 ? '(' : '|', .status = statuses[_i / 2], .times = 2});
     start();
     ck_assert_uint_eq(w.transactions + w.fast, 0);
-    wish("n1 n2", "MODIFIED slice");
+    desired("n1 n2", "MODIFIED slice");
     pass(120000);
     ck_assert_msg(in_sync(), "%s", buf_str(&w.trace));
     ck_assert_uint_eq(w.transaction, 0);
@@ -323,7 +323,7 @@ END_TEST
 START_TEST(a_look_that_is_stopped_ends_with_its_transaction)
 {
     instance_start(w.target.instance);
-    wish("n1 n2 n3 n4", "the first list");
+    desired("n1 n2 n3 n4", "the first list");
     until('|');
     stop();
     settle();
@@ -336,7 +336,7 @@ END_TEST
 START_TEST(a_file_that_somebody_writes_during_a_look_is_read_again)
 {
     instance_start(w.target.instance);
-    wish("n1 n2 n3 n4", "the first list");
+    desired("n1 n2 n3 n4", "the first list");
     until('(');
     stranger("n1 n2");
     pass(60000);
@@ -349,7 +349,7 @@ START_TEST(after_a_failed_reload_there_is_nothing_to_compare)
 {
     start();
     w.fail_reloads = 1;
-    wish("n1 n2 n3 n4", "MODIFIED slice");
+    desired("n1 n2 n3 n4", "MODIFIED slice");
     pass(600000);
     assert_settled("n1 n2 n3 n4");
 }
@@ -368,6 +368,36 @@ START_TEST(what_was_written_after_a_failed_reload_is_looked_at)
 }
 END_TEST
 
+/* Another writer edits the file between our commit and its reload, which fails: the API puts the old file back, and has the edit. */
+START_TEST(what_was_refused_stays_so_behind_a_failed_reload)
+{
+    start();
+    edit(_i == 0 ? CONDITIONAL : TWO_RULES, _i == 0 ? NULL : TURNED);
+    pass(60000);
+    assert_ready(false, NEITHER);
+    w.file_version = w.running_version = w.version - 1;
+    w.file_more = NULL;
+    pass(60000);
+    instance_refresh(w.target.instance);
+    pass(600000);
+    ck_assert_uint_eq(w.commits, 0);
+    assert_ready(false, NEITHER);
+    edit(NULL, NULL);
+    pass(60000);
+    assert_settled("n1 n2 n3");
+}
+END_TEST
+
+START_TEST(what_passed_is_applied_again_whatever_was_put_back)
+{
+    start();
+    w.file_version = w.running_version = w.version - 1;
+    w.file_more = CONDITIONAL;
+    pass(600000);
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
 static void setup_dry_run(void)
 {
     world_make_as(1, (struct plan_rules){.max_loss_percent = 100, .dry_run = true}, 0, true);
@@ -377,7 +407,7 @@ static void setup_dry_run(void)
 START_TEST(a_dry_run_begins_nothing)
 {
     instance_start(w.target.instance);
-    wish("n1 n2", "the first list");
+    desired("n1 n2", "the first list");
     pass(60000);
     ck_assert_uint_eq(count('('), 0);
     edit(CONDITIONAL, NULL);
@@ -398,7 +428,7 @@ int main(void)
     tcase_add_test(tc, what_a_write_would_change_is_said_and_not_tried_again);
     tcase_add_test(tc, an_edit_that_moves_no_version_is_seen);
     tcase_add_test(tc, what_our_own_change_would_damage_is_not_committed);
-    tcase_add_test(tc, the_first_commit_after_a_strangers_is_looked_at);
+    tcase_add_test(tc, the_first_commit_after_another_writers_is_looked_at);
     tcase_add_test(tc, what_a_look_leaves_behind_is_deleted);
     tcase_add_test(tc, asked_to_compare_it_looks_again);
     tcase_add_test(tc, who_drains_is_told_all_the_same);
@@ -413,6 +443,8 @@ int main(void)
     tcase_add_test(tc, a_file_that_somebody_writes_during_a_look_is_read_again);
     tcase_add_test(tc, after_a_failed_reload_there_is_nothing_to_compare);
     tcase_add_test(tc, what_was_written_after_a_failed_reload_is_looked_at);
+    tcase_add_loop_test(tc, what_was_refused_stays_so_behind_a_failed_reload, 0, 2);
+    tcase_add_test(tc, what_passed_is_applied_again_whatever_was_put_back);
     tcase_add_checked_fixture(dry, setup_dry_run, teardown);
     tcase_add_test(dry, a_dry_run_begins_nothing);
     suite_add_tcase(s, dry);

@@ -8,7 +8,7 @@ static void a_reload_is_repeated(const char *result, const char *problem)
 {
     settle();
     until('P');
-    for (int i = 0; i < 400 && !logged("HAProxy was not reloaded"); i++)
+    for (int i = 0; i < 400 && !logged("reload failed"); i++)
         pass(500);
     assert_ready(false, problem);
     ck_assert(!in_sync());
@@ -23,17 +23,17 @@ static void a_reload_is_repeated(const char *result, const char *problem)
 
 START_TEST(a_failed_reload_is_repeated)
 {
-    world_in_step();
+    world_in_sync();
     w.fail_reloads = 1;
-    wish("n2", "event");
+    desired("n2", "event");
     a_reload_is_repeated("failed", "words of HAProxy");
 }
 END_TEST
 
 START_TEST(a_forgotten_reload_is_repeated)
 {
-    world_in_step();
-    wish("n2", "event");
+    world_in_sync();
+    desired("n2", "event");
     settle();
     restart_api();
     a_reload_is_repeated("unknown", "not known any more");
@@ -42,19 +42,19 @@ END_TEST
 
 START_TEST(a_reload_that_never_ends_is_repeated)
 {
-    world_in_step();
+    world_in_sync();
     w.held = true;
-    wish("n2", "event");
-    a_reload_is_repeated("unknown", "did not end in time");
+    desired("n2", "event");
+    a_reload_is_repeated("unknown", "did not finish in time");
 }
 END_TEST
 
 START_TEST(polls_without_an_answer_are_asked_again)
 {
     static const int statuses[] = {0, 401, 500, 503, 429};
-    world_in_step();
+    world_in_sync();
     fault((struct fault){.step = 'P', .status = statuses[_i], .times = 8});
-    wish("n2", "event");
+    desired("n2", "event");
     pass(5000);
     assert_settled("n2");
     ck_assert_uint_eq(w.commits, 1);
@@ -63,9 +63,9 @@ END_TEST
 
 START_TEST(reloads_that_always_fail_become_rare)
 {
-    world_in_step();
+    world_in_sync();
     w.fail_reloads = 1000000;
-    wish("n2", "event");
+    desired("n2", "event");
     pass(10 * MINUTES_MS);
     ck_assert_uint_le(w.commits, 60);
     ck_assert_uint_ge(w.commits, 8);
@@ -79,34 +79,34 @@ END_TEST
 /* A refusal before does not make the pauses between failing reloads short. */
 START_TEST(reloads_that_fail_after_a_refusal_become_rare_too)
 {
-    world_in_step();
+    world_in_sync();
     w.fail_reloads = 1000000;
     fault((struct fault){.step = '+', .status = 422, .times = 1});
-    wish("n2", "event");
+    desired("n2", "event");
     pass(10 * MINUTES_MS);
     ck_assert_uint_ge(w.commits, 8);
     ck_assert_uint_le(w.commits, 60);
 }
 END_TEST
 
-/* Once in step again, the pauses are short again. */
+/* Once in sync again, the pauses are short again. */
 START_TEST(pauses_begin_anew_after_success)
 {
     static const struct fault refusal = {.step = '+', .status = 422};
-    world_in_step();
+    world_in_sync();
     w.fail_reloads = 8;
     fault(refusal);
-    wish("n2", "event");
+    desired("n2", "event");
     pass(20 * MINUTES_MS);
     mend();
     pass(20 * MINUTES_MS);
     assert_settled("n2");
     w.fail_reloads = 1;
-    wish("n3", "event");
+    desired("n3", "event");
     pass(2 * RELOAD_DELAY_MS + 2000 + 2000);
     assert_settled("n3");
     fault(refusal);
-    wish("n4", "event");
+    desired("n4", "event");
     settle();
     mend();
     pass(10000 + RELOAD_DELAY_MS + 1000);
@@ -118,28 +118,28 @@ END_TEST
  * still to come: that one's success says nothing about the second. */
 START_TEST(an_older_reload_does_not_vouch_for_a_lost_commit)
 {
-    world_in_step();
-    wish("n2", "one");
+    world_in_sync();
+    desired("n2", "one");
     settle();
     tick_reload();
     w.now_us += RELOAD_DELAY_MS * 1000;
     tick_reload(); /* the first is over, and nobody has asked yet */
     fault((struct fault){.step = 'C', .applied = true, .times = 1});
     w.fail_reloads = 1;
-    wish("n3", "two");
+    desired("n3", "two");
     settle();
     pass(5 * MINUTES_MS);
     assert_settled("n3");
 }
 END_TEST
 
-START_TEST(a_wish_does_not_wait_for_a_reload)
+START_TEST(a_desired_state_does_not_wait_for_a_reload)
 {
-    world_in_step();
+    world_in_sync();
     w.held = true;
-    wish("n2", "one");
+    desired("n2", "one");
     settle();
-    wish("n3", "two");
+    desired("n3", "two");
     pass(2500); /* it gathers for as long */
     ck_assert_uint_eq(w.commits, 2);
     w.held = false;
@@ -148,12 +148,12 @@ START_TEST(a_wish_does_not_wait_for_a_reload)
 }
 END_TEST
 
-START_TEST(a_wish_that_reverts_during_a_reload)
+START_TEST(a_desired_state_that_reverts_during_a_reload)
 {
-    world_in_step();
-    wish("n2", "one");
+    world_in_sync();
+    desired("n2", "one");
     settle();
-    wish("n1", "two");
+    desired("n1", "two");
     pass(5000);
     assert_settled("n1");
     ck_assert_uint_eq(w.commits, 2);
@@ -162,9 +162,9 @@ END_TEST
 
 /* ---- a file that lags behind the API ---- */
 
-START_TEST(a_strangers_failed_reload_is_repeated)
+START_TEST(another_writers_failed_reload_is_repeated)
 {
-    world_in_step();
+    world_in_sync();
     w.version++;
     w.file_version--;
     set_copy(w.running.of[0], "n4");
@@ -177,7 +177,7 @@ END_TEST
 
 START_TEST(a_file_that_always_lags_is_not_reloaded_all_the_time)
 {
-    world_in_step();
+    world_in_sync();
     w.stale_file = true;
     w.version++;
     pass(20 * MINUTES_MS);
@@ -196,7 +196,7 @@ START_TEST(history_failed_is_repeated)
 {
     w.reload_list = HISTORY("failed");
     instance_start(w.target.instance);
-    wish("n1", "list");
+    desired("n1", "list");
     settle();
     assert_trace("RHLBCR");
     pass(5000);
@@ -209,11 +209,11 @@ START_TEST(history_pending_is_awaited_but_keeps_nothing_up)
 {
     w.reload_list = HISTORY("in_progress");
     instance_start(w.target.instance);
-    wish("n1", "list");
+    desired("n1", "list");
     pass(10000);
     ck_assert(!in_sync());
-    assert_ready(false, "reload from before the start");
-    wish("n2", "event");
+    assert_ready(false, "result of the last reload");
+    desired("n2", "event");
     settle();
     ck_assert_uint_eq(w.commits, 1);
     pass(5000);
@@ -229,7 +229,7 @@ START_TEST(history_pending_ends)
     static const char *const ends[] = {HISTORY("succeeded"), HISTORY("failed"), "[]"};
     w.reload_list = HISTORY("in_progress");
     instance_start(w.target.instance);
-    wish("n1", "list");
+    desired("n1", "list");
     pass(10000);
     w.reload_list = ends[_i];
     pass(10000);
@@ -242,7 +242,7 @@ START_TEST(history_pending_for_ever_is_given_up)
 {
     w.reload_list = HISTORY("in_progress");
     instance_start(w.target.instance);
-    wish("n1", "list");
+    desired("n1", "list");
     pass(3 * MINUTES_MS);
     assert_settled("n1");
 }
@@ -254,7 +254,7 @@ START_TEST(history_that_cannot_be_read_now_is_asked_again)
     w.reload_list = HISTORY("failed");
     fault((struct fault){.step = 'H', .status = statuses[_i], .times = 3});
     instance_start(w.target.instance);
-    wish("n1", "list");
+    desired("n1", "list");
     settle();
     ck_assert(!in_sync());
     assert_ready(false, "list of reloads");
@@ -269,7 +269,7 @@ START_TEST(history_that_this_api_does_not_have_keeps_nothing_up)
     static const int statuses[] = {404, 405, 500, 200};
     fault((struct fault){.step = 'H', .status = statuses[_i]});
     instance_start(w.target.instance);
-    wish("n2", "list");
+    desired("n2", "list");
     pass(4 * MINUTES_MS);
     assert_settled("n2");
 }
@@ -280,7 +280,7 @@ START_TEST(dead_transactions_are_looked_for_but_need_not_be_found)
     static const int statuses[] = {0, 401, 404, 429, 500, 200};
     fault((struct fault){.step = 'L', .status = statuses[_i]});
     instance_start(w.target.instance);
-    wish("n2", "list");
+    desired("n2", "list");
     settle();
     bool away = statuses[_i] != 404 && statuses[_i] != 429; /* 200: but no list */
     ck_assert_uint_eq(count('B'), away ? 0 : 1);
@@ -294,11 +294,11 @@ END_TEST
  * the one after the next commit (times 2), too. */
 START_TEST(what_a_refused_begin_left_is_looked_for_until_it_was)
 {
-    world_in_step();
+    world_in_sync();
     fault((struct fault){.step = 'B', .status = 500, .times = 1});
     fault((struct fault){.step = 'L', .status = 500, .times = _i});
     unsigned before = count('L');
-    wish("n2", "event");
+    desired("n2", "event");
     settle();
     ck_assert_uint_eq(count('L') - before, 1);
     pass(20000 + RESYNC_MS);
@@ -324,9 +324,9 @@ int main(void)
     tcase_add_test(t, reloads_that_fail_after_a_refusal_become_rare_too);
     tcase_add_test(t, pauses_begin_anew_after_success);
     tcase_add_test(t, an_older_reload_does_not_vouch_for_a_lost_commit);
-    tcase_add_test(t, a_wish_does_not_wait_for_a_reload);
-    tcase_add_test(t, a_wish_that_reverts_during_a_reload);
-    tcase_add_test(t, a_strangers_failed_reload_is_repeated);
+    tcase_add_test(t, a_desired_state_does_not_wait_for_a_reload);
+    tcase_add_test(t, a_desired_state_that_reverts_during_a_reload);
+    tcase_add_test(t, another_writers_failed_reload_is_repeated);
     tcase_add_test(t, a_file_that_always_lags_is_not_reloaded_all_the_time);
     tcase_add_test(t, history_failed_is_repeated);
     tcase_add_test(t, history_pending_is_awaited_but_keeps_nothing_up);

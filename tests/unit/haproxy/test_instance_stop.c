@@ -8,7 +8,7 @@ START_TEST(stop_while_nothing_is_written)
 {
     static const char steps[] = "RstwHP";
     instance_start(w.target.instance);
-    wish("n2", "event");
+    desired("n2", "event");
     until(steps[_i]);
     stop();
     ck_assert_uint_eq(w.stopped, 1);
@@ -25,7 +25,7 @@ START_TEST(stop_in_each_step_of_a_transaction)
     if (_i == 0)
         return;
     instance_start(w.target.instance);
-    wish("n2", "event");
+    desired("n2", "event");
     until(step);
     buf_clear(&w.trace);
     stop();
@@ -46,7 +46,7 @@ START_TEST(stop_while_the_api_fails)
     static const int statuses[] = {0, 401, 409, 500};
     char step = steps[_i % 5];
     instance_start(w.target.instance);
-    wish("n2", "event");
+    desired("n2", "event");
     fault((struct fault){.step = step, .status = statuses[_i / 5]});
     if (step == 'D')
         fault((struct fault){.step = '+', .status = 500});
@@ -59,9 +59,9 @@ END_TEST
 
 START_TEST(stop_while_waiting)
 {
-    world_in_step();
+    world_in_sync();
     fault((struct fault){.step = 'B', .status = 503, .after_ms = 60000});
-    wish("n2", "event");
+    desired("n2", "event");
     settle();
     stop();
     ck_assert_uint_eq(w.stopped, 1);

@@ -43,7 +43,7 @@ static void make_answer(struct reply *r, const char *word, char **body)
     r->a.body_len = strlen(*body);
 }
 
-static char letter_of_lane(const struct runtime_update *l, const struct transaction_action *x)
+static char letter_of_route(const struct runtime_update *l, const struct transaction_action *x)
 {
     (void)l;
     if (str_eq(x->method, "PUT")) {
@@ -58,7 +58,7 @@ static char letter_of_lane(const struct runtime_update *l, const struct transact
     return 'R';
 }
 
-static void play_lane(struct runtime_update *l, struct transaction_action x, const char *script, char *trace)
+static void play_route(struct runtime_update *l, struct transaction_action x, const char *script, char *trace)
 {
     char *words = mem_strdup(script), *at = words, *word;
     size_t sent = 0;
@@ -66,7 +66,7 @@ static void play_lane(struct runtime_update *l, struct transaction_action x, con
         struct reply r;
         char *body = NULL;
         ck_assert_uint_lt(sent, LONGEST - 1);
-        trace[sent++] = letter_of_lane(l, &x);
+        trace[sent++] = letter_of_route(l, &x);
         trace[sent] = '\0';
         word = strsep(&at, " ");
         ck_assert_msg(word != NULL && word[0] != '\0', "%s: no answer left after %s", script, trace);
@@ -145,12 +145,12 @@ static const struct row rows[] = {
 
     /* HAProxy shows something else, or nothing */
     {"200 " SIX("=ready,10.0.0.1,80"), "WRRRRRR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID,
-     "server n/1 is in the file as wanted, but not proven to run so: "},
+     "server n/1 is as desired in haproxy.cfg, but not verified at runtime: "},
     {"200 " SIX("=ready,10.0.0.2,81"), "WRRRRRR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "10.0.0.2:81"},
     {"200 " SIX("=ready,10.0.0.2,80"), "WRRRRRR", LEAVES, UPDATE_UNVERIFIED, ERROR_INVALID, "ready"},
     {"200 " SIX("=drain,10.0.0.2,80"), "WRRRRRR", LEAVES, UPDATE_UNVERIFIED, ERROR_INVALID, "drain"},
     {"200 " SIX("=maint,10.0.0.2,80"), "WRRRRRR", RETURNS, UPDATE_UNVERIFIED, ERROR_INVALID,
-     "HAProxy has it in maint still"},
+     "HAProxy still has it in maint"},
     {"200 =ready,10.0.0.2,80,100", "WR", WEIGHS, UPDATE_UNVERIFIED, ERROR_INVALID, "HAProxy runs it with weight 100"},
     {"200 =asleep,10.0.0.2,80", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "\"asleep\""},
     {"200 404", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_GONE,
@@ -160,27 +160,25 @@ static const struct row rows[] = {
     {"200 lost", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_RETRY, "read it back: lost"},
     {"200 refused", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_RETRY, "read it back: refused"},
     {"200 nocred", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_AUTH, "read it back: nocred"},
-    {"200 html", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the running server is no JSON"},
-    {"200 204", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the running server is no JSON"},
+    {"200 html", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the running server is not JSON"},
+    {"200 204", "WR", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the running server is not JSON"},
 
     /* a reload, announced or not */
-    {"202R", "W", MOVES, UPDATE_RELOADS, ERROR_INVALID,
-     "could not make HAProxy follow without a reload (2026-11-21-4)"},
-    {"200R", "W", MOVES, UPDATE_RELOADS, ERROR_INVALID, "server n/1 is in the file as wanted, but the API"},
-    {"202", "W", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the API announces a reload and names none"},
+    {"202R", "W", MOVES, UPDATE_RELOADS, ERROR_INVALID, "could not update it at runtime (2026-11-21-4)"},
+    {"200R", "W", MOVES, UPDATE_RELOADS, ERROR_INVALID, "server n/1 is as desired in haproxy.cfg, but the API"},
+    {"202", "W", MOVES, UPDATE_UNVERIFIED, ERROR_INVALID, "the API announces a reload without an id"},
 
     /* nobody knows */
-    {"200v0", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 200, but that is no answer of a Data Plane API"},
-    {"200v-1", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "no answer of a Data Plane API"},
-    {"202v-1", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 202, but that is no answer of a Data Plane API"},
-    {"html", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "no answer of a Data Plane API: please log in"},
-    {"lost", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "change server n/1 without a reload: lost"},
+    {"200v0", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 200, but this is not an answer of a Data Plane API"},
+    {"200v-1", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "not an answer of a Data Plane API"},
+    {"202v-1", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 202, but this is not an answer of a Data Plane API"},
+    {"html", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "not an answer of a Data Plane API: please log in"},
+    {"lost", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "runtime update of server n/1: lost"},
     {"502", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 502"},
     {"504", "W", MOVES, UPDATE_UNKNOWN, ERROR_RETRY, "HTTP 504"},
 
     /* refused */
-    {"409", "W", MOVES, UPDATE_CONFLICT, ERROR_CONFLICT,
-     "change server n/1 without a reload: HTTP 409: message of 409"},
+    {"409", "W", MOVES, UPDATE_CONFLICT, ERROR_CONFLICT, "runtime update of server n/1: HTTP 409: message of 409"},
     {"406", "W", MOVES, UPDATE_CONFLICT, ERROR_CONFLICT, "HTTP 406"},
     {"404", "W", MOVES, UPDATE_CONFLICT, ERROR_GONE, "HTTP 404"},
     {"410", "W", MOVES, UPDATE_CONFLICT, ERROR_GONE, "HTTP 410"},
@@ -196,7 +194,7 @@ static const struct row rows[] = {
     {"500", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "HTTP 500"},
     {"full", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "HTTP 500: no space left on device"},
     {"503r3", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "HTTP 503"},
-    {"refused", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "change server n/1 without a reload: refused"},
+    {"refused", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "runtime update of server n/1: refused"},
 };
 
 static void check_end(const struct runtime_update *l, const struct row *row, const char *trace)
@@ -227,7 +225,7 @@ START_TEST(every_ending)
     struct runtime_update l;
     runtime_update_init(&l);
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
-    play_lane(&l, x, row->script, trace);
+    play_route(&l, x, row->script, trace);
     check_end(&l, row, trace);
     runtime_update_fini(&l);
 }
@@ -269,7 +267,7 @@ START_TEST(the_address_alone)
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);
     assert_json(x.body, "{\"name\":\"n/1\",\"address\":\"10.0.0.2\",\"port\":80,\"check\":\"enabled\",\"weight\":100,"
                         "\"maintenance\":\"enabled\"}");
-    play_lane(&l, x, ways[_i].script, trace);
+    play_route(&l, x, ways[_i].script, trace);
     ck_assert_msg(l.result == ways[_i].result, "%s", l.error.message);
     ck_assert_msg(!change.server.maintenance, "the caller's is left alone");
 
@@ -278,7 +276,7 @@ START_TEST(the_address_alone)
         change = shape_of(LEAVES);
         ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);
         ck_assert_ptr_null(strstr(x.body, "maintenance"));
-        play_lane(&l, x, "200 =maint,10.0.0.2,80", trace);
+        play_route(&l, x, "200 =maint,10.0.0.2,80", trace);
         ck_assert_msg(l.result == UPDATE_WRITTEN, "%s", l.error.message);
     }
 
@@ -300,7 +298,7 @@ START_TEST(one_after_the_other)
     broken.server.json = writable("{");
     runtime_update_init(&l);
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
-    play_lane(&l, x, "202R", trace);
+    play_route(&l, x, "202R", trace);
     ck_assert_ptr_nonnull(l.reload_id);
     ck_assert_int_eq(runtime_update_start(&l, 9, "be", &broken.server, broken.fields, false, &x, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -308,9 +306,9 @@ START_TEST(one_after_the_other)
     ck_assert_msg(l.reload_id != NULL && l.version == 8, "it is as it was");
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
     ck_assert_ptr_null(l.reload_id);
-    play_lane(&l, x, "429r3", trace);
+    play_route(&l, x, "429r3", trace);
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
-    play_lane(&l, x, "200 =ready,10.0.0.2,80", trace);
+    play_route(&l, x, "200 =ready,10.0.0.2,80", trace);
     ck_assert(l.result == UPDATE_WRITTEN && l.error.kind == ERROR_NONE && l.retry_after_ms == -1 && l.write_us == 10);
     runtime_update_fini(&l);
     runtime_update_fini(&l);
@@ -345,7 +343,7 @@ END_TEST
 
 START_TEST(names)
 {
-    static const char *const all[] = {"written",  "reloads",      "unproven",    "conflict",
+    static const char *const all[] = {"applied",  "reload",       "unverified",  "conflict",
                                       "rejected", "unauthorized", "unavailable", "unknown"};
     for (int i = UPDATE_WRITTEN; i <= UPDATE_UNKNOWN; i++)
         ck_assert_str_eq(update_result_name((enum update_result)i), all[i]);
@@ -366,12 +364,12 @@ static const struct {
     {"=ready,10.0.0.1,80", RUNTIME_READY, ERROR_NONE, NULL},
     {"=maint,10.0.0.1,80", RUNTIME_DRAIN, ERROR_NONE, NULL}, /* the API may take one for the other */
     {"=drain,10.0.0.1,80", RUNTIME_MAINT, ERROR_NONE, NULL},
-    {"=ready,10.0.0.1,80", RUNTIME_DRAIN, ERROR_INVALID, "HAProxy has server n/1 in ready still, drain was asked for"},
-    {"=maint,10.0.0.1,80", RUNTIME_READY, ERROR_INVALID, "in maint still"},
-    {"=asleep,10.0.0.1,80", RUNTIME_READY, ERROR_INVALID, "tell the running HAProxy: running server n/1"},
-    {"204", RUNTIME_DRAIN, ERROR_INVALID, "is no JSON"},
-    {"html", RUNTIME_DRAIN, ERROR_INVALID, "is no JSON"},
-    {"404", RUNTIME_DRAIN, ERROR_GONE, "tell the running HAProxy: HTTP 404"},
+    {"=ready,10.0.0.1,80", RUNTIME_DRAIN, ERROR_INVALID, "HAProxy still has server n/1 in ready instead of drain"},
+    {"=maint,10.0.0.1,80", RUNTIME_READY, ERROR_INVALID, "still has server n/1 in maint"},
+    {"=asleep,10.0.0.1,80", RUNTIME_READY, ERROR_INVALID, "runtime command: running server n/1"},
+    {"204", RUNTIME_DRAIN, ERROR_INVALID, "is not JSON"},
+    {"html", RUNTIME_DRAIN, ERROR_INVALID, "is not JSON"},
+    {"404", RUNTIME_DRAIN, ERROR_GONE, "runtime command: HTTP 404"},
     {"500", RUNTIME_DRAIN, ERROR_RETRY, "HTTP 500"},
     {"422", RUNTIME_DRAIN, ERROR_INVALID, "HTTP 422"},
     {"401", RUNTIME_DRAIN, ERROR_AUTH, "HTTP 401"},

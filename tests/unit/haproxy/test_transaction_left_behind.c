@@ -162,7 +162,7 @@ static const struct {
     {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", "429 200v6", "BL", ""},
 };
 
-START_TEST(strangers_that_no_commit_can_end_make_room)
+START_TEST(other_writers_that_no_commit_can_end_make_room)
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -170,20 +170,20 @@ START_TEST(strangers_that_no_commit_can_end_make_room)
     transaction_init(&t);
     buf_init(&gone, 0);
     play(&t, transaction_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list, trace);
-    for (size_t i = 0; i < t.stranger_count; i++)
-        buf_printf(&gone, "%s%s", i > 0 ? " " : "", t.strangers[i]);
+    for (size_t i = 0; i < t.foreign_count; i++)
+        buf_printf(&gone, "%s%s", i > 0 ? " " : "", t.foreign[i]);
     ck_assert_str_eq(trace, outlived[_i].trace);
     ck_assert_str_eq(buf_str(&gone), outlived[_i].gone);
     trace[0] = '\0';
     play(&t, transaction_start_cleanup(&t), "200", "[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", trace);
     ck_assert_str_eq(trace, "L"); /* with room they are left alone */
-    ck_assert_uint_eq(t.stranger_count, 0);
+    ck_assert_uint_eq(t.foreign_count, 0);
     buf_fini(&gone);
     transaction_fini(&t);
 }
 END_TEST
 
-START_TEST(strangers_are_named_and_left_alone)
+START_TEST(other_writers_are_named_and_left_alone)
 {
     static const char list[] = "[{\"id\":\"a\",\"status\":\"in_progress\"},{\"id\":\"b\",\"status\":\"in_progress\"},"
                                "{\"id\":\"c\",\"status\":\"in_progress\"},{\"id\":\"d\",\"status\":\"in_progress\"},"
@@ -195,7 +195,7 @@ START_TEST(strangers_are_named_and_left_alone)
     ck_assert_str_eq(trace, "BL");
     ck_assert_int_eq(t.result, TRANSACTION_LIMIT);
     ck_assert_int_eq(t.retry_after_ms, 3000);
-    ck_assert_msg(strstr(t.error.message, "4 are in progress and not ours (a, b, c, ...)") != NULL, "%s",
+    ck_assert_msg(strstr(t.error.message, "4 are in progress by other clients (a, b, c, ...)") != NULL, "%s",
                   t.error.message);
     transaction_fini(&t);
 }
@@ -332,9 +332,9 @@ static const struct {
     {"404", "L", TRANSACTION_REJECTED, "HTTP 404"},
     {"500", "L", TRANSACTION_UNAVAILABLE, "HTTP 500"},
     {"lost", "L", TRANSACTION_UNAVAILABLE, "list transactions: lost"},
-    {"html", "L", TRANSACTION_UNAVAILABLE, "HTTP 200, but the list of transactions is no JSON"},
-    {"!200", "L", TRANSACTION_ABORTED, "given up"},
-    {"200 !204", "LX", TRANSACTION_ABORTED, "given up"},
+    {"html", "L", TRANSACTION_UNAVAILABLE, "HTTP 200, but the list of transactions is not JSON"},
+    {"!200", "L", TRANSACTION_ABORTED, "aborted before its commit"},
+    {"200 !204", "LX", TRANSACTION_ABORTED, "aborted before its commit"},
 };
 
 START_TEST(the_cleanup_at_start)
@@ -356,8 +356,8 @@ int main(void)
     Suite *s = suite_create("transaction_left_behind");
     TCase *t = tcase_create("transaction_left_behind");
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, strangers_are_named_and_left_alone);
-    tcase_add_loop_test(t, strangers_that_no_commit_can_end_make_room, 0, (int)array_len(outlived));
+    tcase_add_test(t, other_writers_are_named_and_left_alone);
+    tcase_add_loop_test(t, other_writers_that_no_commit_can_end_make_room, 0, (int)array_len(outlived));
     tcase_add_loop_test(t, what_a_refused_begin_leaves_is_deleted, 0, array_len(refusals));
     tcase_add_loop_test(t, a_transaction_is_named_by_its_file, 0, array_len(messages));
     tcase_add_test(t, what_a_proxy_says_of_a_begin_names_nothing);

@@ -214,7 +214,7 @@ START_TEST(at_its_deadline_it_is_killed_with_all_its_kin)
     run("trap '' TERM INT HUP; sleep 1000 & echo $!; wait; wait", &o);
     ck_assert_int_eq(seen.outcome, CHILD_OVERDUE);
     ck_assert_int_eq(seen.status, SIGKILL);
-    ck_assert_str_eq(seen.text, "no end after 0.4 s");
+    ck_assert_str_eq(seen.text, "still running after 0.4 s");
     ck_assert_uint_gt(seen.out_len, 1);
     while (is_alive(seen.out)) /* killed, but it takes its time */
         continue;
@@ -440,7 +440,7 @@ static const struct {
      "no-such-program-here cannot be started: No such file or directory: looked for in PATH, which is /usr/bin:/bin"},
     {"/nowhere/program", NULL, 0, "/nowhere/program cannot be started: No such file or directory"},
     {"./program", "#!/bin/sh\n", 0600, "./program cannot be started: Permission denied"},
-    {"./program", "#!/nowhere/python\n", 0700, "it is there, but what runs it is not (the interpreter"},
+    {"./program", "#!/nowhere/python\n", 0700, "the file exists, but its interpreter"},
     {"./program", "just text\n", 0700, "cannot be started: Exec format error"},
     {"./", NULL, 0, "./ cannot be started: Permission denied"},
 };

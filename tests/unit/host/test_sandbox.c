@@ -389,7 +389,7 @@ static int outcome_in_child(long (*attempt)(void), bool sandboxed)
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        if (sandboxed && (sandbox_harden(&err) != 0 || sandbox_enter(&err) != 0)) {
+        if (sandboxed && (sandbox_harden(&err) != 0 || sandbox_enter(-1, &err) != 0)) {
             fprintf(stderr, "%s\n", err.message);
             _exit(NOT_ENTERED);
         }
@@ -453,7 +453,7 @@ START_TEST(aborts)
     if (child == 0) {
         struct error err;
         signal(SIGABRT, SIG_DFL); /* not the sanitizer's */
-        if (sandbox_harden(&err) != 0 || sandbox_enter(&err) != 0)
+        if (sandbox_harden(&err) != 0 || sandbox_enter(-1, &err) != 0)
             _exit(NOT_ENTERED);
         try_abort();
     }
@@ -487,7 +487,7 @@ START_TEST(holds_for_threads_that_run)
         pthread_t thread;
         if (pipe(ends) != 0 || pthread_create(&thread, NULL, write_in_thread, ends) != 0)
             _exit(ODD);
-        if (sandbox_harden(&err) != 0 || sandbox_enter(&err) != 0)
+        if (sandbox_harden(&err) != 0 || sandbox_enter(-1, &err) != 0)
             _exit(NOT_ENTERED);
         if (write(ends[1], "x", 1) != 1)
             _exit(ODD);
@@ -495,6 +495,34 @@ START_TEST(holds_for_threads_that_run)
         _exit(ERRNO_FROM + (int)(intptr_t)result);
     }
     ck_assert_int_eq(outcome_of(child), EPERM);
+}
+END_TEST
+
+/* With the descriptor of a folder: files come, are renamed and go there, and nowhere else. */
+static long write_in_folder(void)
+{
+    struct error err = {0};
+    int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), other = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 || other < 0 || sandbox_harden(&err) != 0 || sandbox_enter(folder, &err) != 0)
+        _exit(NOT_ENTERED);
+    int fd = openat(folder, "new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || write(fd, "x", 1) != 1 || close(fd) != 0 || renameat(folder, "new", folder, "there") != 0 ||
+        unlinkat(folder, "there", 0) != 0)
+        return -1;
+    static const char name[] = "elsewhere";
+    bool refused = openat(other, name, O_WRONLY | O_CREAT, 0600) < 0 && errno == EPERM &&
+                   open(name, O_WRONLY | O_CREAT, 0600) < 0 && errno == EPERM &&
+                   renameat(folder, name, other, name) != 0 && errno == EPERM && unlinkat(other, name, 0) != 0 &&
+                   errno == EPERM;
+    errno = EPROTO;
+    return refused ? 0 : -1;
+}
+
+START_TEST(writes_in_one_folder_alone)
+{
+    if (under_valgrind())
+        return;
+    ck_assert_int_eq(outcome_in_child(write_in_folder, false), 0);
 }
 END_TEST
 
@@ -509,7 +537,7 @@ static long enter_where_seccomp_is_refused(void)
         seccomp_load(other) != 0)
         _exit(NOT_ENTERED);
     seccomp_release(other);
-    if (sandbox_enter(&err) == 0)
+    if (sandbox_enter(-1, &err) == 0)
         return 0;
     bool says_all = err.kind == ERROR_FATAL && strstr(err.message, "CONFIG_SECCOMP_FILTER") != NULL &&
                     strstr(err.message, "SECCOMP=false") != NULL;
@@ -558,6 +586,7 @@ int main(void)
     tcase_add_test(rest, hardened);
     tcase_add_test(rest, aborts);
     tcase_add_test(rest, holds_for_threads_that_run);
+    tcase_add_test(rest, writes_in_one_folder_alone);
     tcase_add_test(rest, says_what_to_do_where_there_is_no_filter);
     suite_add_tcase(s, filter);
     suite_add_tcase(s, rest);

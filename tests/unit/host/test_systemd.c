@@ -111,7 +111,7 @@ START_TEST(nobody_wants_to_know)
     setenv("WATCHDOG_USEC", "30000000", 1);
     ck_assert_ptr_null(notify_new(&logger));
     ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
-    notify_tell(NULL, NOTIFY_READY, "ready", START_MS);
+    notify_send(NULL, NOTIFY_READY, "ready", START_MS);
     notify_reloading(NULL, START_MS * 1000);
     ck_assert_uint_eq(notify_next_ms(NULL, 1000), 1000);
     notify_free(NULL);
@@ -123,15 +123,15 @@ START_TEST(a_state_is_told_once)
 {
     struct notify *n = start(NULL);
     ck_assert_str_eq(told(), "");
-    notify_tell(n, NOTIFY_READY, "not ready: a", START_MS);
+    notify_send(n, NOTIFY_READY, "not ready: a", START_MS);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=not ready: a\n");
-    notify_tell(n, NOTIFY_READY, "not ready: a", START_MS + 1000);
+    notify_send(n, NOTIFY_READY, "not ready: a", START_MS + 1000);
     ck_assert_str_eq(told(), "");
-    notify_tell(n, NOTIFY_READY, "ready", START_MS + 2000);
+    notify_send(n, NOTIFY_READY, "ready", START_MS + 2000);
     ck_assert_str_eq(told(), "STATUS=ready\n");
-    notify_tell(n, NOTIFY_STOPPING, "stopping", START_MS + 3000);
+    notify_send(n, NOTIFY_STOPPING, "stopping", START_MS + 3000);
     ck_assert_str_eq(told(), "STOPPING=1\nSTATUS=stopping\n");
-    notify_tell(n, NOTIFY_STOPPING, "stopping", START_MS + 4000);
+    notify_send(n, NOTIFY_STOPPING, "stopping", START_MS + 4000);
     ck_assert_str_eq(told(), "");
     ck_assert_uint_eq(log_lines("\n"), 0);
     notify_free(n);
@@ -143,13 +143,13 @@ START_TEST(a_reload_begins_and_ends)
     struct notify *n = start(NULL);
     notify_reloading(n, 77); /* before it is ready there is nothing to reload */
     ck_assert_str_eq(told(), "");
-    notify_tell(n, NOTIFY_READY, "ready", START_MS);
+    notify_send(n, NOTIFY_READY, "ready", START_MS);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
     notify_reloading(n, 123456789);
     ck_assert_str_eq(told(), "RELOADING=1\nMONOTONIC_USEC=123456789\n");
-    notify_tell(n, NOTIFY_READY, "ready", START_MS);
+    notify_send(n, NOTIFY_READY, "ready", START_MS);
     ck_assert_str_eq(told(), "READY=1\n");
-    notify_tell(n, NOTIFY_STOPPING, "ready", START_MS);
+    notify_send(n, NOTIFY_STOPPING, "ready", START_MS);
     ck_assert_str_eq(told(), "STOPPING=1\n");
     notify_reloading(n, 123456789);
     ck_assert_str_eq(told(), "");
@@ -161,7 +161,7 @@ START_TEST(abstract_name)
 {
     snprintf(name, sizeof(name), "@test_notify-%d", getpid());
     struct notify *n = start(NULL);
-    notify_tell(n, NOTIFY_READY, "ready", START_MS);
+    notify_send(n, NOTIFY_READY, "ready", START_MS);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
     notify_free(n);
 }
@@ -180,13 +180,13 @@ END_TEST
 
 /* ---- the watchdog */
 
-/* Calls notify_tell as a timer would, which is `late_ms` late each time, for a minute; the longest silence. */
+/* Calls notify_send as a timer would, which is `late_ms` late each time, for a minute; the longest silence. */
 static uint64_t longest_silence_ms(struct notify *n, uint64_t wanted_ms, uint64_t late_ms)
 {
     uint64_t now_ms = START_MS, last_ms = START_MS, longest_ms = 0, next_ms;
     for (; now_ms < START_MS + 60000; now_ms += next_ms + late_ms) {
         next_ms = notify_next_ms(n, wanted_ms);
-        notify_tell(n, NOTIFY_READY, "ready", now_ms);
+        notify_send(n, NOTIFY_READY, "ready", now_ms);
         if (strstr(told(), "WATCHDOG=1\n") == NULL)
             continue;
         longest_ms = now_ms - last_ms > longest_ms ? now_ms - last_ms : longest_ms;
@@ -238,9 +238,9 @@ START_TEST(without_a_watchdog_nothing_is_fed)
             setenv("WATCHDOG_PID", rows[i][1], 1);
         struct notify *n = start(rows[i][0]);
         ck_assert_uint_eq(notify_next_ms(n, 1000), 1000);
-        notify_tell(n, NOTIFY_READY, "ready", START_MS);
+        notify_send(n, NOTIFY_READY, "ready", START_MS);
         ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
-        notify_tell(n, NOTIFY_READY, "ready", START_MS + 100000);
+        notify_send(n, NOTIFY_READY, "ready", START_MS + 100000);
         ck_assert_str_eq(told(), "");
         notify_free(n);
     }
@@ -253,7 +253,7 @@ START_TEST(the_watchdog_of_our_own_pid)
     setenv("WATCHDOG_PID", pid, 1);
     struct notify *n = start("30000000");
     ck_assert_uint_eq(notify_next_ms(n, 1000), 1000);
-    notify_tell(n, NOTIFY_READY, "ready", START_MS);
+    notify_send(n, NOTIFY_READY, "ready", START_MS);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\nWATCHDOG=1\n");
     notify_free(n);
 }
@@ -266,19 +266,19 @@ START_TEST(what_did_not_get_through_is_told_later)
     struct notify *n = start("30000000");
     go_away();
     for (uint64_t i = 0; i < 3; i++)
-        notify_tell(n, NOTIFY_READY, "ready", START_MS + i * 1000);
+        notify_send(n, NOTIFY_READY, "ready", START_MS + i * 1000);
     ck_assert_uint_eq(log_lines("level=warn"), 1);
-    ck_assert_uint_eq(log_lines("the supervisor cannot be told"), 1);
+    ck_assert_uint_eq(log_lines("cannot notify systemd"), 1);
     ck_assert_uint_eq(log_lines(name), 1);
     listen_there(); /* another one, by the same name */
-    notify_tell(n, NOTIFY_READY, "ready", START_MS + 3000);
+    notify_send(n, NOTIFY_READY, "ready", START_MS + 3000);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\nWATCHDOG=1\n");
-    ck_assert_uint_eq(log_lines("the supervisor can be told again"), 1);
-    notify_tell(n, NOTIFY_READY, "ready", START_MS + 4000);
+    ck_assert_uint_eq(log_lines("notifying systemd works again"), 1);
+    notify_send(n, NOTIFY_READY, "ready", START_MS + 4000);
     ck_assert_str_eq(told(), "");
     go_away(); /* another time, another line */
-    notify_tell(n, NOTIFY_READY, "not ready", START_MS + 5000);
-    ck_assert_uint_eq(log_lines("the supervisor cannot be told"), 2);
+    notify_send(n, NOTIFY_READY, "not ready", START_MS + 5000);
+    ck_assert_uint_eq(log_lines("cannot notify systemd"), 2);
     notify_free(n);
 }
 END_TEST
@@ -287,15 +287,15 @@ END_TEST
 START_TEST(a_full_queue_is_not_waited_for)
 {
     struct notify *n = start(NULL);
-    for (unsigned i = 0; log_lines("cannot be told") == 0; i++) {
+    for (unsigned i = 0; log_lines("cannot notify systemd") == 0; i++) {
         ck_assert_uint_lt(i, 100000);
         cleanup(mem_free_ptr) char *status = mem_printf("%u", i);
-        notify_tell(n, NOTIFY_READY, status, START_MS);
+        notify_send(n, NOTIFY_READY, status, START_MS);
     }
-    notify_tell(n, NOTIFY_STOPPING, "stopping", START_MS);
+    notify_send(n, NOTIFY_STOPPING, "stopping", START_MS);
     while (*told() != '\0')
         ;
-    notify_tell(n, NOTIFY_STOPPING, "stopping", START_MS);
+    notify_send(n, NOTIFY_STOPPING, "stopping", START_MS);
     ck_assert_str_eq(told(), "STOPPING=1\nSTATUS=stopping\n");
     notify_free(n);
 }

@@ -42,7 +42,7 @@ static const struct {
     {NEED, "{\"f\":\"x\"}", "x"},
     {LINE, "{}", "none"},
     {LINE, "{\"f\":\"12345678\"}", "12345678"},
-    {LINE, "{\"f\":\"123456789\"}", "f has 9 bytes (\"123456789...\"), at most 8 are taken"},
+    {LINE, "{\"f\":\"123456789\"}", "f has 9 bytes (\"123456789...\"), at most 8 are accepted"},
     {LINE, "{\"f\":\"a\\tb\"}", "f (\"a b\") has a control character, 0x09"},
     {LINE, "{\"f\":\"a\\u0000\"}", "f (\"a\") has a control character, 0x00"},
 };
@@ -101,8 +101,8 @@ START_TEST(what_is_no_json_or_no_list)
     } lists[] = {{"[1]", NULL},
                  {"null", NULL},
                  {"{}", "the list is an object, not an array"},
-                 {"[", "the list is no JSON: "},
-                 {"", "the list is no JSON: "}};
+                 {"[", "the list is not JSON: "},
+                 {"", "the list is not JSON: "}};
     for (size_t i = 0; i < array_len(lists); i++) {
         struct error err = {0};
         yyjson_val *list = NULL;

@@ -240,21 +240,21 @@ static inline void teardown(void)
 }
 
 static inline void start_sink(const struct step *steps, size_t count, const struct informer_options *options,
-                              const struct informer_sink *sink, const struct informer_callbacks *told_by)
+                              const struct informer_sink *sink, const struct informer_callbacks *commanded_by)
 {
     peer.steps = steps;
     peer.count = count;
-    informer = informer_new(base, client, sink, &log_to_file, options, told_by, NULL);
+    informer = informer_new(base, client, sink, &log_to_file, options, commanded_by, NULL);
     informer_start(informer);
 }
 
 /* The cache is one of its resource's records. */
 static inline void start_row(const struct step *steps, size_t count, const struct informer_options *options,
-                             const struct informer_callbacks *told_by)
+                             const struct informer_callbacks *commanded_by)
 {
     cache = cache_new(options->resource->record);
     const struct informer_sink sink = informer_sink_cache(cache);
-    start_sink(steps, count, options, &sink, told_by);
+    start_sink(steps, count, options, &sink, commanded_by);
 }
 
 static inline void start(const struct step *steps, size_t count, const struct watch_deadlines *deadlines)
@@ -286,12 +286,12 @@ static inline struct informer_status status(void)
     return s;
 }
 
-static inline bool was_told(const char *line)
+static inline bool was_commanded(const char *line)
 {
     return strstr(buf_str(&told), line) != NULL;
 }
 
-static inline unsigned times_told(const char *line)
+static inline unsigned times_commanded(const char *line)
 {
     unsigned n = 0;
     for (const char *s = buf_str(&told); (s = strstr(s, line)) != NULL; s++)

@@ -61,9 +61,9 @@ static const struct {
     const char *json, *says;
 } bad[] = {
     {"", "0 bytes"},
-    {"<html>", "no JSON"},
-    {"null", "no SelfSubjectAccessReview"},
-    {"{\"kind\":\"Status\",\"code\":403}", "no SelfSubjectAccessReview"},
+    {"<html>", "not JSON"},
+    {"null", "not a SelfSubjectAccessReview"},
+    {"{\"kind\":\"Status\",\"code\":403}", "not a SelfSubjectAccessReview"},
     {REVIEW("{}"), "whether it is allowed"},
     {REVIEW("{\"allowed\":\"true\"}"), "whether it is allowed"},
     {REVIEW("null"), "whether it is allowed"},

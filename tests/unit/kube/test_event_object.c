@@ -9,8 +9,9 @@
 
 static const struct event_object object = {.namespace = "ing",
                                            .name = "web.0018f0a1b2c3d4e5",
-                                           .service = "web",
-                                           .service_uid = "870c809a-6131-452f-91f1-a2ae2e9dce82",
+                                           .kind = "Service",
+                                           .about = "web",
+                                           .uid = "870c809a-6131-452f-91f1-a2ae2e9dce82",
                                            .reason = "Synced",
                                            .message = "backend \"web\" is in step",
                                            .host = "pod-1",
@@ -36,7 +37,7 @@ END_TEST
 START_TEST(a_warning_on_a_service_that_is_not_known)
 {
     struct event_object e = object;
-    e.service_uid = NULL;
+    e.uid = NULL;
     e.warning = true;
     cleanup(mem_free_ptr) char *json = event_encode_new(&e);
     ck_assert_ptr_nonnull(strstr(json, "\"type\":\"Warning\""));

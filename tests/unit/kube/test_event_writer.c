@@ -85,8 +85,14 @@ static void on_done(void *arg, enum event_outcome outcome, int64_t retry_after_m
     snprintf(done.message, sizeof(done.message), "%s", err != NULL ? err->message : "");
 }
 
-static const struct event_object object = {
-    .namespace = "ing", .name = "web.1", .service = "web", .reason = "Synced", .message = "m", .host = "h", .count = 1};
+static const struct event_object object = {.namespace = "ing",
+                                           .name = "web.1",
+                                           .kind = "Service",
+                                           .about = "web",
+                                           .reason = "Synced",
+                                           .message = "m",
+                                           .host = "h",
+                                           .count = 1};
 static struct event_writer *w;
 
 static void setup(void)

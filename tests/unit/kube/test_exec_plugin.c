@@ -21,7 +21,7 @@ START_TEST(it_is_run_when_somebody_asks)
         turn();
     ck_assert_uint_eq(runs(), 1);
     ck_assert_uint_eq(told, 1);
-    ck_assert_uint_eq(times_logged("Kubernetes credentials from the plugin"), 1);
+    ck_assert_uint_eq(times_logged("Kubernetes credentials received from the plugin"), 1);
     ck_assert_uint_eq(times_logged("why=first kind=token"), 1);
     ck_assert_uint_eq(times_logged("one"), 0);
 }
@@ -92,7 +92,7 @@ START_TEST(answers_that_have_expired_are_used_and_doubted)
     ck_assert_str_eq(use(), "one"); /* it may be our clock that is wrong */
     assert_ready(false, ": expired");
     await(runs() == 3);
-    ck_assert_uint_ge(times_logged("have expired already; are its clock and ours right?"), 2);
+    ck_assert_uint_ge(times_logged("have already expired; check its clock and this machine's"), 2);
     answer_token("two", 600);
     await(str_eq(use(), "two"));
 }

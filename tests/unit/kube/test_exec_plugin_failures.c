@@ -91,8 +91,8 @@ static const struct {
 } failures[] = {
     {"", "Unable to locate credentials\n", "255", "sh: exit status 255; it says: Unable to locate credentials"},
     {"", "", "1", "sh: exit status 1"},
-    {"Please sign in at https://x/device\n", "", "0", "sh: its answer is of no use: no JSON, but 35 bytes"},
-    {"", "", "0", "sh: its answer is of no use: it printed nothing"},
+    {"Please sign in at https://x/device\n", "", "0", "sh: its answer cannot be used: not JSON (35 bytes)"},
+    {"", "", "0", "sh: its answer cannot be used: it printed nothing"},
     {"{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"status\":{}}", "", "0",
      "neither a token nor a client certificate"},
     {"{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "beta1\",\"status\":{\"token\":\"t\"}}", "", "0",
@@ -115,17 +115,17 @@ START_TEST(failures_are_said_and_it_is_run_again)
     ck_assert_msg(str_has_prefix(err.message, "the credential plugin sh"), "%s", err.message);
     ck_assert_msg(strstr(err.message, "; run again in ") != NULL, "%s", err.message);
     assert_ready(false, failures[_i].says);
-    ck_assert_uint_eq(times_logged("no Kubernetes credentials from the plugin"), 1);
+    ck_assert_uint_eq(times_logged("credential plugin failed"), 1);
     ck_assert_uint_eq(times_logged("hunter2"), 0);
     await(told >= 2); /* who waits hears of each */
     answer_with("\"token\":\"one\"");
     await(str_eq(use(), "one"));
     assert_ready(true, ": there\n");
-    ck_assert_uint_eq(times_logged("no Kubernetes credentials from the plugin"), 1);
+    ck_assert_uint_eq(times_logged("credential plugin failed"), 1);
     answer_fails("again"); /* the pauses begin anew, and it is said again */
     exec_plugin_refused(plugin);
-    await(times_logged("no Kubernetes credentials from the plugin") == 2);
-    ck_assert_uint_eq(times_logged("again_in_ms=20 "), 2);
+    await(times_logged("credential plugin failed") == 2);
+    ck_assert_uint_eq(times_logged("retry_ms=20 "), 2);
 }
 END_TEST
 
@@ -168,7 +168,7 @@ START_TEST(one_that_hangs_is_ended)
     answer_with("\"token\":\"one\"");
     ck_assert_ptr_null(use());
     await(told == 1);
-    await(fails_saying("the credential plugin sh: no end after 0.15 s; run again in "));
+    await(fails_saying("the credential plugin sh: still running after 0.15 s; run again in "));
     exec_plugin_free(plugin);
     plugin = NULL;
     while (waitpid(-1, NULL, WNOHANG) > 0)

@@ -220,13 +220,12 @@ START_TEST(messages_say_what_and_where)
     ck_assert(strstr(message_of(FRAME_LIST, "{\"items\":[7]}", 0, &err),
                      "byte 10 of the answer is 7 where the { of an item was expected") != NULL);
     ck_assert_str_eq(message_of(FRAME_WATCH, "{\"aaaaaaaaaaaaaaaaaaa\":1}", 20, &err),
-                     "at byte 3 of the answer: an object has 25 bytes, at most 20 are taken");
+                     "at byte 3 of the answer: an object has 25 bytes, at most 20 are accepted");
     ck_assert_str_eq(message_of(FRAME_WATCH, "{\"aaaaaaaaaaaaaaaaaaaa", 20, &err),
-                     "at byte 3 of the answer: an object has at least 22 bytes, at most 20 are taken");
+                     "at byte 3 of the answer: an object has at least 22 bytes, at most 20 are accepted");
     ck_assert_str_eq(
         message_of(FRAME_LIST, "{\"aaaaaaaaaaaaaaaaaaa\":1}", 20, &err),
-        "at byte 1 of the answer: what is around the items of this list has more than 20 bytes, the most that "
-        "is taken");
+        "at byte 1 of the answer: what is around the items of this list has more than the limit of 20 bytes");
     ck_assert_str_eq(message_of(FRAME_WATCH, "{\"a\":", 0, &err),
                      "the answer ended after 8 bytes, inside an object of which there were 5 bytes");
     ck_assert_str_eq(message_of(FRAME_LIST, "{\"items\":[{},{}", 0, &err),
@@ -307,7 +306,7 @@ START_TEST(the_largest_object)
     ck_assert_uint_eq(total, FRAME_MAX_OBJECT_BYTES);
     cleanup(mem_free_ptr) char *s = object_of(FRAME_MAX_OBJECT_BYTES + 1);
     ck_assert_int_eq(frame_feed(&f, s, FRAME_MAX_OBJECT_BYTES + 1, measure, &total, &err), -1);
-    ck_assert(err.kind == ERROR_INVALID && strstr(err.message, "at most 16777216 are taken") != NULL);
+    ck_assert(err.kind == ERROR_INVALID && strstr(err.message, "at most 16777216 are accepted") != NULL);
     frame_fini(&f);
 }
 END_TEST

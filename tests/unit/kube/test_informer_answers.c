@@ -22,8 +22,8 @@ START_TEST(forbidden_is_told_and_kept_asking)
     ck_assert_int_eq(status().denied, INFORMER_ALLOWED);
     ck_assert_str_eq(status().problem, "");
     ck_assert_uint_eq(times_logged("level=warn"), 1); /* said once */
-    ck_assert_uint_eq(times_logged("in contact with the Kubernetes API again"), 1);
-    ck_assert_uint_eq(times_told("requested: 403"), 2);
+    ck_assert_uint_eq(times_logged("contact with the Kubernetes API recovered"), 1);
+    ck_assert_uint_eq(times_commanded("requested: 403"), 2);
 }
 END_TEST
 
@@ -49,14 +49,14 @@ START_TEST(a_scope_is_in_causes_and_in_the_log)
                                          .body = EVENT("ADDED", SERVICE("web", "1", "30443")) END_OF_LIST("5"),
                                          .after = HOLD}};
     start_service(steps, array_len(steps));
-    UNTIL(was_told("changed: list of services of ns/web\n"));
+    UNTIL(was_commanded("changed: list of services of ns/web\n"));
     ck_assert_uint_eq(((const struct service *)cache_find(cache, "web"))->ports[0].node_port, 30443);
     ck_assert_uint_eq(times_logged("resource=services service=ns/web objects=1"), 1);
     push(EVENT("MODIFIED", SERVICE("web", "6", "31000")) EVENT("ADDED", SERVICE("odd", "7", "31001")));
-    UNTIL(was_told("changed: MODIFIED service ns/web\nchanged: ADDED service odd of ns/web\n"));
+    UNTIL(was_commanded("changed: MODIFIED service ns/web\nchanged: ADDED service odd of ns/web\n"));
     ck_assert_uint_eq(((const struct service *)cache_find(cache, "web"))->ports[0].node_port, 31000);
     push(EVENT("DELETED", SERVICE("web", "8", "31000")));
-    UNTIL(was_told("changed: DELETED service ns/web\n"));
+    UNTIL(was_commanded("changed: DELETED service ns/web\n"));
     ck_assert_ptr_null(cache_find(cache, "web"));
     ck_assert(status().synced);
 }
@@ -128,7 +128,7 @@ START_TEST(a_refused_token_is_read_again)
           SYNCED);
     UNTIL(status().synced);
     unlink(path);
-    ck_assert_uint_eq(times_told("requested: 401"), 1);
+    ck_assert_uint_eq(times_commanded("requested: 401"), 1);
     const char *first = strstr(buf_str(&peer.requests), "Authorization: Bearer first");
     ck_assert_ptr_nonnull(first);
     ck_assert_ptr_nonnull(strstr(first, "Authorization: Bearer other"));
@@ -183,7 +183,7 @@ START_TEST(an_empty_or_truncated_list_is_none)
         ck_assert_uint_eq(cache_count(cache), 0);
     }
     UNTIL(status().synced); /* and a list of nothing is one */
-    ck_assert_uint_eq(times_told("changed: list of nodes"), 1);
+    ck_assert_uint_eq(times_commanded("changed: list of nodes"), 1);
 }
 END_TEST
 
@@ -198,7 +198,7 @@ START_TEST(a_warning_is_passed_on_once)
                "200 OK\r\nContent-Type: application/json; charset=utf-8\r\nWarning: 299 - \"Endpoints is deprecated\"",
            .body = BOOKMARK("7"),
            .after = HOLD});
-    UNTIL(times_told("requested: 200") == 2);
+    UNTIL(times_commanded("requested: 200") == 2);
     ck_assert_uint_eq(times_logged("Endpoints is deprecated"), 1);
 }
 END_TEST

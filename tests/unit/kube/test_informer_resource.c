@@ -1,4 +1,4 @@
-/* A resource that the daemon does not know, Secrets, is watched by a row that lives here alone: what is kept of an object, its
+/* A resource that the daemon does not know, ConfigMaps, is watched by a row that lives here alone: what is kept of an object, its
  * decoder, its path. Into a cache, and into a sink that is none. */
 #include "informer_peer.h"
 
@@ -6,35 +6,36 @@
 
 /* ---- the row ---- */
 
-struct secret_value {
+struct config_map_value {
     char *key, *base64;
 };
 
-struct secret {
+struct config_map {
     char *name;
     char *type;
-    struct secret_value *data;
+    struct config_map_value *data;
     uint32_t data_count;
     bool immutable;
 };
 
 static const struct record_member value_rows[] = {
-    RECORD_TEXT(struct secret_value, key),
-    RECORD_TEXT(struct secret_value, base64),
+    RECORD_TEXT(struct config_map_value, key),
+    RECORD_TEXT(struct config_map_value, base64),
 };
-static const struct record value_record = {sizeof(struct secret_value), value_rows, array_len(value_rows)};
+static const struct record value_record = {sizeof(struct config_map_value), value_rows, array_len(value_rows), false};
 
-static const struct record_member secret_rows[] = {
-    RECORD_TEXT(struct secret, name),
-    RECORD_TEXT(struct secret, type),
-    RECORD_LIST(struct secret, data, data_count, &value_record),
-    RECORD_PLAIN(struct secret, immutable),
+static const struct record_member config_map_rows[] = {
+    RECORD_TEXT(struct config_map, name),
+    RECORD_TEXT(struct config_map, type),
+    RECORD_LIST(struct config_map, data, data_count, &value_record),
+    RECORD_PLAIN(struct config_map, immutable),
 };
-static const struct record secret_record = {sizeof(struct secret), secret_rows, array_len(secret_rows)};
+static const struct record config_map_record = {sizeof(struct config_map), config_map_rows, array_len(config_map_rows),
+                                                false};
 
-static int decode_secret(struct decode *d, yyjson_val *from, void *object, struct error *err)
+static int decode_config_map(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
-    struct secret *s = object;
+    struct config_map *s = object;
     const char *type = NULL, *text;
     size_t i, max;
     yyjson_val *data, *key, *value;
@@ -46,64 +47,67 @@ static int decode_secret(struct decode *d, yyjson_val *from, void *object, struc
         if (json_line(value, yyjson_get_str(key), 1u << 20, &text, decode_part_error(d)) != 0)
             decode_left_out(d, "data");
         else
-            s->data[s->data_count++] = (struct secret_value){mem_strdup(yyjson_get_str(key)), mem_strdup(text)};
+            s->data[s->data_count++] = (struct config_map_value){mem_strdup(yyjson_get_str(key)), mem_strdup(text)};
     }
     return json_get_bool(from, "immutable", false, &s->immutable, err);
 }
 
-static const struct kube_resource secrets = {
-    .kind = "secret", .plural = "secrets", .api = "/api/v1", .record = &secret_record, .decode = decode_secret};
+static const struct kube_resource config_maps = {.kind = "configmap",
+                                                 .plural = "configmaps",
+                                                 .api = "/api/v1",
+                                                 .record = &config_map_record,
+                                                 .decode = decode_config_map};
 
-#define SECRET(name, version, data) "{" META(name, version) ",\"type\":\"kubernetes.io/tls\",\"data\":" data "}"
+#define MAP(name, version, data) "{" META(name, version) ",\"type\":\"kubernetes.io/tls\",\"data\":" data "}"
 #define TLS_CRT(base64) "{\"tls.crt\":\"" base64 "\",\"tls.key\":\"a2V5\"}"
-#define TWO_SECRETS \
-    EVENT("ADDED", SECRET("web", "1", TLS_CRT("b25l"))) EVENT("ADDED", SECRET("api", "2", "{}")) END_OF_LIST("5")
-#define SECRETS_PATH "GET /api/v1/namespaces/ing/secrets?fieldSelector=type%3Dkubernetes.io%2Ftls&watch=1"
+#define TWO_MAPS EVENT("ADDED", MAP("web", "1", TLS_CRT("b25l"))) EVENT("ADDED", MAP("api", "2", "{}")) END_OF_LIST("5")
+#define MAPS_PATH "GET /api/v1/namespaces/ing/configmaps?fieldSelector=type%3Dkubernetes.io%2Ftls&watch=1"
 
 static const struct informer_options row = {
-    .resource = &secrets, .namespace = "ing", .field_selector = "type=kubernetes.io/tls", .scope = "ing/web"};
+    .resource = &config_maps, .namespace = "ing", .field_selector = "type=kubernetes.io/tls", .scope = "ing/web"};
 
-static const struct secret *secret_of(const char *name)
+static const struct config_map *config_map_of(const char *name)
 {
     return cache_find(cache, name);
 }
 
 /* ---- into a cache ---- */
 
-START_TEST(secrets_in_a_cache)
+START_TEST(config_maps_in_a_cache)
 {
     static const struct step steps[] = {
-        {.expect = SECRETS_PATH "&sendInitialEvents=true", .body = TWO_SECRETS, .after = HOLD, .split = 1}};
+        {.expect = MAPS_PATH "&sendInitialEvents=true", .body = TWO_MAPS, .after = HOLD, .split = 1}};
     start_row(steps, array_len(steps), &row, &callbacks);
     UNTIL(status().synced);
-    ck_assert_str_eq(buf_str(&told), "listed: secrets start\nrequested: 200\nchanged: list of secrets of ing/web\n");
-    ck_assert_uint_eq(times_logged("resource=secrets service=ing/web objects=2"), 1);
+    ck_assert_str_eq(buf_str(&told),
+                     "listed: configmaps start\nrequested: 200\nchanged: list of configmaps of ing/web\n");
+    ck_assert_uint_eq(times_logged("resource=configmaps service=ing/web objects=2"), 1);
     ck_assert_uint_eq(cache_count(cache), 2);
-    ck_assert_str_eq(secret_of("web")->type, "kubernetes.io/tls");
-    ck_assert_uint_eq(secret_of("web")->data_count, 2);
-    ck_assert_str_eq(secret_of("web")->data[0].key, "tls.crt");
-    ck_assert_str_eq(secret_of("web")->data[0].base64, "b25l");
-    ck_assert_uint_eq(secret_of("api")->data_count, 0);
-    push(EVENT("MODIFIED", SECRET("web", "6", TLS_CRT("b25l")))); /* nothing that is kept changed */
-    push(EVENT("MODIFIED", SECRET("web", "7", TLS_CRT("dHdv"))) EVENT("DELETED", SECRET("api", "8", "{}")));
-    UNTIL(was_told("changed: DELETED secret api of ing/web\n"));
-    ck_assert_uint_eq(times_told("changed: MODIFIED secret ing/web\n"), 1);
-    ck_assert_str_eq(secret_of("web")->data[0].base64, "dHdv");
-    ck_assert_ptr_null(secret_of("api"));
+    ck_assert_str_eq(config_map_of("web")->type, "kubernetes.io/tls");
+    ck_assert_uint_eq(config_map_of("web")->data_count, 2);
+    ck_assert_str_eq(config_map_of("web")->data[0].key, "tls.crt");
+    ck_assert_str_eq(config_map_of("web")->data[0].base64, "b25l");
+    ck_assert_uint_eq(config_map_of("api")->data_count, 0);
+    push(EVENT("MODIFIED", MAP("web", "6", TLS_CRT("b25l")))); /* nothing that is kept changed */
+    push(EVENT("MODIFIED", MAP("web", "7", TLS_CRT("dHdv"))) EVENT("DELETED", MAP("api", "8", "{}")));
+    UNTIL(was_commanded("changed: DELETED configmap api of ing/web\n"));
+    ck_assert_uint_eq(times_commanded("changed: MODIFIED configmap ing/web\n"), 1);
+    ck_assert_str_eq(config_map_of("web")->data[0].base64, "dHdv");
+    ck_assert_ptr_null(config_map_of("api"));
 }
 END_TEST
 
-START_TEST(a_secret_that_cannot_be_used)
+START_TEST(a_config_map_that_cannot_be_used)
 {
-    static const struct step steps[] = {{.expect = SECRETS_PATH, .body = TWO_SECRETS, .after = HOLD}};
+    static const struct step steps[] = {{.expect = MAPS_PATH, .body = TWO_MAPS, .after = HOLD}};
     start_row(steps, array_len(steps), &row, &callbacks);
     UNTIL(status().synced);
-    push(EVENT("MODIFIED", SECRET("web", "6", "7")));
-    UNTIL(times_logged("secret web is skipped: data is a number, not an object") == 1);
-    ck_assert_str_eq(secret_of("web")->data[0].base64, "b25l");
-    push(EVENT("MODIFIED", SECRET("api", "7", "{\"odd\":5,\"good\":\"eA==\"}")));
-    UNTIL(was_told("changed: MODIFIED secret api of ing/web\n"));
-    ck_assert_uint_eq(secret_of("api")->data_count, 1);
+    push(EVENT("MODIFIED", MAP("web", "6", "7")));
+    UNTIL(times_logged("configmap web is skipped: data is a number, not an object") == 1);
+    ck_assert_str_eq(config_map_of("web")->data[0].base64, "b25l");
+    push(EVENT("MODIFIED", MAP("api", "7", "{\"odd\":5,\"good\":\"eA==\"}")));
+    UNTIL(was_commanded("changed: MODIFIED configmap api of ing/web\n"));
+    ck_assert_uint_eq(config_map_of("api")->data_count, 1);
 }
 END_TEST
 
@@ -118,9 +122,9 @@ static void on_begin(void *arg)
 
 static bool on_put(void *arg, void *object)
 {
-    const struct secret *s = object;
+    const struct config_map *s = object;
     buf_printf(arg, "put %s/%u ", s->name, s->data_count);
-    record_free(&secret_record, object);
+    record_free(&config_map_record, object);
     return true;
 }
 
@@ -152,12 +156,12 @@ static void on_forget(void *arg)
     buf_add(arg, "forget ");
 }
 
-START_TEST(secrets_in_a_sink_that_is_no_cache)
+START_TEST(config_maps_in_a_sink_that_is_no_cache)
 {
     static const struct step steps[] = {
-        {.expect = "sendInitialEvents=true", .body = EVENT("ADDED", SECRET("web", "1", "{}")), .after = CUT},
-        {.expect = "sendInitialEvents=true", .body = TWO_SECRETS, .after = HOLD},
-        {.expect = "sendInitialEvents=true", .body = TWO_SECRETS, .after = HOLD}};
+        {.expect = "sendInitialEvents=true", .body = EVENT("ADDED", MAP("web", "1", "{}")), .after = CUT},
+        {.expect = "sendInitialEvents=true", .body = TWO_MAPS, .after = HOLD},
+        {.expect = "sendInitialEvents=true", .body = TWO_MAPS, .after = HOLD}};
     const struct informer_sink sink = {.arg = &calls,
                                        .begin = on_begin,
                                        .put = on_put,
@@ -174,8 +178,8 @@ START_TEST(secrets_in_a_sink_that_is_no_cache)
     ck_assert_str_eq(buf_str(&calls), "begin put web/0 abort begin put web/2 put api/0 end ");
     ck_assert_uint_eq(times_logged("objects=7"), 1);
     buf_clear(&calls);
-    push(EVENT("MODIFIED", SECRET("web", "6", "[]")) EVENT("DELETED", SECRET("api", "7", "{}")));
-    UNTIL(was_told("changed: DELETED secret api of ing/web\n"));
+    push(EVENT("MODIFIED", MAP("web", "6", "[]")) EVENT("DELETED", MAP("api", "7", "{}")));
+    UNTIL(was_commanded("changed: DELETED configmap api of ing/web\n"));
     ck_assert_str_eq(buf_str(&calls), "keep web remove api ");
     buf_clear(&calls);
     informer_forget(informer);
@@ -189,12 +193,12 @@ END_TEST
 int main(void)
 {
     Suite *s = suite_create("informer resource");
-    TCase *t = tcase_create("secrets");
+    TCase *t = tcase_create("configmaps");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, secrets_in_a_cache);
-    tcase_add_test(t, a_secret_that_cannot_be_used);
-    tcase_add_test(t, secrets_in_a_sink_that_is_no_cache);
+    tcase_add_test(t, config_maps_in_a_cache);
+    tcase_add_test(t, a_config_map_that_cannot_be_used);
+    tcase_add_test(t, config_maps_in_a_sink_that_is_no_cache);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -256,7 +256,8 @@ START_TEST(without_a_plugin_there_is_nothing_to_wait_for)
     ck_assert_ptr_null(plugin);
     ck_assert_str_eq(buf_str(&body), "");
     ck_assert(!kube_client_lacks_credentials(c));
-    ck_assert_uint_eq(times_logged("the kubeconfig's plugin is not run: the credentials beside it come first"), 1);
+    ck_assert_uint_eq(
+        times_logged("credential plugin of the kubeconfig not used; the credentials beside it take precedence"), 1);
     kube_client_free(c);
 }
 END_TEST
@@ -281,7 +282,7 @@ START_TEST(a_token_file_is_followed)
     free(write_file("token", "second-one"));
     ask(c);
     ck_assert_str_eq(authorization, "Bearer second-one");
-    ck_assert_uint_eq(times_logged("the Kubernetes token was renewed"), 1);
+    ck_assert_uint_eq(times_logged("Kubernetes token renewed"), 1);
     kube_client_free(c);
 }
 END_TEST
@@ -315,7 +316,7 @@ START_TEST(an_unreadable_token_keeps_the_old_one)
         ask(c);
         ck_assert_str_eq(authorization, "Bearer s3cret");
     }
-    ck_assert_uint_eq(times_logged("cannot be read; the last one stays"), 1);
+    ck_assert_uint_eq(times_logged("cannot read the Kubernetes token; keeping the last one"), 1);
     ck_assert_uint_eq(times_logged(access_to.token_path), 1);
     free(write_file("token", "n3w\n"));
     ask(c);
@@ -324,7 +325,7 @@ START_TEST(an_unreadable_token_keeps_the_old_one)
     ck_assert_uint_eq(times_logged("n3w"), 0);
     unlink(access_to.token_path); /* trouble that comes back is told at once */
     ask(c);
-    ck_assert_uint_eq(times_logged("cannot be read; the last one stays"), 2);
+    ck_assert_uint_eq(times_logged("cannot read the Kubernetes token; keeping the last one"), 2);
     kube_client_free(c);
 }
 END_TEST
@@ -388,12 +389,12 @@ START_TEST(tls_files_are_followed)
     free(write_file("tls.key", "nonsense"));
     ask(c);
     ask(c);
-    ck_assert_uint_eq(times_logged("the last ones stay in use"), 1);
+    ck_assert_uint_eq(times_logged("keeping the last ones"), 1);
     ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, key_pem);
     cleanup(mem_free_ptr) char *again = mem_printf("# renewed\n%s", key_pem);
     free(write_file("tls.key", again));
     ask(c);
-    ck_assert_uint_eq(times_logged("TLS files were renewed"), 1);
+    ck_assert_uint_eq(times_logged("TLS files renewed"), 1);
     ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, again);
     kube_client_free(c);
 }
@@ -403,7 +404,7 @@ START_TEST(a_client_certificate_and_its_key_belong_together)
 {
     EVP_PKEY *other = EVP_EC_gen("P-256");
     access_to.cert.text = mem_strdup(cert);
-    assert_refused("client certificate", "needs its key");
+    assert_refused("client certificate", "need each other");
     access_to.key.text = certs_key_pem(other, NULL);
     assert_refused("client key", "does not belong");
     ck_assert_uint_eq(times_logged("PRIVATE KEY"), 0);
@@ -412,7 +413,7 @@ START_TEST(a_client_certificate_and_its_key_belong_together)
     assert_refused("client key", "passphrase");
     free(access_to.cert.text);
     access_to.cert.text = NULL;
-    assert_refused("client certificate", "needs its key");
+    assert_refused("client certificate", "need each other");
     EVP_PKEY_free(other);
 }
 END_TEST

@@ -1,10 +1,10 @@
-/* src/kube/refusal: rights for who is known, credentials for who is not. */
+/* The hint for a 403: rights for who is known, credentials for who is not. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "kube/refusal.h"
+#include "kube/client.h"
 
 #define OF(user)                                                                                                   \
     "HTTP 403: nodes is forbidden: User " user " cannot list resource \"nodes\" in API group \"\" at the cluster " \
@@ -24,7 +24,7 @@ static const struct {
 
 START_TEST(cure_of_a_refusal)
 {
-    const char *hint = refusal_hint(rows[_i].said);
+    const char *hint = kube_client_refusal_hint(rows[_i].said);
     ck_assert_msg(strncmp(hint, rows[_i].wanted, strlen(rows[_i].wanted)) == 0, "%s: %s", rows[_i].said, hint);
 }
 END_TEST

@@ -230,7 +230,7 @@ END_TEST
 
 START_TEST(failing_lists_keep_the_last_good_state)
 {
-    go_to(AT_PROVEN_WATCH);
+    go_to(AT_STABLE_WATCH);
     feed_answer(410);
     ck_assert(actions & WATCH_REPLACE_BEGIN);
     for (int i = 0; i < 3; i++) {
@@ -250,7 +250,7 @@ END_TEST
 
 START_TEST(relists_are_spaced_where_each_event_is_followed_by_trouble)
 {
-    go_to(AT_PROVEN_WATCH);
+    go_to(AT_STABLE_WATCH);
     feed_error(500);
     ck_assert(actions & WATCH_REQUEST);
     feed_head();
@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(a_list_at_once_needs_news_since_the_last_one)
 {
-    go_to(AT_PROVEN_WATCH);
+    go_to(AT_STABLE_WATCH);
     feed_error(410);
     ck_assert(actions & WATCH_REQUEST);
     feed_head();
@@ -333,7 +333,7 @@ END_TEST
 
 START_TEST(a_rotated_token_costs_one_retry_and_a_refused_one_backs_off)
 {
-    go_to(AT_PROVEN_WATCH);
+    go_to(AT_STABLE_WATCH);
     feed_type(WATCH_EVENT_CLOSED);
     ck_assert_uint_eq(feed_answer(401), WATCH_CREDENTIALS | WATCH_ENDED | WATCH_REQUEST);
     ck_assert(w.contact);
@@ -355,7 +355,7 @@ END_TEST
 
 START_TEST(stop_leaves_nothing_behind)
 {
-    static const enum from places[] = {AT_UNANSWERED, AT_STREAMING, AT_PAGE2, AT_PROVEN_WATCH};
+    static const enum from places[] = {AT_UNANSWERED, AT_STREAMING, AT_PAGE2, AT_STABLE_WATCH};
     for (size_t i = 0; i < array_len(places); i++) {
         go_to(places[i]);
         bool list = w.state != WATCH_WATCHING;

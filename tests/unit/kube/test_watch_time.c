@@ -128,12 +128,12 @@ START_TEST(a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends)
 {
     static const enum watch_event_type ends[] = {WATCH_EVENT_CLOSED, WATCH_EVENT_LOST};
     for (size_t i = 0; i < array_len(ends); i++) {
-        for (uint64_t stood_ms = WATCH_PROVEN_MS - 1; stood_ms <= WATCH_PROVEN_MS; stood_ms++) {
+        for (uint64_t stood_ms = WATCH_STABLE_MS - 1; stood_ms <= WATCH_STABLE_MS; stood_ms++) {
             go_to(AT_OPENING_WATCH);
             feed_head();
             now += stood_ms;
             feed_type(ends[i]);
-            ck_assert_int_eq(w.state, stood_ms < WATCH_PROVEN_MS ? WATCH_WAITING : WATCH_WATCHING);
+            ck_assert_int_eq(w.state, stood_ms < WATCH_STABLE_MS ? WATCH_WAITING : WATCH_WATCHING);
         }
     }
 }
@@ -171,7 +171,7 @@ END_TEST
 
 START_TEST(silence_after_bookmarks_is_death)
 {
-    go_to(AT_PROVEN_WATCH);
+    go_to(AT_STABLE_WATCH);
     ck_assert_uint_ge(watch_due_ms(&w), now + 300000); /* no bookmark was seen: who knows */
     feed_bookmark("22", false);
     now += 10;
@@ -184,11 +184,11 @@ START_TEST(silence_after_bookmarks_is_death)
     ck_assert_str_eq(w.reason, "silent");
     assert_path(WATCH_PATH("22"));
     feed_head();
-    ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_PROVEN_MS);
+    ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_STABLE_MS);
     feed_due();
     ck_assert_uint_eq(actions, WATCH_CONTACT_BACK);
     ck_assert_uint_eq(watch_due_ms(&w),
-                      now - WATCH_PROVEN_MS + watch_usual_deadlines.silence_ms); /* remembered in the next watch */
+                      now - WATCH_STABLE_MS + watch_usual_deadlines.silence_ms); /* remembered in the next watch */
 }
 END_TEST
 
@@ -204,7 +204,7 @@ START_TEST(a_watch_that_never_says_a_word_is_listed_again)
     feed_head();
     ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.silence_ms); /* the end bookmark is one, too */
     feed_due();
-    ck_assert_str_eq(w.reason, "mute");
+    ck_assert_str_eq(w.reason, "no_data");
     ck_assert(actions & WATCH_CONTACT_LOST);
     assert_path(STREAMING_PATH);
     feed_head();
@@ -215,7 +215,7 @@ END_TEST
 
 START_TEST(a_server_that_does_not_end_the_watch)
 {
-    go_to(AT_PROVEN_WATCH);
+    go_to(AT_STABLE_WATCH);
     uint64_t end = w.started_ms + w.timeout_s * 1000 + watch_usual_deadlines.grace_ms;
     ck_assert_uint_eq(watch_due_ms(&w), end);
     now = end;

@@ -101,7 +101,7 @@ enum from {
     AT_PAGE1,
     AT_PAGE2,
     AT_FRESH_WATCH,    /* a watch from version 20, just answered, synced long ago, no news since */
-    AT_PROVEN_WATCH,   /* the same with an event: at version 21 */
+    AT_STABLE_WATCH,   /* the same with an event: at version 21 */
     AT_STREAMED_WATCH, /* a streaming list that became a watch this moment: version 20 */
     AT_OPENING_WATCH,  /* a watch from version 20 without headers yet */
 };
@@ -153,10 +153,10 @@ static inline void go_to(enum from from)
         go_watching();
         return;
     case AT_FRESH_WATCH:
-    case AT_PROVEN_WATCH:
+    case AT_STABLE_WATCH:
         go_watching();
         feed_head();
-        if (from == AT_PROVEN_WATCH)
+        if (from == AT_STABLE_WATCH)
             feed_object("21");
         return;
     }

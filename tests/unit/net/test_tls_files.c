@@ -311,11 +311,11 @@ START_TEST(a_certificate_needs_its_key)
     struct error err = {0};
     options.key.path = NULL;
     ck_assert_ptr_null(tls_files_new(&options, &err));
-    assert_says(&err, "THE_CERT is given and THE_KEY is not");
+    assert_says(&err, "THE_CERT is set and THE_KEY is not");
     options.cert.path = NULL;
     options.key.path = paths[KEY];
     ck_assert_ptr_null(tls_files_new(&options, &err));
-    assert_says(&err, "THE_KEY is given and THE_CERT is not");
+    assert_says(&err, "THE_KEY is set and THE_CERT is not");
 }
 END_TEST
 
@@ -517,13 +517,13 @@ START_TEST(an_expired_certificate_is_used_and_told_once)
     assert_ends_in(tls_files_client_not_after_s(files), -5000);
     for (int i = 0; i < 3; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("has expired"), 1);
+    ck_assert_uint_eq(times_logged("TLS certificate expired"), 1);
     ck_assert_uint_eq(times_logged("certificate=THE_CERT"), 1);
     put(CERT, cert);
     put(CA, old_ca);
     tls_files_follow(files, &log_to_file);
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("has expired"), 2);
+    ck_assert_uint_eq(times_logged("TLS certificate expired"), 2);
     ck_assert_uint_eq(times_logged("certificate=THE_CA"), 1);
 }
 END_TEST
@@ -539,12 +539,12 @@ START_TEST(what_the_log_says)
     for (int i = 0; i < 5; i++)
         tls_files_follow(files, &log_to_file);
     ck_assert_uint_eq(times_logged("level=warn"), 1);
-    ck_assert_uint_eq(times_logged("the last ones stay in use"), 1);
+    ck_assert_uint_eq(times_logged("keeping the last ones"), 1);
     ck_assert_uint_eq(times_logged(paths[KEY]), 1);
     put(CERT, other_cert);
     for (int i = 0; i < 5; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("were renewed"), 1);
+    ck_assert_uint_eq(times_logged("TLS files renewed"), 1);
     assert_in_use(ca, other_cert, other_key_pem);
     put(KEY, key_pem); /* the same trouble again is told at once */
     tls_files_follow(files, &log_to_file);

@@ -43,12 +43,12 @@ START_TEST(lines)
     ck_assert_str_eq(buf_str(&page), "");
     add(CHECK_OK, "watch nodes", "synced, 5 objects", NULL);
     add(CHECK_FAIL, "watch services", "not synced: 403", "grant it");
-    add(CHECK_WARN, "target http://lb1:5555 backend be", "in step, and paused", NULL);
+    add(CHECK_WARN, "target http://lb1:5555 backend be", "in sync, paused", NULL);
     add(CHECK_FAIL, "stopping", NULL, NULL);
     checks_print(&checks, &page);
     ck_assert_str_eq(buf_str(&page), "[+]watch nodes: synced, 5 objects\n"
                                      "[-]watch services: not synced: 403; grant it\n"
-                                     "[+]target http://lb1:5555 backend be: in step, and paused\n"
+                                     "[+]target http://lb1:5555 backend be: in sync, paused\n"
                                      "[-]stopping\n");
     cleanup(mem_free_ptr) char *text = checks_text(&checks.list[1]), *none = checks_text(&checks.list[3]);
     ck_assert_str_eq(text, "not synced: 403; grant it");
@@ -163,8 +163,8 @@ END_TEST
 
 START_TEST(names)
 {
-    static const char *const wanted[] = {"in_step", "changing", "holding", "waiting", "problem"};
-    for (int i = STATUS_IN_STEP; i <= STATUS_PROBLEM; i++)
+    static const char *const wanted[] = {"in_sync", "changing", "not_written", "removal_delayed", "waiting", "problem"};
+    for (int i = STATUS_IN_SYNC; i <= STATUS_PROBLEM; i++)
         ck_assert_str_eq(status_state_name(i), wanted[i]);
 }
 END_TEST

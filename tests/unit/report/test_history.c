@@ -10,7 +10,7 @@
 
 static void add_text(struct history *j, const char *text)
 {
-    history_add(j, &(struct history_entry){.kind = HISTORY_FAST_WRITE, .backend = "be", .text = text});
+    history_add(j, &(struct history_entry){.kind = HISTORY_RUNTIME_UPDATE, .backend = "be", .text = text});
 }
 
 START_TEST(newest_first)

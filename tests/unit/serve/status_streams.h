@@ -20,7 +20,7 @@ static struct fixture f;
 /* All of it fast, but what a test wants to be slow. */
 static inline struct status_feed_times times(void)
 {
-    return (struct status_feed_times){.pace_ms = 1, .look_ms = 10, .beat_ms = NEVER_MS, .stall_ms = NEVER_MS};
+    return (struct status_feed_times){.pace_ms = 1, .refresh_ms = 10, .beat_ms = NEVER_MS, .stall_ms = NEVER_MS};
 }
 
 static inline void setup(void)

@@ -101,7 +101,7 @@ static unsigned lines_about_it(int fd)
     unsigned count = 0;
     ck_assert_int_ge(len, 0);
     text[len] = '\0';
-    for (const char *at = text; (at = strstr(at, "cannot be taken")) != NULL; at++)
+    for (const char *at = text; (at = strstr(at, "cannot accept")) != NULL; at++)
         count++;
     ck_assert(count == 0 || strstr(text, "Too many open files") != NULL);
     return count;

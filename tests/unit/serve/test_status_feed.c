@@ -40,7 +40,7 @@ START_TEST(a_change_is_told_soon)
 {
     struct status_feed_times seldom = times();
     struct client c;
-    seldom.look_ms = NEVER_MS;
+    seldom.refresh_ms = NEVER_MS;
     status_feed_set_times(server_status_feed(f.server), &seldom);
     client_init(&f, &c, STREAM);
     wait_says(&c, "\"news\":0,");
@@ -55,7 +55,7 @@ START_TEST(a_beat_shows_that_it_lives)
 {
     struct status_feed_times t = times();
     struct client c;
-    t.look_ms = NEVER_MS;
+    t.refresh_ms = NEVER_MS;
     t.beat_ms = 10;
     status_feed_set_times(server_status_feed(f.server), &t);
     client_init(&f, &c, STREAM);

@@ -44,7 +44,7 @@ static inline void setup(void)
     world_make();
 }
 
-static inline void setup_lanes(void)
+static inline void setup_routes(void)
 {
     heard = 0;
     three_in_sync();

@@ -4,16 +4,16 @@
 
 #include "../engine_world.h"
 
-static const struct plan_rules no_brake = {.max_loss_percent = 100};
+static const struct plan_rules no_loss_limit = {.max_loss_percent = 100};
 
 static inline void begin_with(size_t backends, struct plan_rules rules)
 {
     world_make_with(backends, rules);
     instance_start(w.target.instance);
     if (backends == 2)
-        wish_both("n1", "n1", "the first list");
+        desired_both("n1", "n1", "the first list");
     else
-        wish("n1", "the first list");
+        desired("n1", "the first list");
     pass(0);
     buf_clear(&w.trace);
 }

@@ -12,18 +12,26 @@ static inline void assert_file(const char *set)
                   buf_str(&w.trace));
 }
 
-static inline double proven(void)
+/* Exactly one of the states is 1. */
+static inline const char *verification(void)
 {
-    return metric_value(w.telemetry.runtime_proven, API_URL, NULL);
+    const char *found = NULL;
+    for (enum verification_state s = 0; s < VERIFICATION_STATES; s++) {
+        double value = metric_value(w.telemetry.runtime_verification, API_URL, verification_state_name(s), NULL);
+        ck_assert(value <= 0 || (value >= 1 && found == NULL));
+        found = value > 0 ? verification_state_name(s) : found;
+    }
+    ck_assert_ptr_nonnull(found);
+    return found;
 }
 
 /* In sync with servers that were there before. */
-static inline void in_step_with(const char *set)
+static inline void in_sync_with(const char *set)
 {
     set_copy(w.have.of[0], set);
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish(set, "the first list");
+    desired(set, "the first list");
     pass(0);
     ck_assert(in_sync());
     buf_clear(&w.trace);
@@ -31,8 +39,8 @@ static inline void in_step_with(const char *set)
 
 static inline void three_in_sync(void)
 {
-    world_make_lanes();
-    in_step_with("n1 n2 n3");
+    world_make_updates();
+    in_sync_with("n1 n2 n3");
 }
 
 #endif

@@ -4,7 +4,7 @@
 
 /* ---- all is well ---- */
 
-START_TEST(nothing_is_written_before_the_first_wish)
+START_TEST(nothing_is_written_before_the_first_desired_state)
 {
     instance_start(w.target.instance);
     pass(0);
@@ -16,20 +16,20 @@ START_TEST(nothing_is_written_before_the_first_wish)
 }
 END_TEST
 
-START_TEST(in_step_from_the_start)
+START_TEST(in_sync_from_the_start)
 {
-    world_in_step();
+    world_in_sync();
     ck_assert_uint_eq(w.commits, 0);
     pass(RESYNC_MS);
     assert_trace("R");
-    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "in_step", API_URL, NULL), 2);
+    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "in_sync", API_URL, NULL), 2);
 }
 END_TEST
 
 START_TEST(a_change_is_one_transaction_and_its_reload_is_followed)
 {
-    world_in_step();
-    wish("n2", "MODIFIED slice");
+    world_in_sync();
+    desired("n2", "MODIFIED slice");
     ck_assert(!in_sync());
     settle();
     assert_trace("B+-CR");
@@ -39,7 +39,7 @@ START_TEST(a_change_is_one_transaction_and_its_reload_is_followed)
     assert_trace("PR");
     assert_settled("n2");
     ck_assert(logged("cause=\"MODIFIED slice\""));
-    ck_assert(!logged("taking the backend over"));
+    ck_assert(!logged("taking over the backend"));
     ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
 }
 END_TEST
@@ -51,7 +51,7 @@ START_TEST(a_slow_machine_misses_nothing)
     instance_start(w.target.instance);
     w.slow_us = slow_us[_i];
     w.fail_reloads = 1;
-    wish("n2", "event");
+    desired("n2", "event");
     pass(RESYNC_MS - 10000);
     w.slow_us = 0;
     settle();
@@ -63,10 +63,10 @@ END_TEST
 START_TEST(a_takeover_names_what_it_removes)
 {
     instance_start(w.target.instance);
-    wish("n2", "list");
+    desired("n2", "list");
     pass(MINUTES_MS);
     assert_settled("n2");
-    ck_assert(logged("taking the backend over"));
+    ck_assert(logged("taking over the backend"));
 }
 END_TEST
 
@@ -74,12 +74,12 @@ END_TEST
 
 START_TEST(a_change_that_does_not_stick_is_not_hammered)
 {
-    world_in_step();
+    world_in_sync();
     w.stubborn = true;
-    wish("n2", "event");
+    desired("n2", "event");
     pass(RELOAD_DELAY_MS + 1000); /* a reload that fails would explain it */
     ck_assert_uint_eq(w.commits, 1);
-    assert_ready(false, "does not stick");
+    assert_ready(false, "committed change missing");
     pass(30 * MINUTES_MS);
     ck_assert_uint_ge(w.commits, 3);
     ck_assert_uint_le(w.commits, 30);
@@ -90,18 +90,18 @@ START_TEST(a_change_that_does_not_stick_is_not_hammered)
 }
 END_TEST
 
-START_TEST(a_wish_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick)
+START_TEST(a_desired_state_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick)
 {
-    world_in_step();
-    wish("n2", "one");
+    world_in_sync();
+    desired("n2", "one");
     until('R');
-    wish("n3", "two");
+    desired("n3", "two");
     settle();
     assert_trace("B+-CR");
     pass(5000);
     assert_settled("n3");
     ck_assert_uint_eq(w.commits, 2);
-    ck_assert(!logged("does not stick"));
+    ck_assert(!logged("committed change missing"));
 }
 END_TEST
 
@@ -109,8 +109,8 @@ END_TEST
  * not to stick. */
 START_TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
 {
-    world_in_step();
-    wish("n2", "event");
+    world_in_sync();
+    desired("n2", "event");
     pass(5000);
     assert_settled("n2");
     set_copy(w.have.of[0], "n2 n9");
@@ -122,14 +122,14 @@ START_TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
     assert_trace("RB-CR");
     pass(5000);
     assert_settled("n2");
-    ck_assert(!logged("does not stick"));
+    ck_assert(!logged("committed change missing"));
 }
 END_TEST
 
 START_TEST(drift_is_repaired_and_not_put_down_to_an_old_event)
 {
-    world_in_step();
-    wish("n2", "old event");
+    world_in_sync();
+    desired("n2", "old event");
     pass(5000);
     forget_log();
     stranger("n7");
@@ -140,11 +140,11 @@ START_TEST(drift_is_repaired_and_not_put_down_to_an_old_event)
 }
 END_TEST
 
-START_TEST(a_stranger_in_each_step)
+START_TEST(another_writer_in_each_step)
 {
     static const char steps[] = "RstwB+-C";
-    world_in_step();
-    wish("n2", "event");
+    world_in_sync();
+    desired("n2", "event");
     instance_refresh(w.target.instance);
     until(steps[_i]);
     stranger("n7 n8");
@@ -157,16 +157,16 @@ END_TEST
 
 START_TEST(hold_keeps_the_last_good_servers)
 {
-    world_in_step();
-    wish("", "event");
+    world_in_sync();
+    desired("", "event");
     settle();
     assert_trace("");
-    assert_ready(true, "holding the last good servers");
+    assert_ready(true, "keeping the last servers");
     ck_assert(!in_sync());
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "hold", API_URL, NULL), 1);
-    wish("n2", "event");
+    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "no_endpoint", API_URL, NULL), 1);
+    desired("n2", "event");
     pass(5000);
     assert_settled("n2");
 }
@@ -174,16 +174,16 @@ END_TEST
 
 START_TEST(hold_repeats_a_failed_reload)
 {
-    world_in_step();
+    world_in_sync();
     w.fail_reloads = 1;
-    wish("n2", "event");
+    desired("n2", "event");
     settle();
-    wish("", "event");
-    assert_ready(true, "holding");
+    desired("", "event");
+    assert_ready(true, "keeping the last servers");
     pass(1500);
-    assert_ready(false, "not reloaded");
+    assert_ready(false, "reload failed");
     pass(10000);
-    assert_ready(true, "holding");
+    assert_ready(true, "keeping the last servers");
     ck_assert_str_eq(w.running.of[0], "n2");
     ck_assert(!in_sync());
 }
@@ -191,14 +191,14 @@ END_TEST
 
 START_TEST(hold_is_not_ready_while_the_api_is_away)
 {
-    world_in_step();
-    wish("", "event");
+    world_in_sync();
+    desired("", "event");
     fault((struct fault){.step = 'R'});
     pass(RESYNC_MS);
     assert_ready(false, "cannot read");
     mend();
     pass(15000);
-    assert_ready(true, "holding");
+    assert_ready(true, "keeping the last servers");
 }
 END_TEST
 
@@ -207,7 +207,7 @@ static double sum_of_latencies(void)
     cleanup(buf_fini) struct buf page;
     buf_init(&page, 0);
     metrics_print(w.telemetry.registry, &page);
-    const char *at = strstr(buf_str(&page), "event_to_commit_seconds_sum ");
+    const char *at = strstr(buf_str(&page), "watch_event_to_commit_seconds_sum ");
     ck_assert_ptr_nonnull(at);
     return strtod(strchr(at, ' '), NULL);
 }
@@ -215,39 +215,39 @@ static double sum_of_latencies(void)
 START_TEST(latency_is_that_of_what_was_written)
 {
     static const char *const without_a_write[] = {"", "?", "n1"};
-    world_in_step();
-    wish(without_a_write[_i], "event");
+    world_in_sync();
+    desired(without_a_write[_i], "event");
     pass(10 * MINUTES_MS);
-    wish("n2", "event");
+    desired("n2", "event");
     pass(5000);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert_double_lt(sum_of_latencies(), 1);
 }
 END_TEST
 
 START_TEST(latency_is_that_of_the_oldest_event_that_waits)
 {
-    world_in_step();
+    world_in_sync();
     fault((struct fault){.step = 'C', .status = 400, .times = 1});
-    wish("n2", "one");
+    desired("n2", "one");
     until('+');
     w.now_us += 20000000;
-    wish("n3", "two");
+    desired("n3", "two");
     pass(MINUTES_MS);
     assert_settled("n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert_double_gt(sum_of_latencies(), 20);
 }
 END_TEST
 
 START_TEST(latency_is_that_of_the_oldest_event_that_a_pause_held_up)
 {
-    world_in_step();
+    world_in_sync();
     fault((struct fault){.step = 'B', .status = 503, .after_ms = 20000, .times = 1});
-    wish("n2", "one");
+    desired("n2", "one");
     pass(15000);
-    wish("n3", "two");
+    desired("n3", "two");
     pass(15000);
     assert_settled("n3");
     ck_assert_double_ge(sum_of_latencies(), 20);
@@ -256,29 +256,29 @@ END_TEST
 
 START_TEST(latency_of_an_event_during_a_write_is_its_own)
 {
-    world_in_step();
-    wish("n2", "one");
+    world_in_sync();
+    desired("n2", "one");
     until('+');
     w.now_us += 20000000;
-    wish("n3", "two");
+    desired("n3", "two");
     pass(5000);
     assert_settled("n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 2);
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 2);
     ck_assert_double_lt(sum_of_latencies(), 23); /* two seconds of it gathering */
 }
 END_TEST
 
 START_TEST(refuse_writes_nothing_until_it_is_mended)
 {
-    world_in_step();
+    world_in_sync();
     w.unsupported = true;
     instance_refresh(w.target.instance);
-    wish("n2", "event");
+    desired("n2", "event");
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
     ck_assert(!in_sync());
     assert_ready(false, "not writing to HAProxy");
-    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", API_URL, NULL), 23);
+    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refused", API_URL, NULL), 23);
     w.unsupported = false;
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
@@ -287,13 +287,13 @@ END_TEST
 
 START_TEST(refuse_follows_the_reload_that_is_pending)
 {
-    world_in_step();
-    wish("n2", "event");
+    world_in_sync();
+    desired("n2", "event");
     until('R');
     w.unsupported = true;
     pass(5000);
     ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
-    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refuse", API_URL, NULL), 2);
+    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refused", API_URL, NULL), 2);
     assert_ready(false, "not writing to HAProxy");
     ck_assert(!in_sync());
     w.unsupported = false;
@@ -304,37 +304,37 @@ END_TEST
 
 START_TEST(undecided_writes_nothing)
 {
-    world_in_step();
-    wish("?", "event");
+    world_in_sync();
+    desired("?", "event");
     pass(MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
     ck_assert(!in_sync());
-    wish("n1", "event");
+    desired("n1", "event");
     assert_settled("n1");
 }
 END_TEST
 
-/* ---- wishes and signals at any time ---- */
+/* ---- desired states and signals at any time ---- */
 
-START_TEST(a_wish_in_each_step)
+START_TEST(a_desired_state_in_each_step)
 {
     static const char steps[] = "RstwHLB+-CP";
     instance_start(w.target.instance);
-    wish("n2", "one");
+    desired("n2", "one");
     until(steps[_i]);
-    wish("n3", "two");
+    desired("n3", "two");
     pass(MINUTES_MS);
     assert_settled("n3");
     ck_assert_uint_le(w.commits, 2);
 }
 END_TEST
 
-START_TEST(the_first_wish_in_each_step)
+START_TEST(the_first_desired_state_in_each_step)
 {
     static const char steps[] = "RstwH";
     instance_start(w.target.instance);
     until(steps[_i]);
-    wish("n3", "list");
+    desired("n3", "list");
     pass(5000);
     assert_settled("n3");
     ck_assert_uint_eq(w.commits, 1);
@@ -345,7 +345,7 @@ START_TEST(a_comparison_in_each_step)
 {
     static const char steps[] = "RstwHLB+-CP";
     instance_start(w.target.instance);
-    wish("n2", "one");
+    desired("n2", "one");
     until(steps[_i]);
     instance_refresh(w.target.instance);
     w.now_us += RESYNC_MS * 1000;
@@ -358,16 +358,16 @@ END_TEST
 
 START_TEST(a_comparison_ends_every_wait)
 {
-    world_in_step();
+    world_in_sync();
     fault((struct fault){.step = 'B', .status = 503, .after_ms = 3600000, .times = 1});
-    wish("n2", "event");
+    desired("n2", "event");
     pass(MINUTES_MS);
     ck_assert_uint_eq(w.commits, 0);
     instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 1);
     fault((struct fault){.step = '+', .status = 422, .times = 1});
-    wish("n3", "event");
+    desired("n3", "event");
     pass(2500);
     ck_assert_uint_eq(w.commits, 1);
     instance_refresh(w.target.instance);
@@ -378,34 +378,34 @@ END_TEST
 
 START_TEST(what_was_refused_is_tried_again_when_something_changed)
 {
-    world_in_step();
+    world_in_sync();
     fault((struct fault){.step = '+', .status = 422});
-    wish("n2", "one");
+    desired("n2", "one");
     settle();
     assert_trace("B+DR");
-    wish("n3", "two");
+    desired("n3", "two");
     settle();
     assert_trace("");
     pass(1000);
-    assert_trace("B+DR"); /* another wish: soon */
+    assert_trace("B+DR"); /* another desired state: soon */
     stranger("n1 n4");
     instance_refresh(w.target.instance);
     settle();
     assert_trace("RB+DR"); /* another version: now */
     for (int i = 0; i < 100; i++) {
-        wish(i % 2 ? "n5" : "n6", "stream");
+        desired(i % 2 ? "n5" : "n6", "stream");
         pass(100);
     }
-    ck_assert_uint_le(count('B'), 10); /* a stream of wishes: one a second */
+    ck_assert_uint_le(count('B'), 10); /* a stream of desired states: one a second */
 }
 END_TEST
 
 START_TEST(what_was_refused_is_tried_again_when_the_file_changed)
 {
-    world_in_step();
+    world_in_sync();
     pass(RESYNC_MS - 1000);
     fault((struct fault){.step = '+', .status = 422});
-    wish("n2", "one");
+    desired("n2", "one");
     settle();
     stranger("n1 n4");
     assert_trace("B+DR");
@@ -420,16 +420,16 @@ int main(void)
     TCase *t = tcase_create("engine");
     tcase_add_checked_fixture(t, world_make_watched, world_end);
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, nothing_is_written_before_the_first_wish);
-    tcase_add_test(t, in_step_from_the_start);
+    tcase_add_test(t, nothing_is_written_before_the_first_desired_state);
+    tcase_add_test(t, in_sync_from_the_start);
     tcase_add_test(t, a_change_is_one_transaction_and_its_reload_is_followed);
     tcase_add_loop_test(t, a_slow_machine_misses_nothing, 0, 5);
     tcase_add_test(t, a_takeover_names_what_it_removes);
     tcase_add_test(t, a_change_that_does_not_stick_is_not_hammered);
-    tcase_add_test(t, a_wish_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick);
+    tcase_add_test(t, a_desired_state_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick);
     tcase_add_test(t, drift_at_the_version_of_our_own_commit_is_repaired_at_once);
     tcase_add_test(t, drift_is_repaired_and_not_put_down_to_an_old_event);
-    tcase_add_loop_test(t, a_stranger_in_each_step, 0, 8);
+    tcase_add_loop_test(t, another_writer_in_each_step, 0, 8);
     tcase_add_test(t, hold_keeps_the_last_good_servers);
     tcase_add_test(t, hold_repeats_a_failed_reload);
     tcase_add_test(t, hold_is_not_ready_while_the_api_is_away);
@@ -440,8 +440,8 @@ int main(void)
     tcase_add_test(t, refuse_writes_nothing_until_it_is_mended);
     tcase_add_test(t, refuse_follows_the_reload_that_is_pending);
     tcase_add_test(t, undecided_writes_nothing);
-    tcase_add_loop_test(t, a_wish_in_each_step, 0, 11);
-    tcase_add_loop_test(t, the_first_wish_in_each_step, 0, 5);
+    tcase_add_loop_test(t, a_desired_state_in_each_step, 0, 11);
+    tcase_add_loop_test(t, the_first_desired_state_in_each_step, 0, 5);
     tcase_add_loop_test(t, a_comparison_in_each_step, 0, 11);
     tcase_add_test(t, a_comparison_ends_every_wait);
     tcase_add_test(t, what_was_refused_is_tried_again_when_something_changed);

@@ -6,9 +6,9 @@
 
 START_TEST(what_changed_at_once_is_one_transaction)
 {
-    begin_with(2, no_brake);
+    begin_with(2, no_loss_limit);
     assert_settled("n1");
-    wish_both("n2", "n1 n3", "MODIFIED node");
+    desired_both("n2", "n1 n3", "MODIFIED node");
     settle();
     assert_trace("B+-+CRR");
     ck_assert_uint_eq(w.commits, 1);
@@ -22,8 +22,8 @@ END_TEST
 
 START_TEST(one_that_changed_leaves_the_other_alone)
 {
-    begin_with(2, no_brake);
-    wish_of(1, "n2", "event");
+    begin_with(2, no_loss_limit);
+    desired_of(1, "n2", "event");
     servers_apply(w.target.servers);
     settle();
     assert_trace("B+-CRR");
@@ -33,29 +33,29 @@ START_TEST(one_that_changed_leaves_the_other_alone)
 }
 END_TEST
 
-START_TEST(one_that_has_no_wish_yet_keeps_no_other_up)
+START_TEST(one_that_has_no_desired_state_yet_keeps_no_other_up)
 {
-    world_make_with(2, no_brake);
+    world_make_with(2, no_loss_limit);
     instance_start(w.target.instance);
-    wish("n2", "event");
+    desired("n2", "event");
     pass(5000);
     ck_assert(set_eq(w.running.of[0], "n2"));
     ck_assert(set_eq(w.running.of[1], "n1"));
     assert_ready(false, "backend two: waiting for Kubernetes");
-    assert_ready(false, "[+]target http://api backend be: in step");
+    assert_ready(false, "[+]target http://api backend be: in sync");
 }
 END_TEST
 
 START_TEST(one_that_is_missing_keeps_no_other_up)
 {
-    world_make_with(2, no_brake);
+    world_make_with(2, no_loss_limit);
     w.absent[0] = true;
     instance_start(w.target.instance);
-    wish_both("n2", "n2", "event");
+    desired_both("n2", "n2", "event");
     pass(5000);
     assert_settled_two("n2");
     assert_ready(false, "backend be: not writing to HAProxy: HAProxy has no backend be");
-    assert_ready(false, "[+]target http://api backend two: in step");
+    assert_ready(false, "[+]target http://api backend two: in sync");
     ck_assert_uint_eq(w.commits, 1);
     w.absent[0] = false;
     w.version = ++w.file_version;
@@ -67,19 +67,19 @@ END_TEST
 /* HAProxy refuses the transaction for one of them: each alone, and only the wrong one stays behind, whichever it is. */
 START_TEST(one_that_is_refused_keeps_no_other_up)
 {
-    begin_with(2, no_brake);
+    begin_with(2, no_loss_limit);
     w.forbidden = "n9";
-    wish_both(_i == 0 ? "n9" : "n2", _i == 0 ? "n2" : "n9", "event");
+    desired_both(_i == 0 ? "n9" : "n2", _i == 0 ? "n2" : "n9", "event");
     pass(MINUTES_MS);
     ck_assert_msg(set_eq(w.running.of[_i], "n1"), "%s", w.running.of[_i]);
     ck_assert_msg(set_eq(w.running.of[1 - _i], "n2"), "%s", w.running.of[1 - _i]);
-    assert_ready(false, _i == 0 ? "backend be: HAProxy or its Data Plane API refuses the change"
-                                : "backend two: HAProxy or its Data Plane API refuses the change");
+    assert_ready(false, _i == 0 ? "backend be: HAProxy or its Data Plane API rejected the change"
+                                : "backend two: HAProxy or its Data Plane API rejected the change");
     assert_ready(false,
-                 _i == 0 ? "[+]target http://api backend two: in step" : "[+]target http://api backend be: in step");
+                 _i == 0 ? "[+]target http://api backend two: in sync" : "[+]target http://api backend be: in sync");
     ck_assert_uint_le(w.transactions, 10);
     /* What comes next for the good one does not wait for the bad one. */
-    wish_of(1 - (size_t)_i, "n3", "event");
+    desired_of(1 - (size_t)_i, "n3", "event");
     servers_apply(w.target.servers);
     pass(5000);
     ck_assert(set_eq(w.running.of[1 - _i], "n3"));
@@ -87,36 +87,36 @@ START_TEST(one_that_is_refused_keeps_no_other_up)
     pass(10 * MINUTES_MS);
     ck_assert(set_eq(w.running.of[_i], "n9"));
     ck_assert(in_sync());
-    assert_ready(true, "in step");
+    assert_ready(true, "in sync");
 }
 END_TEST
 
 /* A trouble of all is over for the good one, though the other is refused still. */
 START_TEST(a_refusal_keeps_no_old_trouble_alive)
 {
-    begin_with(2, no_brake);
+    begin_with(2, no_loss_limit);
     w.forbidden = "n9";
-    wish_both("n9", "n2", "event");
+    desired_both("n9", "n2", "event");
     pass(MINUTES_MS);
     fault((struct fault){.step = 'R', .status = 503, .times = 2});
     instance_refresh(w.target.instance);
     settle();
     assert_ready(false, "[-]target http://api backend two: cannot read");
     pass(MINUTES_MS);
-    assert_ready(false, "[+]target http://api backend two: in step");
+    assert_ready(false, "[+]target http://api backend two: in sync");
 }
 END_TEST
 
 /* Each of our own commits moves the version: that is no cure for what was refused. */
 START_TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
 {
-    begin_with(2, no_brake);
+    begin_with(2, no_loss_limit);
     w.forbidden = "n9";
-    wish_both("n9", "n2", "event");
+    desired_both("n9", "n2", "event");
     pass(MINUTES_MS);
     unsigned transactions = w.transactions;
     for (int i = 0; i < 20; i++) {
-        wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
+        desired_of(1, i % 2 == 0 ? "n3" : "n2", "event");
         servers_apply(w.target.servers);
         pass(2000);
     }
@@ -131,9 +131,9 @@ END_TEST
 
 START_TEST(a_reload_that_fails_is_repeated_once_for_all)
 {
-    begin_with(2, no_brake);
+    begin_with(2, no_loss_limit);
     w.fail_reloads = 1;
-    wish_both("n2", "n2", "event");
+    desired_both("n2", "n2", "event");
     pass(10000);
     assert_settled("n2");
     assert_settled_two("n2");
@@ -146,12 +146,12 @@ END_TEST
 /* What was planned for it before is no part of a transaction any more. */
 START_TEST(one_that_cannot_be_read_is_in_no_empty_commit)
 {
-    begin_with(2, no_brake);
+    begin_with(2, no_loss_limit);
     w.fail_reloads = 1;
-    wish_both("n2", "n2", "event");
+    desired_both("n2", "n2", "event");
     until('P');
     pass(1000);
-    assert_ready(false, "HAProxy was not reloaded");
+    assert_ready(false, "reload failed");
     fault((struct fault){.step = 's', .status = 200, .times = 1}); /* an answer about the first that makes no sense */
     stranger("n7");
     instance_refresh(w.target.instance);
@@ -159,7 +159,7 @@ START_TEST(one_that_cannot_be_read_is_in_no_empty_commit)
     assert_settled("n2");
     assert_settled_two("n2");
     ck_assert(logged("cannot read HAProxy's configuration"));
-    ck_assert(!logged("does not stick"));
+    ck_assert(!logged("committed change missing"));
 }
 END_TEST
 
@@ -171,7 +171,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, what_changed_at_once_is_one_transaction);
     tcase_add_test(t, one_that_changed_leaves_the_other_alone);
-    tcase_add_test(t, one_that_has_no_wish_yet_keeps_no_other_up);
+    tcase_add_test(t, one_that_has_no_desired_state_yet_keeps_no_other_up);
     tcase_add_test(t, one_that_is_missing_keeps_no_other_up);
     tcase_add_loop_test(t, one_that_is_refused_keeps_no_other_up, 0, 2);
     tcase_add_test(t, a_refusal_keeps_no_old_trouble_alive);

@@ -22,8 +22,8 @@ static void something_happens(struct dice *d)
 {
     static const char steps[] = "RstwHLB+-~CDP";
     static const int statuses[] = {0, 400, 401, 404, 406, 409, 429, 500, 503, 200};
-    static const char *const wishes[] = {"n1", "n2",     "n1 n2",      "n2 n3",        "",  "n1 n2 n3 n4",
-                                         "?",  "n1* n2", "n1 n2* n3*", "n1 n2 n3* n4", "n9"};
+    static const char *const desired_states[] = {"n1", "n2",     "n1 n2",      "n2 n3",        "",  "n1 n2 n3 n4",
+                                                 "?",  "n1* n2", "n1 n2* n3*", "n1 n2 n3* n4", "n9"};
     char step;
     int status;
     switch (dice_below(d, 12)) {
@@ -56,14 +56,14 @@ static void something_happens(struct dice *d)
         stranger(dice_below(d, 2) == 0 ? "n7" : "n1 n2");
         break;
     default:
-        wish_of(0, wishes[dice_below(d, 11)], "dice");
+        desired_of(0, desired_states[dice_below(d, 11)], "dice");
         if (dice_below(d, 2) == 0)
-            wish_of(1, wishes[dice_below(d, 11)], "dice");
+            desired_of(1, desired_states[dice_below(d, 11)], "dice");
         servers_apply(w.target.servers);
     }
 }
 
-START_TEST(whatever_happens_both_end_in_step)
+START_TEST(whatever_happens_both_end_in_sync)
 {
     struct dice d = {88172645463325252ull + (uint64_t)_i * 104729};
     world_make_with(2, braked());
@@ -82,7 +82,7 @@ START_TEST(whatever_happens_both_end_in_step)
     w.fail_reloads = 0;
     w.forbidden = NULL;
     w.paused = false;
-    wish_both("n1 n5", "n2* n3", "the last");
+    desired_both("n1 n5", "n2* n3", "the last");
     pass(25 * MINUTES_MS);
     assert_settled("n1 n5");
     ck_assert(set_eq(w.running.of[1], "n3") || set_eq(w.running.of[1], "n2* n3"));
@@ -98,7 +98,7 @@ int main(void)
     TCase *t = tcase_create("engine_backends_random");
     tcase_add_checked_fixture(t, NULL, world_end);
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, whatever_happens_both_end_in_step, 0, 40);
+    tcase_add_loop_test(t, whatever_happens_both_end_in_sync, 0, 40);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -4,12 +4,12 @@
 
 /* ---- what a commit tells ---- */
 
-START_TEST(a_commit_names_the_cause_of_its_own_wish)
+START_TEST(a_commit_names_the_cause_of_its_own_desired_state)
 {
-    begin_with(1, no_brake);
-    wish("n2", "the first");
+    begin_with(1, no_loss_limit);
+    desired("n2", "the first");
     until('C');
-    wish("n3", "the second");
+    desired("n3", "the second");
     pass(5000);
     assert_settled("n3");
     ck_assert(logged("cause=\"the first\" added=n2"));
@@ -21,18 +21,18 @@ END_TEST
  * already. */
 START_TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
 {
-    begin_with(1, no_brake);
+    begin_with(1, no_loss_limit);
     w.fail_reloads = 1;
-    wish("n1 n2", "event");
+    desired("n1 n2", "event");
     until('P');
     pass(1500);
     w.file_version = w.version;
-    wish_of(0, "n1 n2 n3", "another event");
+    desired_of(0, "n1 n2 n3", "another event");
     instance_refresh(w.target.instance);
     pass(5000);
     assert_settled("n1 n2 n3");
-    ck_assert(logged("empty commit, to reload HAProxy again"));
-    ck_assert(!logged("does not stick"));
+    ck_assert(logged("empty commit to reload HAProxy"));
+    ck_assert(!logged("committed change missing"));
 }
 END_TEST
 
@@ -40,16 +40,36 @@ END_TEST
 
 START_TEST(what_needed_no_write_is_undone_all_the_same)
 {
-    begin_with(1, no_brake);
-    wish("n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
     pass(5000);
-    wish("n2 n3*", "event");
+    desired("n2 n3*", "event");
     pass(5000);
     ck_assert_uint_eq(w.commits, 1);
     stranger("n7");
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
+}
+END_TEST
+
+/* Its server lines stayed, but a default-server may make others necessary. */
+START_TEST(what_another_engine_wrote_is_no_other_writers)
+{
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
+    pass(5000);
+    const struct engine *e = servers_engine(w.target.servers);
+    int64_t was = w.version;
+    stranger("n7");
+    e->ops->rewritten(e->self, was, w.version);
+    pass(RESYNC_MS + 5000);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
+    stranger("n7");
+    pass(RESYNC_MS + 5000);
+    assert_settled("n2");
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
 }
 END_TEST
 
@@ -58,8 +78,8 @@ END_TEST
 START_TEST(what_a_failed_reload_takes_back_is_undone_by_nobody)
 {
     bool same_version = _i == 0, read_back_before = _i == 2;
-    begin_with(1, no_brake);
-    wish("n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
     until('C');
     answer();
     if (read_back_before)
@@ -74,32 +94,32 @@ START_TEST(what_a_failed_reload_takes_back_is_undone_by_nobody)
     settle();
     ck_assert_uint_eq(w.commits, 1);
     pass(1000);
-    assert_ready(false, "HAProxy was not reloaded");
+    assert_ready(false, "reload failed");
     pass(20000);
     assert_settled("n2");
     ck_assert_uint_eq(w.commits, 2);
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 0);
-    ck_assert(!logged("does not stick"));
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
+    ck_assert(!logged("committed change missing"));
 }
 END_TEST
 
 START_TEST(what_is_undone_before_our_reload_counts_once_that_is_over)
 {
-    begin_with(1, no_brake);
-    wish("n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
     settle();
     stranger("n7");
     instance_refresh(w.target.instance);
     pass(5000);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
 }
 END_TEST
 
 START_TEST(what_is_undone_three_times_is_left_alone)
 {
-    begin_with(1, no_brake);
-    wish("n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
     pass(5000);
     assert_settled("n2");
     for (int i = 0; i < 2; i++) {
@@ -112,13 +132,13 @@ START_TEST(what_is_undone_three_times_is_left_alone)
     pass(RESYNC_MS + 5000);
     ck_assert_uint_eq(w.commits, commits);
     ck_assert(!in_sync());
-    assert_ready(false, "somebody else undoes our changes");
-    cleanup(mem_free_ptr) char *version = mem_printf("version %lld has", (long long)w.version);
+    assert_ready(false, "another writer keeps reverting our changes");
+    cleanup(mem_free_ptr) char *version = mem_printf("version %lld differs", (long long)w.version);
     assert_ready(false, version);
     assert_ready(false, "server n2: it is gone");
-    ck_assert(logged("cause=\"somebody else wrote version"));
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 3);
-    wish("n3", "not now");
+    ck_assert(logged("cause=\"another writer wrote version"));
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 3);
+    desired("n3", "not now");
     pass(5 * MINUTES_MS);
     ck_assert_uint_eq(w.commits, commits);
     assert_ready(false, "server n2: it is gone"); /* what was undone, not what is wanted since */
@@ -130,8 +150,8 @@ END_TEST
 /* After a pause once is enough: a fight costs one reload in ten minutes. */
 START_TEST(a_fight_that_goes_on_stays_cheap)
 {
-    begin_with(1, no_brake);
-    wish("n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
     pass(5000);
     for (int i = 0; i < 120; i++) {
         if (!set_eq(w.have.of[0], "n7"))
@@ -145,14 +165,14 @@ END_TEST
 
 START_TEST(an_operator_says_go_on)
 {
-    begin_with(1, no_brake);
-    wish("n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
     pass(5000);
     for (int i = 0; i < 3; i++) {
         stranger("n7");
         pass(RESYNC_MS + 5000);
     }
-    assert_ready(false, "somebody else undoes our changes");
+    assert_ready(false, "another writer keeps reverting our changes");
     instance_refresh(w.target.instance);
     pass(5000);
     assert_settled("n2");
@@ -161,33 +181,33 @@ END_TEST
 
 START_TEST(a_fight_about_one_backend_leaves_the_other_alone)
 {
-    begin_with(2, no_brake);
-    wish_both("n2", "n2", "event");
+    begin_with(2, no_loss_limit);
+    desired_both("n2", "n2", "event");
     pass(5000);
     for (int i = 0; i < 3; i++) {
         stranger("n7");
         pass(RESYNC_MS + 5000);
     }
     for (int i = 0; i < 4; i++) {
-        wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
+        desired_of(1, i % 2 == 0 ? "n3" : "n2", "event");
         servers_apply(w.target.servers);
         pass(5000);
         assert_settled_two(i % 2 == 0 ? "n3" : "n2");
     }
     ck_assert_str_eq(w.have.of[0], "n7");
-    assert_ready(false, "backend be: somebody else undoes our changes");
-    assert_ready(false, "[+]target http://api backend two: in step");
+    assert_ready(false, "backend be: another writer keeps reverting our changes");
+    assert_ready(false, "[+]target http://api backend two: in sync");
     pass(10 * MINUTES_MS);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 3);
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "two", API_URL, NULL), 0);
 }
 END_TEST
 
 START_TEST(a_hand_edit_now_and_then_is_repaired)
 {
-    begin_with(1, no_brake);
-    wish("n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
     pass(5000);
     for (int i = 0; i < 6; i++) {
         stranger("n7");
@@ -199,34 +219,34 @@ END_TEST
 
 START_TEST(our_own_changes_to_another_backend_undo_nothing)
 {
-    begin_with(2, no_brake);
-    wish_both("n2", "n2", "event");
+    begin_with(2, no_loss_limit);
+    desired_both("n2", "n2", "event");
     pass(5000);
     for (int i = 0; i < 6; i++) {
-        wish_of(1, i % 2 == 0 ? "n3" : "n2", "event");
+        desired_of(1, i % 2 == 0 ? "n3" : "n2", "event");
         servers_apply(w.target.servers);
         pass(5000);
     }
     ck_assert(in_sync());
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "two", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "two", API_URL, NULL), 0);
 }
 END_TEST
 
 START_TEST(the_other_side_comes_round)
 {
-    begin_with(1, no_brake);
-    wish("n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n2", "event");
     pass(5000);
     for (int i = 0; i < 3; i++) {
         stranger("n7");
         pass(RESYNC_MS + 5000);
     }
-    assert_ready(false, "somebody else undoes our changes");
+    assert_ready(false, "another writer keeps reverting our changes");
     stranger("n2");
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
-    wish("n3", "event");
+    desired("n3", "event");
     pass(5000);
     assert_settled("n3");
 }
@@ -238,8 +258,9 @@ int main(void)
     TCase *t = tcase_create("engine_conflict");
     tcase_add_checked_fixture(t, NULL, world_end);
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_commit_names_the_cause_of_its_own_wish);
+    tcase_add_test(t, a_commit_names_the_cause_of_its_own_desired_state);
     tcase_add_test(t, an_empty_commit_that_could_do_no_more_was_to_stick_nowhere);
+    tcase_add_test(t, what_another_engine_wrote_is_no_other_writers);
     tcase_add_test(t, what_needed_no_write_is_undone_all_the_same);
     tcase_add_loop_test(t, what_a_failed_reload_takes_back_is_undone_by_nobody, 0, 3);
     tcase_add_test(t, what_is_undone_before_our_reload_counts_once_that_is_over);

@@ -14,13 +14,13 @@ static void edit(const char *set)
 
 START_TEST(a_hand_edit_is_repaired)
 {
-    world_in_step();
+    world_in_sync();
     edit("n1 n7");
     pass(2 * RESYNC_MS);
     assert_settled("n1");
-    assert_journal("committed drift_repaired in_step");
+    assert_journal("committed drift_repaired in_sync");
     ck_assert_str_eq(entry(HISTORY_DRIFT_REPAIRED)->text,
-                     "put right what somebody else had changed in version 6: removed n7");
+                     "repaired a change of another writer in version 6: removed n7");
     edit("n1");
     pass(2 * RESYNC_MS);
     assert_journal("");
@@ -28,13 +28,13 @@ START_TEST(a_hand_edit_is_repaired)
 END_TEST
 
 /* Between the two nobody can tell whose doing it is. */
-START_TEST(another_wish_is_no_drift)
+START_TEST(another_desired_state_is_no_drift)
 {
-    world_in_step();
+    world_in_sync();
     edit("n1");
-    wish("n1 n2", "ADDED slice");
+    desired("n1 n2", "ADDED slice");
     pass(MINUTE_MS);
-    assert_journal("committed in_step");
+    assert_journal("committed in_sync");
 }
 END_TEST
 
@@ -47,7 +47,7 @@ static void assert_no_drift(void)
 /* A drain that was only told has to be written, since what runs cannot be read any more; and our own commit does not stick. */
 START_TEST(our_own_version_is_no_drift)
 {
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
     w.unreadable = w.stubborn = true;
     pass(3 * RESYNC_MS);
@@ -60,7 +60,7 @@ START_TEST(our_own_version_is_no_drift)
 }
 END_TEST
 
-static void setup_two_lanes(void)
+static void setup_two_routes(void)
 {
     heard = 0;
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, 3600000, true);
@@ -68,7 +68,7 @@ static void setup_two_lanes(void)
         set_copy(w.have.of[i], "n1 n2");
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish_both("n1 n2", "n1 n2", "the first list");
+    desired_both("n1 n2", "n1 n2", "the first list");
     pass(0);
     ck_assert(in_sync());
 }
@@ -76,11 +76,11 @@ static void setup_two_lanes(void)
 /* The same, and the version is another backend's, whose write made the API reload. */
 START_TEST(the_version_of_another_backend_is_no_drift)
 {
-    wish_both("n1* n2", "n1 n2", "MODIFIED slice");
+    desired_both("n1* n2", "n1 n2", "MODIFIED slice");
     pass(RESYNC_MS);
-    assert_journal("told");
+    assert_journal("runtime_command");
     w.reloads_fast = true;
-    wish_both("n1* n2", "n1", "DELETED slice");
+    desired_both("n1* n2", "n1", "DELETED slice");
     pass(60 * MINUTE_MS);
     ck_assert(in_sync());
     ck_assert_str_eq(w.have.of[1], "n1 n2*");
@@ -88,17 +88,17 @@ START_TEST(the_version_of_another_backend_is_no_drift)
 }
 END_TEST
 
-/* Another wish, a change of ours, a reload that failed: none of them is a stranger's doing. */
+/* Another desired state, a change of ours, a reload that failed: none of them is a stranger's doing. */
 START_TEST(our_own_doing_is_no_drift)
 {
-    world_in_step();
+    world_in_sync();
     w.fail_reloads = 2;
     for (int i = 0; i < 6; i++) {
-        wish(i % 2 == 0 ? "n1 n2" : "n1", "event");
+        desired(i % 2 == 0 ? "n1 n2" : "n1", "event");
         pass(MINUTE_MS);
     }
     fault((struct fault){.step = 'C', .applied = true, .times = 1});
-    wish("n1 n3", "event");
+    desired("n1 n3", "event");
     pass(5 * MINUTE_MS);
     assert_settled("n1 n3");
     assert_no_drift();
@@ -110,7 +110,7 @@ START_TEST(haproxy_that_runs_something_else_is_repaired)
     set_copy(w.running.of[0], "n1 n2");
     pass(3 * RESYNC_MS);
     ck_assert(in_sync());
-    assert_journal("reload_again drift_repaired in_step");
+    assert_journal("reload_again drift_repaired in_sync");
     assert_says(entry(HISTORY_DRIFT_REPAIRED)->text, "n3");
     ck_assert_str_eq(entry(HISTORY_DRIFT_REPAIRED)->target, API_URL);
     pass(HOUR_MS);
@@ -122,19 +122,19 @@ END_TEST
 START_TEST(what_somebody_else_mends_is_not_our_repair)
 {
     w.paused = true;
-    wish("n1 n2 n3", "MODIFIED service");
+    desired("n1 n2 n3", "MODIFIED service");
     set_copy(w.running.of[0], "n1 n2");
     pass(2 * RESYNC_MS);
-    ck_assert(logged("HAProxy runs something else than its file says"));
+    ck_assert(logged("running HAProxy differs from haproxy.cfg"));
     set_copy(w.running.of[0], "n1 n2 n3");
     w.reload_list = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
     pass(3 * RESYNC_MS);
     ck_assert(in_sync());
-    assert_journal("withheld");
-    ck_assert_str_eq(entry(HISTORY_WITHHELD)->text, "not done: an empty commit, to reload HAProxy");
+    assert_journal("not_written");
+    ck_assert_str_eq(entry(HISTORY_NOT_WRITTEN)->text, "not written: empty commit to reload HAProxy");
     w.paused = false;
     w.reload_list = NULL;
-    wish("n1 n2 n3", "MODIFIED service");
+    desired("n1 n2 n3", "MODIFIED service");
     pass(2 * RESYNC_MS);
     assert_journal("");
 }
@@ -145,13 +145,13 @@ int main(void)
     Suite *s = suite_create("engine_history_drift");
     TCase *t = with(s, "one backend", setup);
     tcase_add_test(t, a_hand_edit_is_repaired);
-    tcase_add_test(t, another_wish_is_no_drift);
+    tcase_add_test(t, another_desired_state_is_no_drift);
     tcase_add_test(t, our_own_doing_is_no_drift);
-    t = with(s, "lanes", setup_lanes);
+    t = with(s, "lanes", setup_routes);
     tcase_add_test(t, our_own_version_is_no_drift);
     tcase_add_test(t, haproxy_that_runs_something_else_is_repaired);
     tcase_add_test(t, what_somebody_else_mends_is_not_our_repair);
-    t = with(s, "two backends, lanes", setup_two_lanes);
+    t = with(s, "two backends, lanes", setup_two_routes);
     tcase_add_test(t, the_version_of_another_backend_is_no_drift);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

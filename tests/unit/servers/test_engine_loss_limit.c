@@ -5,11 +5,11 @@
 
 START_TEST(draining_is_maintenance_and_then_removal)
 {
-    begin_with(1, no_brake);
-    wish("n1 n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n1 n2", "event");
     pass(5000);
     buf_clear(&w.trace);
-    wish("n1* n2", "a pod terminates");
+    desired("n1* n2", "a pod terminates");
     settle();
     assert_trace("B~CR");
     pass(5000);
@@ -18,10 +18,10 @@ START_TEST(draining_is_maintenance_and_then_removal)
     ck_assert_uint_eq(metric_value(w.telemetry.servers_draining, "be", API_URL, NULL), 1);
     ck_assert_uint_eq(metric_value(w.telemetry.servers_desired, "be", API_URL, NULL), 1);
     buf_clear(&w.trace);
-    wish("n2", "a drain ended");
+    desired("n2", "a drain ended");
     pass(5000);
     assert_settled("n2");
-    wish("n1 n2", "event");
+    desired("n1 n2", "event");
     pass(5000);
     assert_settled("n1 n2");
 }
@@ -29,12 +29,12 @@ END_TEST
 
 START_TEST(back_from_draining)
 {
-    begin_with(1, no_brake);
-    wish("n1 n2", "event");
+    begin_with(1, no_loss_limit);
+    desired("n1 n2", "event");
     pass(5000);
-    wish("n1* n2", "a pod terminates");
+    desired("n1* n2", "a pod terminates");
     pass(5000);
-    wish("n1 n2", "a pod is ready");
+    desired("n1 n2", "a pod is ready");
     pass(5000);
     assert_settled("n1 n2");
     ck_assert(logged("changed=\"n1(maintenance off)\""));
@@ -43,8 +43,8 @@ END_TEST
 
 START_TEST(a_draining_server_that_is_not_there_is_not_made)
 {
-    begin_with(1, no_brake);
-    wish("n1 n2*", "event");
+    begin_with(1, no_loss_limit);
+    desired("n1 n2*", "event");
     pass(5000);
     assert_trace("");
     assert_settled("n1");
@@ -56,7 +56,7 @@ END_TEST
 static void four_servers(void)
 {
     begin_with(1, braked());
-    wish("n1 n2 n3 n4", "event");
+    desired("n1 n2 n3 n4", "event");
     pass(5000);
     assert_settled("n1 n2 n3 n4");
     buf_clear(&w.trace);
@@ -66,19 +66,19 @@ static void four_servers(void)
 START_TEST(too_many_at_once_are_held_and_then_let_go)
 {
     four_servers();
-    wish("n1", "three are gone");
+    desired("n1", "three are gone");
     settle();
     assert_trace("");
     ck_assert(!in_sync());
-    assert_ready(true, "3 of 4 live servers lost within one RESYNC_PERIOD");
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 3);
-    ck_assert(logged("level=warn msg=\"holding servers back that would be lost\""));
+    assert_ready(true, "3 of 4 live servers lost unannounced within one RESYNC_PERIOD");
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 3);
+    ck_assert(logged("level=warn msg=\"too many servers would be removed; removal delayed\""));
     pass(RESYNC_MS - 1000);
     ck_assert(set_eq(w.running.of[0], "n1 n2 n3 n4"));
     pass(1000 + 5000);
     assert_settled("n1");
     ck_assert(logged("cause=\"three are gone\""));
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 0);
 }
 END_TEST
 
@@ -94,17 +94,17 @@ START_TEST(one_by_one_is_no_way_round_the_limit)
                                        "n8 n9",
                                        "n9"};
     begin_with(1, braked());
-    wish("n1 n2 n3 n4 n5 n6 n7 n8 n9", "event");
+    desired("n1 n2 n3 n4 n5 n6 n7 n8 n9", "event");
     pass(5000);
     for (size_t i = 0; i < array_len(left); i++) {
-        wish(left[i], "one is gone");
+        desired(left[i], "one is gone");
         pass(300);
     }
     pass(RESYNC_MS - 300 * 4 - 100); /* until just before the fifth one's own time */
     ck_assert_msg(set_eq(w.running.of[0], "n5 n6 n7 n8 n9"), "%s", w.running.of[0]);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 4);
-    assert_ready(true, "8 of 9 live servers lost within one RESYNC_PERIOD");
-    assert_ready(true, "; held: n5 until ");
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 4);
+    assert_ready(true, "8 of 9 live servers lost unannounced within one RESYNC_PERIOD");
+    assert_ready(true, "; removal delayed: n5 until ");
     pass(100 + 300 * 4 + 5000);
     assert_settled("n9");
 }
@@ -113,9 +113,9 @@ END_TEST
 START_TEST(what_comes_back_in_time_was_never_gone)
 {
     four_servers();
-    wish("n1", "three are gone");
+    desired("n1", "three are gone");
     pass(RESYNC_MS / 2);
-    wish("n1 n2 n3 n4", "they are back");
+    desired("n1 n2 n3 n4", "they are back");
     pass(5000);
     assert_settled("n1 n2 n3 n4");
     pass(2 * RESYNC_MS);
@@ -126,35 +126,35 @@ END_TEST
 START_TEST(half_of_them_is_not_too_many)
 {
     four_servers();
-    wish("n1 n2", "event");
+    desired("n1 n2", "event");
     pass(5000);
     assert_settled("n1 n2");
 }
 END_TEST
 
-START_TEST(new_ones_do_not_wait_for_the_brake)
+START_TEST(new_ones_do_not_wait_for_the_loss_limit)
 {
     four_servers();
-    wish("n5 n6", "all moved");
+    desired("n5 n6", "all moved");
     pass(5000);
     ck_assert_msg(set_eq(w.running.of[0], "n1 n2 n3 n4 n5 n6"), "%s", w.running.of[0]);
     ck_assert(!in_sync());
-    assert_ready(true, "4 of 4 live servers lost within one RESYNC_PERIOD");
+    assert_ready(true, "4 of 4 live servers lost unannounced within one RESYNC_PERIOD");
     ck_assert(logged("added=n5(10.0.0.5:80),n6(10.0.0.6:80)"));
-    ck_assert(logged("held_back=\"n1, n2, n3, n4\""));
+    ck_assert(logged("removal_delayed=\"n1, n2, n3, n4\""));
     pass(RESYNC_MS + 5000);
     assert_settled("n5 n6");
-    ck_assert(!logged("undoes"));
+    ck_assert(!logged("keeps reverting"));
 }
 END_TEST
 
 /* With them the old ones are just half: that makes their loss no smaller. */
-START_TEST(new_ones_do_not_release_the_brake)
+START_TEST(new_ones_do_not_release_the_loss_limit)
 {
     begin_with(1, braked());
-    wish("n1 n2", "event");
+    desired("n1 n2", "event");
     pass(5000);
-    wish("n3 n4", "all moved");
+    desired("n3 n4", "all moved");
     pass(RESYNC_MS - 1000);
     ck_assert_msg(set_eq(w.running.of[0], "n1 n2 n3 n4"), "%s", w.running.of[0]);
     pass(1000 + 5000);
@@ -162,36 +162,36 @@ START_TEST(new_ones_do_not_release_the_brake)
 }
 END_TEST
 
-START_TEST(an_old_pause_does_not_hide_the_end_of_the_brake)
+START_TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
 {
     struct plan_rules rules = braked();
     rules.loss_window_ms = RESYNC_MS / 6;
     begin_with(1, rules);
-    wish("n1 n2 n3 n4", "event");
+    desired("n1 n2 n3 n4", "event");
     pass(5000);
     for (int i = 0; i < 3; i++) {
         stranger("n1 n2 n3 n7");
         pass(RESYNC_MS + 5000);
     }
-    assert_ready(false, "somebody else undoes our changes");
+    assert_ready(false, "another writer keeps reverting our changes");
     pass(12 * MINUTES_MS);
     assert_settled("n1 n2 n3 n4");
     buf_clear(&w.trace);
-    until('R'); /* a resync, so that the next one is later than the brake's end */
-    wish("n1", "three are gone");
+    until('R'); /* a resync, so that the next one is later than the loss limit's end */
+    desired("n1", "three are gone");
     pass(RESYNC_MS / 6 + 3000);
     assert_settled("n1");
 }
 END_TEST
 
-/* The API takes the new one and forgets it, while the brake holds the others: no reason to write it again and again. */
-START_TEST(what_does_not_stick_beside_the_brake_is_left_alone)
+/* The API takes the new one and forgets it, while the loss limit holds the others: no reason to write it again and again. */
+START_TEST(what_does_not_stick_beside_the_loss_limit_is_left_alone)
 {
     four_servers();
     w.stubborn = true;
-    wish("n1 n5", "three are gone");
+    desired("n1 n5", "three are gone");
     pass(RESYNC_MS / 6);
-    ck_assert(logged("a change does not stick"));
+    ck_assert(logged("committed change missing"));
     ck_assert_uint_le(w.commits, 3);
     w.stubborn = false;
     pass(2 * MINUTES_MS);
@@ -202,23 +202,23 @@ END_TEST
 START_TEST(what_is_undecided_holds_nothing)
 {
     four_servers();
-    wish("n1", "three are gone");
+    desired("n1", "three are gone");
     settle();
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 3);
-    wish("?", "event");
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 3);
+    desired("?", "event");
     settle();
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_held, "be", API_URL, NULL), 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_actual, "be", API_URL, NULL), 4);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_configured, "be", API_URL, NULL), 4);
 }
 END_TEST
 
 START_TEST(a_drain_is_announced)
 {
     four_servers();
-    wish("n1 n2* n3* n4*", "a rolling update");
+    desired("n1 n2* n3* n4*", "a rolling update");
     pass(5000);
     assert_settled("n1 n2* n3* n4*");
-    wish("n1", "a drain ended");
+    desired("n1", "a drain ended");
     pass(5000);
     assert_settled("n1");
 }
@@ -229,12 +229,12 @@ START_TEST(nothing_left_is_allow_empty_s_to_decide)
     struct plan_rules rules = braked();
     rules.diff.allow_empty = _i == 1;
     begin_with(1, rules);
-    wish("", "all gone");
+    desired("", "all gone");
     pass(5000);
     if (_i == 1)
         assert_settled("");
     else
-        assert_ready(true, "holding the last good servers");
+        assert_ready(true, "keeping the last servers");
 }
 END_TEST
 
@@ -251,10 +251,10 @@ int main(void)
     tcase_add_test(t, what_comes_back_in_time_was_never_gone);
     tcase_add_test(t, half_of_them_is_not_too_many);
     tcase_add_test(t, one_by_one_is_no_way_round_the_limit);
-    tcase_add_test(t, new_ones_do_not_wait_for_the_brake);
-    tcase_add_test(t, new_ones_do_not_release_the_brake);
-    tcase_add_test(t, an_old_pause_does_not_hide_the_end_of_the_brake);
-    tcase_add_test(t, what_does_not_stick_beside_the_brake_is_left_alone);
+    tcase_add_test(t, new_ones_do_not_wait_for_the_loss_limit);
+    tcase_add_test(t, new_ones_do_not_release_the_loss_limit);
+    tcase_add_test(t, an_old_pause_does_not_hide_the_end_of_the_loss_limit);
+    tcase_add_test(t, what_does_not_stick_beside_the_loss_limit_is_left_alone);
     tcase_add_test(t, what_is_undecided_holds_nothing);
     tcase_add_test(t, a_drain_is_announced);
     tcase_add_loop_test(t, nothing_left_is_allow_empty_s_to_decide, 0, 2);

@@ -6,66 +6,66 @@
 
 START_TEST(a_pause_holds_what_is_to_be_written)
 {
-    begin_with(1, no_brake);
+    begin_with(1, no_loss_limit);
     w.paused = true;
-    wish("n2 n3", "event");
+    desired("n2 n3", "event");
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
     ck_assert(!in_sync());
     assert_ready(true, "the Service has the annotation haproxy-k8s-sync/paused: nothing is written");
-    ck_assert(logged("nothing is written; this would be"));
+    ck_assert(logged("changes not written"));
     ck_assert(logged("added=n2(10.0.0.2:80),n3(10.0.0.3:80) removed=n1"));
     ck_assert_uint_eq(metric_value(w.telemetry.paused, "be", API_URL, NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_withheld, "be", API_URL, NULL), 3);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_pending, "be", API_URL, NULL), 3);
     w.paused = false;
-    wish("n2 n3", "MODIFIED service");
+    desired("n2 n3", "MODIFIED service");
     pass(5000);
     assert_settled("n2 n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_withheld, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_pending, "be", API_URL, NULL), 0);
 }
 END_TEST
 
-START_TEST(a_paused_one_in_step_is_in_step)
+START_TEST(a_paused_one_in_sync_is_in_sync)
 {
-    begin_with(1, no_brake);
+    begin_with(1, no_loss_limit);
     w.paused = true;
-    wish("n1", "event");
+    desired("n1", "event");
     pass(0);
     assert_settled("n1");
-    assert_ready(true, "in step, and paused");
+    assert_ready(true, "in sync, paused");
     ck_assert(logged("paused by the Service's annotation"));
     w.paused = false;
-    wish("n1", "event");
-    ck_assert(logged("not paused any more"));
+    desired("n1", "event");
+    ck_assert(logged("no longer paused"));
 }
 END_TEST
 
 /* Whoever reads "holding" at night has to find its end, too. */
 START_TEST(the_end_of_a_hold_is_told)
 {
-    begin_with(1, no_brake);
+    begin_with(1, no_loss_limit);
     forget_log();
-    wish(_i == 0 ? "" : "?", "event");
+    desired(_i == 0 ? "" : "?", "event");
     pass(0);
     ck_assert(!in_sync());
-    ck_assert(!logged("in step"));
-    wish("n1", "it is back");
+    ck_assert(!logged("in sync"));
+    desired("n1", "it is back");
     pass(0);
-    ck_assert(logged("HAProxy is in step"));
+    ck_assert(logged("HAProxy is in sync"));
 }
 END_TEST
 
 /* A Service that nobody made and a backend that is empty: a wrong name must not look good. */
 START_TEST(nothing_to_hold_is_not_ready)
 {
-    world_make_with(1, no_brake);
+    world_make_with(1, no_loss_limit);
     set_copy(w.have.of[0], "");
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish("", "event");
+    desired("", "event");
     pass(0);
-    assert_ready(false, "no server yet: no usable endpoint; there is no server of ours to keep either");
-    wish("n1", "event");
+    assert_ready(false, "no server yet: no usable endpoint; there is no managed server to keep either");
+    desired("n1", "event");
     pass(5000);
     assert_settled("n1");
 }
@@ -73,33 +73,33 @@ END_TEST
 
 START_TEST(sighup_is_answered_while_nothing_is_written)
 {
-    begin_with(1, no_brake);
+    begin_with(1, no_loss_limit);
     w.paused = true;
-    wish("n2", "event");
+    desired("n2", "event");
     pass(0);
     forget_log();
     instance_refresh(w.target.instance);
     pass(0);
-    ck_assert(logged("nothing is written; this would be"));
+    ck_assert(logged("changes not written"));
 }
 END_TEST
 
 /* The transaction in hand goes on; nothing else does, whether it is committed or not. */
 START_TEST(a_pause_while_a_transaction_is_in_hand)
 {
-    begin_with(1, no_brake);
+    begin_with(1, no_loss_limit);
     if (_i == 1)
         fault((struct fault){.step = 'C', .status = 409, .times = 1});
-    wish("n2", "event");
+    desired("n2", "event");
     until('C');
     w.paused = true;
-    wish("n3", "another, and a pause");
+    desired("n3", "another, and a pause");
     pass(5 * MINUTES_MS);
     ck_assert_str_eq(w.have.of[0], _i == 1 ? "n1" : "n2");
     ck_assert_uint_eq(w.transactions, 1);
     ck_assert_uint_eq(w.transaction, 0);
     w.paused = false;
-    wish("n3", "MODIFIED service");
+    desired("n3", "MODIFIED service");
     pass(5000);
     assert_settled("n3");
 }
@@ -107,11 +107,11 @@ END_TEST
 
 START_TEST(a_pause_does_not_stop_the_other_backend)
 {
-    begin_with(2, no_brake);
+    begin_with(2, no_loss_limit);
     w.paused = true;
-    wish_of(0, "n2", "event");
+    desired_of(0, "n2", "event");
     w.paused = false;
-    wish_of(1, "n2", "event");
+    desired_of(1, "n2", "event");
     servers_apply(w.target.servers);
     pass(5000);
     ck_assert(set_eq(w.running.of[0], "n1"));
@@ -121,12 +121,12 @@ END_TEST
 
 START_TEST(a_dry_run_writes_nothing_at_all)
 {
-    struct plan_rules rules = no_brake;
+    struct plan_rules rules = no_loss_limit;
     rules.dry_run = true;
     world_make_with(1, rules);
     w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
     instance_start(w.target.instance);
-    wish("n2", "event");
+    desired("n2", "event");
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.transactions, 0);
     ck_assert_uint_eq(count('D'), 0);
@@ -137,9 +137,9 @@ START_TEST(a_dry_run_writes_nothing_at_all)
 }
 END_TEST
 
-START_TEST(a_dry_run_that_has_nothing_to_do_is_in_step)
+START_TEST(a_dry_run_that_has_nothing_to_do_is_in_sync)
 {
-    struct plan_rules rules = no_brake;
+    struct plan_rules rules = no_loss_limit;
     rules.dry_run = true;
     begin_with(1, rules);
     assert_settled("n1");
@@ -150,15 +150,15 @@ END_TEST
 /* There is no write of ours that could mend it; whoever does write here may. */
 START_TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
 {
-    struct plan_rules rules = no_brake;
+    struct plan_rules rules = no_loss_limit;
     rules.dry_run = true;
     world_make_with(1, rules);
     w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
     instance_start(w.target.instance);
-    wish("n1", "event");
+    desired("n1", "event");
     pass(10 * MINUTES_MS);
     ck_assert(!in_sync());
-    ck_assert(logged("nothing is written; this would be"));
+    ck_assert(logged("changes not written"));
     ck_assert(logged("reload=true"));
     w.reload_list = "[]"; /* the API started again: that tells nothing of HAProxy */
     pass(10 * MINUTES_MS);
@@ -182,14 +182,14 @@ int main(void)
     tcase_add_checked_fixture(t, NULL, world_end);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_pause_holds_what_is_to_be_written);
-    tcase_add_test(t, a_paused_one_in_step_is_in_step);
+    tcase_add_test(t, a_paused_one_in_sync_is_in_sync);
     tcase_add_loop_test(t, the_end_of_a_hold_is_told, 0, 2);
     tcase_add_test(t, nothing_to_hold_is_not_ready);
     tcase_add_test(t, sighup_is_answered_while_nothing_is_written);
     tcase_add_loop_test(t, a_pause_while_a_transaction_is_in_hand, 0, 2);
     tcase_add_test(t, a_pause_does_not_stop_the_other_backend);
     tcase_add_test(t, a_dry_run_writes_nothing_at_all);
-    tcase_add_test(t, a_dry_run_that_has_nothing_to_do_is_in_step);
+    tcase_add_test(t, a_dry_run_that_has_nothing_to_do_is_in_sync);
     tcase_add_test(t, a_dry_run_sees_that_a_failed_reload_was_mended);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

@@ -5,7 +5,7 @@
 /* ---- anything at any time ---- */
 
 /* By hand, which the API notices. */
-static void edit_alien(bool is_there)
+static void edit_unsupported(bool is_there)
 {
     if (w.unsupported == is_there)
         return;
@@ -19,7 +19,7 @@ static void something_happens(struct dice *d)
 {
     static const char steps[] = "RstwHLB+-CDP";
     static const int statuses[] = {0, 0, 400, 401, 404, 406, 409, 422, 429, 500, 502, 503};
-    static const char *const wishes[] = {"n1", "n2", "n1 n2", "n2 n3", "", "n1 n2 n3 n4", "?"};
+    static const char *const desired_states[] = {"n1", "n2", "n1 n2", "n2 n3", "", "n1 n2 n3 n4", "?"};
     struct fault f;
     switch (dice_below(d, 12)) {
     case 0:
@@ -51,14 +51,14 @@ static void something_happens(struct dice *d)
         w.renewed = dice_below(d, 3);
         break;
     case 7:
-        edit_alien(dice_below(d, 2) == 0);
+        edit_unsupported(dice_below(d, 2) == 0);
         break;
     default:
-        wish(wishes[dice_below(d, 7)], "dice");
+        desired(desired_states[dice_below(d, 7)], "dice");
     }
 }
 
-START_TEST(whatever_happens_it_ends_in_step)
+START_TEST(whatever_happens_it_ends_in_sync)
 {
     struct dice d = {88172645463325252ull + (uint64_t)_i * 7919};
     instance_start(w.target.instance);
@@ -75,8 +75,8 @@ START_TEST(whatever_happens_it_ends_in_step)
     }
     mend();
     w.fail_reloads = 0;
-    edit_alien(false);
-    wish("n1 n5", "the last");
+    edit_unsupported(false);
+    desired("n1 n5", "the last");
     pass(12 * MINUTES_MS);
     assert_settled("n1 n5");
     buf_clear(&w.trace);
@@ -94,7 +94,7 @@ int main(void)
     TCase *t = tcase_create("engine_random");
     tcase_add_checked_fixture(t, world_make_watched, world_end);
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, whatever_happens_it_ends_in_step, 0, 40);
+    tcase_add_loop_test(t, whatever_happens_it_ends_in_sync, 0, 40);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -4,7 +4,7 @@
 #include "../engine_world.h"
 
 #define HISTORIES 120
-#define WISHES 60
+#define DESIRED_STATES 60
 #define NODES 6
 
 static uint64_t dice;
@@ -34,7 +34,7 @@ static void look_at_rotation(void)
 }
 
 /* Any of the nodes, one of them live; only one that has a line drains. */
-static void make_wish(char *set)
+static void make_desired(char *set)
 {
     unsigned live = 1 + roll(NODES);
     set[0] = '\0';
@@ -62,7 +62,7 @@ static void in_the_middle(void)
 
 static void setup(void)
 {
-    world_make_lanes();
+    world_make_updates();
 }
 
 static void teardown(void)
@@ -78,12 +78,12 @@ START_TEST(somebody_is_always_there)
     w.file = w.running = w.have;
     w.look = look_at_rotation;
     instance_start(w.target.instance);
-    wish("n1 n2 n3", "the first list");
-    for (int i = 0; i < WISHES; i++) {
-        make_wish(set);
+    desired("n1 n2 n3", "the first list");
+    for (int i = 0; i < DESIRED_STATES; i++) {
+        make_desired(set);
         buf_clear(&w.trace);
         buf_printf(&w.trace, "file \"%s\", running \"%s\", wish \"%s\": ", w.have.of[0], w.running.of[0], set);
-        wish(set, "MODIFIED slice");
+        desired(set, "MODIFIED slice");
         if (roll(2) == 0)
             in_the_middle();
         else

@@ -13,7 +13,7 @@ START_TEST(haproxy_runs_something_else)
     pass(10000);
     ck_assert_uint_eq(w.commits, 1);
     assert_settled("n1 n2 n3");
-    ck_assert(logged("HAProxy runs something else than its file says"));
+    ck_assert(logged("running HAProxy differs from haproxy.cfg"));
     ck_assert_uint_eq(metric_value(w.telemetry.drifts, API_URL, NULL), 1);
 }
 END_TEST
@@ -21,20 +21,20 @@ END_TEST
 START_TEST(an_empty_backend_is_no_riddle)
 {
     world_end();
-    world_make_lanes();
+    world_make_updates();
     set_copy(w.have.of[0], "");
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish("n1", "the first list");
+    desired("n1", "the first list");
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n1");
     ck_assert(!logged("cannot be read"));
-    ck_assert(logged("seen=true"));
-    ck_assert_int_eq((int)proven(), 0);
+    ck_assert(logged("verified=true"));
+    ck_assert_str_eq(verification(), "untested");
 }
 END_TEST
 
-START_TEST(a_haproxy_that_is_down_is_not_in_step)
+START_TEST(a_haproxy_that_is_down_is_not_in_sync)
 {
     w.down = true;
     pass(RESYNC_MS + 2000);
@@ -43,12 +43,12 @@ START_TEST(a_haproxy_that_is_down_is_not_in_step)
     w.down = false;
     pass(RESYNC_MS + 2000);
     ck_assert(in_sync());
-    assert_ready(true, "in step");
+    assert_ready(true, "in sync");
     ck_assert_uint_eq(w.commits + w.fast, 0);
 }
 END_TEST
 
-START_TEST(a_strangers_commit_whose_reload_is_still_to_come)
+START_TEST(another_writers_commit_whose_reload_is_still_to_come)
 {
     set_copy(w.have.of[0], "n1 n2 n3 n9*");
     w.file = w.have;
@@ -75,7 +75,7 @@ END_TEST
 
 START_TEST(a_parked_server_that_runs_is_told_to_stop)
 {
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     set_copy(w.running.of[0], "n1 n2 n3");
     pass(RESYNC_MS);
@@ -104,14 +104,14 @@ START_TEST(what_a_health_check_calls_down_is_not_up)
     ck_assert_double_eq(servers_up(), 1);
     ck_assert_double_eq(metric_value(w.telemetry.servers_desired, "be", API_URL, NULL), 3);
     ck_assert_msg(in_sync(), "its nodes are as they should be");
-    assert_ready(true, "in step; HAProxy's health checks call 2 of 3 desired servers DOWN\n");
+    assert_ready(true, "in sync; HAProxy's health checks report 2 of 3 desired servers DOWN\n");
     w.failing = "n1,n2,n3,";
     pass(RESYNC_MS);
     ck_assert_double_eq(servers_up(), 0);
-    assert_ready(true, "call 3 of 3 desired servers DOWN\n");
+    assert_ready(true, "report 3 of 3 desired servers DOWN\n");
     w.failing = NULL;
     pass(RESYNC_MS);
-    assert_ready(true, "in step\n");
+    assert_ready(true, "in sync\n");
     pass(RESYNC_MS);
     ck_assert_double_eq(servers_up(), 3);
 }
@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(only_what_is_desired_counts_as_up)
 {
-    wish("n1 n2 n3*", "MODIFIED slice");
+    desired("n1 n2 n3*", "MODIFIED slice");
     settle();
     ck_assert_msg(servers_up() == 2, "who drains is not desired: %g", servers_up());
     w.failing = "n1,";
@@ -127,13 +127,13 @@ START_TEST(only_what_is_desired_counts_as_up)
     ck_assert_msg(servers_up() == 1, "who drains stands in for nobody: %g", servers_up());
     w.failing = NULL;
     pass(2 * RESYNC_MS);
-    wish("n1 n2", "DELETED slice");
+    desired("n1 n2", "DELETED slice");
     settle();
     ck_assert_double_eq(servers_up(), 2);
     w.failing = "n3,n1,";
     pass(RESYNC_MS);
     ck_assert_double_eq(servers_up(), 1);
-    wish("n1 n2 n3", "ADDED slice");
+    desired("n1 n2 n3", "ADDED slice");
     settle();
     ck_assert_double_eq(servers_up(), 1);
 }
@@ -150,7 +150,7 @@ START_TEST(what_cannot_be_read_has_no_sample)
     fault((struct fault){.step = 'R', .status = 0});
     pass(RESYNC_MS);
     ck_assert_double_eq(servers_up(), -1);
-    wish("n1 n2", "DELETED slice");
+    desired("n1 n2", "DELETED slice");
     ck_assert_msg(servers_up() < 0, "what was read long ago");
 }
 END_TEST
@@ -163,12 +163,12 @@ START_TEST(an_operators_state_is_left_alone_and_shown)
     pass(RESYNC_MS);
     assert_running("n1! n2 n3*");
     ck_assert(in_sync());
-    assert_ready(true, "set by hand: n1 is in drain");
+    assert_ready(true, "overridden: n1 is in drain");
     ck_assert_uint_eq(metric_value(w.telemetry.servers_overridden, "be", API_URL, NULL), 2);
-    ck_assert(logged("by hand"));
+    ck_assert(logged("set by an operator"));
     forget_log();
     pass(5 * RESYNC_MS);
-    ck_assert(!logged("by hand"));
+    ck_assert(!logged("set by an operator"));
     set_copy(w.running.of[0], "n1 n2 n3");
     pass(RESYNC_MS);
     ck_assert_uint_eq(metric_value(w.telemetry.servers_overridden, "be", API_URL, NULL), 0);
@@ -181,7 +181,7 @@ START_TEST(our_reload_does_not_end_an_operators_state)
 {
     set_copy(w.running.of[0], "n1! n2 n3");
     pass(RESYNC_MS);
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     pass(RELOAD_DELAY_MS + 1000);
     assert_running("n1! n2 n3 n4");
     set_copy(w.running.of[0], "n1 n2 n3 n4");
@@ -193,36 +193,36 @@ END_TEST
 START_TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
 {
     world_end();
-    world_make_lanes();
+    world_make_updates();
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.have;
     set_copy(w.running.of[0], "n1! n2! n3");
     instance_start(w.target.instance);
-    wish("n1* n2 n3", "the first list");
+    desired("n1* n2 n3", "the first list");
     pass(0);
     ck_assert(in_sync());
     assert_ready(true, "n2 is in drain");
-    wish("n1 n2 n3", "MODIFIED slice");
+    desired("n1 n2 n3", "MODIFIED slice");
     settle();
     assert_running("n1 n2! n3");
 }
 END_TEST
 
-START_TEST(a_takeover_by_the_fast_lane_names_each_once)
+START_TEST(a_takeover_by_the_runtime_update_names_each_once)
 {
     world_end();
-    world_make_lanes();
+    world_make_updates();
     set_copy(w.have.of[0], "n1 n2 n3");
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish("n3", "the first list");
+    desired("n3", "the first list");
     until('F');
-    ck_assert(logged("server=n1") && logged("taking the backend over"));
+    ck_assert(logged("server=n1") && logged("taking over the backend"));
     ck_assert(logged("server=n2"));
     forget_log();
     settle();
     assert_file("n1* n2* n3");
-    ck_assert(!logged("taking the backend over"));
+    ck_assert(!logged("taking over the backend"));
 }
 END_TEST
 
@@ -230,7 +230,7 @@ END_TEST
 static void obeyed_before_the_answer(void)
 {
     w.call.held = true;
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     set_sign(w.running.of[0], "n1", "*", false);
     pass(RESYNC_MS);
     ck_assert(w.call.busy);
@@ -242,10 +242,10 @@ static void assert_it_was_ours(void)
     pass(5000);
     assert_running("n1* n2 n3");
     assert_file("n1* n2 n3");
-    wish("n1 n2 n3", "ADDED slice");
+    desired("n1 n2 n3", "ADDED slice");
     pass(RESYNC_MS);
     assert_settled("n1 n2 n3");
-    ck_assert(!logged("by hand"));
+    ck_assert(!logged("set by an operator"));
 }
 
 START_TEST(a_call_that_is_seen_before_its_answer_is_ours)
@@ -267,11 +267,11 @@ START_TEST(a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more)
 {
     obeyed_before_the_answer();
     fault((struct fault){.step = 'm', .status = 0, .times = 1});
-    wish("n1 n2 n3", "ADDED slice");
+    desired("n1 n2 n3", "ADDED slice");
     w.call.held = false;
     pass(RESYNC_MS);
     assert_settled("n1 n2 n3");
-    ck_assert(!logged("by hand"));
+    ck_assert(!logged("set by an operator"));
 }
 END_TEST
 
@@ -279,7 +279,7 @@ END_TEST
 static void crossed_by_a_drain(void)
 {
     w.call.held = true;
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     until('v');
     w.crossing = true;
     answer();
@@ -292,7 +292,7 @@ START_TEST(a_call_that_crosses_a_look_is_made_once)
     pass(RESYNC_MS);
     assert_running("n1! n2 n3");
     ck_assert_uint_eq(count('d'), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_runtime, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_runtime, NULL), 1);
 }
 END_TEST
 
@@ -313,8 +313,8 @@ int main(void)
     tcase_add_checked_fixture(t, three_in_sync, world_end);
     tcase_add_test(t, haproxy_runs_something_else);
     tcase_add_test(t, an_empty_backend_is_no_riddle);
-    tcase_add_test(t, a_haproxy_that_is_down_is_not_in_step);
-    tcase_add_test(t, a_strangers_commit_whose_reload_is_still_to_come);
+    tcase_add_test(t, a_haproxy_that_is_down_is_not_in_sync);
+    tcase_add_test(t, another_writers_commit_whose_reload_is_still_to_come);
     tcase_add_test(t, a_drift_that_no_reload_mends_is_tried_ever_less_often);
     tcase_add_test(t, a_parked_server_that_runs_is_told_to_stop);
     tcase_add_test(t, what_a_health_check_calls_down_is_not_up);
@@ -323,7 +323,7 @@ int main(void)
     tcase_add_test(t, an_operators_state_is_left_alone_and_shown);
     tcase_add_test(t, our_reload_does_not_end_an_operators_state);
     tcase_add_test(t, a_drain_from_before_our_start_is_ours_where_it_fits);
-    tcase_add_test(t, a_takeover_by_the_fast_lane_names_each_once);
+    tcase_add_test(t, a_takeover_by_the_runtime_update_names_each_once);
     tcase_add_test(t, a_call_that_is_seen_before_its_answer_is_ours);
     tcase_add_test(t, a_call_whose_answer_is_lost_is_ours);
     tcase_add_test(t, a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more);

@@ -6,15 +6,15 @@
 
 START_TEST(a_drain_is_told_and_nothing_is_written)
 {
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
     assert_trace("d");
     ck_assert(in_sync());
     assert_file("n1 n2 n3");
     assert_running("n1! n2 n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_runtime, NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.runtime_calls, "drain", "done", API_URL, NULL), 1);
-    wish("n1 n2 n3", "MODIFIED slice");
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_runtime, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.runtime_commands, "drain", "applied", API_URL, NULL), 1);
+    desired("n1 n2 n3", "MODIFIED slice");
     settle();
     assert_trace("y");
     assert_running("n1 n2 n3");
@@ -26,18 +26,18 @@ END_TEST
 
 START_TEST(out_is_parked_without_a_reload_and_comes_back_so)
 {
-    ck_assert_int_eq((int)proven(), 0);
-    wish("n2 n3", "DELETED slice");
+    ck_assert_str_eq(verification(), "untested");
+    desired("n2 n3", "DELETED slice");
     settle();
     assert_trace("mFR");
     assert_file("n1* n2 n3");
     assert_running("n1* n2 n3");
     ck_assert(in_sync());
-    ck_assert_int_eq((int)proven(), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_actual, "be", API_URL, NULL), 2);
+    ck_assert_str_eq(verification(), "verified");
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_configured, "be", API_URL, NULL), 2);
     ck_assert_uint_eq(metric_value(w.telemetry.servers_parked, "be", API_URL, NULL), 1);
-    wish("n1 n2 n3", "ADDED slice");
+    desired("n1 n2 n3", "ADDED slice");
     settle();
     assert_trace("FR");
     assert_running("n1 n2 n3");
@@ -45,19 +45,19 @@ START_TEST(out_is_parked_without_a_reload_and_comes_back_so)
     assert_trace("R");
     ck_assert_uint_eq(w.commits, 0);
     ck_assert_uint_eq(w.reloads, 0);
-    ck_assert(logged("changes reach the running HAProxy without a reload"));
+    ck_assert(logged("runtime updates verified"));
 }
 END_TEST
 
 START_TEST(from_a_drain_to_the_park)
 {
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     assert_trace("dmFR");
     assert_running("n1* n2 n3");
-    wish("n1 n2 n3", "ADDED slice");
+    desired("n1 n2 n3", "ADDED slice");
     settle();
     assert_trace("FR");
     assert_running("n1 n2 n3");
@@ -67,23 +67,23 @@ END_TEST
 
 START_TEST(several_go_one_after_the_other)
 {
-    wish("n3", "DELETED slice");
+    desired("n3", "DELETED slice");
     settle();
     assert_trace("mmFFR");
     assert_running("n1* n2* n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert(in_sync());
 }
 END_TEST
 
 START_TEST(a_new_server_is_a_transaction_and_later_ones_gather)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     settle();
     assert_trace("B+CR");
-    wish("n1 n2 n3 n4 n5", "ADDED slice");
+    desired("n1 n2 n3 n4 n5", "ADDED slice");
     settle();
-    wish("n1 n2 n3 n4 n5 n6", "ADDED slice");
+    desired("n1 n2 n3 n4 n5 n6", "ADDED slice");
     settle();
     assert_trace("");
     pass(1900);
@@ -97,13 +97,13 @@ START_TEST(a_new_server_is_a_transaction_and_later_ones_gather)
 END_TEST
 
 /* What takes effect at once does not wait for a transaction that has to. */
-START_TEST(while_a_transaction_waits_the_fast_lane_goes_on)
+START_TEST(while_a_transaction_waits_the_runtime_update_goes_on)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     settle();
     pass(RELOAD_DELAY_MS + 500);
     buf_clear(&w.trace);
-    wish("n2 n3 n4 n5", "MODIFIED slice");
+    desired("n2 n3 n4 n5", "MODIFIED slice");
     settle();
     assert_trace("mFR");
     assert_running("n1* n2 n3 n4");
@@ -114,16 +114,16 @@ END_TEST
 
 START_TEST(a_transaction_takes_drains_into_the_file)
 {
-    wish("n1* n2 n3 n4", "MODIFIED slice");
+    desired("n1* n2 n3 n4", "MODIFIED slice");
     settle();
     assert_trace("dB~+CR");
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n1* n2 n3 n4"); /* no moment after the reload in which it gets connections */
     buf_clear(&w.trace);
-    wish("n2 n3 n4", "DELETED slice");
+    desired("n2 n3 n4", "DELETED slice");
     settle();
     assert_trace("");
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     settle();
     assert_trace("FR");
     assert_settled("n1 n2 n3 n4");
@@ -133,7 +133,7 @@ END_TEST
 /* The file has all in maintenance that runs, and what runs knows nothing of the one that comes: until the reload both stay. */
 static void assert_nobody_is_missed(const char *set, const char *after)
 {
-    wish(set, "MODIFIED slice");
+    desired(set, "MODIFIED slice");
     until('C');
     settle();
     assert_trace("B~~~+CR");
@@ -160,10 +160,10 @@ END_TEST
 /* And the one that comes leaves again before it came. */
 START_TEST(all_leave_for_one_that_leaves_for_another)
 {
-    wish("n4", "MODIFIED slice");
+    desired("n4", "MODIFIED slice");
     until('C');
     settle();
-    wish("n5", "MODIFIED slice");
+    desired("n5", "MODIFIED slice");
     settle();
     assert_running("n1 n2 n3");
     pass(RELOAD_DELAY_MS - 500);
@@ -177,10 +177,10 @@ END_TEST
 /* The file has the new one already, and nothing but writes is left to do. */
 START_TEST(all_leave_while_the_reload_for_a_new_one_is_awaited)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     until('C');
     settle();
-    wish("n4", "MODIFIED slice");
+    desired("n4", "MODIFIED slice");
     settle();
     assert_running("n1 n2 n3");
     pass(RELOAD_DELAY_MS - 500);
@@ -193,9 +193,9 @@ END_TEST
 
 START_TEST(a_call_overtakes_a_transaction)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     until('C');
-    wish("n1* n2 n3 n4", "MODIFIED slice");
+    desired("n1* n2 n3 n4", "MODIFIED slice");
     ck_assert(w.call.busy);
     ck_assert_str_eq(w.call.state, "drain");
     answer_call();
@@ -210,7 +210,7 @@ END_TEST
 START_TEST(nothing_is_written_while_a_call_is_under_way)
 {
     w.call.held = true;
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     ck_assert(w.call.busy);
     assert_trace("");
@@ -220,11 +220,11 @@ START_TEST(nothing_is_written_while_a_call_is_under_way)
 }
 END_TEST
 
-START_TEST(the_wish_turns_while_a_call_is_under_way)
+START_TEST(the_desired_state_turns_while_a_call_is_under_way)
 {
     w.call.held = true;
-    wish("n1* n2 n3", "MODIFIED slice");
-    wish("n1 n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
+    desired("n1 n2 n3", "MODIFIED slice");
     w.call.held = false;
     settle();
     assert_trace("dy");
@@ -236,14 +236,14 @@ END_TEST
 START_TEST(a_call_that_fails_is_made_again)
 {
     fault((struct fault){.step = 'd', .times = 2});
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
     ck_assert(!in_sync());
-    assert_ready(false, "running HAProxy");
+    assert_ready(false, "runtime command: ");
     pass(5000);
     assert_running("n1! n2 n3");
     ck_assert(in_sync());
-    assert_ready(true, "in step");
+    assert_ready(true, "in sync");
 }
 END_TEST
 
@@ -251,7 +251,7 @@ END_TEST
 START_TEST(a_call_that_always_fails_becomes_a_commit)
 {
     fault((struct fault){.step = 'd', .status = 500});
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     pass(20000);
     assert_settled("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 1);
@@ -260,15 +260,15 @@ START_TEST(a_call_that_always_fails_becomes_a_commit)
 END_TEST
 
 /* Its read-back would show what the call made of it. */
-START_TEST(a_wish_that_turns_while_it_is_written)
+START_TEST(a_desired_state_that_turns_while_it_is_written)
 {
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     until('b');
-    wish("n1 n2 n3", "ADDED slice");
+    desired("n1 n2 n3", "ADDED slice");
     ck_assert(!w.call.busy);
     settle();
     assert_running("n1 n2 n3");
-    ck_assert_int_eq((int)proven(), 1);
+    ck_assert_str_eq(verification(), "verified");
     ck_assert_uint_eq(w.commits, 0);
     ck_assert(in_sync());
 }
@@ -277,7 +277,7 @@ END_TEST
 START_TEST(a_call_for_which_there_is_no_server)
 {
     fault((struct fault){.step = 'd', .status = 404});
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     pass(20000);
     assert_settled("n1* n2 n3");
     ck_assert_uint_le(count('d'), 3);
@@ -288,7 +288,7 @@ END_TEST
 START_TEST(a_call_that_fails_does_not_stop_the_write)
 {
     fault((struct fault){.step = 'm'});
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     pass(100);
     assert_running("n1* n2 n3");
     ck_assert_uint_eq(w.fast, 1);
@@ -300,27 +300,27 @@ END_TEST
 START_TEST(paused_tells_nothing)
 {
     w.paused = true;
-    wish("n1* n2", "MODIFIED slice");
+    desired("n1* n2", "MODIFIED slice");
     pass(2 * RESYNC_MS);
     ck_assert_uint_eq(w.commits + w.fast + count('d') + count('m'), 0);
     assert_running("n1 n2 n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_withheld, "be", API_URL, NULL), 2);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_pending, "be", API_URL, NULL), 2);
 }
 END_TEST
 
-START_TEST(what_the_brake_holds_is_not_told_to_leave)
+START_TEST(what_the_loss_limit_holds_is_not_told_to_leave)
 {
     world_end();
     world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS}, HOUR_MS, true);
-    in_step_with("n1 n2 n3");
-    wish("n3", "MODIFIED slice");
+    in_sync_with("n1 n2 n3");
+    desired("n3", "MODIFIED slice");
     settle();
     assert_running("n1 n2 n3");
     assert_file("n1 n2 n3");
     pass(RESYNC_MS + 1000);
     assert_running("n1* n2* n3");
     /* The time that they were held is no latency. */
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_runtime, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_runtime, NULL), 0);
 }
 END_TEST
 
@@ -329,11 +329,11 @@ START_TEST(what_is_held_serves)
 {
     world_end();
     world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS}, HOUR_MS, true);
-    in_step_with("n1 n2 n3");
-    wish("n1* n2* n3", "MODIFIED slice");
+    in_sync_with("n1 n2 n3");
+    desired("n1* n2* n3", "MODIFIED slice");
     settle();
     assert_running("n1! n2! n3");
-    wish("n3", "MODIFIED slice");
+    desired("n3", "MODIFIED slice");
     settle();
     assert_running("n1 n2 n3");
     assert_file("n1 n2 n3");
@@ -346,7 +346,7 @@ END_TEST
 
 START_TEST(the_last_one_is_held)
 {
-    wish("", "DELETED slice");
+    desired("", "DELETED slice");
     pass(2 * RESYNC_MS);
     assert_running("n1 n2 n3");
     ck_assert_uint_eq(w.fast, 0);
@@ -354,26 +354,26 @@ START_TEST(the_last_one_is_held)
 END_TEST
 
 /* The API says that it was written, HAProxy was told so already, and the file knows nothing of it. */
-START_TEST(a_fast_write_that_is_not_in_the_file_becomes_a_transaction)
+START_TEST(a_runtime_update_that_is_not_in_the_file_becomes_a_transaction)
 {
     w.forgets_fast = true;
-    wish("n2 n3 n4", "MODIFIED slice");
+    desired("n2 n3 n4", "MODIFIED slice");
     pass(2 * RELOAD_DELAY_MS + 15000); /* it does not stick: judged after the reload, and tried again after a backoff */
     ck_assert_uint_le(w.fast, 2);
     assert_settled("n1* n2 n3 n4");
-    wish("n2 n4", "MODIFIED slice");
+    desired("n2 n4", "MODIFIED slice");
     pass(2 * RELOAD_DELAY_MS + 15000);
     assert_settled("n1* n2 n3* n4");
     ck_assert_uint_le(w.fast, 4);
 }
 END_TEST
 
-START_TEST(a_stream_of_fast_writes_does_not_hold_up_a_transaction_for_ever)
+START_TEST(a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     pass(100);
     for (int i = 0; w.commits < 2 && i < 200; i++) {
-        wish(i % 2 == 0 ? "n2 n3 n4 n5" : "n1 n2 n3 n4 n5", "MODIFIED slice");
+        desired(i % 2 == 0 ? "n2 n3 n4 n5" : "n1 n2 n3 n4 n5", "MODIFIED slice");
         if (w.busy)
             answer(); /* there is always something more to be written */
         while (w.call.busy || (w.busy && step_of() != 'b'))
@@ -391,12 +391,12 @@ END_TEST
 
 START_TEST(the_longest_parked_goes_with_the_next_transaction)
 {
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     pass(2 * HOUR_MS);
     assert_file("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 0);
-    wish("n2 n3 n4", "ADDED slice");
+    desired("n2 n3 n4", "ADDED slice");
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n2 n3 n4");
     ck_assert_uint_eq(w.commits, 1);
@@ -407,8 +407,8 @@ START_TEST(without_parking_a_server_stops_at_once_and_is_removed)
 {
     world_end();
     world_make_as(1, (struct plan_rules){.max_loss_percent = 100}, 0, true);
-    in_step_with("n1 n2 n3");
-    wish("n2 n3", "DELETED slice");
+    in_sync_with("n1 n2 n3");
+    desired("n2 n3", "DELETED slice");
     settle();
     assert_running("n1* n2 n3");
     assert_file("n2 n3");
@@ -427,12 +427,12 @@ START_TEST(a_reload_for_one_backend_keeps_the_drains_of_the_other)
         set_copy(w.have.of[i], "n1 n2");
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish_both("n1 n2", "n1 n2", "the first list");
+    desired_both("n1 n2", "n1 n2", "the first list");
     pass(0);
-    wish_both("n1 n2", "n1* n2", "MODIFIED slice");
+    desired_both("n1 n2", "n1* n2", "MODIFIED slice");
     settle();
     ck_assert_str_eq(w.running.of[1], "n1! n2");
-    wish_both("n1 n2 n3", "n1* n2", "ADDED slice");
+    desired_both("n1 n2 n3", "n1* n2", "ADDED slice");
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n1 n2 n3");
     assert_settled_two("n1* n2");
@@ -440,7 +440,7 @@ START_TEST(a_reload_for_one_backend_keeps_the_drains_of_the_other)
 }
 END_TEST
 
-START_TEST(both_backends_go_by_the_fast_lane)
+START_TEST(both_backends_go_by_the_runtime_update)
 {
     world_end();
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
@@ -448,9 +448,9 @@ START_TEST(both_backends_go_by_the_fast_lane)
         set_copy(w.have.of[i], "n1 n2");
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish_both("n1 n2", "n1 n2", "the first list");
+    desired_both("n1 n2", "n1 n2", "the first list");
     pass(0);
-    wish_both("n2", "n1", "MODIFIED slice");
+    desired_both("n2", "n1", "MODIFIED slice");
     settle();
     assert_settled("n1* n2");
     assert_settled_two("n1 n2*");
@@ -469,7 +469,7 @@ int main(void)
     tcase_add_test(t, from_a_drain_to_the_park);
     tcase_add_test(t, several_go_one_after_the_other);
     tcase_add_test(t, a_new_server_is_a_transaction_and_later_ones_gather);
-    tcase_add_test(t, while_a_transaction_waits_the_fast_lane_goes_on);
+    tcase_add_test(t, while_a_transaction_waits_the_runtime_update_goes_on);
     tcase_add_test(t, a_transaction_takes_drains_into_the_file);
     tcase_add_test(t, all_leave_for_a_new_one);
     tcase_add_test(t, all_drain_for_a_new_one);
@@ -477,22 +477,22 @@ int main(void)
     tcase_add_test(t, all_leave_while_the_reload_for_a_new_one_is_awaited);
     tcase_add_test(t, a_call_overtakes_a_transaction);
     tcase_add_test(t, nothing_is_written_while_a_call_is_under_way);
-    tcase_add_test(t, the_wish_turns_while_a_call_is_under_way);
+    tcase_add_test(t, the_desired_state_turns_while_a_call_is_under_way);
     tcase_add_test(t, a_call_that_fails_is_made_again);
     tcase_add_test(t, a_call_that_always_fails_becomes_a_commit);
-    tcase_add_test(t, a_wish_that_turns_while_it_is_written);
+    tcase_add_test(t, a_desired_state_that_turns_while_it_is_written);
     tcase_add_test(t, a_call_for_which_there_is_no_server);
     tcase_add_test(t, a_call_that_fails_does_not_stop_the_write);
-    tcase_add_test(t, a_fast_write_that_is_not_in_the_file_becomes_a_transaction);
-    tcase_add_test(t, a_stream_of_fast_writes_does_not_hold_up_a_transaction_for_ever);
+    tcase_add_test(t, a_runtime_update_that_is_not_in_the_file_becomes_a_transaction);
+    tcase_add_test(t, a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever);
     tcase_add_test(t, paused_tells_nothing);
-    tcase_add_test(t, what_the_brake_holds_is_not_told_to_leave);
+    tcase_add_test(t, what_the_loss_limit_holds_is_not_told_to_leave);
     tcase_add_test(t, what_is_held_serves);
     tcase_add_test(t, the_last_one_is_held);
     tcase_add_test(t, the_longest_parked_goes_with_the_next_transaction);
     tcase_add_test(t, without_parking_a_server_stops_at_once_and_is_removed);
     tcase_add_test(t, a_reload_for_one_backend_keeps_the_drains_of_the_other);
-    tcase_add_test(t, both_backends_go_by_the_fast_lane);
+    tcase_add_test(t, both_backends_go_by_the_runtime_update);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

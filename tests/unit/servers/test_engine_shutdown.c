@@ -4,7 +4,7 @@
 
 static void drain_two(void)
 {
-    wish("n1* n2* n3", "MODIFIED slice");
+    desired("n1* n2* n3", "MODIFIED slice");
     settle();
     assert_running("n1! n2! n3");
     assert_configured("n1 n2 n3");
@@ -22,7 +22,7 @@ START_TEST(each_drain_is_left_in_the_file)
     assert_configured("n1* n2* n3");
     assert_running("n1* n2* n3");
     ck_assert_uint_eq(w.commits, 0);
-    ck_assert(logged("left in maintenance for whoever comes next"));
+    ck_assert(logged("saved in haproxy.cfg as maintenance for the next leader"));
 }
 END_TEST
 
@@ -33,7 +33,7 @@ START_TEST(the_next_one_brings_them_back_without_a_reload)
     stop();
     settle();
     start_again();
-    wish("n1 n2 n3", "the first list");
+    desired("n1 n2 n3", "the first list");
     pass(5000);
     assert_settled("n1 n2 n3");
     ck_assert_uint_eq(w.commits, 0);
@@ -46,11 +46,11 @@ START_TEST(the_next_one_goes_on_with_the_drain)
     stop();
     settle();
     start_again();
-    wish("n1* n2 n3", "the first list");
+    desired("n1* n2 n3", "the first list");
     pass(5000);
     ck_assert(in_sync());
     assert_running("n1* n2 n3");
-    wish("n1 n2 n3", "MODIFIED slice");
+    desired("n1 n2 n3", "MODIFIED slice");
     pass(5000);
     assert_settled("n1 n2 n3");
     ck_assert_uint_eq(w.commits, 0);
@@ -83,7 +83,7 @@ START_TEST(a_pause_is_kept_to)
 {
     drain_two();
     w.paused = true;
-    wish("n1* n2* n3", "MODIFIED service");
+    desired("n1* n2* n3", "MODIFIED service");
     settle();
     buf_clear(&w.trace);
     stop();
@@ -104,14 +104,14 @@ START_TEST(an_api_that_fails_is_no_reason_to_stay)
     settle();
     ck_assert_uint_eq(w.stopped, 1);
     assert_trace(statuses[_i] == 409 ? "FRF" : "F");
-    ck_assert(logged("could not be left in HAProxy's configuration"));
+    ck_assert(logged("not saved in haproxy.cfg"));
 }
 END_TEST
 
 START_TEST(after_a_transaction_that_was_given_up)
 {
     drain_two();
-    wish("n1* n2* n3 n4", "ADDED slice");
+    desired("n1* n2* n3 n4", "ADDED slice");
     until('B');
     stop();
     settle();
@@ -128,7 +128,7 @@ END_TEST
 START_TEST(in_the_middle_of_a_commit)
 {
     drain_two();
-    wish("n1* n2* n3 n4", "ADDED slice");
+    desired("n1* n2* n3 n4", "ADDED slice");
     until('C');
     if (_i == 1)
         fault((struct fault){.step = 'C', .times = 1, .applied = true});
@@ -139,14 +139,14 @@ START_TEST(in_the_middle_of_a_commit)
     pass(1000);
     ck_assert_uint_eq(w.stopped, 1);
     assert_configured(_i == 2 ? "n1* n2* n3" : "n1* n2* n3 n4");
-    ck_assert(!logged("could not be left"));
+    ck_assert(!logged("not saved in haproxy.cfg"));
     ck_assert_uint_eq(count('F'), _i == 2 ? 2 : 0);
 }
 END_TEST
 
 START_TEST(a_commit_without_a_drain_is_the_end)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     until('C');
     buf_clear(&w.trace);
     stop();
@@ -165,7 +165,7 @@ START_TEST(after_somebody_else_wrote)
     settle();
     ck_assert_uint_eq(w.stopped, 1);
     assert_configured("n1* n2* n3 n7");
-    ck_assert(!logged("could not be left"));
+    ck_assert(!logged("not saved in haproxy.cfg"));
 }
 END_TEST
 
@@ -173,7 +173,7 @@ START_TEST(a_drain_of_unknown_origin_is_an_operators_while_another_serves)
 {
     drain_two();
     start_again();
-    wish("n1 n2 n3", "the first list");
+    desired("n1 n2 n3", "the first list");
     pass(5000);
     assert_running("n1! n2! n3");
 }
@@ -183,7 +183,7 @@ START_TEST(but_not_where_nothing_else_is_ready)
 {
     drain_two();
     start_again();
-    wish("n1 n2", "the first list"); /* n3 is gone, n1 and n2 are usable */
+    desired("n1 n2", "the first list"); /* n3 is gone, n1 and n2 are usable */
     pass(5000);
     assert_running("n1 n2 n3*");
     ck_assert(in_sync());
@@ -195,7 +195,7 @@ START_TEST(maint_by_hand_is_nobodys_drain)
 {
     set_copy(w.running.of[0], "n1* n2* n3*");
     start_again();
-    wish("n1 n2 n3", "the first list");
+    desired("n1 n2 n3", "the first list");
     pass(5000);
     assert_running("n1* n2* n3*");
 }

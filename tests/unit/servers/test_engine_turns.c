@@ -4,11 +4,11 @@
 
 /* ---- calls that nobody wants any more ---- */
 
-START_TEST(what_waits_behind_a_call_is_forgotten_where_the_wish_turns)
+START_TEST(what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns)
 {
     w.call.held = true;
-    wish("n1* n2* n3", "MODIFIED slice");
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2* n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     w.call.held = false;
     settle();
     assert_trace("d");
@@ -20,9 +20,9 @@ END_TEST
 START_TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
 {
     w.call.held = true;
-    wish("n1* n2* n3", "MODIFIED slice");
+    desired("n1* n2* n3", "MODIFIED slice");
     w.paused = true;
-    wish("n1* n2* n3", "MODIFIED service");
+    desired("n1* n2* n3", "MODIFIED service");
     w.call.held = false;
     settle();
     assert_trace("d");
@@ -31,13 +31,13 @@ START_TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
 END_TEST
 
 /* The transaction may take its time: thirty seconds for each of its requests. */
-START_TEST(a_wish_that_turns_during_a_call_and_a_transaction)
+START_TEST(a_desired_state_that_turns_during_a_call_and_a_transaction)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     until('C');
-    wish("n1* n2 n3 n4", "MODIFIED slice");
+    desired("n1* n2 n3 n4", "MODIFIED slice");
     ck_assert(w.call.busy);
-    wish("n1 n2 n3 n4", "MODIFIED slice");
+    desired("n1 n2 n3 n4", "MODIFIED slice");
     answer_call();
     ck_assert_str_eq(w.running.of[0], "n1! n2 n3");
     ck_assert(w.call.busy);
@@ -52,28 +52,28 @@ END_TEST
 /* No call can take it back, and the file says nothing of it. */
 START_TEST(a_drain_of_ours_while_haproxy_cannot_be_read_any_more)
 {
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
     w.unreadable = true;
-    wish("n1 n2 n3", "MODIFIED slice");
+    desired("n1 n2 n3", "MODIFIED slice");
     pass(RELOAD_DELAY_MS + 2 * RESYNC_MS);
     assert_running("n1 n2 n3");
     ck_assert_uint_le(w.commits, 1);
     pass(10 * RESYNC_MS);
     ck_assert_uint_le(w.commits, 1);
-    assert_ready(true, "in step");
+    assert_ready(true, "in sync");
 }
 END_TEST
 
 START_TEST(a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more)
 {
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
     w.unreadable = true;
     pass(3 * RESYNC_MS);
     assert_settled("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 1);
-    wish("n1 n2 n3", "MODIFIED slice");
+    desired("n1 n2 n3", "MODIFIED slice");
     pass(10 * RESYNC_MS);
     assert_settled("n1 n2 n3");
     ck_assert_uint_eq(w.commits, 2);
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(a_call_that_never_gets_an_answer_becomes_a_commit)
 {
     fault((struct fault){.step = 'd'});
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     pass(60000);
     assert_settled("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 1);
@@ -113,10 +113,10 @@ START_TEST(calls_after_a_long_time_without_an_api)
     fault((struct fault){.step = 'd'});
     fault((struct fault){.step = 'R'});
     for (int i = 0; i < 2000; i++) {
-        wish(i % 2 == 0 ? "n1* n2 n3" : "n1 n2 n3", "MODIFIED slice");
+        desired(i % 2 == 0 ? "n1* n2 n3" : "n1 n2 n3", "MODIFIED slice");
         pass(1000);
     }
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     mend();
     pass(20000);
     assert_running("n1! n2 n3");
@@ -130,11 +130,11 @@ END_TEST
 START_TEST(the_last_one_stays_until_the_reload_that_brings_another)
 {
     world_end();
-    world_make_lanes();
-    in_step_with("n1");
-    wish("n1 n4", "ADDED slice");
+    world_make_updates();
+    in_sync_with("n1");
+    desired("n1 n4", "ADDED slice");
     settle();
-    wish("n4", "DELETED slice");
+    desired("n4", "DELETED slice");
     settle();
     pass(RELOAD_DELAY_MS - 100);
     assert_running("n1");
@@ -144,27 +144,27 @@ START_TEST(the_last_one_stays_until_the_reload_that_brings_another)
 }
 END_TEST
 
-/* ---- the lane closes ---- */
+/* ---- the runtime update closes ---- */
 
 /* Who drains is not in the file while it is open, and is to be then: nobody's doing. */
-START_TEST(a_lane_that_closes_at_the_look_after_a_write)
+START_TEST(a_route_that_closes_at_the_look_after_a_write)
 {
-    wish("n1* n3", "MODIFIED slice");
+    desired("n1* n3", "MODIFIED slice");
     until('b');
     answer();
     w.unreadable = true;
     pass(RELOAD_DELAY_MS + 4000);
-    ck_assert(!logged("does not stick"));
+    ck_assert(!logged("committed change missing"));
     assert_settled("n1* n2* n3");
     ck_assert_uint_eq(w.commits, 1);
 }
 END_TEST
 
-START_TEST(a_lane_that_closes_after_a_stranger_wrote_something_else)
+START_TEST(a_route_that_closes_after_another_writer_wrote_something_else)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     pass(RELOAD_DELAY_MS + 1000);
-    wish("n1* n2 n3 n4", "MODIFIED slice");
+    desired("n1* n2 n3 n4", "MODIFIED slice");
     settle();
     stranger("n1 n2 n3 n4");
     pass(RESYNC_MS);
@@ -172,7 +172,7 @@ START_TEST(a_lane_that_closes_after_a_stranger_wrote_something_else)
     w.unreadable = true;
     pass(2 * RESYNC_MS);
     assert_settled("n1* n2 n3 n4");
-    ck_assert_uint_eq(metric_value(w.telemetry.undone, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
 }
 END_TEST
 
@@ -194,19 +194,19 @@ END_TEST
 
 START_TEST(a_drift_that_may_not_be_mended)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     pass(RELOAD_DELAY_MS + 1000);
     w.paused = true;
-    wish("n1 n2 n3 n4", "MODIFIED service");
+    desired("n1 n2 n3 n4", "MODIFIED service");
     set_copy(w.running.of[0], "n1 n2");
     pass(10 * RESYNC_MS);
-    ck_assert(!logged("it runs what its file says"));
+    ck_assert(!logged("HAProxy was reloaded externally"));
     ck_assert(!in_sync());
     ck_assert_uint_eq(metric_value(w.telemetry.drifts, API_URL, NULL), 1);
     ck_assert_uint_eq(w.commits, 1);
     restart_haproxy();
     pass(2 * RESYNC_MS);
-    ck_assert(logged("it runs what its file says"));
+    ck_assert(logged("HAProxy was reloaded externally"));
     ck_assert(in_sync());
 }
 END_TEST
@@ -238,12 +238,12 @@ static void same_process(void)
 START_TEST(a_process_that_always_has_the_same_number)
 {
     w.look = same_process;
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     pass(20000);
     unsigned commits = w.commits;
     forget_log();
     for (int i = 5; i < 8; i++) {
-        wish(i == 5 ? "n1 n2 n3 n4 n5" : i == 6 ? "n1 n2 n3 n4 n5 n6" : "n1 n2 n3 n4 n5 n6 n7", "ADDED slice");
+        desired(i == 5 ? "n1 n2 n3 n4 n5" : i == 6 ? "n1 n2 n3 n4 n5 n6" : "n1 n2 n3 n4 n5 n6 n7", "ADDED slice");
         pass(20000);
     }
     assert_settled("n1 n2 n3 n4 n5 n6 n7");
@@ -254,7 +254,7 @@ END_TEST
 
 START_TEST(a_process_that_cannot_be_asked_for)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     settle();
     fault((struct fault){.step = 'i', .status = 500});
     pass(20000);
@@ -274,9 +274,9 @@ START_TEST(each_backend_has_its_turn)
     set_copy(w.have.of[1], "n1* n2");
     w.file = w.running = w.have;
     instance_start(w.target.instance);
-    wish_both("n5", "n2", "the first list");
+    desired_both("n5", "n2", "the first list");
     pass(0);
-    wish_both("n1 n2 n3 n4 n5", "n1 n2", "MODIFIED slice");
+    desired_both("n1 n2 n3 n4 n5", "n1 n2", "MODIFIED slice");
     until('F');
     ck_assert_uint_eq(backend_of(), 0);
     answer();
@@ -296,7 +296,7 @@ START_TEST(what_runs_is_asked_for_once_where_nobody_answers)
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
     fault((struct fault){.step = 'v', .times = 100});
     instance_start(w.target.instance);
-    wish_both("n1", "n1", "the first list");
+    desired_both("n1", "n1", "the first list");
     settle();
     ck_assert_int_eq(w.faults[0].times, 99);
     mend();
@@ -314,17 +314,17 @@ int main(void)
     Suite *s = suite_create("engine_turns");
     TCase *tc = tcase_create("engine_turns");
     tcase_add_checked_fixture(tc, three_in_sync, world_end);
-    tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_wish_turns);
+    tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns);
     tcase_add_test(tc, what_waits_behind_a_call_is_not_told_in_a_pause);
-    tcase_add_test(tc, a_wish_that_turns_during_a_call_and_a_transaction);
+    tcase_add_test(tc, a_desired_state_that_turns_during_a_call_and_a_transaction);
     tcase_add_test(tc, a_drain_of_ours_while_haproxy_cannot_be_read_any_more);
     tcase_add_test(tc, a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more);
     tcase_add_test(tc, an_operators_state_that_cannot_be_set_again_at_once);
     tcase_add_test(tc, a_call_that_never_gets_an_answer_becomes_a_commit);
     tcase_add_test(tc, calls_after_a_long_time_without_an_api);
     tcase_add_test(tc, the_last_one_stays_until_the_reload_that_brings_another);
-    tcase_add_test(tc, a_lane_that_closes_at_the_look_after_a_write);
-    tcase_add_test(tc, a_lane_that_closes_after_a_stranger_wrote_something_else);
+    tcase_add_test(tc, a_route_that_closes_at_the_look_after_a_write);
+    tcase_add_test(tc, a_route_that_closes_after_another_writer_wrote_something_else);
     tcase_add_test(tc, a_drift_that_is_looked_at_twice_at_once);
     tcase_add_test(tc, a_drift_that_may_not_be_mended);
     tcase_add_test(tc, a_drift_that_no_reload_mends_and_that_is_not_seen_at_once);

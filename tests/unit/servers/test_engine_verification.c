@@ -7,24 +7,24 @@
 START_TEST(a_write_that_does_not_reach_it_becomes_a_commit)
 {
     w.deaf = true;
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     pass(0);
     ck_assert_uint_eq(count('F'), 0); /* the call showed it already */
-    ck_assert_int_eq((int)proven(), -1);
+    ck_assert_str_eq(verification(), "suspended");
     pass(RELOAD_DELAY_MS + 3000);
     assert_settled("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 1);
-    ck_assert(logged("did not reach the running HAProxy"));
+    ck_assert(logged("runtime update not applied by HAProxy"));
 }
 END_TEST
 
 START_TEST(one_that_comes_back_and_does_not_reach_it)
 {
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     w.deaf = true;
     buf_clear(&w.trace);
-    wish("n1 n2 n3", "ADDED slice");
+    desired("n1 n2 n3", "ADDED slice");
     pass(0);
     ck_assert_uint_eq(count('F'), 1);
     assert_running("n1* n2 n3");
@@ -32,23 +32,23 @@ START_TEST(one_that_comes_back_and_does_not_reach_it)
     assert_running("n1 n2 n3");
     ck_assert_uint_eq(w.commits, 1);
     /* After the reload it is tried once more; then no more. */
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     pass(RELOAD_DELAY_MS + 10000);
     assert_settled("n1* n2 n3");
     ck_assert(logged("for an hour"));
     unsigned fast = w.fast;
     for (int i = 0; i < 5; i++) {
-        wish(i % 2 == 0 ? "n1 n2 n3" : "n2 n3", "MODIFIED slice");
+        desired(i % 2 == 0 ? "n1 n2 n3" : "n2 n3", "MODIFIED slice");
         pass(RELOAD_DELAY_MS + 10000);
     }
     ck_assert_uint_eq(w.fast, fast);
     assert_settled("n1 n2 n3");
     w.deaf = false;
     pass(HOUR_MS);
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     ck_assert_uint_eq(w.fast, fast + 1);
-    ck_assert_int_eq((int)proven(), 1);
+    ck_assert_str_eq(verification(), "verified");
 }
 END_TEST
 
@@ -58,26 +58,26 @@ START_TEST(what_a_call_did_is_no_proof_of_a_write)
     for (int i = 0; i < 2; i++) {
         ck_assert(!logged("for an hour"));
         w.deaf = false;
-        wish("n2 n3", "DELETED slice");
+        desired("n2 n3", "DELETED slice");
         settle();
         assert_running("n1* n2 n3");
         w.deaf = true;
-        wish("n1 n2 n3", "ADDED slice");
+        desired("n1 n2 n3", "ADDED slice");
         pass(RELOAD_DELAY_MS + 10000);
         assert_settled("n1 n2 n3");
     }
     ck_assert(logged("for an hour"));
-    ck_assert_int_eq((int)proven(), -1);
+    ck_assert_str_eq(verification(), "failed");
 }
 END_TEST
 
 START_TEST(a_write_that_the_api_reloads_for)
 {
     w.reloads_fast = true;
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     ck_assert_uint_eq(w.fast, 1);
-    ck_assert_int_eq((int)proven(), -1);
+    ck_assert_str_eq(verification(), "suspended");
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 0);
@@ -89,38 +89,38 @@ START_TEST(what_cannot_be_read_is_not_trusted)
 {
     w.unreadable = true;
     pass(RESYNC_MS + 2000);
-    ck_assert_int_eq((int)proven(), -1);
-    ck_assert(logged("every change is a transaction and a reload"));
+    ck_assert_str_eq(verification(), "failed");
+    ck_assert(logged("using transactions and reloads"));
     forget_log();
     buf_clear(&w.trace);
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
     assert_trace("B~CR");
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n1* n2 n3");
     buf_clear(&w.trace);
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     pass(RELOAD_DELAY_MS + 3000);
     assert_trace(""); /* it is in maintenance already */
     pass(5 * RESYNC_MS);
-    ck_assert(!logged("every change is a transaction"));
+    ck_assert(!logged("using transactions and reloads"));
     w.unreadable = false;
     pass(RESYNC_MS);
-    ck_assert_int_eq((int)proven(), 0);
-    ck_assert(logged("can be read again"));
-    wish("n1 n2 n3", "ADDED slice");
+    ck_assert_str_eq(verification(), "untested");
+    ck_assert(logged("running HAProxy readable again"));
+    desired("n1 n2 n3", "ADDED slice");
     settle();
     ck_assert_uint_eq(w.fast, 1);
-    ck_assert_int_eq((int)proven(), 1);
+    ck_assert_str_eq(verification(), "verified");
 }
 END_TEST
 
-START_TEST(a_moment_without_an_answer_closes_no_lane)
+START_TEST(a_moment_without_an_answer_closes_no_route)
 {
     fault((struct fault){.step = 'v', .status = 500, .times = 2});
     pass(RESYNC_MS + 1000);
-    ck_assert(!logged("every change is a transaction"));
-    wish("n2 n3", "DELETED slice");
+    ck_assert(!logged("using transactions and reloads"));
+    desired("n2 n3", "DELETED slice");
     settle();
     ck_assert_uint_eq(w.fast, 1);
     ck_assert_uint_eq(w.commits, 0);
@@ -132,21 +132,21 @@ END_TEST
 START_TEST(somebody_else_wrote_meanwhile)
 {
     fault((struct fault){.step = 'F', .status = 409, .times = 1});
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     assert_trace("mFRFR");
     assert_running("n1* n2 n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.event_to_commit, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
 }
 END_TEST
 
 START_TEST(a_refused_write_waits_and_leaves_nothing_behind)
 {
     fault((struct fault){.step = 'F', .status = 400, .times = 1});
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     settle();
     assert_trace("mFRL");
-    assert_ready(false, "refuses the change");
+    assert_ready(false, "rejected the change");
     pass(4900);
     assert_trace("");
     pass(10000);
@@ -158,24 +158,24 @@ END_TEST
 /* The reload may have read the file just before. */
 START_TEST(a_write_that_a_reload_misses_is_no_reason_to_doubt)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     settle();
     w.deaf = true;
     fault((struct fault){.step = 'm', .status = 500, .times = 1});
-    wish("n2 n3 n4", "DELETED slice");
+    desired("n2 n3 n4", "DELETED slice");
     settle();
     w.deaf = false;
     pass(RELOAD_DELAY_MS + 10000);
     assert_settled("n1* n2 n3 n4");
-    ck_assert(!logged("transactions and reloads only"));
+    ck_assert(!logged("using transactions and reloads"));
     ck_assert_uint_eq(w.commits, 2);
 }
 END_TEST
 
-/* HAProxy had read the file already when the server was written back: what it runs after the reload is nobody's wish. */
+/* HAProxy had read the file already when the server was written back: what it runs after the reload is nobody's desired state. */
 START_TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     settle();
     set_copy(w.running.of[0], "n1* n2! n3 n4");
     w.outcome[w.reload] = 's';
@@ -184,7 +184,7 @@ START_TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
     w.pid++;
     pass(1000);
     assert_settled("n1 n2 n3 n4");
-    ck_assert(!logged("by hand"));
+    ck_assert(!logged("set by an operator"));
     set_copy(w.running.of[0], "n1 n2! n3 n4");
     pass(RESYNC_MS);
     assert_running("n1 n2! n3 n4"); /* this one is */
@@ -194,13 +194,13 @@ END_TEST
 /* The same, and HAProxy was looked at before the API said that the reload is done. */
 START_TEST(a_look_between_a_reload_and_its_end)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     settle();
     w.held = true;
     set_copy(w.running.of[0], "n1* n2 n3 n4");
     w.running_version = w.file_version;
     w.pid++;
-    wish("n1 n2 n4", "DELETED slice");
+    desired("n1 n2 n4", "DELETED slice");
     settle();
     ck_assert_uint_eq(w.fast, 1);
     w.outcome[w.reload] = 's';
@@ -208,14 +208,14 @@ START_TEST(a_look_between_a_reload_and_its_end)
     w.held = false;
     pass(1000);
     assert_settled("n1 n2 n3* n4");
-    ck_assert(!logged("by hand"));
+    ck_assert(!logged("set by an operator"));
 }
 END_TEST
 
 START_TEST(a_lost_answer_ends_in_a_reload)
 {
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     pass(RELOAD_DELAY_MS + 10000);
     assert_settled("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 1);
@@ -225,7 +225,7 @@ END_TEST
 /* Others have all transactions of the API. 0: an answer is lost; 1: what was written is not read back; 2: one is new. */
 START_TEST(what_needs_no_transaction_does_not_wait_for_room)
 {
-    wish("n3", "MODIFIED slice");
+    desired("n3", "MODIFIED slice");
     settle();
     assert_settled("n1* n2* n3");
     fault((struct fault){.step = 'B', .status = 429});
@@ -233,13 +233,13 @@ START_TEST(what_needs_no_transaction_does_not_wait_for_room)
         fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
     if (_i == 1)
         fault((struct fault){.step = 'b', .status = 500, .times = 1});
-    wish(_i == 2 ? "n1 n2 n3 n4" : "n1 n2 n3", "MODIFIED slice");
+    desired(_i == 2 ? "n1 n2 n3 n4" : "n1 n2 n3", "MODIFIED slice");
     pass(5000);
     assert_running("n1 n2 n3");
     assert_file("n1 n2 n3");
     assert_ready(false, "too many open transactions");
     ck_assert(!in_sync());
-    wish(_i == 2 ? "n2 n3 n4" : "n2 n3", "MODIFIED slice");
+    desired(_i == 2 ? "n2 n3 n4" : "n2 n3", "MODIFIED slice");
     pass(30000);
     assert_running("n1* n2 n3");
     assert_file("n1* n2 n3");
@@ -258,12 +258,12 @@ END_TEST
 START_TEST(once_there_is_room_again_a_transaction_goes_first)
 {
     fault((struct fault){.step = 'B', .status = 429, .times = 1});
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     until('C');
     pass(10);
     buf_clear(&w.trace);
     fault((struct fault){.step = 'b', .status = 500, .times = 1});
-    wish("n3 n4", "MODIFIED slice");
+    desired("n3 n4", "MODIFIED slice");
     pass(1000);
     ck_assert_uint_eq(count('F'), 1);
     pass(10000 + 2 * RELOAD_DELAY_MS);
@@ -274,9 +274,9 @@ END_TEST
 START_TEST(an_api_that_is_down)
 {
     fault((struct fault){.step = 'F', .status = 503});
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     pass(1000);
-    assert_ready(false, "the Data Plane API fails");
+    assert_ready(false, "the Data Plane API answered with an error");
     ck_assert_uint_ge(count('F'), 1);
     ck_assert_uint_le(count('F'), 10);
     mend();
@@ -288,7 +288,7 @@ END_TEST
 
 START_TEST(a_stop_lets_the_write_end)
 {
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     until('F');
     stop();
     ck_assert_uint_eq(w.stopped, 0);
@@ -303,7 +303,7 @@ END_TEST
 START_TEST(a_stop_makes_no_call)
 {
     w.call.held = true;
-    wish("n1* n2* n3", "MODIFIED slice");
+    desired("n1* n2* n3", "MODIFIED slice");
     stop();
     ck_assert(!w.call.busy);
     settle();
@@ -317,10 +317,10 @@ END_TEST
 START_TEST(a_reload_that_never_came)
 {
     w.lies = true;
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     pass(RELOAD_DELAY_MS + 200);
     ck_assert(!in_sync());
-    assert_ready(false, "not what its file says");
+    assert_ready(false, "does not run haproxy.cfg");
     ck_assert_uint_eq(metric_value(w.telemetry.reloads, "unknown", API_URL, NULL), 1);
     w.lies = false;
     pass(10000);
@@ -334,10 +334,10 @@ START_TEST(a_process_that_stays_the_same_is_believed_in_the_end)
 {
     w.lies = true;
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true}); /* makes an empty commit due */
-    wish("n2 n3", "DELETED slice");
+    desired("n2 n3", "DELETED slice");
     pass(60000);
     ck_assert_uint_eq(w.commits, 2);
-    ck_assert(logged("taking them for done"));
+    ck_assert(logged("accepting such reloads from now on"));
     ck_assert(in_sync());
     pass(5 * RESYNC_MS);
     ck_assert_uint_eq(w.commits, 2);
@@ -346,7 +346,7 @@ END_TEST
 
 START_TEST(an_unknown_end_that_was_seen)
 {
-    wish("n1 n2 n3 n4", "ADDED slice");
+    desired("n1 n2 n3 n4", "ADDED slice");
     settle();
     pass(RELOAD_DELAY_MS - 500);
     w.held = true;
@@ -362,13 +362,13 @@ END_TEST
 
 START_TEST(a_reload_forgets_drains_and_they_are_told_again)
 {
-    wish("n1* n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
     settle();
     restart_haproxy();
     assert_running("n1 n2 n3");
     pass(RESYNC_MS);
     assert_running("n1! n2 n3");
-    ck_assert(logged("somebody else"));
+    ck_assert(logged("reloaded or restarted externally"));
     ck_assert_uint_eq(w.commits + w.fast, 0);
 }
 END_TEST
@@ -383,7 +383,7 @@ int main(void)
     tcase_add_test(t, what_a_call_did_is_no_proof_of_a_write);
     tcase_add_test(t, a_write_that_the_api_reloads_for);
     tcase_add_test(t, what_cannot_be_read_is_not_trusted);
-    tcase_add_test(t, a_moment_without_an_answer_closes_no_lane);
+    tcase_add_test(t, a_moment_without_an_answer_closes_no_route);
     tcase_add_test(t, somebody_else_wrote_meanwhile);
     tcase_add_test(t, a_refused_write_waits_and_leaves_nothing_behind);
     tcase_add_test(t, a_write_that_a_reload_misses_is_no_reason_to_doubt);

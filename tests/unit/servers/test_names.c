@@ -3,20 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff_apply.h"
 #include "servers/names.h"
 #include "haproxy/runtime.h"
 
-#include "diff_text.h"
-#include "diff_world.h"
+#include "change/diff_text.h"
+#include "change/diff_world.h"
 
 #define KEEP .adopt = ADOPT_KEEP
 #define RENAME .adopt = ADOPT_RENAME
 
 struct row {
-    const char *rule, *backend, *wish, *globs;
+    const char *rule, *backend, *desired, *globs;
     struct diff_rules with;
-    const char
-        *names; /* "NAME=NODE", of servers, "+" behind one that drains, "spare" before a spare; "" : as the wish */
+    const char *
+        names; /* "NAME=NODE", of servers, "+" behind one that drains, "spare" before a spare; "" : as the desired state */
     const char *others; /* "LINE=NODE" of aliases, "LINE: reason" of what is out, with "!" where it was announced */
 };
 
@@ -190,7 +191,7 @@ static const struct row rows[] = {
      "",
      {RENAME},
      "n1",
-     "a: server n1 has taken its place (ADOPT_SERVERS=rename)!"},
+     "a: server n1 has replaced it (ADOPT_SERVERS=rename)!"},
     {"one in maintenance does not serve", "server a 10.0.0.1:80 disabled", "n1 10.0.0.1:80", "", {RENAME}, "n1", ""},
     {"it drains with its server",
      "server a 10.0.0.1:80",
@@ -263,22 +264,22 @@ START_TEST(each_row)
     const struct row *row = &rows[_i];
     struct diff_rules with = row->with;
     cleanup(backend_fini) struct backend b;
-    cleanup(desired_fini) struct desired wish;
+    cleanup(desired_fini) struct desired desired;
     cleanup(desired_fini) struct desired named;
     char *globs[4];
     cleanup(mem_free_ptr) char *glob_text = mem_strdup(row->globs);
     globs_split(glob_text, globs, &with);
     text_backend(&b, "web", row->backend);
-    text_wish(&wish, row->wish);
+    text_desired(&desired, row->desired);
     desired_init(&named);
-    const struct names_input in = {.desired = &wish, .actual = &b, .rules = &with};
+    const struct names_input in = {.desired = &desired, .actual = &b, .rules = &with};
     bool differs = names_apply(&in, &named);
     ck_assert_msg(differs == (row->names[0] != '\0' || row->others[0] != '\0'), "%s: differs %d", row->rule, differs);
     cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
     print_list(&text, named.servers, named.server_count, "");
     print_list(&text, named.spares, named.spare_count, "spare ");
-    cleanup(mem_free_ptr) char *others = others_of(&named, wish.skip_count);
+    cleanup(mem_free_ptr) char *others = others_of(&named, desired.skip_count);
     ck_assert_msg(strcmp(buf_str(&text), row->names) == 0, "%s:\n  have %s\n  want %s", row->rule, buf_str(&text),
                   row->names);
     ck_assert_msg(strcmp(others, row->others) == 0, "%s:\n  have %s\n  want %s", row->rule, others, row->others);
@@ -292,8 +293,8 @@ START_TEST(a_line_keeps_its_node)
     cleanup(backend_fini) struct backend b;
     cleanup(desired_fini) struct desired here, gone, one, two, three;
     text_backend(&b, "web", "server a 10.0.0.1:80");
-    text_wish(&here, "n1 10.0.0.1:80");
-    text_wish(&gone, "n2 10.0.0.2:80; out n1 announced its pod ends");
+    text_desired(&here, "n1 10.0.0.1:80");
+    text_desired(&gone, "n2 10.0.0.2:80; out n1 announced its pod ends");
     struct names_input in = {.desired = &here, .actual = &b, .rules = &rules};
     ck_assert(names_apply(&in, &one));
     in.desired = &gone;
@@ -323,13 +324,13 @@ START_TEST(a_server_stays_adopted)
 {
     const struct diff_rules rules = {.adopt = ADOPT_KEEP};
     cleanup(backend_fini) struct backend b, both;
-    cleanup(desired_fini) struct desired wish, one, two;
+    cleanup(desired_fini) struct desired desired, one, two;
     struct runtime_server running[] = {{.name = (char *)(uintptr_t) "a"}, {.name = (char *)(uintptr_t) "b"}};
     struct runtime r = {.readable = true, .servers = &running[1], .count = 1};
     text_backend(&b, "web", "server b 10.0.0.1:80");
     text_backend(&both, "web", "server b 10.0.0.1:80\nserver a 10.0.0.1:80");
-    text_wish(&wish, "n1 10.0.0.1:80");
-    struct names_input in = {.desired = &wish, .actual = &both, .rules = &rules, .runtime = &r};
+    text_desired(&desired, "n1 10.0.0.1:80");
+    struct names_input in = {.desired = &desired, .actual = &both, .rules = &rules, .runtime = &r};
     ck_assert(names_apply(&in, &one));
     ck_assert_str_eq(one.servers[0].name, "b"); /* HAProxy does not run the other yet */
     desired_fini(&one);
@@ -349,12 +350,12 @@ START_TEST(renaming_waits_for_what_runs)
 {
     const struct diff_rules rules = {.adopt = ADOPT_RENAME};
     cleanup(backend_fini) struct backend b;
-    cleanup(desired_fini) struct desired wish;
+    cleanup(desired_fini) struct desired desired;
     struct runtime_server running[] = {{.name = (char *)(uintptr_t) "a"}, {.name = (char *)(uintptr_t) "n1"}};
     struct runtime r = {.readable = true, .servers = running, .count = 1};
     text_backend(&b, "web", "server a 10.0.0.1:80\nserver n1 10.0.0.1:80");
-    text_wish(&wish, "n1 10.0.0.1:80");
-    const struct names_input in = {.desired = &wish, .actual = &b, .runtime = &r, .rules = &rules};
+    text_desired(&desired, "n1 10.0.0.1:80");
+    const struct names_input in = {.desired = &desired, .actual = &b, .runtime = &r, .rules = &rules};
     for (int step = 0; step < 4; step++) {
         static const bool gone[] = {false, false, true, true};
         struct desired named;
@@ -396,44 +397,44 @@ static const char *served_by(const struct backend *b, const struct desired_serve
 }
 
 /* Where all that is in the file is wanted, under other names. */
-static void wish_for_the_file(struct desired *d, const struct backend *b, const struct diff_rules *rules)
+static void desired_state_for_the_file(struct desired *d, const struct backend *b, const struct diff_rules *rules)
 {
     cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
     for (size_t i = 0; i < b->server_count; i++)
         if (!diff_server_is_foreign(&b->servers[i], rules) && b->servers[i].check && !b->servers[i].maintenance)
             buf_printf(&text, "%sm%02zu %s:%u", text.len > 0 ? "; " : "", i, b->servers[i].address, b->servers[i].port);
-    text_wish(d, buf_str(&text));
+    text_desired(d, buf_str(&text));
 }
 
-/* Any file and wish: names are unique and in order, the same come of the file that was written by them, and where every server
+/* Any file and desired state: names are unique and in order, the same come of the file that was written by them, and where every server
  * is there and as it should be, nothing is written. */
-START_TEST(of_any_file_and_wish)
+START_TEST(of_any_file_and_desired_state)
 {
     static const char *const formats[] = {NULL, "{node}-{port}", "{address}", "{address}-{port}"};
     struct dice dice = {.state = 0x9e3779b97f4a7c15u ^ ((uint64_t)_i << 20)};
     unsigned adopted = 0, quiet = 0;
     for (int round = 0; round < 400; round++) {
         cleanup(backend_fini) struct backend b;
-        cleanup(desired_fini) struct desired wish, named, again;
+        cleanup(desired_fini) struct desired desired, named, again;
         struct diff_rules rules = random_rules(&dice);
         rules.adopt = (enum adopt)dice_below(&dice, 3);
         rules.server_name_format = formats[dice_below(&dice, array_len(formats))];
         bool doubles = dice_one_in(&dice, 3), drains = false;
         random_backend(&dice, &b, doubles);
         if (round % 4 == 0)
-            wish_for_the_file(&wish, &b, &rules);
+            desired_state_for_the_file(&desired, &b, &rules);
         else
-            random_wish(&dice, &wish);
-        for (size_t i = 0; i < wish.server_count && round % 2 == 0; i++)
-            wish.servers[i].state = SERVER_LIVE;
-        struct names_input in = {.desired = &wish, .actual = &b, .rules = &rules};
+            random_desired(&dice, &desired);
+        for (size_t i = 0; i < desired.server_count && round % 2 == 0; i++)
+            desired.servers[i].state = SERVER_LIVE;
+        struct names_input in = {.desired = &desired, .actual = &b, .rules = &rules};
         if (!names_apply(&in, &named))
-            desired_copy(&named, &wish);
+            desired_copy(&named, &desired);
         check_names(&named);
         in.before = &named; /* nothing changed */
         if (!names_apply(&in, &again))
-            desired_copy(&again, &wish);
+            desired_copy(&again, &desired);
         ck_assert_msg(same_names(&named, &again, true), "round %d", round);
         desired_fini(&again);
         bool all = true;
@@ -458,7 +459,7 @@ START_TEST(of_any_file_and_wish)
             diff_apply(&d, &rules, &b);
             in.before = NULL; /* a restart */
             if (!names_apply(&in, &again))
-                desired_copy(&again, &wish);
+                desired_copy(&again, &desired);
             ck_assert_msg(same_names(&named, &again, false), "round %d, after the write", round);
         } else {
             desired_init(&again);
@@ -478,7 +479,7 @@ int main(void)
     tcase_add_test(t, a_line_keeps_its_node);
     tcase_add_test(t, a_server_stays_adopted);
     tcase_add_test(t, renaming_waits_for_what_runs);
-    tcase_add_loop_test(t, of_any_file_and_wish, 0, 4);
+    tcase_add_loop_test(t, of_any_file_and_desired_state, 0, 4);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

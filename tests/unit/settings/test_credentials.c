@@ -1,5 +1,3 @@
-#include "settings/secrets/credentials.h"
-
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/environment.h"
 #include "settings/table.h"
@@ -107,7 +106,7 @@ static const struct {
     {{TOKEN "Bearer hunter2"}, 1, 0, "leave out the word Bearer"},
     {{TOKEN "hunter2 x"}, 1, 0, "a space"},
     {{TOKEN "hunter2\xc3\xa4"}, 1, 0, "not ASCII"},
-    {{"HAPROXY_DATAPLANE_TOKEN_FILE=hunter2"}, 1, 0, "which would belong into HAPROXY_DATAPLANE_TOKEN)"},
+    {{"HAPROXY_DATAPLANE_TOKEN_FILE=hunter2"}, 1, 0, "which belongs in HAPROXY_DATAPLANE_TOKEN)"},
     {{"HAPROXY_DATAPLANE_TOKEN_FILE=hunter2/x"}, 1, 0, "the value is not shown"},
     {{"HAPROXY_DATAPLANE_TOKEN_FILE=/nowhere/token"},
      1,
@@ -157,7 +156,7 @@ START_TEST(files_are_read)
     p.settings.ingress_namespace = mem_strdup("n");
     p.settings.ingress_service = mem_strdup("s");
     p.settings.backend_name = mem_strdup("b");
-    p.settings.listen_host = mem_strdup("");
+    p.settings.listen.host = mem_strdup("");
     settings_print(&p.settings, &out);
     ck_assert_ptr_null(strstr(buf_str(&out), "hunter2"));
     char line[256];
@@ -207,7 +206,7 @@ static const struct {
      0,
      1,
      {"FILE has no line for \"http://b:1\", and neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor "
-      "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API there is asked without credentials"}},
+      "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API there gets requests without credentials"}},
     {"http://a:1 u:hunter2",
      {URLS "http://b:1,http://a:1,/x@y"},
      0,
@@ -217,19 +216,19 @@ static const struct {
      {URLS "http://a:1", TOKEN "hunter2"},
      0,
      1,
-     {"FILE: the file has no line with credentials, so it is of no effect"}},
+     {"FILE: the file has no line with credentials, so it has no effect"}},
     {"", {URLS "http://a:1"}, 0, 2, {"no line with credentials", "FILE has no line for \"http://a:1\""}},
     /* Lines that are for nobody. */
     {"http://a:1 u:hunter2\nhttp://haproxy-z:5555 u:hunter2",
      {URLS "http://a:1"},
      0,
      1,
-     {"FILE, line 2: the line is not used, since its URL \"http://haproxy-z:5555\" is not in HAPROXY_DATAPLANE_URL\n"}},
+     {"FILE, line 2: the line is not used: its URL \"http://haproxy-z:5555\" is not in HAPROXY_DATAPLANE_URL\n"}},
     {"\nhttp://haproxi:5555 u:hunter2",
      {URLS "http://haproxy-b:5555,http://haproxy:5555", TOKEN "t"},
      0,
      1,
-     {"FILE, line 2: the line is not used, since its URL \"http://haproxi:5555\" is not in HAPROXY_DATAPLANE_URL; did "
+     {"FILE, line 2: the line is not used: its URL \"http://haproxi:5555\" is not in HAPROXY_DATAPLANE_URL; did "
       "you "
       "mean \"http://haproxy:5555\"?\n"}},
     {"https://a:1 u:hunter2", {URLS "http://a:1", TOKEN "t"}, 0, 1, {"\"https://a:1\"", "mean \"http://a:1\"?"}},
@@ -245,7 +244,7 @@ static const struct {
      {URLS "http://a:1"},
      0,
      1,
-     {"FILE, line 1: the password begins or ends with white space, which is taken as a part of it"}},
+     {"FILE, line 1: the password begins or ends with white space, which is part of it"}},
     /* Lines that cannot be read. */
     {"http://a:1 u:hunter2\nhttp://b:1 hunter2\n# x\nadmin:hunter2",
      {ab},
@@ -255,7 +254,7 @@ static const struct {
       "FILE, line 4: expected URL user:password or URL Bearer TOKEN; its first word is not the URL of a Data Plane "
       "API: it "
       "does not begin with a scheme"}},
-    {"http://hunter2@b:1 u:p", {ab}, 1, 0, {"a user name or password does not belong into it"}},
+    {"http://hunter2@b:1 u:p", {ab}, 1, 0, {"it must not contain a user name or password"}},
     {"1\n2\n3\n4\n5\n", {ab}, 5, 0, {"line 5: "}},
     {"1\n2\n3\n4\n5\n6\n7",
      {ab},
@@ -328,7 +327,7 @@ START_TEST(what_is_no_path_is_not_shown)
         ck_assert_uint_eq(p.report.count, 1);
         ck_assert_str_eq(p.text,
                          "HAPROXY_DATAPLANE_CREDENTIALS_FILE: expected the path of a file, beginning with '/' or './' "
-                         "(the value is not shown: it may be what belongs into that file)\n");
+                         "(the value is not shown: it may be the content of that file)\n");
     }
 }
 END_TEST
@@ -361,7 +360,7 @@ static char *printed(struct settings *c)
     c->ingress_namespace = mem_strdup("n");
     c->ingress_service = mem_strdup("s");
     c->backend_name = mem_strdup("b");
-    c->listen_host = mem_strdup("");
+    c->listen.host = mem_strdup("");
     settings_print(c, &out);
     return buf_take(&out);
 }

@@ -94,16 +94,16 @@ static const struct {
      "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
     {"http://hunter2 u:p", "its first word is not the URL of a Data Plane API: its port is missing"},
     {"http://admin:hunter2@a:1",
-     "its first word is not the URL of a Data Plane API: a user name or password does not belong into it"},
+     "its first word is not the URL of a Data Plane API: it must not contain a user name or password"},
     {"http://a:1/v3 u:hunter2",
      "its first word is not the URL of a Data Plane API: leave out /v3 and what follows: it is added"},
     {"unix:hunter2 u:p",
      "its first word is not the URL of a Data Plane API: the path of a unix socket begins with '/'"},
-    {"http://a:1", "there is nothing behind the URL"},
-    {"http://a:1 \t", "there is nothing behind the URL"},
+    {"http://a:1", "there is nothing after the URL"},
+    {"http://a:1 \t", "there is nothing after the URL"},
     {"http://a:1 hunter2", "there is no ':' between user name and password"},
     {"http://a:1 admin hunter2", "there is no ':' between user name and password"},
-    {"http://a:1 Basic aHVudGVyMg==", "user name and password are written as they are, not as Basic and base64"},
+    {"http://a:1 Basic aHVudGVyMg==", "write user name and password in plain text, not as Basic and base64"},
     {"http://a:1 :hunter2", "its user name is empty"},
     {"http://a:1 hunter2:", "its password is empty"},
     {"http://a:1 u :hunter2", "there is white space in front of the ':'"},
@@ -111,8 +111,8 @@ static const struct {
     {"http://a:1 unix:/b u:hunter2", "there are two URLs: write a line for each"},
     {"http://a:1, http://b:1 u:hunter2",
      "its first word is not the URL of a Data Plane API: its port is not a number from 1 to 65535"},
-    {"http://a:1 Bearer", "there is no token behind the word Bearer"},
-    {"http://a:1 Bearer \t ", "there is no token behind the word Bearer"},
+    {"http://a:1 Bearer", "there is no token after the word Bearer"},
+    {"http://a:1 Bearer \t ", "there is no token after the word Bearer"},
     {"http://a:1 Bearer hunter2 x", "its token: it holds a space or is not ASCII"},
     {"http://a:1 Bearer Bearer hunter2", "its token: leave out the word Bearer"},
     {"http://a:1 Bearer hunter2\xc3\xa4", "its token: it holds a space or is not ASCII"},
@@ -182,8 +182,8 @@ START_TEST(a_url_has_one_line)
     cleanup(parsed_fini) struct parsed p =
         parse("http://a:1 u:p\n#\nHTTP://A:1/ u:hunter2\nunix:/x u:p\n/x Bearer hunter2\nhttp://a:1/x u:p");
     ck_assert_uint_eq(p.file.count, 5);
-    ck_assert_str_eq(p.file.lines[1].why, "its URL is that of line 1");
-    ck_assert_str_eq(p.file.lines[3].why, "its URL is that of line 4");
+    ck_assert_str_eq(p.file.lines[1].why, "line 1 has the same URL");
+    ck_assert_str_eq(p.file.lines[3].why, "line 4 has the same URL");
     ck_assert_ptr_null(p.file.lines[4].why);
     ck_assert_str_eq(credentials_file_find(&p.file, "http://a:1")->password, "p");
 }

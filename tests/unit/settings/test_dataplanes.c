@@ -1,4 +1,4 @@
-#include "settings/dataplanes.h"
+#include "settings/dataplane_url.h"
 
 #include <check.h>
 #include <string.h>

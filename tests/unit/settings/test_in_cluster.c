@@ -65,12 +65,12 @@ START_TEST(not_inside_a_pod)
     static const struct {
         const char *host, *port, *says;
     } rows[] = {
-        {"", "443", "KUBECONFIG is not set, and KUBERNETES_SERVICE_HOST"},
+        {"", "443", "neither KUBECONFIG nor KUBERNETES_SERVICE_HOST"},
         {"10.0.0.1", "", "KUBERNETES_SERVICE_PORT, which every pod has"},
-        {"10.0.0.1", "0", "KUBERNETES_SERVICE_PORT: \"0\" is no port number"},
-        {"10.0.0.1", "tcp://10.0.0.1:443", "is no port number"},
-        {"[fd00::1]", "443", "KUBERNETES_SERVICE_HOST: \"[fd00::1]\" is no IP address"},
-        {"h/x@y", "443", "no IP address and no host name"},
+        {"10.0.0.1", "0", "KUBERNETES_SERVICE_PORT: \"0\" is not a port number"},
+        {"10.0.0.1", "tcp://10.0.0.1:443", "is not a port number"},
+        {"[fd00::1]", "443", "KUBERNETES_SERVICE_HOST: \"[fd00::1]\" is not an IP address"},
+        {"h/x@y", "443", "not an IP address or host name"},
         {"10.0.0.1", "443", "/ca.crt: No such file or directory; does the pod have a service account"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {

@@ -382,12 +382,11 @@ START_TEST(a_broken_file_or_a_lost_line_keeps_the_old_parts)
          ", line 2: expected URL user:password or URL Bearer TOKEN; there is no "
          "':' between user name and password"},
         {"http://a:1 u:good\nhttp://a:1 u:hunter2",
-         ", line 2: expected URL user:password or URL Bearer TOKEN; its URL is that of line 1"},
-        {"http://b:1 u:hunter2",
-         ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
-        {"", ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
+         ", line 2: expected URL user:password or URL Bearer TOKEN; line 1 has the same URL"},
+        {"http://b:1 u:hunter2", ": the line for http://a:1 was removed; put it back, or restart to use the settings"},
+        {"", ": the line for http://a:1 was removed; put it back, or restart to use the settings"},
         {"# http://a:1 u:hunter2\n",
-         ": has no line for http://a:1 any more; put it back, or restart to go by the variables"},
+         ": the line for http://a:1 was removed; put it back, or restart to use the settings"},
     };
     write_text(path, "http://a:1 u:good");
     set_lines("http://a:1");

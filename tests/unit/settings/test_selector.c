@@ -79,13 +79,13 @@ START_TEST(what_the_api_server_takes)
 }
 END_TEST
 
-#define NO_KEY "the key of a label must stand here"
+#define NO_KEY "the key of a label is missing here"
 #define KEY_NAME \
     "the name of a key has letters, digits, '-', '_' and '.' only, and begins and ends with a letter or digit"
-#define KEY_PREFIX "before the '/' of a key stands a DNS name in lower-case letters, such as example.com"
+#define KEY_PREFIX "the prefix before the '/' of a key is a DNS name in lower-case letters, such as example.com"
 #define VALUE "a value has letters, digits, '-', '_' and '.' only, and begins and ends with a letter or digit"
 #define OPERATOR "an operator (=, ==, !=, in, notin, > or <) or ',' must follow a key"
-#define BETWEEN "',' must stand between two requirements"
+#define BETWEEN "',' must separate two requirements"
 #define OPEN "'(' must follow in and notin"
 #define IN_SET "a value is missing here, or the ')' after the values"
 #define AFTER_VALUE "',' or ')' must follow a value"
@@ -149,8 +149,8 @@ static const struct {
     {"a>", 2, 0, INTEGER},
     {"a>,b", 2, 1, INTEGER},
     {"a<(1)", 2, 1, INTEGER},
-    {"a>=1", 2, 1, ">= and <= are not known, only > and <"},
-    {"a<=1", 2, 1, ">= and <= are not known, only > and <"},
+    {"a>=1", 2, 1, ">= and <= are not supported, only > and <"},
+    {"a<=1", 2, 1, ">= and <= are not supported, only > and <"},
     {"a>b", 2, 1, "> and < compare with a whole number, without a sign"},
     {"a>-1", 2, 2, "> and < compare with a whole number, without a sign"},
     {"a>1.5", 2, 3, "> and < compare with a whole number, without a sign"},
@@ -176,7 +176,7 @@ static const struct {
     {".a/c", 0, 4, KEY_PREFIX},
     {"a./c", 0, 4, KEY_PREFIX},
     {"a.-b/c", 0, 6, KEY_PREFIX},
-    {A250 ".aaa/a", 0, 256, "what stands before the '/' of a key has at most 253 characters"},
+    {A250 ".aaa/a", 0, 256, "the prefix before the '/' of a key has at most 253 characters"},
     {A63 "a", 0, 64, "the name of a key has at most 63 characters"},
     {"a/" A63 "a", 0, 66, "the name of a key has at most 63 characters"},
     {"a=" A63 "a", 2, 64, "a value has at most 63 characters"},

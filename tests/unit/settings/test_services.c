@@ -1,5 +1,3 @@
-#include "settings/services.h"
-
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,9 +55,9 @@ END_TEST
 
 #define LABEL "(lower-case letters, digits and '-', at most 63 characters)"
 #define NAMESPACE "expected a namespace's name " LABEL " before the '/'"
-#define SERVICE "expected a Service's name " LABEL " behind the '/'"
-#define PORT "expected the name or number of a port of the Service behind the ':'"
-#define BACKEND "expected a backend's name (letters, digits, '-', '_', '.' and ':') behind the '='"
+#define SERVICE "expected a Service's name " LABEL " after the '/'"
+#define PORT "expected the name or number of a port of the Service after the ':'"
+#define BACKEND "expected a backend's name (letters, digits, '-', '_', '.' and ':') after the '='"
 #define SHAPE "expected namespace/service[:port][=backend]"
 #define UPPER "; names in Kubernetes have no upper-case letters"
 #define LIST                                                                                                       \
@@ -104,11 +102,9 @@ static const struct {
     {"ns/a=be,ns/b=be", ", entry 2, \"ns/b=be\": expected a backend of its own; be is that of entry 1\n"},
     {"ns/a=be,ns/a=be", ", entry 2, \"ns/a=be\": expected a backend of its own; be is that of entry 1\n"},
     {"ns/web:http,ns/web:https", ", entry 2, \"ns/web:https\": expected a backend of its own; web is that of entry 1; "
-                                 "without =backend it is called "
-                                 "like the Service\n"},
-    {"ns/be,ns/b=be",
-     ", entry 2, \"ns/b=be\": expected a backend of its own; be is that of entry 1; without =backend it "
-     "is called like the Service\n"},
+                                 "without =backend it has the name of the Service\n"},
+    {"ns/be,ns/b=be", ", entry 2, \"ns/b=be\": expected a backend of its own; be is that of entry 1; without =backend "
+                      "it has the name of the Service\n"},
     /* What is none is nobody's either. */
     {"ns/W,ns/W", ", entry 1, \"ns/W\": " SERVICE UPPER "\n"
                   ", entry 2, \"ns/W\": " SERVICE UPPER "\n"},
@@ -194,8 +190,8 @@ START_TEST(a_fixed_port_is_for_one_backend)
     cleanup(parsed_fini) struct parsed two = parse(LOGIN, "INGRESS_SERVICES=ns/web ns/api", "HAPROXY_BACKEND_PORT=80");
     cleanup(mem_free_ptr) char *text = all_text(&two);
     ck_assert_str_eq(text, "error: HAPROXY_BACKEND_PORT is set, but INGRESS_SERVICES has 2 entries: expected no fixed "
-                           "port for several backends, whose ports the Services say\n");
-    /* What a Service of that name puts there is nobody's wish. */
+                           "port for several backends, because their Services have the ports\n");
+    /* What a Service of that name puts there is nobody's desired state. */
     cleanup(parsed_fini) struct parsed link =
         parse(LOGIN, "INGRESS_SERVICES=ns/web ns/api", "HAPROXY_BACKEND_PORT=tcp://10.96.0.5:443");
     ck_assert_int_eq(link.rc, 0);
@@ -277,7 +273,7 @@ START_TEST(check_config_shows_what_is_in_effect)
     cleanup(mem_free_ptr) char *single = printed(&q.settings);
     ck_assert(str_has_suffix(
         single, "\n# backend ingress-nginx: Service ingress-nginx/ingress-nginx, port https, servers on port 30443\n"));
-    ck_assert_ptr_nonnull(strstr(single, "INGRESS_SERVICES=  # default: one Service, by the variables above\n"));
+    ck_assert_ptr_nonnull(strstr(single, "INGRESS_SERVICES=  # default: one Service, from the settings above\n"));
 }
 END_TEST
 

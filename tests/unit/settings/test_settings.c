@@ -1,3 +1,4 @@
+#include "settings/parse.h"
 #include "settings/settings.h"
 
 #include <check.h>
@@ -34,8 +35,8 @@ START_TEST(defaults)
     ck_assert(!c->allow_empty);
     ck_assert_uint_eq(c->resync_period_ms, 30000);
     ck_assert_ptr_null(c->kubeconfig);
-    ck_assert_str_eq(c->listen_host, "");
-    ck_assert_uint_eq(c->listen_port, 8080);
+    ck_assert_str_eq(c->listen.host, "");
+    ck_assert_uint_eq(c->listen.port, 8080);
     ck_assert_int_eq(c->log_format, LOG_FORMAT_LOGFMT);
     ck_assert_int_eq(c->log_level, LOG_LEVEL_INFO);
     ck_assert(!secret_is_set(&c->dataplane_token));
@@ -188,7 +189,7 @@ static const struct {
     {"HAPROXY_DATAPLANE_URL=http:///haproxy:5555", "its host is missing"},
     {"HAPROXY_DATAPLANE_URL=http:/haproxy:5555", "expected http://host:port"},
     {"HAPROXY_DATAPLANE_URL=http://::1:5555", "expected http://host:port"},
-    {"HAPROXY_DATAPLANE_URL=http://[::1:5555", "no IPv6 address"},
+    {"HAPROXY_DATAPLANE_URL=http://[::1:5555", "not an IPv6 address"},
     {"HAPROXY_DATAPLANE_URL=http://ha proxy:5555", "a space"},
     {"HAPROXY_DATAPLANE_URL=http://haproxy:5555/?x=1", "a query"},
     {"HAPROXY_DATAPLANE_URL=http://haproxy:5555/#x", "a query (?) or fragment"},
@@ -253,7 +254,7 @@ static const struct {
     {"HAPROXY_SEND_PROXY_V2=TRUE", "expected true or false"},
     {"HAPROXY_BALANCE=round-robin", "expected roundrobin"},
     {"HAPROXY_BALANCE=hash", "it needs an expression"},
-    {"HAPROXY_BALANCE=hdr", "it needs the name of a header"},
+    {"HAPROXY_BALANCE=hdr", "it needs the name of a header as an argument"},
     {"HAPROXY_BALANCE=url_param", "set keep here"},
     {"HAPROXY_ADV_CHECK=tcp", "expected tcp-check"},
     {"HAPROXY_ADV_CHECK=pgsql-check", "it needs a user"},
@@ -280,10 +281,10 @@ static const struct {
     {"LISTEN_ADDRESS=:", "its port is not a number"},
     {"LISTEN_ADDRESS=::1:8080", "an IPv6 address goes in brackets"},
     {"LISTEN_ADDRESS=[::1]", "an IPv6 address goes in brackets"},
-    {"LISTEN_ADDRESS=[127.0.0.1]:80", "no IPv6 address"},
-    {"LISTEN_ADDRESS=[]:80", "no IPv6 address"},
+    {"LISTEN_ADDRESS=[127.0.0.1]:80", "not an IPv6 address"},
+    {"LISTEN_ADDRESS=[]:80", "not an IPv6 address"},
     {"LISTEN_ADDRESS=*:80", "leave out the '*'"},
-    {"LISTEN_ADDRESS=localhost:80", "names are not looked up"},
+    {"LISTEN_ADDRESS=localhost:80", "names are not resolved"},
     {"LISTEN_ADDRESS=localhost", "expected :port"},
     {"LOG_FORMAT=text", "expected logfmt or json"},
     {"LOG_FORMAT=JSON", "expected logfmt or json; did you mean json?"},
@@ -341,11 +342,11 @@ START_TEST(warnings_do_not_refuse)
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "PARK_NODES=true", "PARK_TTL=0");
     ck_assert_int_eq(p.rc, 0);
     ck_assert_uint_eq(p.report.count, 1);
-    assert_says(&p, "PARK_NODES=true is of no effect with PARK_TTL=0");
+    assert_says(&p, "PARK_NODES=true has no effect with PARK_TTL=0");
     cleanup(parsed_fini) struct parsed r = parse(LOGIN, "LEADER_ELECT=true", "DRY_RUN=true");
     ck_assert_int_eq(r.rc, 0);
     ck_assert_uint_eq(r.report.count, 1);
-    assert_says(&r, "LEADER_ELECT=true is of no effect with DRY_RUN=true");
+    assert_says(&r, "LEADER_ELECT=true has no effect with DRY_RUN=true");
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "PARK_NODES=true", "PARK_TTL=x");
     ck_assert_uint_eq(q.report.count, 1); /* nothing beside the error */
 }
@@ -442,7 +443,7 @@ START_TEST(it_is_printed_where_a_setting_comes_from)
         "KUBECONFIG=  # default: the service account of the pod\n",
         "LOG_LEVEL=info  # from the environment\n",
         "HAPROXY_DATAPLANE_URL=http://haproxy:5555  # default\n",
-        "HAPROXY_DATAPLANE_CREDENTIALS_FILE=  # default: the variables above, for each URL\n",
+        "HAPROXY_DATAPLANE_CREDENTIALS_FILE=  # default: the settings above, for each URL\n",
         "PARK_TTL=60m  # default\n",
         "# HAProxy http://haproxy:5555: token *** by HAPROXY_DATAPLANE_TOKEN\n",
     };

@@ -65,7 +65,7 @@ START_TEST(lease_without_election)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, of_the_lease[_i]);
     ck_assert_int_eq(p.rc, 0);
-    assert_says(&p, "of no effect without LEADER_ELECT=true");
+    assert_says(&p, "have no effect without LEADER_ELECT=true");
     assert_shown(&p, of_the_lease[_i]);
 }
 END_TEST
@@ -74,7 +74,7 @@ END_TEST
 static const struct {
     const char *entry, *says;
 } refused[] = {
-    {"HAPROXY_DATAPLANE_CA_FILE=-----BEGIN CERTIFICATE-----", "it takes the path of a file, not what is in it"},
+    {"HAPROXY_DATAPLANE_CA_FILE=-----BEGIN CERTIFICATE-----", "it must be the path of a file, not its content"},
     {"HAPROXY_DATAPLANE_SERVER_NAME=https://a", "the name alone, without a port or a path"},
     {"HAPROXY_DATAPLANE_SERVER_NAME=a:443", "the name alone, without a port or a path"},
     {"HAPROXY_DATAPLANE_SERVER_NAME=a b", "expected a host name"},
@@ -130,8 +130,9 @@ START_TEST(what_has_no_effect_is_a_warning)
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, HTTPS, "HAPROXY_DATAPLANE_INSECURE=true", "HAPROXY_DATAPLANE_CA_FILE=/ca");
     ck_assert_int_eq(p.rc, 0);
-    assert_says(&p, "warning: HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so HAPROXY_DATAPLANE_CA_FILE is of "
-                    "no effect");
+    assert_says(
+        &p,
+        "warning: HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so HAPROXY_DATAPLANE_CA_FILE has no effect");
     cleanup(parsed_fini) struct parsed q =
         parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://a:1,/run/b.sock", "HAPROXY_DATAPLANE_CA_FILE=/ca");
     ck_assert_int_eq(q.rc, 0);

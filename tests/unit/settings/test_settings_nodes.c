@@ -134,7 +134,7 @@ END_TEST
 
 #define PORT "expected the name or number of a port of the Service"
 #define MODE "expected endpoints or all"
-#define SELECTOR "expected a label selector as kubectl get -l takes it, such as node-role=edge,zone in (a,b),!legacy"
+#define SELECTOR "expected a label selector as for kubectl get -l, such as node-role=edge,zone in (a,b),!legacy"
 #define TYPES                                                                                                         \
     "expected InternalIP, ExternalIP or Hostname, or several of them in order of preference, separated by commas or " \
     "spaces"
@@ -167,7 +167,7 @@ static const struct {
     {"NODE_MODE=nodes", MODE},
     {"NODE_MODE=al", MODE},
     {"NODE_SELECTOR= ", SELECTOR "; it is nothing but white space"},
-    {"NODE_SELECTOR=a=b,", SELECTOR "; at its end: the key of a label must stand here"},
+    {"NODE_SELECTOR=a=b,", SELECTOR "; at its end: the key of a label is missing here"},
     {"NODE_SELECTOR=zone in a", SELECTOR "; at character 9, \"a\": '(' must follow in and notin"},
     {"NODE_SELECTOR= a b",
      SELECTOR "; at character 4, \"b\": an operator (=, ==, !=, in, notin, > or <) or ',' must follow a key"},
@@ -177,7 +177,7 @@ static const struct {
     {"NODE_ADDRESS_TYPES=,", TYPES "; there is none in it"},
     {"NODE_ADDRESS_TYPES=InternalIp", TYPES "; did you mean InternalIP?"},
     {"NODE_ADDRESS_TYPES=ExternalIP,hostname", TYPES "; did you mean Hostname?"},
-    {"NODE_ADDRESS_TYPES=InternalIP ExternalIP InternalIP", TYPES "; InternalIP is there twice"},
+    {"NODE_ADDRESS_TYPES=InternalIP ExternalIP InternalIP", TYPES "; InternalIP appears twice"},
     {"NODE_ADDRESS_TYPES=InternalDNS", TYPES},
     {"NODE_ADDRESS_TYPES=InternalIP;ExternalIP", TYPES},
     {"IP_FAMILY=ipv4", FAMILY "; did you mean IPv4?"},
@@ -191,9 +191,9 @@ static const struct {
     {"SERVER_WEIGHTS=100", WEIGHTS},
     {"ADOPT_SERVERS=yes", ADOPT},
     {"ADOPT_SERVERS=Keep", ADOPT "; did you mean keep?"},
-    {"SERVER_NAME_FORMAT={port}", FORMAT "; without {node} or {address} all servers had one name"},
-    {"SERVER_NAME_FORMAT=server", FORMAT "; without {node} or {address} all servers had one name"},
-    {"SERVER_NAME_FORMAT={node}{node}", FORMAT "; a placeholder stands there twice"},
+    {"SERVER_NAME_FORMAT={port}", FORMAT "; without {node} or {address} all servers would have the same name"},
+    {"SERVER_NAME_FORMAT=server", FORMAT "; without {node} or {address} all servers would have the same name"},
+    {"SERVER_NAME_FORMAT={node}{node}", FORMAT "; a placeholder is used twice"},
     {"SERVER_NAME_FORMAT={node}/{port}", FORMAT},
     {"SERVER_NAME_FORMAT={node} {port}", FORMAT},
     {"SERVER_NAME_FORMAT={nodes}", FORMAT},

@@ -9,8 +9,10 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/table.h"
+#include "settings_pages.h"
 
 #define LOGIN_USER "HAPROXY_DATAPLANE_USERNAME=u"
 #define LOGIN_PASSWORD "HAPROXY_DATAPLANE_PASSWORD=p"
@@ -25,8 +27,8 @@ static const struct page {
     const char *name, *start, *end;
     void (*print)(struct buf *);
 } pages[] = {
-    {PAGE, "<!-- settings -->\n", "<!-- /settings -->\n", settings_print_markdown},
-    {MANUAL, ".\\\" settings\n", ".\\\" /settings\n", settings_print_man},
+    {PAGE, "<!-- settings -->\n", "<!-- /settings -->\n", print_markdown},
+    {MANUAL, ".\\\" settings\n", ".\\\" /settings\n", print_man},
 };
 
 static bool renewing(void)
@@ -87,7 +89,7 @@ static void assert_same(const char *name, const char *is, const char *should)
 
 START_TEST(the_example_is_the_table)
 {
-    cleanup(mem_free_ptr) char *should = printed(settings_print_example);
+    cleanup(mem_free_ptr) char *should = printed(print_example);
     if (renewing())
         write_whole("config.example.env", should);
     cleanup(mem_free_ptr) char *is = read_whole("config.example.env");
@@ -115,8 +117,7 @@ END_TEST
 
 START_TEST(each_page_tells_all_of_each_variable)
 {
-    void (*const prints[])(struct buf *) = {settings_print_help, settings_print_example, settings_print_markdown,
-                                            settings_print_man};
+    void (*const prints[])(struct buf *) = {settings_print_help, print_example, print_markdown, print_man};
     for (size_t i = 0; i < array_len(prints); i++) {
         cleanup(mem_free_ptr) char *laid_out = printed(prints[i]), *text = flowed(laid_out);
         for (const struct setting *f = setting_table; f->name != NULL; f++) {
@@ -137,7 +138,7 @@ START_TEST(help_tells_how_to_start)
     static const char *const words[] = {"usage: haproxy-k8s-sync",
                                         "check-config",
                                         "plan [-o json]",
-                                        "0 in step, 2 changes, 1 could not tell",
+                                        "0 in sync, 2 changes, 1 unknown",
                                         "explain NODE",
                                         "doctor [-o json]",
                                         "--version",
@@ -152,7 +153,7 @@ END_TEST
 
 START_TEST(no_line_is_too_wide)
 {
-    void (*const prints[])(struct buf *) = {settings_print_help, settings_print_example};
+    void (*const prints[])(struct buf *) = {settings_print_help, print_example};
     for (size_t i = 0; i < array_len(prints); i++) {
         cleanup(mem_free_ptr) char *text = printed(prints[i]);
         for (const char *p = text; *p != '\0'; p += strcspn(p, "\n") + 1) {
@@ -165,10 +166,12 @@ START_TEST(no_line_is_too_wide)
 END_TEST
 
 /* A client certificate and its key are given together, a Lease is for an election; NULL: the row stands alone. */
-static const char *other_half(const struct setting *row)
+static const char *other_half(const struct setting *row, const char *value)
 {
     return row == SETTING(dataplane_cert_file)                             ? "HAPROXY_DATAPLANE_KEY_FILE=/k"
            : row == SETTING(dataplane_key_file)                            ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
+           : row == SETTING(config_source) && str_eq(value, "file")        ? "CONFIG_FILE=/f"
+           : row == SETTING(config_file)                                   ? "CONFIG_SOURCE=file"
            : row == SETTING(lease_name) || row == SETTING(lease_namespace) ? "LEADER_ELECT=true"
                                                                            : NULL;
 }
@@ -206,7 +209,7 @@ START_TEST(defaults_and_examples_are_accepted)
     for (size_t i = 0; i < array_len(values); i++) {
         cleanup(mem_free_ptr) char *entry = mem_printf("%s=%s", f->name, values[i] != NULL ? values[i] : "");
         const char *const env[] = {
-            LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, values[i] != NULL ? other_half(f) : NULL, NULL};
+            LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, values[i] != NULL ? other_half(f, values[i]) : NULL, NULL};
         struct settings c;
         struct settings_findings r;
         int rc = settings_parse((char *const *)env, &c, &r);
@@ -220,7 +223,7 @@ END_TEST
 /* Uncommenting any line of the example is fine (those of files apart, which are not there). */
 START_TEST(each_line_of_the_example_works)
 {
-    cleanup(mem_free_ptr) char *text = printed(settings_print_example);
+    cleanup(mem_free_ptr) char *text = printed(print_example);
     int count = 0;
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
@@ -237,7 +240,7 @@ START_TEST(each_line_of_the_example_works)
         settings_findings_fini(&r);
         count++;
     }
-    ck_assert_int_eq(count, row_count() - 5); /* without the token and the four files */
+    ck_assert_int_eq(count, row_count() - 6); /* without the token and the five files */
 }
 END_TEST
 

@@ -1,10 +1,9 @@
-#include "settings/unknown.h"
-
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/environment.h"
 

@@ -86,8 +86,8 @@ START_TEST(lines_are_counted_from_one)
     ck_assert_uint_eq(t.root->line, 1);
     const struct yaml_node *b = yaml_node_get(t.root, "b", &twice);
     ck_assert_uint_eq(b->line, 4);
-    assert_refused("a: 1\nb: [1\nc: 2\n", "line 3: no YAML");
-    assert_refused("a: 1\n\tb: 2\n", "line 2: no YAML");
+    assert_refused("a: 1\nb: [1\nc: 2\n", "line 3: invalid YAML");
+    assert_refused("a: 1\n\tb: 2\n", "line 2: invalid YAML");
 }
 END_TEST
 
@@ -126,7 +126,7 @@ START_TEST(circles_and_unknown_anchors)
     assert_refused("a: &a\n  b:\n    c: *a\n", "line 3: an alias (*name) inside");
     assert_refused("&a a: &b {<<: *b}", "inside the value");
     assert_refused("a: 1\nb: *x\n", "line 2: an alias (*name) of an anchor");
-    assert_refused("a: *b\nb: &b 1\n", "that is not there");
+    assert_refused("a: *b\nb: &b 1\n", "that does not exist");
 }
 END_TEST
 
@@ -207,15 +207,15 @@ END_TEST
 
 START_TEST(what_is_no_yaml)
 {
-    assert_refused("a: b: c", "line 1: no YAML");
-    assert_refused("{\"a\":", "no YAML");
-    assert_refused("\"a", "no YAML");
-    assert_refused("a: \xff\xfe", "no YAML");
-    assert_refused("a\x01: b", "no YAML");
-    assert_refused("%YAML 9.9\n---\na", "no YAML");
+    assert_refused("a: b: c", "line 1: invalid YAML");
+    assert_refused("{\"a\":", "invalid YAML");
+    assert_refused("\"a", "invalid YAML");
+    assert_refused("a: \xff\xfe", "invalid YAML");
+    assert_refused("a\x01: b", "invalid YAML");
+    assert_refused("%YAML 9.9\n---\na", "invalid YAML");
     assert_refused("a: \"x\\0y\"", "a NUL character");
     assert_refused("a: 1\n---\nb: 2\n", "line 2: a second document");
-    assert_refused("<html><body>: 404: not found", "no YAML");
+    assert_refused("<html><body>: 404: not found", "invalid YAML");
 }
 END_TEST
 

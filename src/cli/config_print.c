@@ -1,0 +1,122 @@
+/* What `config plan`, `validate` and `apply` found: for people, and as JSON. */
+#include <yyjson.h>
+
+#include "base/page.h"
+#include "base/str.h"
+#include "cli/config.h"
+#include "configuration/configuration.h"
+#include "configuration/document.h"
+#include "haproxy/cfg/difference.h"
+#include "json/write.h"
+
+#define CONFIG_COLUMN 4
+#define CONFIG_HASH_SHOWN 12
+
+static const struct {
+    const char *name, *words;
+} effects[] = {
+    [CFG_EFFECT_NONE] = {"none", "nothing changes"},
+    [CFG_EFFECT_RUNTIME] = {"runtime", "servers and limits only; one reload"},
+    [CFG_EFFECT_RELOAD] = {"reload", "one reload"},
+};
+
+static bool config_failed(const struct configuration_view *v)
+{
+    return v->away || str_eq(v->state, "rejected") || str_eq(v->state, "new") || str_eq(v->state, "restoring");
+}
+
+static const char *config_verdict(const struct configuration_view *v, enum command_config what)
+{
+    if (str_eq(v->state, "rejected"))
+        return "rejected";
+    if (v->away || str_eq(v->state, "new"))
+        return "no answer";
+    if (what == COMMAND_CONFIG_APPLY)
+        return str_eq(v->state, "applied") ? "applied and verified"
+               : str_eq(v->state, "valid") ? "accepted, not written"
+                                           : v->state;
+    return "accepted";
+}
+
+/* NULL: none. */
+static const char *config_reason(const struct config_target *t, const struct configuration_view *v)
+{
+    return v->reason != NULL ? v->reason : v->away && t->problem[0] != '\0' ? t->problem : NULL;
+}
+
+/* Where something differs, what that is. */
+static void config_print_changes(const struct cfg_difference *d, struct page *p)
+{
+    for (size_t i = 0; i < d->count && i < CFG_DIFFERENCE_MAX; i++) {
+        page_to(p, CONFIG_COLUMN);
+        page_flow_line(p, INK_PLAIN, d->texts[i]);
+    }
+    if (d->count > CFG_DIFFERENCE_MAX) {
+        page_to(p, CONFIG_COLUMN);
+        page_printf(p, INK_DIM, "and %zu more", d->count - CFG_DIFFERENCE_MAX);
+        page_end_line(p);
+    }
+}
+
+void config_print(const struct config_report *r, struct page *p)
+{
+    page_printf(p, INK_BOLD, "%s", r->document->origin);
+    page_printf(p, INK_DIM, "  sha256 %.*s, %zu bytes", CONFIG_HASH_SHOWN, r->document->hash, r->document->len);
+    page_end_line(p);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct configuration_view v = configuration_view(r->configuration, i);
+        cleanup(cfg_difference_fini) struct cfg_difference differs;
+        configuration_difference(r->configuration, i, &differs);
+        page_printf(p, INK_PLAIN, "%s: ", r->targets[i].url);
+        page_put(p, config_failed(&v) ? INK_RED : INK_GREEN, config_verdict(&v, r->what));
+        if (r->what == COMMAND_CONFIG_PLAN && !config_failed(&v))
+            page_printf(p, INK_PLAIN, "; %s", effects[differs.effect].words);
+        page_end_line(p);
+        const char *why = config_reason(&r->targets[i], &v);
+        if (why != NULL) {
+            page_to(p, CONFIG_COLUMN);
+            page_flow_line(p, INK_PLAIN, why);
+        }
+        if (r->what == COMMAND_CONFIG_PLAN)
+            config_print_changes(&differs, p);
+    }
+}
+
+void config_print_json(const struct config_report *r, struct buf *out)
+{
+    yyjson_mut_val *root;
+    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
+    json_put_text(doc, root, "source", r->document->origin);
+    json_put_text(doc, root, "sha256", r->document->hash);
+    json_put_count(doc, root, "bytes", r->document->len);
+    yyjson_mut_val *targets = json_put_list(doc, root, "targets");
+    for (size_t i = 0; i < r->count; i++) {
+        const struct configuration_view v = configuration_view(r->configuration, i);
+        cleanup(cfg_difference_fini) struct cfg_difference differs;
+        configuration_difference(r->configuration, i, &differs);
+        yyjson_mut_val *target = json_add_object(doc, targets);
+        json_put_text(doc, target, "url", r->targets[i].url);
+        json_put_text(doc, target, "state", v.away ? "no answer" : v.state);
+        json_put_text(doc, target, "reason", config_reason(&r->targets[i], &v));
+        json_put_text(doc, target, "effect", effects[differs.effect].name);
+        yyjson_mut_val *changes = json_put_list(doc, target, "changes");
+        for (size_t k = 0; k < differs.count && k < CFG_DIFFERENCE_MAX; k++)
+            json_add(changes, json_text(doc, differs.texts[k]));
+        json_put_count(doc, target, "change_count", differs.count);
+    }
+    json_write(doc, true, out);
+    buf_add(out, "\n");
+}
+
+int config_status(const struct config_report *r)
+{
+    bool failed = false, changes = false;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct configuration_view v = configuration_view(r->configuration, i);
+        cleanup(cfg_difference_fini) struct cfg_difference differs;
+        configuration_difference(r->configuration, i, &differs);
+        failed = failed || config_failed(&v) || (r->what == COMMAND_CONFIG_APPLY && !str_eq(v.state, "applied"));
+        changes = changes || differs.effect != CFG_EFFECT_NONE;
+    }
+    return failed ? 1 : r->what == COMMAND_CONFIG_PLAN && changes ? 2 : 0;
+}

@@ -1,0 +1,87 @@
+#include "cli/flags.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/settings.h"
+#include "settings/table.h"
+#include "settings/types.h"
+
+#define SPIRE_FLAG "spire-socket" /* of what is no setting yet: settings/aliases says so */
+
+/* Whether the alias, as a flag, is these len characters. */
+static bool flag_is(const struct setting *row, const char *word, size_t len)
+{
+    if (row->flag != NULL)
+        return strlen(row->flag) == len && strncmp(row->flag, word, len) == 0;
+    if (row->alias == NULL || row->or_file || strlen(row->alias) != len) /* no secret is put where all can read it */
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (word[i] != (row->alias[i] == '_' ? '-' : tolower((unsigned char)row->alias[i])))
+            return false;
+    return true;
+}
+
+/* The variable that it stands for, NULL: it is none of these flags. */
+static const char *flag_variable(const char *word, size_t len, bool *ret_switch)
+{
+    *ret_switch = false;
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        if (flag_is(row, word, len)) {
+            *ret_switch = row->type == &type_flag;
+            return row->alias != NULL ? row->alias : row->name;
+        }
+    return len == strlen(SPIRE_FLAG) && strncmp(word, SPIRE_FLAG, len) == 0 ? "SPIRE_AGENT_SOCKET" : NULL;
+}
+
+void flags_fini(struct flags *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        free(f->environment[i]);
+    free(f->environment);
+    free(f->argv);
+    *f = (struct flags){0};
+}
+
+/* Those at the beginning; *at is moved behind them. */
+static int flags_take_all(int argc, char *const *argv, int *at, struct flags *f, struct error *err)
+{
+    for (; *at < argc && argv[*at][0] == '-'; (*at)++) {
+        const char *word = argv[*at] + (argv[*at][1] == '-' ? 2 : 1);
+        size_t len = strcspn(word, "=");
+        bool is_switch;
+        const char *name = flag_variable(word, len, &is_switch);
+        if (name == NULL)
+            return 0;
+        const char *value = word[len] == '=' ? word + len + 1 : is_switch ? "true" : argv[++*at];
+        if (*at >= argc || value[0] == '\0')
+            return error_set(err, ERROR_INVALID, "--%.*s needs a value", (int)len, word);
+        f->environment[f->count++] = mem_printf("%s=%s", name, value);
+    }
+    return 0;
+}
+
+int flags_take(int argc, char *const *argv, char *const *environ_, struct flags *ret, struct error *err)
+{
+    size_t variables = 0;
+    int at = 1;
+    while (environ_[variables] != NULL)
+        variables++;
+    struct flags f = {.argv = mem_array((size_t)argc + 1, sizeof(*f.argv)),
+                      .environment = mem_array(variables + (size_t)argc + 1, sizeof(*f.environment))};
+    if (flags_take_all(argc, argv, &at, &f, err) != 0) {
+        flags_fini(&f);
+        return -1;
+    }
+    memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));
+    f.argv[f.argc++] = argv[0];
+    while (at < argc)
+        f.argv[f.argc++] = argv[at++];
+    *ret = f;
+    return 0;
+}

@@ -1,0 +1,228 @@
+#include "configuration/configuration.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/configuration_internal.h"
+#include "configuration/document.h"
+#include "configuration/store.h"
+#include "haproxy/instance.h"
+#include "host/timer.h"
+
+void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
+                        const struct error *err)
+{
+    const struct configuration_listener *l = &c->options.listener;
+    const struct configuration_event e = {.kind = kind,
+                                          .target = t != NULL ? t->number : 0,
+                                          .url = t != NULL ? target_url(t) : NULL,
+                                          .document = kind != CONFIGURATION_REFUSED ? c->document : NULL,
+                                          .error = err};
+    if (l->happened != NULL)
+        l->happened(l->arg, &e);
+}
+
+/* ---- what is decided for all ---- */
+
+/* A rejection by one stops all; one that does not answer is no rejection. */
+bool configuration_may_write(const struct configuration *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct target *t = &c->targets[i];
+        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)
+            return false;
+        if (t->progress == PROGRESS_NEW && (!t->away || c->options.require_all))
+            return false;
+    }
+    return !c->options.dry_run && !c->paused;
+}
+
+bool configuration_waits(const struct configuration *c, uint64_t now_ms)
+{
+    return !c->begun && now_ms < c->not_before_ms;
+}
+
+void configuration_begin(struct configuration *c)
+{
+    c->begun = true;
+    c->not_before_ms = clock_mono_ms() + c->options.min_interval_ms;
+}
+
+static void configuration_step(void *arg)
+{
+    struct configuration *c = arg;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->targets[i].in != NULL)
+            instance_step(c->targets[i].in);
+}
+
+/* ---- the source ---- */
+
+static void configuration_use(struct configuration *c, struct document *d, unsigned version)
+{
+    if (c->document != NULL && str_eq(c->document->id, d->id) && c->version == version)
+        return;
+    document_unref(c->document);
+    c->document = document_ref(d);
+    c->version = version;
+    c->begun = false;
+    log_info(c->options.log, version != 0 ? "configuration rolled back" : "configuration changed",
+             log_str("source", d->origin), log_str("sha256", d->hash), log_int("bytes", (int64_t)d->len),
+             log_if(version != 0, log_int("version", version)));
+    configuration_tell(c, CONFIGURATION_CHANGED, NULL, NULL);
+    for (size_t i = 0; i < c->count; i++)
+        target_set(&c->targets[i]);
+    timer_set(&c->step, 0);
+}
+
+void configuration_set(struct configuration *c, struct document *d)
+{
+    struct error err = {0};
+    bool recovered = c->problem.kind != ERROR_NONE;
+    error_clear(&c->problem);
+    memcpy(c->from_source, d->id, sizeof(c->from_source));
+    unsigned number = store_held(c->options.store, d->id);
+    struct document *held = number != 0 ? store_document(c->options.store, number, &err) : NULL;
+    if (held == NULL)
+        store_release(c->options.store);
+    if (err.kind != ERROR_NONE)
+        log_warn(c->options.log, "rollback ended; the source's configuration is used", log_str("error", err.message));
+    configuration_use(c, held != NULL ? held : d, held != NULL ? number : 0);
+    if (recovered)
+        configuration_tell(c, CONFIGURATION_RECOVERED, NULL, NULL);
+    document_unref(held);
+}
+
+int configuration_rollback(struct configuration *c, unsigned number, struct error *err)
+{
+    if (c->from_source[0] == '\0')
+        return error_set(err, ERROR_RETRY, "the source was not read yet");
+    struct document *d = store_document(c->options.store, number, err);
+    if (d == NULL)
+        return -1;
+    store_hold(c->options.store, c->from_source, number);
+    configuration_use(c, d, number);
+    document_unref(d);
+    return 0;
+}
+
+void configuration_refuse(struct configuration *c, const struct error *err)
+{
+    if (!str_eq(c->problem.message, err->message))
+        log_error(c->options.log, "configuration refused; the last good one stays", log_str("error", err->message));
+    c->problem = *err;
+    configuration_tell(c, CONFIGURATION_REFUSED, NULL, &c->problem);
+}
+
+void configuration_pause(struct configuration *c, bool paused)
+{
+    if (paused == c->paused)
+        return;
+    c->paused = paused;
+    log_info(c->options.log,
+             paused ? "configuration paused by its source; nothing is written" : "configuration no longer paused");
+    timer_set(&c->step, 0);
+}
+
+/* ---- what it says ---- */
+
+static const struct {
+    const char *name, *words;
+    enum status_state status;
+} progresses[] = {
+    [PROGRESS_NEW] = {"new", "not validated yet", STATUS_WAITING},
+    [PROGRESS_VALID] = {"valid", "validated; not written yet", STATUS_NOT_WRITTEN},
+    [PROGRESS_WRITTEN] = {"written", "written; not verified yet", STATUS_CHANGING},
+    [PROGRESS_APPLIED] = {"applied", "applied", STATUS_IN_SYNC},
+    [PROGRESS_DRIFTED] = {"drifted", "applied, and changed since", STATUS_PROBLEM},
+    [PROGRESS_REJECTED] = {"rejected", "rejected", STATUS_PROBLEM},
+    [PROGRESS_RESTORING] = {"restoring", "the configuration from before goes back", STATUS_PROBLEM},
+    [PROGRESS_RESTORED] = {"restoring", "the configuration from before goes back", STATUS_PROBLEM},
+};
+
+void configuration_difference(const struct configuration *c, size_t target, struct cfg_difference *ret)
+{
+    target_difference(&c->targets[target], ret);
+}
+
+struct configuration_view configuration_view(const struct configuration *c, size_t target)
+{
+    const struct target *t = &c->targets[target];
+    struct configuration_view v = {.state = progresses[t->progress].name,
+                                   .status = progresses[t->progress].status,
+                                   .away = t->away,
+                                   .reason = t->why.kind != ERROR_NONE ? t->why.message : NULL,
+                                   .runs = t->runs,
+                                   .runs_since_ms = t->runs_since_ms};
+    if (c->document != NULL) {
+        v.sha256 = c->document->hash;
+        v.source = c->document->origin;
+        v.version = c->version;
+    }
+    if (c->problem.kind != ERROR_NONE) { /* what the source has now is not what is meant by all this */
+        v.status = STATUS_PROBLEM;
+        v.reason = c->problem.message;
+    }
+    return v;
+}
+
+bool configuration_ready(const struct configuration *c, struct checks *checks)
+{
+    bool any = false;
+    const char *why = c->problem.kind != ERROR_NONE ? c->problem.message
+                      : c->document == NULL         ? "nothing read yet"
+                                                    : NULL;
+    checks_add(checks, why == NULL ? CHECK_OK : CHECK_FAIL, mem_strdup("configuration source"),
+               why != NULL
+                   ? mem_strdup(why)
+                   : mem_printf("%s, %.12s%s", c->document->origin, c->document->hash, c->paused ? ", paused" : ""),
+               NULL);
+    for (size_t i = 0; i < c->count && c->document != NULL; i++) {
+        const struct target *t = &c->targets[i];
+        bool ok = t->progress == PROGRESS_APPLIED, says = t->why.kind != ERROR_NONE;
+        any = any || ok;
+        checks_add(checks, ok ? CHECK_OK : CHECK_FAIL, mem_printf("target %s configuration", target_url(t)),
+                   mem_printf("%s%s%s", progresses[t->progress].words, says ? ": " : "", says ? t->why.message : ""),
+                   NULL);
+    }
+    return any && why == NULL;
+}
+
+/* ---- life ---- */
+
+struct configuration *configuration_new(struct event_base *base, const struct configuration_options *options)
+{
+    struct configuration *c = mem_alloc(sizeof(*c));
+    c->options = *options;
+    c->targets = mem_array(options->target_count, sizeof(c->targets[0]));
+    timer_init(&c->step, base, configuration_step, c);
+    for (size_t i = 0; i < options->target_count; i++) {
+        struct target *t = &c->targets[c->count++];
+        *t = (struct target){.of = c, .number = i, .engine = {.ops = &target_ops, .self = t, .rest = true}};
+        buf_init_secret(&t->file, 0);
+        buf_init_secret(&t->with_kept, 0);
+        buf_init_secret(&t->sent, 0);
+    }
+    return c;
+}
+
+const struct engine *configuration_engine(const struct configuration *c, size_t i)
+{
+    return &c->targets[i].engine;
+}
+
+void configuration_free(struct configuration *c)
+{
+    if (c == NULL)
+        return;
+    for (size_t i = 0; i < c->count; i++)
+        target_fini(&c->targets[i]);
+    free(c->targets);
+    timer_fini(&c->step);
+    document_unref(c->document);
+    free(c);
+}

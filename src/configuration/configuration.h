@@ -1,0 +1,77 @@
+/*
+ * The configuration engine: one haproxy.cfg for all HAProxies. For each document: validated by every HAProxy, written
+ * where all that answer have accepted it, loaded, verified; where the load fails, the file from before goes back. It
+ * owns all of the file that no other engine owns, and drives an instance (haproxy/instance) for each target.
+ */
+#ifndef CONFIGURATION_CONFIGURATION_H
+#define CONFIGURATION_CONFIGURATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "configuration/keep.h"
+#include "configuration/event.h"
+#include "haproxy/engine.h"
+#include "report/checks.h"
+
+struct cfg_difference;
+struct configuration;
+struct document;
+struct event_base;
+struct store;
+
+enum configuration_drift { CONFIGURATION_DRIFT_REPORT, CONFIGURATION_DRIFT_REPAIR, CONFIGURATION_DRIFT_IGNORE };
+
+struct configuration_options {
+    size_t target_count;
+    bool require_all;       /* a target that does not answer keeps the others waiting */
+    bool dry_run;           /* validates only */
+    bool allow_lockout;     /* a document may lack what the daemon manages a target by (configuration/lockout) */
+    struct keep_rules keep; /* server lines that are no document's; borrowed */
+    enum configuration_drift drift;
+    uint64_t min_interval_ms; /* between two documents; the first is sent at once */
+    struct store *store;      /* borrowed */
+    struct configuration_listener listener;
+    const struct log *log;
+};
+
+struct configuration *configuration_new(struct event_base *base,
+                                        const struct configuration_options *options) must_check;
+void configuration_free(struct configuration *c); /* after its instances; NULL is allowed */
+const struct engine *configuration_engine(const struct configuration *c, size_t i); /* for instance_new */
+
+/* The latest one wins; takes a reference. */
+void configuration_set(struct configuration *c, struct document *d);
+/* A version that is kept is applied instead, until the source has another document than now. */
+int configuration_rollback(struct configuration *c, unsigned number, struct error *err) must_check;
+/* The source has nothing that can be used: what is applied stays. */
+void configuration_refuse(struct configuration *c, const struct error *err);
+/* While it is, a document is validated, but not written. */
+void configuration_pause(struct configuration *c, bool paused);
+
+/* What a target has of it. */
+struct configuration_view {
+    const char *state; /* "new", "valid", "written", "applied", "drifted", "rejected", "restoring" */
+    enum status_state status;
+    const char *sha256;    /* of the document; NULL: none yet */
+    const char *source;    /* "/etc/haproxy.cfg" */
+    unsigned version;      /* that a rollback brought back; 0: it is the source's */
+    bool away;             /* the last request about it had no answer that counts */
+    const char *reason;    /* NULL: none */
+    const char *runs;      /* the document that was applied last, by its sha256; "": none by this daemon */
+    int64_t runs_since_ms; /* wall clock */
+};
+
+/* From the file that was read last to the document; nothing where none was read. */
+void configuration_difference(const struct configuration *c, size_t target, struct cfg_difference *ret);
+
+struct configuration_view configuration_view(const struct configuration *c, size_t target);
+
+/* Adds one for the source and one for each target; true where at least one target runs what
+ * the source has. */
+bool configuration_ready(const struct configuration *c, struct checks *checks);
+
+#endif

@@ -1,0 +1,103 @@
+/* The parts of the configuration engine: what concerns all targets (configuration.c), and one of them (target.c,
+ * target_files.c). */
+#ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
+#define CONFIGURATION_CONFIGURATION_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "configuration/configuration.h"
+#include "haproxy/dataplane/storage.h"
+#include "haproxy/engine.h"
+#include "host/timer.h"
+#include "net/digest.h"
+
+/* Where the document is with one target. */
+enum progress {
+    PROGRESS_NEW,       /* not validated there */
+    PROGRESS_VALID,     /* validated; waits for the others */
+    PROGRESS_WRITTEN,   /* its file has it; not known to run */
+    PROGRESS_APPLIED,   /* HAProxy runs it */
+    PROGRESS_DRIFTED,   /* and then another writer changed the file, which stays so */
+    PROGRESS_REJECTED,  /* `why` says so */
+    PROGRESS_RESTORING, /* its load failed: the file from before goes back, and is loaded */
+    PROGRESS_RESTORED,  /* that was written; not known to run */
+};
+
+/* Where its files are with one target. */
+enum files_progress {
+    FILES_NEW,     /* to be added */
+    FILES_ADDED,   /* maps that lose lines are still to be as they are to be */
+    FILES_WRITTEN, /* all are there; what the document has no more, too */
+    FILES_DONE,
+};
+
+struct target {
+    struct configuration *of;
+    size_t number;
+    struct instance *in;
+    struct engine engine;
+    enum progress progress;
+    enum files_progress files;
+    bool files_changed;       /* since the last that ran: a reload is to load them */
+    struct document *storing; /* whose files are being stored; NULL: none */
+    bool away;                /* the last request about it had no answer that counts */
+    bool unchanged;           /* the file meant the same before: nothing was written */
+    struct error why;         /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
+    char judge[32];           /* the version of the HAProxy that rejected it */
+    struct buf file;          /* as read last, */
+    int64_t version;          /* at this one */
+    struct buf with_kept;     /* the document with server lines that are not its own, to be compared with the file; */
+    struct buf sent;          /* or it, or `good`, as it is sent, */
+    struct cfg_edits edits;   /* printed with these */
+    struct document *asked;   /* that the request in hand is about; NULL: the file from before, or none is */
+    char *good;               /* the file that was replaced and that HAProxy ran; NULL: nothing was */
+    uint64_t since_us;
+    char runs[DIGEST_SHA256_HEX_BYTES];
+    int64_t runs_since_ms;
+    unsigned repairs; /* of drift, since the last document */
+    uint64_t repair_after_ms;
+};
+
+struct configuration {
+    struct configuration_options options;
+    struct document *document; /* NULL: none yet */
+    unsigned version;          /* of those that are kept, which a rollback brought back; 0: the source has it */
+    char from_source[DIGEST_SHA256_HEX_BYTES]; /* what the source has; "": nothing yet */
+    bool begun;                                /* the document was sent to a target */
+    uint64_t not_before_ms;                    /* the next one is */
+    struct error problem;                      /* of the source; kind NONE */
+    bool paused;
+    struct target *targets;
+    size_t count;
+    struct timer step; /* what one target found concerns the others */
+};
+
+/* Written by target.c; configuration.c gives it a document. */
+extern const struct engine_ops target_ops;
+const char *target_url(const struct target *t);
+void target_set(struct target *t); /* the document has changed */
+void target_difference(struct target *t, struct cfg_difference *ret);
+void target_fini(struct target *t);
+void target_compare(struct target *t); /* the document with the file that was read last */
+void target_concluded(void *self);
+
+/* target_files.c: what is next for the document's files; false: nothing. */
+bool target_files_next(const struct target *t, enum storage_part *ret);
+void target_store(void *self, struct storage_request *ret);
+void target_stored(void *self, const struct storage *s);
+
+/* Tells the listener; t NULL: of no target. err NULL: none. */
+void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
+                        const struct error *err);
+/* All that answer have accepted it. */
+bool configuration_may_write(const struct configuration *c);
+/* The next document comes too soon after the last. */
+bool configuration_waits(const struct configuration *c, uint64_t now_ms);
+/* The document is sent to a target, to be validated or written. */
+void configuration_begin(struct configuration *c);
+
+#endif

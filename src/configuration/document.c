@@ -1,0 +1,75 @@
+#include "configuration/document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "haproxy/cfg/source.h"
+
+static void document_identify(struct document *d)
+{
+    memcpy(d->id, d->hash, sizeof(d->id));
+    if (d->files.count == 0)
+        return;
+    storage_files_hash(&d->files, d->id);
+    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", d->hash, d->id);
+    digest_sha256_hex(both, strlen(both), d->id);
+}
+
+struct document *document_new(const char *origin, const char *bytes, size_t len, struct storage_files *files,
+                              struct error *err)
+{
+    cleanup(cfg_file_fini) struct cfg_file file = {0};
+    int status =
+        len > DOCUMENT_MAX_BYTES
+            ? error_set(err, ERROR_INVALID, "it has %zu bytes, and more than %u are not taken", len, DOCUMENT_MAX_BYTES)
+            : cfg_source_init(&file, bytes, len, err);
+    if (status != 0) {
+        (void)error_prefix(err, "%s", origin);
+        return NULL;
+    }
+    struct document *d = mem_alloc(sizeof(*d));
+    struct buf text;
+    buf_init_secret(&text, 0);
+    cfg_source_print(&file, &text);
+    d->references = 1;
+    d->origin = mem_strdup(origin);
+    d->len = text.len;
+    d->text = buf_take(&text);
+    digest_sha256_hex(bytes, len, d->hash);
+    if (files != NULL) {
+        d->with_files = true;
+        d->files = *files;
+        *files = (struct storage_files){0};
+    }
+    document_identify(d);
+    return d;
+}
+
+struct document *document_restore(const char *origin, const char *text, size_t len, struct storage_files *files,
+                                  const char hash[DIGEST_SHA256_HEX_BYTES], struct error *err)
+{
+    struct document *d = document_new(origin, text, len, files, err);
+    if (d == NULL)
+        return NULL;
+    memcpy(d->hash, hash, sizeof(d->hash));
+    document_identify(d);
+    return d;
+}
+
+struct document *document_ref(struct document *d)
+{
+    d->references++;
+    return d;
+}
+
+void document_unref(struct document *d)
+{
+    if (d == NULL || --d->references > 0)
+        return;
+    free(d->origin);
+    mem_wipe_free(d->text);
+    storage_files_fini(&d->files);
+    free(d);
+}

@@ -1,0 +1,41 @@
+/* A whole haproxy.cfg as its source gave it, with the files that it refers to: immutable, shared by counted references. */
+#ifndef CONFIGURATION_DOCUMENT_H
+#define CONFIGURATION_DOCUMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "haproxy/storage_files.h"
+#include "net/digest.h"
+
+#define DOCUMENT_MAX_BYTES (16u << 20)
+
+struct document {
+    unsigned references;
+    char *origin; /* for messages: "/etc/haproxy.cfg", "Secret ns/name, key haproxy.cfg" */
+    char *text;   /* as it is sent (haproxy/cfg/source): no NUL in it, ends with a newline; its lines are the user's */
+    size_t len;
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of the user's bytes */
+    bool with_files;                    /* the source brings files, if only none now */
+    struct storage_files files;
+    char id[DIGEST_SHA256_HEX_BYTES]; /* of bytes and files; without files it is the hash */
+};
+
+/* Checks the structure of the bytes, which are copied; files NULL: the source brings none; else they are taken over, and
+ * *files is empty then. NULL with ERROR_INVALID: what, in which line, and what to do. */
+struct document *document_new(const char *origin, const char *bytes, size_t len, struct storage_files *files,
+                              struct error *err) must_check;
+/* The same of a text as it was sent before (configuration/store): hash is that of the user's bytes. */
+struct document *document_restore(const char *origin, const char *text, size_t len, struct storage_files *files,
+                                  const char hash[DIGEST_SHA256_HEX_BYTES], struct error *err) must_check;
+struct document *document_ref(struct document *d) must_check;
+void document_unref(struct document *d); /* NULL is allowed */
+
+static inline void document_unref_ptr(struct document **d)
+{
+    document_unref(*d);
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* What became of a document, as it happens: for /status, the history, Kubernetes Events and metrics. */
+#ifndef CONFIGURATION_EVENT_H
+#define CONFIGURATION_EVENT_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct document;
+
+enum configuration_event_kind {
+    CONFIGURATION_CHANGED, /* the source has another document; of no target */
+    CONFIGURATION_REFUSED, /* the source has what cannot be used (`error`): nothing was sent; no document, no target */
+    CONFIGURATION_RECOVERED,   /* what the source has can be used again: it is the document; of no target */
+    CONFIGURATION_VALIDATED,   /* this target accepts it */
+    CONFIGURATION_APPLIED,     /* this target runs it, verified */
+    CONFIGURATION_UNCHANGED,   /* its file meant the same before, and it runs that */
+    CONFIGURATION_REJECTED,    /* it does not accept it, or it was refused for it: the same is not tried again */
+    CONFIGURATION_LOAD_FAILED, /* written, and HAProxy could not load it: the one from before goes back */
+    CONFIGURATION_DRIFTED,     /* another writer changed what was applied */
+    CONFIGURATION_FAILED,      /* tried again; error.kind and http_status say what kind of failure it is */
+    CONFIGURATION_EVENT_KINDS,
+};
+
+struct configuration_event {
+    enum configuration_event_kind kind;
+    size_t target;                   /* its number */
+    const char *url;                 /* of the target; NULL: of none */
+    const struct document *document; /* NULL: none */
+    const struct error *error;       /* why; NULL: none */
+};
+
+/* Called from inside the engine: it may call nothing of it but configuration_view. */
+struct configuration_listener {
+    void (*happened)(void *arg, const struct configuration_event *e); /* NULL: nobody */
+    void *arg;
+};
+
+#endif

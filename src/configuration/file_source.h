@@ -1,0 +1,41 @@
+/*
+ * A file that is followed by inotify(7): through editors that rename, symbolic links that are swapped (as a kubelet does
+ * with ..data), folders that are removed and made again. Each folder on the way is watched for the one name in it that
+ * matters.
+ */
+#ifndef CONFIGURATION_FILE_SOURCE_H
+#define CONFIGURATION_FILE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct event_base;
+struct file_source;
+struct storage_files;
+
+struct file_source_callbacks {
+    /* Also the first time. files: the callee's to empty; NULL without a folder. */
+    void (*changed)(void *arg, const char *bytes, size_t len, struct storage_files *files);
+    void (*failed)(void *arg, const struct error *err); /* it cannot be read; ERROR_INVALID says why */
+};
+
+struct file_source_options {
+    const char *path;   /* absolute; borrowed */
+    const char *folder; /* of further files (configuration/files_folder), as above, and followed with it; NULL: none */
+    size_t max_bytes;
+    uint64_t reread_ms; /* on a file system that has no events; 0: never */
+    bool once;          /* it is not followed: read at the start, and when it is poked */
+};
+
+/* NULL, ERROR_FATAL: no inotify. */
+struct file_source *file_source_new(struct event_base *base, const struct file_source_options *options,
+                                    const struct file_source_callbacks *callbacks, void *arg,
+                                    struct error *err) must_check;
+void file_source_free(struct file_source *s); /* NULL is allowed */
+void file_source_start(struct file_source *s);
+void file_source_poke(struct file_source *s); /* reads it now */
+
+#endif

@@ -1,0 +1,138 @@
+#include "configuration/lockout.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "haproxy/cfg/words.h"
+
+#define SHOWN 5
+#define NAME_SHOWN 64
+
+/* A line that counts: of which kind of section, and how it is known. */
+struct lockout_kind {
+    const char *section;
+    bool (*is)(const struct cfg_line *l, const char *what);
+};
+
+static bool lockout_is_user(const struct cfg_line *l, const char *name)
+{
+    return str_eq(cfg_word(l, 0), "user") && str_eq(cfg_word(l, 1), name);
+}
+
+/* "/run/a.sock" of "unix@/run/a.sock"; NULL: no unix socket with a path. */
+static const char *lockout_path(const char *address)
+{
+    const char *path = address + (str_has_prefix(address, "unix@") ? strlen("unix@") : 0);
+    return path[0] == '/' ? path : NULL;
+}
+
+/* path NULL: any. */
+static bool lockout_is_socket(const struct cfg_line *l, const char *path)
+{
+    const char *own = lockout_path(cfg_word(l, 2));
+    return str_eq(cfg_word(l, 0), "stats") && str_eq(cfg_word(l, 1), "socket") && own != NULL &&
+           (path == NULL || str_eq(own, path));
+}
+
+static bool lockout_is_admin(const struct cfg_line *l)
+{
+    for (size_t i = 3; i + 1 < l->count; i++)
+        if (str_eq(cfg_word(l, i), "level") && str_eq(cfg_word(l, i + 1), "admin"))
+            return true;
+    return false;
+}
+
+static bool lockout_is_program(const struct cfg_line *l, const char *program)
+{
+    bool runs = false;
+    for (size_t i = 1; i < l->count; i++)
+        runs = runs || strstr(cfg_word(l, i), program) != NULL;
+    return runs && str_eq(cfg_word(l, 0), "command");
+}
+
+static bool lockout_is_keyword(const struct cfg_line *l, const char *word)
+{
+    return str_eq(cfg_word(l, 0), word);
+}
+
+static const struct lockout_kind users = {"userlist", lockout_is_user}, sockets = {"global", lockout_is_socket},
+                                 programs = {"program", lockout_is_program}, keywords = {"global", lockout_is_keyword};
+
+/* Its words are in `words` then. NULL: it has none. */
+static const struct cfg_file_line *lockout_find_in(const struct cfg_file_section *s, const struct lockout_kind *k,
+                                                   const char *what, struct cfg_line *words)
+{
+    for (size_t i = 0; i < s->line_count && str_eq(s->kind, k->section); i++) {
+        cfg_line_split(words, s->lines[i].text, s->lines[i].len);
+        if (k->is(words, what))
+            return &s->lines[i];
+    }
+    return NULL;
+}
+
+/* name NULL: of any section of the kind. */
+static const struct cfg_file_line *lockout_find(const struct cfg_file *f, const char *name,
+                                                const struct lockout_kind *k, const char *what, struct cfg_line *words)
+{
+    const struct cfg_file_line *line = NULL;
+    for (size_t i = 0; i < f->section_count && line == NULL; i++)
+        if (name == NULL || str_eq(f->sections[i].name, name))
+            line = lockout_find_in(&f->sections[i], k, what, words);
+    return line;
+}
+
+static void lockout_check_users(const struct cfg_file *is, const struct cfg_file *wanted, const char *user,
+                                struct cfg_line *words, struct text_list *missing)
+{
+    for (size_t i = 0; i < is->section_count; i++) {
+        const struct cfg_file_section *s = &is->sections[i];
+        const struct cfg_file_line *line = lockout_find_in(s, &users, user, words);
+        if (line != NULL && lockout_find(wanted, s->name, &users, user, words) == NULL && text_list_next(missing))
+            buf_printf(&missing->text, "userlist %.*s with user %.*s (line %u)", NAME_SHOWN, s->name, NAME_SHOWN, user,
+                       line->number);
+    }
+}
+
+static void lockout_check_socket(const struct cfg_file *is, const struct cfg_file *wanted, struct cfg_line *words,
+                                 struct text_list *missing)
+{
+    const struct cfg_file_line *line = lockout_find(is, NULL, &sockets, NULL, words);
+    if (line == NULL)
+        return;
+    cleanup(mem_free_ptr) char *path = mem_strdup(lockout_path(cfg_word(words, 2)));
+    bool admin = lockout_is_admin(words), there = lockout_find(wanted, NULL, &sockets, path, words) != NULL;
+    if (there && (!admin || lockout_is_admin(words)))
+        return;
+    if (text_list_next(missing))
+        buf_printf(&missing->text, "stats socket %s%s (line %u)", path, admin ? " with level admin" : "", line->number);
+}
+
+static void lockout_check_line(const struct cfg_file *is, const struct cfg_file *wanted, const struct lockout_kind *k,
+                               const char *what, const char *called, struct cfg_line *words, struct text_list *missing)
+{
+    const struct cfg_file_line *line = lockout_find(is, NULL, k, what, words);
+    if (line != NULL && lockout_find(wanted, NULL, k, what, words) == NULL && text_list_next(missing))
+        buf_printf(&missing->text, "%s (line %u)", called, line->number);
+}
+
+int lockout_check(const struct cfg_file *is, const struct cfg_file *wanted, const char *user, struct error *err)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    struct text_list missing = {.between = "; ", .max = SHOWN};
+    cfg_line_init(&words);
+    if (user != NULL)
+        lockout_check_users(is, wanted, user, &words, &missing);
+    lockout_check_socket(is, wanted, &words, &missing);
+    lockout_check_line(is, wanted, &programs, "dataplaneapi", "the program section that runs the Data Plane API",
+                       &words, &missing);
+    lockout_check_line(is, wanted, &keywords, "master-worker", "master-worker in global", &words, &missing);
+    cleanup(mem_free_ptr) char *list = text_list_take(&missing);
+    if (list == NULL)
+        return 0;
+    return error_set(err, ERROR_INVALID,
+                     "it lacks what haproxy.cfg has there now, and without which this HAProxy could not be managed any "
+                     "more: %s; copy it from there, or set CONFIG_ALLOW_LOCKOUT=true",
+                     list);
+}

@@ -1,0 +1,454 @@
+#include "configuration/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rfc3339.h"
+#include "base/str.h"
+#include "configuration/document.h"
+#include "configuration/store_content.h"
+#include "json/read.h"
+#include "json/write.h"
+
+#define STORE_INDEX "configuration.json"
+#define STORE_REJECTIONS 100
+#define STORE_INDEX_MAX_BYTES (1u << 20)
+
+struct store_entry {
+    struct store_version v;
+    char text_hash[DIGEST_SHA256_HEX_BYTES]; /* a file that was cut or changed is not used */
+    struct document *kept;                   /* NULL: in the folder */
+};
+
+struct store_refusal {
+    char *hash, *url, *haproxy, *message;
+};
+
+struct store {
+    char *folder; /* NULL: memory only */
+    int fd, lock; /* -1: none; lock -1: it is only looked at */
+    const struct log *log;
+    struct log_limit trouble;
+    struct store_entry entries[STORE_VERSIONS]; /* the latest first */
+    size_t count;
+    unsigned last_number;
+    struct store_refusal refusals[STORE_REJECTIONS]; /* the oldest first */
+    size_t refusal_count;
+    char *held_from;
+    unsigned held;
+};
+
+/* ---- the folder ---- */
+
+static void store_trouble(struct store *s)
+{
+    cleanup(mem_free_ptr) char *why = mem_printf("%s: %m", s->folder);
+    unsigned held_back;
+    if (log_limit_pass_message(&s->trouble, clock_mono_ms(), why, &held_back))
+        log_warn(s->log, "cannot write to STATE_DIR; what is remembered of configurations is lost at the next restart",
+                 log_str("error", why));
+}
+
+static void store_put_refusal(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct store_refusal *r)
+{
+    struct yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "sha256", r->hash);
+    json_put_text(doc, obj, "target", r->url);
+    json_put_text(doc, obj, "haproxy", r->haproxy);
+    json_put_text(doc, obj, "message", r->message);
+}
+
+void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *doc, struct yyjson_mut_val *list)
+{
+    const struct store_version *v = &s->entries[i].v;
+    struct yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_count(doc, obj, "number", v->number);
+    json_put_text(doc, obj, "sha256", v->hash);
+    json_put_text(doc, obj, "id", v->id);
+    json_put_bool(doc, obj, "with_files", v->with_files);
+    json_put_text(doc, obj, "text_sha256", s->entries[i].text_hash);
+    json_put_text(doc, obj, "source", v->origin);
+    json_put_time(doc, obj, "applied", v->applied_ms);
+    json_put_count(doc, obj, "bytes", v->bytes);
+    struct yyjson_mut_val *targets = json_put_list(doc, obj, "targets");
+    for (size_t k = 0; k < v->target_count; k++)
+        json_add(targets, json_text(doc, v->targets[k]));
+}
+
+static void store_save(struct store *s)
+{
+    if (s->lock < 0)
+        return;
+    struct yyjson_mut_val *root;
+    cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
+    struct yyjson_mut_val *versions = json_put_list(doc, root, "versions");
+    for (size_t i = 0; i < s->count; i++)
+        store_put_version(s, i, doc, versions);
+    struct yyjson_mut_val *rejections = json_put_list(doc, root, "rejections");
+    for (size_t i = 0; i < s->refusal_count; i++)
+        store_put_refusal(doc, rejections, &s->refusals[i]);
+    if (s->held != 0) {
+        struct yyjson_mut_val *held = json_put_object(doc, root, "rolled_back");
+        json_put_text(doc, held, "from", s->held_from);
+        json_put_count(doc, held, "to", s->held);
+    }
+    cleanup(buf_fini) struct buf out = {0};
+    json_write(doc, true, &out);
+    buf_add(&out, "\n");
+    if (store_content_write(s->fd, STORE_INDEX, out.data, out.len) != 0)
+        store_trouble(s);
+    else
+        log_limit_reset(&s->trouble);
+}
+
+/* ---- reading it ---- */
+
+static bool store_has_target(const struct store_version *v, const char *url)
+{
+    for (size_t i = 0; i < v->target_count; i++)
+        if (str_eq(v->targets[i], url))
+            return true;
+    return false;
+}
+
+static void store_add_target(struct store_version *v, const char *url)
+{
+    v->targets = mem_resize(v->targets, v->target_count + 1, sizeof(v->targets[0]));
+    v->targets[v->target_count++] = mem_strdup(url);
+}
+
+static int store_get_version(struct store *s, yyjson_val *obj, struct error *err)
+{
+    struct store_entry e = {0};
+    const char *hash, *id, *text_hash, *origin, *applied;
+    int64_t number, bytes, applied_us;
+    if (json_get_int(obj, "number", 1, UINT32_MAX, 0, &number, err) != 0 ||
+        json_get_int(obj, "bytes", 0, DOCUMENT_MAX_BYTES, 0, &bytes, err) != 0 ||
+        json_need_string(obj, "sha256", &hash, err) != 0 || json_need_string(obj, "id", &id, err) != 0 ||
+        json_get_bool(obj, "with_files", false, &e.v.with_files, err) != 0 ||
+        json_need_string(obj, "text_sha256", &text_hash, err) != 0 ||
+        json_need_string(obj, "source", &origin, err) != 0 || json_get_string(obj, "applied", &applied, err) != 0)
+        return -1;
+    if (strlen(hash) + 1 != sizeof(e.v.hash) || strlen(id) + 1 != sizeof(e.v.id) ||
+        strlen(text_hash) + 1 != sizeof(e.text_hash) || number == 0 || s->count == STORE_VERSIONS ||
+        (s->count > 0 && number >= s->entries[s->count - 1].v.number))
+        return error_set(err, ERROR_INVALID, "\"versions\" are not as the daemon writes them");
+    e.v.number = (unsigned)number;
+    e.v.bytes = (size_t)bytes;
+    memcpy(e.v.hash, hash, sizeof(e.v.hash));
+    memcpy(e.v.id, id, sizeof(e.v.id));
+    memcpy(e.text_hash, text_hash, sizeof(e.text_hash));
+    e.v.origin = mem_strdup(origin);
+    e.v.applied_ms = rfc3339_parse(applied, &applied_us) == 0 ? applied_us / 1000 : 0;
+    s->entries[s->count++] = e;
+    s->last_number = s->last_number > e.v.number ? s->last_number : e.v.number;
+    yyjson_val *list, *url;
+    size_t i, count;
+    if (json_get_array(obj, "targets", &list, err) != 0)
+        return -1;
+    yyjson_arr_foreach (list, i, count, url)
+        if (yyjson_is_str(url))
+            store_add_target(&s->entries[s->count - 1].v, yyjson_get_str(url));
+    return 0;
+}
+
+static int store_get_refusal(struct store *s, yyjson_val *obj, struct error *err)
+{
+    const char *hash, *url, *haproxy, *message;
+    if (json_need_string(obj, "sha256", &hash, err) != 0 || json_need_string(obj, "target", &url, err) != 0 ||
+        json_get_string(obj, "haproxy", &haproxy, err) != 0 || json_get_string(obj, "message", &message, err) != 0)
+        return -1;
+    if (s->refusal_count < STORE_REJECTIONS)
+        s->refusals[s->refusal_count++] = (struct store_refusal){.hash = mem_strdup(hash),
+                                                                 .url = mem_strdup(url),
+                                                                 .haproxy = mem_strdup(haproxy),
+                                                                 .message = mem_strdup(message)};
+    return 0;
+}
+
+static int store_get_list(struct store *s, yyjson_val *root, const char *key,
+                          int (*get)(struct store *s, yyjson_val *obj, struct error *err), struct error *err)
+{
+    yyjson_val *list, *one;
+    size_t i, count;
+    if (json_get_array(root, key, &list, err) != 0)
+        return -1;
+    yyjson_arr_foreach (list, i, count, one)
+        if (json_is_object(one, key, err) != 0 || get(s, one, err) != 0)
+            return -1;
+    return 0;
+}
+
+static int store_get_held(struct store *s, yyjson_val *root, struct error *err)
+{
+    yyjson_val *held;
+    const char *from;
+    int64_t number;
+    if (json_get_object(root, "rolled_back", &held, err) != 0)
+        return -1;
+    if (held == NULL)
+        return 0;
+    if (json_need_string(held, "from", &from, err) != 0 ||
+        json_get_int(held, "to", 1, UINT32_MAX, 0, &number, err) != 0)
+        return -1;
+    s->held_from = mem_strdup(from);
+    s->held = (unsigned)number;
+    return 0;
+}
+
+static void store_load(struct store *s)
+{
+    struct error err = {0};
+    yyjson_val *root;
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/" STORE_INDEX, s->folder);
+    cleanup(buf_fini) struct buf text = {.max_bytes = STORE_INDEX_MAX_BYTES};
+    int status = buf_read_file(&text, path);
+    if (status != 0 && errno == ENOENT)
+        return;
+    if (status != 0) {
+        (void)error_set(&err, ERROR_INVALID, "%m");
+    } else {
+        cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(text.data, text.len, 0, "it", &err);
+        if (json_object_of(doc, "it", &root, &err) == 0 &&
+            store_get_list(s, root, "versions", store_get_version, &err) == 0 &&
+            store_get_list(s, root, "rejections", store_get_refusal, &err) == 0 && store_get_held(s, root, &err) == 0)
+            return;
+    }
+    log_warn(s->log, "what was remembered of configurations cannot be read; the rest of it is forgotten",
+             log_str("file", path), log_str("error", err.message));
+}
+
+/* ---- versions ---- */
+
+size_t store_count(const struct store *s)
+{
+    return s->count;
+}
+
+const struct store_version *store_version(const struct store *s, size_t i)
+{
+    return &s->entries[i].v;
+}
+
+static void store_entry_fini(struct store_entry *e)
+{
+    for (size_t i = 0; i < e->v.target_count; i++)
+        free(e->v.targets[i]);
+    free(e->v.targets);
+    free(e->v.origin);
+    document_unref(e->kept);
+    *e = (struct store_entry){0};
+}
+
+bool store_ran(const struct store *s, const struct document *d, const char *url)
+{
+    return s->count > 0 && str_eq(s->entries[0].v.id, d->id) && store_has_target(&s->entries[0].v, url);
+}
+
+static void store_add_version(struct store *s, struct document *d)
+{
+    if (s->count == STORE_VERSIONS) {
+        if (s->fd >= 0)
+            store_content_remove(s->fd, s->entries[s->count - 1].v.number);
+        store_entry_fini(&s->entries[--s->count]);
+    }
+    memmove(&s->entries[1], &s->entries[0], s->count * sizeof(s->entries[0]));
+    struct store_entry *e = &s->entries[0];
+    *e = (struct store_entry){.v = {.number = s->last_number + 1,
+                                    .origin = mem_strdup(d->origin),
+                                    .applied_ms = (int64_t)clock_wall_ms(),
+                                    .bytes = d->len,
+                                    .with_files = d->with_files}};
+    memcpy(e->v.hash, d->hash, sizeof(e->v.hash));
+    memcpy(e->v.id, d->id, sizeof(e->v.id));
+    digest_sha256_hex(d->text, d->len, e->text_hash);
+    s->count++;
+    s->last_number = e->v.number;
+    if (s->lock >= 0 && store_content_put(s->fd, e->v.number, d) == 0)
+        return;
+    if (s->lock >= 0)
+        store_trouble(s);
+    e->kept = document_ref(d);
+}
+
+void store_applied(struct store *s, struct document *d, const char *url)
+{
+    if (store_ran(s, d, url))
+        return;
+    if (s->count == 0 || !str_eq(s->entries[0].v.id, d->id))
+        store_add_version(s, d);
+    store_add_target(&s->entries[0].v, url);
+    store_save(s);
+}
+
+struct document *store_document(const struct store *s, unsigned number, struct error *err)
+{
+    const struct store_entry *e = NULL;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->entries[i].v.number == number)
+            e = &s->entries[i];
+    if (e == NULL) {
+        (void)error_set(err, ERROR_INVALID, "there is no version %u; `config history` lists those that are kept",
+                        number);
+        return NULL;
+    }
+    return e->kept != NULL ? document_ref(e->kept) : store_content_get(s->folder, &e->v, e->text_hash, err);
+}
+
+/* ---- rejections ---- */
+
+static void store_refusal_fini(struct store_refusal *r)
+{
+    free(r->hash);
+    free(r->url);
+    free(r->haproxy);
+    free(r->message);
+}
+
+static void store_drop_refusal(struct store *s, size_t i)
+{
+    store_refusal_fini(&s->refusals[i]);
+    memmove(&s->refusals[i], &s->refusals[i + 1], (--s->refusal_count - i) * sizeof(s->refusals[0]));
+}
+
+void store_reject(struct store *s, const char *hash, const char *url, const char *haproxy, const char *message)
+{
+    if (store_rejection(s, hash, url, haproxy) != NULL)
+        return;
+    if (s->refusal_count == STORE_REJECTIONS)
+        store_drop_refusal(s, 0);
+    s->refusals[s->refusal_count++] = (struct store_refusal){.hash = mem_strdup(hash),
+                                                             .url = mem_strdup(url),
+                                                             .haproxy = mem_strdup(haproxy),
+                                                             .message = mem_strdup(message)};
+    store_save(s);
+}
+
+const char *store_rejection(const struct store *s, const char *hash, const char *url, const char *haproxy)
+{
+    for (size_t i = 0; i < s->refusal_count; i++) {
+        const struct store_refusal *r = &s->refusals[i];
+        if (str_eq(r->hash, hash) && str_eq(r->url, url) && str_eq(r->haproxy, haproxy))
+            return r->message;
+    }
+    return NULL;
+}
+
+void store_forget_rejections(struct store *s, const char *hash, const char *url)
+{
+    size_t before = s->refusal_count;
+    for (size_t i = s->refusal_count; i-- > 0;)
+        if (str_eq(s->refusals[i].hash, hash) && str_eq(s->refusals[i].url, url))
+            store_drop_refusal(s, i);
+    if (s->refusal_count != before)
+        store_save(s);
+}
+
+/* ---- a rollback ---- */
+
+void store_hold(struct store *s, const char *from_hash, unsigned number)
+{
+    free(s->held_from);
+    s->held_from = mem_strdup(from_hash);
+    s->held = number;
+    store_save(s);
+}
+
+unsigned store_held(const struct store *s, const char *from_hash)
+{
+    return s->held != 0 && str_eq(s->held_from, from_hash) ? s->held : 0;
+}
+
+unsigned store_held_number(const struct store *s)
+{
+    return s->held;
+}
+
+void store_release(struct store *s)
+{
+    if (s->held == 0)
+        return;
+    free(s->held_from);
+    s->held_from = NULL;
+    s->held = 0;
+    store_save(s);
+}
+
+/* ---- life ---- */
+
+static int store_open(struct store *s, bool writes, struct error *err)
+{
+    if (writes && mkdir(s->folder, 0700) != 0 && errno != EEXIST)
+        return error_set(err, ERROR_FATAL, "STATE_DIR: %s: cannot be made: %m", s->folder);
+    s->fd = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->fd < 0)
+        return error_set(err, ERROR_FATAL, "STATE_DIR: %s: %m", s->folder);
+    if (!writes)
+        return 0;
+    s->lock = openat(s->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (s->lock < 0)
+        return error_set(err, ERROR_FATAL, "STATE_DIR: %s/lock: cannot be written: %m", s->folder);
+    if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
+        return error_set(err, ERROR_FATAL,
+                         "STATE_DIR: %s is used by another haproxy-k8s-sync: give each a folder of its own", s->folder);
+    return 0;
+}
+
+static struct store *store_of(const char *folder, bool writes, const struct log *log, struct error *err)
+{
+    struct store *s = mem_alloc(sizeof(*s));
+    *s =
+        (struct store){.folder = mem_strdup(folder), .fd = -1, .lock = -1, .log = log, .trouble = {.period_ms = 60000}};
+    if (folder != NULL && store_open(s, writes, err) != 0) {
+        store_free(s);
+        return NULL;
+    }
+    if (folder != NULL)
+        store_load(s);
+    return s;
+}
+
+struct store *store_new(const char *folder, const struct log *log, struct error *err)
+{
+    return store_of(folder, true, log, err);
+}
+
+struct store *store_read(const char *folder, const struct log *log, struct error *err)
+{
+    return store_of(folder, false, log, err);
+}
+
+bool store_is_kept(const struct store *s)
+{
+    return s->lock >= 0;
+}
+
+int store_folder_fd(const struct store *s)
+{
+    return s->lock >= 0 ? s->fd : -1;
+}
+
+void store_free(struct store *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->count; i++)
+        store_entry_fini(&s->entries[i]);
+    for (size_t i = 0; i < s->refusal_count; i++)
+        store_refusal_fini(&s->refusals[i]);
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->lock >= 0)
+        close(s->lock);
+    free(s->held_from);
+    free(s->folder);
+    free(s);
+}

@@ -1,0 +1,76 @@
+/*
+ * What the configuration engine remembers: the last configurations that ran well, what was rejected where, and which
+ * version an operator went back to. In a folder (STATE_DIR) it outlives the daemon:
+ *
+ *     configuration.json   the list of it all
+ *     version-7.cfg        the text of a version, as it was sent
+ *     version-7.json       the files that belong to it, where it has any
+ *     lock                 held by the daemon that writes here (flock(2))
+ *
+ * What cannot be written is logged and kept in memory; what cannot be read is logged and left out.
+ */
+#ifndef CONFIGURATION_STORE_H
+#define CONFIGURATION_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "net/digest.h"
+
+#define STORE_VERSIONS 10
+
+struct document;
+struct store;
+struct yyjson_mut_doc;
+struct yyjson_mut_val;
+
+struct store_version {
+    unsigned number;                                                 /* they count on, over a restart too */
+    char *origin;                                                    /* "/etc/haproxy.cfg" */
+    char hash[DIGEST_SHA256_HEX_BYTES], id[DIGEST_SHA256_HEX_BYTES]; /* as a document's */
+    int64_t applied_ms;                                              /* wall clock */
+    size_t bytes;
+    bool with_files;
+    char **targets; /* the URLs that it ran at */
+    size_t target_count;
+};
+
+/* folder NULL: memory only. NULL: another daemon has it (ERROR_INVALID), or it cannot be used (ERROR_FATAL). */
+struct store *store_new(const char *folder, const struct log *log, struct error *err) must_check;
+/* The same to look at it, beside the daemon that has it: nothing may be changed. */
+struct store *store_read(const char *folder, const struct log *log, struct error *err) must_check;
+void store_free(struct store *s); /* NULL is allowed */
+
+bool store_is_kept(const struct store *s);  /* over a restart */
+int store_folder_fd(const struct store *s); /* that it writes to (for host/sandbox); -1: none */
+
+/* ---- versions; 0 is the latest */
+
+size_t store_count(const struct store *s);
+const struct store_version *store_version(const struct store *s, size_t i);
+/* Adds it to a list: {"number", "applied", "sha256", "id", "text_sha256", "source", "bytes", "targets"}. */
+void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *doc, struct yyjson_mut_val *list);
+/* It runs at that URL, verified: a new version, if it is not the latest already. */
+void store_applied(struct store *s, struct document *d, const char *url);
+bool store_ran(const struct store *s, const struct document *d, const char *url); /* the same, before or now */
+/* NULL, ERROR_INVALID: there is no such version, or its text is lost. */
+struct document *store_document(const struct store *s, unsigned number, struct error *err) must_check;
+
+/* ---- rejections, each of a document by a HAProxy of that version at that URL */
+
+void store_reject(struct store *s, const char *hash, const char *url, const char *haproxy, const char *message);
+const char *store_rejection(const struct store *s, const char *hash, const char *url,
+                            const char *haproxy);                                 /* the message; NULL: none is known */
+void store_forget_rejections(struct store *s, const char *hash, const char *url); /* by any version of HAProxy */
+
+/* ---- a rollback, which holds until the source has something else */
+
+void store_hold(struct store *s, const char *from_hash, unsigned number);
+unsigned store_held(const struct store *s, const char *from_hash); /* 0: none for that document */
+unsigned store_held_number(const struct store *s);                 /* 0: none */
+void store_release(struct store *s);
+
+#endif

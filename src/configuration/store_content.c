@@ -1,0 +1,182 @@
+#include "configuration/store_content.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/document.h"
+#include "configuration/store.h"
+#include "haproxy/storage_files.h"
+#include "json/read.h"
+#include "json/write.h"
+
+#define NAME_BYTES 32
+#define FILES_MAX_BYTES (STORAGE_FILES_MAX_BYTES / 3 * 4 + (1u << 20)) /* in base64 */
+
+static const char *const suffixes[] = {".cfg", ".json"};
+
+static void store_content_name(char ret[NAME_BYTES], unsigned number, size_t which)
+{
+    snprintf(ret, NAME_BYTES, "version-%u%s", number, suffixes[which]);
+}
+
+static int store_content_write_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        if (n > 0) {
+            bytes += n;
+            len -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int store_content_write(int fd, const char *name, const char *bytes, size_t len)
+{
+    static const char new_name[] = "new";
+    int to = openat(fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (to < 0)
+        return -1;
+    int failed = store_content_write_all(to, bytes, len) != 0 ? errno : 0;
+    if (close(to) != 0 && failed == 0)
+        failed = errno;
+    if (failed == 0 && renameat(fd, new_name, fd, name) == 0)
+        return 0;
+    failed = failed != 0 ? failed : errno;
+    unlinkat(fd, new_name, 0);
+    errno = failed;
+    return -1;
+}
+
+/* [{"kind": "maps", "name": "hosts.map", "base64": "..."}] */
+static int store_content_put_files(int fd, unsigned number, const struct document *d)
+{
+    char name[NAME_BYTES];
+    struct yyjson_mut_val *root;
+    cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
+    struct yyjson_mut_val *files = json_put_list(doc, root, "files");
+    for (size_t i = 0; i < d->files.count; i++) {
+        const struct storage_file *f = &d->files.list[i];
+        struct yyjson_mut_val *obj = json_add_object(doc, files);
+        char *bytes = base64_encode(f->bytes, f->len);
+        json_put_text(doc, obj, "kind", storage_folder(f->kind));
+        json_put_text(doc, obj, "name", f->name);
+        json_put_text(doc, obj, "base64", bytes);
+        mem_wipe_free(bytes);
+    }
+    cleanup(buf_fini) struct buf out;
+    buf_init_secret(&out, 0);
+    json_write(doc, false, &out);
+    store_content_name(name, number, 1);
+    return store_content_write(fd, name, out.data, out.len);
+}
+
+int store_content_put(int fd, unsigned number, const struct document *d)
+{
+    char name[NAME_BYTES];
+    store_content_name(name, number, 0);
+    if (store_content_write(fd, name, d->text, d->len) != 0)
+        return -1;
+    return d->with_files ? store_content_put_files(fd, number, d) : 0;
+}
+
+void store_content_remove(int fd, unsigned number)
+{
+    for (size_t i = 0; i < array_len(suffixes); i++) {
+        char name[NAME_BYTES];
+        store_content_name(name, number, i);
+        unlinkat(fd, name, 0);
+    }
+}
+
+static int store_content_get_file(struct storage_files *files, yyjson_val *obj, struct error *err)
+{
+    const char *kind, *name, *text;
+    size_t len;
+    if (json_is_object(obj, "a file", err) != 0 || json_need_string(obj, "kind", &kind, err) != 0 ||
+        json_need_string(obj, "name", &name, err) != 0 || json_get_string(obj, "base64", &text, err) != 0)
+        return -1;
+    for (int k = 0; k < STORAGE_KINDS; k++) {
+        if (!str_eq(kind, storage_folder((enum storage_kind)k)))
+            continue;
+        char *bytes = base64_decode(text, &len);
+        if (bytes == NULL)
+            return error_set(err, ERROR_INVALID, "\"base64\" of %s is none", name);
+        int status = storage_files_add(files, (enum storage_kind)k, name, bytes, len, err);
+        mem_wiping_free(bytes);
+        return status;
+    }
+    return error_set(err, ERROR_INVALID, "\"kind\" of %s is unknown", name);
+}
+
+static int store_content_get_files(const struct buf *text, struct storage_files *files, struct error *err)
+{
+    yyjson_val *root, *list, *one;
+    size_t i, count;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(text), text->len, 0, "it", err);
+    if (json_object_of(doc, "it", &root, err) != 0 || json_get_array(root, "files", &list, err) != 0)
+        return -1;
+    yyjson_arr_foreach (list, i, count, one)
+        if (store_content_get_file(files, one, err) != 0)
+            return -1;
+    return 0;
+}
+
+static int store_content_read(const char *folder, unsigned number, size_t which, struct buf *ret, char **ret_path)
+{
+    char name[NAME_BYTES];
+    store_content_name(name, number, which);
+    free(*ret_path);
+    *ret_path = mem_printf("%s/%s", folder, name);
+    return buf_read_file(ret, *ret_path);
+}
+
+static struct document *store_content_make(const char *folder, const struct store_version *v, const char *text_hash,
+                                           char **ret_path, struct error *err)
+{
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    cleanup(buf_fini) struct buf text, with;
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    buf_init_secret(&text, DOCUMENT_MAX_BYTES);
+    buf_init_secret(&with, FILES_MAX_BYTES);
+    if (store_content_read(folder, v->number, 0, &text, ret_path) != 0) {
+        (void)error_set(err, ERROR_INVALID, "%m");
+        return NULL;
+    }
+    digest_sha256_hex(buf_str(&text), text.len, hash);
+    if (!str_eq(hash, text_hash)) {
+        (void)error_set(err, ERROR_INVALID, "it is not what was written");
+        return NULL;
+    }
+    if (v->with_files && store_content_read(folder, v->number, 1, &with, ret_path) != 0) {
+        (void)error_set(err, ERROR_INVALID, "%m");
+        return NULL;
+    }
+    if (v->with_files && store_content_get_files(&with, &files, err) != 0)
+        return NULL;
+    return document_restore(v->origin, buf_str(&text), text.len, v->with_files ? &files : NULL, v->hash, err);
+}
+
+struct document *store_content_get(const char *folder, const struct store_version *v, const char *text_hash,
+                                   struct error *err)
+{
+    cleanup(mem_free_ptr) char *path = NULL;
+    struct document *d = store_content_make(folder, v, text_hash, &path, err);
+    if (d != NULL && !str_eq(d->id, v->id)) {
+        document_unref(d);
+        d = NULL;
+        (void)error_set(err, ERROR_INVALID, "it is not what was written");
+    }
+    if (d == NULL)
+        (void)error_prefix(err, "version %u is lost: %s", v->number, path);
+    return d;
+}

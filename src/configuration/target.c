@@ -1,0 +1,469 @@
+/* One HAProxy of the configuration engine: the document's way to it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "configuration/configuration_internal.h"
+#include "configuration/document.h"
+#include "configuration/lockout.h"
+#include "configuration/store.h"
+#include "haproxy/cfg/difference.h"
+#include "haproxy/dataplane/replacement.h"
+#include "haproxy/instance.h"
+
+#define CHANGES_SHOWN 10 /* in a log line */
+#define REPAIR_MIN_MS 2000u
+
+const char *target_url(const struct target *t)
+{
+    return instance_view(t->in).url;
+}
+
+static void target_attach(void *self, struct instance *in)
+{
+    ((struct target *)self)->in = in;
+}
+
+static bool target_parse(const char *text, size_t len, struct cfg_file *ret)
+{
+    struct error err = {0};
+    return cfg_file_init(ret, text, len, &err) == 0;
+}
+
+/* What of it would be in the file: the text, with the server lines that are not its own as they were read last. Until
+ * the next call with this buffer. */
+static const char *target_with_kept(const struct target *t, const char *text, struct buf *out, struct cfg_edits *edits)
+{
+    cfg_edits_fini(edits);
+    buf_clear(out);
+    if (t->of->options.keep.count == 0)
+        return text;
+    keep_print(text, buf_str(&t->file), &t->of->options.keep, edits, out);
+    return buf_str(out);
+}
+
+/* The file that was read last and what the document would make of it, parsed. False: one of them is no
+ * configuration. */
+static bool target_parse_both(struct target *t, struct cfg_file *is, struct cfg_file *wanted)
+{
+    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
+    const char *text = target_with_kept(t, t->of->document->text, &t->with_kept, &edits);
+    return target_parse(buf_str(&t->file), t->file.len, is) && target_parse(text, strlen(text), wanted);
+}
+
+static bool target_means_the_same(struct target *t)
+{
+    cleanup(cfg_file_fini) struct cfg_file is = {0};
+    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
+    return target_parse_both(t, &is, &wanted) && cfg_same_meaning(&is, &wanted);
+}
+
+void target_difference(struct target *t, struct cfg_difference *ret)
+{
+    cleanup(cfg_file_fini) struct cfg_file is = {0};
+    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
+    *ret = (struct cfg_difference){0};
+    if (target_parse_both(t, &is, &wanted))
+        cfg_difference_init(ret, &is, &wanted);
+}
+
+/* "backend b: server n1 address; frontend f: new bind". Allocates; NULL: nothing, or it cannot be told. */
+static char *target_changes(struct target *t)
+{
+    cleanup(cfg_difference_fini) struct cfg_difference differs;
+    target_difference(t, &differs);
+    struct text_list list = {.between = "; ", .max = CHANGES_SHOWN};
+    for (size_t i = 0; i < differs.count; i++)
+        if (text_list_next(&list))
+            buf_add(&list.text, i < array_len(differs.texts) ? differs.texts[i] : "");
+    return text_list_take(&list);
+}
+
+static void target_repair_later(struct target *t)
+{
+    uint64_t pause = REPAIR_MIN_MS << (t->repairs < 8 ? t->repairs : 8);
+    t->repair_after_ms = clock_mono_ms() + (t->repairs > 0 ? pause : 0);
+    t->repairs++;
+    t->progress = PROGRESS_NEW;
+}
+
+/* The document is tried anew. */
+static void target_begin(struct target *t)
+{
+    t->progress = PROGRESS_NEW;
+    t->files = t->of->document->with_files ? FILES_NEW : FILES_DONE;
+    error_clear(&t->why);
+}
+
+/* The document was applied, and now the file means something else. */
+static void target_drifted(struct target *t)
+{
+    const struct configuration_options *o = &t->of->options;
+    if (o->drift == CONFIGURATION_DRIFT_IGNORE)
+        return;
+    bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run;
+    cleanup(mem_free_ptr) char *changes = target_changes(t);
+    struct error why = {0};
+    (void)error_set(&why, ERROR_CONFLICT, "another writer changed haproxy.cfg; the configuration has: %s",
+                    changes != NULL ? changes : "another order");
+    bool news = t->progress != PROGRESS_DRIFTED || !str_eq(why.message, t->why.message);
+    t->why = why;
+    t->progress = PROGRESS_DRIFTED;
+    if (news) {
+        log_warn(o->log,
+                 repair ? "haproxy.cfg was changed by another writer; it is repaired"
+                        : "haproxy.cfg was changed by another writer; it is left so (CONFIG_DRIFT)",
+                 log_str("target", target_url(t)), log_str("sha256", t->of->document->hash),
+                 log_str("to_be_repaired", changes));
+        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
+    }
+    if (repair)
+        target_repair_later(t);
+}
+
+/* An earlier run applied it, and it was changed meanwhile. */
+static void target_drifted_before(struct target *t)
+{
+    t->unchanged = true;
+    t->progress = PROGRESS_WRITTEN;
+    target_drifted(t);
+}
+
+/* The file that was read last means what is wanted: there is nothing to write. */
+static void target_same(struct target *t)
+{
+    if (t->progress == PROGRESS_DRIFTED) {
+        log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
+        error_clear(&t->why);
+    }
+    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_DRIFTED)
+        t->unchanged = true;
+    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED)
+        t->progress = PROGRESS_WRITTEN;
+}
+
+void target_compare(struct target *t)
+{
+    const struct document *d = t->of->document;
+    bool sent = t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID;
+    if (d == NULL)
+        return;
+    if (target_means_the_same(t)) {
+        if (sent ||
+            (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
+            target_same(t);
+    } else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
+        target_drifted(t);
+    else if (t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR &&
+             store_ran(t->of->options.store, d, target_url(t)))
+        target_drifted_before(t);
+}
+
+/* A HAProxy of this version has rejected it before, perhaps an earlier run of the daemon. */
+static void target_remember(struct target *t)
+{
+    const struct document *d = t->of->document;
+    const char *haproxy = instance_view(t->in).haproxy;
+    if (d == NULL)
+        return;
+    if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))
+        target_begin(t);
+    const char *message = store_rejection(t->of->options.store, d->id, target_url(t), haproxy);
+    if (t->progress != PROGRESS_NEW || message == NULL)
+        return;
+    t->progress = PROGRESS_REJECTED;
+    snprintf(t->judge, sizeof(t->judge), "%s", haproxy);
+    (void)error_set(&t->why, ERROR_INVALID, "%s", message);
+    log_warn(t->of->options.log, "configuration was rejected before; it is tried again when it changes, or by SIGHUP",
+             log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("error", message));
+    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
+    timer_set(&t->of->step, 0);
+}
+
+static void target_reject(struct target *t, const char *what, const struct error *err)
+{
+    t->progress = PROGRESS_REJECTED;
+    t->why = *err;
+    snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
+    log_error(t->of->options.log, what, log_str("target", target_url(t)), log_str("sha256", t->of->document->hash),
+              log_str("source", t->of->document->origin), log_str("error", err->message));
+    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
+}
+
+/* The same would be rejected again, by this version of HAProxy. */
+static void target_keep_rejection(const struct target *t)
+{
+    store_reject(t->of->options.store, t->of->document->id, target_url(t), t->judge, t->why.message);
+}
+
+/* By the file that was read last: what is not to be sent there at all. */
+static void target_check(struct target *t)
+{
+    cleanup(cfg_file_fini) struct cfg_file is = {0};
+    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
+    const struct document *d = t->of->document;
+    struct error err = {0};
+    if (d == NULL || t->progress != PROGRESS_NEW || !target_parse(d->text, d->len, &wanted))
+        return;
+    if (keep_check(&wanted, &t->of->options.keep, &err) != 0)
+        target_reject(t, "configuration refused: not all of it is its own; no HAProxy gets it", &err);
+    else if (!t->of->options.allow_lockout && target_parse(buf_str(&t->file), t->file.len, &is) &&
+             lockout_check(&is, &wanted, instance_view(t->in).user, &err) != 0)
+        target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
+}
+
+static void target_read(void *self)
+{
+    struct target *t = self;
+    const struct buf *file = instance_file(t->in);
+    buf_clear(&t->file);
+    if (file != NULL)
+        buf_addn(&t->file, file->data, file->len);
+    t->version = instance_view(t->in).version;
+    t->away = false;
+    target_remember(t);
+    target_check(t);
+    target_compare(t);
+}
+
+/* An operator asks: what was rejected may be accepted now. */
+static void target_refresh(void *self)
+{
+    struct target *t = self;
+    const struct document *d = t->of->document;
+    if (d == NULL)
+        return;
+    store_forget_rejections(t->of->options.store, d->id, target_url(t));
+    t->repairs = 0;
+    t->repair_after_ms = t->of->not_before_ms = 0;
+    if (t->progress == PROGRESS_REJECTED)
+        target_begin(t);
+}
+
+static void target_read_failed(void *self)
+{
+    struct target *t = self;
+    const struct error *problem = instance_view(t->in).problem; /* of the reading before: one alone is no news */
+    t->away = true;
+    if (problem != NULL && problem->kind != ERROR_NONE)
+        configuration_tell(t->of, CONFIGURATION_FAILED, t, problem);
+    timer_set(&t->of->step, 0);
+}
+
+void target_concluded(void *self)
+{
+    struct target *t = self;
+    struct document *d = t->of->document;
+    if (d == NULL || !instance_at_rest(t->in))
+        return;
+    if (t->progress == PROGRESS_RESTORED) {
+        t->progress = PROGRESS_REJECTED;
+        snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
+        target_keep_rejection(t);
+        log_warn(t->of->options.log, "configuration from before loaded again", log_str("target", target_url(t)));
+    }
+    if (t->progress != PROGRESS_WRITTEN || t->files == FILES_NEW || t->files == FILES_ADDED)
+        return;
+    t->progress = PROGRESS_APPLIED;
+    t->files_changed = false;
+    timer_set(&t->of->step, 0);
+    if (!str_eq(t->runs, d->hash)) {
+        memcpy(t->runs, d->hash, sizeof(t->runs));
+        t->runs_since_ms = (int64_t)clock_wall_ms();
+    }
+    store_applied(t->of->options.store, d, target_url(t));
+    log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",
+             log_str("target", target_url(t)), log_str("sha256", d->hash),
+             log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->since_us));
+    configuration_tell(t->of, t->unchanged ? CONFIGURATION_UNCHANGED : CONFIGURATION_APPLIED, t, NULL);
+}
+
+static bool target_may_write_ever(const void *self)
+{
+    return !((const struct target *)self)->of->options.dry_run;
+}
+
+static uint64_t target_due(const void *self, uint64_t now_ms)
+{
+    const struct target *t = self;
+    uint64_t due = 0;
+    if (t->of->document == NULL || (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID))
+        return 0;
+    if (configuration_waits(t->of, now_ms))
+        engine_sooner(&due, t->of->not_before_ms, now_ms);
+    engine_sooner(&due, t->repair_after_ms, now_ms);
+    return due;
+}
+
+static bool target_has_desired(const void *self)
+{
+    return ((const struct target *)self)->of->document != NULL;
+}
+
+static void target_decide(void *self, struct engine_wants *ret)
+{
+    const struct target *t = self;
+    const struct configuration *c = t->of;
+    enum storage_part part;
+    if (c->document == NULL)
+        return;
+    const struct instance_view v = instance_view(t->in);
+    if (!c->options.dry_run && target_files_next(t, &part)) {
+        bool early = part == STORAGE_ADD && (configuration_waits(c, clock_mono_ms()) || c->paused);
+        ret->storage = v.may_write && !early;
+        ret->waits = !ret->storage;
+        return;
+    }
+    bool write = t->progress == PROGRESS_RESTORING || (t->progress == PROGRESS_VALID && configuration_may_write(c));
+    if (t->progress == PROGRESS_NEW || write) {
+        uint64_t now = clock_mono_ms();
+        bool waits = t->progress != PROGRESS_RESTORING && (configuration_waits(c, now) || now < t->repair_after_ms);
+        /* A runtime update moved the version on: first it is read what lines it left. */
+        bool stale = c->options.keep.count > 0 && (t->version != v.version || t->file.len == 0);
+        ret->replacement = v.may_write && !waits && !stale;
+        ret->waits = !ret->replacement;
+        ret->overdue = v.may_write && !waits && t->file.len > 0;
+        return;
+    }
+    bool loads = v.dirty && !c->options.dry_run;
+    ret->reload = loads && v.may_write && v.may_begin && v.file_allows;
+    ret->waits = loads && !ret->reload;
+}
+
+static void target_collect(void *self, struct transaction_step **steps, size_t *count)
+{
+    (void)self;
+    (void)steps;
+    (void)count;
+}
+
+static void target_replace(void *self, struct replacement_request *ret)
+{
+    struct target *t = self;
+    bool restores = t->progress == PROGRESS_RESTORING, writes = t->progress != PROGRESS_NEW;
+    configuration_begin(t->of);
+    document_unref(t->asked);
+    t->asked = restores ? NULL : document_ref(t->of->document);
+    if (writes && !restores && (t->good == NULL || !instance_view(t->in).dirty)) {
+        mem_wipe_free(t->good);
+        t->good = mem_strdup(buf_str(&t->file));
+    }
+    ret->text = target_with_kept(t, restores ? t->good : t->asked->text, &t->sent, &t->edits);
+    ret->before = writes ? buf_str(&t->file) : NULL;
+    ret->edits = &t->edits;
+}
+
+static void target_written(struct target *t)
+{
+    if (t->progress == PROGRESS_RESTORING) {
+        t->progress = PROGRESS_RESTORED;
+        return;
+    }
+    const struct document *d = t->of->document;
+    cleanup(mem_free_ptr) char *changes = target_changes(t);
+    log_info(t->of->options.log, "configuration written; a reload follows", log_str("target", target_url(t)),
+             log_str("sha256", d->hash), log_str("changes", changes));
+    t->progress = PROGRESS_WRITTEN;
+}
+
+static void target_replaced(void *self, const struct replacement *r)
+{
+    struct target *t = self;
+    cleanup(document_unref_ptr) struct document *asked = t->asked;
+    t->asked = NULL;
+    t->away = false;
+    timer_set(&t->of->step, 0);
+    /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
+    if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)
+        return;
+    switch (r->result) {
+    case TRANSACTION_PREVIEWED:
+        t->progress = PROGRESS_VALID;
+        configuration_tell(t->of, CONFIGURATION_VALIDATED, t, NULL);
+        break;
+    case TRANSACTION_COMMITTED:
+        target_written(t);
+        break;
+    case TRANSACTION_REJECTED:
+        target_reject(t, "configuration rejected; no HAProxy gets it", &r->error);
+        target_keep_rejection(t);
+        break;
+    case TRANSACTION_HARMFUL:
+        target_reject(t, "configuration refused: the Data Plane API would change its meaning", &r->error);
+        target_keep_rejection(t);
+        break;
+    case TRANSACTION_CONFLICT:
+        configuration_tell(t->of, CONFIGURATION_FAILED, t, &r->error);
+        break;
+    case TRANSACTION_CLEANED:
+    case TRANSACTION_LIMIT:
+    case TRANSACTION_UNAUTHORIZED:
+    case TRANSACTION_UNAVAILABLE:
+    case TRANSACTION_UNKNOWN:
+    case TRANSACTION_ABORTED:
+        t->away = true;
+        configuration_tell(t->of, CONFIGURATION_FAILED, t, &r->error);
+        break;
+    }
+}
+
+static void target_reload_failed(void *self)
+{
+    struct target *t = self;
+    if (t->progress != PROGRESS_WRITTEN || t->good == NULL)
+        return;
+    (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it");
+    t->progress = PROGRESS_RESTORING;
+    log_error(t->of->options.log, "configuration could not be loaded; the one from before goes back",
+              log_str("target", target_url(t)), log_str("sha256", t->of->document->hash));
+    configuration_tell(t->of, CONFIGURATION_LOAD_FAILED, t, &t->why);
+}
+
+void target_set(struct target *t)
+{
+    target_begin(t);
+    t->away = t->unchanged = false;
+    t->since_us = clock_mono_us();
+    t->repairs = 0;
+    t->repair_after_ms = 0;
+    if (t->in == NULL)
+        return;
+    if (instance_view(t->in).fresh) {
+        target_remember(t);
+        target_check(t);
+        target_compare(t);
+        target_concluded(t);
+    }
+    instance_write_sooner(t->in, clock_mono_ms());
+}
+
+void target_fini(struct target *t)
+{
+    buf_fini(&t->file);
+    buf_fini(&t->with_kept);
+    buf_fini(&t->sent);
+    cfg_edits_fini(&t->edits);
+    document_unref(t->asked);
+    document_unref(t->storing);
+    mem_wipe_free(t->good);
+}
+
+const struct engine_ops target_ops = {.name = "the configuration engine",
+                                      .attach = target_attach,
+                                      .read = target_read,
+                                      .read_failed = target_read_failed,
+                                      .concluded = target_concluded,
+                                      .may_write = target_may_write_ever,
+                                      .has_desired = target_has_desired,
+                                      .due = target_due,
+                                      .refresh = target_refresh,
+                                      .decide = target_decide,
+                                      .collect = target_collect,
+                                      .store = target_store,
+                                      .stored = target_stored,
+                                      .replace = target_replace,
+                                      .replaced = target_replaced,
+                                      .reload_failed = target_reload_failed};

@@ -1,0 +1,316 @@
+#include "daemon/config_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rfc3339.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "configuration/document.h"
+#include "configuration/event.h"
+#include "daemon/config_source.h"
+#include "daemon/events.h"
+#include "host/timer.h"
+#include "kube/annotate.h"
+#include "model/objects.h"
+#include "report/history.h"
+#include "report/telemetry.h"
+
+#define SETTLE_MS 1000 /* what is on its way is worth no write */
+#define DENIED_PAUSE_MS 600000
+#define MESSAGE_MAX_BYTES 1024
+
+/* What one target has of the document. */
+struct told {
+    enum configuration_event_kind kind;
+    char *text; /* of the last Event, NULL: none */
+};
+
+enum note { STATUS, STATUS_MESSAGE, OBSERVED, APPLIED, FAILED, UPDATED, APPLIED_AT, NOTES };
+
+static const char *const note_names[NOTES] = {
+    [STATUS] = SECRET_ANNOTATIONS "status",
+    [STATUS_MESSAGE] = SECRET_ANNOTATIONS "status-message",
+    [OBSERVED] = SECRET_ANNOTATIONS "last-observed-hash",
+    [APPLIED] = SECRET_ANNOTATIONS "last-applied-hash",
+    [FAILED] = SECRET_ANNOTATIONS "last-failed-hash",
+    [UPDATED] = SECRET_ANNOTATIONS "last-update-time",
+    [APPLIED_AT] = SECRET_ANNOTATIONS "last-applied-time",
+};
+
+struct config_report {
+    struct config_report_options options;
+    struct told *told;    /* target_count, then that of the source */
+    char *hash;           /* of the document; NULL: none yet */
+    struct error problem; /* the last one of any target or of the source */
+    struct annotator *annotator;
+    bool busy, active;     /* something happened since this replica leads */
+    char *written_version; /* what was written last was written to the Secret of this version */
+    struct timer timer;
+    struct backoff backoff;
+    struct log_limit limit;
+};
+
+/* ---- Events and metrics ---- */
+
+static const struct {
+    const char *result; /* of the metric */
+    enum event_reason reason;
+    const char *text;
+} kinds[CONFIGURATION_EVENT_KINDS] = {
+    [CONFIGURATION_CHANGED] = {"changed", EVENT_NONE, ""},
+    [CONFIGURATION_RECOVERED] = {"recovered", EVENT_NONE, ""},
+    [CONFIGURATION_REFUSED] = {"refused", EVENT_CONFIG_REJECTED, "refused"},
+    [CONFIGURATION_VALIDATED] = {"validated", EVENT_VALIDATION_PASSED, "validated"},
+    [CONFIGURATION_APPLIED] = {"applied", EVENT_APPLY_SUCCEEDED, "applied; HAProxy runs it"},
+    [CONFIGURATION_UNCHANGED] = {"unchanged", EVENT_CONFIG_UNCHANGED, "unchanged; HAProxy runs it"},
+    [CONFIGURATION_REJECTED] = {"rejected", EVENT_CONFIG_REJECTED, "rejected"},
+    [CONFIGURATION_LOAD_FAILED] = {"load_failed", EVENT_APPLY_FAILED,
+                                   "could not be loaded; the one from before goes back"},
+    [CONFIGURATION_DRIFTED] = {"drifted", EVENT_CONFIG_DRIFT, "changed by another writer"},
+    [CONFIGURATION_FAILED] = {"failed", EVENT_TRANSIENT_ERROR, "not possible yet; tried again"},
+};
+
+/* Of what is tried again. Without an answer it is TLS that cannot be right, or the connection. */
+static enum event_reason config_report_failure(const struct error *err)
+{
+    if (err->kind == ERROR_AUTH)
+        return EVENT_AUTH_ERROR;
+    if (err->kind == ERROR_CONFLICT)
+        return EVENT_CONFLICT_ERROR;
+    if (err->http_status != 0)
+        return EVENT_TRANSIENT_ERROR;
+    return err->kind == ERROR_INVALID ? EVENT_TLS_CONNECTION_ERROR : EVENT_CONNECTION_ERROR;
+}
+
+static void config_report_tell(struct config_report *r, struct told *t, const struct configuration_event *e)
+{
+    enum event_reason reason =
+        e->kind == CONFIGURATION_FAILED ? config_report_failure(e->error) : kinds[e->kind].reason;
+    const char *why = e->error != NULL ? e->error->message : "";
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("%s%s%s%.12s %s%s%s", e->url != NULL ? e->url : "", e->url != NULL ? ": " : "",
+                   e->document != NULL ? "configuration " : "configuration",
+                   e->document != NULL ? e->document->hash : "", kinds[e->kind].text, why[0] != '\0' ? ": " : "", why);
+    if (reason == EVENT_NONE || str_eq(text, t->text)) /* the same again is no news */
+        return;
+    free(t->text);
+    t->text = mem_strdup(text);
+    if (!r->options.dry_run)
+        events_tell(r->options.events, reason, text);
+}
+
+static void config_report_measure(const struct config_report *r, const struct configuration_event *e)
+{
+    const struct telemetry *t = r->options.telemetry;
+    const char *target = e->url != NULL ? e->url : "";
+    bool runs = e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED;
+    metric_add(t->configuration_results, 1, kinds[e->kind].result, target, NULL);
+    if (e->kind == CONFIGURATION_CHANGED)
+        metric_clear(t->configuration_applied);
+    else if (e->url != NULL && e->kind != CONFIGURATION_FAILED)
+        metric_set(t->configuration_applied, runs ? 1 : 0, target, NULL);
+    if (runs)
+        metric_set(t->configuration_last_applied, (double)clock_wall_ms() / 1000.0, target, NULL);
+}
+
+/* ---- the annotations ---- */
+
+static size_t config_report_count(const struct config_report *r, enum configuration_event_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i <= r->options.target_count; i++)
+        count += r->told[i].kind == kind ? 1 : 0;
+    return count;
+}
+
+static size_t config_report_running(const struct config_report *r)
+{
+    return config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED);
+}
+
+/* NULL: not said. */
+static const char *config_report_has(const struct secret_object *o, enum note note)
+{
+    for (size_t i = 0; i < o->annotation_count; i++)
+        if (str_eq(o->annotations[i].name, note_names[note]))
+            return o->annotations[i].value;
+    return NULL;
+}
+
+/* What the Secret should say; a NULL stays as it is. Allocates the message. */
+static char *config_report_state(const struct config_report *r, const char *ret[NOTES])
+{
+    size_t targets = r->options.target_count, running = config_report_running(r);
+    bool refused = r->told[targets].kind == CONFIGURATION_REFUSED;
+    bool rejected = refused || config_report_count(r, CONFIGURATION_REJECTED) > 0;
+    bool failed = config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0 ||
+                  config_report_count(r, CONFIGURATION_FAILED) > 0 || config_report_count(r, CONFIGURATION_DRIFTED) > 0;
+    bool applied = !rejected && !failed && running == targets;
+    ret[STATUS] = rejected ? "Rejected" : failed ? "Failed" : applied ? "Applied" : "Pending";
+    ret[OBSERVED] = r->hash;
+    ret[APPLIED] = applied ? r->hash : NULL;
+    ret[FAILED] = !refused && (rejected || config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0) ? r->hash : NULL;
+    return rejected || failed ? text_shown(r->problem.message, TEXT_LINE, MESSAGE_MAX_BYTES)
+                              : mem_printf("%zu of %zu HAProxies run it", running, targets);
+}
+
+static void config_report_send(struct config_report *r, const struct secret_object *o, const char *notes[NOTES])
+{
+    struct annotation list[NOTES];
+    char now[RFC3339_BYTES];
+    size_t count = 0;
+    struct error err = {0};
+    rfc3339_format((int64_t)clock_wall_ms() * 1000, 0, now);
+    notes[UPDATED] = now;
+    if (notes[APPLIED] != NULL && !str_eq(notes[APPLIED], config_report_has(o, APPLIED)))
+        notes[APPLIED_AT] = now;
+    for (size_t i = 0; i < NOTES; i++)
+        if (notes[i] != NULL)
+            list[count++] = (struct annotation){note_names[i], notes[i]};
+    cleanup(mem_free_ptr) char *path =
+        mem_printf("/api/v1/namespaces/%s/secrets/%s", r->options.secret_namespace, r->options.secret_name);
+    r->busy = annotator_send(r->annotator, path, o->version, list, count, &err) == 0;
+    if (!r->busy)
+        timer_set(&r->timer, backoff_next_ms(&r->backoff));
+}
+
+static void config_report_write(void *arg)
+{
+    struct config_report *r = arg;
+    const char *notes[NOTES] = {NULL};
+    const struct secret_object *o = config_source_secret(r->options.source);
+    if (o == NULL || o->version == NULL || r->busy || !r->active)
+        return;
+    /* Ours has not come back by the watch yet. */
+    if (str_eq(r->written_version, o->version))
+        return;
+    cleanup(mem_free_ptr) char *message = config_report_state(r, notes);
+    notes[STATUS_MESSAGE] = message;
+    bool differs = false;
+    for (size_t i = 0; i < UPDATED; i++)
+        differs = differs || (notes[i] != NULL && !str_eq(notes[i], config_report_has(o, i)));
+    if (!differs)
+        return;
+    free(r->written_version);
+    r->written_version = mem_strdup(o->version);
+    config_report_send(r, o, notes);
+}
+
+static void config_report_on_done(void *arg, enum annotate_outcome outcome, const struct error *err)
+{
+    struct config_report *r = arg;
+    unsigned held_back;
+    r->busy = false;
+    if (outcome == ANNOTATE_WRITTEN) {
+        backoff_reset(&r->backoff);
+        return; /* the watch brings it, and config_report_source_changed looks again */
+    }
+    free(r->written_version);
+    r->written_version = NULL;
+    timer_set(&r->timer, outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff_next_ms(&r->backoff));
+    if (outcome != ANNOTATE_CONFLICT && log_limit_pass_message(&r->limit, clock_mono_ms(), err->message, &held_back))
+        log_warn(r->options.log, "cannot write annotations of the Secret",
+                 log_str("namespace", r->options.secret_namespace), log_str("secret", r->options.secret_name),
+                 log_str("error", err->message),
+                 log_str("hint", outcome == ANNOTATE_DENIED ? "the right patch on this one Secret" : NULL),
+                 log_if(held_back > 0, log_int("repeated", held_back)));
+}
+
+void config_report_source_changed(struct config_report *r)
+{
+    if (r != NULL && r->annotator != NULL && r->active)
+        timer_set_sooner(&r->timer, 0);
+}
+
+/* ---- what happened ---- */
+
+static void config_report_begin(struct config_report *r, const struct configuration_event *e)
+{
+    free(r->hash);
+    r->hash = mem_strdup(e->document->hash);
+    for (size_t i = 0; i <= r->options.target_count; i++)
+        r->told[i].kind = CONFIGURATION_CHANGED;
+}
+
+static void config_report_remember(const struct config_report *r, const struct configuration_event *e)
+{
+    static const int as[CONFIGURATION_EVENT_KINDS] = {[CONFIGURATION_APPLIED] = HISTORY_CONFIG_APPLIED,
+                                                      [CONFIGURATION_REFUSED] = HISTORY_CONFIG_REJECTED,
+                                                      [CONFIGURATION_REJECTED] = HISTORY_CONFIG_REJECTED,
+                                                      [CONFIGURATION_LOAD_FAILED] = HISTORY_CONFIG_REJECTED,
+                                                      [CONFIGURATION_DRIFTED] = HISTORY_CONFIG_DRIFTED};
+    if (as[e->kind] == 0) /* HISTORY_COMMITTED, which is no such */
+        return;
+    cleanup(mem_free_ptr) char *text =
+        e->document != NULL ? mem_printf("%s, %.12s: %s", e->document->origin, e->document->hash, kinds[e->kind].text)
+                            : mem_printf("configuration %s", kinds[e->kind].text);
+    const struct history_entry entry = {.kind = (enum history_kind)as[e->kind],
+                                        .target = e->url != NULL ? e->url : "",
+                                        .text = text,
+                                        .why = e->error != NULL ? e->error->message : NULL};
+    history_add(r->options.history, &entry);
+}
+
+void config_report_take(struct config_report *r, const struct configuration_event *e)
+{
+    if (r == NULL)
+        return;
+    struct told *t = &r->told[e->url != NULL ? e->target : r->options.target_count];
+    bool runs = t->kind == CONFIGURATION_APPLIED || t->kind == CONFIGURATION_UNCHANGED;
+    r->active = true;
+    config_report_measure(r, e);
+    config_report_remember(r, e);
+    if (e->kind == CONFIGURATION_CHANGED)
+        config_report_begin(r, e);
+    config_report_tell(r, t, e);
+    if (e->kind != CONFIGURATION_FAILED || !runs) /* HAProxy goes on with it while its API is away */
+        t->kind = e->kind;
+    if (e->error != NULL)
+        r->problem = *e->error;
+    if (r->annotator != NULL)
+        timer_set_sooner(
+            &r->timer,
+            e->kind == CONFIGURATION_REJECTED || config_report_running(r) == r->options.target_count ? 0 : SETTLE_MS);
+}
+
+void config_report_stop(struct config_report *r)
+{
+    if (r == NULL)
+        return;
+    r->active = false;
+    for (size_t i = 0; i <= r->options.target_count; i++)
+        r->told[i].kind = CONFIGURATION_CHANGED;
+}
+
+/* ---- life ---- */
+
+struct config_report *config_report_new(struct event_base *base, const struct config_report_options *options)
+{
+    struct config_report *r = mem_alloc(sizeof(*r));
+    r->options = *options;
+    r->told = mem_array(options->target_count + 1, sizeof(r->told[0]));
+    if (options->kube != NULL && !options->dry_run)
+        r->annotator = annotator_new(options->kube, config_report_on_done, r);
+    timer_init(&r->timer, base, config_report_write, r);
+    backoff_init(&r->backoff, 1000, 60000, 500, backoff_random_seed());
+    r->limit.period_ms = DENIED_PAUSE_MS;
+    return r;
+}
+
+void config_report_free(struct config_report *r)
+{
+    if (r == NULL)
+        return;
+    annotator_free(r->annotator);
+    timer_fini(&r->timer);
+    for (size_t i = 0; i <= r->options.target_count; i++)
+        free(r->told[i].text);
+    free(r->told);
+    free(r->hash);
+    free(r->written_version);
+    free(r);
+}

@@ -1,0 +1,296 @@
+#include "daemon/config_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "configuration/document.h"
+#include "configuration/file_source.h"
+#include "daemon/secret_source.h"
+#include "haproxy/storage_files.h"
+#include "kube/client.h"
+#include "settings/settings.h"
+
+#define KEYS_SHOWN 8
+
+struct config_source {
+    struct config_source_options options;
+    struct config_source_callbacks callbacks;
+    void *arg;
+    struct file_source *file;     /* NULL: not a file */
+    struct secret_source *secret; /* NULL: no Secret */
+    struct secret_source **certs; /* config_certs_secrets; NULL: no Secret */
+    struct kube_client_listener listener;
+    struct document *document; /* the last good one; NULL: none yet */
+    struct error problem;      /* of what is there now; kind NONE: document is that */
+    bool paused;
+    bool with_files; /* the Secret has brought some: when none is left, those go */
+};
+
+void config_source_give(struct config_source *s)
+{
+    if (s == NULL)
+        return;
+    s->callbacks.paused(s->arg, s->paused);
+    if (s->document != NULL)
+        s->callbacks.changed(s->arg, s->document);
+    if (s->problem.kind != ERROR_NONE)
+        s->callbacks.failed(s->arg, &s->problem);
+}
+
+static void config_source_fail(struct config_source *s, const struct error *err)
+{
+    s->problem = *err;
+    config_source_give(s);
+}
+
+/* files NULL: it has none. */
+static void config_source_take(struct config_source *s, const char *origin, const char *bytes, size_t len,
+                               struct storage_files *files)
+{
+    struct error err = {0};
+    struct document *d = document_new(origin, bytes, len, files, &err);
+    if (d != NULL) {
+        document_unref(s->document);
+        s->document = d;
+    }
+    s->problem = err;
+    config_source_give(s);
+}
+
+/* ---- a file ---- */
+
+static void config_source_on_file_failed(void *arg, const struct error *err)
+{
+    config_source_fail(arg, err);
+}
+
+static void config_source_on_file(void *arg, const char *bytes, size_t len, struct storage_files *files)
+{
+    struct config_source *s = arg;
+    config_source_take(s, s->options.settings->config_file, bytes, len, files);
+}
+
+static int config_source_make_file(struct config_source *s, struct event_base *base, struct error *err)
+{
+    static const struct file_source_callbacks callbacks = {.changed = config_source_on_file,
+                                                           .failed = config_source_on_file_failed};
+    const struct settings *settings = s->options.settings;
+    const struct file_source_options options = {.path = settings->config_file,
+                                                .folder = settings->config_files_dir,
+                                                .max_bytes = DOCUMENT_MAX_BYTES,
+                                                .reread_ms = settings->resync_period_ms,
+                                                .once = !settings->config_file_watch};
+    s->file = file_source_new(base, &options, &callbacks, s, err);
+    return s->file != NULL ? 0 : -1;
+}
+
+/* ---- a Secret ---- */
+
+static const struct secret_value *config_source_value(const struct secret_object *o, const char *key)
+{
+    for (size_t i = 0; i < o->value_count; i++)
+        if (str_eq(o->values[i].key, key))
+            return &o->values[i];
+    return NULL;
+}
+
+static int config_source_no_key(const struct settings *settings, const struct secret_object *o, struct error *err)
+{
+    struct text_list keys = {.between = ", ", .max = KEYS_SHOWN};
+    for (size_t i = 0; i < o->value_count; i++)
+        if (text_list_next(&keys))
+            buf_add(&keys.text, o->values[i].key);
+    cleanup(mem_free_ptr) char *list = text_list_take(&keys);
+    return error_set(err, ERROR_INVALID,
+                     "Secret %s/%s has no key %s: it has %s; name the right one by CONFIG_SECRET_KEY",
+                     settings->config_secret_namespace, settings->config_secret_name, settings->config_secret_key,
+                     list != NULL ? list : "none");
+}
+
+/* "maps_hosts.map": keys have no '/', so the folder's name and '_' stand in front of the name. */
+static int config_source_add_keys(const struct secret_object *o, struct storage_files *files, struct error *err)
+{
+    for (size_t i = 0; i < o->value_count; i++)
+        for (unsigned kind = 0; kind < STORAGE_KINDS; kind++) {
+            const struct secret_value *v = &o->values[i];
+            size_t len = strlen(storage_folder(kind));
+            if (strncmp(v->key, storage_folder(kind), len) != 0 || v->key[len] != '_')
+                continue;
+            if (storage_files_add(files, kind, v->key + len + 1, v->bytes, v->len, err) != 0)
+                return error_prefix(err, "key %s", v->key);
+        }
+    return 0;
+}
+
+/* What a TLS Secret has, as HAProxy reads a certificate: its chain, then the key. */
+static int config_source_add_certificate(const struct secret_object *o, const char *secret, struct storage_files *files,
+                                         struct error *err)
+{
+    static const char *const keys[] = {"tls.crt", "ca.crt", "tls.key"};
+    cleanup(buf_fini) struct buf pem;
+    buf_init_secret(&pem, 0);
+    if (o == NULL)
+        return error_set(err, ERROR_INVALID, "it does not exist");
+    for (size_t i = 0; i < array_len(keys); i++) {
+        const struct secret_value *v = config_source_value(o, keys[i]);
+        if (v == NULL && i != 1)
+            return error_set(err, ERROR_INVALID, "it has no key %s", keys[i]);
+        if (v == NULL)
+            continue;
+        buf_addn(&pem, v->bytes, v->len);
+        if (v->len > 0 && v->bytes[v->len - 1] != '\n')
+            buf_add(&pem, "\n");
+    }
+    cleanup(mem_free_ptr) char *name = mem_printf("%s.pem", secret);
+    return storage_files_add(files, STORAGE_CERTIFICATE, name, buf_str(&pem), pem.len, err);
+}
+
+static int config_source_add_files(const struct config_source *s, const struct secret_object *o,
+                                   struct storage_files *files, struct error *err)
+{
+    const struct settings *settings = s->options.settings;
+    const struct settings_names *certs = &settings->config_certs_secrets;
+    if (config_source_add_keys(o, files, err) != 0)
+        return error_prefix(err, "Secret %s/%s", settings->config_secret_namespace, settings->config_secret_name);
+    for (size_t i = 0; i < certs->count; i++)
+        if (config_source_add_certificate(secret_source_object(s->certs[i]), certs->list[i], files, err) != 0)
+            return error_prefix(err, "Secret %s/%s", settings->config_secret_namespace, certs->list[i]);
+    return 0;
+}
+
+static int config_source_compose(struct config_source *s, const struct secret_object *o, struct error *err)
+{
+    const struct settings *settings = s->options.settings;
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    const struct secret_value *v = o != NULL ? config_source_value(o, settings->config_secret_key) : NULL;
+    if (o == NULL)
+        return error_set(err, ERROR_INVALID, "Secret %s/%s does not exist", settings->config_secret_namespace,
+                         settings->config_secret_name);
+    if (v == NULL)
+        return config_source_no_key(settings, o, err);
+    if (config_source_add_files(s, o, &files, err) != 0)
+        return -1;
+    cleanup(mem_free_ptr) char *origin =
+        mem_printf("Secret %s/%s, key %s", settings->config_secret_namespace, settings->config_secret_name, v->key);
+    s->with_files = s->with_files || files.count > 0;
+    config_source_take(s, origin, v->bytes, v->len, s->with_files ? &files : NULL);
+    return 0;
+}
+
+static void config_source_on_secret(void *arg)
+{
+    struct config_source *s = arg;
+    const struct secret_object *o = secret_source_object(s->secret);
+    struct error err = {0};
+    for (size_t i = 0; i < s->options.settings->config_certs_secrets.count; i++)
+        if (!secret_source_synced(s->certs[i]))
+            return;
+    if (!secret_source_synced(s->secret))
+        return;
+    s->paused = o != NULL && o->paused;
+    if (config_source_compose(s, o, &err) != 0)
+        config_source_fail(s, &err);
+}
+
+static void config_source_each(struct config_source *s, void (*fn)(struct secret_source *))
+{
+    if (s->secret != NULL)
+        fn(s->secret);
+    for (size_t i = 0; s->certs != NULL && i < s->options.settings->config_certs_secrets.count; i++)
+        fn(s->certs[i]);
+}
+
+static void config_source_on_credentials(void *arg)
+{
+    struct config_source *s = arg;
+    config_source_each(s, secret_source_poke);
+}
+
+static struct secret_source *config_source_watch(struct config_source *s, struct event_base *base, const char *name)
+{
+    const struct config_source_options *o = &s->options;
+    const struct secret_source_options options = {
+        .namespace = o->settings->config_secret_namespace, .name = name, .telemetry = o->telemetry, .log = o->log};
+    return secret_source_new(base, o->kube, &options, config_source_on_secret, s);
+}
+
+static void config_source_make_secret(struct config_source *s, struct event_base *base)
+{
+    const struct settings_names *certs = &s->options.settings->config_certs_secrets;
+    s->secret = config_source_watch(s, base, s->options.settings->config_secret_name);
+    s->certs = mem_array(certs->count, sizeof(s->certs[0]));
+    for (size_t i = 0; i < certs->count; i++)
+        s->certs[i] = config_source_watch(s, base, certs->list[i]);
+    s->listener = (struct kube_client_listener){.on_credentials = config_source_on_credentials, .arg = s};
+    kube_client_on_credentials(s->options.kube, &s->listener);
+}
+
+/* ---- life ---- */
+
+struct config_source *config_source_new(struct event_base *base, const struct config_source_options *options,
+                                        const struct config_source_callbacks *callbacks, void *arg, struct error *err)
+{
+    struct config_source *s = mem_alloc(sizeof(*s));
+    s->options = *options;
+    s->callbacks = *callbacks;
+    s->arg = arg;
+    if (options->settings->config_source == SETTINGS_CONFIG_SECRET) {
+        config_source_make_secret(s, base);
+    } else if (config_source_make_file(s, base, err) != 0) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void config_source_free(struct config_source *s)
+{
+    if (s == NULL)
+        return;
+    if (s->secret != NULL)
+        kube_client_forget_listener(&s->listener);
+    file_source_free(s->file);
+    config_source_each(s, secret_source_free);
+    free(s->certs);
+    document_unref(s->document);
+    free(s);
+}
+
+void config_source_start(struct config_source *s)
+{
+    if (s != NULL && s->file != NULL)
+        file_source_start(s->file);
+    if (s != NULL)
+        config_source_each(s, secret_source_start);
+}
+
+void config_source_stop(struct config_source *s)
+{
+    if (s != NULL)
+        config_source_each(s, secret_source_stop);
+}
+
+void config_source_poke(struct config_source *s)
+{
+    if (s != NULL && s->file != NULL)
+        file_source_poke(s->file);
+    if (s != NULL)
+        config_source_each(s, secret_source_poke);
+}
+
+const struct secret_object *config_source_secret(const struct config_source *s)
+{
+    return s != NULL && s->secret != NULL ? secret_source_object(s->secret) : NULL;
+}
+
+bool config_source_ready(const struct config_source *s, struct checks *checks)
+{
+    bool all = s == NULL || s->secret == NULL || secret_source_ready(s->secret, checks);
+    for (size_t i = 0; s != NULL && s->certs != NULL && i < s->options.settings->config_certs_secrets.count; i++)
+        all = secret_source_ready(s->certs[i], checks) && all;
+    return all;
+}

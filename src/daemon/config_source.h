@@ -1,0 +1,51 @@
+/*
+ * Where a whole configuration comes from (CONFIG_SOURCE): a file, or a key of a Secret. What it gave last is kept, so that
+ * a new leader gets it at once; while it has nothing that can be used, the last good document stays.
+ */
+#ifndef DAEMON_CONFIG_SOURCE_H
+#define DAEMON_CONFIG_SOURCE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+struct checks;
+struct config_source;
+struct document;
+struct event_base;
+struct kube_client;
+struct secret_object;
+struct settings;
+struct telemetry;
+
+/* Borrowed. */
+struct config_source_options {
+    const struct settings *settings;
+    struct kube_client *kube; /* NULL: not needed */
+    struct telemetry *telemetry;
+    const struct log *log;
+};
+
+/* From the loop. */
+struct config_source_callbacks {
+    void (*changed)(void *arg, struct document *d);     /* borrowed */
+    void (*failed)(void *arg, const struct error *err); /* it names the source */
+    void (*paused)(void *arg, bool paused);             /* by an annotation: nothing is to be written */
+};
+
+/* NULL, ERROR_FATAL: no inotify. */
+struct config_source *config_source_new(struct event_base *base, const struct config_source_options *options,
+                                        const struct config_source_callbacks *callbacks, void *arg,
+                                        struct error *err) must_check;
+/* NULL is allowed in all of these. */
+void config_source_free(struct config_source *s);
+void config_source_start(struct config_source *s);
+void config_source_stop(struct config_source *s);
+void config_source_poke(struct config_source *s); /* SIGHUP: asks again now */
+void config_source_give(struct config_source *s); /* calls back with what it has now */
+/* The Secret, as known now; NULL: there is none, or it is not known. Borrowed until the loop goes on. */
+const struct secret_object *config_source_secret(const struct config_source *s);
+bool config_source_ready(const struct config_source *s, struct checks *checks);
+
+#endif

@@ -1,0 +1,175 @@
+#include "daemon/secret_source.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "daemon/source.h"
+#include "host/timer.h"
+#include "kube/informer.h"
+
+struct secret_source {
+    struct source source;
+    char *scope, *field_selector;
+    struct secret_object *object; /* NULL: there is none */
+    bool seen;                    /* in the list that comes in */
+    bool synced;                  /* a list was complete */
+    struct timer changed;
+    void (*callback)(void *arg);
+    void *arg;
+};
+
+static void secret_source_drop(struct secret_source *s)
+{
+    record_free(&secret_record, s->object);
+    s->object = NULL;
+}
+
+/* ---- the informer's sink ---- */
+
+static void secret_sink_begin(void *arg)
+{
+    ((struct secret_source *)arg)->seen = false;
+}
+
+static bool secret_sink_put(void *arg, void *object)
+{
+    struct secret_source *s = arg;
+    struct secret_object *o = object;
+    bool same = s->object != NULL && o->version != NULL && str_eq(s->object->version, o->version);
+    s->seen = true;
+    secret_source_drop(s);
+    s->object = o;
+    return !same;
+}
+
+static bool secret_sink_remove(void *arg, const char *name)
+{
+    (void)name;
+    secret_source_drop(arg);
+    return true;
+}
+
+static void secret_sink_keep(void *arg, const char *name)
+{
+    (void)name;
+    ((struct secret_source *)arg)->seen = true;
+}
+
+static void secret_sink_abort(void *arg)
+{
+    (void)arg;
+}
+
+static bool secret_sink_end(void *arg, size_t *ret_count)
+{
+    struct secret_source *s = arg;
+    bool changed = !s->synced || (!s->seen && s->object != NULL);
+    if (!s->seen)
+        secret_source_drop(s);
+    s->synced = true;
+    *ret_count = s->object != NULL ? 1 : 0;
+    return changed;
+}
+
+static void secret_sink_forget(void *arg)
+{
+    (void)arg;
+}
+
+/* ---- the informer's callbacks, from inside libcurl's ---- */
+
+static void secret_source_on_changed(void *arg, const char *cause, uint64_t received_us)
+{
+    struct secret_source *s = arg;
+    (void)cause;
+    (void)received_us;
+    if (s->synced)
+        timer_set(&s->changed, 0);
+}
+
+static void secret_source_on_moved(void *arg)
+{
+    (void)arg;
+}
+
+static void secret_source_tell(void *arg)
+{
+    struct secret_source *s = arg;
+    s->callback(s->arg);
+}
+
+/* ---- life ---- */
+
+struct secret_source *secret_source_new(struct event_base *base, struct kube_client *client,
+                                        const struct secret_source_options *options, void (*changed)(void *arg),
+                                        void *arg)
+{
+    struct secret_source *s = mem_alloc(sizeof(*s));
+    const struct informer_sink sink = {.arg = s,
+                                       .begin = secret_sink_begin,
+                                       .put = secret_sink_put,
+                                       .remove = secret_sink_remove,
+                                       .keep = secret_sink_keep,
+                                       .abort = secret_sink_abort,
+                                       .end = secret_sink_end,
+                                       .forget = secret_sink_forget};
+    s->callback = changed;
+    s->arg = arg;
+    s->scope = mem_printf("%s/%s", options->namespace, options->name);
+    s->field_selector = mem_printf("metadata.name=%s", options->name);
+    timer_init(&s->changed, base, secret_source_tell, s);
+    s->source = (struct source){.scope = s->scope,
+                                .telemetry = options->telemetry,
+                                .changed = secret_source_on_changed,
+                                .moved = secret_source_on_moved,
+                                .arg = s};
+    const struct informer_options watch = {.resource = &kube_secrets,
+                                           .namespace = options->namespace,
+                                           .field_selector = s->field_selector,
+                                           .scope = s->scope};
+    source_init(&s->source, base, client, options->log, &watch, &sink);
+    return s;
+}
+
+void secret_source_free(struct secret_source *s)
+{
+    if (s == NULL)
+        return;
+    source_fini(&s->source);
+    secret_source_drop(s);
+    timer_fini(&s->changed);
+    free(s->scope);
+    free(s->field_selector);
+    free(s);
+}
+
+void secret_source_start(struct secret_source *s)
+{
+    informer_start(s->source.informer);
+}
+
+void secret_source_stop(struct secret_source *s)
+{
+    informer_stop(s->source.informer);
+}
+
+void secret_source_poke(struct secret_source *s)
+{
+    informer_poke(s->source.informer);
+}
+
+const struct secret_object *secret_source_object(const struct secret_source *s)
+{
+    return s->object;
+}
+
+bool secret_source_synced(const struct secret_source *s)
+{
+    return s->synced;
+}
+
+bool secret_source_ready(const struct secret_source *s, struct checks *checks)
+{
+    return source_ready(&s->source, true, checks);
+}

@@ -1,0 +1,37 @@
+/* One Secret, watched by its name: rights by resourceNames are enough. */
+#ifndef DAEMON_SECRET_SOURCE_H
+#define DAEMON_SECRET_SOURCE_H
+
+#include <stdbool.h>
+
+#include "base/log.h"
+#include "model/objects.h"
+
+struct checks;
+struct event_base;
+struct kube_client;
+struct secret_source;
+struct telemetry;
+
+struct secret_source_options {
+    const char *namespace, *name; /* borrowed */
+    struct telemetry *telemetry;
+    const struct log *log;
+};
+
+/* changed: also when it has synced for the first time; from the loop, requests may be started. */
+struct secret_source *secret_source_new(struct event_base *base, struct kube_client *client,
+                                        const struct secret_source_options *options, void (*changed)(void *arg),
+                                        void *arg) must_check;
+void secret_source_free(struct secret_source *s); /* NULL is allowed */
+
+void secret_source_start(struct secret_source *s);
+void secret_source_stop(struct secret_source *s);
+void secret_source_poke(struct secret_source *s);
+
+/* NULL: there is none, or it is not known yet. Borrowed until the loop goes on. */
+const struct secret_object *secret_source_object(const struct secret_source *s);
+bool secret_source_synced(const struct secret_source *s);
+bool secret_source_ready(const struct secret_source *s, struct checks *checks);
+
+#endif

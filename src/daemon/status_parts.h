@@ -1,0 +1,44 @@
+/* The parts of /status (daemon/status.h), for status.c: each puts its members into an object of the document. */
+#ifndef DAEMON_STATUS_PARTS_H
+#define DAEMON_STATUS_PARTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/checks.h"
+
+#define STATUS_LIST_MAX 500   /* of one list */
+#define STATUS_LISTS_MAX 1000 /* of all lists of a document together, nodes and servers apart */
+
+struct desired;
+struct server_states;
+struct servers_backend;
+struct target;
+struct yyjson_mut_doc;
+struct yyjson_mut_val;
+
+/* status_nodes.c: state, problem, note, paused, endpoints and nodes (at most STATUS_LIST_MAX, the most notable first). d NULL:
+ * nothing was computed yet. *left: how many may still be listed. */
+void status_nodes_put(const struct desired *d, struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, size_t *left);
+
+struct status_haproxies {
+    const struct checks *checks;
+    int64_t wall_minus_mono_ms; /* constant, so that a future time is the same each time */
+    size_t left;                /* servers that may still be listed */
+    size_t memory_left;         /* what of the memory may still be */
+};
+
+/* status_haproxy.c: adds one to the list; a worse state replaces *worst. */
+void status_haproxy_add(const struct target *t, struct status_haproxies *h, struct yyjson_mut_doc *doc,
+                        struct yyjson_mut_val *list, enum status_state *worst);
+/* One that the leading replica manages. */
+void status_haproxy_add_standby(const char *url, struct yyjson_mut_doc *doc, struct yyjson_mut_val *list);
+
+/* status_memory.c: what the daemon decides by and neither HAProxy nor Kubernetes shows, for `plan` (cli/daemon_memory), as "memory"
+ * of a Service's backend, and of a backend in one HAProxy. A list is there as a whole, or `complete` is false and it is empty. */
+void status_memory_put_nodes(const struct server_states *states, int64_t wall_minus_mono_ms, size_t *left,
+                             struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj);
+void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mono_ms, size_t *left,
+                               struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj);
+
+#endif

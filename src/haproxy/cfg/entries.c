@@ -1,0 +1,413 @@
+#include "haproxy/cfg/entries.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/server_words.h"
+#include "haproxy/cfg/words.h"
+
+/* ---- which lines are of one kind ---- */
+
+/* Of these the last one counts, or what comes later builds upon it: one kind. */
+static const struct {
+    const char *of, *kind;
+} sets[] = {
+    {"option httplog", "log format"},
+    {"option tcplog", "log format"},
+    {"option httpslog", "log format"},
+    {"log-format", "log format"},
+    {"option httpclose", "connection mode"},
+    {"option http-server-close", "connection mode"},
+    {"option http-keep-alive", "connection mode"},
+    {"setenv", "environment"},
+    {"presetenv", "environment"},
+    {"unsetenv", "environment"},
+    {"resetenv", "environment"},
+    {"lua-load", "lua"},
+    {"lua-load-per-thread", "lua"},
+    {"lua-prepend-path", "lua"},
+};
+
+/* Their second word says what they are. */
+static const char *const prefixes[] = {"capture", "compression", "email-alert",  "option", "rate-limit",
+                                       "stats",   "tcp-request", "tcp-response", "timeout"};
+
+/* Allocates. */
+static char *kind_of(const struct cfg_line *l)
+{
+    size_t at = str_eq(cfg_word(l, 0), "no") && l->count > 1;
+    const char *first = cfg_word(l, at), *second = cfg_word(l, at + 1);
+    bool two = cfg_is_among(first, prefixes, array_len(prefixes));
+    if (str_eq(first, "option") && (str_has_suffix(second, "-check") || str_has_suffix(second, "chk")))
+        return mem_strdup("check");
+    char *kind = mem_printf("%s%s%s", first, two ? " " : "", two ? second : "");
+    for (size_t i = 0; i < array_len(sets); i++) {
+        if (!str_eq(kind, sets[i].of))
+            continue;
+        free(kind);
+        return mem_strdup(sets[i].kind);
+    }
+    return kind;
+}
+
+/* Said twice, the last one counts, and the API writes one. */
+static bool last_counts(const char *key)
+{
+    static const char *const kinds[] = {"option ", "timeout ", "thread-groups"};
+    static const char *const of_a_proxy[] = {"balance", "default_backend", "fullconn", "mode", "retries"};
+    const char *kind = strrchr(key, '\n') + 1;
+    if (cfg_is_among(kind, of_a_proxy, array_len(of_a_proxy)))
+        return true;
+    for (size_t i = 0; i < array_len(kinds); i++)
+        if (str_has_prefix(kind, kinds[i]))
+            return true;
+    return false;
+}
+
+/* ---- what is there ---- */
+
+static void cfg_entries_add(struct cfg_entries *b, struct cfg_entry e)
+{
+    if (b->count == b->room) {
+        b->room = b->room * 2 + 64;
+        b->list = mem_resize(b->list, b->room, sizeof(b->list[0]));
+    }
+    e.order = b->count;
+    b->list[b->count++] = e;
+}
+
+/* Whether the API writes the words behind the first in an order of its own, up to the condition. */
+static bool is_regrouped(const struct cfg_line *l)
+{
+    static const char *const lines[] = {"cookie", "http-check", "http-error", "stick-table", "tcp-check"};
+    static const char *const rules[] = {"http-request", "http-response"};
+    static const char *const actions[] = {"deny", "return", "tarpit"};
+    return cfg_is_among(cfg_word(l, 0), lines, array_len(lines)) ||
+           (cfg_is_among(cfg_word(l, 0), rules, array_len(rules)) &&
+            cfg_is_among(cfg_word(l, 1), actions, array_len(actions)));
+}
+
+/* What begins a group of words in such a line; others are its arguments. */
+static const char *const groups_begin[] = {"!",
+                                           "addr",
+                                           "alpn",
+                                           "attr",
+                                           "body",
+                                           "body-lf",
+                                           "comment",
+                                           "connect",
+                                           "content-type",
+                                           "default",
+                                           "deny_status",
+                                           "domain",
+                                           "dynamic",
+                                           "errorfile",
+                                           "errorfiles",
+                                           "error-status",
+                                           "expect",
+                                           "expire",
+                                           "fhdr",
+                                           "file",
+                                           "hdr",
+                                           "httponly",
+                                           "indirect",
+                                           "insert",
+                                           "len",
+                                           "lf-file",
+                                           "lf-string",
+                                           "linger",
+                                           "maxidle",
+                                           "maxlife",
+                                           "meth",
+                                           "min-recv",
+                                           "nocache",
+                                           "nopurge",
+                                           "ok-status",
+                                           "on-error",
+                                           "on-success",
+                                           "peers",
+                                           "port",
+                                           "postonly",
+                                           "prefix",
+                                           "preserve",
+                                           "proto",
+                                           "recv-only",
+                                           "rewrite",
+                                           "rstatus",
+                                           "rstring",
+                                           "secure",
+                                           "send-proxy",
+                                           "size",
+                                           "sni",
+                                           "srvkey",
+                                           "ssl",
+                                           "status",
+                                           "status-code",
+                                           "store",
+                                           "string",
+                                           "tout-status",
+                                           "type",
+                                           "uri",
+                                           "uri-lf",
+                                           "ver",
+                                           "via-socks4",
+                                           "default-errorfiles",
+                                           "write-to"};
+
+/* A word of those, and its arguments. */
+struct word_group {
+    const struct cfg_word *first;
+    size_t count;
+};
+
+static int order_of_groups(const void *a, const void *b)
+{
+    const struct word_group *x = a, *y = b;
+    int n = 0;
+    for (size_t i = 0; n == 0 && i < x->count && i < y->count; i++)
+        n = strcmp(x->first[i].text, y->first[i].text);
+    return n != 0 ? n : (x->count > y->count) - (x->count < y->count);
+}
+
+/* As the API regroups and names them, too: by the alphabet. */
+static void regroup(struct cfg_line *l)
+{
+    struct cfg_word words[RAWCFG_MAX_WORDS];
+    struct word_group groups[RAWCFG_MAX_WORDS];
+    size_t end = 1, count = 0, to = 2;
+    bool rule = str_has_prefix(cfg_word(l, 0), "http-re");
+    for (; end < l->count && !str_eq(l->words[end].text, "if") && !str_eq(l->words[end].text, "unless"); end++)
+        if (rule && str_eq(l->words[end].text, "status"))
+            l->words[end] = (struct cfg_word){.text = "deny_status", .plain = true};
+    if (end <= 3)
+        return;
+    memcpy(words, l->words, end * sizeof(words[0]));
+    for (size_t i = 2; i < end; i++) {
+        if (count > 0 && !cfg_is_among(words[i].text, groups_begin, array_len(groups_begin)))
+            groups[count - 1].count++;
+        else
+            groups[count++] = (struct word_group){&words[i], 1};
+    }
+    qsort(groups, count, sizeof(groups[0]), order_of_groups);
+    for (size_t i = 0; i < count; to += groups[i++].count)
+        memcpy(&l->words[to], groups[i].first, groups[i].count * sizeof(words[0]));
+}
+
+/* What is broken is taken as it stands. */
+static char *cfg_entries_text_of(const struct cfg_line *l, const struct cfg_file_line *line, size_t defaults_before)
+{
+    char number[24] = "";
+    size_t len, room = 0, at = 0;
+    if (l->broken)
+        return mem_strndup(line->text, line->len);
+    if (defaults_before > 0)
+        snprintf(number, sizeof(number), "%c%zu", CFG_BETWEEN_WORDS, defaults_before);
+    for (size_t i = 0; i < l->count; i++, room += len + 1)
+        (void)cfg_word_meaning(&l->words[i], &len);
+    char *text = mem_alloc(room + sizeof(number));
+    for (size_t i = 0; i < l->count; i++, at += len) {
+        const char *word = cfg_word_meaning(&l->words[i], &len);
+        if (i > 0)
+            text[at++] = CFG_BETWEEN_WORDS;
+        memcpy(text + at, word, len);
+    }
+    snprintf(text + at, sizeof(number), "%s", number);
+    return text;
+}
+
+static bool is_ours(const struct cfg_file_managed *ours, const struct cfg_file_section *s, const char *first,
+                    const char *second)
+{
+    return ours != NULL && ours->is_ours(ours->arg, s->kind, s->name, first, second);
+}
+
+static void add_lines(struct cfg_entries *b, const struct cfg_file_section *s, const char *section,
+                      struct cfg_line *words, const struct cfg_file_managed *ours)
+{
+    static const char *const servers[] = {"server", "server-template", "peer"};
+    size_t defaults = 0;
+    for (size_t i = 0; i < s->line_count; i++) {
+        cfg_line_split(words, s->lines[i].text, s->lines[i].len);
+        if (is_ours(ours, s, cfg_word(words, 0), cfg_word(words, 1)))
+            continue;
+        cleanup(mem_free_ptr) char *kind = kind_of(words);
+        /* Among peers, the order of the servers says nothing. */
+        bool peers = str_eq(s->kind, "peers");
+        bool server = cfg_is_among(kind, servers, array_len(servers));
+        if (!words->broken && is_regrouped(words))
+            regroup(words);
+        defaults += str_eq(kind, "default-server"); /* counts for what follows it */
+        cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\n%s%s%s", section, kind,
+                                                                peers ? (char[]){CFG_BETWEEN_WORDS, '\0'} : "",
+                                                                peers ? cfg_word(words, 1) : ""),
+                                              .text = cfg_entries_text_of(words, &s->lines[i], server ? defaults : 0),
+                                              .line = s->lines[i].number,
+                                              .in = s});
+    }
+}
+
+/* ---- servers that say all themselves ---- */
+
+/* How many words of a server line are no keywords; 0: it is none. */
+static size_t head_of_server(const struct cfg_line *l)
+{
+    return str_eq(cfg_word(l, 0), "server") ? 3 : str_eq(cfg_word(l, 0), "server-template") ? 4 : 0;
+}
+
+static void make_server_explicit(struct cfg_entry *e, const struct cfg_file_line *line, struct cfg_line *words,
+                                 const struct cfg_server_words *given)
+{
+    size_t count = words->count, head = head_of_server(words);
+    struct buf out;
+    if (head == 0 || count < head || words->broken)
+        return;
+    words->count = head;
+    mem_wipe_free(e->text);
+    e->text = cfg_entries_text_of(words, line, 0);
+    words->count = count;
+    buf_init_secret(&out, 0);
+    buf_add(&out, e->text);
+    cfg_server_words_print(given, words, head, &out);
+    mem_wipe_free(e->text);
+    e->text = buf_take(&out);
+}
+
+/* Unless more is said by default-server than anybody writes: then those lines stay. */
+static bool can_be_explicit(const struct cfg_file_section *s, struct cfg_line *words)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->line_count; i++) {
+        cfg_line_split(words, s->lines[i].text, s->lines[i].len);
+        count += str_eq(cfg_word(words, 0), "default-server") ? words->count : 0;
+    }
+    return count <= CFG_SERVER_WORDS_MAX;
+}
+
+/* The entries of s, the last of which are those of its lines. */
+static void make_explicit(struct cfg_entries *b, const struct cfg_file_section *s, struct cfg_line *words)
+{
+    size_t first = b->count - s->line_count;
+    cleanup(cfg_server_words_fini) struct cfg_server_words given = {0};
+    bool all = can_be_explicit(s, words);
+    size_t to = first, number = 0;
+    for (size_t i = first; i < b->count; i++) {
+        struct cfg_entry *e = &b->list[i];
+        const struct cfg_file_line *line = &s->lines[i - first];
+        cfg_line_split(words, line->text, line->len);
+        bool gives = str_eq(cfg_word(words, 0), "default-server");
+        if (gives && all) {
+            cfg_server_words_add(&given, words, 1);
+            free(e->key);
+            mem_wipe_free(e->text);
+            continue;
+        }
+        if (gives) { /* no keyword: the order of all that follows is kept */
+            buf_clear(&given.text);
+            buf_printf(&given.text, "%zu%c", ++number, '\0');
+            given.count = 1;
+        }
+        make_server_explicit(e, line, words, &given);
+        b->list[to] = *e;
+        b->list[to].order = to;
+        to++;
+    }
+    b->count = to;
+}
+
+/* ---- sections ---- */
+
+static void add_section(struct cfg_entries *b, const struct cfg_file_section *s, struct cfg_line *words,
+                        const struct cfg_file_managed *ours)
+{
+    cleanup(mem_free_ptr) char *section = mem_printf("%s %s", s->kind, cfg_file_name(s));
+    /* The name of the defaults section that it inherits from; "": none. */
+    const char *inherits = s->from[0] == '\0' && s->defaults != NULL ? cfg_file_name(s->defaults) : s->from;
+    if (!str_eq(s->kind, "global") && !is_ours(ours, s, NULL, NULL))
+        cfg_entries_add(
+            b, (struct cfg_entry){
+                   .key = mem_printf("%s\n", section), .text = mem_strdup(inherits), .line = s->line->number, .in = s});
+    /* What HAProxy would refuse: it may not pass for the same. */
+    cfg_line_split(words, s->line->text, s->line->len);
+    if (words->count > 1 + (size_t)(s->name[0] != '\0') + (s->from[0] != '\0' ? 2 : 0))
+        cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\nheader", section),
+                                              .text = cfg_entries_text_of(words, s->line, 0),
+                                              .line = s->line->number,
+                                              .in = s});
+    add_lines(b, s, section, words, ours);
+}
+
+static int order_of_entries(const void *a, const void *b)
+{
+    const struct cfg_entry *x = a, *y = b;
+    int n = strcmp(x->key, y->key);
+    return n != 0 ? n : (x->order > y->order) - (x->order < y->order);
+}
+
+static void cfg_entries_sort(struct cfg_entries *b)
+{
+    if (b->count > 1)
+        qsort(b->list, b->count, sizeof(b->list[0]), order_of_entries);
+}
+
+void cfg_entries_init(struct cfg_entries *b, const struct cfg_file *f, const struct cfg_file_managed *ours)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    *b = (struct cfg_entries){0};
+    cfg_line_init(&words);
+    for (size_t i = 0; i < f->section_count; i++)
+        add_section(b, &f->sections[i], &words, ours);
+    cfg_entries_sort(b);
+}
+
+void cfg_entries_init_explicit(struct cfg_entries *b, const struct cfg_file_section *s)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    *b = (struct cfg_entries){0};
+    cfg_line_init(&words);
+    add_section(b, s, &words, NULL);
+    make_explicit(b, s, &words);
+    cfg_entries_sort(b);
+}
+
+void cfg_entries_fini(struct cfg_entries *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        free(b->list[i].key);
+        mem_wipe_free(b->list[i].text);
+    }
+    free(b->list);
+}
+
+/* ---- two of them side by side ---- */
+
+bool cfg_entry_is_header(const struct cfg_entry *e)
+{
+    return str_has_suffix(e->key, "\n");
+}
+
+static struct cfg_run take_run(struct cfg_entries *b, const char *key)
+{
+    struct cfg_run r = {0};
+    size_t begin = b->at;
+    while (b->at < b->count && str_eq(b->list[b->at].key, key))
+        b->at++;
+    if (b->at > begin)
+        r = (struct cfg_run){&b->list[begin], b->at - begin};
+    return r.count > 1 && last_counts(key) ? (struct cfg_run){&b->list[b->at - 1], 1} : r;
+}
+
+bool cfg_entries_next(struct cfg_entries *a, struct cfg_entries *b, struct cfg_run *ret_a, struct cfg_run *ret_b)
+{
+    const char *key_a = a->at < a->count ? a->list[a->at].key : NULL;
+    const char *key_b = b->at < b->count ? b->list[b->at].key : NULL;
+    if (key_a == NULL && key_b == NULL)
+        return false;
+    const char *key = key_b == NULL || (key_a != NULL && strcmp(key_a, key_b) <= 0) ? key_a : key_b;
+    *ret_a = take_run(a, key);
+    *ret_b = take_run(b, key);
+    return true;
+}

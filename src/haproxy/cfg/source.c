@@ -1,0 +1,210 @@
+#include "haproxy/cfg/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "haproxy/cfg/edit.h"
+#include "haproxy/cfg/words.h"
+
+#define NAME_SHOWN 64
+
+static size_t count_defaults(const struct cfg_file *f)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->section_count; i++)
+        count += str_eq(f->sections[i].kind, "defaults");
+    return count;
+}
+
+/* ---- what cannot be sent ---- */
+
+/* But for directives (.notice and the like). */
+static const struct cfg_file_line *line_of_no_section(const struct cfg_file *f)
+{
+    for (size_t i = 0; i < f->line_count && f->lines[i].number < f->sections[0].line->number; i++) {
+        const struct cfg_file_line *line = &f->lines[i];
+        if (line->text[strspn(line->text, " \t\v\f\r")] != '.')
+            return line;
+    }
+    return NULL;
+}
+
+/* No text that a Data Plane API and HAProxy read alike. */
+static int check_bytes(const struct cfg_file *f, struct error *err)
+{
+    struct cfg_file_line line = {0};
+    while (cfg_file_next(f, &line)) {
+        size_t good = text_utf8_len(line.text, line.len);
+        if (memchr(line.text, '\0', line.len) != NULL)
+            return error_set(err, ERROR_INVALID, "line %u: a NUL character, so this is no text: save it as UTF-8",
+                             line.number);
+        if (good < line.len)
+            return error_set(err, ERROR_INVALID, "line %u: not UTF-8 (byte 0x%02x in column %zu): save it as UTF-8",
+                             line.number, (unsigned char)line.text[good], good + 1);
+        if (memchr(line.text, '\r', line.len) != NULL)
+            return error_set(err, ERROR_INVALID,
+                             "line %u: a carriage return within the line, where HAProxy takes the line to end: remove "
+                             "it, or make two lines of it",
+                             line.number);
+    }
+    return 0;
+}
+
+static int order_of_sections(const void *a, const void *b)
+{
+    const struct cfg_file_section *x = *(const struct cfg_file_section *const *)a;
+    const struct cfg_file_section *y = *(const struct cfg_file_section *const *)b;
+    int n = strcmp(x->kind, y->kind);
+    n = n != 0 ? n : strcmp(cfg_file_name(x), cfg_file_name(y));
+    return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
+}
+
+static bool is_again(const struct cfg_file_section *first, const struct cfg_file_section *s)
+{
+    static const char *const joined[] = {"global", "traces"}; /* by the API, too */
+    return str_eq(first->kind, s->kind) && str_eq(cfg_file_name(first), cfg_file_name(s)) &&
+           !cfg_is_among(s->kind, joined, array_len(joined));
+}
+
+static int check_sections(const struct cfg_file *f, struct error *err)
+{
+    const struct cfg_file_line *lost = line_of_no_section(f);
+    if (lost != NULL)
+        return error_set(err, ERROR_INVALID,
+                         "line %u: it stands before the first section (line %u): begin the file with `global` or "
+                         "another section, and see how that is spelt",
+                         lost->number, f->sections[0].line->number);
+    cleanup(mem_free_ptr) const struct cfg_file_section **list = mem_array(f->section_count, sizeof(*list));
+    for (size_t i = 0; i < f->section_count; i++)
+        list[i] = &f->sections[i];
+    qsort(list, f->section_count, sizeof(*list), order_of_sections);
+    for (size_t i = 1; i < f->section_count; i++)
+        if (is_again(list[i - 1], list[i]))
+            return error_set(err, ERROR_INVALID,
+                             "line %u: a second section \"%s %.*s\" (line %u begins one), of which the Data Plane API "
+                             "would keep the last alone: make one of them, or give it another name",
+                             list[i]->line->number, list[i]->kind, NAME_SHOWN, cfg_file_name(list[i]),
+                             list[i - 1]->line->number);
+    return 0;
+}
+
+/* Behind the keyword or the name that cfg_source_print extends stands nothing, or `from`. */
+static int check_headers(const struct cfg_file *f, struct error *err)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    for (size_t i = 0; i < f->section_count; i++) {
+        const struct cfg_file_section *s = &f->sections[i];
+        if (s->given_name == NULL && (s->from[0] != '\0' || s->defaults == NULL))
+            continue;
+        cfg_line_split(&words, s->line->text, s->line->len);
+        size_t plain = s->given_name != NULL ? 1 : 2;
+        bool from = s->given_name != NULL && words.count == 3 && s->from[0] != '\0';
+        if (words.count == plain && plain > 1 && cfg_word(&words, 1)[0] == '\0')
+            return error_set(err, ERROR_INVALID, "line %u: the name of this %s section is empty: give it one",
+                             s->line->number, s->kind);
+        if (words.count > plain && !from)
+            return error_set(err, ERROR_INVALID,
+                             "line %u: more words than HAProxy takes at the beginning of a %s section: a name, and "
+                             "`from` with that of a defaults section",
+                             s->line->number, s->kind);
+    }
+    return 0;
+}
+
+/* What the edits of cfg_source_print cannot keep as it is. */
+static int check_defaults(const struct cfg_file *f, struct error *err)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:_-";
+    size_t count = count_defaults(f);
+    for (size_t i = 0; i < f->section_count; i++) {
+        const struct cfg_file_section *s = &f->sections[i];
+        if (s->from[0] != '\0')
+            continue;
+        if (count > 0 && cfg_file_is_proxy(s->kind) && s->defaults == NULL)
+            return error_set(err, ERROR_INVALID,
+                             "line %u: %s %.*s stands before the first defaults section and inherits from none, but "
+                             "would from that: move it behind, or begin the file with an empty `defaults NAME` that it "
+                             "is `from`",
+                             s->line->number, s->kind, NAME_SHOWN, s->name);
+        if (count > 1 && s->defaults != NULL && s->defaults->name[strspn(s->defaults->name, allowed)] != '\0')
+            return error_set(err, ERROR_INVALID,
+                             "line %u: the name of a defaults section, among several, is letters, digits and . : _ - "
+                             "alone, so that line %u can be `from` it: give it another",
+                             s->defaults->line->number, s->line->number);
+    }
+    return count > 1 ? check_headers(f, err) : 0;
+}
+
+static int check_lines(const struct cfg_file *f, struct error *err)
+{
+    cleanup(mem_free_ptr) char *problem = cfg_file_problem(f);
+    if (problem != NULL)
+        return error_set(err, ERROR_INVALID, "%s", problem);
+    if (f->wordy != 0)
+        return error_set(err, ERROR_INVALID,
+                         "line %u: more than %d words, which HAProxy does not take: make several lines of it, or move "
+                         "its list into a file",
+                         f->wordy, CFGFILE_WORDS_MAX);
+    if (f->broken != 0)
+        return error_set(err, ERROR_INVALID, "line %u: a quote that does not end: end it, or write \\\" or \\'",
+                         f->broken);
+    if (f->too_many)
+        return error_set(err, ERROR_INVALID, "too many lines: more than a million that are no comments");
+    return 0;
+}
+
+int cfg_source_init(struct cfg_file *f, const char *text, size_t len, struct error *err)
+{
+    cfg_file_parse(f, text, len);
+    if (check_bytes(f, err) == 0 && check_lines(f, err) == 0) {
+        if (len == 0)
+            error_set(err, ERROR_INVALID, "it is empty: a haproxy.cfg has at least one section");
+        else if (f->section_count == 0)
+            error_set(err, ERROR_INVALID,
+                      "there is no section (global, defaults, frontend, ...) in it: is this a "
+                      "haproxy.cfg?");
+        else if (check_sections(f, err) == 0 && check_defaults(f, err) == 0)
+            return 0;
+    }
+    cfg_file_fini(f);
+    return -1;
+}
+
+/* ---- what is sent ---- */
+
+/* The header with `more` behind its word `at`. */
+static void extend_header(struct cfg_edits *edits, const struct cfg_file_section *s, struct cfg_line *words, size_t at,
+                          const char *more, const char *name)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    cfg_line_split(words, s->line->text, s->line->len);
+    const struct cfg_word *w = &words->words[at];
+    /* No name, or one with a backslash at its end: HAProxy refuses the line, as it stands. */
+    if (at >= words->count || w->raw[w->raw_len - 1] == '\\')
+        return;
+    size_t before = (size_t)(w->raw - s->line->text) + w->raw_len;
+    buf_addn(&text, s->line->text, before);
+    buf_printf(&text, "%s%s", more, name);
+    buf_addn(&text, s->line->text + before, s->line->len - before);
+    cfg_edits_add(edits, s->line->number, CFG_EDIT_REPLACE, text.data, text.len);
+}
+
+void cfg_source_print(const struct cfg_file *f, struct buf *out)
+{
+    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
+    cleanup(cfg_line_fini) struct cfg_line words;
+    bool several = count_defaults(f) > 1;
+    cfg_line_init(&words);
+    for (size_t i = 0; several && i < f->section_count; i++) {
+        const struct cfg_file_section *s = &f->sections[i];
+        if (s->given_name != NULL)
+            extend_header(&edits, s, &words, 0, " ", s->given_name);
+        else if (s->from[0] == '\0' && s->defaults != NULL)
+            extend_header(&edits, s, &words, 1, " from ", cfg_file_name(s->defaults));
+    }
+    cfg_file_print(f, &edits, "\n", out);
+}

@@ -1,0 +1,120 @@
+#include "haproxy/dataplane/replacement.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/codec.h"
+#include "haproxy/dataplane/transaction_verdict.h"
+#include "haproxy/dataplane/validation_text.h"
+
+void replacement_init(struct replacement *r)
+{
+    *r = (struct replacement){.version = -1, .result = TRANSACTION_UNKNOWN, .retry_after_ms = -1};
+}
+
+void replacement_fini(struct replacement *r)
+{
+    buf_fini(&r->path);
+    free(r->reload_id);
+    replacement_init(r);
+}
+
+static struct transaction_action replacement_done(struct replacement *r, enum transaction_result result)
+{
+    r->state = REPLACEMENT_DONE;
+    r->result = result;
+    r->request = (struct replacement_request){0};
+    return (struct transaction_action){.type = TRANSACTION_FINISHED};
+}
+
+static struct transaction_action replacement_post(struct replacement *r, enum replacement_state state, const char *body)
+{
+    r->state = state;
+    buf_clear(&r->path);
+    buf_printf(&r->path, "/configuration/raw?version=%" PRId64 "&%s=true", r->version,
+               state == REPLACEMENT_VALIDATE ? "only_validate" : "skip_reload");
+    return (struct transaction_action){
+        .type = TRANSACTION_SEND, .method = "POST", .path = buf_str(&r->path), .body = body};
+}
+
+struct transaction_action replacement_start(struct replacement *r, int64_t version,
+                                            const struct replacement_request *request)
+{
+    replacement_fini(r);
+    r->version = version;
+    r->request = *request;
+    return replacement_post(r, request->before != NULL ? REPLACEMENT_WRITE : REPLACEMENT_VALIDATE, request->text);
+}
+
+static const char *replacement_doing(const struct replacement *r)
+{
+    static const char *const doing[] = {[REPLACEMENT_VALIDATE] = "validation",
+                                        [REPLACEMENT_WRITE] = "write of the configuration",
+                                        [REPLACEMENT_RESTORE] = "write of the configuration from before"};
+    return doing[r->state];
+}
+
+/* Only what the API itself says of the bytes is a rejection of them: not what a proxy in front of it has against their
+ * size or their type. */
+static enum transaction_result replacement_result_of(const struct replacement *r, const struct dataplane_answer *a)
+{
+    enum transaction_result result = transaction_result_of(TRANSACTION_COMMIT, a);
+    if (a->error == NULL && (a->status == 400 || a->status == 422))
+        return a->version > 0 ? TRANSACTION_REJECTED : TRANSACTION_UNAVAILABLE;
+    if (result == TRANSACTION_REJECTED || (result == TRANSACTION_CONFLICT && a->status == 404) ||
+        (result == TRANSACTION_UNKNOWN && r->state == REPLACEMENT_VALIDATE))
+        return TRANSACTION_UNAVAILABLE;
+    return result;
+}
+
+static struct transaction_action replacement_failed(struct replacement *r, const struct dataplane_answer *a)
+{
+    bool validates = r->state == REPLACEMENT_VALIDATE;
+    enum transaction_result result = replacement_result_of(r, a);
+    transaction_explain(&r->error, a, replacement_doing(r), transaction_wrong_answer(a));
+    cleanup(mem_free_ptr) char *refusal =
+        validates && result == TRANSACTION_REJECTED ? codec_refusal(a->body, a->body_len) : NULL;
+    if (refusal != NULL) {
+        cleanup(mem_free_ptr) char *text = validation_text(refusal, r->request.edits);
+        (void)error_set_http(&r->error, a->status, "%s", text);
+    }
+    return replacement_done(r, result);
+}
+
+struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a)
+{
+    r->took_us += a->duration_us;
+    r->retry_after_ms = a->retry_after_ms;
+    /* The version shows that the API answered, not a login page in front of it. */
+    bool good = transaction_is_success(a) && a->version > 0;
+    if (!good && r->state == REPLACEMENT_RESTORE) {
+        struct error why = {0};
+        transaction_explain(&why, a, replacement_doing(r), transaction_wrong_answer(a));
+        const struct error harm = r->error;
+        (void)error_set(&r->error, why.kind, "%s; the file from before could not be put back: %s", harm.message,
+                        why.message);
+        return replacement_done(r, TRANSACTION_UNKNOWN);
+    }
+    if (!good)
+        return replacement_failed(r, a);
+    if (r->state == REPLACEMENT_VALIDATE)
+        return replacement_done(r, TRANSACTION_PREVIEWED);
+    r->version = a->version;
+    if (a->reload_id != NULL) {
+        free(r->reload_id);
+        r->reload_id = mem_strdup(a->reload_id);
+    }
+    if (r->state == REPLACEMENT_RESTORE)
+        return replacement_done(r, TRANSACTION_HARMFUL);
+    return (struct transaction_action){.type = TRANSACTION_JUDGE};
+}
+
+struct transaction_action replacement_judged(struct replacement *r, const char *problem)
+{
+    if (problem == NULL)
+        return replacement_done(r, TRANSACTION_COMMITTED);
+    (void)error_set(&r->error, ERROR_INVALID, "the Data Plane API would change its meaning: %s", problem);
+    return replacement_post(r, REPLACEMENT_RESTORE, r->request.before);
+}

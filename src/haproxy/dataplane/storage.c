@@ -1,0 +1,433 @@
+#include "haproxy/dataplane/storage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/storage_map.h"
+#include "haproxy/dataplane/transaction_verdict.h"
+#include "json/read.h"
+
+static const char *const places[STORAGE_KINDS] = {
+    [STORAGE_MAP] = "maps", [STORAGE_CERTIFICATE] = "ssl_certificates", [STORAGE_GENERAL] = "general"};
+
+void storage_init(struct storage *s)
+{
+    *s = (struct storage){.result = TRANSACTION_UNKNOWN, .retry_after_ms = -1};
+    buf_init_secret(&s->body, 0);
+    buf_init_secret(&s->now, 0);
+}
+
+static void storage_entry_keep(struct storage_entry *e, const char *bytes, size_t len)
+{
+    mem_wipe_free(e->good);
+    e->good = bytes != NULL ? mem_alloc(len + 1) : NULL;
+    e->good_len = len;
+    if (len > 0 && bytes != NULL)
+        memcpy(e->good, bytes, len);
+}
+
+static void storage_drop_entry(struct storage *s, size_t i)
+{
+    free(s->entries[i].stored);
+    storage_entry_keep(&s->entries[i], NULL, 0);
+    memmove(&s->entries[i], &s->entries[i + 1], (s->count - i - 1) * sizeof(*s->entries));
+    s->count--;
+}
+
+void storage_fini(struct storage *s)
+{
+    while (s->count > 0)
+        storage_drop_entry(s, s->count - 1);
+    free(s->entries);
+    free(s->list);
+    buf_fini(&s->path);
+    buf_fini(&s->body);
+    buf_fini(&s->type);
+    buf_fini(&s->now);
+}
+
+static struct storage_entry *storage_entry(struct storage *s, enum storage_kind place, const char *stored)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->entries[i].place == place && str_eq(s->entries[i].stored, stored))
+            return &s->entries[i];
+    return NULL;
+}
+
+static struct storage_entry *storage_entry_add(struct storage *s, enum storage_kind place, const char *stored)
+{
+    s->entries = mem_resize(s->entries, s->count + 1, sizeof(*s->entries));
+    s->entries[s->count] = (struct storage_entry){.place = place, .stored = mem_strdup(stored)};
+    return &s->entries[s->count++];
+}
+
+/* ---- its own list: "maps hosts.map DIGEST put", one a line; "-": not known; "found": it was there before ---- */
+
+static void storage_read_line(struct storage *s, char *line)
+{
+    const char *place = strsep(&line, " "), *stored = strsep(&line, " "), *hash = strsep(&line, " "), *how = line;
+    if (how == NULL || stored[0] == '\0' || strpbrk(stored, "/?#%") != NULL || s->count == 4 * STORAGE_FILES_MAX)
+        return;
+    for (int k = 0; k < STORAGE_KINDS; k++) {
+        if (!str_eq(place, places[k]) || storage_entry(s, (enum storage_kind)k, stored) != NULL)
+            continue;
+        struct storage_entry *e = storage_entry_add(s, (enum storage_kind)k, stored);
+        e->found = str_eq(how, "found");
+        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */
+        if (!e->changed)
+            memcpy(e->hash, hash, sizeof(e->hash));
+    }
+}
+
+static void storage_read_list(struct storage *s, const char *text)
+{
+    cleanup(mem_free_ptr) char *copy = mem_strdup(text);
+    char *rest = copy;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+        storage_read_line(s, line);
+}
+
+/* ends: what is there runs; else digests of what is to change are left out. */
+static char *storage_list_text(const struct storage *s, bool ends)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < s->count; i++) {
+        const struct storage_entry *e = &s->entries[i];
+        const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
+        bool known = e->hash[0] != '\0' && (ends || (!e->changed && (f == NULL || str_eq(f->hash, e->hash))));
+        buf_printf(&text, "%s %s %s %s\n", places[e->place], e->stored, known ? e->hash : "-",
+                   e->found ? "found" : "put");
+    }
+    return buf_take(&text);
+}
+
+/* ---- requests ---- */
+
+static struct storage_action storage_done(struct storage *s, enum transaction_result result)
+{
+    s->state = STORAGE_DONE;
+    s->result = result;
+    s->request = (struct storage_request){0};
+    s->changed = false;
+    for (size_t i = 0; i < s->count; i++)
+        s->changed = s->changed || s->entries[i].changed;
+    buf_fini(&s->now);
+    buf_fini(&s->body);
+    return (struct storage_action){0};
+}
+
+static struct storage_action storage_get(struct storage *s, enum storage_state state, enum storage_kind place,
+                                         const char *stored)
+{
+    s->state = state;
+    buf_clear(&s->path);
+    buf_printf(&s->path, "/storage/%s%s%s", places[place], stored[0] != '\0' ? "/" : "", stored);
+    return (struct storage_action){.send = true, .method = "GET", .path = buf_str(&s->path)};
+}
+
+/* General files, and any new one, are forms; what is sent of an empty map is an empty line, for a PUT has to have a
+ * body. */
+static struct storage_action storage_send(struct storage *s, enum storage_state state, enum storage_kind place,
+                                          const char *stored, bool new, const char *bytes, size_t len)
+{
+    bool form = new || place == STORAGE_GENERAL;
+    char mark[DIGEST_SHA256_HEX_BYTES];
+    s->state = state;
+    if (len == 0 && place == STORAGE_MAP) {
+        bytes = "\n";
+        len = 1;
+    }
+    digest_sha256_hex(bytes, len, mark);
+    buf_clear(&s->path);
+    buf_clear(&s->type);
+    buf_clear(&s->body);
+    buf_printf(&s->path, "/storage/%s%s%s?skip_reload=true", places[place], new ? "" : "/", new ? "" : stored);
+    if (form) {
+        buf_printf(&s->type, "multipart/form-data; boundary=%s", mark);
+        buf_printf(&s->body,
+                   "--%s\r\nContent-Disposition: form-data; name=\"file_upload\"; filename=\"%s\"\r\n"
+                   "Content-Type: application/octet-stream\r\n\r\n",
+                   mark, stored);
+    } else {
+        buf_add(&s->type, "text/plain");
+    }
+    buf_addn(&s->body, bytes, len);
+    if (form)
+        buf_printf(&s->body, "\r\n--%s--\r\n", mark);
+    return (struct storage_action){.send = true,
+                                   .method = new ? "POST" : "PUT",
+                                   .path = buf_str(&s->path),
+                                   .type = buf_str(&s->type),
+                                   .body = buf_str(&s->body),
+                                   .body_len = s->body.len};
+}
+
+static struct storage_action storage_send_list(struct storage *s, enum storage_state state, char *text)
+{
+    free(s->list);
+    s->list = text;
+    return storage_send(s, state, STORAGE_GENERAL, STORAGE_LIST, !s->has_list, text, strlen(text));
+}
+
+/* ---- what is next ---- */
+
+static struct storage_action storage_next(struct storage *s);
+
+static struct storage_action storage_next_file(struct storage *s)
+{
+    s->at++;
+    s->was_read = false;
+    return storage_next(s);
+}
+
+/* What a file is to have is known; so is what it has, but of a certificate. */
+static struct storage_action storage_put(struct storage *s, const struct storage_file *f, struct storage_entry *e)
+{
+    bool add = s->request.part == STORAGE_ADD, map = f->place == STORAGE_MAP;
+    cleanup(buf_fini) struct buf grown = {0};
+    const char *bytes = f->bytes;
+    size_t len = f->len;
+    if (add && !s->announced)
+        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(s, false));
+    if (e->present && !e->changed && e->good == NULL && s->was_read)
+        storage_entry_keep(e, buf_str(&s->now), s->now.len);
+    s->whole = !(add && map && e->present) || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
+    if (!s->whole) {
+        s->unfinished = true;
+        bytes = buf_str(&grown);
+        len = grown.len;
+    }
+    if (!s->whole && len == s->now.len) /* it loses lines, and gains none */
+        return storage_next_file(s);
+    return storage_send(s, STORAGE_WRITE, f->place, f->stored, !e->present, bytes, len);
+}
+
+/* The next file of the list that is not as it is to be. */
+static struct storage_action storage_next_put(struct storage *s)
+{
+    for (; s->at < s->request.files->count; s->at++, s->was_read = false) {
+        const struct storage_file *f = &s->request.files->list[s->at];
+        struct storage_entry *e = storage_entry(s, f->place, f->stored);
+        if (e == NULL || (e->present && str_eq(e->hash, f->hash)))
+            continue;
+        if (e->present && !s->was_read && f->place != STORAGE_CERTIFICATE && s->request.part == STORAGE_ADD)
+            return storage_get(s, STORAGE_READ_FILE, f->place, f->stored);
+        if (s->was_read && s->now.len == f->len && memcmp(buf_str(&s->now), f->bytes, f->len) == 0) {
+            memcpy(e->hash, f->hash, sizeof(e->hash));
+            continue;
+        }
+        return storage_put(s, f, e);
+    }
+    return storage_done(s, TRANSACTION_COMMITTED);
+}
+
+/* What runs now is good. */
+static void storage_settle(struct storage *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct storage_entry *e = &s->entries[i];
+        const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
+        e->changed = false;
+        storage_entry_keep(e, f != NULL && f->place == STORAGE_CERTIFICATE ? f->bytes : NULL, f != NULL ? f->len : 0);
+    }
+}
+
+static struct storage_action storage_next_end(struct storage *s)
+{
+    while (s->at < s->count) {
+        struct storage_entry *e = &s->entries[s->at];
+        if (storage_files_find(s->request.files, e->place, e->stored) != NULL) {
+            s->at++;
+            continue;
+        }
+        if (e->found || !e->present) {
+            storage_drop_entry(s, s->at);
+            continue;
+        }
+        s->state = STORAGE_DELETE;
+        buf_clear(&s->path);
+        buf_printf(&s->path, "/storage/%s/%s?skip_reload=true", places[e->place], e->stored);
+        return (struct storage_action){.send = true, .method = "DELETE", .path = buf_str(&s->path)};
+    }
+    storage_settle(s);
+    char *text = storage_list_text(s, true);
+    if (!str_eq(text, s->list != NULL ? s->list : ""))
+        return storage_send_list(s, STORAGE_WRITE_LIST, text);
+    free(text);
+    return storage_done(s, TRANSACTION_COMMITTED);
+}
+
+static struct storage_action storage_next_back(struct storage *s)
+{
+    for (; s->at < s->count; s->at++) {
+        struct storage_entry *e = &s->entries[s->at];
+        if (!e->changed || e->good == NULL)
+            continue;
+        s->whole = true;
+        return storage_send(s, STORAGE_WRITE, e->place, e->stored, false, e->good, e->good_len);
+    }
+    return storage_done(s, TRANSACTION_COMMITTED);
+}
+
+/* True: files of this kind are to be there, or were put there. */
+static bool storage_concerns(const struct storage *s, enum storage_kind place)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->count; i++)
+        any = any || s->entries[i].place == place;
+    for (size_t i = 0; i < s->request.files->count; i++)
+        any = any || s->request.files->list[i].place == place;
+    return any;
+}
+
+static struct storage_action storage_next_names(struct storage *s)
+{
+    while (s->at < STORAGE_KINDS && !storage_concerns(s, (enum storage_kind)s->at))
+        s->at++;
+    if (s->at < STORAGE_KINDS)
+        return storage_get(s, STORAGE_READ_NAMES, (enum storage_kind)s->at, "");
+    for (size_t i = 0; i < s->request.files->count; i++) {
+        const struct storage_file *f = &s->request.files->list[i];
+        if (storage_entry(s, f->place, f->stored) == NULL)
+            storage_entry_add(s, f->place, f->stored);
+    }
+    s->at = 0;
+    s->state = STORAGE_WRITE;
+    return storage_next_put(s);
+}
+
+static struct storage_action storage_next(struct storage *s)
+{
+    if (s->request.part == STORAGE_END)
+        return storage_next_end(s);
+    return s->request.part == STORAGE_BACK ? storage_next_back(s) : storage_next_put(s);
+}
+
+struct storage_action storage_start(struct storage *s, const struct storage_request *request)
+{
+    s->request = *request;
+    s->at = s->written = s->deleted = s->in_use = 0;
+    s->announced = s->was_read = s->unfinished = false;
+    s->retry_after_ms = -1;
+    error_clear(&s->error);
+    if (request->part != STORAGE_ADD)
+        return storage_next(s);
+    if (!s->known)
+        return storage_get(s, STORAGE_READ_LIST, STORAGE_GENERAL, STORAGE_LIST);
+    for (size_t i = 0; i < s->count; i++)
+        s->entries[i].present = false;
+    return storage_next_names(s);
+}
+
+/* ---- what came of it ---- */
+
+static struct storage_action storage_failed(struct storage *s, const struct dataplane_answer *a, const char *but)
+{
+    cleanup(mem_free_ptr) char *doing =
+        mem_printf(s->state == STORAGE_WRITE || s->state == STORAGE_ANNOUNCE ? "storing a file (%s)" : "storage (%s)",
+                   buf_str(&s->path));
+    enum transaction_result result = transaction_result_of(TRANSACTION_CHANGE, a);
+    transaction_explain(&s->error, a, doing, but);
+    s->retry_after_ms = a->retry_after_ms;
+    s->known = s->known && s->state != STORAGE_ANNOUNCE && s->state != STORAGE_WRITE_LIST;
+    /* It says nothing of the configuration. */
+    return storage_done(s, result == TRANSACTION_UNAUTHORIZED || result == TRANSACTION_LIMIT ? result
+                                                                                             : TRANSACTION_UNAVAILABLE);
+}
+
+static int storage_take_names(struct storage *s, const struct dataplane_answer *a, struct error *err)
+{
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(a->body, a->body_len, 0, "the list of files", err);
+    yyjson_val *root, *val;
+    if (json_list_of(doc, "the list of files", &root, err) != 0)
+        return -1;
+    yyjson_arr_iter iter = yyjson_arr_iter_with(root);
+    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
+        const char *stored;
+        if (json_is_object(val, "a file", err) != 0 || json_need_string(val, "storage_name", &stored, err) != 0)
+            return -1;
+        enum storage_kind place = (enum storage_kind)s->at;
+        struct storage_entry *e = storage_entry(s, place, stored);
+        if (e == NULL && storage_files_find(s->request.files, place, stored) != NULL) {
+            e = storage_entry_add(s, place, stored);
+            e->found = true;
+        }
+        if (e != NULL)
+            e->present = true;
+        s->has_list = s->has_list || (place == STORAGE_GENERAL && str_eq(stored, STORAGE_LIST));
+    }
+    return 0;
+}
+
+static struct storage_action storage_wrote(struct storage *s)
+{
+    bool back = s->request.part == STORAGE_BACK;
+    const struct storage_file *f = back ? NULL : &s->request.files->list[s->at];
+    struct storage_entry *e = back ? &s->entries[s->at] : storage_entry(s, f->place, f->stored);
+    e->changed = !back;
+    e->found = e->found && e->present;
+    e->present = true;
+    e->hash[0] = '\0';
+    if (s->whole && !back)
+        memcpy(e->hash, f->hash, sizeof(e->hash));
+    s->written++;
+    return storage_next_file(s);
+}
+
+static struct storage_action storage_succeeded(struct storage *s, const struct dataplane_answer *a)
+{
+    struct error err = {0};
+    switch (s->state) {
+    case STORAGE_READ_LIST:
+        s->known = true;
+        s->has_list = a->status == 200;
+        free(s->list);
+        s->list = s->has_list ? mem_strndup(a->body, a->body_len) : NULL;
+        storage_read_list(s, s->list != NULL ? s->list : "");
+        return storage_next_names(s);
+    case STORAGE_READ_NAMES:
+        if (storage_take_names(s, a, &err) != 0)
+            return storage_failed(s, a, err.message);
+        s->at++;
+        return storage_next_names(s);
+    case STORAGE_READ_FILE:
+        buf_clear(&s->now);
+        buf_addn(&s->now, a->body, a->body_len);
+        s->was_read = true;
+        return storage_next_put(s);
+    case STORAGE_ANNOUNCE:
+        s->announced = s->has_list = true;
+        return storage_next_put(s);
+    case STORAGE_WRITE:
+        return storage_wrote(s);
+    case STORAGE_DELETE:
+        storage_drop_entry(s, s->at);
+        s->deleted++;
+        return storage_next_end(s);
+    case STORAGE_WRITE_LIST:
+        s->has_list = true;
+        break;
+    case STORAGE_IDLE:
+    case STORAGE_DONE:
+        break;
+    }
+    return storage_done(s, TRANSACTION_COMMITTED);
+}
+
+struct storage_action storage_answer(struct storage *s, const struct dataplane_answer *a)
+{
+    /* The version shows that the API answered, not a page in front of it. */
+    bool ours = a->error == NULL && a->version >= 0;
+    bool none = ours && a->status == 404 && (s->state == STORAGE_READ_LIST || s->state == STORAGE_DELETE);
+    if (ours && a->status == 409 && s->state == STORAGE_DELETE) { /* it stays, for another time */
+        s->in_use++;
+        s->at++;
+        return storage_next_end(s);
+    }
+    if (!none && !(ours && transaction_is_success(a)))
+        return storage_failed(s, a, ours ? transaction_wrong_answer(a) : "not an answer of a Data Plane API");
+    return storage_succeeded(s, a);
+}

@@ -1,0 +1,95 @@
+/*
+ * The machine of the files beside a configuration: makes those of one Data Plane API equal to a list, in an order in which
+ * no reload at any moment finds a file missing, as (state, event) -> action over plain structs:
+ *
+ *   STORAGE_ADD     before the configuration is validated: what is new or has changed; of a map that loses lines, those
+ *                   that it gains, added to what it has
+ *   STORAGE_FINAL   the configuration is written, its reload is to come: these maps as they are to be
+ *   STORAGE_END     that runs: what is in the list no more is deleted
+ *   STORAGE_BACK    it will not run: what was changed gets its former bytes, as far as they are known
+ *
+ * All with skip_reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
+ * (STORAGE_LIST): another run of the daemon deletes no other files, and knows certificates, which are never read.
+ * It sends nothing itself (haproxy/instance does).
+ */
+#ifndef HAPROXY_DATAPLANE_STORAGE_H
+#define HAPROXY_DATAPLANE_STORAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "haproxy/dataplane/transaction.h"
+#include "haproxy/storage_files.h"
+
+struct dataplane_answer;
+
+enum storage_part { STORAGE_ADD, STORAGE_FINAL, STORAGE_END, STORAGE_BACK };
+
+struct storage_request {
+    enum storage_part part;
+    const struct storage_files *files; /* borrowed until the machine has finished */
+};
+
+/* One that was put there, or that is there by a name of the list. */
+struct storage_entry {
+    enum storage_kind place;
+    char *stored;
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what the API has; "": not known */
+    bool found;                         /* it was there before: it is never deleted */
+    bool present;
+    bool changed; /* it is not what runs */
+    char *good;   /* what runs, of a certificate, or of what has changed; NULL: not known */
+    size_t good_len;
+};
+
+enum storage_state {
+    STORAGE_IDLE,
+    STORAGE_READ_LIST,
+    STORAGE_READ_NAMES, /* of the kind `at` */
+    STORAGE_READ_FILE,
+    STORAGE_ANNOUNCE, /* the list before the first write: digests of what changes are not known meanwhile */
+    STORAGE_WRITE,
+    STORAGE_DELETE,
+    STORAGE_WRITE_LIST,
+    STORAGE_DONE,
+};
+
+struct storage {
+    enum storage_state state;
+    struct storage_request request;
+    bool known;     /* the list was read */
+    bool announced; /* in this run */
+    bool has_list;  /* the API has one */
+    char *list;     /* what it has; NULL: none */
+    struct storage_entry *entries;
+    size_t count, at;
+    struct buf path, body, type, now; /* now: of the file in hand */
+    bool was_read;                    /* now is */
+    bool whole;                       /* what is written is the file as it is to be */
+
+    /* How it ended: COMMITTED, or as of a change. */
+    enum transaction_result result;
+    struct error error;
+    int64_t retry_after_ms;
+    unsigned written, deleted, in_use;
+    bool unfinished; /* maps wait for STORAGE_FINAL */
+    bool changed;    /* files are not what runs: a reload is to load them */
+};
+
+struct storage_action {
+    bool send; /* else it has finished */
+    const char *method, *path, *type;
+    const char *body; /* NULL: none */
+    size_t body_len;
+};
+
+void storage_init(struct storage *s);
+void storage_fini(struct storage *s);
+
+struct storage_action storage_start(struct storage *s, const struct storage_request *request);
+struct storage_action storage_answer(struct storage *s, const struct dataplane_answer *a);
+
+#endif

@@ -1,0 +1,13 @@
+/* Lines of a map file while it changes. Pure. */
+#ifndef HAPROXY_DATAPLANE_STORAGE_MAP_H
+#define HAPROXY_DATAPLANE_STORAGE_MAP_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/* `now` with the lines of `next` behind it whose key it does not have. True: nothing of `now` is missing in `next`, so
+ * that `next` itself will do; ret is empty then. */
+bool storage_map_grow(const char *now, const char *next, struct buf *ret);
+
+#endif

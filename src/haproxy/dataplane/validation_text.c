@@ -1,0 +1,84 @@
+#include "haproxy/dataplane/validation_text.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "haproxy/cfg/edit.h"
+
+#define SHOWN 5 /* messages: HAProxy goes on after the first mistake, and the others often follow from it */
+
+/* The next text in quotes behind `msg=`, which are escaped in it; *at is moved behind it. Allocates; NULL: no more. */
+static char *validation_next(const char **at)
+{
+    static const char begin[] = "msg=\"";
+    const char *start = strstr(*at, begin);
+    if (start == NULL)
+        return NULL;
+    struct buf text = {0};
+    const char *p = start + strlen(begin);
+    for (; *p != '\0' && *p != '"'; p++) {
+        if (*p == '\\' && p[1] != '\0')
+            p++;
+        buf_addn(&text, p, 1);
+    }
+    *at = p;
+    return buf_take(&text);
+}
+
+/* "config parsing [/tmp/x:19]: TEXT" -> line 19, TEXT. 0: it names none. */
+static unsigned validation_line(const char **text)
+{
+    static const char *const starts[] = {"config", ":", "parsing"};
+    const char *s = *text;
+    for (size_t i = 0; i < array_len(starts); i++) {
+        s += strspn(s, " ");
+        s += str_has_prefix(s, starts[i]) ? strlen(starts[i]) : 0;
+    }
+    s += strspn(s, " ");
+    const char *close = *s == '[' ? strchr(s, ']') : NULL, *digits = close;
+    while (digits != NULL && digits > s && isdigit((unsigned char)digits[-1]))
+        digits--;
+    *text = s;
+    if (close == NULL || digits == close || digits[-1] != ':')
+        return 0;
+    *text = close + 1 + strspn(close + 1, " :");
+    return (unsigned)strtoul(digits, NULL, 10);
+}
+
+/* Said of each file that is refused. */
+static bool validation_says_nothing(const char *text)
+{
+    return strstr(text, "rror(s) found in configuration file") != NULL ||
+           strstr(text, "Fatal errors found in configuration") != NULL;
+}
+
+static void validation_say_line(const struct cfg_edits *edits, unsigned line, struct buf *out)
+{
+    struct cfg_edits_back back = {0};
+    bool inserted = false;
+    if (edits != NULL)
+        line = cfg_edits_line(edits, &back, line, &inserted);
+    buf_printf(out, inserted ? "a server line that is kept, behind line %u: " : "line %u: ", line);
+}
+
+char *validation_text(const char *message, const struct cfg_edits *edits)
+{
+    struct text_list all = {.between = "; ", .max = SHOWN};
+    const char *at = message;
+    for (char *text; (text = validation_next(&at)) != NULL; free(text)) {
+        const char *says = text;
+        unsigned line = validation_line(&says);
+        if (validation_says_nothing(says) || !text_list_next(&all))
+            continue;
+        if (line > 0)
+            validation_say_line(edits, line, &all.text);
+        buf_add(&all.text, says);
+    }
+    char *list = text_list_take(&all);
+    return list != NULL ? list : mem_strdup(message);
+}

@@ -1,0 +1,95 @@
+#include "haproxy/drift.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "haproxy/backend.h"
+#include "haproxy/runtime.h"
+#include "model/address.h"
+
+#define PROBLEMS_SHOWN 3
+
+/* A line without a port says nothing about it. */
+static char *place_problem(const struct backend_server *line, const struct runtime_server *is)
+{
+    if (line->address == NULL || is->address == NULL || str_ip_family(line->address) == 0 ||
+        str_ip_family(is->address) == 0)
+        return NULL;
+    if (address_eq(line->address, is->address) && (line->port == 0 || line->port == is->port))
+        return NULL;
+    cleanup(mem_free_ptr) char *runs = str_host_port(is->address, is->port);
+    cleanup(mem_free_ptr) char *wanted = str_host_port(line->address, line->port);
+    return mem_printf("HAProxy runs it at %s, not at %s", runs, wanted);
+}
+
+char *drift_of_server(const struct backend_server *line, const struct runtime_server *is)
+{
+    if (line->maintenance && is->admin != RUNTIME_MAINT)
+        return mem_printf("HAProxy has it in %s, not in maint", runtime_admin_name(is->admin));
+    return place_problem(line, is);
+}
+
+/* ---- the whole backend ---- */
+
+static void drift_add(struct text_list *p, const char *server, const char *what)
+{
+    if (text_list_next(p))
+        buf_printf(&p->text, "server %s: %s", server, what);
+}
+
+static void compare_lines(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg,
+                          struct text_list *p)
+{
+    for (size_t i = 0; i < file->server_count; i++) {
+        const struct backend_server *line = &file->servers[i];
+        const struct runtime_server *is = runtime_find(r, line->name);
+        if (is == NULL) {
+            drift_add(p, line->name, "HAProxy does not run it");
+            continue;
+        }
+        cleanup(mem_free_ptr) char *moved = manages(arg, line) ? place_problem(line, is) : NULL;
+        if (moved != NULL)
+            drift_add(p, line->name, moved);
+    }
+}
+
+/* Such a line may make any server. */
+static bool has_hidden_lines(const struct backend *file)
+{
+    for (size_t i = 0; i < file->unsupported_count; i++)
+        if (!file->unsupported[i].only_shown)
+            return true;
+    return false;
+}
+
+static void compare_rows(const struct backend *file, const struct runtime *r, struct text_list *p)
+{
+    cleanup(mem_free_ptr) const char **names = mem_array(file->server_count, sizeof(names[0]));
+    for (size_t i = 0; i < file->server_count; i++)
+        names[i] = file->servers[i].name;
+    if (file->server_count > 1)
+        qsort(names, file->server_count, sizeof(names[0]), str_order);
+    for (size_t i = 0; i < r->count; i++) {
+        const char *name = r->servers[i].name;
+        bool has_line =
+            file->server_count > 0 && bsearch(&name, names, file->server_count, sizeof(names[0]), str_order) != NULL;
+        if (!has_line && backend_find_template(file, name) == NULL)
+            drift_add(p, name, "HAProxy runs it, haproxy.cfg has no such line");
+    }
+}
+
+char *drift_of_backend(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg)
+{
+    struct text_list p = {.between = "; ", .max = PROBLEMS_SHOWN};
+    if (!file->exists || !r->readable)
+        return NULL;
+    compare_lines(file, r, manages, arg, &p);
+    if (!has_hidden_lines(file))
+        compare_rows(file, r, &p);
+    cleanup(mem_free_ptr) char *what = text_list_take(&p);
+    return what != NULL ? mem_printf("backend %s: %s", file->name, what) : NULL;
+}

@@ -1,0 +1,28 @@
+/* Drift: how the running HAProxy differs from haproxy.cfg. Pure. */
+#ifndef HAPROXY_DRIFT_H
+#define HAPROXY_DRIFT_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+struct backend;
+struct backend_server;
+struct runtime;
+struct runtime_server;
+
+/* Whether a runtime update was applied: address and port (if the line has an IP literal), and maintenance of a line in
+ * maintenance. Not compared, because another writer or an operator may want them: drain and maint of a live line, and
+ * weights. "HAProxy runs it at 10.0.0.1:80, not at 10.0.0.2:80". NULL: no difference, or none that can be known.
+ * Allocates. */
+char *drift_of_server(const struct backend_server *line, const struct runtime_server *is) must_check;
+
+/* What only a reload repairs: a line that does not run; a server that runs without a line (not reported if a
+ * server-template makes that name, or the file has lines that the API does not show); an address or port that differs,
+ * except for unmanaged lines, which an operator may move. No states: a runtime command sets them. "backend be: server
+ * n1: HAProxy does not run it; ..." with at most three of them; NULL: none, or what runs is not readable. Allocates. */
+typedef bool drift_manages(const void *arg, const struct backend_server *line);
+char *drift_of_backend(const struct backend *file, const struct runtime *r, drift_manages *manages,
+                       const void *arg) must_check;
+
+#endif

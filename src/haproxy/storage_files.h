@@ -1,0 +1,52 @@
+/*
+ * Further files of a configuration, which haproxy.cfg refers to: maps, certificates with their keys, any others. Each has
+ * the name that its user gave it and the one that a Data Plane API stores it by (haproxy/dataplane/storage).
+ */
+#ifndef HAPROXY_STORAGE_FILES_H
+#define HAPROXY_STORAGE_FILES_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "net/digest.h"
+
+#define STORAGE_FILES_MAX 1000
+#define STORAGE_FILE_MAX_BYTES (16u << 20)
+#define STORAGE_FILES_MAX_BYTES (64u << 20) /* of all together */
+#define STORAGE_NAME_MAX_BYTES 200
+#define STORAGE_LIST "haproxy-k8s-sync.files" /* a general file of the daemon's own: what it put there */
+
+enum storage_kind { STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL };
+#define STORAGE_KINDS 3
+
+struct storage_file {
+    enum storage_kind kind;  /* as it was given */
+    enum storage_kind place; /* where the API has it: GENERAL for a certificate whose key it does not know (Ed25519) */
+    char *name;              /* "example.com.pem" */
+    char *stored;            /* "example_com.pem" */
+    char *bytes;             /* NUL behind the last */
+    size_t len;
+    char hash[DIGEST_SHA256_HEX_BYTES];
+};
+
+/* In the order of place and stored name, which is theirs alone. A zeroed one is empty. */
+struct storage_files {
+    struct storage_file *list;
+    size_t count, bytes;
+};
+
+void storage_files_fini(struct storage_files *f); /* wipes; for cleanup() */
+/* Copies; ERROR_INVALID: what is wrong with it, beginning with "certs/example.com.pem". */
+int storage_files_add(struct storage_files *f, enum storage_kind kind, const char *name, const char *bytes, size_t len,
+                      struct error *err) must_check;
+/* NULL: none. */
+const struct storage_file *storage_files_find(const struct storage_files *f, enum storage_kind place,
+                                              const char *stored);
+/* Of kinds, names and bytes. */
+void storage_files_hash(const struct storage_files *f, char ret[DIGEST_SHA256_HEX_BYTES]);
+
+/* The user's folder of a kind: "maps", "certs", "files". */
+const char *storage_folder(enum storage_kind kind);
+
+#endif

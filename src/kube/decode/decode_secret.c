@@ -1,0 +1,82 @@
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/decode/decode_field.h"
+#include "base/base64.h"
+
+#define VALUE_MAX_BYTES (4u << 20) /* an API server takes 1 MiB in all, before base64 */
+#define VERSION_MAX_BYTES 1024u
+
+static int read_value(yyjson_val *key, yyjson_val *from, struct secret_object *s, struct error *err)
+{
+    const char *base64;
+    size_t len = 0;
+    if (json_line(from, yyjson_get_str(key), VALUE_MAX_BYTES, &base64, err) != 0)
+        return -1;
+    char *bytes = base64_decode(base64 != NULL ? base64 : "", &len);
+    if (bytes == NULL)
+        return error_set(err, ERROR_INVALID, "%s is no base64", yyjson_get_str(key));
+    s->values[s->value_count++] = (struct secret_value){mem_strdup(yyjson_get_str(key)), bytes, len};
+    return 0;
+}
+
+static int read_values(struct decode *d, yyjson_val *from, struct secret_object *s, struct error *err)
+{
+    size_t i, max;
+    yyjson_val *data, *key, *value;
+    if (json_get_object(from, "data", &data, err) != 0 || decode_count(d, yyjson_obj_size(data), "data", err) != 0)
+        return -1;
+    if (data == NULL)
+        return 0;
+    s->values = mem_array(yyjson_obj_size(data), sizeof(s->values[0]));
+    yyjson_obj_foreach (data, i, max, key, value)
+        if (read_value(key, value, s, decode_part_error(d)) != 0)
+            decode_left_out(d, "data");
+    return 0;
+}
+
+/* Annotations that cannot be read may well pause. */
+static int read_annotations(struct decode *d, yyjson_val *metadata, struct secret_object *s, struct error *err)
+{
+    static const char *const pauses[] = {"haproxy-k8s-sync/paused", SECRET_ANNOTATIONS "paused"};
+    size_t i, max;
+    yyjson_val *all, *key, *value;
+    if (json_get_object(metadata, "annotations", &all, err) != 0 ||
+        decode_count(d, yyjson_obj_size(all), "annotations", err) != 0)
+        return error_prefix(err, "metadata");
+    for (i = 0; i < array_len(pauses); i++) {
+        bool on;
+        if (field_switch(all, pauses[i], &on, decode_part_error(d)) != 0)
+            decode_left_out(d, "metadata.annotations");
+        s->paused = s->paused || on;
+    }
+    if (all == NULL)
+        return 0;
+    s->annotations = mem_array(yyjson_obj_size(all), sizeof(s->annotations[0]));
+    yyjson_obj_foreach (all, i, max, key, value)
+        if (yyjson_is_str(value) && str_has_prefix(yyjson_get_str(key), SECRET_ANNOTATIONS))
+            s->annotations[s->annotation_count++] =
+                (struct secret_annotation){mem_strdup(yyjson_get_str(key)), mem_strdup(yyjson_get_str(value))};
+    return 0;
+}
+
+static int decode_secret(struct decode *d, yyjson_val *from, void *object, struct error *err)
+{
+    struct secret_object *s = object;
+    const char *version;
+    yyjson_val *metadata = yyjson_obj_get(from, "metadata");
+    s->uid = mem_strdup(d->uid);
+    if (json_get_line(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0)
+        return error_prefix(err, "metadata");
+    s->version = mem_strdup(version);
+    return read_annotations(d, metadata, s, err) != 0 || read_values(d, from, s, err) != 0 ? -1 : 0;
+}
+
+const struct kube_resource kube_secrets = {
+    .kind = "secret",
+    .plural = "secrets",
+    .api = "/api/v1",
+    .record = &secret_record,
+    .decode = decode_secret,
+};

@@ -1,0 +1,63 @@
+#include "settings/aliases.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/environment.h"
+#include "settings/settings.h"
+#include "settings/table.h"
+
+#define API_PATH "/v3" /* behind the operator's URL; we add it */
+
+bool aliases_count(char *const *env)
+{
+    return !str_empty(environment_get(env, SETTING(config_source)->alias));
+}
+
+const char *alias_get(char *const *env, const struct setting *row)
+{
+    const char *value = row->alias != NULL && aliases_count(env) ? environment_get(env, row->alias) : NULL;
+    return str_empty(value) ? NULL : value;
+}
+
+char *alias_translated(const struct setting *row, const char *value)
+{
+    for (size_t i = 0; row->alias_words != NULL && row->alias_words[i] != NULL; i++)
+        if (str_eq(value, row->alias_words[i]))
+            return mem_strdup(row->words[i]);
+    if (row->alias_words != NULL)
+        return mem_strdup(""); /* it is none of them */
+    size_t len = strlen(value), slash = str_has_suffix(value, API_PATH "/") ? 1 : 0;
+    if (row == SETTING(dataplanes) && (slash == 1 || str_has_suffix(value, API_PATH)))
+        return mem_strndup(value, len - strlen(API_PATH) - slash);
+    return mem_strdup(value);
+}
+
+char *setting_alias_text(const struct setting *row)
+{
+    const char *fallback = row->alias_fallback;
+    return mem_printf("%s%s%s%s", row->alias != NULL ? row->alias : "",
+                      row->alias != NULL && fallback != NULL ? ", " : "", fallback != NULL ? "default " : "",
+                      fallback != NULL ? fallback : "");
+}
+
+void aliases_check(char *const *env, struct settings_findings *found)
+{
+    for (const struct setting *row = setting_table; row->name != NULL; row++) {
+        const char *own = environment_get(env, row->name), *alias = alias_get(env, row);
+        if (str_empty(own) || alias == NULL)
+            continue;
+        char *translated = alias_translated(row, alias);
+        if (!str_eq(own, translated))
+            finding_error(found,
+                          "%s and %s are two names of one setting and have different values: expected one of them",
+                          row->name, row->alias);
+        mem_wipe_free(translated);
+    }
+    if (aliases_count(env) && !str_empty(environment_get(env, "SPIRE_AGENT_SOCKET")))
+        finding_error(found,
+                      "SPIRE_AGENT_SOCKET: certificates from SPIRE come with a later version; until then put them "
+                      "into files (DATAPLANE_CA_CERT, DATAPLANE_CLIENT_CERT, DATAPLANE_CLIENT_KEY), which are "
+                      "read again when they change");
+}

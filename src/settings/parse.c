@@ -1,0 +1,203 @@
+#include "settings/parse.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "settings/aliases.h"
+#include "settings/environment.h"
+#include "settings/findings.h"
+#include "settings/table.h"
+#include "settings/types.h"
+
+/* A mistake that explains itself better than `expected` would: NULL for none. */
+static const char *settings_explain(const struct setting *row, const char *value)
+{
+    size_t len = strlen(value);
+    if (!row->is_list && (isspace((unsigned char)value[0]) || isspace((unsigned char)value[len - 1])))
+        return "there is white space around the value";
+    if (len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0])
+        return "the quotes are part of the value; leave them out";
+    return NULL;
+}
+
+/* name: which of the row's names it was given by. */
+static void settings_parse_value(const struct setting *row, const char *name, const char *value, struct settings *s,
+                                 struct settings_findings *found)
+{
+    cleanup(buf_fini) struct buf note = {0};
+    bool is_alias = name == row->alias;
+    cleanup(mem_free_ptr) char *own = is_alias ? alias_translated(row, value) : mem_strdup(value);
+    bool bad = (row->check != NULL && row->check(own, &note) != 0) || row->type->parse(row, own, s, &note) != 0;
+    cleanup(mem_free_ptr) char *shown = finding_name_value(name, value);
+    const char *why = bad ? settings_explain(row, value) : NULL;
+    why = why != NULL ? why : buf_str(&note);
+    if (bad)
+        finding_error(found, "%s: expected %s%s%s", shown,
+                      is_alias && row->alias_expected != NULL ? row->alias_expected : row->expected,
+                      str_empty(why) ? "" : "; ", why);
+    else if (!str_empty(why))
+        finding_warning(found, "%s: %s", shown, why);
+}
+
+static bool settings_is_injected(char *const *env, const struct setting *row, const char *value,
+                                 struct settings_findings *found)
+{
+    if (!environment_is_injected(env, row->name, value))
+        return false;
+    cleanup(mem_free_ptr) char *shown = finding_name_value(row->name, value);
+    finding_warning(found,
+                    "%s: this comes from a Kubernetes Service of that name, not from you, and is ignored; set "
+                    "enableServiceLinks: false in the pod's spec",
+                    shown);
+    return true;
+}
+
+/* With MODE=local the operator's API is the one beside it, as is ours by default. */
+static const char *settings_fallback(const struct setting *row, const struct settings *s, bool *ret_alias)
+{
+    *ret_alias = s->beside_mode && row->alias_fallback != NULL &&
+                 !(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE);
+    return *ret_alias ? row->alias_fallback : row->fallback;
+}
+
+static void settings_parse_row(char *const *env, const struct setting *row, struct settings *s,
+                               struct settings_findings *found)
+{
+    const char *name = row->name, *value = environment_get(env, name);
+    if (str_empty(value) || settings_is_injected(env, row, value, found)) {
+        name = row->alias;
+        value = alias_get(env, row);
+    }
+    if (value != NULL) {
+        setting_set_given(s, row);
+    } else {
+        bool alias;
+        value = settings_fallback(row, s, &alias);
+        name = alias && row->alias != NULL ? row->alias : row->name;
+    }
+    if (value != NULL)
+        settings_parse_value(row, name, value, s, found);
+}
+
+static void settings_wipe(char *const *env, const char *name)
+{
+    size_t len = strlen(name);
+    for (char *const *at = env; *at != NULL; at++)
+        if (strncmp(*at, name, len) == 0 && (*at)[len] == '=')
+            explicit_bzero(*at + len + 1, strlen(*at + len + 1));
+}
+
+void settings_wipe_environment(char *const *env)
+{
+    for (const struct setting *row = setting_table; row->name != NULL; row++) {
+        if (row->or_file)
+            settings_wipe(env, row->name);
+        if (row->or_file && row->alias != NULL)
+            settings_wipe(env, row->alias);
+    }
+}
+
+/* What one setting alone does not show. */
+static void settings_check_effects(const struct settings *s, struct settings_findings *found)
+{
+    if (s->park_nodes && s->park_ttl_ms == 0)
+        finding_warning(found, "PARK_NODES=true has no effect with PARK_TTL=0, which parks nothing");
+    if (s->leader_elect && s->dry_run)
+        finding_warning(found, "LEADER_ELECT=true has no effect with DRY_RUN=true: the Lease is for those that write");
+    if (s->emit_events && s->dry_run)
+        finding_warning(found, "EMIT_EVENTS=true has no effect with DRY_RUN=true, which changes nothing in HAProxy");
+    if (!s->leader_elect &&
+        ((setting_is_given(s, SETTING(lease_name)) && !str_eq(s->lease_name, SETTING(lease_name)->fallback)) ||
+         s->lease_namespace != NULL))
+        finding_warning(found, "LEASE_NAME and LEASE_NAMESPACE have no effect without LEADER_ELECT=true");
+}
+
+static void settings_check_secret(const struct settings *s, struct settings_findings *found)
+{
+    const struct setting *needed[] = {SETTING(config_secret_namespace), SETTING(config_secret_name)};
+    for (size_t i = 0; i < array_len(needed); i++)
+        if (SETTING_MEMBER(char *const, needed[i], s) == NULL)
+            finding_error(found, "CONFIG_SOURCE=secret needs %s: expected %s", needed[i]->name, needed[i]->expected);
+}
+
+static void settings_check_source(const struct settings *s, struct settings_findings *found)
+{
+    if (s->config_source == SETTINGS_CONFIG_FILE && s->config_file == NULL)
+        finding_error(found, "CONFIG_SOURCE=file needs CONFIG_FILE: expected %s", SETTING(config_file)->expected);
+    if (s->config_source == SETTINGS_CONFIG_SECRET)
+        settings_check_secret(s, found);
+    if (s->config_source != SETTINGS_CONFIG_FILE && s->config_file != NULL)
+        finding_warning(found, "CONFIG_FILE has no effect without CONFIG_SOURCE=file");
+    if (s->config_source != SETTINGS_CONFIG_SECRET && setting_is_given(s, SETTING(config_secret_namespace)) &&
+        setting_is_given(s, SETTING(config_secret_name)))
+        finding_warning(found, "CONFIG_SECRET_NAMESPACE and CONFIG_SECRET_NAME have no effect without "
+                               "CONFIG_SOURCE=secret");
+}
+
+/* Beside a whole configuration, the servers engine owns the server lines alone: the settings of its backends are those
+ * of the configuration. */
+static void settings_check_both(struct settings *s, struct settings_findings *found)
+{
+    if (s->config_source == SETTINGS_CONFIG_NONE)
+        return;
+    const struct {
+        const struct setting *row;
+        bool set;
+    } theirs[] = {{SETTING(balance), s->balance != NULL},
+                  {SETTING(adv_check), s->adv_check != NULL},
+                  {SETTING(proxy_v2), true},
+                  {SETTING(health_check), s->health_check != SETTINGS_HEALTH_CHECK_BACKEND},
+                  {SETTING(create_backend), s->create_backend}};
+    for (size_t i = 0; i < array_len(theirs); i++)
+        if (s->mapping_count > 0 && theirs[i].set && setting_is_given(s, theirs[i].row))
+            finding_error(found,
+                          "%s is set beside CONFIG_SOURCE: expected it unset, because all but the server lines of a "
+                          "backend is as the configuration has it",
+                          theirs[i].row->name);
+    for (size_t i = 0; i < s->mapping_count; i++)
+        for (size_t k = 0; k < s->config_keep_backends.count; k++)
+            if (s->mappings[i].backend != NULL && str_eq(s->mappings[i].backend, s->config_keep_backends.list[k]))
+                finding_error(found,
+                              "CONFIG_KEEP_BACKENDS has %s, whose servers are those of a Service (INGRESS_..., "
+                              "HAPROXY_BACKEND_NAME): expected one owner of its server lines",
+                              s->config_keep_backends.list[k]);
+    free(s->balance);
+    free(s->adv_check);
+    s->balance = s->adv_check = NULL; /* keep */
+}
+
+int settings_parse(char *const *env, struct settings *ret, struct settings_findings *found)
+{
+    struct settings s = {.beside_mode = aliases_count(env)};
+    *found = (struct settings_findings){0};
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        if (row->type->parse != NULL)
+            settings_parse_row(env, row, &s, found);
+    aliases_check(env, found);
+    credentials_parse(env, &s, found);
+    services_parse(&s, found);
+    settings_check_source(&s, found);
+    settings_check_both(&s, found);
+    if (found->error_count == 0)
+        settings_check_effects(&s, found);
+    dataplanes_check_tls(&s, found);
+    unknown_report(env, found);
+    enum log_format format = s.log_format;
+    if (found->error_count > 0) {
+        settings_fini(&s);
+        s.log_format = format; /* the errors are logged in the form that was asked for */
+    }
+    *ret = s;
+    return found->error_count > 0 ? -1 : 0;
+}
+
+void settings_fini(struct settings *s)
+{
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        if (row->type->fini != NULL)
+            row->type->fini(row, s);
+    *s = (struct settings){0};
+}

@@ -1,0 +1,69 @@
+"""Some HAProxies of one kind with a daemon in front of them, which gets its haproxy.cfg from a file."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import subprocess
+from collections.abc import Callable
+
+from tests.harness.daemon import Daemon, clean_env, program
+from tests.harness.haproxy import DataPlane, HAProxy
+
+from .combinations import Combination
+from .world import TEMPLATE, dataplane_of
+
+class Sites:
+    """Some HAProxies of one kind with a daemon in front of them, which gets `source`."""
+
+    def __init__(self, home: pathlib.Path, combination: Combination):
+        self.home, self.combination, self.parts = home, combination, combination.parts()
+        self.list: list[tuple[HAProxy, DataPlane]] = []
+        self.ends = contextlib.ExitStack()
+        self.source = home / "source" / "haproxy.cfg"
+        self.source.parent.mkdir()
+        self.daemon: Daemon | None = None
+
+    def add(self, count: int = 1) -> None:
+        """Their frontends have one port, as they have one file, and so an address each."""
+        for i in range(len(self.list), len(self.list) + count):
+            home = self.home / f"h{i}"
+            template = TEMPLATE.replace("{fe-http}", "{fe1}").replace("{fe-shop}", "{fe2}")
+            haproxy = HAProxy(home, template, str(self.parts[self.combination.haproxy]), {"fe1": "0", "fe2": "0"})
+            haproxy.config.write_text(haproxy.config.read_text().replace("bind 127.0.0.1:0", f"bind unix@{home}/fe.sock"))
+            dataplane = dataplane_of(haproxy, home / "dataplane", self.combination, self.parts)
+            self.ends.callback(haproxy.stop)
+            haproxy.start()
+            self.ends.callback(dataplane.stop)
+            dataplane.start()
+            self.list.append((haproxy, dataplane))
+
+    def settings(self, **more: str) -> dict[str, str]:
+        urls = ",".join(dataplane.url for _, dataplane in self.list)
+        user, _, password = self.list[0][1].auth.partition(":")
+        return {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "HAPROXY_DATAPLANE_URL": urls,
+                "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password, "RESYNC_PERIOD": "2s",
+                # Here they share a machine: the file of one has not the socket of another.
+                "CONFIG_ALLOW_LOCKOUT": "true" if len(self.list) > 1 else "false", **more}
+
+    def start(self, **settings: str) -> Daemon:
+        self.daemon = Daemon(self.home / "daemon", self.settings(**settings))
+        self.ends.callback(self.daemon.close)
+        return self.daemon.start()
+
+    def command(self, *words: str, given: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+        """`haproxy-k8s-sync config ...`"""
+        return subprocess.run([program(), "config", *words], env=clean_env(**self.settings(**settings)), input=given, capture_output=True,
+                              text=True, check=False, timeout=60)
+
+    def text(self, site: int = 0, balance: str = "roundrobin") -> str:
+        """What that HAProxy began with, changed; with a backend that shows what runs."""
+        first = self.list[site][0].dir.joinpath("first.cfg").read_text()
+        return first.replace("leastconn", balance) + f"\nbackend by-{balance}\n  mode tcp\n"
+
+    def runs(self, site: int, balance: str) -> Callable[[], bool]:
+        def check() -> bool:
+            haproxy, dataplane = self.list[site]
+            assert f"balance {balance}\n" in dataplane.file()
+            return f"\nby-{balance},BACKEND," in haproxy.runtime("show stat")
+        return check

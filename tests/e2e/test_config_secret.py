@@ -1,0 +1,86 @@
+"""A whole haproxy.cfg from a Secret of a real API server, with rights on that one Secret by its name and on nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from tests.harness.process import ROOT, wait_until
+from tests.harness.realkube import ApiError, Client, RealKube
+
+from .sites import Sites
+from .test_configuration import applied
+
+NAME = "haproxy-config"
+MANIFEST = ROOT / "deploy" / "config" / "rbac.yaml"
+_namespaces = itertools.count(1)
+
+
+class Place:
+    """A namespace with what deploy/config/rbac.yaml grants there."""
+
+    def __init__(self, kube: RealKube):
+        self.kube, self.namespace = kube, f"config-{next(_namespaces)}"
+        kube.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
+        for text in MANIFEST.read_text().split("\n---\n"):
+            kind = re.search(r"^kind: (\w+)$", text, re.M)
+            assert kind
+            kube.admin.apply(kind[1], "haproxy-k8s-sync", text.replace("namespace: haproxy\n", f"namespace: {self.namespace}\n"), self.namespace)
+        self.token = kube.admin.service_account_token("haproxy-k8s-sync", self.namespace)
+        wait_until(lambda: self.may(f"?fieldSelector=metadata.name={NAME}"), 20, "the authorizer to know the Role")
+
+    def may(self, path: str) -> bool:
+        client = Client(self.kube.port, self.kube.ca, self.token)
+        try:
+            client.request("GET", f"/api/v1/namespaces/{self.namespace}/secrets{path}")
+        except ApiError as e:
+            assert e.status == 403
+            return False
+        finally:
+            client.close()
+        return True
+
+    def put(self, text: str, **annotations: str) -> None:
+        self.kube.admin.put({"apiVersion": "v1", "kind": "Secret", "stringData": {"haproxy.cfg": text},
+                             "metadata": {"name": NAME, "namespace": self.namespace, "annotations": annotations}})
+
+    def notes(self) -> dict[str, str]:
+        return self.kube.admin.get("Secret", NAME, self.namespace)["metadata"].get("annotations", {})
+
+    def settings(self) -> dict[str, str]:
+        return {"CONFIG_SOURCE": "secret", "CONFIG_FILE": "", "CONFIG_SECRET_NAMESPACE": self.namespace, "CONFIG_SECRET_NAME": NAME,
+                "KUBECONFIG": str(self.kube.kubeconfig(self.token))}
+
+
+def test_with_rights_on_this_secret_alone(sites: Sites, kubes: dict[str, RealKube]) -> None:
+    place = Place(kubes[sites.combination.etcd])
+    assert not place.may("") and not place.may("/another") and not place.may("?fieldSelector=metadata.name=another")
+    place.put(sites.text(), somebody="else")
+    daemon = sites.start(**place.settings(), EMIT_EVENTS="true")
+    applied(daemon)
+    wait_until(sites.runs(0, "roundrobin"), 10)
+    daemon.wait_ready()
+
+    wait_until(lambda: place.notes().get("haproxy.operator/status") == "Applied", 20, "the annotation Applied")
+    assert place.notes()["somebody"] == "else"
+
+    def events() -> set[str]:
+        return {e["reason"] for e in place.kube.admin.list("Event", place.namespace) if e["involvedObject"]["kind"] == "Secret"}
+
+    wait_until(lambda: {"ValidationPassed", "ApplySucceeded"} <= events(), 20, "Events")
+
+    seen = len(daemon.log())
+    place.put(sites.text(balance="static-rr"))
+    applied(daemon, seen)
+    wait_until(sites.runs(0, "static-rr"), 10)
+
+    bad = sites.text().replace("  balance roundrobin", "  bogus roundrobin")
+    place.put(bad)
+    daemon.wait_not_ready(f"rejected: line {bad.splitlines().index('  bogus roundrobin') + 1}: unknown keyword 'bogus'")
+
+    place.kube.admin.delete("Secret", NAME, place.namespace)
+    daemon.wait_not_ready(f"Secret {place.namespace}/{NAME} does not exist")
+    assert sites.runs(0, "static-rr")()
+    place.put(sites.text(balance="first"))
+    wait_until(sites.runs(0, "first"), 20)
+    daemon.wait_ready()

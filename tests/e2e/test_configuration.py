@@ -1,0 +1,259 @@
+"""A whole haproxy.cfg from a file: validated by each HAProxy, applied, followed, and kept where it is refused."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import signal
+import socket
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from tests.harness.daemon import Daemon
+from tests.harness.haproxy import DoubleDataPlane
+from tests.harness.process import wait_until
+
+from .sites import Sites
+
+LEASTCONN = "  balance leastconn\n"
+
+
+def applied(daemon: Daemon, since: int = 0) -> None:
+    daemon.wait_log("msg=\"configuration applied\"", 30, since)
+
+
+def test_it_is_applied_followed_and_verified(sites: Sites) -> None:
+    sites.source.write_text(sites.text())
+    daemon = sites.start()
+    applied(daemon)
+    wait_until(sites.runs(0, "roundrobin"), 10)
+    daemon.wait_ready()
+    worker = sites.list[0][0].worker()
+
+    seen = len(daemon.log())
+    sites.source.with_name("next").write_text(sites.text(balance="static-rr"))
+    os.replace(sites.source.with_name("next"), sites.source)
+    applied(daemon, seen)
+    wait_until(sites.runs(0, "static-rr"), 10)
+    assert sites.list[0][0].worker() != worker
+
+
+def test_what_means_the_same_is_not_written(sites: Sites) -> None:
+    dataplane = sites.list[0][1]
+    sites.source.write_text(sites.text())
+    daemon = sites.start()
+    applied(daemon)
+    version, worker, seen = dataplane.version(), sites.list[0][0].worker(), len(daemon.log())
+    sites.source.write_text("# a comment\n" + sites.text().replace(LEASTCONN, LEASTCONN + "\n  # another\n").replace("  mode", "\tmode "))
+    daemon.wait_log("msg=\"configuration unchanged\"", 20, seen)
+    assert dataplane.version() == version and sites.list[0][0].worker() == worker
+
+
+def test_a_rejection_names_the_line_and_is_asked_for_once(sites: Sites) -> None:
+    dataplane = sites.list[0][1]
+    sites.source.write_text(sites.text())
+    daemon = sites.start()
+    applied(daemon)
+    before, seen = dataplane.file(), len(daemon.log())
+    bad = sites.text().replace("  balance roundrobin", "  bogus roundrobin")
+    line = bad.splitlines().index("  bogus roundrobin") + 1
+    sites.source.write_text(bad)
+    daemon.wait_log(f"msg=\"configuration rejected.*line {line}: unknown keyword 'bogus'", 20, seen)
+    daemon.wait_not_ready(f"rejected: line {line}: unknown keyword 'bogus'")
+    reads = dataplane.access_log().count("GET /v3/services/haproxy/configuration/raw")
+    wait_until(lambda: dataplane.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads, 20)
+    asked = dataplane.access_log().count("only_validate")
+    wait_until(lambda: dataplane.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20)  # two resyncs
+    assert dataplane.access_log().count("only_validate") == asked
+    assert dataplane.file() == before
+
+    seen = len(daemon.log())
+    sites.source.write_text(sites.text(balance="first"))
+    applied(daemon, seen)
+    daemon.wait_ready()
+
+
+def test_what_cannot_be_loaded_goes_back(sites: Sites) -> None:
+    """HAProxy's own check does not bind ports."""
+    haproxy, dataplane = sites.list[0]
+    sites.source.write_text(sites.text())
+    daemon = sites.start()
+    applied(daemon)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        seen = len(daemon.log())
+        sites.source.write_text(sites.text(balance="first") + f"\nfrontend more\n  mode tcp\n  bind 127.0.0.1:{taken.getsockname()[1]}\n")
+        daemon.wait_log("msg=\"configuration could not be loaded", 40, seen)
+        daemon.wait_log("msg=\"configuration from before loaded again", 40, seen)
+        wait_until(sites.runs(0, "roundrobin"), 10)
+        assert "frontend more" not in dataplane.file()
+        daemon.wait_not_ready("could not load it")
+    seen = len(daemon.log())
+    sites.source.write_text(sites.text(balance="first"))
+    applied(daemon, seen)
+    wait_until(sites.runs(0, "first"), 10)
+
+
+def test_an_api_that_is_down_keeps_no_other_waiting(sites: Sites) -> None:
+    sites.add()
+    second = sites.list[1][1]
+    second.stop()
+    sites.source.write_text(sites.text())
+    daemon = sites.start()
+    applied(daemon)
+    wait_until(sites.runs(0, "roundrobin"), 10)
+    assert LEASTCONN in second.file()
+    seen = len(daemon.log())
+    second.start()
+    applied(daemon, seen)
+    assert LEASTCONN not in second.file()
+
+
+def test_a_rejection_is_remembered_over_a_restart(sites: Sites, tmp_path: pathlib.Path) -> None:
+    """Asked for again by SIGHUP alone."""
+    dataplane = sites.list[0][1]
+    sites.source.write_text(sites.text())
+    daemon = sites.start(STATE_DIR=str(tmp_path / "state"), SECCOMP="true")
+    applied(daemon)
+    sites.source.write_text(sites.text().replace("  balance roundrobin", "  bogus roundrobin"))
+    daemon.wait_log("msg=\"configuration rejected.*unknown keyword 'bogus'")
+    asked, seen = dataplane.access_log().count("only_validate"), len(daemon.log())
+    daemon.stop()
+    daemon.start()
+    daemon.wait_log("configuration was rejected before.*unknown keyword 'bogus'", 20, seen)
+    daemon.wait_not_ready("unknown keyword 'bogus'")
+    assert dataplane.access_log().count("only_validate") == asked
+    seen = len(daemon.log())
+    daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+    daemon.wait_log("msg=\"configuration rejected.*unknown keyword 'bogus'", 20, seen)
+    wait_until(lambda: dataplane.access_log().count("only_validate") == asked + 1, 5)  # it is written after the answer
+
+
+@pytest.mark.parametrize("policy", ["report", "repair", "ignore"])
+def test_what_another_writer_changes(sites: Sites, policy: str) -> None:
+    haproxy, dataplane = sites.list[0]
+    sites.source.write_text(sites.text())
+    daemon = sites.start(CONFIG_DRIFT=policy)
+    applied(daemon)
+    seen = len(daemon.log())
+    answer = dataplane.post(f"/configuration/backends?version={dataplane.version()}&force_reload=true", {"name": "by-hand", "mode": "tcp"})
+    assert answer.status in (201, 202)
+    if policy == "repair":
+        applied(daemon, seen)
+        wait_until(lambda: "backend by-hand" not in dataplane.file(), 10)
+        wait_until(lambda: "by-hand,BACKEND" not in haproxy.runtime("show stat"), 10)
+        daemon.wait_ready()
+        return
+    if policy == "report":
+        daemon.wait_log("haproxy.cfg was changed by another writer; it is left so.*backend by-hand", 20, seen)
+        daemon.wait_not_ready("another writer changed haproxy.cfg; the configuration has: backend by-hand: removed")
+    reads = dataplane.access_log().count("GET /v3/services/haproxy/configuration/raw")
+    wait_until(lambda: dataplane.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20)
+    assert "backend by-hand" in dataplane.file()
+    if policy == "ignore":
+        daemon.wait_ready()
+    sites.source.write_text(sites.text(balance="static-rr"))
+    applied(daemon, seen)
+    assert "backend by-hand" not in dataplane.file()
+
+
+def test_all_are_waited_for_on_demand(sites: Sites) -> None:
+    sites.add()
+    first, second = sites.list[0][1], sites.list[1][1]
+    second.stop()
+    sites.source.write_text(sites.text())
+    daemon = sites.start(CONFIG_REQUIRE_ALL="true")
+    wait_until(lambda: "only_validate" in first.access_log(), 20)
+    daemon.wait_not_ready("validated; not written yet")
+    version, reads = first.version(), first.access_log().count("GET /v3/services/haproxy/configuration/raw")
+    wait_until(lambda: first.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20)
+    assert first.version() == version
+    second.start()
+    wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
+
+
+def test_a_rejection_by_one_stops_all(sites: Sites) -> None:
+    sites.add()
+    second = sites.list[1][1]
+    if not isinstance(second, DoubleDataPlane):
+        pytest.skip("one that rejects what another takes needs the double")
+    sites.source.write_text(sites.text())
+    second.fault({"action": "answer", "method": "POST", "path": "only_validate", "status": 400,
+                  "headers": {"Configuration-Version": "1"}, "body": {"code": 400, "message": "validation error: msg=\"config parsing [/x:7] not here\""}})
+    daemon = sites.start()
+    daemon.wait_log("configuration rejected.*line 7: not here")
+    first = sites.list[0][1]
+    reads = first.access_log().count("GET /v3/services/haproxy/configuration/raw")
+    wait_until(lambda: first.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20)
+    assert LEASTCONN in first.file() and LEASTCONN in second.file()
+    second.clear_faults()
+    sites.source.write_text(sites.text(balance="first"))
+    wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
+
+
+def swap(folder: pathlib.Path, name: str, text: str) -> None:
+    """As a kubelet writes a volume: a folder for each version, ..data points to it."""
+    folder.joinpath(name).mkdir()
+    folder.joinpath(name, "haproxy.cfg").write_text(text)
+    folder.joinpath("..new").symlink_to(name)
+    os.replace(folder / "..new", folder / "..data")
+
+
+def test_links_and_folders_are_followed(sites: Sites) -> None:
+    folder = sites.source.parent
+    swap(folder, "..1", sites.text())
+    sites.source.symlink_to("..data/haproxy.cfg")
+    daemon = sites.start()
+    applied(daemon)
+    seen = len(daemon.log())
+    swap(folder, "..2", sites.text(balance="first"))
+    applied(daemon, seen)
+    seen = len(daemon.log())
+    folder.rename(folder.with_name("gone"))
+    daemon.wait_log("configuration refused; the last good one stays.*No such file", 20, seen)
+    daemon.wait_not_ready("configuration source: cannot open")
+    wait_until(sites.runs(0, "first"), 10)
+    folder.mkdir()
+    sites.source.write_text(sites.text(balance="static-rr"))
+    applied(daemon, seen)
+    daemon.wait_ready()
+
+
+BAD: Sequence[tuple[str, Callable[[str], bytes], str]] = (
+    ("empty", lambda text: b"", "it is empty: "),
+    ("nul", lambda text: text.encode() + b"\0\n", "a NUL character"),
+    ("conditional", lambda text: (".if version_atleast(2.4)\n" + text + ".endif\n").encode(), "lines 1, 49: a conditional"),
+    ("long", lambda text: (text + "#" + "x" * 70000 + "\n").encode(), "longer than 64 KiB"),
+)
+
+
+def test_what_is_no_configuration_is_refused_before_it_is_sent(sites: Sites) -> None:
+    dataplane = sites.list[0][1]
+    sites.source.write_text(sites.text())
+    daemon = sites.start()
+    applied(daemon)
+    for name, make, says in BAD:
+        asked, seen = dataplane.access_log().count("only_validate"), len(daemon.log())
+        sites.source.write_bytes(make(sites.text(balance="first")))
+        daemon.wait_log(f"configuration refused; the last good one stays.*({says})", 20, seen)
+        assert dataplane.access_log().count("only_validate") == asked, name
+    wait_until(sites.runs(0, "roundrobin"), 10)
+
+
+def test_nobody_is_locked_out(sites: Sites) -> None:
+    """Without the login's userlist, or without the socket of the Data Plane API, it is not even sent."""
+    haproxy, dataplane = sites.list[0]
+    user, socket_line = re.search(r"(?m)^userlist \S+\n(  .*\n)+", sites.text()), re.search(r"(?m)^  stats socket .*\n", sites.text())
+    assert user and socket_line
+    sites.source.write_text(sites.text().replace(user[0], "").replace(socket_line[0], ""))
+    daemon = sites.start()
+    daemon.wait_log(r"configuration refused: it would lock the daemon out.*userlist \S+ with user admin \(line \d+\); "
+                    rf"stats socket {haproxy.dir}/haproxy.sock with level admin", 20)
+    daemon.wait_not_ready("copy it from there, or set CONFIG_ALLOW_LOCKOUT=true")
+    assert "only_validate" not in dataplane.access_log()
+    sites.source.write_text(sites.text())
+    applied(daemon)
+    daemon.wait_ready()

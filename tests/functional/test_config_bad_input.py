@@ -1,0 +1,100 @@
+"""What a file may become that a whole haproxy.cfg is read from: refused with file and line, or handled; the last good one stays."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.daemon import Daemon
+
+from .rig import Rig
+from .test_config_secret import Site
+
+REFUSED = "msg=\"configuration refused; the last good one stays\".*"
+
+
+class FileSite(Site):
+    def __init__(self, rig: Rig, source: pathlib.Path):
+        super().__init__(rig)
+        self.source = source
+
+    def start(self, **settings: str) -> Daemon:
+        """With a first configuration, which runs."""
+        self.source.write_text(self.text())
+        daemon = super().start(**{"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "CONFIG_SECRET_NAMESPACE": "", "CONFIG_SECRET_NAME": "",
+                                  **settings})
+        self.applied("roundrobin")
+        daemon.wait_ready()
+        return daemon
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path) -> Iterator[FileSite]:
+    (tmp_path / "source").mkdir()
+    with Rig(tmp_path) as rig:
+        yield FileSite(rig, tmp_path / "source" / "haproxy.cfg")
+
+
+@pytest.mark.parametrize(("bad", "says"), [
+    (b"", "haproxy.cfg: it is empty"),
+    (b"global\n  maxconn 5\n# \xff\n", "haproxy.cfg: line 3: not UTF-8 .byte 0xff in column 3"),
+    (b"global\n\0\n", "haproxy.cfg: line 2: a NUL character"),
+    (b"global\r  maxconn 5\r", "haproxy.cfg: line 1: a carriage return within the line"),
+    (b"global\n" + b"#\n" * (8 << 20), "haproxy.cfg: more than 16777216 bytes"),
+], ids=["empty", "not UTF-8", "NUL", "CR", "16 MB"])
+def test_what_cannot_be_used_changes_nothing(site: FileSite, bad: bytes, says: str) -> None:
+    daemon = site.start()
+    before = site.rig.dataplane.file()
+    site.source.write_bytes(bad)
+    daemon.wait_log(REFUSED + says)
+    daemon.wait_not_ready("configuration source.*" + says)
+    assert site.rig.dataplane.file() == before
+    site.source.write_text(site.text("first"))
+    site.applied("first")
+    daemon.wait_ready()
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"), str.rstrip], ids=["CRLF", "no newline at the end"])
+def test_what_is_handled(site: FileSite, change: object) -> None:
+    daemon = site.start()
+    assert callable(change)
+    site.source.write_bytes(change(site.text("first")).encode())
+    site.applied("first")
+    daemon.wait_ready()
+
+
+def test_a_file_that_vanishes_and_a_folder_in_its_place(site: FileSite) -> None:
+    daemon = site.start()
+    before = site.rig.dataplane.file()
+    site.source.unlink()
+    daemon.wait_log(REFUSED + "cannot open /.*/haproxy.cfg: No such file")
+    daemon.wait_not_ready("configuration source.*cannot open")
+    site.source.mkdir()
+    daemon.wait_log(REFUSED + "haproxy.cfg is no regular file")
+    daemon.wait_not_ready("is no regular file")
+    assert site.rig.dataplane.file() == before
+    site.source.rmdir()
+    site.source.write_text(site.text("first"))
+    site.applied("first")
+    daemon.wait_ready()
+
+
+def test_200_changes_in_a_second(site: FileSite) -> None:
+    """The latest wins, and hardly any of the others is even sent."""
+    daemon = site.start()
+    commits, began = site.rig.commits(), time.monotonic()
+    for i in range(200):
+        site.source.with_name("next").write_text(site.text(f"change-{i}"))
+        os.replace(site.source.with_name("next"), site.source)
+        time.sleep(max(0.0, began + (i + 1) / 200 - time.monotonic()))
+    site.applied("change-199")
+    daemon.wait_ready()
+    took = time.monotonic() - began
+    writes = sum("skip_reload" in line for line in site.rig.dataplane.access_log().splitlines())
+    assert site.rig.commits() - commits <= 2 + took and writes <= 3 + took / 2, (writes, took)  # CONFIG_MIN_INTERVAL is 2s
+    file = site.rig.dataplane.file()
+    assert "by-change-199" in file and file.count("\nbackend by-") == 1

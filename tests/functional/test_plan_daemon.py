@@ -1,0 +1,296 @@
+"""`plan` beside the running daemon: what that remembers is used where it leads and has the same backends and HAProxies, and where it is
+not used, `plan` says why."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import http.server
+import json
+import pathlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness.process import free_port, wait_until
+
+from .rig import BACKEND, NAMESPACE, SERVICE, SEVERAL, Rig
+from .test_leader import Replicas
+from .test_leaving import undo
+from .test_plan import Run, look
+from .test_runtime_updates import WRITE, endpoints, in_step
+
+PAUSED = {"haproxy-k8s-sync/paused": "true"}
+
+
+def beside(rig: Rig, *words: str, port: int = 0, **settings: str) -> Run:
+    """By the settings alone: the daemon is asked at its LISTEN_ADDRESS."""
+    at = port or (rig.daemon.port if rig.daemon else 0)
+    return look(rig, "plan", *words, LISTEN_ADDRESS=f"127.0.0.1:{at}", **settings)
+
+
+def used(rig: Rig, **settings: str) -> dict[str, Any]:
+    """What it says of the backend, in JSON; that it knows what the daemon knows is checked."""
+    run = beside(rig, "-o", "json", **settings)
+    assert rig.daemon and run.json()["daemon"] == {"url": f"http://127.0.0.1:{rig.daemon.port}", "used": True, "why": None}
+    return run.backend()
+
+
+def unused(run: Run, why: str) -> None:
+    """The plan is made all the same."""
+    assert run.said(rf"^daemon at http://\S+: not used: {why}"), run.out
+    assert run.status == 0 and run.said("in sync: 1 server"), run.out + run.err
+
+
+def status(rig: Rig) -> dict[str, Any]:
+    assert rig.daemon
+    return dict(json.loads(rig.daemon.get("/status")[1]))
+
+
+def memory(rig: Rig) -> dict[str, Any]:
+    """Of the backend in its HAProxy."""
+    return dict(status(rig)["haproxies"][0]["backends"][0]["memory"])
+
+
+# --- what it remembers
+
+def test_drain_in_progress(rig: Rig) -> None:
+    in_step(rig, 1, 2, DRAIN_TIMEOUT="1h")
+    endpoints(rig, [1], [2])
+    rig.wait_draining(2)
+    rig.wait_in_sync()
+    row, = [r for r in status(rig)["backends"][0]["memory"]["nodes"] if r["state"] == "draining"]
+    assert row["server"] == "n2"
+    until = row["until"]
+    server, = [s for s in used(rig, DRAIN_TIMEOUT="1h")["servers"] if s["name"] == "n2"]
+    assert (server["state"], server["until"]) == ("draining", until)
+    run = beside(rig, DRAIN_TIMEOUT="1h")
+    assert run.status == 0 and run.said(rf"= n2 \S+ weight 100 draining until {until[:19]}Z"), run.out
+    assert run.said(r"^daemon at http://127.0.0.1:\d+: its memory is used")
+    alone = look(rig, "plan", "-o", "json", DRAIN_TIMEOUT="1h")
+    assert alone.json()["daemon"] is None and [s["until"] for s in alone.backend()["servers"]] == [None, None]
+
+
+def test_drain_that_is_over(rig: Rig) -> None:
+    """Its endpoint terminates still: who begins now would let it drain anew."""
+    in_step(rig, 1, 2, DRAIN_TIMEOUT="1s")
+    endpoints(rig, [1], [2])
+    rig.wait_parked(2)
+    rig.wait_in_sync()
+    be = used(rig, DRAIN_TIMEOUT="1s")
+    assert [s["name"] for s in be["servers"]] == ["n1"] and be["parked"] == ["n2"]
+    assert [s["name"] for s in look(rig, "plan", "-o", "json", DRAIN_TIMEOUT="1s").backend()["servers"]] == ["n1", "n2"]
+
+
+def test_removal_delayed(rig: Rig) -> None:
+    limit = {"MAX_LOSS_PERCENT": "50", "RESYNC_PERIOD": "1h"}
+    in_step(rig, 1, 2, 3, 4, 5, **limit)
+    rig.pods(1, 2, 3, 4)
+    rig.wait_parked(5)
+    rig.pods(1, 2)  # by themselves these two were no more than half of four
+    assert rig.daemon
+    rig.daemon.wait_metric("servers_removal_delayed", 2)
+    be = used(rig, **limit)
+    listed = status(rig)["haproxies"][0]["backends"][0]["servers"]["list"]
+    held = [{"server": s["name"], "until": s["removal_delayed_until"]} for s in listed if s["removal_delayed_until"]]
+    assert len(held) == 2 and sorted(be["delayed"], key=lambda s: s["server"]) == sorted(held, key=lambda s: s["server"])
+    assert (be["verdict"], be["removals_delayed"], be["kept"], be["changes"]) == ("loss_limit", 2, ["n3", "n4"], [])
+    assert "3 of 5 live servers" in be["why"]
+    run = beside(rig, **limit)
+    assert run.said(rf"! n3 \S+ weight 100 kept until {held[0]['until'][:19]}Z"), run.out
+    alone = look(rig, "plan", "-o", "json", **limit).backend()
+    assert (alone["verdict"], alone["delayed"]) == ("changes", [])
+
+
+def test_runtime_updates_that_failed(rig: Rig) -> None:
+    in_step(rig, 1, 2, 3)
+    rig.dataplane.fault({"action": "lie", **WRITE})
+    for nodes in ((1, 2), (1, 2, 3), (1, 2), (1, 2, 3)):
+        rig.pods(*nodes)
+        rig.wait_servers(*nodes)
+        rig.wait_in_sync()
+    assert not memory(rig)["runtime_updates"]
+    rig.service(annotations=PAUSED)
+    rig.pods(1, 2)
+    assert rig.daemon
+    rig.daemon.wait_metric("changes_pending", 1)
+    be = used(rig)
+    assert be["verdict"] == "not_written" and [c["reload"] for c in be["changes"]] == [True] and "did not apply" in be["reload_why"]
+    assert beside(rig).said("1 to park; by a transaction and a reload")
+    assert [c["reload"] for c in look(rig, "plan", "-o", "json").backend()["changes"]] == [False]
+    commits = rig.commits()
+    rig.service()
+    rig.wait_servers(1, 2)
+    rig.wait_in_sync()
+    assert rig.commits() == commits + 1, "and so it was"
+
+
+def test_pause_because_another_writer_reverts(rig: Rig) -> None:
+    in_step(rig, 1, 2, RESYNC_PERIOD="1s")
+    assert rig.daemon
+    for _ in range(2):
+        undo(rig)
+        wait_until(lambda: "127.0.11.1:" in rig.addresses()["n1"], 20, "our address is back")
+        rig.wait_in_sync()
+    theirs = undo(rig)
+    wait_until(lambda: memory(rig)["paused_until"], 20, "the pause")
+    be = used(rig)
+    assert be["verdict"] == "not_written" and [c["server"] for c in be["changes"]] == ["n1"]
+    assert f"pauses writes until {memory(rig)['paused_until'][:19]}Z: version {theirs} differs from" in be["why"]
+    assert look(rig, "plan", "-o", "json").backend()["verdict"] == "changes"
+
+
+def test_states_of_operators_and_parked_lines(rig: Rig) -> None:
+    """Whose drain it is cannot be seen in HAProxy, nor since when a server is parked."""
+    ttl = {"PARK_TTL": "1s", "DRAIN_TIMEOUT": "1h"}
+    in_step(rig, 1, 2, 3, 4, **ttl)
+    rig.dataplane.put("/runtime/backends/be/servers/n2", {"admin_state": "drain"})
+    assert rig.daemon and rig.daemon.process
+    rig.daemon.process.signal(1)
+    wait_until(lambda: memory(rig)["admin_states"], 20, "the daemon to see it")
+    endpoints(rig, [1, 4], [2])
+    rig.wait_parked(3)
+    rig.wait_in_sync()
+    assert [(s["server"], s["operator"], s["commanded"]) for s in memory(rig)["admin_states"] if s["server"] == "n2"] == [("n2", "drain", "ready")]
+    assert used(rig, **ttl)["overridden"] == [{"server": "n2", "state": "drain"}]
+    assert look(rig, "plan", "-o", "json", **ttl).backend()["overridden"] == [], "it begins with what fits its own wish"
+    wait_until(lambda: memory(rig)["parked"], 20, "n3 to be parked")
+    since = memory(rig)["parked"][0]["since"]
+    rig.service(annotations=PAUSED)
+    endpoints(rig, [1, 4, 5], [2])
+    rig.daemon.wait_metric("changes_pending", 2)
+    over = datetime.datetime.fromisoformat(since.replace("Z", "+00:00")).timestamp() + 1
+    wait_until(lambda: time.time() > over, 20, "PARK_TTL to be over")
+    assert since == memory(rig)["parked"][0]["since"]
+    assert {(c["op"], c["server"]) for c in used(rig, **ttl)["changes"]} == {("add", "n5"), ("change", "n2"), ("remove", "n3")}
+    assert {(c["op"], c["server"]) for c in look(rig, "plan", "-o", "json", **ttl).backend()["changes"]} == {("add", "n5"), ("change", "n2")}
+
+
+# --- it is not used
+
+def test_it_does_not_lead(rig: Rig) -> None:
+    replicas = Replicas(rig)
+    try:
+        led_by_the_other(replicas.start())
+    finally:
+        replicas.close(True)
+
+
+def led_by_the_other(replicas: Replicas) -> None:
+    rig = replicas.rig
+    env = {name: {key: replicas[name].env[key] for key in ("KUBECONFIG", "HAPROXY_DATAPLANE_URL")} for name in ("a", "b")}
+    assert beside(rig, "-o", "json", port=replicas["a"].port, **env["a"]).json()["daemon"]["used"]
+    unused(beside(rig, port=replicas["b"].port, **env["b"]), "it is not the leader")
+
+
+def test_it_has_other_backends_or_haproxies(tmp_path: pathlib.Path) -> None:
+    with Rig(tmp_path, SEVERAL) as rig:
+        rig.service()
+        rig.start()
+        rig.wait_in_sync()
+        unused(beside(rig, INGRESS_SERVICE_PORT="https"), "it has other backends")
+        run = beside(rig, INGRESS_SERVICES=f"{NAMESPACE}/{SERVICE}=be,{NAMESPACE}/{SERVICE}=be2", INGRESS_NAMESPACE="", INGRESS_SERVICE_NAME="",
+                     HAPROXY_BACKEND_NAME="", HAPROXY_BACKEND_PORT="")
+        assert run.said("not used: it has other backends")
+        assert beside(rig, HAPROXY_BACKEND_NAME="be2").said("not used: it has other backends")
+        unused(beside(rig, HAPROXY_DATAPLANE_URL=rig.dataplane.url.replace("127.0.0.1", "localhost")), "it has other HAProxies")
+
+
+def test_there_is_none(rig: Rig) -> None:
+    port = free_port()
+    unused(beside(rig, port=port), f"GET http://127.0.0.1:{port}/status: .*refused")
+    assert beside(rig, "-o", "json", port=port).json()["daemon"]["used"] is False
+    unused(beside(rig, port=port, STATUS_PAGE="false"), "STATUS_PAGE=false")
+    assert beside(rig, "--daemon=none", port=port).said("^backend be")
+    rig.start()
+    rig.wait_in_sync()
+    assert rig.daemon
+    assert look(rig, "plan", f"--daemon=http://127.0.0.1:{rig.daemon.port}", "-o", "json", STATUS_PAGE="false").json()["daemon"]["used"]
+
+
+GOOD = {"schema_version": 1, "stopping": False, "leader": {"leading": True},
+        "backends": [{"backend": BACKEND, "service": {"namespace": NAMESPACE, "name": SERVICE, "port": None}, "memory": {"complete": True, "nodes": []}}],
+        "haproxies": []}
+ANSWERS: dict[str, tuple[int, bytes, str]] = {
+    "html": (200, b"<html>it works</html>", "its status is not JSON"),
+    "empty": (200, b"", "its status is not JSON"),
+    "list": (200, b"[1]", "the answer is an array, not an object"),
+    "cut": (200, json.dumps(GOOD).encode()[:-2], "its status is not JSON"),
+    "other version": (200, json.dumps({**GOOD, "schema_version": 2}).encode(), "its status is none of this version"),
+    "another program": (200, b"{}", "its status is none of this version"),
+    "other types": (200, json.dumps({**GOOD, "leader": [True]}).encode(), "leader is an array, not an object"),
+    "no HAProxy": (200, json.dumps(GOOD).encode(), "it has other HAProxies"),
+    "not found": (404, b"no", "it answers /status with HTTP 404"),
+    "elsewhere": (302, b"", "it answers /status with HTTP 302"),
+    "huge": (200, b"[" + b"1," * 5_000_000 + b"1]", "GET .*/status: .*8388608"),
+}
+
+
+@dataclasses.dataclass
+class Stranger:
+    port: int
+    answer: tuple[int, bytes]
+    asked: int = 0
+
+
+@pytest.fixture
+def stranger() -> Iterator[Stranger]:
+    """Another program at the port."""
+    made = Stranger(0, (200, b""))
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            made.asked += 1
+            self.send_response(made.answer[0])
+            self.send_header("Location", f"http://127.0.0.1:{made.port}/other")
+            self.send_header("Content-Length", str(len(made.answer[1])))
+            self.end_headers()
+            try:
+                self.wfile.write(made.answer[1])
+            except OSError:
+                pass  # it has heard enough
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield made
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_something_else_is_at_the_port(rig: Rig, stranger: Stranger) -> None:
+    for name, (code, body, why) in ANSWERS.items():
+        stranger.answer = (code, body)
+        stranger.asked = 0
+        unused(beside(rig, port=stranger.port), why)
+        assert stranger.asked == 1, name
+
+
+def drip(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{")
+
+
+@pytest.mark.parametrize("say", [lambda _: None, drip], ids=["nothing", "the beginning"])
+def test_something_silent_is_at_the_port(rig: Rig, say: Callable[[socket.socket], None]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        kept: list[socket.socket] = []
+
+        def accept() -> None:
+            kept.append(silent.accept()[0])
+            kept[0].recv(1)
+            say(kept[0])
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        unused(beside(rig, port=silent.getsockname()[1]), "GET .*/status: .*(timed out|timeout)")
+        thread.join()
+        kept[0].close()

@@ -1,0 +1,38 @@
+"""The names that settings have with an operator, as variables and as flags; a Secret's bytes and annotations."""
+
+from .mutant import Mutant, Room
+
+ALIASES = "settings/aliases.c"
+PARSE = "settings/parse.c"
+FLAGS = "cli/flags.c"
+SECRET = "kube/decode/decode_secret.c"
+
+NAMES = (
+    Mutant("aliases count without MODE", ALIASES, "row->alias != NULL && aliases_count(env) ?", "row->alias != NULL ?"),
+    Mutant("words that are none of the operator's are ours", ALIASES, "        return mem_strdup(\"\"); /* it is none of them */\n", "        return mem_strdup(value);\n"),
+    Mutant("the operator's URL keeps its path", ALIASES, "    if (row == SETTING(dataplanes) && (", "    if (false && ("),
+    Mutant("two values of one setting pass", ALIASES, "        if (!str_eq(own, translated))\n", "        if (false)\n"),
+    Mutant("SPIRE is passed over in silence", ALIASES, "    if (aliases_count(env) && !str_empty(environment_get(env, \"SPIRE_AGENT_SOCKET\")))", "    if (false)"),
+    Mutant("its defaults do not count", PARSE, "*ret_alias = s->beside_mode && row->alias_fallback != NULL", "*ret_alias = false && row->alias_fallback != NULL"),
+    Mutant("in local mode the API is elsewhere", PARSE, "!(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE)", "true"),
+    Mutant("its secrets stay in the environment", PARSE, "        if (row->or_file && row->alias != NULL)\n", "        if (false)\n"),
+)
+
+COMMAND_LINE = (
+    Mutant("a secret may be a flag", FLAGS, "row->alias == NULL || row->or_file || ", "row->alias == NULL || "),
+    Mutant("a switch takes the next word", FLAGS, ": is_switch ? \"true\" : argv[++*at];", ": argv[++*at];"),
+    Mutant("a variable is stronger than a flag", FLAGS, "    memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));\n", "    memmove(f.environment + variables, f.environment, f.count * sizeof(*f.environment));\n    memcpy(f.environment, environ_, variables * sizeof(*f.environment));\n"),
+)
+
+DECODING = (
+    Mutant("the operator's annotation does not pause", SECRET, "\"haproxy-k8s-sync/paused\", SECRET_ANNOTATIONS \"paused\"", "\"haproxy-k8s-sync/paused\", \"haproxy-k8s-sync/paused\""),
+    Mutant("the last annotation alone pauses", SECRET, "s->paused = s->paused || on;", "s->paused = on;"),
+    Mutant("what is no base64 is empty", SECRET, "    if (bytes == NULL)\n        return error_set", "    if (bytes == NULL)\n        bytes = mem_alloc(1);\n    if (false)\n        return error_set"),
+    Mutant("foreign annotations are kept", SECRET, "yyjson_is_str(value) && str_has_prefix(", "yyjson_is_str(value) || str_has_prefix("),
+)
+
+ROOMS = (
+    Room("settings, aliases", ("test_aliases",), NAMES),
+    Room("command line, flags", ("test_flags",), COMMAND_LINE),
+    Room("kube, Secrets", ("test_decode_secret",), DECODING),
+)

@@ -1,0 +1,102 @@
+"""haproxy.cfg as a text: printed, edited, sent (haproxy/cfg/edit, haproxy/cfg/source and what they are made of)."""
+
+from .mutant import Mutant, Room
+
+EDIT = "haproxy/cfg/edit.c"
+FILE = "haproxy/cfg/file.c"
+SOURCE = "haproxy/cfg/source.c"
+
+PRINTING = (
+    Mutant("a CR is part of the line", FILE, "bool carriage_return = len > 0 && begin[len - 1] == '\\r';", "bool carriage_return = false;"),
+    Mutant("an inserted line is glued to the last one", EDIT, "p->open = p->end == NULL && end_len == 0;", "p->open = false;"),
+    Mutant("a removed line leaves its end", EDIT, "    else if (own->kind == CFG_EDIT_REPLACE)\n", "    else\n"),
+    Mutant("a line that was inserted is a line of before", EDIT, "            *ret_inserted = true;\n", ""),
+    Mutant("what was taken out still counts", EDIT, "back->shift += (long)inserted - (long)removed;", "back->shift += (long)inserted;"),
+    Mutant("edits are in the order that they came in", EDIT, "at > 0 && e->list[at - 1].line > line", "false"),
+    Mutant("inserted lines are turned round", EDIT, "e->list[at - 1].line > line", "e->list[at - 1].line >= line"),
+    Mutant("a CR within a line is a blank", "haproxy/cfg/words.c", "        if (c == '\\r') /*", "        if (false) /*"),
+)
+
+SENDING = (
+    Mutant("64 words are too many", FILE, "words->count > CFGFILE_WORDS_MAX", "words->count >= CFGFILE_WORDS_MAX"),
+    Mutant("words behind a name are no matter", SOURCE, "if (words.count > plain && !from)", "if (false)"),
+    Mutant("a from is more than a header takes", SOURCE, "if (words.count > plain && !from)", "if (words.count > plain)"),
+    Mutant("an empty name is one", SOURCE, "if (words.count == plain && plain > 1 && cfg_word", "if (false && cfg_word"),
+    Mutant("any number of words", SOURCE, "if (f->wordy != 0)", "if (false)"),
+    Mutant("any bytes", SOURCE, "        if (good < line.len)\n", "        if (false)\n"),
+    Mutant("a CR anywhere", SOURCE, "if (memchr(line.text, '\\r', line.len) != NULL)", "if (false)"),
+    Mutant("a NUL is sent", SOURCE, "if (memchr(line.text, '\\0', line.len) != NULL)", "if (false)"),
+    Mutant("conditionals are sent", SOURCE, "    if (problem != NULL)\n", "    if (false)\n"),
+    Mutant("a line without a section is sent", SOURCE, "    if (lost != NULL)\n", "    if (false)\n"),
+    Mutant("a directive needs a section", SOURCE, "!= '.')\n            return line;", "!= '!')\n            return line;"),
+    Mutant("a section may be lost", SOURCE, "if (is_again(list[i - 1], list[i]))", "if (false)"),
+    Mutant("sections of other kinds are one", SOURCE, "return str_eq(first->kind, s->kind) && ", "return "),
+    Mutant("two global are refused", SOURCE, '{"global", "traces"}', '{"traces"}'),
+    Mutant("what inherits nothing is sent", SOURCE, "if (count > 0 && cfg_file_is_proxy", "if (false && cfg_file_is_proxy"),
+    Mutant("any name behind from", SOURCE, "if (count > 1 && s->defaults != NULL && ", "if (false && "),
+    Mutant("names are asked of a single defaults", SOURCE, "if (count > 1 && s->defaults != NULL && ", "if (s->defaults != NULL && "),
+    Mutant("a single defaults gets a name", SOURCE, "count_defaults(f) > 1;", "count_defaults(f) > 0;"),
+    Mutant("a name is given twice", FILE, "while (used[number]);", "while (false);"),
+    Mutant("names that are only referred to are free", FILE, "{f->sections[i].name, f->sections[i].from}", "{f->sections[i].name}"),
+    Mutant("proxies take from the first", FILE, "        last = str_eq(s->kind, \"defaults\") ? s : last;", "        last = last == NULL && str_eq(s->kind, \"defaults\") ? s : last;"),
+    Mutant("from is never a name", FILE, "!(words->count == 3 && str_eq", "!(str_eq"),
+    Mutant("a backslash swallows the from", SOURCE, " || w->raw[w->raw_len - 1] == '\\\\'", ""),
+    Mutant("a quote without an end is sent", SOURCE, "if (f->broken != 0)", "if (false)"),
+    Mutant("the last quote without an end is named", FILE, "words->broken && f->broken == 0", "words->broken"),
+    Mutant("a comment swallows the from", SOURCE, "(size_t)(w->raw - s->line->text) + w->raw_len;", "s->line->len;"),
+    Mutant("CRLF is sent", SOURCE, 'cfg_file_print(f, &edits, "\\n", out);', "cfg_file_print(f, &edits, NULL, out);"),
+)
+
+DIFFERENCE = "haproxy/cfg/difference.c"
+ENTRIES = "haproxy/cfg/entries.c"
+WORDS = "haproxy/cfg/server_words.c"
+
+MEANING = (
+    Mutant("a number moves to another keyword", ENTRIES, "if (count > 0 && !cfg_is_among(", "if (false && !cfg_is_among("),
+    Mutant("default-server is for the servers before it, too", ENTRIES, "cfg_server_words_add(&given, words, 1);", "break;"),
+    Mutant("a header may hold any words", ENTRIES, "if (words->count > 1 + ", "if (false && words->count > 1 + "),
+    Mutant("from is not the place", ENTRIES, "s->from[0] == '\\0' && s->defaults != NULL ?", "false ?"),
+    Mutant("peers are proxies", DIFFERENCE, 'bool proxy = str_eq(first->in->kind, "backend") ||', 'bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "peers") ||'),
+    Mutant("the first of two sections is all", DIFFERENCE, "proxy && s->was.count == 1 && s->is.count == 1", "proxy"),
+    Mutant("a section is compared for each kind of line", DIFFERENCE, "        s->done = true;\n", ""),
+    Mutant("what is said later does not count", WORDS, "        *old = item;\n", ""),
+    Mutant("a keyword said twice counts as the last", WORDS, "if (!is_overriding(item.word) && ", "if (false && "),
+    Mutant("addr and port have no order", WORDS, "(str_eq(old->word, \"addr\") && str_eq(item.word, \"port\")) ||", "false ||"),
+    Mutant("port and addr have no order", WORDS, "(str_eq(old->word, \"port\") && str_eq(item.word, \"addr\")))", "false)"),
+    Mutant("what is unknown is a word alone", WORDS, "if (k == NULL || k->form > RAWCFG_TIME)\n            return false;",
+           "if (k == NULL || k->form > RAWCFG_TIME)\n            continue;"),
+    Mutant("sources are sorted", WORDS, "k->form > RAWCFG_TIME", "k->form > RAWCFG_CALL"),
+    Mutant("keywords have an order", WORDS, "    if (known && count > 1)\n", "    if (false)\n"),
+    Mutant("order is no difference", DIFFERENCE, "if (moved_to[i] != 0 && moved_to[i] < last) {", "if (false) {"),
+    Mutant("a server that is gone is not seen", DIFFERENCE, "        } else if (n < 0) {\n            difference_add(", "        } else if (n < 0) {\n            if (false) difference_add("),
+    Mutant("the lines of a new section are said, too", DIFFERENCE, "if (!same && !s.done)", "if (!same)"),
+    Mutant("sections are one", DIFFERENCE, "if (cfg_entry_is_header(first) || !piece_eq(section, s.name))", "if (s.name.len == 0)"),
+    Mutant("any number of default-server lines", ENTRIES, "return count <= CFG_SERVER_WORDS_MAX;", "return count <= 10 * CFG_SERVER_WORDS_MAX;"),
+)
+
+COST = (
+    Mutant("a name is an address", DIFFERENCE, "return str_ip_family(host + brackets) != 0;", "return true;"),
+    Mutant("a port may be missing", DIFFERENCE, "if (colon == NULL || str_parse_uint(", "if (colon == NULL)\n        return true;\n    if (str_parse_uint("),
+    Mutant("a relative port is one", DIFFERENCE, "str_parse_uint(colon + 1,", "str_parse_uint(colon + 1 + (colon[1] == '+'),"),
+    Mutant("weights under any algorithm", DIFFERENCE, "return cfg_is_among(cfg_word(&words, 1), dynamic, array_len(dynamic));", "return true;"),
+    Mutant("the algorithm of defaults is none", DIFFERENCE, "i++, s = s->defaults)", "i++, s = NULL)"),
+    Mutant("a tracking server has a state", DIFFERENCE, "return !has_keyword(was, is, \"track\");", "return true;"),
+    Mutant("a first maxconn needs no reload", DIFFERENCE,
+           "return find_keyword(was->keywords, word, &item) && find_keyword(is->keywords, word, &item) &&", "return"),
+    Mutant("minconn is no matter", DIFFERENCE, "!has_keyword(was, is, \"minconn\");", "true;"),
+    Mutant("a template is a server", DIFFERENCE, "if (s.effect == CFG_EFFECT_NONE || template)", "if (s.effect == CFG_EFFECT_NONE)"),
+    Mutant("what has no words is none", DIFFERENCE, "if (s.effect == CFG_EFFECT_NONE || template)", "if (template)"),
+    Mutant("the last keyword decides", DIFFERENCE, "runtime && d->effect != CFG_EFFECT_RELOAD ?", "runtime ?"),
+    Mutant("the last difference decides", DIFFERENCE, "effect > d->effect ? effect : d->effect;", "effect;"),
+    Mutant("any keyword by the runtime", DIFFERENCE, "               !has_keyword(was, is, \"minconn\");\n    return false;", "               !has_keyword(was, is, \"minconn\");\n    return true;"),
+    Mutant("any maxconn by the runtime", DIFFERENCE, "(str_eq(s->kind, \"frontend\") || str_eq(s->kind, \"listen\")) &&", "true &&"),
+    Mutant("a new maxconn by the runtime", DIFFERENCE, "                 was.count == 1 && is.count == 1;", "                 true;"),
+    Mutant("arguments are said", DIFFERENCE, "struct piece word = piece_of(item.text, WITHIN);", "struct piece word = item;"),
+)
+
+ROOMS = (
+    Room("cfg, printed", ("test_cfg_edit", "test_cfg_words"), PRINTING),
+    Room("cfg, sent", ("test_cfg_source",), SENDING),
+    Room("cfg, meaning", ("test_cfg_difference", "test_cfg_file"), MEANING),
+    Room("cfg, cost", ("test_cfg_difference",), COST),
+)

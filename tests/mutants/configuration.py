@@ -1,0 +1,152 @@
+"""The configuration engine: one document for all HAProxies (configuration/), validated and written (haproxy/dataplane/replacement)."""
+
+from .mutant import Mutant, Room
+
+ENGINE = "configuration/configuration.c"
+TARGET = "configuration/target.c"
+STORE = "configuration/store.c"
+CONTENT = "configuration/store_content.c"
+FOLLOWED = "configuration/file_source.c"
+STORAGE = "haproxy/dataplane/storage.c"
+MAP = "haproxy/dataplane/storage_map.c"
+FILES = "haproxy/storage_files.c"
+REPLACEMENT = "haproxy/dataplane/replacement.c"
+KEEP = "configuration/keep.c"
+LOCKOUT = "configuration/lockout.c"
+TEXT = "haproxy/dataplane/validation_text.c"
+
+ENGINE_MUTANTS = (
+    Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
+    Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && (!t->away || c->options.require_all))", "if (false)"),
+    Mutant("all are always waited for", ENGINE, "(!t->away || c->options.require_all)", "true"),
+    Mutant("a dry run writes", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->paused;"),
+    Mutant("what is paused is written", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
+    Mutant("what was validated once is never validated again", TARGET, "    t->progress = PROGRESS_NEW;\n    t->files = ", "    t->progress = t->progress == PROGRESS_NEW ? PROGRESS_NEW : PROGRESS_VALID;\n    t->files = "),
+    Mutant("nothing is loaded", TARGET, "bool loads = v.dirty && !c->options.dry_run;", "bool loads = false;"),
+    Mutant("what cannot be loaded stays", TARGET, "    t->progress = PROGRESS_RESTORING;\n", "    t->progress = PROGRESS_REJECTED;\n"),
+    Mutant("the wrong file goes back", TARGET, "target_with_kept(t, restores ? t->good : t->asked->text,", "target_with_kept(t, restores ? t->of->document->text : t->asked->text,"),
+    Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (false && target_parse"),
+    Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (target_parse"),
+    Mutant("what was asked about an older document counts", TARGET, "    if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)\n        return;\n", ""),
+    Mutant("applied before it runs", TARGET, "if (d == NULL || !instance_at_rest(t->in))", "if (d == NULL)"),
+    Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
+    Mutant("another version of HAProxy is not asked", TARGET, "if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))", "if (false)"),
+    Mutant("what is rejected is not kept", TARGET, "    store_reject(t->of->options.store,", "    if (false)\n        store_reject(t->of->options.store,"),
+    Mutant("SIGHUP asks nobody again", TARGET, "    store_forget_rejections(t->of->options.store, d->id, target_url(t));\n", ""),
+    Mutant("drift is not seen", TARGET, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", "    return;\n"),
+    Mutant("drift is told with each reading", TARGET, "    if (news) {", "    if (true) {"),
+    Mutant("drift is never ignored", TARGET, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
+    Mutant("drift is always repaired", TARGET, "bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run;", "bool repair = true;"),
+    Mutant("drift of an earlier run is not seen", TARGET, "             store_ran(t->of->options.store, d, target_url(t)))", "             false)"),
+    Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED)\n        t->progress = PROGRESS_WRITTEN;", "t->progress == PROGRESS_VALID)\n        t->progress = PROGRESS_WRITTEN;"),
+    Mutant("what ran is no version", TARGET, "    store_applied(t->of->options.store, d, target_url(t));\n", ""),
+    Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
+    Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
+    Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
+    Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
+    Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
+)
+
+KEEPING = (
+    Mutant("numbers begin anew", STORE, ".number = s->last_number + 1,", ".number = (unsigned)s->count,"),
+    Mutant("every version is kept", CONTENT, "        unlinkat(fd, name, 0);\n    }", "    }"),
+    Mutant("a text that was cut is used", CONTENT, "    if (!str_eq(hash, text_hash)) {", "    if (false) {"),
+    Mutant("any HAProxy rejects it", STORE, "str_eq(r->url, url) && str_eq(r->haproxy, haproxy))", "str_eq(r->url, url))"),
+    Mutant("a target's name is enough", STORE, "    return s->count > 0 && str_eq(s->entries[0].v.id, d->id) && store_has", "    return s->count > 0 && store_has"),
+    Mutant("two daemons for one folder", STORE, "if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)", "if (false)"),
+    Mutant("anybody reads it", STORE, "mkdir(s->folder, 0700)", "mkdir(s->folder, 0755)"),
+    Mutant("what cannot be written is lost", STORE, "    e->kept = document_ref(d);\n", ""),
+    Mutant("files that were changed are used", CONTENT, "    if (d != NULL && !str_eq(d->id, v->id)) {", "    if (false) {"),
+    Mutant("files are not kept", CONTENT, "return d->with_files ? store_content_put_files(fd, number, d) : 0;", "return 0;"),
+    Mutant("a rollback of something else", STORE, "return s->held != 0 && str_eq(s->held_from, from_hash) ? s->held : 0;", "return s->held;"),
+    Mutant("rejections without end", STORE, "    if (s->refusal_count == STORE_REJECTIONS)\n        store_drop_refusal(s, 0);\n", "    if (s->refusal_count == STORE_REJECTIONS)\n        return;\n"),
+)
+
+# Server lines that are not the document's.
+KEPT = (
+    Mutant("lines are sent as they were a version ago", TARGET, "(t->version != v.version || t->file.len == 0)", "(t->file.len == 0)"),
+    Mutant("what failed to load is the good one", TARGET, "(t->good == NULL || !instance_view(t->in).dirty)", "true"),
+    Mutant("a document waits for quiet", TARGET, "        ret->overdue = v.may_write && !waits && t->file.len > 0;\n", ""),
+    Mutant("server lines of others are the document's", TARGET, "    if (t->of->options.keep.count == 0)\n", "    if (true)\n"),
+    Mutant("a document may have them", TARGET, "if (keep_check(&wanted, &t->of->options.keep, &err) != 0)", "if (false && keep_check(&wanted, &t->of->options.keep, &err) != 0)"),
+    Mutant("a document with them is as the file is", TARGET, "    target_remember(t);\n    target_check(t);\n    target_compare(t);\n}", "    target_remember(t);\n    target_compare(t);\n    target_check(t);\n}"),
+    Mutant("a missing backend is not said", KEEP, "        if (!there[i])\n", "        if (false)\n"),
+    Mutant("what the user keeps is kept from him", KEEP, "(b->manages == NULL || b->manages(b->arg, cfg_word(l, 1), keep_is_backup(l)))", "true"),
+    Mutant("an argument makes a backup server", KEEP, "        i += k != NULL && cfg_keyword_takes_argument(k);\n", "        i += k == NULL && str_eq(\"\", \"x\");\n"),
+    Mutant("a frontend has servers", KEEP, '(str_eq(s->kind, "backend") || str_eq(s->kind, "listen"))', "true"),
+    Mutant("the lines of before stay", KEEP, "            cfg_edits_add(ret, line->number, CFG_EDIT_REMOVE, NULL, 0);\n", "            (void)line;\n"),
+    Mutant("they stand before the backend's own lines", KEEP, "*last = s->line_count > 0 ? &s->lines[s->line_count - 1] : s->line;", "*last = s->line;"),
+    Mutant("numbers are those of what was sent", "haproxy/dataplane/validation_text.c", "    if (edits != NULL)\n", "    if (false)\n"),
+)
+
+NOT_LOCKED_OUT = (
+    Mutant("the login may go", LOCKOUT, "    if (user != NULL)\n        lockout_check_users", "    if (user == NULL)\n        lockout_check_users"),
+    Mutant("any userlist will do", LOCKOUT, "lockout_find(wanted, s->name, &users", "lockout_find(wanted, NULL, &users"),
+    Mutant("any user will do", LOCKOUT, '"user") && str_eq(cfg_word(l, 1), name)', '"user") && name != NULL'),
+    Mutant("a port is the way to HAProxy", LOCKOUT, "return path[0] == '/' ? path : NULL;", "return path;"),
+    Mutant("another socket will do", LOCKOUT, "(path == NULL || str_eq(own, path))", "(path == NULL || own != NULL)"),
+    Mutant("a socket without rights will do", LOCKOUT, "(!admin || lockout_is_admin(words))", "true"),
+    Mutant("any program runs the API", LOCKOUT, "runs = runs || strstr(cfg_word(l, i), program) != NULL;", "runs = true;"),
+    Mutant("master-worker may go", LOCKOUT, '    lockout_check_line(is, wanted, &keywords, "master-worker", "master-worker in global", &words, &missing);\n', ""),
+)
+
+FOLLOWING = (
+    Mutant("links are not followed", FOLLOWED, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
+    Mutant("folders on the way are not followed", FOLLOWED, "        file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name);\n", "        if (*behind == '\\0')\n            file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name);\n"),
+    Mutant("the same bytes are said again", FOLLOWED, "    if (str_eq(hash, s->hash))\n        return;\n", ""),
+    Mutant("no name matters", FOLLOWED, "matters = matters || e->len == 0 || str_eq(w->name, e->name);", "matters = matters || e->len == 0;"),
+    Mutant("anything is a file", FOLLOWED, "fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)", "fstat(fd, &st) != 0"),
+    Mutant("any size", FOLLOWED, "buf_init_secret(&text, s->options.max_bytes);", "buf_init_secret(&text, 0);"),
+    Mutant("a file that is back is not said", FOLLOWED, "        s->hash[0] = '\\0';\n        s->callbacks.failed", "        s->callbacks.failed"),
+)
+
+REPLACING = (
+    Mutant("a proxy's word is a rejection", REPLACEMENT, "return a->version > 0 ? TRANSACTION_REJECTED : TRANSACTION_UNAVAILABLE;", "return TRANSACTION_REJECTED;"),
+    Mutant("any refusal is a rejection", REPLACEMENT, "if (result == TRANSACTION_REJECTED || (result", "if ((result"),
+    Mutant("a validation may have written", REPLACEMENT, "(result == TRANSACTION_UNKNOWN && r->state == REPLACEMENT_VALIDATE)", "false"),
+    Mutant("a page is an answer", REPLACEMENT, "bool good = transaction_is_success(a) && a->version > 0;", "bool good = transaction_is_success(a);"),
+    Mutant("it goes back at the old version", REPLACEMENT, "    r->version = a->version;\n", ""),
+    Mutant("what was harmed stays", REPLACEMENT, "return replacement_post(r, REPLACEMENT_RESTORE, r->request.before);", "return replacement_done(r, TRANSACTION_HARMFUL);"),
+    Mutant("the write is loaded at once", REPLACEMENT, '"only_validate" : "skip_reload"', '"only_validate" : "force_reload"'),
+    Mutant("the line is not named", TEXT, "        if (line > 0)\n", "        if (false)\n"),
+    Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !", "if (!"),
+)
+
+STORING = (
+    Mutant("each run writes all files", STORAGE, "if (e == NULL || (e->present && str_eq(e->hash, f->hash)))", "if (e == NULL)"),
+    Mutant("what is there is not compared", STORAGE, "if (s->was_read && s->now.len == f->len && memcmp(", "if (false && memcmp("),
+    Mutant("a map loses lines before the configuration", STORAGE, "s->whole = !(add && map && e->present) ||", "s->whole = true ||"),
+    Mutant("the list comes after the files", STORAGE, "    if (add && !s->announced)\n        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(s, false));\n", ""),
+    Mutant("the list says that what changes runs", STORAGE, "bool known = e->hash[0] != '\\0' && (ends ||", "bool known = e->hash[0] != '\\0' && (true ||"),
+    Mutant("what a killed run changed is never loaded", STORAGE, "        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */\n        if (!e->changed)", "        if (strlen(hash) + 1 == sizeof(e->hash))"),
+    Mutant("files of others are deleted", STORAGE, "            e->found = true;\n", ""),
+    Mutant("files of others are deleted by another run", STORAGE, '        e->found = str_eq(how, "found");\n', ""),
+    Mutant("nothing goes back", STORAGE, "if (!e->changed || e->good == NULL)", "if (true)"),
+    Mutant("what was gone is not noticed", STORAGE, "        s->entries[i].present = false;\n", ""),
+    Mutant("what is in use stops the rest", STORAGE, "        s->in_use++;\n        s->at++;\n        return storage_next_end(s);", "        s->in_use++;\n        return storage_done(s, TRANSACTION_COMMITTED);"),
+    Mutant("a page is an answer of the storage", STORAGE, "bool ours = a->error == NULL && a->version >= 0;", "bool ours = a->error == NULL;"),
+    Mutant("an empty map is sent", STORAGE, "if (len == 0 && place == STORAGE_MAP) {", "if (false) {"),
+    Mutant("a map gains a second line of a key", MAP, "        if (map_lines_has(&is, &in_order.list[i], order_of_keys))\n            continue;\n", ""),
+    Mutant("lines run into each other", MAP, "    if (ret->len > 0 && ret->data[ret->len - 1] != '\\n')\n        buf_add(ret, \"\\n\");\n", ""),
+)
+
+NAMING = (
+    Mutant("dots stay", FILES, "            *c = '_';\n", "            *c = '.';\n"),
+    Mutant("a map has any name", FILES, 'place == STORAGE_MAP && !str_has_suffix(name, ".map") ? ".map" : ""', '""'),
+    Mutant("two files of one name", FILES, "    if (same != NULL)\n", "    if (false)\n"),
+    Mutant("the daemon's list is anybody's", FILES, "if (new->place == STORAGE_GENERAL && str_eq(new->stored, STORAGE_LIST))", "if (false)"),
+    Mutant("a long line of a map", FILES, "if (len > MAP_LINE_MAX_BYTES)", "if (false)"),
+    Mutant("any key is known to the API", FILES, "f->place = common ? STORAGE_CERTIFICATE : STORAGE_GENERAL;", "f->place = STORAGE_CERTIFICATE;"),
+    Mutant("any number of bytes", FILES, "if (f->bytes + new->len > STORAGE_FILES_MAX_BYTES)", "if (false)"),
+)
+
+ROOMS = (
+    Room("configuration, the engine", ("test_configuration",), ENGINE_MUTANTS),
+    Room("configuration, what is remembered", ("test_store",), KEEPING),
+    Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_replacement"), KEPT),
+    Room("configuration, who would be locked out", ("test_lockout",), NOT_LOCKED_OUT),
+    Room("configuration, the file that is followed", ("test_file_source",), FOLLOWING),
+    Room("configuration, the write", ("test_replacement",), REPLACING),
+    Room("configuration, files beside it", ("test_storage",), STORING),
+    Room("configuration, names of files", ("test_storage_files",), NAMING),
+)

@@ -1,0 +1,80 @@
+/* src/cli/flags: settings on the command line. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/flags.h"
+
+/* "NAME=value NAME=value | argument argument", or the error. */
+static char *taken(const char *line)
+{
+    char program[] = "program", home[] = "HOME=/";
+    char *argv[16] = {program}, *env[] = {home, NULL};
+    int argc = 1;
+    cleanup(mem_free_ptr) char *copy = mem_strdup(line);
+    char *rest = copy;
+    for (char *word; (word = strsep(&rest, " ")) != NULL && argc < 16;)
+        if (*line != '\0')
+            argv[argc++] = word;
+    struct error err = {0};
+    cleanup(flags_fini) struct flags f = {0};
+    if (flags_take(argc, argv, env, &f, &err) != 0)
+        return mem_strdup(err.message);
+    struct buf out = {0};
+    for (size_t i = 0; i < f.count; i++)
+        buf_printf(&out, "%s ", f.environment[i]);
+    ck_assert_str_eq(f.environment[f.count], "HOME=/");
+    ck_assert_ptr_null(f.environment[f.count + 1]);
+    ck_assert_str_eq(f.argv[0], "program");
+    ck_assert_ptr_null(f.argv[f.argc]);
+    buf_add(&out, "|");
+    for (int i = 1; i < f.argc; i++)
+        buf_printf(&out, " %s", f.argv[i]);
+    return buf_take(&out);
+}
+
+static const struct {
+    const char *line, *wanted;
+} rows[] = {
+    {"", "|"},
+    {"plan -o json", "| plan -o json"},
+    {"--mode=k8s --namespace ns", "MODE=k8s WATCH_NAMESPACE=ns |"},
+    {"-mode k8s --secret-name=s --secret-key=k", "MODE=k8s SECRET_NAME=s SECRET_KEY=k |"},
+    {"--dataplane-url=https://a:1/v3?x=y", "DATAPLANE_URL=https://a:1/v3?x=y |"},
+    {"--leader-elect --kubeconfig=/k", "LEADER_ELECT=true KUBECONFIG=/k |"},
+    {"--leader-elect=false plan", "LEADER_ELECT=false | plan"},
+    {"--local-watch=false --local-config-path=/f", "LOCAL_WATCH=false LOCAL_CONFIG_PATH=/f |"},
+    {"--metrics-addr=0 --probe-addr :1", "METRICS_ADDR=0 PROBE_ADDR=:1 |"},
+    {"--dataplane-ca-cert=/c --dataplane-insecure", "DATAPLANE_CA_CERT=/c DATAPLANE_INSECURE=true |"},
+    {"--spire-socket=/s", "SPIRE_AGENT_SOCKET=/s |"},
+    {"--mode=k8s --help", "MODE=k8s | --help"},
+    {"--mode=k8s --wrong=1", "MODE=k8s | --wrong=1"},
+    {"--dataplane-password=p", "| --dataplane-password=p"}, /* for all to read */
+    {"--mode", "--mode needs a value"},
+    {"--mode= x", "--mode needs a value"},
+    {"--MODE=k8s", "| --MODE=k8s"},
+    {"plan --mode=k8s", "| plan --mode=k8s"},
+};
+
+START_TEST(what_they_become)
+{
+    cleanup(mem_free_ptr) char *got = taken(rows[_i].line);
+    ck_assert_str_eq(got, rows[_i].wanted);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("flags");
+    TCase *t = tcase_create("flags");
+    tcase_add_loop_test(t, what_they_become, 0, (int)array_len(rows));
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,86 @@
+/* src/configuration/document: what a source may bring that is no haproxy.cfg, and what of it is handled. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/document.h"
+
+#define BYTES(text) text, sizeof(text) - 1
+
+/* says NULL: it is sent as `sent`. */
+static const struct {
+    const char *bytes;
+    size_t len;
+    const char *says, *sent;
+} rows[] = {
+    {BYTES("global\n maxconn 5\n"), NULL, "global\n maxconn 5\n"},
+    {BYTES("global\r\n maxconn 5\r\n"), NULL, "global\n maxconn 5\n"},
+    {BYTES("global\n maxconn 5"), NULL, "global\n maxconn 5\n"},
+    {BYTES("global\r\n maxconn 5\r"), NULL, "global\n maxconn 5\n"},
+    {BYTES(""), "/etc/a.cfg: it is empty: ", NULL},
+    {BYTES("\n\n"), "/etc/a.cfg: there is no section ", NULL},
+    {BYTES("global\n\n maxc\0onn 5\n"), "/etc/a.cfg: line 3: a NUL character", NULL},
+    {BYTES("global\n # \xc3\x28\n"), "/etc/a.cfg: line 2: not UTF-8 (byte 0xc3 in column 4)", NULL},
+    {BYTES("global\n # \xc3"), "/etc/a.cfg: line 2: not UTF-8", NULL},
+    {BYTES("\xff\xfeg\0l\0"), "/etc/a.cfg: line 1: ", NULL}, /* UTF-16 */
+    {BYTES("global\r maxconn 5\r"), "/etc/a.cfg: line 1: a carriage return within the line", NULL},
+    {BYTES("\x1f\x8b\x08\0\0"), "/etc/a.cfg: line 1: ", NULL}, /* gzip */
+    {BYTES("{\"kind\": \"Secret\"}\n"), "/etc/a.cfg: there is no section ", NULL},
+};
+
+START_TEST(bytes_of_any_kind)
+{
+    struct error err = {0};
+    struct document *d = document_new("/etc/a.cfg", rows[_i].bytes, rows[_i].len, NULL, &err);
+    if (rows[_i].says != NULL) {
+        ck_assert_ptr_null(d);
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_msg(str_has_prefix(err.message, rows[_i].says), "%s", err.message);
+        return;
+    }
+    ck_assert_msg(d != NULL, "%s", err.message);
+    ck_assert_str_eq(d->text, rows[_i].sent);
+    ck_assert_uint_eq(d->len, strlen(rows[_i].sent));
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    digest_sha256_hex(rows[_i].bytes, rows[_i].len, hash);
+    ck_assert_str_eq(d->hash, hash); /* of the user's bytes */
+    document_unref(d);
+}
+END_TEST
+
+START_TEST(as_much_as_16_mib)
+{
+    static const char line[] = "# a comment of 32 bytes, no more\n";
+    cleanup(buf_fini) struct buf text = {0};
+    struct error err = {0};
+    buf_add(&text, "global\n");
+    while (text.len + strlen(line) <= DOCUMENT_MAX_BYTES)
+        buf_add(&text, line);
+    while (text.len < DOCUMENT_MAX_BYTES)
+        buf_add(&text, "\n");
+    struct document *d = document_new("/etc/a.cfg", text.data, text.len, NULL, &err);
+    ck_assert_msg(d != NULL && d->len == text.len, "%s", err.message);
+    document_unref(d);
+    buf_add(&text, "\n");
+    ck_assert_ptr_null(document_new("/etc/a.cfg", text.data, text.len, NULL, &err));
+    ck_assert_str_eq(err.message, "/etc/a.cfg: it has 16777217 bytes, and more than 16777216 are not taken");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("document");
+    TCase *t = tcase_create("document");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, bytes_of_any_kind, 0, (int)array_len(rows));
+    tcase_add_test(t, as_much_as_16_mib);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

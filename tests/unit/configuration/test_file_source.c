@@ -1,0 +1,306 @@
+/* src/configuration/file_source: what is given of a file whatever is done to it and to the folders on its way. */
+#include <check.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/file_source.h"
+#include "haproxy/storage_files.h"
+#include "host/timer.h"
+
+#define MAX_BYTES 64
+
+/* What came last: the text, or "!" and the error. */
+static struct {
+    struct event_base *base;
+    struct file_source *source;
+    char *folder, *path, *said, *files; /* the name of the last file of the folder */
+    unsigned times;
+} w;
+
+static void say(char *text)
+{
+    free(w.said);
+    w.said = text;
+    w.times++;
+    event_base_loopbreak(w.base);
+}
+
+static void on_changed(void *arg, const char *bytes, size_t len, struct storage_files *files)
+{
+    (void)arg;
+    free(w.files);
+    w.files = files != NULL && files->count > 0 ? mem_strdup(files->list[files->count - 1].stored) : NULL;
+    say(mem_strndup(bytes, len));
+}
+
+static void on_failed(void *arg, const struct error *err)
+{
+    (void)arg;
+    if (w.said == NULL || strcmp(w.said + 1, err->message) != 0) /* it is told each time */
+        say(mem_printf("!%s", err->message));
+}
+
+static void on_late(void *arg)
+{
+    ck_abort_msg("nothing comes; last: %s", w.said != NULL ? w.said : "(nothing)");
+    (void)arg;
+}
+
+static void world(const char *name)
+{
+    static const struct file_source_callbacks callbacks = {.changed = on_changed, .failed = on_failed};
+    static char at[64];
+    struct error err = {0};
+    memset(&w, 0, sizeof(w));
+    snprintf(at, sizeof(at), "/tmp/file_source.XXXXXX");
+    w.folder = mem_strdup(mkdtemp(at));
+    w.path = mem_printf("%s/%s", w.folder, name);
+    w.base = event_base_new();
+    const struct file_source_options options = {.path = w.path, .folder = w.folder, .max_bytes = MAX_BYTES};
+    w.source = file_source_new(w.base, &options, &callbacks, NULL, &err);
+    ck_assert_msg(w.source != NULL, "%s", err.message);
+}
+
+static void world_end(void)
+{
+    cleanup(mem_free_ptr) char *rm = mem_printf("rm -r %s", w.folder);
+    file_source_free(w.source);
+    event_base_free(w.base);
+    ck_assert_int_eq(system(rm), 0); /* NOLINT(cert-env33-c): of a folder that mkdtemp made */
+    free(w.folder);
+    free(w.path);
+    free(w.said);
+    free(w.files);
+}
+
+static char *below(const char *name)
+{
+    return mem_printf("%s/%s", w.folder, name);
+}
+
+static void put(const char *name, const char *text)
+{
+    cleanup(mem_free_ptr) char *path = below(name);
+    FILE *f = fopen(path, "we");
+    ck_assert_ptr_nonnull(f);
+    ck_assert(fputs(text, f) >= 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+static void move(const char *from, const char *to)
+{
+    cleanup(mem_free_ptr) char *a = below(from), *b = below(to);
+    ck_assert_int_eq(rename(a, b), 0);
+}
+
+static void folder(const char *name)
+{
+    cleanup(mem_free_ptr) char *path = below(name);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
+static void point(const char *name, const char *to)
+{
+    cleanup(mem_free_ptr) char *path = below(name);
+    ck_assert_int_eq(symlink(to, path), 0);
+}
+
+static void away(const char *name)
+{
+    cleanup(mem_free_ptr) char *path = below(name);
+    ck_assert_int_eq(remove(path), 0);
+}
+
+/* Lets the loop run until something else was said, which is `what`: a text, or a part of an error behind "!". */
+static void expect(const char *what)
+{
+    struct timer late;
+    unsigned times = w.times;
+    timer_init(&late, w.base, on_late, NULL);
+    timer_set(&late, 20000);
+    while (w.times == times || (what[0] == '!' ? strstr(w.said, what + 1) == NULL : !str_eq(w.said, what)))
+        event_base_loop(w.base, EVLOOP_ONCE);
+    timer_fini(&late);
+}
+
+static void expect_file(const char *stored)
+{
+    while (w.files == NULL || !str_eq(w.files, stored))
+        expect("one");
+}
+
+START_TEST(a_folder_of_files)
+{
+    world("f");
+    put("f", "one");
+    file_source_start(w.source);
+    expect("one");
+    ck_assert_ptr_null(w.files);
+    folder("maps");
+    put("maps/.hidden", "k v\n");
+    put("maps/a.b.map", "k v\n");
+    expect_file("a_b.map");
+    folder("first");
+    folder("second");
+    put("first/x", "1");
+    put("second/y", "2");
+    point("files", "first");
+    expect_file("x");
+    point("next", "second");
+    move("next", "files");
+    expect_file("y");
+    away("second/y");
+    expect_file("a_b.map");
+    folder("maps/b.map");
+    expect("!maps/b.map is no regular file");
+    away("maps/b.map");
+    expect_file("a_b.map");
+    put("maps/b c.map", "k v\n");
+    expect("!maps/b c.map: the name of a file has letters");
+    world_end();
+}
+END_TEST
+
+START_TEST(each_way_of_writing_is_seen)
+{
+    world("f");
+    put("f", "one");
+    file_source_start(w.source);
+    expect("one");
+    put("f", "two"); /* truncated and written */
+    expect("two");
+    put("g", "three");
+    move("g", "f"); /* as editors and git do */
+    expect("three");
+    away("f");
+    expect("!No such file or directory");
+    put("f", "three"); /* it is back */
+    expect("three");
+    away("f");
+    expect("!No such file or directory");
+    put("g", "four");
+    cleanup(mem_free_ptr) char *from = below("g"), *to = below("f");
+    ck_assert_int_eq(link(from, to), 0);
+    expect("four");
+    put("other", "nothing"); /* concerns nobody */
+    put("f", "five");
+    expect("five");
+    ck_assert_uint_eq(w.times, 8);
+    world_end();
+}
+END_TEST
+
+START_TEST(the_same_bytes_are_said_once)
+{
+    world("f");
+    put("f", "one");
+    file_source_start(w.source);
+    expect("one");
+    put("g", "one");
+    move("g", "f");
+    for (unsigned i = 0; i < 5; i++) /* the event, and what it sets off */
+        event_base_loop(w.base, EVLOOP_NONBLOCK);
+    put("f", "two");
+    expect("two");
+    ck_assert_uint_eq(w.times, 2);
+    file_source_poke(w.source); /* but where it is asked for */
+    expect("two");
+    world_end();
+}
+END_TEST
+
+START_TEST(links_are_followed)
+{
+    world("f");
+    folder("1");
+    folder("2");
+    put("1/f", "one");
+    put("2/f", "two");
+    point("..data", "1");
+    point("f", "..data/f");
+    file_source_start(w.source);
+    expect("one");
+    point("..new", "2");
+    move("..new", "..data");
+    expect("two");
+    put("2/f", "three");
+    expect("three");
+    put("1/f", "not on the way any more");
+    cleanup(mem_free_ptr) char *far = below("far");
+    mkdir(far, 0700);
+    put("far/f", "four");
+    point("g", "far/f");
+    move("g", "f");
+    expect("four");
+    away("f");
+    point("f", "f");
+    expect("!Too many levels of symbolic links");
+    world_end();
+}
+END_TEST
+
+START_TEST(folders_come_and_go)
+{
+    world("a/b/f");
+    file_source_start(w.source);
+    expect("!No such file or directory");
+    folder("a");
+    folder("a/b");
+    put("a/b/f", "one");
+    expect("one");
+    move("a", "gone");
+    expect("!No such file or directory");
+    folder("a");
+    folder("a/b");
+    put("a/b/f", "two");
+    expect("two");
+    away("a/b/f");
+    folder("a/b/f");
+    expect("!no regular file");
+    world_end();
+}
+END_TEST
+
+START_TEST(what_is_no_file_harms_nothing)
+{
+    world("f");
+    cleanup(mem_free_ptr) char *path = below("f");
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* nobody writes to it */
+    file_source_start(w.source);
+    expect("!no regular file");
+    put("g", "0123456789012345678901234567890123456789012345678901234567890123456789");
+    move("g", "f");
+    expect("!: more than 64 bytes, which are not taken");
+    put("g", "one");
+    move("g", "f");
+    expect("one");
+    world_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("file_source");
+    TCase *t = tcase_create("file_source");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, a_folder_of_files);
+    tcase_add_test(t, each_way_of_writing_is_seen);
+    tcase_add_test(t, the_same_bytes_are_said_once);
+    tcase_add_test(t, links_are_followed);
+    tcase_add_test(t, folders_come_and_go);
+    tcase_add_test(t, what_is_no_file_harms_nothing);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,337 @@
+/* src/configuration/store: versions, rejections and a rollback, in memory and over a restart, with what can go wrong in a folder. */
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/document.h"
+#include "configuration/store.h"
+
+static struct {
+    char folder[64]; /* in it: "state" */
+    char *state;
+    struct store *s;
+} w;
+
+static void world_begin(bool in_memory)
+{
+    struct error err = {0};
+    snprintf(w.folder, sizeof(w.folder), "/tmp/store.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(w.folder));
+    w.state = mem_printf("%s/state", w.folder);
+    w.s = store_new(in_memory ? NULL : w.state, NULL, &err);
+    ck_assert_msg(w.s != NULL, "%s", err.message);
+}
+
+static void world_again(void)
+{
+    struct error err = {0};
+    store_free(w.s);
+    w.s = store_new(w.state, NULL, &err);
+    ck_assert_msg(w.s != NULL, "%s", err.message);
+}
+
+static size_t remove_all(const char *folder)
+{
+    size_t count = 0;
+    DIR *dir = opendir(folder);
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", folder, e->d_name);
+        if (e->d_name[0] == '.')
+            continue;
+        count++;
+        ck_assert_int_eq(remove(path), 0);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return count;
+}
+
+static void world_end(void)
+{
+    store_free(w.s);
+    remove_all(w.state);
+    remove_all(w.folder);
+    rmdir(w.folder);
+    free(w.state);
+}
+
+static struct document *document_of(unsigned number)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *text = mem_printf("global\n  description %u\n", number);
+    struct document *d = document_new("/etc/a.cfg", text, strlen(text), NULL, &err);
+    ck_assert_msg(d != NULL, "%s", err.message);
+    return d;
+}
+
+static void applied(unsigned number, const char *url)
+{
+    struct document *d = document_of(number);
+    store_applied(w.s, d, url);
+    ck_assert(store_ran(w.s, d, url));
+    document_unref(d);
+}
+
+static void check_version(size_t i, unsigned number, unsigned content)
+{
+    struct error err = {0};
+    const struct store_version *v = store_version(w.s, i);
+    struct document *is = document_of(content), *d = store_document(w.s, number, &err);
+    ck_assert_msg(d != NULL, "%s", err.message);
+    ck_assert_uint_eq(v->number, number);
+    ck_assert_str_eq(v->hash, is->hash);
+    ck_assert_str_eq(v->origin, "/etc/a.cfg");
+    ck_assert_uint_eq(v->bytes, is->len);
+    ck_assert_int_gt(v->applied_ms, 1700000000000);
+    ck_assert_str_eq(d->text, is->text);
+    ck_assert_str_eq(d->hash, is->hash);
+    ck_assert_str_eq(d->origin, "/etc/a.cfg");
+    document_unref(is);
+    document_unref(d);
+}
+
+/* _i: 0 in memory, 1 in a folder, 2 in a folder and read anew */
+START_TEST(the_last_versions_are_kept)
+{
+    struct error err = {0};
+    world_begin(_i == 0);
+    ck_assert_int_eq(store_is_kept(w.s), _i != 0);
+    for (unsigned i = 1; i <= STORE_VERSIONS + 3; i++) {
+        applied(i, "http://a");
+        applied(i, "http://b");
+        applied(i, "http://a");
+    }
+    if (_i == 2)
+        world_again();
+    ck_assert_uint_eq(store_count(w.s), STORE_VERSIONS);
+    for (unsigned i = 0; i < STORE_VERSIONS; i++)
+        check_version(i, STORE_VERSIONS + 3 - i, STORE_VERSIONS + 3 - i);
+    ck_assert_uint_eq(store_version(w.s, 0)->target_count, 2);
+    ck_assert_str_eq(store_version(w.s, 0)->targets[1], "http://b");
+    ck_assert_ptr_null(store_document(w.s, 3, &err));
+    ck_assert_msg(strstr(err.message, "no version 3") != NULL, "%s", err.message);
+    applied(5, "http://a"); /* what ran before is a new version */
+    check_version(0, STORE_VERSIONS + 4, 5);
+    struct document *d = document_of(5);
+    ck_assert(!store_ran(w.s, d, "http://b"));
+    document_unref(d);
+    store_free(w.s);
+    w.s = NULL;
+    ck_assert_uint_eq(remove_all(w.state), _i != 0 ? STORE_VERSIONS + 2 : 0); /* and the list and the lock */
+    world_end();
+}
+END_TEST
+
+static void overwrite(const char *name, const char *text)
+{
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", w.state, name);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* _i: 0 in memory, 1 in a folder and read anew, 2 and damaged */
+START_TEST(files_belong_to_a_version)
+{
+    static const char text[] = "global\n";
+    struct error err = {0};
+    struct storage_files files = {0};
+    world_begin(_i == 0);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", "x y\n", 4, &err), 0);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "b.bin", "\0\xff\n", 3, &err), 0);
+    struct document *d = document_new("/etc/a.cfg", text, strlen(text), &files, &err);
+    ck_assert_msg(d != NULL, "%s", err.message);
+    store_applied(w.s, d, "http://a");
+    if (_i > 0)
+        world_again();
+    if (_i == 2)
+        overwrite("version-1.json", "{\"files\":[]}");
+    struct document *is = store_document(w.s, 1, &err);
+    if (_i == 2) {
+        ck_assert_ptr_null(is);
+        ck_assert_msg(strstr(err.message, "version-1.json: it is not what was written") != NULL, "%s", err.message);
+    } else {
+        ck_assert_msg(is != NULL, "%s", err.message);
+        ck_assert_str_eq(is->id, d->id);
+        ck_assert_uint_eq(is->files.count, 2);
+        ck_assert_mem_eq(is->files.list[1].bytes, "\0\xff\n", 3);
+    }
+    document_unref(is);
+    struct document *without = document_new("/etc/a.cfg", text, strlen(text), NULL, &err);
+    ck_assert(store_ran(w.s, d, "http://a") && !store_ran(w.s, without, "http://a"));
+    document_unref(without);
+    document_unref(d);
+    world_end();
+}
+END_TEST
+
+START_TEST(rejections_are_kept)
+{
+    world_begin(false);
+    store_reject(w.s, "aa", "http://a", "3.0.1", "line 7: \"no\"\nsuch");
+    store_reject(w.s, "aa", "http://b", "3.0.1", "");
+    for (int again = 0; again < 2; again++) {
+        ck_assert_str_eq(store_rejection(w.s, "aa", "http://a", "3.0.1"), "line 7: \"no\"\nsuch");
+        ck_assert_str_eq(store_rejection(w.s, "aa", "http://b", "3.0.1"), "");
+        ck_assert_ptr_null(store_rejection(w.s, "aa", "http://a", "3.0.2"));
+        ck_assert_ptr_null(store_rejection(w.s, "ab", "http://a", "3.0.1"));
+        world_again();
+    }
+    store_forget_rejections(w.s, "aa", "http://b");
+    world_again();
+    ck_assert_ptr_null(store_rejection(w.s, "aa", "http://b", "3.0.1"));
+    for (unsigned i = 0; i < 150; i++) { /* the oldest goes */
+        char hash[8];
+        snprintf(hash, sizeof(hash), "%u", i);
+        store_reject(w.s, hash, "http://a", "3.0.1", "no");
+    }
+    ck_assert_ptr_null(store_rejection(w.s, "49", "http://a", "3.0.1"));
+    ck_assert_ptr_nonnull(store_rejection(w.s, "50", "http://a", "3.0.1"));
+    world_again();
+    ck_assert_ptr_nonnull(store_rejection(w.s, "50", "http://a", "3.0.1"));
+    world_end();
+}
+END_TEST
+
+START_TEST(a_rollback_is_kept)
+{
+    world_begin(false);
+    ck_assert_uint_eq(store_held(w.s, "aa"), 0);
+    store_hold(w.s, "aa", 4);
+    world_again();
+    ck_assert_uint_eq(store_held(w.s, "aa"), 4);
+    ck_assert_uint_eq(store_held(w.s, "ab"), 0);
+    store_release(w.s);
+    world_again();
+    ck_assert_uint_eq(store_held(w.s, "aa"), 0);
+    world_end();
+}
+END_TEST
+
+/* A version whose text is lost is not half a configuration. */
+START_TEST(a_damaged_text_is_not_used)
+{
+    struct error err = {0};
+    world_begin(false);
+    applied(1, "http://a");
+    applied(2, "http://a");
+    overwrite("version-1.cfg", "global\n");
+    ck_assert_ptr_null(store_document(w.s, 1, &err));
+    ck_assert_msg(strstr(err.message, "version-1.cfg: it is not what was written") != NULL, "%s", err.message);
+    remove_all(w.state);
+    ck_assert_ptr_null(store_document(w.s, 2, &err));
+    ck_assert_msg(strstr(err.message, "version-2.cfg: No such file") != NULL, "%s", err.message);
+    world_end();
+}
+END_TEST
+
+static const char *const damaged[] = {
+    "",
+    "{",
+    "[]",
+    "{\"versions\":7}",
+    "{\"versions\":[7]}",
+    "{\"versions\":[{\"number\":1}]}",
+    "{\"rejections\":[{}]}",
+    "{\"rolled_back\":{\"from\":\"aa\"}}",
+    "{\"rolled_back\":[]}",
+    "{\"versions\":[{\"number\":1,\"bytes\":1,\"sha256\":\"aa\",\"id\":\"aa\",\"text_sha256\":\"aa\",\"source\":\"a\"}]"
+    "}",
+};
+
+/* The daemon starts, and goes on keeping. */
+START_TEST(a_damaged_list_is_forgotten)
+{
+    world_begin(false);
+    overwrite("configuration.json", damaged[_i]);
+    world_again();
+    ck_assert_uint_eq(store_count(w.s), 0);
+    ck_assert_uint_eq(store_held(w.s, "aa"), 0);
+    applied(1, "http://a");
+    world_again();
+    ck_assert_uint_eq(store_count(w.s), 1);
+    check_version(0, 1, 1);
+    world_end();
+}
+END_TEST
+
+START_TEST(one_daemon_for_each_folder)
+{
+    struct error err = {0};
+    world_begin(false);
+    applied(1, "http://a");
+    ck_assert_ptr_null(store_new(w.state, NULL, &err));
+    ck_assert_msg(strstr(err.message, "used by another haproxy-k8s-sync") != NULL, "%s", err.message);
+    struct store *other = store_read(w.state, NULL, &err); /* `config history`, beside it */
+    ck_assert_msg(other != NULL, "%s", err.message);
+    ck_assert_uint_eq(store_count(other), 1);
+    ck_assert_int_eq(store_folder_fd(other), -1);
+    store_free(other);
+    struct stat st;
+    ck_assert_int_eq(stat(w.state, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0700);
+    world_end();
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_used)
+{
+    struct error err = {0};
+    world_begin(false);
+    cleanup(mem_free_ptr) char *deep = mem_printf("%s/deep/er", w.folder);
+    ck_assert_ptr_null(store_new(deep, NULL, &err));
+    ck_assert_msg(strstr(err.message, "deep/er: cannot be made: No such file") != NULL, "%s", err.message);
+    ck_assert_ptr_null(store_read(deep, NULL, &err));
+    overwrite("../file", "x");
+    cleanup(mem_free_ptr) char *file = mem_printf("%s/file", w.folder);
+    ck_assert_ptr_null(store_new(file, NULL, &err));
+    ck_assert_msg(strstr(err.message, "Not a directory") != NULL, "%s", err.message);
+    world_end();
+}
+END_TEST
+
+/* What cannot be written is still there until the end: here a folder has the name of the file that comes. */
+START_TEST(what_cannot_be_written_is_kept_in_memory)
+{
+    world_begin(false);
+    cleanup(mem_free_ptr) char *in_the_way = mem_printf("%s/new", w.state);
+    ck_assert_int_eq(mkdir(in_the_way, 0700), 0);
+    applied(1, "http://a");
+    check_version(0, 1, 1);
+    ck_assert_int_eq(rmdir(in_the_way), 0);
+    applied(2, "http://a");
+    check_version(1, 1, 1);
+    check_version(0, 2, 2);
+    world_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("store");
+    TCase *t = tcase_create("store");
+    tcase_add_loop_test(t, the_last_versions_are_kept, 0, 3);
+    tcase_add_loop_test(t, files_belong_to_a_version, 0, 3);
+    tcase_add_test(t, rejections_are_kept);
+    tcase_add_test(t, a_rollback_is_kept);
+    tcase_add_test(t, a_damaged_text_is_not_used);
+    tcase_add_loop_test(t, a_damaged_list_is_forgotten, 0, (int)array_len(damaged));
+    tcase_add_test(t, one_daemon_for_each_folder);
+    tcase_add_test(t, a_folder_that_cannot_be_used);
+    tcase_add_test(t, what_cannot_be_written_is_kept_in_memory);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,322 @@
+/* src/haproxy/cfg/difference: what a change of haproxy.cfg is, what it costs, and when it is none. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/difference.h"
+
+#include "../dice.h"
+
+static void difference_of(struct cfg_difference *d, const char *before, const char *after)
+{
+    cleanup(cfg_file_fini) struct cfg_file a;
+    cleanup(cfg_file_fini) struct cfg_file b;
+    cfg_file_parse(&a, before, strlen(before));
+    cfg_file_parse(&b, after, strlen(after));
+    cfg_difference_init(d, &a, &b);
+    ck_assert(cfg_same_meaning(&a, &b) == (d->effect == CFG_EFFECT_NONE) && (d->count == 0) == (d->effect == 0));
+}
+
+static char *texts_of(const struct cfg_difference *d)
+{
+    struct buf text;
+    buf_init(&text, 0);
+    for (size_t i = 0; i < d->count && i < CFG_DIFFERENCE_MAX; i++)
+        buf_printf(&text, "%s%s", i > 0 ? "; " : "", d->texts[i]);
+    return buf_take(&text);
+}
+
+static void check_difference(const char *before, const char *after, enum cfg_effect effect, const char *texts)
+{
+    cleanup(cfg_difference_fini) struct cfg_difference d;
+    difference_of(&d, before, after);
+    cleanup(mem_free_ptr) char *got = texts_of(&d);
+    ck_assert_msg(str_eq(got, texts) && d.effect == effect, "%s->\n%s: effect %d, %s", before, after, d.effect, got);
+}
+
+/* ---- the same ---- */
+
+static const struct {
+    const char *before, *after;
+} same[] = {
+    {"global\n log a\n", "# c\n\nglobal # d\r\n\tlog  'a'"},
+    {"frontend f\n bind :1\nbackend b\n server a 1:1\n", "backend b\n server a 1:1\nfrontend f\n bind :1\n"},
+    {"frontend f\n bind :1\n mode tcp\n", "frontend f\n mode tcp\n bind :1\n"},
+    /* from */
+    {"defaults a\nbackend b\n", "defaults a\nbackend b from a\n"},
+    {"defaults\nbackend b\n", "defaults unnamed_defaults_1\nbackend b from unnamed_defaults_1\n"},
+    {"defaults\n mode tcp\nbackend b\ndefaults\nbackend c\n",
+     "defaults unnamed_defaults_1\n mode tcp\ndefaults unnamed_defaults_2\nbackend c\nbackend b from "
+     "unnamed_defaults_1\n"},
+    /* default-server */
+    {"backend b\n default-server check weight 5\n server a 1:1\n", "backend b\n server a 1:1 weight 5 check\n"},
+    {"backend b\n default-server check weight 5\n server a 1:1 weight 7 no-check\n",
+     "backend b\n server a 1:1 no-check weight 7\n"},
+    {"backend b\n server a 1:1 crt x\n default-server crt y\n server c 1:1\n",
+     "backend b\n server a 1:1 crt x\n server c 1:1 crt y\n"},
+    {"listen b\n default-server inter 2s\n default-server inter 3s fall 2\n server-template a 1-3 h:1\n",
+     "listen b\n server-template a 1-3 h:1 fall 2 inter 3s\n"},
+    {"backend b\n default-server source 1.1.1.1\n server a 1:1 check\n",
+     "backend b\n server a 1:1 source 1.1.1.1 check\n"},
+    {"backend b\n default-server check\n", "backend b\n"},
+    {"backend b\n server a 1:1 check check inter 5\n", "backend b\n server a 1:1 inter 5 check\n"},
+    {"backend b\n http-check send hdr a b meth GET\n", "backend b\n http-check send meth GET hdr a b\n"},
+    {"backend b\n stick-table type ip size 1m expire 5m\n", "backend b\n stick-table type ip expire 5m size 1m\n"},
+};
+
+START_TEST(the_same_meaning)
+{
+    check_difference(same[_i].before, same[_i].after, CFG_EFFECT_NONE, "");
+    check_difference(same[_i].after, same[_i].before, CFG_EFFECT_NONE, "");
+}
+END_TEST
+
+/* ---- what a reload has to do ---- */
+
+static const struct {
+    const char *before, *after, *texts;
+} reloads[] = {
+    {"global\n", "global\n maxconn 1\n", "global: new maxconn"},
+    {"global\n maxconn 1\n", "global\n maxconn 2\n", "global: maxconn"},
+    {"global\n maxconn 1\n", "global\n", "global: maxconn removed"},
+    {"frontend f\n bind :1\n", "frontend f\n bind :1\n bind :2 ssl crt x\n", "frontend f: new bind"},
+    {"frontend f\n bind :1\n bind :2\n", "frontend f\n bind :2\n bind :3\n", "frontend f: bind"},
+    {"frontend f\n timeout client 1s\n", "frontend f\n timeout client 2s\n", "frontend f: timeout client"},
+    {"frontend f\n http-request a\n http-request b\n", "frontend f\n http-request b\n http-request a\n",
+     "frontend f: order of http-request"},
+    {"frontend f\n", "frontend f\nbackend x\n server a 1:1\n mode tcp\nbackend y\n", "backend x: new; backend y: new"},
+    {"backend x\n mode tcp\nbackend xy\n mode tcp\n", "backend xy\n mode http\n",
+     "backend x: removed; backend xy: mode"},
+    {"defaults a\ndefaults b\nbackend x\n", "defaults a\ndefaults b\nbackend x from a\n", "backend x: from"},
+    {"defaults\n mode tcp\nbackend x\n", "defaults\n mode http\nbackend x\n", "defaults unnamed_defaults_1: mode"},
+    {"defaults d\nbackend b from d\n", "defaults d\nbackend b frm d\n", "backend b: new header"},
+    {"backend b\n mode tcp\nbackend b\n mode tcp\n server a 1:1\n",
+     "backend b\n mode tcp\nbackend b\n mode tcp\n server a 1:2\n", "backend b: server"},
+    {"backend b\n mode tcp\n option a\n server a 1:1\n", "backend b\n mode http\n option b\n server a h:1\n",
+     "backend b: mode; backend b: option a removed; backend b: new option b; backend b: server a address"},
+    {"peers p\n peer n1 1:1\n", "peers p\n peer n1 1:2\n", "peers p: peer"},
+    {"backend \"a\\x1bb\"\n", "global\n", "backend a b: removed"},
+    {"backend b\n stick-table type ip size 1m expire 5m\n", "backend b\n stick-table type ip size 5m expire 1m\n",
+     "backend b: stick-table"},
+    {"defaults\n default-server check\nbackend b\n server a 1:1\n", "defaults\nbackend b\n server a 1:1 check\n",
+     "backend b: server a check; defaults unnamed_defaults_1: default-server removed"},
+    {"peers p\n server n1 1.1.1.1:1\n", "peers p\n server n1 1.1.1.1:2\n", "peers p: server"},
+    {"backend b\n mode tcp\nlisten c\n server a 1.1.1.1:1\n", "backend b\n mode http\nlisten c\n server a 1.1.1.1:2\n",
+     "backend b: mode; listen c: server a address"},
+    {"backend b\n http-check send hdr a b meth GET\n", "backend b\n http-check send hdr b a meth GET\n",
+     "backend b: http-check"},
+    /* servers */
+    {"backend b\n server a 'x\n", "backend b\n server a 'y\n", "backend b: server"},
+    {"backend b\n server a 1:1 check weight 1\n", "backend b\n server a 1:1 weight 2\n",
+     "backend b: server a check, weight"},
+    {"backend b\n server a 1.1.1.1:1\n", "backend b\n server a 1.1.1.1:1\n server c 1:1\n", "backend b: new server c"},
+    {"backend b\n server a 1:1\n server c 1:1\n", "backend b\n server c 1:1\n", "backend b: server a removed"},
+    {"backend b\n server a 1:1\n server c 1:1\n", "backend b\n server c 1:1\n server a 1:1\n",
+     "backend b: order of server"},
+    {"backend b\n server a 1:1 check\n", "backend b\n server a 1:1 inter 5s ssl\n",
+     "backend b: server a check, inter, ssl"},
+    {"backend b\n server a 1.1.1.1:1 check\n", "backend b\n server a 1.1.1.2:1\n",
+     "backend b: server a address, check"},
+    {"backend b\n default-server check\n server a 1:1 source x\n", "backend b\n server a 1:1 source x check\n",
+     "backend b: server a"},
+    {"backend b\n server a 1:1 crt x\n", "backend b\n default-server crt y\n server a 1:1 crt x\n",
+     "backend b: server a crt"},
+    {"backend b\n server a 1:1 resolve-opts x\n",
+     "backend b\n default-server resolve-opts y\n server a 1:1 resolve-opts x\n", "backend b: server a resolve-opts"},
+    {"backend b\n server a 1:1 addr 1:2 port 3\n", "backend b\n server a 1:1 port 3 addr 1:2\n", "backend b: server a"},
+    {"listen b\n server-template a 1-2 1.1.1.1:1\n", "listen b\n server-template a 1-2 1.1.1.2:1\n",
+     "listen b: server-template a address"},
+    {"listen b\n server-template a 1-2 1.1.1.1:1\n", "listen b\n server-template a 1-3 1.1.1.1:1\n",
+     "listen b: server-template a"},
+    {"backend b\n server a h:1\n", "backend b\n server a 1.1.1.1:1\n", "backend b: server a address"},
+    {"backend b\n server a 1.1.1.1\n", "backend b\n server a 1.1.1.2\n", "backend b: server a address"},
+    {"backend b\n server a 1.1.1.1:+1\n", "backend b\n server a 1.1.1.1:+2\n", "backend b: server a address"},
+    {"backend b\n balance source\n server a 1:1 weight 1\n", "backend b\n balance source\n server a 1:1 weight 2\n",
+     "backend b: server a weight"},
+    {"defaults d\n balance uri\ndefaults e from d\nbackend b\n server a 1:1 weight 1\n",
+     "defaults d\n balance uri\ndefaults e from d\nbackend b\n server a 1:1 weight 2\n", "backend b: server a weight"},
+    {"backend b\n server a 1:1 track x/y\n", "backend b\n server a 1:1 track x/y disabled\n",
+     "backend b: server a disabled"},
+    {"backend b\n server a 1:1\n", "backend b\n server a 1:1 maxconn 5\n", "backend b: server a maxconn"},
+    {"backend b\n server a 1:1 minconn 1 maxconn 5\n", "backend b\n server a 1:1 minconn 1 maxconn 6\n",
+     "backend b: server a maxconn"},
+    {"backend b\n server a 1:1 foo weight 5\n", "backend b\n server a 1:1 foo weight 6\n", "backend b: server a"},
+    {"backend b\n server a 1:1 cookie weight\n acl 'x\n", "backend b\n server a 1:1 cookie disabled\n acl 'x\n",
+     "backend b: server a cookie"},
+    {"backend b\n mode tcp\n maxconn 1\n", "backend b\n mode tcp\n maxconn 2\n", "backend b: maxconn"},
+    {"frontend f\n", "frontend f\n maxconn 2\n", "frontend f: new maxconn"},
+};
+
+START_TEST(what_a_reload_does)
+{
+    check_difference(reloads[_i].before, reloads[_i].after, CFG_EFFECT_RELOAD, reloads[_i].texts);
+}
+END_TEST
+
+/* ---- what goes without ---- */
+
+static const struct {
+    const char *before, *after, *texts;
+} runtime[] = {
+    {"backend b\n server n1 10.0.0.1:80\n", "backend b\n server n1 10.0.0.2:81\n", "backend b: server n1 address"},
+    {"listen b\n server n1 [::1]:80\n", "listen b\n server n1 10.0.0.2:80\n", "listen b: server n1 address"},
+    {"backend b\n server n1 1:1\n server n2 1:1 check\n",
+     "backend b\n server n1 1:1 weight 0\n server n2 1:1 disabled check\n",
+     "backend b: server n1 weight; backend b: server n2 disabled"},
+    {"backend b\n server a 1:1 disabled\n", "backend b\n server a 1:1 enabled\n",
+     "backend b: server a disabled, enabled"},
+    {"defaults\n balance uri\nbackend b\n balance leastconn\n server a 1:1 weight 1\n",
+     "defaults\n balance uri\nbackend b\n balance leastconn\n server a 1:1 weight 2\n", "backend b: server a weight"},
+    {"backend b\n default-server weight 1\n server a 1:1\n", "backend b\n default-server weight 2\n server a 1:1\n",
+     "backend b: server a weight"},
+    {"backend b\n server a 1:1 maxconn 5\n", "backend b\n server a 1:1 maxconn 6\n", "backend b: server a maxconn"},
+    {"frontend f\n maxconn 5\nlisten l\n maxconn 1\n", "frontend f\n maxconn 6\nlisten l\n maxconn 2\n",
+     "frontend f: maxconn; listen l: maxconn"},
+};
+
+START_TEST(what_the_runtime_api_does)
+{
+    check_difference(runtime[_i].before, runtime[_i].after, CFG_EFFECT_RUNTIME, runtime[_i].texts);
+    check_difference(runtime[_i].before, "global\n mode x\n", CFG_EFFECT_RELOAD,
+                     str_has_prefix(runtime[_i].before, "listen") ? "global: new mode; listen b: removed"
+                     : str_has_prefix(runtime[_i].before, "frontend")
+                         ? "frontend f: removed; global: new mode; listen l: removed"
+                     : str_has_prefix(runtime[_i].before, "defaults")
+                         ? "backend b: removed; defaults unnamed_defaults_1: removed; global: new mode"
+                         : "backend b: removed; global: new mode");
+}
+END_TEST
+
+START_TEST(only_so_many_are_said)
+{
+    struct buf before = {0}, after = {0};
+    cleanup(cfg_difference_fini) struct cfg_difference d;
+    for (int i = 0; i < 30; i++) {
+        buf_printf(&before, "backend b%02d\n server a 1.1.1.1:1\n", i);
+        buf_printf(&after, "backend b%02d\n server a 1.1.1.1:2\n", i);
+    }
+    difference_of(&d, buf_str(&before), buf_str(&after));
+    ck_assert(d.count == 30 && d.effect == CFG_EFFECT_RUNTIME);
+    ck_assert_str_eq(d.texts[CFG_DIFFERENCE_MAX - 1], "backend b19: server a address");
+    buf_fini(&before);
+    buf_fini(&after);
+}
+END_TEST
+
+/* Then nothing is made explicit, and nothing is lost. */
+START_TEST(more_default_server_than_anybody_writes)
+{
+    struct buf lines = {0};
+    for (int i = 0; i < 200; i++)
+        buf_printf(&lines, " default-server weight %d\n", i);
+    for (int i = 0; i < 3; i++) {
+        cleanup(mem_free_ptr) char *before =
+            mem_printf("backend b\n%s server a 1.1.1.1:1 %s\n", buf_str(&lines), "check");
+        cleanup(mem_free_ptr) char *after =
+            mem_printf("backend b\n%s server a 1.1.1.1:%d %s\n%s", buf_str(&lines), 1 + (i == 1), i == 0 ? "" : "check",
+                       i == 2 ? " default-server weight 200\n" : "");
+        check_difference(before, before, CFG_EFFECT_NONE, "");
+        check_difference(before, after, i == 1 ? CFG_EFFECT_RUNTIME : CFG_EFFECT_RELOAD,
+                         i == 0   ? "backend b: server a"
+                         : i == 1 ? "backend b: server a address"
+                                  : "backend b: new default-server");
+    }
+    buf_fini(&lines);
+}
+END_TEST
+
+START_TEST(no_secret_is_said)
+{
+    static const char before[] = "userlist u\n user joe password Xone\nglobal\n stats socket Xtwo\n"
+                                 "backend b\n stats auth a:Xthree\n server s 1:1 cookie Xfour send-proxy-v2\n"
+                                 " server t Xaddress source Xfive\n server-template v 1-2 h sni Xsix\n"
+                                 "peers p\n peer n Xseven\n"
+                                 "backend c\n server a 1 cookie Xeight\n acl 'Xquote\n";
+    struct buf after = {0};
+    cleanup(cfg_difference_fini) struct cfg_difference d;
+    for (const char *c = before; *c != '\0'; c++)
+        buf_addn(&after, *c == 'X' ? "Y" : c, 1);
+    difference_of(&d, before, buf_str(&after));
+    cleanup(mem_free_ptr) char *texts = texts_of(&d);
+    ck_assert_msg(d.count == 9 && strpbrk(texts, "XY") == NULL, "%zu: %s", d.count, texts);
+    buf_fini(&after);
+}
+END_TEST
+
+/* ---- random files ---- */
+
+/* A backend of servers, each said itself or by what default-server says before it. */
+static void random_backend(struct dice *d, struct buf *text, bool by_default, unsigned wrong)
+{
+    static const char *const words[] = {"check",    "no-check", "weight 1", "weight 2", "inter 1s",
+                                        "inter 2s", "disabled", "enabled",  "crt a",    "backup"};
+    struct {
+        const char *word;
+        unsigned field;
+    } given[2] = {{NULL, 0}, {NULL, 0}};
+    static const unsigned fields[] = {0, 0, 1, 1, 2, 2, 3, 3, 4, 5};
+    buf_add(text, dice_one_in(d, 2) && by_default ? "backend b # x\n" : "backend b\n");
+    for (unsigned i = 0; i < 12; i++) {
+        unsigned n = dice_below(d, (unsigned)array_len(words)), slot = dice_below(d, 2);
+        bool now = dice_one_in(d, 3), has_own = dice_one_in(d, 2);
+        unsigned own = dice_below(d, (unsigned)array_len(words));
+        if (now && fields[n] != given[!slot].field && given[slot].word == NULL && fields[n] != 4) {
+            given[slot].word = words[n];
+            given[slot].field = fields[n];
+            if (by_default)
+                buf_printf(text, " default-server  %s\n", words[n]);
+        }
+        if (fields[own] == 4)
+            own = 9;
+        buf_printf(text, " server s%u %s:1", i, i == wrong ? "2" : "1");
+        for (int k = 1; !by_default && k >= 0; k--)
+            if (given[k].word != NULL && !(has_own && given[k].field == fields[own]))
+                buf_printf(text, " %s", given[k].word);
+        buf_printf(text, "%s%s\n", has_own ? " " : "", has_own ? words[own] : "");
+    }
+}
+
+START_TEST(random_servers_say_the_same_in_two_ways)
+{
+    for (unsigned round = 0; round < 300; round++) {
+        struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919 + round}, e = d, f = d;
+        struct buf by_default = {0}, itself = {0}, other = {0};
+        random_backend(&d, &by_default, true, 99);
+        random_backend(&e, &itself, false, 99);
+        random_backend(&f, &other, true, round % 12);
+        cleanup(cfg_difference_fini) struct cfg_difference none;
+        cleanup(cfg_difference_fini) struct cfg_difference one;
+        difference_of(&none, buf_str(&by_default), buf_str(&other));
+        cleanup(mem_free_ptr) char *says = mem_printf("backend b: server s%u address", round % 12);
+        ck_assert_msg(none.count == 1 && str_eq(none.texts[0], says), "%s", says);
+        difference_of(&one, buf_str(&by_default), buf_str(&itself));
+        ck_assert_msg(one.count == 0, "%s:\n%s\n%s", one.texts[0], buf_str(&by_default), buf_str(&itself));
+        buf_fini(&by_default);
+        buf_fini(&itself);
+        buf_fini(&other);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cfg_difference");
+    TCase *t = tcase_create("cfg_difference");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, the_same_meaning, 0, (int)array_len(same));
+    tcase_add_loop_test(t, what_a_reload_does, 0, (int)array_len(reloads));
+    tcase_add_loop_test(t, what_the_runtime_api_does, 0, (int)array_len(runtime));
+    tcase_add_test(t, only_so_many_are_said);
+    tcase_add_test(t, more_default_server_than_anybody_writes);
+    tcase_add_test(t, no_secret_is_said);
+    tcase_add_loop_test(t, random_servers_say_the_same_in_two_ways, 0, 4);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,205 @@
+/* src/haproxy/dataplane/replacement and validation_text: every ending of a validation and of a write of the whole file. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/edit.h"
+#include "haproxy/dataplane/replacement.h"
+#include "haproxy/dataplane/validation_text.h"
+#include "txn_play.h"
+
+#define SENT "global\n"
+#define BEFORE "global\n  daemon\n"
+
+/* As make_reply has them; a success has the next version, with R behind it a Reload-ID. "said": a 400 of HAProxy's. */
+static void make_answer(struct reply *r, const char *word, int64_t version)
+{
+    static const char said[] =
+        "{\"code\":400,\"message\":\"validation error: exit status 1: msg=\\\"config parsing "
+        "[/tmp/onlyvalidate1:19] unknown keyword 'bogus' in 'backend' section\\\"\\nmsg=\\\"config "
+        "Error(s) found in configuration file /tmp/onlyvalidate1\\\"\"}";
+    make_reply(r, str_eq(word, "said") ? "400" : word, '?', "");
+    if (str_eq(word, "said")) {
+        r->a.body = said;
+        r->a.body_len = strlen(said);
+        snprintf(r->a.excerpt, sizeof(r->a.excerpt), "validation error: exit status 1: msg=...");
+    }
+    if (r->a.version == 7 && r->a.status >= 200 && r->a.status < 300)
+        r->a.version = version;
+    if (word[strlen(word) - 1] == 'R')
+        r->a.reload_id = "2026-11-21-4";
+}
+
+static char letter_of_replacement(const struct transaction_action *x, int64_t version)
+{
+    cleanup(mem_free_ptr) char *validates =
+        mem_printf("/configuration/raw?version=%lld&only_validate=true", (long long)version);
+    cleanup(mem_free_ptr) char *writes =
+        mem_printf("/configuration/raw?version=%lld&skip_reload=true", (long long)version);
+    ck_assert_str_eq(x->method, "POST");
+    if (str_eq(x->path, validates)) {
+        ck_assert_str_eq(x->body, SENT);
+        return 'V';
+    }
+    ck_assert_str_eq(x->path, writes);
+    ck_assert(str_eq(x->body, SENT) || str_eq(x->body, BEFORE));
+    return str_eq(x->body, SENT) ? 'W' : 'R';
+}
+
+struct row {
+    bool validates;
+    const char *script, *trace; /* "harm" in the script: what was written means something else */
+    enum transaction_result result;
+    enum error_kind kind;
+    const char *text; /* in the error; NULL: none */
+    int64_t version;
+};
+
+static const struct row rows[] = {
+    {true, "202", "V", TRANSACTION_PREVIEWED, ERROR_NONE, NULL, 7},
+    {true, "said", "V", TRANSACTION_REJECTED, ERROR_INVALID, "line 19: unknown keyword 'bogus' in 'backend' section",
+     7},
+    {true, "400", "V", TRANSACTION_REJECTED, ERROR_INVALID, "validation: HTTP 400: message of 400", 7},
+    {true, "422", "V", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 422", 7},
+    /* nothing is said of the bytes */
+    {true, "400v-1", "V", TRANSACTION_UNAVAILABLE, ERROR_INVALID, "HTTP 400", 7},
+    {true, "413", "V", TRANSACTION_UNAVAILABLE, ERROR_INVALID, "HTTP 413", 7},
+    {true, "404", "V", TRANSACTION_UNAVAILABLE, ERROR_GONE, "HTTP 404", 7},
+    {true, "302", "V", TRANSACTION_UNAVAILABLE, ERROR_INVALID, "HTTP 302", 7},
+    {true, "html", "V", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "not an answer of a Data Plane API", 7},
+    {true, "202v-1", "V", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "not an answer of a Data Plane API", 7},
+    {true, "lost", "V", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "validation: lost", 7},
+    {true, "502", "V", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 502", 7},
+    {true, "503r3", "V", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 503", 7},
+    {true, "429", "V", TRANSACTION_LIMIT, ERROR_RETRY, "HTTP 429", 7},
+    {true, "401", "V", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "HTTP 401", 7},
+    {true, "nocred", "V", TRANSACTION_UNAUTHORIZED, ERROR_AUTH, "nocred", 7},
+
+    {false, "201", "W", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 8},
+    {false, "202R", "W", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 8},
+    {false, "409", "W", TRANSACTION_CONFLICT, ERROR_CONFLICT, "write of the configuration: HTTP 409", 7},
+    {false, "said", "W", TRANSACTION_REJECTED, ERROR_INVALID, "write of the configuration: HTTP 400", 7},
+    {false, "lost", "W", TRANSACTION_UNKNOWN, ERROR_RETRY, "lost", 7},
+    {false, "504", "W", TRANSACTION_UNKNOWN, ERROR_RETRY, "HTTP 504", 7},
+    {false, "201v-1", "W", TRANSACTION_UNKNOWN, ERROR_RETRY, "not an answer of a Data Plane API", 7},
+    {false, "refused", "W", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "refused", 7},
+    {false, "500", "W", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 7},
+
+    /* the file from before goes back, at the version that was written */
+    {false, "201 harm 201", "WR", TRANSACTION_HARMFUL, ERROR_INVALID, "would change its meaning: line 3 would be lost",
+     9},
+    {false, "201 harm 409", "WR", TRANSACTION_UNKNOWN, ERROR_CONFLICT,
+     "line 3 would be lost; the file from before could not be put back: write of the configuration from before: HTTP "
+     "409",
+     8},
+    {false, "201 harm lost", "WR", TRANSACTION_UNKNOWN, ERROR_RETRY, "could not be put back", 8},
+};
+
+START_TEST(every_ending_of_a_replacement)
+{
+    const struct row *row = &rows[_i];
+    struct replacement r;
+    char trace[LONGEST] = "";
+    cleanup(mem_free_ptr) char *words = mem_strdup(row->script);
+    char *at = words;
+    int64_t version = 7;
+    replacement_init(&r);
+    struct transaction_action x =
+        replacement_start(&r, 7, &(struct replacement_request){.text = SENT, .before = row->validates ? NULL : BEFORE});
+    for (size_t sent = 0; x.type == TRANSACTION_SEND; sent++) {
+        struct reply reply;
+        trace[sent] = letter_of_replacement(&x, version);
+        const char *word = strsep(&at, " ");
+        ck_assert_msg(word != NULL, "%s: no answer left after %s", row->script, trace);
+        make_answer(&reply, word, version + !row->validates);
+        x = replacement_answer(&r, &reply.a);
+        if (x.type != TRANSACTION_JUDGE)
+            continue;
+        version++;
+        bool harms = at != NULL && str_has_prefix(at, "harm");
+        if (harms)
+            (void)strsep(&at, " ");
+        x = replacement_judged(&r, harms ? "line 3 would be lost" : NULL);
+    }
+    ck_assert_ptr_null(at);
+    ck_assert_str_eq(trace, row->trace);
+    ck_assert_int_eq(r.state, REPLACEMENT_DONE);
+    ck_assert_msg(r.result == row->result, "%s: %s", row->script, transaction_result_name(r.result));
+    ck_assert_msg(r.error.kind == row->kind, "%s: %s: %s", row->script, error_kind_name(r.error.kind), r.error.message);
+    ck_assert_msg(row->text == NULL || strstr(r.error.message, row->text) != NULL, "%s", r.error.message);
+    ck_assert_int_eq(r.version, row->version);
+    ck_assert((r.reload_id != NULL) == (strchr(row->script, 'R') != NULL));
+    ck_assert_ptr_null(r.request.text); /* not borrowed any longer */
+    replacement_fini(&r);
+}
+END_TEST
+
+static const struct {
+    const char *message, *text;
+} texts[] = {
+    {"validation error: exit status 1: msg=\"config parsing [/tmp/x:19] unknown keyword 'bogus' in 'backend' "
+     "section\"\nmsg=\"config Error(s) found in configuration file /tmp/x\"\nmsg=\"config Fatal errors found in "
+     "configuration.\"",
+     "line 19: unknown keyword 'bogus' in 'backend' section"},
+    {"msg=\"config [/tmp/x:37] 'server x/a' weight of server a is not within 0 and 256 (999)..\"",
+     "line 37: 'server x/a' weight of server a is not within 0 and 256 (999).."},
+    {"msg=\"config parsing [/tmp/x:34]: Missing LF on last line\"\nmsg=\"config : parsing [/tmp/y:2] : no \\\"b\\\"\"",
+     "line 34: Missing LF on last line; line 2: no \"b\""},
+    {"msg=\"config [ALERT] no line\"\nmsg=\"proxy 'x' has none\"", "[ALERT] no line; proxy 'x' has none"},
+    {"msg=\"a\"\nmsg=\"b\"\nmsg=\"c\"\nmsg=\"d\"\nmsg=\"e\"\nmsg=\"f\"", "a; b; c; d; e; and 1 more"},
+    {"msg=\"config Fatal errors found in configuration.\"", "msg=\"config Fatal errors found in configuration.\""},
+    {"msg=\"it is cut", "it is cut"},
+    {"msg=\"config parsing [/tmp/x:] a\"", "[/tmp/x:] a"},
+    {"msg=\"config parsing [/tmp/x", "[/tmp/x"},
+    {"invalid configuration: no newline character found", "invalid configuration: no newline character found"},
+    {"", ""},
+};
+
+START_TEST(what_haproxy_said)
+{
+    cleanup(mem_free_ptr) char *text = validation_text(texts[_i].message, NULL);
+    ck_assert_str_eq(text, texts[_i].text);
+}
+END_TEST
+
+/* Two lines stand behind line 10, line 20 was taken out. */
+static const struct {
+    unsigned sent;
+    const char *text;
+} edited[] = {
+    {10, "line 10: no"},
+    {11, "a server line that is kept, behind line 10: no"},
+    {12, "a server line that is kept, behind line 10: no"},
+    {13, "line 11: no"},
+    {21, "line 19: no"},
+    {22, "line 21: no"},
+};
+
+START_TEST(lines_are_those_of_the_user)
+{
+    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
+    cfg_edits_add(&edits, 10, CFG_EDIT_INSERT, "x", 1);
+    cfg_edits_add(&edits, 20, CFG_EDIT_REMOVE, NULL, 0);
+    cfg_edits_add(&edits, 10, CFG_EDIT_INSERT, "y", 1);
+    cleanup(mem_free_ptr) char *message = mem_printf("msg=\"config parsing [/tmp/x:%u] no\"", edited[_i].sent);
+    cleanup(mem_free_ptr) char *text = validation_text(message, &edits);
+    ck_assert_str_eq(text, edited[_i].text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("replacement");
+    TCase *t = tcase_create("replacement");
+    tcase_add_loop_test(t, every_ending_of_a_replacement, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, what_haproxy_said, 0, (int)array_len(texts));
+    tcase_add_loop_test(t, lines_are_those_of_the_user, 0, (int)array_len(edited));
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,369 @@
+/* src/haproxy/dataplane/storage and storage_map: every request for a storage, and what it leaves behind. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/storage.h"
+#include "haproxy/dataplane/storage_map.h"
+
+/* ---- an API: a storage of general files and maps ---- */
+
+#define ROOM 8
+
+static struct {
+    struct storage s;
+    struct storage_files files;
+    struct {
+        char *path, *bytes; /* "maps/a.map" */
+        size_t len;
+    } there[ROOM];
+    char *in_use;        /* a path that cannot be deleted */
+    const char *refused; /* a path whose next write fails */
+    struct buf trace;    /* of what was not read */
+    bool html;
+} w;
+
+static void setup(void)
+{
+    memset(&w, 0, sizeof(w));
+    storage_init(&w.s);
+}
+
+static void forget(size_t i)
+{
+    free(w.there[i].path);
+    free(w.there[i].bytes);
+    memset(&w.there[i], 0, sizeof(w.there[i]));
+}
+
+static void teardown(void)
+{
+    for (size_t i = 0; i < ROOM; i++)
+        forget(i);
+    storage_fini(&w.s);
+    storage_files_fini(&w.files);
+    buf_fini(&w.trace);
+}
+
+static size_t place_of(const char *path)
+{
+    size_t none = ROOM;
+    for (size_t i = ROOM; i-- > 0;) {
+        if (w.there[i].path != NULL && str_eq(w.there[i].path, path))
+            return i;
+        none = w.there[i].path == NULL ? i : none;
+    }
+    ck_assert_uint_lt(none, ROOM);
+    return none;
+}
+
+static void store(const char *path, const char *bytes, size_t len)
+{
+    size_t i = place_of(path);
+    forget(i);
+    w.there[i].path = mem_strdup(path);
+    w.there[i].bytes = mem_alloc(len + 1);
+    memcpy(w.there[i].bytes, bytes, len);
+    w.there[i].len = len;
+}
+
+static const char *at(const char *path)
+{
+    size_t i = place_of(path);
+    return w.there[i].bytes;
+}
+
+/* The name and the bytes of a form. */
+static void take_form(const struct storage_action *x, const char *kind, const char *stored)
+{
+    const char *mark = strstr(x->type, "boundary=") + strlen("boundary="), *body = x->body;
+    cleanup(mem_free_ptr) char *end = mem_printf("\r\n--%s--\r\n", mark);
+    const char *name = strstr(body, "filename=\"") + strlen("filename=\"");
+    cleanup(mem_free_ptr) char *given = mem_strndup(name, strcspn(name, "\""));
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", kind, stored != NULL ? stored : given);
+    const char *bytes = strstr(name, "\r\n\r\n") + 4;
+    ck_assert_uint_ge(x->body_len, (size_t)(bytes - body) + strlen(end));
+    ck_assert_str_eq(body + x->body_len - strlen(end), end);
+    store(path, bytes, x->body_len - (size_t)(bytes - body) - strlen(end));
+}
+
+static void names_of(const char *kind, struct buf *ret)
+{
+    buf_add(ret, "[");
+    for (size_t i = 0; i < ROOM; i++)
+        if (w.there[i].path != NULL && strncmp(w.there[i].path, kind, strlen(kind)) == 0)
+            buf_printf(ret, "%s{\"storage_name\":\"%s\"}", ret->len > 1 ? "," : "", w.there[i].path + strlen(kind) + 1);
+    buf_add(ret, "]");
+}
+
+static void answer(const struct storage_action *x, struct dataplane_answer *a, struct buf *body)
+{
+    ck_assert_str_eq(strstr(x->path, "/storage/"), x->path);
+    const char *behind = x->path + strlen("/storage/");
+    cleanup(mem_free_ptr) char *path = mem_strndup(behind, strcspn(behind, "?"));
+    cleanup(mem_free_ptr) char *kind = mem_strndup(path, strcspn(path, "/"));
+    const char *stored = path[strlen(kind)] == '/' ? path + strlen(kind) + 1 : NULL;
+    bool all = stored == NULL, get = str_eq(x->method, "GET");
+    if (!get) {
+        ck_assert_ptr_nonnull(strstr(x->path, "?skip_reload=true"));
+        buf_printf(&w.trace, "%s%s %s", w.trace.len > 0 ? ", " : "", x->method, all ? kind : path);
+    }
+    bool there = !all && w.there[place_of(path)].path != NULL;
+    a->status = all || there ? 200 : 404;
+    if (get && all)
+        names_of(kind, body);
+    else if (get && there)
+        buf_addn(body, at(path), w.there[place_of(path)].len);
+    else if (str_eq(x->method, "DELETE"))
+        a->status = w.in_use != NULL && str_eq(w.in_use, path) ? 409 : there ? 204 : 404;
+    else if (!get && w.refused != NULL && strstr(x->body, w.refused) != NULL)
+        a->status = 500;
+    if (str_eq(x->method, "DELETE") && a->status == 204)
+        forget(place_of(path));
+    if (a->status != 200 || get)
+        return;
+    if (strstr(x->type, "multipart/form-data") != NULL)
+        take_form(x, kind, stored);
+    else
+        store(path, x->body, x->body_len);
+}
+
+/* What was written and deleted. */
+static const char *run(enum storage_part part, enum transaction_result result)
+{
+    const struct storage_request request = {.part = part, .files = &w.files};
+    buf_clear(&w.trace);
+    unsigned left = 100;
+    for (struct storage_action x = storage_start(&w.s, &request); x.send; left--) {
+        cleanup(buf_fini) struct buf body = {0};
+        struct dataplane_answer a = {.version = w.html ? -1 : 7, .retry_after_ms = -1};
+        ck_assert_uint_gt(left, 0);
+        answer(&x, &a, &body);
+        a.body = buf_str(&body);
+        a.body_len = body.len;
+        x = storage_answer(&w.s, &a);
+    }
+    ck_assert_int_eq(w.s.state, STORAGE_DONE);
+    ck_assert_int_eq(w.s.result, result);
+    return buf_str(&w.trace);
+}
+
+static const char *runs(enum storage_part part)
+{
+    return run(part, TRANSACTION_COMMITTED);
+}
+
+static void want(enum storage_kind kind, const char *name, const char *bytes)
+{
+    struct error err = {0};
+    ck_assert_msg(storage_files_add(&w.files, kind, name, bytes, strlen(bytes), &err) == 0, "%s", err.message);
+}
+
+static void want_anew(void)
+{
+    storage_files_fini(&w.files);
+}
+
+static void another_run(void)
+{
+    storage_fini(&w.s);
+    storage_init(&w.s);
+}
+
+#define LISTED "PUT general/haproxy-k8s-sync.files"
+#define LISTED_FIRST "POST general"
+
+/* ---- */
+
+START_TEST(nothing_is_written_twice)
+{
+    ck_assert_str_eq(runs(STORAGE_ADD), "");
+    ck_assert_str_eq(runs(STORAGE_END), "");
+    want(STORAGE_MAP, "a.map", "k v\n");
+    want(STORAGE_GENERAL, "e.503.http", "x");
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED_FIRST ", POST maps, POST general");
+    ck_assert_str_eq(at("maps/a.map"), "k v\n");
+    ck_assert_str_eq(at("general/e_503.http"), "x");
+    ck_assert(w.s.changed && !w.s.unfinished);
+    ck_assert_uint_eq(w.s.written, 2);
+    ck_assert_str_eq(runs(STORAGE_FINAL), "");
+    ck_assert_str_eq(runs(STORAGE_END), LISTED);
+    ck_assert(!w.s.changed);
+    ck_assert_str_eq(runs(STORAGE_ADD), "");
+    another_run();
+    ck_assert_str_eq(runs(STORAGE_ADD), "");
+    ck_assert(!w.s.changed);
+    ck_assert_str_eq(runs(STORAGE_END), "");
+}
+END_TEST
+
+START_TEST(what_a_killed_run_changed_is_to_be_loaded)
+{
+    want(STORAGE_MAP, "a.map", "k v\n");
+    runs(STORAGE_ADD);
+    another_run();
+    ck_assert_str_eq(runs(STORAGE_ADD), "");
+    ck_assert(w.s.changed);
+    ck_assert_str_eq(runs(STORAGE_END), LISTED);
+    another_run();
+    runs(STORAGE_ADD);
+    ck_assert(!w.s.changed);
+    want_anew();
+    want(STORAGE_MAP, "a.map", "k v\nl w\n");
+    runs(STORAGE_ADD);
+    another_run();
+    ck_assert_str_eq(runs(STORAGE_ADD), "");
+    ck_assert(w.s.changed);
+}
+END_TEST
+
+START_TEST(a_map_that_shrinks)
+{
+    want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    want_anew();
+    want(STORAGE_MAP, "a.map", "a 1\nc 3\n");
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\nc 3\n");
+    ck_assert(w.s.unfinished && w.s.changed);
+    ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\n");
+    ck_assert(!w.s.changed);
+    ck_assert_str_eq(runs(STORAGE_BACK), "");
+    runs(STORAGE_ADD);
+    runs(STORAGE_FINAL);
+    ck_assert_str_eq(runs(STORAGE_END), LISTED);
+    ck_assert_str_eq(runs(STORAGE_BACK), "");
+    want_anew();
+    want(STORAGE_MAP, "a.map", "a 1\n");
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED); /* what runs is not known to another run meanwhile */
+    ck_assert(w.s.unfinished);
+    ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
+    want_anew();
+    want(STORAGE_MAP, "a.map", "");
+    runs(STORAGE_ADD);
+    runs(STORAGE_FINAL);
+    ck_assert_str_eq(at("maps/a.map"), "\n"); /* the API takes no empty one */
+}
+END_TEST
+
+START_TEST(only_what_was_put_there_is_deleted)
+{
+    store("general/foreign", "x", 1);
+    store("general/same", "y", 1);
+    store("general/other", "z", 1);
+    want(STORAGE_GENERAL, "same", "y");
+    want(STORAGE_GENERAL, "other", "new");
+    want(STORAGE_GENERAL, "own", "o");
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED_FIRST ", PUT general/other, POST general");
+    ck_assert_str_eq(at("general/other"), "new");
+    runs(STORAGE_END);
+    another_run();
+    want_anew();
+    ck_assert_str_eq(runs(STORAGE_ADD), "");
+    ck_assert_str_eq(runs(STORAGE_END), "DELETE general/own, " LISTED);
+    ck_assert_uint_eq(w.s.deleted, 1);
+    ck_assert_str_eq(at("general/foreign"), "x");
+    ck_assert_str_eq(at("general/same"), "y");
+    ck_assert_ptr_null(at("general/own"));
+    another_run();
+    runs(STORAGE_ADD);
+    ck_assert_str_eq(runs(STORAGE_END), "");
+}
+END_TEST
+
+START_TEST(what_is_in_use_stays_for_another_time)
+{
+    want(STORAGE_GENERAL, "a", "1");
+    want(STORAGE_GENERAL, "b", "2");
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    want_anew();
+    w.in_use = (char *)"general/a";
+    runs(STORAGE_ADD);
+    ck_assert_str_eq(runs(STORAGE_END), "DELETE general/a, DELETE general/b, " LISTED);
+    ck_assert_uint_eq(w.s.in_use, 1);
+    w.in_use = NULL;
+    another_run();
+    runs(STORAGE_ADD);
+    ck_assert_str_eq(runs(STORAGE_END), "DELETE general/a, " LISTED);
+}
+END_TEST
+
+START_TEST(what_another_client_deleted_comes_back)
+{
+    want(STORAGE_GENERAL, "a", "1");
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    forget(place_of("general/a"));
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", POST general");
+    ck_assert_str_eq(at("general/a"), "1");
+}
+END_TEST
+
+START_TEST(what_cannot_be_stored_is_tried_again)
+{
+    want(STORAGE_GENERAL, "a", "1");
+    want(STORAGE_GENERAL, "b", "2");
+    w.refused = "filename=\"b\"";
+    ck_assert_str_eq(run(STORAGE_ADD, TRANSACTION_UNAVAILABLE), LISTED_FIRST ", POST general, POST general");
+    ck_assert_str_eq(w.s.error.message, "storing a file (/storage/general?skip_reload=true): HTTP 500: (no message)");
+    ck_assert(w.s.changed);
+    w.refused = NULL;
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", POST general");
+    w.html = true;
+    run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
+}
+END_TEST
+
+static const struct {
+    const char *now, *next, *grown; /* NULL: next will do */
+} grows[] = {
+    {"", "", NULL},
+    {"", "a 1\n", NULL},
+    {"a 1\n", "b 2\na 1\n", NULL},
+    {"a 1\n# gone\n\n", "  a 1 \r\n", NULL},
+    {"a 1\n", "", "a 1\n"},
+    {"a 1\n", "a 2\n", "a 1\n"},
+    {"a 1\nb 2", "a 3\nc 4", "a 1\nb 2\nc 4\n"},
+    {"a\tx\n", "a y\nb\n", "a\tx\nb\n"},
+};
+
+START_TEST(maps_grow)
+{
+    cleanup(buf_fini) struct buf grown = {0};
+    bool will_do = storage_map_grow(grows[_i].now, grows[_i].next, &grown);
+    ck_assert_int_eq(will_do, grows[_i].grown == NULL);
+    if (!will_do)
+        ck_assert_str_eq(buf_str(&grown), grows[_i].grown);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("storage");
+    TCase *t = tcase_create("all");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, nothing_is_written_twice);
+    tcase_add_test(t, what_a_killed_run_changed_is_to_be_loaded);
+    tcase_add_test(t, a_map_that_shrinks);
+    tcase_add_test(t, only_what_was_put_there_is_deleted);
+    tcase_add_test(t, what_is_in_use_stays_for_another_time);
+    tcase_add_test(t, what_another_client_deleted_comes_back);
+    tcase_add_test(t, what_cannot_be_stored_is_tried_again);
+    tcase_add_loop_test(t, maps_grow, 0, array_len(grows));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed > 0;
+}

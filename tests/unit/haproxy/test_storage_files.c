@@ -1,0 +1,207 @@
+/* src/haproxy/storage_files: names as the Data Plane API changes them, what is refused, and by which words. */
+#include "haproxy/storage_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../certs.h"
+#include "base/mem.h"
+
+static struct storage_files files;
+
+static void setup(void)
+{
+    files = (struct storage_files){0};
+}
+
+static void teardown(void)
+{
+    storage_files_fini(&files);
+}
+
+static void add(enum storage_kind kind, const char *name, const char *bytes)
+{
+    struct error err = {0};
+    ck_assert_msg(storage_files_add(&files, kind, name, bytes, strlen(bytes), &err) == 0, "%s", err.message);
+}
+
+static void assert_refused(enum storage_kind kind, const char *name, const char *bytes, size_t len, const char *message)
+{
+    struct error err = {0};
+    size_t count = files.count;
+    ck_assert_int_eq(storage_files_add(&files, kind, name, bytes, len, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_str_eq(err.message, message);
+    ck_assert_uint_eq(files.count, count);
+}
+
+/* As tests/conformance/test_storage.py has them of the real thing. */
+static const struct {
+    enum storage_kind kind;
+    const char *name, *stored;
+} names[] = {
+    {STORAGE_MAP, "paths", "paths.map"},
+    {STORAGE_MAP, "a.b.map", "a_b.map"},
+    {STORAGE_MAP, "a-b_c.map", "a-b_c.map"},
+    {STORAGE_MAP, "x.txt", "x.txt.map"},
+    {STORAGE_MAP, "X.MAP", "X.MAP.map"},
+    {STORAGE_MAP, "a..map", "a_.map"},
+    {STORAGE_MAP, "x.map.map", "x_map.map"},
+    {STORAGE_MAP, "-", "-.map"},
+    {STORAGE_GENERAL, "x", "x"},
+    {STORAGE_GENERAL, "e.503.http", "e_503.http"},
+    {STORAGE_GENERAL, "a.b.c", "a_b.c"},
+};
+
+START_TEST(stored_names)
+{
+    add(names[_i].kind, names[_i].name, "a b\n");
+    ck_assert_str_eq(files.list[0].stored, names[_i].stored);
+    ck_assert_str_eq(files.list[0].name, names[_i].name);
+    ck_assert_ptr_eq(storage_files_find(&files, names[_i].kind, names[_i].stored), &files.list[0]);
+}
+END_TEST
+
+START_TEST(names_that_become_the_same)
+{
+    add(STORAGE_MAP, "a.b.map", "x y\n");
+    assert_refused(
+        STORAGE_MAP, "a_b.map", "x y\n", 4,
+        "maps/a_b.map: the Data Plane API stores it as a_b.map, as it does maps/a.b.map; rename one of them");
+    add(STORAGE_GENERAL, "a_b.map", "of another folder\n");
+    assert_refused(STORAGE_GENERAL, STORAGE_LIST, "x", 1,
+                   "files/haproxy-k8s-sync.files: the daemon keeps a list of its own by that name");
+}
+END_TEST
+
+#define NAME_RULE                                                                                                     \
+    "the name of a file has letters, digits, \"-\", \"_\" and \".\" only, does not begin with \".\" and has at most " \
+    "200 bytes"
+
+START_TEST(names_that_are_none)
+{
+    assert_refused(STORAGE_MAP, "", "", 0, "maps/: " NAME_RULE);
+    assert_refused(STORAGE_MAP, ".map", "", 0, "maps/.map: " NAME_RULE);
+    assert_refused(STORAGE_GENERAL, "../x", "", 0, "files/../x: " NAME_RULE);
+    assert_refused(STORAGE_GENERAL, "a b", "", 0, "files/a b: " NAME_RULE);
+    char name[STORAGE_NAME_MAX_BYTES + 2];
+    memset(name, 'x', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    struct error err = {0};
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, name, "", 0, &err), -1);
+    name[sizeof(name) - 2] = '\0';
+    add(STORAGE_GENERAL, name, "");
+}
+END_TEST
+
+START_TEST(order_and_hash)
+{
+    char first[DIGEST_SHA256_HEX_BYTES], second[DIGEST_SHA256_HEX_BYTES], third[DIGEST_SHA256_HEX_BYTES];
+    add(STORAGE_GENERAL, "b", "1");
+    add(STORAGE_MAP, "z.map", "k v\n");
+    add(STORAGE_GENERAL, "a", "2");
+    ck_assert_str_eq(files.list[0].stored, "z.map");
+    ck_assert_str_eq(files.list[1].stored, "a");
+    ck_assert_str_eq(files.list[2].stored, "b");
+    ck_assert_uint_eq(files.bytes, 6);
+    storage_files_hash(&files, first);
+    storage_files_fini(&files);
+    add(STORAGE_MAP, "z.map", "k v\n");
+    add(STORAGE_GENERAL, "a", "2");
+    add(STORAGE_GENERAL, "b", "1");
+    storage_files_hash(&files, second);
+    ck_assert_str_eq(first, second);
+    storage_files_fini(&files);
+    add(STORAGE_MAP, "z.map", "k w\n");
+    add(STORAGE_GENERAL, "a", "2");
+    add(STORAGE_GENERAL, "b", "1");
+    storage_files_hash(&files, third);
+    ck_assert_str_ne(first, third);
+    ck_assert_ptr_null(storage_files_find(&files, STORAGE_GENERAL, "z.map"));
+}
+END_TEST
+
+START_TEST(maps)
+{
+    cleanup(mem_free_ptr) char *line = mem_alloc(16384 + 8);
+    memset(line, 'x', 16383);
+    memcpy(line, "k ", 2);
+    assert_refused(STORAGE_MAP, "a.map", line, 16383,
+                   "maps/a.map: line 1 has 16383 bytes, and HAProxy reads lines of at most 16382");
+    memcpy(line + 16000, "\nk ", 3);
+    add(STORAGE_MAP, "a.map", line);
+    assert_refused(STORAGE_MAP, "b.map", "k v\0w", 5, "maps/b.map: there is a NUL byte in it, and a map is text");
+    struct error err = {0};
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "b", "k v\0w", 5, &err), 0);
+    ck_assert_uint_eq(storage_files_find(&files, STORAGE_GENERAL, "b")->len, 5);
+    add(STORAGE_MAP, "empty.map", "");
+}
+END_TEST
+
+START_TEST(sizes)
+{
+    cleanup(mem_free_ptr) char *large = mem_alloc(STORAGE_FILE_MAX_BYTES + 1);
+    struct error err = {0};
+    assert_refused(STORAGE_GENERAL, "l", large, STORAGE_FILE_MAX_BYTES + 1,
+                   "files/l: it has 16777217 bytes, and more than 16777216 are not taken");
+    static const char *const four[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, four[i], large, STORAGE_FILE_MAX_BYTES, &err), 0);
+    assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: with it the files have more than 67108864 bytes together");
+    storage_files_fini(&files);
+    for (unsigned i = 0; i < STORAGE_FILES_MAX; i++) {
+        cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
+        add(STORAGE_GENERAL, name, "");
+    }
+    assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: more than 1000 files are not taken");
+}
+END_TEST
+
+START_TEST(certificates)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256"), *ed = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"), *rsa = EVP_RSA_gen(2048);
+    cleanup(mem_free_ptr) char *cert = certs_cert_pem(key), *key_pem = certs_key_pem(key, NULL);
+    cleanup(mem_free_ptr) char *rsa_cert = certs_cert_pem(rsa), *rsa_pem = certs_key_pem(rsa, NULL);
+    cleanup(mem_free_ptr) char *ed_cert = certs_cert_pem(ed), *ed_pem = certs_key_pem(ed, NULL);
+    cleanup(mem_free_ptr) char *both = mem_join(cert, key_pem), *back = mem_join(rsa_pem, rsa_cert);
+    cleanup(mem_free_ptr) char *ed_both = mem_join(ed_cert, ed_pem), *wrong = mem_join(cert, rsa_pem);
+    add(STORAGE_CERTIFICATE, "www.example.com.pem", both);
+    ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_CERTIFICATE, "www_example_com.pem"));
+    add(STORAGE_CERTIFICATE, "back.pem", back);
+    ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_CERTIFICATE, "back.pem"));
+    add(STORAGE_CERTIFICATE, "ed.pem", ed_both);
+    ck_assert_int_eq(storage_files_find(&files, STORAGE_GENERAL, "ed.pem")->kind, STORAGE_CERTIFICATE);
+    assert_refused(STORAGE_GENERAL, "ed.pem", "x", 1,
+                   "files/ed.pem: the Data Plane API stores it as ed.pem, as it does certs/ed.pem; rename one of them");
+    assert_refused(STORAGE_CERTIFICATE, "n.pem", cert, strlen(cert),
+                   "certs/n.pem: no PEM private key that can be read beside the certificate (one with a passphrase "
+                   "cannot); what has none, a CA for one, belongs to files/");
+    assert_refused(STORAGE_CERTIFICATE, "w.pem", wrong, strlen(wrong),
+                   "certs/w.pem: the private key does not belong to the first certificate");
+    assert_refused(STORAGE_CERTIFICATE, "h.pem", "hello", 5,
+                   "certs/h.pem: no PEM certificate in it (\"-----BEGIN CERTIFICATE-----\")");
+    EVP_PKEY_free(key);
+    EVP_PKEY_free(ed);
+    EVP_PKEY_free(rsa);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("storage_files");
+    TCase *t = tcase_create("all");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_loop_test(t, stored_names, 0, sizeof(names) / sizeof(names[0]));
+    tcase_add_test(t, names_that_become_the_same);
+    tcase_add_test(t, names_that_are_none);
+    tcase_add_test(t, order_and_hash);
+    tcase_add_test(t, maps);
+    tcase_add_test(t, sizes);
+    tcase_add_test(t, certificates);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed > 0;
+}

@@ -1,0 +1,60 @@
+#include "decode_text.h"
+
+#define SECRET(rest) "{'metadata':{'name':'cfg','resourceVersion':'5','uid':'u'}," rest "}"
+#define DATA(rest) SECRET("'data':{" rest "}")
+#define ANNOTATIONS(value) "{'metadata':{'name':'cfg','resourceVersion':'5','annotations':" value "}}"
+#define GOT(what) "ADDED cfg v5 secret" what
+#define PARTIAL(why) " PARTIAL (secret cfg: 1 left out, the first: " why ")"
+#define SKIPPED(why) "ADDED cfg v5 SKIPPED (secret cfg is skipped: " why ")"
+
+START_TEST(values)
+{
+    static const struct text_row rows[] = {
+        {DATA("'haproxy.cfg':'Z2xvYmFs'"), GOT(" uid/u : haproxy.cfg[6]global")},
+        {DATA("'a':'Z2xvYmFs','b':'YQBi'"), GOT(" uid/u : a[6]global b[3]a")}, /* with a NUL in it */
+        {DATA("'a':''"), GOT(" uid/u : a[0]")},
+        {DATA("'a':null"), GOT(" uid/u :") PARTIAL("data: a is null, not a string")},
+        {DATA(""), GOT(" uid/u :")},
+        {SECRET("'data':null"), GOT(" uid/u :")},
+        {SECRET("'stringData':{'a':'b'}"), GOT(" uid/u :")},
+        {DATA("'a':'Z2xvYmFs','b':'a?b='"), GOT(" uid/u : a[6]global") PARTIAL("data: b is no base64")},
+        {DATA("'a':'Z2xvYmFs','b':7"), GOT(" uid/u : a[6]global") PARTIAL("data: b is a number, not a string")},
+        {SECRET("'data':[]"), SKIPPED("data is an array, not an object")},
+        {SECRET("'data':'x'"), SKIPPED("data is a string, not an object")},
+    };
+    text_check_rows(&kube_secrets, true, rows, array_len(rows));
+}
+END_TEST
+
+START_TEST(annotations)
+{
+    static const struct text_row rows[] = {
+        {ANNOTATIONS("{'a':'b'}"), GOT(" :")},
+        {ANNOTATIONS("{'haproxy.operator/status':'Applied','a':'b'}"), GOT(" haproxy.operator/status=Applied :")},
+        {ANNOTATIONS("{'haproxy.operator/status':7}"), GOT(" :")},
+        {ANNOTATIONS("{'haproxy-k8s-sync/paused':''}"), GOT(" paused :")},
+        {ANNOTATIONS("{'haproxy-k8s-sync/paused':'false'}"), GOT(" :")},
+        {ANNOTATIONS("{'haproxy.operator/paused':'true'}"), GOT(" paused haproxy.operator/paused=true :")},
+        {ANNOTATIONS("{'haproxy.operator/paused':'true','haproxy-k8s-sync/paused':'false'}"),
+         GOT(" paused haproxy.operator/paused=true :")},
+        {ANNOTATIONS("{'haproxy-k8s-sync/paused':7}"),
+         GOT(" paused :") PARTIAL("metadata.annotations: haproxy-k8s-sync/paused is a number, not a string")},
+        {ANNOTATIONS("[]"), SKIPPED("metadata: annotations is an array, not an object")},
+    };
+    text_check_rows(&kube_secrets, true, rows, array_len(rows));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("kube/decode/decode_secret");
+    TCase *t = tcase_create("secret");
+    tcase_add_test(t, values);
+    tcase_add_test(t, annotations);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,258 @@
+/* What kube/lease/lease takes from a Lease, what it refuses, and that it gives back what is not its own. */
+#include "kube/lease/lease.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/mem.h"
+
+#define META "\"metadata\":{\"name\":\"l\",\"namespace\":\"ns\",\"resourceVersion\":\"7\"}"
+#define LEASE(spec) "{\"kind\":\"Lease\"," META ",\"spec\":" spec "}"
+
+static struct lease read_one(const char *json)
+{
+    struct lease l;
+    struct error err = {0};
+    ck_assert_msg(lease_decode(json, strlen(json), &l, &err) == 0, "%s: %s", json, err.message);
+    return l;
+}
+
+START_TEST(a_lease_is_read)
+{
+    struct lease l = read_one(LEASE("{\"holderIdentity\":\"a_1\",\"leaseDurationSeconds\":15,\"leaseTransitions\":3,"
+                                    "\"acquireTime\":\"2024-02-29T23:59:59.000001Z\","
+                                    "\"renewTime\":\"2024-03-01T00:00:01.123456Z\",\"strategy\":\"Oldest\"}"));
+    ck_assert_str_eq(l.holder, "a_1");
+    ck_assert_str_eq(l.acquire_time, "2024-02-29T23:59:59.000001Z");
+    ck_assert_str_eq(l.renew_time, "2024-03-01T00:00:01.123456Z");
+    ck_assert_str_eq(l.version, "7");
+    ck_assert_int_eq(l.duration_s, 15);
+    ck_assert_int_eq(l.transitions, 3);
+}
+END_TEST
+
+static const char *const empty_ones[] = {
+    LEASE("{}"),
+    LEASE("null"),
+    "{\"kind\":\"Lease\"," META "}",
+    LEASE("{\"holderIdentity\":null,\"leaseDurationSeconds\":null,\"renewTime\":null}"),
+    LEASE("{\"holderIdentity\":\"\"}"),
+};
+
+START_TEST(what_is_absent_is_empty)
+{
+    struct lease l = read_one(empty_ones[_i]);
+    ck_assert_str_eq(l.holder, "");
+    ck_assert_str_eq(l.acquire_time, "");
+    ck_assert_str_eq(l.renew_time, "");
+    ck_assert_int_eq(l.duration_s, 0);
+    ck_assert_int_eq(l.transitions, 0);
+}
+END_TEST
+
+static const struct {
+    const char *json, *message;
+} bad_ones[] = {
+    {"", "not JSON"},
+    {"<html>", "not JSON"},
+    {"{\"kind\":\"Lease\",", "not JSON"},
+    {"null", "not a Lease"},
+    {"[]", "not a Lease"},
+    {"{\"kind\":\"Status\",\"code\":404}", "not a Lease"},
+    {"{\"kind\":7," META "}", "not a Lease"},
+    {"{\"kind\":\"Lease\"}", "no resourceVersion"},
+    {"{\"kind\":\"Lease\",\"metadata\":[]}", "metadata is an array"},
+    {"{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":7}}", "resourceVersion is a number"},
+    {"{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"\"}}", "no resourceVersion"},
+    {LEASE("\"x\""), "spec is a string"},
+    {LEASE("{\"holderIdentity\":{}}"), "holderIdentity is an object"},
+    {LEASE("{\"holderIdentity\":\"a\\u0000b\"}"), "control character"},
+    {LEASE("{\"holderIdentity\":\"a\\nb\"}"), "control character"},
+    {LEASE("{\"renewTime\":17}"), "renewTime is a number"},
+    {LEASE("{\"acquireTime\":\"2024-02-29T23:59:59.00000000000000000000000000000001Z\"}"), "acquireTime has"},
+    {LEASE("{\"leaseDurationSeconds\":\"15\"}"), "leaseDurationSeconds is a string"},
+    {LEASE("{\"leaseDurationSeconds\":1.5}"), "not a whole number"},
+    {LEASE("{\"leaseDurationSeconds\":-1}"), "leaseDurationSeconds is -1"},
+    {LEASE("{\"leaseDurationSeconds\":2147483648}"), "leaseDurationSeconds is 2147483648"},
+    {LEASE("{\"leaseTransitions\":18446744073709551615}"), "leaseTransitions is"},
+    {LEASE("{\"leaseTransitions\":99999999999999999999999999}"), "not a whole number"},
+    {LEASE("{\"leaseTransitions\":true}"), "leaseTransitions is a boolean"},
+};
+
+START_TEST(what_is_wrong_is_refused_and_named)
+{
+    struct lease l = {.holder = "untouched"};
+    struct error err = {0};
+    ck_assert_int_eq(lease_decode(bad_ones[_i].json, strlen(bad_ones[_i].json), &l, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, bad_ones[_i].message) != NULL, "%s has no %s", err.message, bad_ones[_i].message);
+    ck_assert_str_eq(l.holder, "untouched");
+}
+END_TEST
+
+START_TEST(sizes_have_a_cap)
+{
+    char name[LEASE_MAX_HOLDER_BYTES + 2];
+    struct lease l;
+    struct error err = {0};
+    memset(name, 'n', sizeof(name));
+    name[LEASE_MAX_HOLDER_BYTES] = '\0';
+    cleanup(mem_free_ptr) char *most = mem_printf(LEASE("{\"holderIdentity\":\"%s\"}"), name);
+    ck_assert_str_eq(read_one(most).holder, name);
+    name[LEASE_MAX_HOLDER_BYTES] = 'n';
+    name[LEASE_MAX_HOLDER_BYTES + 1] = '\0';
+    cleanup(mem_free_ptr) char *more = mem_printf(LEASE("{\"holderIdentity\":\"%s\"}"), name);
+    ck_assert_int_eq(lease_decode(more, strlen(more), &l, &err), -1);
+    cleanup(mem_free_ptr) char *huge = mem_alloc(LEASE_MAX_BYTES + 2);
+    memset(huge, ' ', LEASE_MAX_BYTES + 1);
+    memcpy(huge, LEASE("{}"), strlen(LEASE("{}")));
+    ck_assert_int_eq(lease_decode(huge, LEASE_MAX_BYTES, &l, &err), 0);
+    ck_assert_int_eq(lease_decode(huge, LEASE_MAX_BYTES + 1, &l, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "at most"));
+}
+END_TEST
+
+static const struct {
+    const char *event;
+    bool is_free;
+} events[] = {
+    {"{\"type\":\"ADDED\",\"object\":" LEASE("{}") "}", true},
+    {"{\"type\":\"MODIFIED\",\"object\":" LEASE("{\"holderIdentity\":\"\"}") "}", true},
+    {"{\"type\":\"MODIFIED\",\"object\":" LEASE("{\"holderIdentity\":\"a\"}") "}", false},
+    {"{\"type\":\"DELETED\",\"object\":" LEASE("{\"holderIdentity\":\"a\"}") "}", true},
+    {"{\"type\":\"BOOKMARK\",\"object\":" LEASE("{}") "}", false},
+    {"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}", false},
+    {"{\"type\":\"ADDED\",\"object\":{}}", false},
+    {"{\"type\":7}", false},
+    {"[]", false},
+    {"", false},
+    {"{", false},
+};
+
+START_TEST(an_event_says_whether_anybody_has_it)
+{
+    const char *event = events[_i].event;
+    ck_assert_msg(lease_event_is_free(event, strlen(event)) == events[_i].is_free, "%s", event);
+}
+END_TEST
+
+static const struct lease ours = {.holder = "me \"and\" \xc3\xa4",
+                                  .acquire_time = "2024-01-01T00:00:00.000000Z",
+                                  .renew_time = "2024-01-01T00:00:02.000000Z",
+                                  .version = "8",
+                                  .duration_s = 15,
+                                  .transitions = 4};
+
+START_TEST(a_new_one_is_complete)
+{
+    cleanup(mem_free_ptr) char *text = lease_encode_new("ns", "l", &ours);
+    ck_assert_str_eq(text, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"namespace\":"
+                           "\"ns\",\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"me \\\"and\\\" \xc3\xa4\","
+                           "\"leaseDurationSeconds\":15,\"acquireTime\":\"2024-01-01T00:00:00.000000Z\",\"renewTime\":"
+                           "\"2024-01-01T00:00:02.000000Z\",\"leaseTransitions\":4}}");
+}
+END_TEST
+
+START_TEST(what_is_not_ours_comes_back)
+{
+    static const char read[] =
+        "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"
+        "v1\",\"metadata\":{\"name\":\"l\",\"resourceVersion\":\"7\","
+        "\"labels\":{\"a/b\":\"c\"},\"annotations\":{\"x\":\"\\u00e9\"},\"ownerReferences\":[{\"uid\":\"u\"}],"
+        "\"future\":123456789012345678901234567890.5},\"spec\":{\"holderIdentity\":\"old\",\"strategy\":\"Oldest\","
+        "\"preferredHolder\":\"p\",\"leaseTransitions\":3,\"holderIdentity\":\"twice\"},\"more\":[null,true]}";
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *text = lease_encode(read, strlen(read), &ours, &err);
+    ck_assert_msg(text != NULL, "%s", err.message);
+    static const char *const kept[] = {"\"labels\":{\"a/b\":\"c\"}",
+                                       "\"ownerReferences\":[{\"uid\":\"u\"}]",
+                                       "\"future\":123456789012345678901234567890.5",
+                                       "\"strategy\":\"Oldest\"",
+                                       "\"preferredHolder\":\"p\"",
+                                       "\"more\":[null,true]",
+                                       "\"annotations\":{\"x\":\"\xc3\xa9\"}",
+                                       "\"resourceVersion\":\"8\""};
+    for (size_t i = 0; i < array_len(kept); i++)
+        ck_assert_msg(strstr(text, kept[i]) != NULL, "%s has no %s", text, kept[i]);
+    ck_assert_ptr_null(strstr(text, "\"old\""));
+    ck_assert_ptr_null(strstr(text, "twice"));
+    struct lease again = read_one(text);
+    ck_assert(lease_same_record(&again, &ours));
+    ck_assert_str_eq(again.version, "8");
+}
+END_TEST
+
+START_TEST(a_spec_that_was_not_there_is_written)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *text = lease_encode(empty_ones[_i], strlen(empty_ones[_i]), &ours, &err);
+    struct lease again = read_one(text);
+    ck_assert(lease_same_record(&again, &ours));
+}
+END_TEST
+
+START_TEST(a_lease_that_is_given_up_has_an_empty_holder)
+{
+    struct error err = {0};
+    struct lease free_one = ours;
+    free_one.holder[0] = '\0';
+    free_one.acquire_time[0] = '\0';
+    free_one.duration_s = 1;
+    cleanup(mem_free_ptr) char *text = lease_encode(LEASE("{}"), strlen(LEASE("{}")), &free_one, &err);
+    ck_assert_ptr_nonnull(strstr(text, "\"holderIdentity\":\"\""));
+    ck_assert_ptr_null(strstr(text, "acquireTime"));
+    struct lease again = read_one(text);
+    ck_assert(lease_same_record(&again, &free_one));
+}
+END_TEST
+
+START_TEST(what_cannot_be_edited_is_an_error)
+{
+    static const char *const texts[] = {"", "{", "[]", "{\"metadata\":7}", "{}"};
+    struct error err = {0};
+    ck_assert_ptr_null(lease_encode(texts[_i], strlen(texts[_i]), &ours, &err));
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(each_member_makes_another_record_and_the_version_does_not)
+{
+    struct lease other = ours;
+    snprintf(other.version, sizeof(other.version), "9");
+    ck_assert(lease_same_record(&ours, &other));
+    struct lease different[] = {ours, ours, ours, ours, ours};
+    different[0].holder[0] = 'M';
+    different[1].acquire_time[0] = '3';
+    different[2].renew_time[0] = '3';
+    different[3].duration_s++;
+    different[4].transitions++;
+    for (size_t i = 0; i < array_len(different); i++)
+        ck_assert(!lease_same_record(&ours, &different[i]));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("lease");
+    TCase *t = tcase_create("lease");
+    tcase_add_test(t, a_lease_is_read);
+    tcase_add_loop_test(t, what_is_absent_is_empty, 0, array_len(empty_ones));
+    tcase_add_loop_test(t, what_is_wrong_is_refused_and_named, 0, array_len(bad_ones));
+    tcase_add_test(t, sizes_have_a_cap);
+    tcase_add_loop_test(t, an_event_says_whether_anybody_has_it, 0, array_len(events));
+    tcase_add_test(t, a_new_one_is_complete);
+    tcase_add_test(t, what_is_not_ours_comes_back);
+    tcase_add_loop_test(t, a_spec_that_was_not_there_is_written, 0, array_len(empty_ones));
+    tcase_add_test(t, a_lease_that_is_given_up_has_an_empty_holder);
+    tcase_add_loop_test(t, what_cannot_be_edited_is_an_error, 0, 5);
+    tcase_add_test(t, each_member_makes_another_record_and_the_version_does_not);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,141 @@
+/* The watch of one Lease: what it asks, which event is a hint, and that it comes back. */
+#include "kube/lease/lease_watch.h"
+
+#include "lease_peer.h"
+
+#define LEASE(holder) \
+    "{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"5\"},\"spec\":{\"holderIdentity\":\"" holder "\"}}"
+
+static struct lease_watch *w;
+static unsigned hints;
+
+static void on_free(void *arg)
+{
+    ck_assert_ptr_eq(arg, &hints);
+    hints++;
+}
+
+static void begin(void)
+{
+    setup();
+    make_client();
+    hints = 0;
+    w = lease_watch_new(base, client, &log_to_file, COLLECTION, "the-lease", on_free, &hints);
+}
+
+static void end(void)
+{
+    lease_watch_free(w);
+    teardown();
+}
+
+static unsigned open_watches(void)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < MAX_WATCHES; i++)
+        n += peer.watches[i] != NULL;
+    return n;
+}
+
+START_TEST(a_free_lease_is_a_hint_and_a_taken_one_is_not)
+{
+    peer_store(LEASE("a"));
+    lease_watch_start(w);
+    lease_watch_start(w);
+    await(open_watches() == 1);
+    ck_assert_ptr_nonnull(strstr(peer.watch_uri, "fieldSelector=metadata.name%3Dthe-lease&"));
+    ck_assert_ptr_nonnull(strstr(peer.watch_uri, "timeoutSeconds="));
+    peer_store(LEASE("b"));
+    peer_store(LEASE(""));
+    await(hints == 1);
+    peer_store(LEASE("a"));
+    tell_watches("DELETED");
+    await(hints == 2);
+    ck_assert_uint_eq(peer.watches_begun, 1);
+}
+END_TEST
+
+START_TEST(it_comes_back_after_its_end)
+{
+    peer_store(LEASE("a"));
+    lease_watch_start(w);
+    await(open_watches() == 1);
+    evhttp_send_reply_end(peer.watches[0]);
+    peer.watches[0] = NULL;
+    await(peer.watches_begun == 2);
+    evhttp_connection_free(evhttp_request_get_connection(peer.watches[0]));
+    await(peer.watches_begun == 3);
+    peer_store(LEASE(""));
+    await(hints == 1);
+}
+END_TEST
+
+START_TEST(garbage_is_no_hint)
+{
+    free(peer.json);
+    peer.json = mem_strdup("[\"{}\", {\"holderIdentity\":\"\"}]");
+    lease_watch_start(w);
+    await(open_watches() == 1);
+    struct evbuffer *out = evbuffer_new();
+    evbuffer_add_printf(out, "<html>");
+    evhttp_send_reply_chunk(peer.watches[0], out);
+    evbuffer_free(out);
+    evhttp_send_reply_end(peer.watches[0]);
+    peer.watches[0] = NULL;
+    await(peer.watches_begun == 2);
+    ck_assert_uint_eq(hints, 0);
+}
+END_TEST
+
+START_TEST(forbidden_is_said_once)
+{
+    peer.refuse_watches = 403;
+    lease_watch_start(w);
+    await(times_logged("watching the Lease is denied") == 1);
+    for (unsigned i = 2; i < 4; i++) { /* as the election does when it leads in between */
+        lease_watch_stop(w);
+        lease_watch_start(w);
+        await(peer.watches_begun == i);
+    }
+    lease_watch_stop(w);
+    ck_assert_uint_eq(times_logged("watching the Lease is denied"), 1);
+    ck_assert_uint_eq(times_logged("level=warn") + times_logged("level=info"), 0);
+}
+END_TEST
+
+START_TEST(stopped)
+{
+    peer_store(LEASE("a"));
+    lease_watch_start(w);
+    await(open_watches() == 1);
+    lease_watch_stop(w);
+    lease_watch_stop(w);
+    tell_watches("DELETED");
+    const struct timeval soon = {.tv_usec = 200000};
+    event_base_loopexit(base, &soon);
+    event_base_dispatch(base);
+    ck_assert_uint_eq(hints, 0);
+    ck_assert_uint_eq(peer.watches_begun, 1);
+    lease_watch_free(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("lease_watch");
+    TCase *t = tcase_create("lease_watch");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, a_free_lease_is_a_hint_and_a_taken_one_is_not);
+    tcase_add_test(t, it_comes_back_after_its_end);
+    tcase_add_test(t, garbage_is_no_hint);
+    tcase_add_test(t, forbidden_is_said_once);
+    tcase_add_test(t, stopped);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

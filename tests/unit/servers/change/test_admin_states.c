@@ -1,0 +1,410 @@
+/* src/servers/change/admin_states: who set which state in the running HAProxy, as stories of looks, calls and writes. */
+#include <check.h>
+
+#include "../../route_text.h"
+#include "servers/change/diff.h"
+
+#define N1 "server n1 10.0.0.1:80\n"
+#define P1 "server n1 10.0.0.1:80 disabled\n"
+#define N2 "server n2 10.0.0.2:80\n"
+#define LIVE "n1 10.0.0.1:80"
+#define LIVE2 LIVE "; n2 10.0.0.2:80"
+#define DRAINS "n1 10.0.0.1:80 draining; n2 10.0.0.2:80"
+#define OUT "n2 10.0.0.2:80"
+
+/* What happens: "look", "look other" (another process than before), "look ours" (by a reload of ours), "calls STATE" (the
+ * answer is not there yet), "called STATE", "written", "reloads", all of n1. */
+struct step {
+    const char *what;
+    const char *file, *running, *desired; /* of a look */
+    const char *memory;                   /* after it */
+};
+
+struct history_text {
+    const char *rule;
+    bool looked; /* before */
+    const char *memory;
+    struct step steps[5];
+};
+
+static const struct history_text stories[] = {
+    {"nobody does anything", false, "", {{"look", N1, "", LIVE, ""}, {"look other", N1, "", LIVE, ""}}},
+
+    /* ---- the first look ---- */
+    {"at first, what is set on a live one is an operator's",
+     false,
+     "",
+     {{"look", N1 N2, "n1 drain", LIVE2, "n1 theirs drain"}, {"look", N1 N2, "n1 drain", DRAINS, "n1 theirs drain"}}},
+    {"unless nothing that is wanted is ready", false, "", {{"look", N1 N2, "n1 drain", LIVE, "n1 ours drain"}}},
+    {"of all of them", false, "", {{"look", N1 N2, "n1 drain; n2 drain", LIVE2, "n1 ours drain; n2 ours drain"}}},
+    {"maint is not so easily taken for ours", false, "", {{"look", N1, "n1 maint", LIVE, "n1 theirs maint"}}},
+    {"nor is what comes later",
+     false,
+     "",
+     {{"look", N1 N2, "", LIVE2, ""},
+      {"look", N1 N2, "n1 drain; n2 drain", LIVE2, "n1 theirs drain; n2 theirs drain"}}},
+    {"at first, a drain that fits is ours", false, "", {{"look", N1, "n1 drain", DRAINS, "n1 ours drain"}}},
+    {"so is maint", false, "", {{"look", N1, "n1 maint", DRAINS, "n1 ours maint"}}},
+    {"so is that of one that is out", false, "", {{"look", N1, "n1 drain", OUT, "n1 ours drain"}}},
+    {"while nothing is wished for, nothing is known of it",
+     false,
+     "",
+     {{"look", N1, "n1 drain", "", "n1 theirs drain"},
+      {"look", N1, "n1 drain", "", "n1 theirs drain"},
+      {"look", N1, "n1 drain", DRAINS, "n1 ours drain"}}},
+    {"and then it may be an operator's after all",
+     false,
+     "",
+     {{"look", N1 N2, "n1 drain", "", "n1 theirs drain"}, {"look", N1 N2, "n1 drain", LIVE2, "n1 theirs drain"}}},
+    {"what is not readable is no look",
+     false,
+     "",
+     {{"look", N1, "unreadable", DRAINS, ""}, {"look", N1, "n1 drain", DRAINS, "n1 ours drain"}}},
+    {"later it is an operator's in any case", true, "", {{"look", N1, "n1 drain", DRAINS, "n1 theirs drain"}}},
+
+    /* ---- an operator's ---- */
+    {"taken back", true, "n1 theirs drain", {{"look", N1, "", LIVE, ""}}},
+    {"another state", true, "n1 theirs drain", {{"look", N1, "n1 maint", LIVE, "n1 theirs maint"}}},
+    {"forgotten by a reload, until it was set again",
+     true,
+     "n1 theirs drain",
+     {{"look other", N1, "", LIVE, "n1 theirs drain lost"},
+      {"look", N1, "", LIVE, "n1 theirs drain lost"},
+      {"called drain", NULL, NULL, NULL, "n1 theirs drain told drain"},
+      {"look", N1, "n1 drain", LIVE, "n1 theirs drain"},
+      {"look", N1, "", LIVE, ""}}},
+    {"it outlived the reload", true, "n1 theirs drain", {{"look other", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+    {"set again by the operator", true, "n1 theirs drain lost", {{"look", N1, "n1 maint", LIVE, "n1 theirs maint"}}},
+    {"a reload right after it was set again",
+     true,
+     "n1 theirs drain told drain",
+     {{"look other", N1, "", LIVE, "n1 theirs drain lost"}}},
+    {"a reload that could not be looked at counts at the next look",
+     true,
+     "n1 theirs drain",
+     {{"look other", N1, "unreadable", LIVE, "n1 theirs drain"}, {"look", N1, "", LIVE, "n1 theirs drain lost"}}},
+    {"once only",
+     true,
+     "n1 theirs drain",
+     {{"look other", N1, "n1 drain", LIVE, "n1 theirs drain"}, {"look", N1, "", LIVE, ""}}},
+    {"set again, and the reading is older than that",
+     true,
+     "n1 theirs drain told drain",
+     {{"look", N1, "", LIVE, "n1 theirs drain"}, {"look", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+    {"set again, and taken back",
+     true,
+     "n1 theirs drain told drain",
+     {{"look", N1, "", LIVE, "n1 theirs drain"}, {"look", N1, "", LIVE, ""}}},
+
+    /* ---- an operator's, through parking ---- */
+    {"it is parked and comes back",
+     true,
+     "n1 theirs drain",
+     {{"called maint", NULL, NULL, NULL, "n1 theirs drain ours maint told maint"},
+      {"written", NULL, NULL, NULL, "n1 theirs drain ours maint lost"},
+      {"look", P1, "", OUT, "n1 theirs drain parked"},
+      {"look other", P1, "", OUT, "n1 theirs drain parked"},
+      {"look", N1, "", LIVE, "n1 theirs drain lost"}}},
+    {"parked and back between two looks",
+     true,
+     "n1 theirs drain",
+     {{"written", NULL, NULL, NULL, "n1 theirs drain lost"},
+      {"written", NULL, NULL, NULL, "n1 theirs drain lost"},
+      {"look", N1, "", LIVE, "n1 theirs drain lost"}}},
+    {"ready by hand while it is parked is not taking it back",
+     true,
+     "n1 theirs drain parked",
+     {{"look", P1, "n1 ready", OUT, "n1 theirs drain parked"}}},
+    {"the file is told maintenance by somebody else, and it is taken out again",
+     true,
+     "n1 theirs maint",
+     {{"look", P1, "", LIVE, "n1 theirs maint parked"}, {"look", N1, "", LIVE, "n1 theirs maint lost"}}},
+    {"what is set on a parked one is not remembered", true, "", {{"look", P1, "n1 drain", OUT, ""}}},
+    {"it was to leave, and is wanted after all",
+     true,
+     "n1 theirs drain",
+     {{"called maint", NULL, NULL, NULL, "n1 theirs drain ours maint told maint"},
+      {"look", N1, "n1 maint", LIVE, "n1 theirs drain ours maint"},
+      {"called drain", NULL, NULL, NULL, "n1 theirs drain told drain"},
+      {"look", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+    {"a write that left it as it is",
+     true,
+     "n1 theirs drain",
+     {{"written", NULL, NULL, NULL, "n1 theirs drain lost"}, {"look", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+
+    /* ---- ours ---- */
+    {"a drain of ours and its end",
+     true,
+     "",
+     {{"called drain", NULL, NULL, NULL, "n1 ours drain told drain"},
+      {"look", N1, "n1 drain", DRAINS, "n1 ours drain"},
+      {"look", N1, "n1 drain", LIVE, "n1 ours drain"},
+      {"called ready", NULL, NULL, NULL, "n1 told ready"},
+      {"look", N1, "", LIVE, ""}}},
+    {"forgotten by a reload",
+     true,
+     "n1 ours drain",
+     {{"look other", N1, "", DRAINS, "n1 ours drain"}, {"look", N1, "", LIVE, ""}}},
+    {"told, and a reload forgot it",
+     true,
+     "n1 ours drain told drain",
+     {{"look other", N1, "", DRAINS, "n1 ours drain"}}},
+    {"somebody takes it back", true, "n1 ours drain", {{"look", N1, "", DRAINS, "n1 ours drain"}}},
+    {"the API may take our drain for maint",
+     true,
+     "n1 ours drain",
+     {{"look", N1, "n1 maint", DRAINS, "n1 ours drain"}, {"look", N1, "n1 maint", LIVE, "n1 ours drain"}}},
+    {"and our maint for a drain", true, "n1 ours maint", {{"look", N1, "n1 drain", LIVE, "n1 ours maint"}}},
+    {"it drained, and is written into the file",
+     true,
+     "n1 ours drain",
+     {{"called maint", NULL, NULL, NULL, "n1 ours maint told maint"},
+      {"written", NULL, NULL, NULL, "n1 ours maint"},
+      {"look", P1, "", OUT, ""}}},
+    {"it drains, and its line is written for another reason",
+     true,
+     "n1 ours drain",
+     {{"written", NULL, NULL, NULL, "n1 ours drain"}, {"look", N1, "n1 drain", DRAINS, "n1 ours drain"}}},
+    {"it drains, and a transaction puts that into the file", true, "n1 ours drain", {{"look", P1, "", DRAINS, ""}}},
+
+    {"told to be ready, an operator's state is gone as well",
+     true,
+     "n1 theirs drain",
+     {{"called ready", NULL, NULL, NULL, "n1 told ready"}, {"look other", N1, "", LIVE, ""}}},
+
+    /* ---- around a reload of ours, and a call whose answer is lost ---- */
+    {"what a live one is in right after our own reload stood in the file",
+     true,
+     "",
+     {{"look ours", N1, "n1 maint", LIVE, "n1 ours maint"}, {"look", N1, "n1 maint", LIVE, "n1 ours maint"}}},
+    {"after anybody else's it is an operator's", true, "", {{"look other", N1, "n1 maint", LIVE, "n1 theirs maint"}}},
+    {"and what an operator had set stays theirs",
+     true,
+     "n1 theirs drain",
+     {{"look ours", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+    {"our reload is to forget ours",
+     true,
+     "n1 ours drain told drain",
+     {{"reloads", NULL, NULL, NULL, ""}, {"look", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+    {"but no operator's", true, "n1 theirs drain", {{"reloads", NULL, NULL, NULL, "n1 theirs drain"}}},
+    {"a call whose answer is lost",
+     true,
+     "",
+     {{"calls drain", NULL, NULL, NULL, "n1 ours drain"}, {"look", N1, "n1 drain", DRAINS, "n1 ours drain"}}},
+    {"of what an operator had set already",
+     true,
+     "n1 theirs drain",
+     {{"calls drain", NULL, NULL, NULL, "n1 theirs drain"}}},
+    {"to be ready: only its answer ends ours",
+     true,
+     "n1 ours drain",
+     {{"calls ready", NULL, NULL, NULL, "n1 ours drain"}}},
+
+    /* ---- readings that are older than a call ---- */
+    {"told to drain while it was read",
+     true,
+     "",
+     {{"called drain", NULL, NULL, NULL, "n1 ours drain told drain"},
+      {"look", N1, "", LIVE, "n1 ours drain"},
+      {"look", N1, "n1 drain", LIVE, "n1 ours drain"}}},
+    {"told to be ready while it was read: that is no operator's drain",
+     true,
+     "n1 ours drain",
+     {{"called ready", NULL, NULL, NULL, "n1 told ready"},
+      {"look", N1, "n1 drain", LIVE, ""},
+      {"look", N1, "", LIVE, ""}}},
+    {"but if it stays it is one",
+     true,
+     "n1 told ready",
+     {{"look", N1, "n1 drain", LIVE, ""}, {"look", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
+    {"told maint while it was read in drain: ours still",
+     true,
+     "n1 ours drain",
+     {{"called maint", NULL, NULL, NULL, "n1 ours maint told maint"},
+      {"look", N1, "n1 drain", OUT, "n1 ours maint"},
+      {"look", N1, "n1 maint", OUT, "n1 ours maint"}}},
+
+    /* ---- lines ---- */
+    {"its line is gone", true, "n1 theirs drain; n2 theirs drain", {{"look", "", "n1 drain", LIVE, ""}}},
+    {"HAProxy does not run it for now",
+     true,
+     "n1 theirs drain told drain",
+     {{"look", N1, "n1 gone", LIVE, "n1 theirs drain told drain"}}},
+    {"not ours",
+     true,
+     "k1 theirs drain; s1 theirs drain",
+     {{"look", "server k1 10.0.0.1:80\nserver s1 10.0.0.2:80 backup\n", "k1 drain; s1 drain", LIVE, ""}}},
+    {"a name on two lines", true, "n1 theirs drain", {{"look", N1 N1, "n1 drain", LIVE, ""}}},
+};
+
+static char kept[] = "k*";
+static char *const globs[] = {kept};
+
+static enum worker_change worker_of(const char *what)
+{
+    if (strcmp(what, "look ours") == 0)
+        return WORKER_BY_OUR_RELOAD;
+    return strcmp(what, "look other") == 0 ? WORKER_OTHER : WORKER_SAME;
+}
+
+static void look(struct admin_states *m, const struct step *s)
+{
+    const struct diff_rules rules = {.keep_servers = globs, .keep_count = 1};
+    struct backend b;
+    struct runtime r;
+    struct desired desired;
+    text_backend(&b, "web", s->file);
+    text_runtime(&r, &b, s->running);
+    text_desired(&desired, s->desired);
+    admin_states_refresh(m, &b, &r, &desired, &rules, worker_of(s->what));
+    desired_fini(&desired);
+    runtime_fini(&r);
+    backend_fini(&b);
+}
+
+START_TEST(every_history)
+{
+    const struct history_text *history_text = &stories[_i];
+    struct admin_states m;
+    text_memory(&m, history_text->memory);
+    m.looked = history_text->looked;
+    for (size_t i = 0; i < array_len(history_text->steps) && history_text->steps[i].what != NULL; i++) {
+        const struct step *s = &history_text->steps[i];
+        if (str_has_prefix(s->what, "look"))
+            look(&m, s);
+        else if (str_has_prefix(s->what, "called "))
+            admin_states_called(&m, "n1", text_admin(s->what + strlen("called ")));
+        else if (str_has_prefix(s->what, "calls "))
+            admin_states_calls(&m, "n1", text_admin(s->what + strlen("calls ")));
+        else if (strcmp(s->what, "reloads") == 0)
+            admin_states_reloads(&m);
+        else
+            admin_states_written(&m, "n1");
+        /* One that says nothing is as good as none. */
+        if (m.count == 1 && admin_states_find(&m, "n1") == NULL && !m.marks[0].asked)
+            ck_assert_str_eq(s->memory, "");
+        else {
+            cleanup(mem_free_ptr) char *have = text_of_memory(&m);
+            ck_assert_msg(strcmp(have, s->memory) == 0, "%s, step %zu (%s):\n  have %s\n  want %s", history_text->rule,
+                          i + 1, s->what, have, s->memory);
+        }
+    }
+    admin_states_fini(&m);
+}
+END_TEST
+
+START_TEST(marks_are_found_by_name)
+{
+    struct admin_states m = {.count = 0};
+    static const char *const names[] = {"n3", "n1", "n2", "n0", "n4"};
+    ck_assert_ptr_null(admin_states_find(&m, "n1"));
+    for (size_t i = 0; i < array_len(names); i++)
+        admin_states_called(&m, names[i], RUNTIME_DRAIN);
+    admin_states_called(&m, "n2", RUNTIME_MAINT);
+    ck_assert_uint_eq(m.count, array_len(names));
+    for (size_t i = 0; i < array_len(names); i++)
+        ck_assert_str_eq(admin_states_find(&m, names[i])->name, names[i]);
+    ck_assert_int_eq(admin_states_find(&m, "n2")->ours, RUNTIME_MAINT);
+    admin_states_called(&m, "n3", RUNTIME_READY);
+    ck_assert_ptr_null(admin_states_find(&m, "n3"));
+    admin_states_fini(&m);
+    admin_states_fini(&m); /* once more is no harm */
+}
+END_TEST
+
+/* ---- a look that a call crossed ---- */
+
+static bool corrected(enum runtime_admin told, bool crossed, bool other_worker, enum runtime_admin *ret)
+{
+    struct runtime_server rows[] = {{.name = (char[]){"n0"}, .admin = RUNTIME_READY},
+                                    {.name = (char[]){"n1"}, .admin = RUNTIME_READY}};
+    struct runtime r = {.readable = true, .servers = rows, .count = array_len(rows)};
+    struct admin_states m = {.count = 0};
+    admin_states_called(&m, "n1", told);
+    if (crossed)
+        admin_states_crossed(&m, "n1");
+    admin_states_crossed(&m, "n2"); /* nobody was told anything of it */
+    bool differs = admin_states_correct(&m, &r, other_worker);
+    *ret = rows[1].admin;
+    rows[1].admin = RUNTIME_READY;
+    ck_assert(!admin_states_correct(&m, &r, false)); /* the next look is believed */
+    ck_assert_int_eq(rows[1].admin, RUNTIME_READY);
+    ck_assert_int_eq(rows[0].admin, RUNTIME_READY);
+    admin_states_fini(&m);
+    return differs;
+}
+
+START_TEST(what_a_call_crossed_is_what_it_was_told)
+{
+    enum runtime_admin now;
+    ck_assert(corrected(RUNTIME_DRAIN, true, false, &now));
+    ck_assert_int_eq(now, RUNTIME_DRAIN);
+    ck_assert(!corrected(RUNTIME_READY, true, false, &now));
+    ck_assert(!corrected(RUNTIME_DRAIN, false, false, &now));
+    ck_assert_int_eq(now, RUNTIME_READY);
+    ck_assert(!corrected(RUNTIME_DRAIN, true, true, &now)); /* another process was never told */
+    ck_assert_int_eq(now, RUNTIME_READY);
+}
+END_TEST
+
+/* Who was read in maint is down because of that, and not by a check, once it is told to be ready. */
+START_TEST(who_is_back_amid_a_look_is_up)
+{
+    struct runtime_server row = {.name = (char[]){"n1"}, .admin = RUNTIME_MAINT, .down = true};
+    struct runtime r = {.readable = true, .servers = &row, .count = 1};
+    struct admin_states m = {.count = 0};
+    admin_states_called(&m, "n1", RUNTIME_READY);
+    admin_states_crossed(&m, "n1");
+    ck_assert(admin_states_correct(&m, &r, false));
+    ck_assert_int_eq(row.admin, RUNTIME_READY);
+    ck_assert(!runtime_fails_check(&row));
+    admin_states_fini(&m);
+}
+END_TEST
+
+/* ---- what operators have set, in words ---- */
+
+static void expect_overrides(const char *memory, const char *text, size_t count)
+{
+    struct admin_states m;
+    size_t have = 99;
+    text_memory(&m, memory);
+    cleanup(mem_free_ptr) char *said = admin_states_overrides(&m, &have);
+    ck_assert_pstr_eq(said, text);
+    ck_assert_uint_eq(have, count);
+    admin_states_fini(&m);
+}
+
+START_TEST(overrides_in_words)
+{
+    expect_overrides("", NULL, 0);
+    expect_overrides("n1 ours drain; n2 told ready", NULL, 0);
+    expect_overrides("n1 theirs drain", "n1 is in drain", 1);
+    expect_overrides("n0 ours drain; n1 theirs drain lost; n2 theirs maint", "n1 is in drain, n2 in maint", 2);
+    expect_overrides("n1 theirs drain parked", NULL, 0);
+    expect_overrides("n1 theirs drain parked; n2 theirs maint", "n2 is in maint", 1);
+    expect_overrides(
+        "a theirs drain; b theirs drain; c theirs drain; d theirs drain; e theirs drain; f theirs drain; "
+        "g theirs drain; h theirs drain; i theirs drain; j theirs drain; k theirs drain; l theirs drain",
+        "a is in drain, b in drain, c in drain, d in drain, e in drain, f in drain, g in drain, h in drain, "
+        "i in drain, j in drain and 2 more",
+        12);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("lane_memory");
+    TCase *t = tcase_create("lane_memory");
+    tcase_add_loop_test(t, every_history, 0, (int)array_len(stories));
+    tcase_add_test(t, marks_are_found_by_name);
+    tcase_add_test(t, what_a_call_crossed_is_what_it_was_told);
+    tcase_add_test(t, who_is_back_amid_a_look_is_up);
+    tcase_add_test(t, overrides_in_words);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}

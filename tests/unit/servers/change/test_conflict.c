@@ -1,0 +1,110 @@
+/* src/servers/change/conflict: when being undone is a fight, and for how long we stay out of it. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "servers/change/conflict.h"
+
+#include "../../dice.h"
+
+#define MIN 60000u
+
+/* Undone at these times (in ms, from 1 on); `!` in `fights`: then a pause began. */
+static const struct {
+    const char *what;
+    uint64_t at_ms[8];
+    const char *fights;
+} rows[] = {
+    {"once", {1}, "."},
+    {"twice", {1, 2}, ".."},
+    {"three times at once", {1, 1, 1}, "..!"},
+    {"three times in ten minutes", {1, 5 * MIN, 1 + 10 * MIN}, "..!"},
+    {"and a moment more", {1, 5 * MIN, 2 + 10 * MIN}, "..."},
+    {"then the window slides", {1, 5 * MIN, 2 + 10 * MIN, 15 * MIN}, "...!"},
+    {"every six minutes", {1, 6 * MIN, 12 * MIN, 18 * MIN, 24 * MIN, 30 * MIN}, "......"},
+    {"every five minutes", {MIN, 6 * MIN, 11 * MIN}, "..!"},
+    {"in the pause nothing counts", {1, 1, 1, 2, 5 * MIN, 10 * MIN}, "..!..."},
+    {"after it one more is enough", {1, 1, 1, 1 + 10 * MIN}, "..!!"},
+    {"and again, as long as it goes on", {1, 1, 1, 11 * MIN, 21 * MIN, 31 * MIN}, "..!!!!"},
+    {"to the end of the ten minutes after it", {1, 1, 1, 1 + 20 * MIN}, "..!!"},
+    {"not later", {1, 1, 1, 2 + 20 * MIN, 21 * MIN, 22 * MIN}, "..!..!"},
+    {"a second pause has its own time after it", {1, 1, 1, 15 * MIN, 35 * MIN}, "..!!!"},
+};
+
+START_TEST(fights)
+{
+    struct conflict r = {0};
+    uint64_t until = 0;
+    for (size_t i = 0; rows[_i].fights[i] != '\0'; i++) {
+        uint64_t now = rows[_i].at_ms[i];
+        ck_assert_msg(conflict_pauses(&r, now) == (now < until), "%s, %zu: pauses", rows[_i].what, i);
+        bool fight = conflict_reverted(&r, now);
+        ck_assert_msg(fight == (rows[_i].fights[i] == '!'), "%s, %zu", rows[_i].what, i);
+        if (fight)
+            until = now + CONFLICT_PAUSE_MS;
+        ck_assert_uint_eq(r.until_ms > now ? r.until_ms : 0, until > now ? until : 0);
+    }
+    ck_assert(until == 0 || conflict_pauses(&r, until - 1));
+    ck_assert(!conflict_pauses(&r, until));
+}
+END_TEST
+
+START_TEST(forgotten)
+{
+    struct conflict r = {0};
+    ck_assert(!conflict_pauses(&r, 0));
+    for (unsigned i = 0; i < CONFLICT_TIMES; i++)
+        conflict_reverted(&r, MIN);
+    ck_assert(conflict_pauses(&r, MIN));
+    conflict_forget(&r);
+    ck_assert(!conflict_pauses(&r, MIN));
+    for (unsigned i = 1; i < CONFLICT_TIMES; i++)
+        ck_assert(!conflict_reverted(&r, 2 * MIN));
+    conflict_forget(&r);
+    ck_assert(!conflict_reverted(&r, 2 * MIN));
+}
+END_TEST
+
+/* Whatever the times: a pause begins exactly where the last CONFLICT_TIMES that count lie within the window, or where one
+ * follows a pause within the window. */
+START_TEST(any_times)
+{
+    struct dice dice = {606060};
+    for (unsigned run = 0; run < 500; run++) {
+        struct conflict r = {0};
+        uint64_t now = 1 + dice_below(&dice, MIN), pause_end = 0, counted[64];
+        size_t count = 0;
+        for (unsigned i = 0; i < array_len(counted); i++, now += dice_below(&dice, 1 + dice_below(&dice, 15 * MIN))) {
+            if (now < pause_end) {
+                ck_assert(conflict_pauses(&r, now) && !conflict_reverted(&r, now));
+                continue;
+            }
+            counted[count++] = now;
+            bool expected = (pause_end != 0 && now <= pause_end + CONFLICT_WINDOW_MS) ||
+                            (count >= CONFLICT_TIMES && now - counted[count - CONFLICT_TIMES] <= CONFLICT_WINDOW_MS);
+            ck_assert(!conflict_pauses(&r, now));
+            ck_assert(conflict_reverted(&r, now) == expected);
+            ck_assert(conflict_pauses(&r, now) == expected);
+            if (!expected)
+                continue;
+            count = 0;
+            pause_end = now + CONFLICT_PAUSE_MS;
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rivalry");
+    TCase *t = tcase_create("rivalry");
+    tcase_add_loop_test(t, fights, 0, (int)array_len(rows));
+    tcase_add_test(t, forgotten);
+    tcase_add_test(t, any_times);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,340 @@
+/* src/servers/desired/server_state: the table of the header row by row, then random passes against a second telling of it. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "servers/desired/server_state.h"
+
+#include "../../dice.h"
+
+#define TIMEOUT_MS 1000
+
+/*
+ * A life of one server: U, T, L, E and G are passes that see it USABLE, ENDING, LEAVING, EXCLUDED and GONE, "-" is one
+ * that does not see it, "+500" lets time go by. What each pass says: live, draining, out, out! (announced), and "nothing"
+ * where the server is not remembered at the end of a pass that did not see it.
+ */
+static const struct {
+    const char *life, *says;
+} rows[] = {
+    {"U U", "live live"},
+    {"U L", "live draining"},
+    {"L", "draining"},
+    {"U G", "live out"},
+    {"U E", "live out!"},
+    {"E", "out!"},
+    {"G", "out"},
+    {"-", "nothing"},
+    {"U -", "live out"},
+    /* a drain has an end */
+    {"U L +999 L +1 L", "live draining draining out!"},
+    {"U L +500 L +500 L", "live draining draining out!"},
+    {"U L +5000 L +5000 L", "live draining out! out!"},
+    {"U L +1000 -", "live draining out!"},
+    {"U L +1000 G", "live draining out!"},
+    /* or somebody ends it */
+    {"U L U", "live draining live"},
+    {"U L E", "live draining out!"},
+    {"U L G", "live draining out!"},
+    {"U L -", "live draining out!"},
+    {"U L +1000 L U", "live draining out! live"},
+    /* and the next one has all of its time */
+    {"U L +900 U L +900 L +100 L", "live draining live draining draining out!"},
+    {"U L +1000 L U L +999 L +1 L", "live draining out! live draining draining out!"},
+    /* out is out until it is usable */
+    {"U G L", "live out out!"},
+    {"U E L", "live out! out!"},
+    {"U - L", "live out out!"},
+    {"U E G -", "live out! out! out!"},
+    {"U G E", "live out out!"},
+    {"U G U", "live out live"},
+    {"U E U", "live out! live"},
+    {"U - U", "live out live"},
+    /* how it went once is forgotten with the next life */
+    {"U E U G", "live out! live out"},
+    {"U E U -", "live out! live out"},
+    {"U L U -", "live draining live out"},
+    {"U L +1000 L U G", "live draining out! live out"},
+    /* used though all of it terminates: its end was announced, unless it came back in between */
+    {"T", "live"},
+    {"U T -", "live live out!"},
+    {"U T G -", "live live out! out!"},
+    {"U T U -", "live live live out"},
+    {"U T L +999 L +1 L", "live live draining draining out!"},
+    {"U L T -", "live draining live out!"},
+    {"U L +1000 L T G", "live draining out! live out!"},
+    {"U E T U G", "live out! live live out"},
+    /* what is out and not seen is forgotten after a while, counted from when it went */
+    {"U - +599999 - +1 - U", "live out out nothing live"},
+    {"U +3600000 - -", "live out out"},
+    {"U E +599999 - +1 -", "live out! out! nothing"},
+    {"U E +599999 G +599999 - +1 -", "live out! out! out! nothing"},
+    {"U - +600000 - L", "live out nothing draining"},
+    {"U - +600000 - G -", "live out nothing out nothing"},
+    {"U L +3600000 - +599999 - +1 -", "live draining out! out! nothing"},
+    /* never usable: nothing to remember */
+    {"G -", "out nothing"},
+    {"G L", "out draining"},
+};
+
+struct seen {
+    const char *name;
+    const char *says;
+};
+
+static const char *text_of(enum server_state state, bool announced)
+{
+    return state == SERVER_OUT && announced ? "out!" : server_state_name(state);
+}
+
+static void on_gone(void *arg, const char *name, bool announced)
+{
+    struct seen *s = arg;
+    ck_assert_str_eq(name, "n1");
+    ck_assert_str_eq(s->says, "nothing");
+    s->says = text_of(SERVER_OUT, announced);
+}
+
+static const char *pass(struct server_states *s, char sign, uint64_t now_ms, uint64_t timeout_ms)
+{
+    static const char signs[] = {
+        [SIGN_USABLE] = 'U', [SIGN_ENDING] = 'T', [SIGN_LEAVING] = 'L', [SIGN_EXCLUDED] = 'E', [SIGN_GONE] = 'G'};
+    struct seen seen = {.says = "nothing"};
+    struct server_step step = {0};
+    server_states_begin(s, now_ms, timeout_ms);
+    if (sign != '-') {
+        const char *at = memchr(signs, sign, sizeof(signs));
+        ck_assert_msg(at != NULL, "sign '%c'", sign);
+        step = server_states_see(s, "n1", (enum server_sign)(at - signs));
+        ck_assert(step.state == SERVER_OUT || !step.announced);
+        ck_assert((step.state == SERVER_DRAINING) == (step.until_ms != 0));
+    }
+    server_states_end(s, on_gone, &seen);
+    ck_assert_uint_eq(server_states_due_ms(s), step.until_ms);
+    if (sign == '-')
+        return seen.says;
+    ck_assert_str_eq(seen.says, "nothing");
+    return text_of(step.state, step.announced);
+}
+
+START_TEST(lives)
+{
+    cleanup(mem_free_ptr) char *life = mem_strdup(rows[_i].life);
+    cleanup(buf_fini) struct buf said;
+    struct server_states *s = server_states_new();
+    uint64_t now_ms = 5000, by = 0;
+    char *rest = life;
+    buf_init(&said, 0);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;)
+        if (word[0] == '+') {
+            ck_assert(str_parse_uint(word + 1, UINT32_MAX, &by) == 0);
+            now_ms += by;
+        } else {
+            buf_printf(&said, "%s%s", said.len > 0 ? " " : "", pass(s, word[0], now_ms, TIMEOUT_MS));
+        }
+    ck_assert_msg(strcmp(buf_str(&said), rows[_i].says) == 0, "%s: %s, not %s", rows[_i].life, buf_str(&said),
+                  rows[_i].says);
+    server_states_free(s);
+}
+END_TEST
+
+START_TEST(no_time_to_drain)
+{
+    struct server_states *s = server_states_new();
+    ck_assert_str_eq(pass(s, 'U', 1, 0), "live");
+    ck_assert_str_eq(pass(s, 'L', 2, 0), "out!");
+    ck_assert_str_eq(pass(s, 'L', 3, 0), "out!");
+    ck_assert_str_eq(pass(s, 'U', 4, 0), "live");
+    server_states_free(s);
+    server_states_free(NULL);
+}
+END_TEST
+
+START_TEST(due_is_the_first_end)
+{
+    struct server_states *s = server_states_new();
+    ck_assert_uint_eq(server_states_due_ms(s), 0);
+    server_states_begin(s, 100, TIMEOUT_MS);
+    ck_assert_uint_eq(server_states_see(s, "b", SIGN_LEAVING).until_ms, 1100);
+    server_states_end(s, NULL, NULL);
+    server_states_begin(s, 300, TIMEOUT_MS);
+    ck_assert_uint_eq(server_states_see(s, "a", SIGN_LEAVING).until_ms, 1300);
+    ck_assert_uint_eq(server_states_see(s, "b", SIGN_LEAVING).until_ms, 1100);
+    ck_assert_uint_eq(server_states_see(s, "c", SIGN_USABLE).until_ms, 0);
+    server_states_end(s, NULL, NULL);
+    ck_assert_uint_eq(server_states_due_ms(s), 1100);
+    server_states_begin(s, 1100, TIMEOUT_MS);
+    ck_assert_int_eq(server_states_see(s, "a", SIGN_LEAVING).state, SERVER_DRAINING);
+    ck_assert_int_eq(server_states_see(s, "b", SIGN_LEAVING).state, SERVER_OUT);
+    server_states_end(s, NULL, NULL);
+    ck_assert_uint_eq(server_states_due_ms(s), 1300);
+    server_states_begin(s, 1200, TIMEOUT_MS); /* a is not seen */
+    server_states_end(s, NULL, NULL);
+    ck_assert_uint_eq(server_states_due_ms(s), 0);
+    server_states_free(s);
+}
+END_TEST
+
+START_TEST(announced_after_all)
+{
+    struct server_states *s = server_states_new();
+    server_states_announce(s, "n1"); /* not known: nothing happens */
+    ck_assert_str_eq(pass(s, 'U', 1, TIMEOUT_MS), "live");
+    server_states_announce(s, "n1"); /* nor to one that is not out */
+    ck_assert_str_eq(pass(s, '-', 2, TIMEOUT_MS), "out");
+    server_states_announce(s, "n1");
+    ck_assert_str_eq(pass(s, '-', 3, TIMEOUT_MS), "out!");
+    ck_assert_str_eq(pass(s, 'G', 4, TIMEOUT_MS), "out!");
+    ck_assert_str_eq(pass(s, 'U', 5, TIMEOUT_MS), "live");
+    ck_assert_str_eq(pass(s, '-', 6, TIMEOUT_MS), "out");
+    server_states_free(s);
+}
+END_TEST
+
+/* ---- any passes: each in an order of its own, against a telling that knows no order ---- */
+
+#define NAMES 300
+
+/* One server told a second time, as plainly as it goes. */
+struct told {
+    enum server_state state;
+    bool known, terminating, announced;
+    uint64_t drains_since, last_ms;
+};
+
+static void tell(struct told *t, int sign, uint64_t now_ms)
+{
+    if (sign < 0 || sign == SIGN_GONE) {
+        if (!t->known)
+            return;
+        if (sign < 0 && t->state == SERVER_OUT) {
+            if (now_ms - t->last_ms >= STATES_REMEMBER_MS)
+                t->known = false;
+            return;
+        }
+        if (t->state != SERVER_OUT)
+            t->announced = t->terminating;
+        t->state = SERVER_OUT;
+    } else if (sign == SIGN_USABLE || sign == SIGN_ENDING) {
+        t->state = SERVER_LIVE;
+    } else if (sign == SIGN_EXCLUDED) {
+        t->state = SERVER_OUT;
+        t->announced = true;
+    } else {
+        bool fresh = !t->known || t->state == SERVER_LIVE;
+        if (fresh)
+            t->drains_since = now_ms;
+        bool over = !fresh && (t->state == SERVER_OUT || now_ms - t->drains_since >= TIMEOUT_MS);
+        t->state = over ? SERVER_OUT : SERVER_DRAINING;
+        t->announced = over;
+    }
+    if (sign >= 0 && sign != SIGN_GONE && sign != SIGN_EXCLUDED)
+        t->terminating = sign != SIGN_USABLE;
+    t->known = true;
+    t->last_ms = now_ms;
+}
+
+/* What a pass called gone, one line each. */
+static void note_gone(void *arg, const char *name, bool announced)
+{
+    buf_printf(arg, "%s%s\n", name, announced ? "!" : "");
+}
+
+static void shuffle(struct dice *dice, unsigned *order)
+{
+    for (unsigned i = 0; i < NAMES; i++)
+        order[i] = i;
+    for (unsigned i = NAMES - 1; i > 0; i--) {
+        unsigned j = dice_below(dice, i + 1), was = order[i];
+        order[i] = order[j];
+        order[j] = was;
+    }
+}
+
+/* One pass over all that have a sign, in an order of its own. */
+static void random_pass(struct server_states *s, struct dice *dice, const int *signs, uint64_t now_ms,
+                        struct server_step *ret, struct buf *gone)
+{
+    unsigned order[NAMES];
+    shuffle(dice, order);
+    buf_clear(gone);
+    server_states_begin(s, now_ms, TIMEOUT_MS);
+    for (unsigned i = 0; i < NAMES; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "n%03u", order[i]);
+        if (signs[order[i]] >= 0)
+            ret[order[i]] = server_states_see(s, name, (enum server_sign)signs[order[i]]);
+    }
+    server_states_end(s, note_gone, gone);
+}
+
+/* The pass as it should have been; its gone ones in the order of their names. */
+static void check_pass(struct told *told, const int *signs, uint64_t now_ms, const struct server_step *steps,
+                       const struct buf *gone, const struct server_states *s)
+{
+    cleanup(buf_fini) struct buf expected;
+    uint64_t due = 0;
+    buf_init(&expected, 0);
+    for (unsigned i = 0; i < NAMES; i++) {
+        struct told *t = &told[i];
+        tell(t, signs[i], now_ms);
+        if (signs[i] < 0 && t->known)
+            buf_printf(&expected, "n%03u%s\n", i, t->announced ? "!" : "");
+        if (signs[i] >= 0) {
+            ck_assert_int_eq(steps[i].state, t->known ? t->state : SERVER_OUT);
+            ck_assert(steps[i].announced == (t->known && t->state == SERVER_OUT && t->announced));
+        }
+        if (!t->known || t->state != SERVER_DRAINING)
+            continue;
+        uint64_t until = t->drains_since + TIMEOUT_MS;
+        ck_assert_uint_gt(until, now_ms);
+        ck_assert_uint_eq(steps[i].until_ms, until);
+        due = due == 0 || until < due ? until : due;
+    }
+    ck_assert_str_eq(buf_str(gone), buf_str(&expected));
+    ck_assert_uint_eq(server_states_due_ms(s), due);
+}
+
+START_TEST(any_passes_in_any_order)
+{
+    struct dice dice = {778899};
+    struct server_states *s = server_states_new();
+    static struct told told[NAMES];
+    static struct server_step steps[NAMES];
+    cleanup(buf_fini) struct buf gone;
+    buf_init(&gone, 0);
+    uint64_t now_ms = 1;
+    for (unsigned round = 0; round < 1500; round++) {
+        int signs[NAMES];
+        unsigned around = 20 + dice_below(&dice, NAMES - 20); /* those behind are not seen for a while */
+        for (unsigned i = 0; i < NAMES; i++)
+            signs[i] = i < around && !dice_one_in(&dice, 4) ? (int)dice_below(&dice, 5) : -1;
+        now_ms += dice_one_in(&dice, 20) ? dice_below(&dice, STATES_REMEMBER_MS + 5) : dice_below(&dice, 700);
+        random_pass(s, &dice, signs, now_ms, steps, &gone);
+        check_pass(told, signs, now_ms, steps, &gone, s);
+    }
+    server_states_free(s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("server_state");
+    TCase *t = tcase_create("server_state");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, lives, 0, (int)array_len(rows));
+    tcase_add_test(t, no_time_to_drain);
+    tcase_add_test(t, due_is_the_first_end);
+    tcase_add_test(t, announced_after_all);
+    tcase_add_test(t, any_passes_in_any_order);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,113 @@
+/* CONFIG_SOURCE and what goes with it. */
+#include <check.h>
+
+#include "../settings_text.h"
+
+#define FILE_SOURCE "CONFIG_SOURCE=file", "CONFIG_FILE=/etc/haproxy.cfg"
+#define BOTH "HAPROXY_BACKEND_NAME=be"
+
+#define SECRET_SOURCE "CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=s"
+
+START_TEST(a_file_alone_needs_no_kubernetes)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, FILE_SOURCE);
+    assert_silent(&p);
+    ck_assert_uint_eq(p.settings.mapping_count, 0);
+    ck_assert(!settings_need_kubernetes(&p.settings));
+    ck_assert_str_eq(p.settings.config_file, "/etc/haproxy.cfg");
+    cleanup(parsed_fini) struct parsed elected = parse(LOGIN, FILE_SOURCE, "LEADER_ELECT=true");
+    assert_silent(&elected);
+    ck_assert(settings_need_kubernetes(&elected.settings));
+}
+END_TEST
+
+START_TEST(a_secret_alone_needs_kubernetes)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, SECRET_SOURCE);
+    assert_silent(&p);
+    ck_assert_uint_eq(p.settings.mapping_count, 0);
+    ck_assert(settings_need_kubernetes(&p.settings));
+    ck_assert_str_eq(p.settings.config_secret_key, "haproxy.cfg");
+    ck_assert_str_eq(settings_first_namespace(&p.settings), "ns");
+}
+END_TEST
+
+START_TEST(without_it_there_is_a_service)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "CONFIG_SOURCE=none");
+    assert_silent(&p);
+    ck_assert_uint_eq(p.settings.mapping_count, 1);
+    ck_assert(settings_need_kubernetes(&p.settings));
+}
+END_TEST
+
+/* A Service beside it: its servers alone are managed, and all else of its backend is left as it is. */
+START_TEST(both_can_be_had)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, FILE_SOURCE, BOTH, "CONFIG_KEEP_BACKENDS=a, b.c",
+                                                 "HAPROXY_BALANCE=keep", "HAPROXY_CREATE_BACKEND=false");
+    assert_silent(&p);
+    ck_assert_uint_eq(p.settings.mapping_count, 1);
+    ck_assert(settings_need_kubernetes(&p.settings));
+    ck_assert(p.settings.balance == NULL && p.settings.adv_check == NULL);
+    ck_assert_uint_eq(p.settings.config_keep_backends.count, 2);
+    ck_assert_str_eq(p.settings.config_keep_backends.list[1], "b.c");
+    cleanup(parsed_fini) struct parsed alone = parse(LOGIN, BOTH);
+    ck_assert_str_eq(alone.settings.balance, "roundrobin");
+}
+END_TEST
+
+#define BESIDE " is set beside CONFIG_SOURCE: expected it unset"
+
+static const struct {
+    const char *env[5], *says;
+} said[] = {
+    {{"CONFIG_SOURCE=file"},
+     "error: CONFIG_SOURCE=file needs CONFIG_FILE: expected the absolute path of a haproxy.cfg\n"},
+    {{"CONFIG_FILE=/f"}, "warning: CONFIG_FILE has no effect without CONFIG_SOURCE=file\n"},
+    {{"CONFIG_SOURCE=file", "CONFIG_FILE=f"},
+     "error: CONFIG_FILE=\"f\": expected the absolute path of a haproxy.cfg; it does not begin with '/'\n"},
+    {{"CONFIG_SOURCE=secrets"}, "error: CONFIG_SOURCE=\"secrets\": expected none, file or secret"},
+    {{"CONFIG_SOURCE=secret"},
+     "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAMESPACE: expected a namespace's name"},
+    {{"CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns"}, "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAME: "},
+    {{"CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=s"}, "NAME have no effect without CONFIG_SOURCE=secret\n"},
+    {{SECRET_SOURCE, "CONFIG_FILE=/f"}, "warning: CONFIG_FILE has no effect without CONFIG_SOURCE=file\n"},
+    {{SECRET_SOURCE, "CONFIG_SECRET_KEY=maps/a"}, "error: CONFIG_SECRET_KEY=\"maps/a\": expected a key of a Secret ("},
+    {{"CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=ns/s"},
+     "the namespace goes into CONFIG_SECRET_NAMESPACE\n"},
+    {{FILE_SOURCE, BOTH, "HAPROXY_BALANCE=first"}, "error: HAPROXY_BALANCE" BESIDE},
+    {{FILE_SOURCE, BOTH, "HAPROXY_ADV_CHECK=httpchk"}, "error: HAPROXY_ADV_CHECK" BESIDE},
+    {{FILE_SOURCE, BOTH, "HAPROXY_SEND_PROXY_V2=false"}, "error: HAPROXY_SEND_PROXY_V2" BESIDE},
+    {{FILE_SOURCE, BOTH, "HAPROXY_HEALTH_CHECK=node-port"}, "error: HAPROXY_HEALTH_CHECK" BESIDE},
+    {{FILE_SOURCE, BOTH, "HAPROXY_CREATE_BACKEND=true"}, "error: HAPROXY_CREATE_BACKEND" BESIDE},
+    {{FILE_SOURCE, BOTH, "CONFIG_KEEP_BACKENDS=a be"}, "error: CONFIG_KEEP_BACKENDS has be, whose servers are"},
+    {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=a,b a"}, "CONFIG_KEEP_BACKENDS=\"a,b a\": expected 1 to 64 names of"},
+    {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=a/b"}, "CONFIG_KEEP_BACKENDS=\"a/b\": expected 1 to 64 names of"},
+    {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=,"}, "CONFIG_KEEP_BACKENDS=\",\": expected 1 to 64 names of"},
+};
+
+START_TEST(what_does_not_go_together_is_said)
+{
+    const char *const *e = said[_i].env;
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, e[0], e[1], e[2], e[3]);
+    assert_says(&p, said[_i].says);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("config_source");
+    TCase *t = tcase_create("config_source");
+    tcase_add_test(t, a_file_alone_needs_no_kubernetes);
+    tcase_add_test(t, a_secret_alone_needs_kubernetes);
+    tcase_add_test(t, both_can_be_had);
+    tcase_add_test(t, without_it_there_is_a_service);
+    tcase_add_loop_test(t, what_does_not_go_together_is_said, 0, (int)array_len(said));
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
