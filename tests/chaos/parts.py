@@ -35,12 +35,13 @@ def children(pid: int) -> list[int]:
 
 
 class Part:
-    """process: the one that runs now, None before the first start."""
+    """process: the one that runs now, None before the first start. launch: as start, but waits for nobody else."""
 
     def __init__(self, name: str, process: Callable[[], Process | None], start: Callable[[], object],
-                 stop: Callable[[], object] | None = None):
+                 stop: Callable[[], object] | None = None, launch: Callable[[], object] | None = None):
         self.name = name
         self._process, self._start, self._stop = process, start, stop
+        self.launch = launch or start
         self.away = False
         """On purpose: the supervisor leaves it alone."""
         self.deaths = 0

@@ -180,12 +180,13 @@ class World:
         return {**settings, "KUBECONFIG": str(path)}
 
     def _parts(self) -> dict[str, Part]:
-        made = [Part("daemon", lambda: self.daemon.process, self._start_daemon),
+        # Whom another one waits for comes first.
+        made = [Part("haproxy", lambda: self.haproxy.process, self.haproxy.start),
                 Part("dataplane", lambda: self.dataplane.process, self.dataplane.start),
-                Part("haproxy", lambda: self.haproxy.process, self.haproxy.start)]
+                Part("daemon", lambda: self.daemon.process, self._start_daemon)]
         if real := self.real:
-            made += [Part("kube-apiserver", lambda: real.process, real.start_apiserver, real.stop_apiserver),
-                     Part("etcd", lambda: real.etcd.process, self._start_etcd)]
+            made += [Part("kube-apiserver", lambda: real.process, real.start_apiserver, real.stop_apiserver, real.launch_apiserver),
+                     Part("etcd", lambda: real.etcd.process, self._start_etcd, launch=lambda: self._start_etcd(wait=False))]
         else:
             made.append(Part("kube-apiserver", lambda: self._double_process(), self._start_double))
         return {part.name: part for part in made}
@@ -275,11 +276,11 @@ class World:
         if self.double:
             self._kept = self.double.state()
 
-    def _start_etcd(self) -> None:
+    def _start_etcd(self, wait: bool = True) -> None:
         assert self.real and self.to_etcd
         self.real.etcd.port = self.etcd_port
         try:
-            self.real.etcd.start()
+            self.real.etcd.start() if wait else self.real.etcd.launch()
         finally:
             # The API server goes through the proxy.
             self.real.etcd.port = self.to_etcd.port
@@ -326,7 +327,7 @@ class World:
         return [f"{t['id']} {t['status']}" for t in listed if t["status"] == "in_progress"]
 
     def supervise(self) -> None:
-        """Starts what has died; who was not allowed to is reported."""
+        """Starts what has died; who was not allowed to is reported. An API server that was waited for would wait for a dead etcd."""
         for part in self.parts.values():
             if part.alive or part.away:
                 continue
@@ -337,7 +338,7 @@ class World:
                 self.timeline.violate("no death", f"{part.name} died by itself (status {status}){log}", part.name)
             self.timeline.say("part", f"{part.name} is dead, it is started again")
             with contextlib.suppress(AssertionError, OSError, RuntimeError):
-                part.start()
+                part.launch()
 
     def _start_daemon(self) -> None:
         """One that was killed or has died."""

@@ -188,13 +188,17 @@ class Etcd:
         self.process: Process | None = None
 
     def start(self) -> None:
+        self.launch()
+        wait_until(self.healthy, 60, f"etcd healthy, see {self.home}/etcd.log")
+
+    def launch(self) -> None:
+        """Does not wait until it is healthy."""
         client, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer_port}"
         self.process = Process(
             [self.program, "--data-dir", self.home / "etcd", "--listen-client-urls", client,
              "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
              "--initial-cluster", f"default={peer}", "--log-level", "warn"],
             self.home / "etcd.log", env={"HOME": str(self.home)}, name="etcd")
-        wait_until(self.healthy, 60, f"etcd healthy, see {self.home}/etcd.log")
 
     def healthy(self) -> bool:
         assert self.process and self.process.alive, f"etcd has ended, see {self.home}/etcd.log"
@@ -254,6 +258,11 @@ class RealKube:
         self.start_apiserver()
 
     def start_apiserver(self) -> None:
+        self.launch_apiserver()
+        wait_until(self.ready, 90, f"kube-apiserver ready, see {self.home}/apiserver.log", interval=0.1)
+
+    def launch_apiserver(self) -> None:
+        """Does not wait until it is ready."""
         home = self.home
         self.process = Process(
             [self.program, f"--etcd-servers=http://127.0.0.1:{self.etcd.port}", "--bind-address=127.0.0.1",
@@ -266,7 +275,6 @@ class RealKube:
              f"--service-account-signing-key-file={home}/serviceaccounts.key", f"--token-auth-file={home}/tokens.csv",
              "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--shutdown-delay-duration=0s"],
             home / "apiserver.log", env={"HOME": str(home), "PATH": "/usr/bin:/bin"}, name="kube-apiserver")
-        wait_until(self.ready, 90, f"kube-apiserver ready, see {home}/apiserver.log", interval=0.1)
 
     def ready(self) -> bool:
         assert self.process and self.process.alive, f"kube-apiserver has ended, see {self.home}/apiserver.log"
