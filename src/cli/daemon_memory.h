@@ -1,6 +1,6 @@
 /*
  * What the running daemon decides by and neither HAProxy nor Kubernetes shows, for `plan`: when drains began, what was lost, who set
- * which state, what is parked since when, conflicts, failed runtime updates. Asked once of its /status (daemon/status.h), and used
+ * which state, what is parked since when, conflicts, failed runtime updates. Asked once of its /status (daemon/status/status.h), and used
  * only where the daemon leads and has the same backends and HAProxies. Whatever else answers there is no reason to fail.
  */
 #ifndef CLI_DAEMON_MEMORY_H

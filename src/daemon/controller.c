@@ -12,20 +12,16 @@
 #include "serve/server.h"
 #include "daemon/certificates.h"
 #include "daemon/clients.h"
-#include "daemon/config_report.h"
-#include "daemon/config_source.h"
+#include "daemon/config/config_engine.h"
 #include "daemon/events.h"
 #include "report/history.h"
 #include "daemon/leadership.h"
 #include "daemon/mappings.h"
 #include "daemon/sources.h"
-#include "daemon/status.h"
+#include "daemon/status/status.h"
 #include "report/checks.h"
 #include "daemon/targets.h"
-#include "configuration/configuration.h"
-#include "configuration/store.h"
 #include "report/telemetry.h"
-#include "daemon/config_requests.h"
 #include "daemon/mapping_state.h"
 
 /* After a change the next one waits for this many times the CPU time that it cost: a dying node does not wait, and a
@@ -44,7 +40,7 @@ struct controller {
     struct telemetry telemetry;
     struct history *history;
     struct events *events;           /* NULL: switched off */
-    struct config_report *report;    /* NULL: no whole configuration */
+    struct config_engine *config;    /* NULL: no CONFIG_SOURCE */
     struct status *status;           /* NULL: there is no status page */
     struct server *servers[SERVERS]; /* NULL: not wanted */
     struct notify *notify;           /* NULL: not under systemd */
@@ -53,13 +49,9 @@ struct controller {
     struct mapping_state *states; /* mappings.count */
     struct sources *sources;
     struct leadership *leadership;
-    struct targets *targets;             /* NULL: another replica leads */
-    struct configuration *configuration; /* NULL: none, or another replica leads */
-    struct store *store;                 /* of it, also while it does not lead; NULL: no CONFIG_SOURCE */
-    struct config_source *config_source; /* NULL: none */
-    struct config_requests *requests;    /* NULL: no STATE_DIR */
-    bool leading;                        /* by the last callback of leadership */
-    bool stepping_down;                  /* they are ending */
+    struct targets *targets; /* NULL: another replica leads */
+    bool leading;            /* by the last callback of leadership */
+    bool stepping_down;      /* they are ending */
 
     struct timer coalesce, drain, heartbeat, deadline, stepped_down;
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
@@ -152,7 +144,7 @@ static void on_change(void *arg, size_t service, const char *cause, uint64_t rec
 static bool check_all(const struct controller *c, struct checks *checks)
 {
     bool all = sources_ready(c->sources, checks);
-    all = config_source_ready(c->config_source, checks) && all;
+    all = config_engine_ready(c->config, checks) && all;
     for (size_t i = 0; i < c->mappings.count; i++) {
         const struct mapping_state *w = &c->states[i];
         if (w->last == NULL || w->last->state != DESIRED_UNDECIDED)
@@ -163,7 +155,7 @@ static bool check_all(const struct controller *c, struct checks *checks)
     }
     all = leadership_ready(c->leadership, checks) && all;
     all = (c->targets == NULL || targets_ready(c->targets, checks)) && all;
-    all = (c->configuration == NULL || configuration_ready(c->configuration, checks)) && all;
+    all = config_engine_applied(c->config, checks) && all;
     if (c->stopping)
         checks_add(checks, CHECK_FAIL, mem_strdup("stopping"), NULL, NULL);
     return all && !c->stopping;
@@ -240,29 +232,8 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
 
 /* ---- life ---- */
 
-static void on_configuration(void *arg, const struct configuration_event *e)
-{
-    const struct controller *c = arg;
-    config_report_take(c->report, e);
-}
-
 static int make_targets(struct controller *c, struct error *err)
 {
-    static const enum configuration_drift drifts[] = {[SETTINGS_DRIFT_REPORT] = CONFIGURATION_DRIFT_REPORT,
-                                                      [SETTINGS_DRIFT_REPAIR] = CONFIGURATION_DRIFT_REPAIR,
-                                                      [SETTINGS_DRIFT_IGNORE] = CONFIGURATION_DRIFT_IGNORE};
-    const struct configuration_options configuration = {.target_count = c->clients.dataplane_count,
-                                                        .require_all = c->settings->config_require_all,
-                                                        .dry_run = c->settings->dry_run,
-                                                        .allow_lockout = c->settings->config_allow_lockout,
-                                                        .keep = c->mappings.keep,
-                                                        .drift = drifts[c->settings->config_drift],
-                                                        .min_interval_ms = c->settings->config_min_interval_ms,
-                                                        .store = c->store,
-                                                        .listener = {.happened = on_configuration, .arg = c},
-                                                        .log = c->log};
-    if (c->config_source != NULL)
-        c->configuration = configuration_new(c->base, &configuration);
     const struct targets_options options = {
         .servers = {.backends = c->mappings.backends,
                     .backend_count = c->mappings.count,
@@ -274,7 +245,7 @@ static int make_targets(struct controller *c, struct error *err)
                      .telemetry = &c->telemetry,
                      .history = c->history,
                      .log = c->log},
-        .configuration = c->configuration,
+        .configuration = config_engine_lead(c->config),
     };
     c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count, err);
     return c->targets != NULL ? 0 : -1;
@@ -295,7 +266,7 @@ static void on_lead(void *arg)
         return;
     }
     targets_start(c->targets);
-    config_source_give(c->config_source);
+    config_engine_give(c->config);
     for (size_t i = 0; i < c->mappings.count; i++) {
         struct mapping_state *w = &c->states[i];
         mapping_state_forget_sent(w);
@@ -324,12 +295,10 @@ static void on_stepped_down(void *arg)
     struct controller *c = arg;
     timer_cancel(&c->stepped_down);
     targets_free(c->targets);
-    configuration_free(c->configuration);
     c->targets = NULL;
-    c->configuration = NULL;
+    config_engine_step_down(c->config);
     c->stepping_down = false;
     telemetry_forget_targets(&c->telemetry);
-    config_report_stop(c->report);
     if (c->stopping)
         on_targets_stopped(c);
     else if (c->leading)
@@ -396,7 +365,7 @@ static void make_events(struct controller *c)
                                            .history = c->history,
                                            .mappings = &c->mappings,
                                            .sources = c->sources,
-                                           .config_source = by_secret ? c->config_source : NULL,
+                                           .config_source = by_secret ? config_engine_source(c->config) : NULL,
                                            .secret_namespace = c->settings->config_secret_namespace,
                                            .secret_name = c->settings->config_secret_name,
                                            .written = c->telemetry.kubernetes_events,
@@ -405,83 +374,31 @@ static void make_events(struct controller *c)
         c->events = events_new(c->base, &options);
 }
 
-static void make_report(struct controller *c)
-{
-    bool by_secret = c->settings->config_source == SETTINGS_CONFIG_SECRET;
-    const struct config_report_options options = {.target_count = c->clients.dataplane_count,
-                                                  .kube = by_secret ? c->clients.kube : NULL,
-                                                  .source = c->config_source,
-                                                  .secret_namespace = c->settings->config_secret_namespace,
-                                                  .secret_name = c->settings->config_secret_name,
-                                                  .events = c->events,
-                                                  .telemetry = &c->telemetry,
-                                                  .history = c->history,
-                                                  .dry_run = c->settings->dry_run,
-                                                  .log = c->log};
-    if (c->config_source != NULL)
-        c->report = config_report_new(c->base, &options);
-}
-
-/* ---- the source of a whole configuration; on_lead has it give what it has ---- */
-
-static void on_config_failed(void *arg, const struct error *err)
+static void on_config_read(void *arg)
 {
     const struct controller *c = arg;
-    config_report_source_changed(c->report);
     leadership_start(c->leadership); /* without a source that was read once, a replica is no candidate */
-    if (c->configuration != NULL)
-        configuration_refuse(c->configuration, err);
 }
 
-static void on_config_changed(void *arg, struct document *d)
-{
-    const struct controller *c = arg;
-    config_report_source_changed(c->report);
-    leadership_start(c->leadership);
-    if (c->configuration != NULL)
-        configuration_set(c->configuration, d);
-}
-
-static void on_config_paused(void *arg, bool paused)
-{
-    const struct controller *c = arg;
-    if (c->configuration != NULL)
-        configuration_pause(c->configuration, paused);
-}
-
-static void on_request_apply(void *arg)
+static void on_config_compare(void *arg)
 {
     controller_compare(arg);
 }
 
-static int on_request_rollback(void *arg, unsigned number, struct error *err)
+static int make_config(struct controller *c, struct error *err)
 {
-    struct controller *c = arg;
-    return c->configuration != NULL ? configuration_rollback(c->configuration, number, err)
-                                    : error_set(err, ERROR_RETRY, "another replica leads: ask that one");
-}
-
-static int make_config_source(struct controller *c, struct error *err)
-{
-    static const struct config_source_callbacks callbacks = {
-        .changed = on_config_changed, .failed = on_config_failed, .paused = on_config_paused};
-    static const struct config_requests_callbacks requests = {.apply = on_request_apply,
-                                                              .rollback = on_request_rollback};
-    const struct config_source_options options = {
-        .settings = c->settings, .kube = c->clients.kube, .telemetry = &c->telemetry, .log = c->log};
+    static const struct config_engine_callbacks callbacks = {.read = on_config_read, .compare = on_config_compare};
+    const struct config_engine_options options = {.settings = c->settings,
+                                                  .kube = c->clients.kube,
+                                                  .target_count = c->clients.dataplane_count,
+                                                  .keep = c->mappings.keep,
+                                                  .telemetry = &c->telemetry,
+                                                  .history = c->history,
+                                                  .log = c->log};
     if (c->settings->config_source == SETTINGS_CONFIG_NONE)
         return 0;
-    c->store = store_new(c->settings->state_dir, c->log, err);
-    if (c->store == NULL)
-        return -1;
-    if (store_is_kept(c->store)) {
-        c->requests = config_requests_new(c->base, c->settings->state_dir, store_folder_fd(c->store),
-                                          c->settings->resync_period_ms, &requests, c, c->log, err);
-        if (c->requests == NULL)
-            return -1;
-    }
-    c->config_source = config_source_new(c->base, &options, &callbacks, c, err);
-    return c->config_source != NULL ? 0 : -1;
+    c->config = config_engine_new(c->base, &options, &callbacks, c, err);
+    return c->config != NULL ? 0 : -1;
 }
 
 static void make_states(struct controller *c)
@@ -567,12 +484,12 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     if (c->mappings.count > 0)
         make_sources(c);
     make_leadership(c, access);
-    if (make_config_source(c, err) != 0) {
+    if (make_config(c, err) != 0) {
         controller_free(c);
         return NULL;
     }
     make_events(c);
-    make_report(c);
+    config_engine_report_to(c->config, c->events);
     if (settings->status_page)
         make_status(c, version);
     if (make_servers(c, err) != 0) {
@@ -584,7 +501,7 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
 
 int controller_state_fd(const struct controller *c)
 {
-    return c->store != NULL ? store_folder_fd(c->store) : -1;
+    return config_engine_state_fd(c->config);
 }
 
 void controller_free(struct controller *c)
@@ -595,13 +512,9 @@ void controller_free(struct controller *c)
     for (size_t i = 0; i < SERVERS; i++)
         server_free(c->servers[i]);
     targets_free(c->targets);
-    configuration_free(c->configuration);
-    config_requests_free(c->requests);
-    config_report_free(c->report);
+    config_engine_free(c->config);
     events_free(c->events);
     sources_free(c->sources);
-    store_free(c->store);
-    config_source_free(c->config_source);
     leadership_free(c->leadership);
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
@@ -623,7 +536,7 @@ void controller_start(struct controller *c)
 {
     timer_set(&c->heartbeat, 0); /* the loop runs */
     sources_start(c->sources);
-    config_source_start(c->config_source);
+    config_engine_start(c->config);
     if (!c->settings->leader_elect)
         leadership_start(c->leadership); /* HAProxy is read while the caches fill */
 }
@@ -640,7 +553,7 @@ void controller_compare(struct controller *c)
     events_poke(c->events);
     if (c->targets != NULL && !c->stepping_down)
         targets_refresh(c->targets);
-    config_source_poke(c->config_source);
+    config_engine_poke(c->config);
     notify_reloading(c->notify, clock_mono_us());
     notify_systemd(c);
 }
@@ -654,7 +567,7 @@ void controller_stop(struct controller *c)
     timer_set(&c->deadline, STOP_DEADLINE_MS);
     notify_systemd(c);
     sources_stop(c->sources);
-    config_source_stop(c->config_source);
+    config_engine_stop(c->config);
     if (c->stepping_down)
         return; /* they are ending, perhaps with a transaction to delete: on_stepped_down goes on */
     if (c->targets != NULL)

@@ -23,7 +23,7 @@ enum event_reason event_reason_of(const struct history_entry *e)
         return EVENT_DRIFT_REPAIRED;
     case HISTORY_RELOAD_AGAIN:
     case HISTORY_NOT_WRITTEN:
-    case HISTORY_CONFIG_APPLIED: /* daemon/config_report makes those */
+    case HISTORY_CONFIG_APPLIED: /* daemon/config/config_report makes those */
     case HISTORY_CONFIG_REJECTED:
     case HISTORY_CONFIG_DRIFTED:
     case HISTORY_KINDS:

@@ -16,7 +16,7 @@
 #include "report/metrics.h"
 #include "report/event_correlator.h"
 #include "report/history.h"
-#include "daemon/config_source.h"
+#include "daemon/config/config_source.h"
 #include "daemon/mappings.h"
 #include "daemon/sources.h"
 

@@ -75,7 +75,7 @@ def servers(s: dict[str, Any], haproxy: int = 0, backend: int = 0) -> dict[str, 
 
 def documented() -> set[str]:
     """Every name in the comment that documents it."""
-    comment = (ROOT / "src/daemon/status.h").read_text().split("*/")[0]
+    comment = (ROOT / "src/daemon/status/status.h").read_text().split("*/")[0]
     return set(re.findall(r"[a-z_]+", comment))
 
 

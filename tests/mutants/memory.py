@@ -5,7 +5,7 @@ from .mutant import Mutant, Room
 
 MEMORY = "cli/daemon_memory.c"
 DECIDE = "cli/inspect_decide.c"
-STATUS = "daemon/status_memory.c"
+STATUS = "daemon/status/status_memory.c"
 
 TAKEN = (
     Mutant("a daemon that does not lead is believed", MEMORY, "if (stopping || !leading)", "if (stopping)"),

@@ -26,7 +26,7 @@ SERIES = (
 
 CODEC = "haproxy/dataplane/codec_runtime.c"
 RUNTIME = "haproxy/runtime.c"
-STATUS = "daemon/status_haproxy.c"
+STATUS = "daemon/status/status_haproxy.c"
 
 HEALTH = (
     Mutant("a server that its check calls down is up", CODEC, 'ret->down = str_eq(operational, "down");', "ret->down = false;"),

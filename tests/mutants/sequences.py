@@ -9,7 +9,7 @@ OBSERVE = "haproxy/reader.c"
 NAMES = "servers/names.c"
 LANE = "servers/change/route.c"
 DIFF = "servers/change/diff.c"
-STATUS = "daemon/status_haproxy.c"
+STATUS = "daemon/status/status_haproxy.c"
 SERVER = "servers/change/diff_server.c"
 
 STREAMS = (
@@ -43,7 +43,7 @@ REPORTS = (
     Mutant("without room for a transaction nothing is written", "servers/decide.c",
            "(v.dirty || decide_overdue(s)) && v.may_begin;", "v.dirty || decide_overdue(s);"),
     Mutant("a dry run looks at what a transaction would write", "servers/servers.c", "    if (e->options.rules.dry_run)\n        return false;\n", ""),
-    Mutant("a spare is parked", "daemon/status_haproxy.c",
+    Mutant("a spare is parked", "daemon/status/status_haproxy.c",
            "desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
     Mutant("a pause hides who was told to leave before it", "servers/decide.c", "    if (would.command_count == 0)\n", "    if (true)\n"),
     Mutant("who joins a transaction is in sync before its reload", "servers/write.c",

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "daemon/status_parts.h"
+#include "daemon/status/status_parts.h"
 #include "world.h"
 
 #define LOOK_US 45000000     /* after which a look has seen what somebody else did */

@@ -1,11 +1,11 @@
-/* src/daemon/status_haproxy: what is shown of a HAProxy, as it goes through its states. The world is engine_world.h's. */
+/* src/daemon/status/status_haproxy: what is shown of a HAProxy, as it goes through its states. The world is engine_world.h's. */
 #include "../engine_world.h"
 
 #include <yyjson.h>
 
 #include "json/write.h"
-#include "daemon/status.h"
-#include "daemon/status_parts.h"
+#include "daemon/status/status.h"
+#include "daemon/status/status_parts.h"
 
 static size_t left;
 static enum status_state worst;

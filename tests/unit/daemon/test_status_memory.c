@@ -1,9 +1,9 @@
-/* src/daemon/status_memory: what is shown for `plan` to decide by. The world is engine_world.h's. */
+/* src/daemon/status/status_memory: what is shown for `plan` to decide by. The world is engine_world.h's. */
 #include "../engine_world.h"
 
 #include <yyjson.h>
 
-#include "daemon/status_parts.h"
+#include "daemon/status/status_parts.h"
 #include "json/write.h"
 #include "servers/servers_internal.h"
 

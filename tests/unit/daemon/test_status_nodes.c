@@ -1,4 +1,4 @@
-/* src/daemon/status_nodes and json_write: a desired state as it is shown, bounded, and safe whatever it says. */
+/* src/daemon/status/status_nodes and json_write: a desired state as it is shown, bounded, and safe whatever it says. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/write.h"
-#include "daemon/status.h"
-#include "daemon/status_parts.h"
+#include "daemon/status/status.h"
+#include "daemon/status/status_parts.h"
 #include "servers/desired/desired.h"
 
 #include "../backend_text.h"

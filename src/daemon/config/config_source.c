@@ -1,4 +1,4 @@
-#include "daemon/config_source.h"
+#include "daemon/config/config_source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
-#include "daemon/secret_source.h"
+#include "daemon/config/secret_source.h"
 #include "haproxy/storage_files.h"
 #include "kube/client.h"
 #include "settings/settings.h"

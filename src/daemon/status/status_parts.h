@@ -1,4 +1,4 @@
-/* The parts of /status (daemon/status.h), for status.c: each puts its members into an object of the document. */
+/* The parts of /status (daemon/status/status.h), for status.c: each puts its members into an object of the document. */
 #ifndef DAEMON_STATUS_PARTS_H
 #define DAEMON_STATUS_PARTS_H
 

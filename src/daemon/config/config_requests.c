@@ -1,4 +1,4 @@
-#include "daemon/config_requests.h"
+#include "daemon/config/config_requests.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "daemon/status_parts.h"
+#include "daemon/status/status_parts.h"
 
 #include <yyjson.h>
 

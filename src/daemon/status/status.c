@@ -1,4 +1,4 @@
-#include "daemon/status.h"
+#include "daemon/status/status.h"
 
 #include <stdlib.h>
 #include <yyjson.h>
@@ -16,7 +16,7 @@
 #include "daemon/source.h"
 #include "daemon/sources.h"
 #include "report/checks.h"
-#include "daemon/status_parts.h"
+#include "daemon/status/status_parts.h"
 #include "daemon/targets.h"
 
 struct status {

@@ -1,4 +1,4 @@
-#include "daemon/secret_source.h"
+#include "daemon/config/secret_source.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/config_report.h"
+#include "daemon/config/config_report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "configuration/document.h"
 #include "configuration/event.h"
-#include "daemon/config_source.h"
+#include "daemon/config/config_source.h"
 #include "daemon/events.h"
 #include "host/timer.h"
 #include "kube/annotate.h"

@@ -1,0 +1,219 @@
+#include "daemon/config/config_engine.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "configuration/configuration.h"
+#include "configuration/store.h"
+#include "daemon/config/config_report.h"
+#include "daemon/config/config_requests.h"
+#include "daemon/config/config_source.h"
+#include "settings/settings.h"
+
+struct config_engine {
+    struct event_base *base;
+    struct config_engine_options options;
+    struct config_engine_callbacks callbacks;
+    void *arg;
+    struct store *store; /* also while this replica does not lead */
+    struct config_source *source;
+    struct config_requests *requests; /* NULL: no STATE_DIR */
+    struct config_report *report;
+    struct configuration *configuration; /* NULL: another replica leads */
+};
+
+/* ---- the source; config_engine_give has it call back with what it has ---- */
+
+static void config_engine_on_changed(void *arg, struct document *d)
+{
+    const struct config_engine *e = arg;
+    config_report_source_changed(e->report);
+    e->callbacks.read(e->arg);
+    if (e->configuration != NULL)
+        configuration_set(e->configuration, d);
+}
+
+static void config_engine_on_failed(void *arg, const struct error *err)
+{
+    const struct config_engine *e = arg;
+    config_report_source_changed(e->report);
+    e->callbacks.read(e->arg);
+    if (e->configuration != NULL)
+        configuration_refuse(e->configuration, err);
+}
+
+static void config_engine_on_paused(void *arg, bool paused)
+{
+    const struct config_engine *e = arg;
+    if (e->configuration != NULL)
+        configuration_pause(e->configuration, paused);
+}
+
+/* ---- what an operator asks for ---- */
+
+static void config_engine_on_apply(void *arg)
+{
+    const struct config_engine *e = arg;
+    e->callbacks.compare(e->arg);
+}
+
+static int config_engine_on_rollback(void *arg, unsigned number, struct error *err)
+{
+    struct config_engine *e = arg;
+    return e->configuration != NULL ? configuration_rollback(e->configuration, number, err)
+                                    : error_set(err, ERROR_RETRY, "another replica leads: ask that one");
+}
+
+/* ---- life ---- */
+
+static int config_engine_open(struct config_engine *e, struct error *err)
+{
+    static const struct config_source_callbacks source = {
+        .changed = config_engine_on_changed, .failed = config_engine_on_failed, .paused = config_engine_on_paused};
+    static const struct config_requests_callbacks requests = {.apply = config_engine_on_apply,
+                                                              .rollback = config_engine_on_rollback};
+    const struct config_engine_options *o = &e->options;
+    const struct config_source_options options = {
+        .settings = o->settings, .kube = o->kube, .telemetry = o->telemetry, .log = o->log};
+    e->store = store_new(o->settings->state_dir, o->log, err);
+    if (e->store == NULL)
+        return -1;
+    if (store_is_kept(e->store)) {
+        e->requests = config_requests_new(e->base, o->settings->state_dir, store_folder_fd(e->store),
+                                          o->settings->resync_period_ms, &requests, e, o->log, err);
+        if (e->requests == NULL)
+            return -1;
+    }
+    e->source = config_source_new(e->base, &options, &source, e, err);
+    return e->source != NULL ? 0 : -1;
+}
+
+struct config_engine *config_engine_new(struct event_base *base, const struct config_engine_options *options,
+                                        const struct config_engine_callbacks *callbacks, void *arg, struct error *err)
+{
+    struct config_engine *e = mem_alloc(sizeof(*e));
+    e->base = base;
+    e->options = *options;
+    e->callbacks = *callbacks;
+    e->arg = arg;
+    if (config_engine_open(e, err) == 0)
+        return e;
+    config_engine_free(e);
+    return NULL;
+}
+
+void config_engine_free(struct config_engine *e)
+{
+    if (e == NULL)
+        return;
+    configuration_free(e->configuration);
+    config_requests_free(e->requests);
+    config_report_free(e->report);
+    config_source_free(e->source);
+    store_free(e->store);
+    free(e);
+}
+
+void config_engine_report_to(struct config_engine *e, struct events *events)
+{
+    if (e == NULL)
+        return;
+    const struct settings *settings = e->options.settings;
+    bool by_secret = settings->config_source == SETTINGS_CONFIG_SECRET;
+    const struct config_report_options options = {.target_count = e->options.target_count,
+                                                  .kube = by_secret ? e->options.kube : NULL,
+                                                  .source = e->source,
+                                                  .secret_namespace = settings->config_secret_namespace,
+                                                  .secret_name = settings->config_secret_name,
+                                                  .events = events,
+                                                  .telemetry = e->options.telemetry,
+                                                  .history = e->options.history,
+                                                  .dry_run = settings->dry_run,
+                                                  .log = e->options.log};
+    e->report = config_report_new(e->base, &options);
+}
+
+void config_engine_start(struct config_engine *e)
+{
+    if (e != NULL)
+        config_source_start(e->source);
+}
+
+void config_engine_stop(struct config_engine *e)
+{
+    if (e != NULL)
+        config_source_stop(e->source);
+}
+
+void config_engine_poke(struct config_engine *e)
+{
+    if (e != NULL)
+        config_source_poke(e->source);
+}
+
+/* ---- leading ---- */
+
+static void config_engine_on_event(void *arg, const struct configuration_event *event)
+{
+    const struct config_engine *e = arg;
+    config_report_take(e->report, event);
+}
+
+struct configuration *config_engine_lead(struct config_engine *e)
+{
+    static const enum configuration_drift drifts[] = {[SETTINGS_DRIFT_REPORT] = CONFIGURATION_DRIFT_REPORT,
+                                                      [SETTINGS_DRIFT_REPAIR] = CONFIGURATION_DRIFT_REPAIR,
+                                                      [SETTINGS_DRIFT_IGNORE] = CONFIGURATION_DRIFT_IGNORE};
+    if (e == NULL)
+        return NULL;
+    const struct settings *settings = e->options.settings;
+    const struct configuration_options options = {.target_count = e->options.target_count,
+                                                  .require_all = settings->config_require_all,
+                                                  .dry_run = settings->dry_run,
+                                                  .allow_lockout = settings->config_allow_lockout,
+                                                  .keep = e->options.keep,
+                                                  .drift = drifts[settings->config_drift],
+                                                  .min_interval_ms = settings->config_min_interval_ms,
+                                                  .store = e->store,
+                                                  .listener = {.happened = config_engine_on_event, .arg = e},
+                                                  .log = e->options.log};
+    e->configuration = configuration_new(e->base, &options);
+    return e->configuration;
+}
+
+void config_engine_give(struct config_engine *e)
+{
+    if (e != NULL)
+        config_source_give(e->source);
+}
+
+void config_engine_step_down(struct config_engine *e)
+{
+    if (e == NULL)
+        return;
+    configuration_free(e->configuration);
+    e->configuration = NULL;
+    config_report_stop(e->report);
+}
+
+/* ---- how it stands ---- */
+
+bool config_engine_ready(const struct config_engine *e, struct checks *checks)
+{
+    return e == NULL || config_source_ready(e->source, checks);
+}
+
+bool config_engine_applied(const struct config_engine *e, struct checks *checks)
+{
+    return e == NULL || e->configuration == NULL || configuration_ready(e->configuration, checks);
+}
+
+const struct config_source *config_engine_source(const struct config_engine *e)
+{
+    return e != NULL ? e->source : NULL;
+}
+
+int config_engine_state_fd(const struct config_engine *e)
+{
+    return e != NULL && e->store != NULL ? store_folder_fd(e->store) : -1;
+}

@@ -1,0 +1,68 @@
+/*
+ * The second engine in the daemon: from CONFIG_SOURCE to the configuration that the targets drive, and to what is told
+ * about it. The source is read by every replica; the configuration is there while this one leads.
+ */
+#ifndef DAEMON_CONFIG_CONFIG_ENGINE_H
+#define DAEMON_CONFIG_CONFIG_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "configuration/keep.h"
+
+struct checks;
+struct config_engine;
+struct config_source;
+struct configuration;
+struct event_base;
+struct events;
+struct history;
+struct kube_client;
+struct settings;
+struct telemetry;
+
+/* All of it borrowed. */
+struct config_engine_options {
+    const struct settings *settings;
+    struct kube_client *kube; /* NULL: not needed */
+    size_t target_count;
+    struct keep_rules keep; /* whose server lines are no document's */
+    struct telemetry *telemetry;
+    struct history *history;
+    const struct log *log;
+};
+
+/* From the loop. */
+struct config_engine_callbacks {
+    void (*read)(void *arg);    /* the source was read, or said why it cannot be: this replica may be a candidate */
+    void (*compare)(void *arg); /* `config apply` asks for what SIGHUP does */
+};
+
+/* NULL with ERROR_FATAL: STATE_DIR is used by another daemon or unwritable, or there is no inotify. */
+struct config_engine *config_engine_new(struct event_base *base, const struct config_engine_options *options,
+                                        const struct config_engine_callbacks *callbacks, void *arg,
+                                        struct error *err) must_check;
+
+/* In all of these NULL is allowed: there is no CONFIG_SOURCE. */
+void config_engine_free(struct config_engine *e); /* after the targets, before the events */
+/* Once, before it starts; events NULL: none are written. */
+void config_engine_report_to(struct config_engine *e, struct events *events);
+void config_engine_start(struct config_engine *e);
+void config_engine_stop(struct config_engine *e);
+void config_engine_poke(struct config_engine *e); /* SIGHUP: the source is asked again now */
+
+/* What the targets drive from now on, owned by e until it steps down; NULL: no CONFIG_SOURCE. */
+struct configuration *config_engine_lead(struct config_engine *e);
+void config_engine_give(struct config_engine *e);      /* the targets are there: they get what the source has */
+void config_engine_step_down(struct config_engine *e); /* the targets are gone */
+
+/* Each adds its checks: the source has been read; the targets run what it has (nothing is added while another replica leads). */
+bool config_engine_ready(const struct config_engine *e, struct checks *checks);
+bool config_engine_applied(const struct config_engine *e, struct checks *checks);
+const struct config_source *config_engine_source(const struct config_engine *e);
+/* The folder that is written to (STATE_DIR); -1: none. */
+int config_engine_state_fd(const struct config_engine *e);
+
+#endif
