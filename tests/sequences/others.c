@@ -171,6 +171,8 @@ void api_put_out(struct api *a, size_t backend, const char *name, bool out)
             o->in_file = true;
     } else if (!out && o != NULL && is != NULL && is->admin != READY && a->world->now_us < o->at_us + NOTICED_US) {
         o->in_file = false;
+    } else if (!out && o == NULL && is != NULL && is->admin != READY && a->pid_since_us > a->read_us) {
+        remember_operator(a, backend, name, is->admin); /* another writer had put it out, and loaded that, unseen */
     }
 }
 
