@@ -7,6 +7,7 @@
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/line_difference.h"
 #include "json/write.h"
 
 #define CONFIG_COLUMN 4
@@ -58,6 +59,43 @@ static void config_print_changes(const struct cfg_difference *d, struct page *p)
     }
 }
 
+/* The lines behind that, by section. */
+static void config_print_lines(const struct config_report *r, size_t target, struct page *p)
+{
+    cleanup(cfg_line_difference_fini) struct cfg_line_difference d;
+    const char *section = NULL;
+    configuration_line_difference(r->configuration, target, &d);
+    for (size_t i = 0; i < d.count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
+        const struct cfg_line_of *line = &d.lines[i];
+        if (!str_eq(section, line->section)) {
+            page_to(p, CONFIG_COLUMN);
+            page_put(p, INK_DIM, line->section);
+            page_end_line(p);
+        }
+        section = line->section;
+        page_to(p, 2 * CONFIG_COLUMN);
+        page_flow_line(p, line->text[0] == '-' ? INK_RED : INK_GREEN, line->text);
+    }
+    if (d.count > CFG_LINE_DIFFERENCE_MAX) {
+        page_to(p, CONFIG_COLUMN);
+        page_printf(p, INK_DIM, "and %zu more lines", d.count - CFG_LINE_DIFFERENCE_MAX);
+        page_end_line(p);
+    }
+}
+
+static void config_put_lines(const struct config_report *r, size_t target, yyjson_mut_doc *doc, yyjson_mut_val *to)
+{
+    cleanup(cfg_line_difference_fini) struct cfg_line_difference d;
+    yyjson_mut_val *lines = json_put_list(doc, to, "lines");
+    configuration_line_difference(r->configuration, target, &d);
+    for (size_t i = 0; i < d.count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
+        yyjson_mut_val *line = json_add_object(doc, lines);
+        json_put_text(doc, line, "section", d.lines[i].section);
+        json_put_text(doc, line, "line", d.lines[i].text);
+    }
+    json_put_count(doc, to, "line_count", d.count);
+}
+
 void config_print(const struct config_report *r, struct page *p)
 {
     page_printf(p, INK_BOLD, "%s", r->document->origin);
@@ -77,8 +115,10 @@ void config_print(const struct config_report *r, struct page *p)
             page_to(p, CONFIG_COLUMN);
             page_flow_line(p, INK_PLAIN, why);
         }
-        if (r->what == COMMAND_CONFIG_PLAN)
+        if (r->what == COMMAND_CONFIG_PLAN) {
             config_print_changes(&differs, p);
+            config_print_lines(r, i, p);
+        }
     }
 }
 
@@ -103,6 +143,7 @@ void config_print_json(const struct config_report *r, struct buf *out)
         for (size_t k = 0; k < differs.count && k < CFG_DIFFERENCE_MAX; k++)
             json_add(changes, json_text(doc, differs.texts[k]));
         json_put_count(doc, target, "change_count", differs.count);
+        config_put_lines(r, i, doc, target);
     }
     json_write(doc, true, out);
     buf_add(out, "\n");

@@ -149,6 +149,11 @@ void configuration_difference(const struct configuration *c, size_t target, stru
     target_difference(&c->targets[target], ret);
 }
 
+void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
+{
+    target_line_difference(&c->targets[target], ret);
+}
+
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
     const struct target *t = &c->targets[target];

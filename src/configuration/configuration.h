@@ -18,6 +18,7 @@
 #include "report/checks.h"
 
 struct cfg_difference;
+struct cfg_line_difference;
 struct configuration;
 struct document;
 struct event_base;
@@ -67,6 +68,8 @@ struct configuration_view {
 
 /* From the file that was read last to the document; nothing where none was read. */
 void configuration_difference(const struct configuration *c, size_t target, struct cfg_difference *ret);
+/* The same by lines. */
+void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret);
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target);
 

@@ -76,11 +76,14 @@ struct configuration {
     struct timer step; /* what one target found concerns the others */
 };
 
+struct cfg_line_difference;
+
 /* Written by target.c; configuration.c gives it a document. */
 extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);
 void target_set(struct target *t); /* the document has changed */
 void target_difference(struct target *t, struct cfg_difference *ret);
+void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_fini(struct target *t);
 void target_compare(struct target *t); /* the document with the file that was read last */
 void target_concluded(void *self);

@@ -11,6 +11,7 @@
 #include "configuration/lockout.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/line_difference.h"
 #include "haproxy/dataplane/replacement.h"
 #include "haproxy/instance.h"
 
@@ -70,6 +71,28 @@ void target_difference(struct target *t, struct cfg_difference *ret)
         cfg_difference_init(ret, &is, &wanted);
 }
 
+void target_line_difference(struct target *t, struct cfg_line_difference *ret)
+{
+    cleanup(cfg_file_fini) struct cfg_file is = {0};
+    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
+    *ret = (struct cfg_line_difference){0};
+    if (target_parse_both(t, &is, &wanted))
+        cfg_line_difference_init(ret, &is, &wanted);
+}
+
+/* What is in the file ("-") and what the configuration has ("+"). */
+static void target_log_lines(struct target *t)
+{
+    const struct log *log = t->of->options.log;
+    cleanup(cfg_line_difference_fini) struct cfg_line_difference differs;
+    target_line_difference(t, &differs);
+    for (size_t i = 0; i < differs.count && i < CFG_LINE_DIFFERENCE_MAX; i++)
+        log_warn(log, "haproxy.cfg differs from the configuration", log_str("target", target_url(t)),
+                 log_str("section", differs.lines[i].section), log_str("line", differs.lines[i].text),
+                 log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,
+                        log_int("more_lines", differs.count - i - 1)));
+}
+
 /* "backend b: server n1 address; frontend f: new bind". Allocates; NULL: nothing, or it cannot be told. */
 static char *target_changes(struct target *t)
 {
@@ -118,6 +141,7 @@ static void target_drifted(struct target *t)
                         : "haproxy.cfg was changed by another writer; it is left so (CONFIG_DRIFT)",
                  log_str("target", target_url(t)), log_str("sha256", t->of->document->hash),
                  log_str("to_be_repaired", changes));
+        target_log_lines(t);
         configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
     }
     if (repair)

@@ -18,6 +18,7 @@ def test_plan_says_what_would_change_and_writes_nothing(sites: Sites, tmp_path: 
     assert done.returncode == 2, done.stderr
     assert f"{dataplane.url}: accepted; one reload\n" in done.stdout
     assert "    backend ingress: balance\n" in done.stdout and "    backend by-roundrobin: new\n" in done.stdout
+    assert "    backend ingress\n        - balance " in done.stdout and "        + balance roundrobin\n" in done.stdout
     same = tmp_path / "same.cfg"
     same.write_text("# the same\n" + before)
     done = sites.command("plan", str(same))
@@ -25,6 +26,11 @@ def test_plan_says_what_would_change_and_writes_nothing(sites: Sites, tmp_path: 
     found = json.loads(sites.command("plan", "-", "-o", "json", given=sites.text()).stdout)
     assert (found["source"], found["targets"][0]["state"], found["targets"][0]["effect"]) == ("standard input", "valid", "reload")
     assert found["targets"][0]["change_count"] == len(found["targets"][0]["changes"]) > 1
+    assert {"section": "backend ingress", "line": "+ balance roundrobin"} in found["targets"][0]["lines"]
+    assert found["targets"][0]["line_count"] == len(found["targets"][0]["lines"])
+    secret = sites.text() + "userlist others\n  user someone insecure-password hunter2\n"
+    done = sites.command("plan", "-", given=secret)
+    assert "+ user someone insecure-password ***" in done.stdout and "hunter2" not in done.stdout, done.stdout
     assert dataplane.file() == before and dataplane.version() == version
 
 

@@ -149,6 +149,7 @@ def test_what_another_writer_changes(sites: Sites, policy: str) -> None:
         return
     if policy == "report":
         daemon.wait_log("haproxy.cfg was changed by another writer; it is left so.*backend by-hand", 20, seen)
+        daemon.wait_log('haproxy.cfg differs from the configuration.*section="backend by-hand" line="- backend by-hand"', 5, seen)
         daemon.wait_not_ready("another writer changed haproxy.cfg; the configuration has: backend by-hand: removed")
     reads = dataplane.access_log().count("GET /v3/services/haproxy/configuration/raw")
     wait_until(lambda: dataplane.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20)

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/file.h"
+#include "haproxy/cfg/line_difference.h"
+#include "haproxy/cfg/mask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,6 +47,13 @@ static void compare(const struct cfg_file *a, const struct cfg_file *b)
     check(differs != NULL || d.count == 0);
     for (size_t i = 0; i < d.count && i < CFG_DIFFERENCE_MAX; i++)
         check(strlen(d.texts[i]) > 0);
+    struct cfg_line_difference lines;
+    cfg_line_difference_init(&lines, a, b);
+    check(lines.count == 0 || d.count > 0);
+    for (size_t i = 0; i < lines.count && i < CFG_LINE_DIFFERENCE_MAX; i++)
+        check(strlen(lines.lines[i].section) > 0 &&
+              strlen(lines.lines[i].text) <= 2 + CFG_LINE_DIFFERENCE_LINE_MAX_BYTES);
+    cfg_line_difference_fini(&lines);
     cfg_difference_fini(&d);
     free(differs);
 }

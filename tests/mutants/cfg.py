@@ -5,6 +5,8 @@ from .mutant import Mutant, Room
 EDIT = "haproxy/cfg/edit.c"
 FILE = "haproxy/cfg/file.c"
 SOURCE = "haproxy/cfg/source.c"
+MASK = "haproxy/cfg/mask.c"
+LINES = "haproxy/cfg/line_difference.c"
 
 PRINTING = (
     Mutant("a CR is part of the line", FILE, "bool carriage_return = len > 0 && begin[len - 1] == '\\r';", "bool carriage_return = false;"),
@@ -94,9 +96,42 @@ COST = (
     Mutant("arguments are said", DIFFERENCE, "struct piece word = piece_of(item.text, WITHIN);", "struct piece word = item;"),
 )
 
+SHOWING = (
+    Mutant("the rest of such a line is shown", MASK, "if (l->broken || i >= from) {", "if (l->broken) {"),
+    Mutant("a broken line is shown", MASK, "if (l->broken || i >= from) {", "if (i >= from) {"),
+    Mutant("what follows a name is shown", MASK, "bool secret = m.values > 0 || ((m.more", "bool secret = ((m.more"),
+    Mutant("one word is all that may follow it", MASK, "(m.more || m.compares) && !mask_ends", "m.compares && !mask_ends"),
+    Mutant("what a sample is compared with is shown", MASK, "*m = (struct mask){.compares = true, .to_end = acl};", "*m = (struct mask){0};"),
+    Mutant("an acl ends at a word", MASK, "    if (m->to_end)\n        return false;\n", ""),
+    Mutant("a condition never ends", MASK, 'return str_eq(word, "}") ||', "return"),
+    Mutant("a flag is a value", MASK, "size_t flag = m.compares && m.values == 0 ? mask_flag(l, i) : 0;", "size_t flag = 0;"),
+    Mutant("a regular expression is the value", MASK, "array_len(two)) ? 2 : 1,", "array_len(two)) ? 1 : 1,"),
+    Mutant("cookies are no secret", MASK, 'strcasestr(word, "cookie") != NULL || ', ""),
+    Mutant("a server's name says what follows", MASK, "        (i == first + 1 && cfg_is_among(cfg_word(l, first), named, array_len(named))))\n", "        false)\n"),
+    Mutant("a body is shown", MASK, "        *m = (struct mask){.values = 1};\n    if", "        *m = (struct mask){0};\n    if"),
+    Mutant("a login in a URL is shown", MASK, "return login != NULL && at < host ? login : NULL;", "return NULL;"),
+    Mutant("a hash is shown", MASK, "    if (mask_is_hash(word))\n        return 0;\n", ""),
+    Mutant("what a word has behind a name is shown", MASK, "const char *end = mask_named_value(word), *others", "const char *end = NULL, *others"),
+    Mutant("headers of a check are shown", MASK, 'strpbrk(word, "\\r\\n")', "NULL"),
+    Mutant("a number is a secret", MASK, 'strspn(w->text, "0123456789") == strlen(w->text)', "false"),
+    Mutant("parts of words are secrets", MASK, "        at = apart ? end : begin + 1;\n        if (!apart)\n            continue;\n", "        at = apart ? end : end;\n"),
+    Mutant("a part of a secret is enough", MASK, "return (x < y) - (x > y);", "return (x > y) - (x < y);"),
+    Mutant("quotes hide a secret", MASK, "        if (!w->plain && shown[i] == 0)\n            mask_quote", "        if (false)\n            mask_quote"),
+    Mutant("messages quote secrets", "haproxy/dataplane/replacement.c", "    replacement_mask(r, r->request.text);\n", ""),
+    Mutant("a second word is shown", "haproxy/cfg/compare.c", "    cfg_mask_line(line->text, line->len, NAME_SHOWN, &text);\n", "    buf_addn(&text, line->text + strspn(line->text, \" \"), line->len - strspn(line->text, \" \"));\n"),
+    Mutant("lines of one side alone", LINES, "        if (n > 0)\n            new", "        if (false)\n            new"),
+    Mutant("a line is there once", LINES, "        k += n >= 0;\n", "        k += n > 0 || (n == 0 && (i == was.count || !str_eq(a[i]->text, b[k]->text)));\n"),
+    Mutant("a default-server makes other servers", LINES, "cfg_entry_is_header(first) && proxy && was.count", "false && was.count"),
+    Mutant("proxies are compared twice", LINES, "(first->in == done[0] || first->in == done[1])", "false"),
+    Mutant("new lines of a proxy come twice", LINES, "(first->in == done[0] || first->in == done[1])", "first->in == done[0]"),
+    Mutant("any line is shown", LINES, "low = f->lines[middle].number <= number ? middle : low;", "low = f->lines[middle].number < number ? middle : low;"),
+    Mutant("all lines are kept", LINES, "    if (d->count++ >= CFG_LINE_DIFFERENCE_MAX)\n        return;\n", "    d->count++;\n    if (d->count > 99)\n        return;\n"),
+)
+
 ROOMS = (
     Room("cfg, printed", ("test_cfg_edit", "test_cfg_words"), PRINTING),
     Room("cfg, sent", ("test_cfg_source",), SENDING),
     Room("cfg, meaning", ("test_cfg_difference", "test_cfg_file"), MEANING),
+    Room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replacement", "test_cfg_file"), SHOWING),
     Room("cfg, cost", ("test_cfg_difference",), COST),
 )

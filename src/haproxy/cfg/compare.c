@@ -8,18 +8,24 @@
 #include "base/text.h"
 #include "haproxy/cfg/entries.h"
 #include "haproxy/cfg/file.h"
+#include "haproxy/cfg/mask.h"
 
 #define SHOWN 5
 #define NAME_SHOWN 64
 
-/* "http-request deny": as it may be shown. */
+/* "http-request deny", without the second word where that may be a secret: as it may be shown. */
 static char *shown(const struct cfg_entry *e)
 {
-    cleanup(mem_free_ptr) char *text = mem_strndup(e->text, text_cut(e->text, NAME_SHOWN));
-    char *second = strchr(text, '\x1f');
+    const struct cfg_file_line *line = e->in->line;
+    struct buf text = {0};
+    for (size_t i = 0; i < e->in->line_count; i++)
+        line = e->in->lines[i].number == e->line ? &e->in->lines[i] : line;
+    cfg_mask_line(line->text, line->len, NAME_SHOWN, &text);
+    char *words = buf_take(&text);
+    char *second = strchr(words, ' ');
     if (second != NULL)
-        second[1 + strcspn(second + 1, "\x1f")] = '\0';
-    return text_shown(text, TEXT_FLAT, TEXT_WHOLE);
+        second[1 + strcspn(second + 1, " ")] = '\0';
+    return words;
 }
 
 /* "line 7 ("http-request deny" of frontend web) ", without the line where it is none of the file's. */

@@ -1,9 +1,11 @@
 #include "haproxy/dataplane/replacement.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "haproxy/cfg/mask.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/transaction_verdict.h"
@@ -21,10 +23,21 @@ void replacement_fini(struct replacement *r)
     replacement_init(r);
 }
 
+/* HAProxy's messages quote what they are about. */
+static void replacement_mask(struct replacement *r, const char *text)
+{
+    if (r->error.kind == ERROR_NONE || text == NULL)
+        return;
+    cleanup(mem_free_ptr) char *masked = cfg_mask_message(r->error.message, text);
+    snprintf(r->error.message, sizeof(r->error.message), "%s", masked);
+}
+
 static struct transaction_action replacement_done(struct replacement *r, enum transaction_result result)
 {
     r->state = REPLACEMENT_DONE;
     r->result = result;
+    replacement_mask(r, r->request.text);
+    replacement_mask(r, r->request.before);
     r->request = (struct replacement_request){0};
     return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }

@@ -302,12 +302,14 @@ END_TEST
 
 START_TEST(no_secret_is_said)
 {
-    char *said = compare("userlist u\n user admin insecure-password sesame\nlisten l\n stats auth me:sesame\n",
-                         "userlist u\nlisten l\n", NULL);
+    char *said = compare("userlist u\n user admin insecure-password sesame\nlisten l\n stats auth me:sesame\n"
+                         " dynamic-cookie-key sesame\nglobal\n cluster-secret sesame\n",
+                         "userlist u\nlisten l\nglobal\n", NULL);
     ck_assert_ptr_nonnull(said);
     ck_assert_ptr_nonnull(strstr(said, "user admin"));
     ck_assert_ptr_null(strstr(said, "insecure"));
-    ck_assert_msg(strstr(said, "me:sesame") == NULL, "%s", said);
+    ck_assert_ptr_nonnull(strstr(said, "dynamic-cookie-key"));
+    ck_assert_msg(strstr(said, "sesame") == NULL, "%s", said);
     free(said);
 }
 END_TEST

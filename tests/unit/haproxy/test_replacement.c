@@ -10,7 +10,7 @@
 #include "haproxy/dataplane/validation_text.h"
 #include "txn_play.h"
 
-#define SENT "global\n"
+#define SENT "global\n  setenv KEY bogus-key\n"
 #define BEFORE "global\n  daemon\n"
 
 /* As make_reply has them; a success has the next version, with R behind it a Reload-ID. "said": a 400 of HAProxy's. */
@@ -18,7 +18,7 @@ static void make_answer(struct reply *r, const char *word, int64_t version)
 {
     static const char said[] =
         "{\"code\":400,\"message\":\"validation error: exit status 1: msg=\\\"config parsing "
-        "[/tmp/onlyvalidate1:19] unknown keyword 'bogus' in 'backend' section\\\"\\nmsg=\\\"config "
+        "[/tmp/onlyvalidate1:19] unknown keyword 'bogus' in 'backend' section, 'bogus-key'\\\"\\nmsg=\\\"config "
         "Error(s) found in configuration file /tmp/onlyvalidate1\\\"\"}";
     make_reply(r, str_eq(word, "said") ? "400" : word, '?', "");
     if (str_eq(word, "said")) {
@@ -59,8 +59,8 @@ struct row {
 
 static const struct row rows[] = {
     {true, "202", "V", TRANSACTION_PREVIEWED, ERROR_NONE, NULL, 7},
-    {true, "said", "V", TRANSACTION_REJECTED, ERROR_INVALID, "line 19: unknown keyword 'bogus' in 'backend' section",
-     7},
+    {true, "said", "V", TRANSACTION_REJECTED, ERROR_INVALID,
+     "line 19: unknown keyword 'bogus' in 'backend' section, '***'", 7},
     {true, "400", "V", TRANSACTION_REJECTED, ERROR_INVALID, "validation: HTTP 400: message of 400", 7},
     {true, "422", "V", TRANSACTION_REJECTED, ERROR_INVALID, "HTTP 422", 7},
     /* nothing is said of the bytes */
