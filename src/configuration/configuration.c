@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -154,12 +155,23 @@ void configuration_line_difference(const struct configuration *c, size_t target,
     target_line_difference(&c->targets[target], ret);
 }
 
+/* Of what was sent, or of the last reading. */
+static enum retry_class configuration_failure(const struct target *t)
+{
+    const struct error *problem = t->away && t->in != NULL ? instance_view(t->in).problem : NULL;
+    if (t->retry.class != RETRY_NONE || problem == NULL || problem->kind == ERROR_NONE)
+        return t->retry.class;
+    return retry_class_of(problem);
+}
+
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
     const struct target *t = &c->targets[target];
     struct configuration_view v = {.state = progresses[t->progress].name,
                                    .status = progresses[t->progress].status,
                                    .away = t->away,
+                                   .failure = retry_class_name(configuration_failure(t)),
+                                   .next_try_ms = t->retry.not_before_ms,
                                    .reason = t->why.kind != ERROR_NONE ? t->why.message : NULL,
                                    .runs = t->runs,
                                    .runs_since_ms = t->runs_since_ms};
@@ -208,6 +220,7 @@ struct configuration *configuration_new(struct event_base *base, const struct co
     for (size_t i = 0; i < options->target_count; i++) {
         struct target *t = &c->targets[c->count++];
         *t = (struct target){.of = c, .number = i, .engine = {.ops = &target_ops, .self = t, .rest = true}};
+        retry_init(&t->retry, backoff_random_seed() + (unsigned)i);
         buf_init_secret(&t->file, 0);
         buf_init_secret(&t->with_kept, 0);
         buf_init_secret(&t->sent, 0);

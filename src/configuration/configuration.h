@@ -61,6 +61,8 @@ struct configuration_view {
     const char *source;    /* "/etc/haproxy.cfg" */
     unsigned version;      /* that a rollback brought back; 0: it is the source's */
     bool away;             /* the last request about it had no answer that counts */
+    const char *failure;   /* the class of what failed last and is tried again; NULL: nothing */
+    uint64_t next_try_ms;  /* clock_mono_ms; 0: as soon as that HAProxy can be read */
     const char *reason;    /* NULL: none */
     const char *runs;      /* the document that was applied last, by its sha256; "": none by this daemon */
     int64_t runs_since_ms; /* wall clock */

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "configuration/configuration.h"
+#include "configuration/retry.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/engine.h"
 #include "host/timer.h"
@@ -60,6 +61,7 @@ struct target {
     int64_t runs_since_ms;
     unsigned repairs; /* of drift, since the last document */
     uint64_t repair_after_ms;
+    struct retry retry; /* after what failed and says nothing of the document */
 };
 
 struct configuration {

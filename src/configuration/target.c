@@ -247,7 +247,8 @@ static void target_read(void *self)
     if (file != NULL)
         buf_addn(&t->file, file->data, file->len);
     t->version = instance_view(t->in).version;
-    t->away = false;
+    retry_readable(&t->retry);
+    t->away = retry_waits(&t->retry, clock_mono_ms());
     target_remember(t);
     target_check(t);
     target_compare(t);
@@ -263,6 +264,7 @@ static void target_refresh(void *self)
     store_forget_rejections(t->of->options.store, d->id, target_url(t));
     t->repairs = 0;
     t->repair_after_ms = t->of->not_before_ms = 0;
+    retry_forget(&t->retry);
     if (t->progress == PROGRESS_REJECTED)
         target_begin(t);
 }
@@ -274,6 +276,7 @@ static void target_read_failed(void *self)
     t->away = true;
     if (problem != NULL && problem->kind != ERROR_NONE)
         configuration_tell(t->of, CONFIGURATION_FAILED, t, problem);
+    retry_unreadable(&t->retry);
     timer_set(&t->of->step, 0);
 }
 
@@ -314,8 +317,11 @@ static uint64_t target_due(const void *self, uint64_t now_ms)
 {
     const struct target *t = self;
     uint64_t due = 0;
-    if (t->of->document == NULL || (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID))
+    if (t->of->document == NULL)
         return 0;
+    engine_sooner(&due, t->retry.not_before_ms, now_ms);
+    if (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID)
+        return due;
     if (configuration_waits(t->of, now_ms))
         engine_sooner(&due, t->of->not_before_ms, now_ms);
     engine_sooner(&due, t->repair_after_ms, now_ms);
@@ -335,19 +341,22 @@ static void target_decide(void *self, struct engine_wants *ret)
     if (c->document == NULL)
         return;
     const struct instance_view v = instance_view(t->in);
+    uint64_t now = clock_mono_ms();
+    bool retries = !retry_waits(&t->retry, now);
     if (!c->options.dry_run && target_files_next(t, &part)) {
-        bool early = part == STORAGE_ADD && (configuration_waits(c, clock_mono_ms()) || c->paused);
-        ret->storage = v.may_write && !early;
+        bool early = part == STORAGE_ADD && (configuration_waits(c, now) || c->paused);
+        bool urgent = part == STORAGE_FINAL || part == STORAGE_BACK; /* HAProxy has half of it */
+        ret->storage = v.may_write && v.may_begin && !early && (retries || urgent);
         ret->waits = !ret->storage;
         return;
     }
     bool write = t->progress == PROGRESS_RESTORING || (t->progress == PROGRESS_VALID && configuration_may_write(c));
     if (t->progress == PROGRESS_NEW || write) {
-        uint64_t now = clock_mono_ms();
-        bool waits = t->progress != PROGRESS_RESTORING && (configuration_waits(c, now) || now < t->repair_after_ms);
+        bool waits =
+            t->progress != PROGRESS_RESTORING && (configuration_waits(c, now) || now < t->repair_after_ms || !retries);
         /* A runtime update moved the version on: first it is read what lines it left. */
         bool stale = c->options.keep.count > 0 && (t->version != v.version || t->file.len == 0);
-        ret->replacement = v.may_write && !waits && !stale;
+        ret->replacement = v.may_write && v.may_begin && !waits && !stale;
         ret->waits = !ret->replacement;
         ret->overdue = v.may_write && !waits && t->file.len > 0;
         return;
@@ -403,6 +412,10 @@ static void target_replaced(void *self, const struct replacement *r)
     /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
     if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)
         return;
+    if (r->error.kind == ERROR_NONE || r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)
+        retry_forget(&t->retry);
+    else
+        retry_failed(&t->retry, &r->error, r->retry_after_ms, clock_mono_ms());
     switch (r->result) {
     case TRANSACTION_PREVIEWED:
         t->progress = PROGRESS_VALID;
@@ -453,6 +466,7 @@ void target_set(struct target *t)
     t->since_us = clock_mono_us();
     t->repairs = 0;
     t->repair_after_ms = 0;
+    retry_new_document(&t->retry);
     if (t->in == NULL)
         return;
     if (instance_view(t->in).fresh) {

@@ -1,6 +1,7 @@
 /* The files that the document refers to, on their way to one HAProxy (haproxy/dataplane/storage). */
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
+#include "base/clock.h"
 #include "haproxy/instance.h"
 
 bool target_files_next(const struct target *t, enum storage_part *ret)
@@ -34,6 +35,10 @@ void target_stored(void *self, const struct storage *s)
     document_unref(t->storing);
     t->storing = NULL;
     t->away = !ok;
+    if (ok)
+        retry_forget(&t->retry);
+    else
+        retry_failed(&t->retry, &s->error, s->retry_after_ms, clock_mono_ms());
     t->files_changed = t->files_changed || s->changed;
     timer_set(&t->of->step, 0);
     if (!current || !ok)

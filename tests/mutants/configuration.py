@@ -4,6 +4,7 @@ from .mutant import Mutant, Room
 
 ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
+RETRY = "configuration/retry.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
@@ -140,7 +141,36 @@ NAMING = (
     Mutant("any number of bytes", FILES, "if (f->bytes + new->len > STORAGE_FILES_MAX_BYTES)", "if (false)"),
 )
 
+RETRYING = (
+    Mutant("pauses do not grow", RETRY, "    for (unsigned i = 0; i < number && limit < LONGEST_MS; i++)\n        limit *= 2;\n", "    (void)number;\n"),
+    Mutant("pauses grow without end", RETRY, "    limit = limit < LONGEST_MS ? limit : LONGEST_MS;\n", ""),
+    Mutant("all come at one moment", RETRY, "limit - limit / 4 * (uint64_t)rand_r(&r->seed) / RAND_MAX", "limit"),
+    Mutant("a pause is shorter than the first", RETRY, "return wait > FIRST_MS ? wait : FIRST_MS;", "return wait;"),
+    Mutant("classes count together", RETRY, "r->attempts = r->class == class ? r->attempts : 0;", "r->attempts += 0;"),
+    Mutant("a conflict waits", RETRY, "class == RETRY_CONFLICT ? CONFLICTS_AT_ONCE : silent ? 1 : 0", "silent ? 1 : 0"),
+    Mutant("a lost answer waits", RETRY, "r->until_read = first && silent;", "r->until_read = false;"),
+    Mutant("a connection that is always lost never waits", RETRY, "r->until_read = first && silent;", "r->until_read = silent;"),
+    Mutant("Retry-After is not obeyed", RETRY, "if (r->ordered && (uint64_t)retry_after_ms > wait)", "if (false)"),
+    Mutant("Retry-After is obeyed alone", RETRY, "if (r->ordered && (uint64_t)retry_after_ms > wait)", "if (r->ordered)"),
+    Mutant("an API that is back ends a Retry-After", RETRY, "    r->until_read = !r->ordered;\n", "    r->until_read = true;\n"),
+    Mutant("new bytes end a Retry-After", RETRY, "    if (!r->ordered)\n        retry_forget(r);\n", "    retry_forget(r);\n"),
+    Mutant("any reading ends a pause", RETRY, "    if (!r->until_read)\n        return;\n", ""),
+    Mutant("429 is an error of the server", RETRY, "err->http_status == 429 ? RETRY_RATE_LIMITED : RETRY_SERVER", "RETRY_SERVER"),
+    Mutant("TLS is the connection", RETRY, "err->kind == ERROR_INVALID ? RETRY_TLS : RETRY_CONNECTION", "RETRY_CONNECTION"),
+    Mutant("the engine does not wait", TARGET, "now < t->repair_after_ms || !retries)", "now < t->repair_after_ms)"),
+    Mutant("nothing wakes it after a pause", TARGET, "    engine_sooner(&due, t->retry.not_before_ms, now_ms);\n", ""),
+    Mutant("a success forgets no failure", TARGET, "        retry_forget(&t->retry);\n    else\n        retry_failed(&t->retry, &r->error", "        ;\n    else\n        retry_failed(&t->retry, &r->error"),
+    Mutant("new bytes wait", TARGET, "    retry_new_document(&t->retry);\n", ""),
+    Mutant("an operator waits", TARGET, "    retry_forget(&t->retry);\n    if (t->progress == PROGRESS_REJECTED)", "    if (t->progress == PROGRESS_REJECTED)"),
+    Mutant("an API that is back waits", TARGET, "    retry_unreadable(&t->retry);\n", ""),
+    Mutant("one that waits keeps the others waiting", TARGET, "    t->away = retry_waits(&t->retry, clock_mono_ms());\n", "    t->away = false;\n"),
+    Mutant("a reading that fails has no class", ENGINE, "    return retry_class_of(problem);\n", "    return RETRY_NONE;\n"),
+    Mutant("lines of drift are not logged", TARGET, "        target_log_lines(t);\n", ""),
+    Mutant("how many more lines differ is not said", TARGET, "log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,", "log_if(false,"),
+)
+
 ROOMS = (
+    Room("configuration, when it is tried again", ("test_retry", "test_target"), RETRYING),
     Room("configuration, the engine", ("test_configuration",), ENGINE_MUTANTS),
     Room("configuration, what is remembered", ("test_store",), KEEPING),
     Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_replacement"), KEPT),

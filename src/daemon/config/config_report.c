@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "configuration/document.h"
 #include "configuration/event.h"
+#include "configuration/retry.h"
 #include "daemon/config/config_source.h"
 #include "daemon/events.h"
 #include "host/timer.h"
@@ -74,22 +75,20 @@ static const struct {
     [CONFIGURATION_FAILED] = {"failed", EVENT_TRANSIENT_ERROR, "not possible yet; tried again"},
 };
 
-/* Of what is tried again. Without an answer it is TLS that cannot be right, or the connection. */
-static enum event_reason config_report_failure(const struct error *err)
-{
-    if (err->kind == ERROR_AUTH)
-        return EVENT_AUTH_ERROR;
-    if (err->kind == ERROR_CONFLICT)
-        return EVENT_CONFLICT_ERROR;
-    if (err->http_status != 0)
-        return EVENT_TRANSIENT_ERROR;
-    return err->kind == ERROR_INVALID ? EVENT_TLS_CONNECTION_ERROR : EVENT_CONNECTION_ERROR;
-}
+/* Of what is tried again. */
+static const enum event_reason failures[RETRY_CLASSES] = {
+    [RETRY_AUTH] = EVENT_AUTH_ERROR,
+    [RETRY_CONFLICT] = EVENT_CONFLICT_ERROR,
+    [RETRY_RATE_LIMITED] = EVENT_TRANSIENT_ERROR,
+    [RETRY_SERVER] = EVENT_TRANSIENT_ERROR,
+    [RETRY_TLS] = EVENT_TLS_CONNECTION_ERROR,
+    [RETRY_CONNECTION] = EVENT_CONNECTION_ERROR,
+};
 
 static void config_report_tell(struct config_report *r, struct told *t, const struct configuration_event *e)
 {
     enum event_reason reason =
-        e->kind == CONFIGURATION_FAILED ? config_report_failure(e->error) : kinds[e->kind].reason;
+        e->kind == CONFIGURATION_FAILED ? failures[retry_class_of(e->error)] : kinds[e->kind].reason;
     const char *why = e->error != NULL ? e->error->message : "";
     cleanup(mem_free_ptr) char *text =
         mem_printf("%s%s%s%.12s %s%s%s", e->url != NULL ? e->url : "", e->url != NULL ? ": " : "",

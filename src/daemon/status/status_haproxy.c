@@ -203,6 +203,9 @@ static void status_haproxy_put_configuration(const struct target *t, const struc
     json_put_text(doc, put, "sha256", c.sha256);
     json_put_text(doc, put, "source", c.source);
     json_put_text(doc, put, "reason", c.reason);
+    json_put_text(doc, put, "failure", c.failure);
+    if (c.failure != NULL && c.next_try_ms != 0)
+        json_put_time(doc, put, "next_try", (int64_t)c.next_try_ms + instance_wall_minus_mono_ms(t->instance));
     json_put_int_or_null(doc, put, "rolled_back_to", c.version != 0 ? (int64_t)c.version : -1);
     json_put_text(doc, put, "runs", c.runs[0] != '\0' ? c.runs : NULL);
     json_put_time(doc, put, "runs_since", c.runs_since_ms);

@@ -4,12 +4,12 @@
  * decided by words of the document and by chance.
  */
 #include <check.h>
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../dice.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/configuration.h"
@@ -34,7 +34,8 @@ struct instance {
 };
 
 static struct {
-    struct event_base *base;
+    uint64_t now_us;
+    struct timer *timers[4];
     struct configuration *c;
     struct instance of[TARGETS];
     char *text; /* the latest document; NULL: none */
@@ -46,6 +47,9 @@ static struct {
     unsigned documents, writes, loads, drifts;
     struct dice dice;
 } w;
+
+#define VIRTUAL_TIME (&w)
+#include "../../virtual_time.h"
 
 /* ---- what the engine calls ---- */
 
@@ -250,7 +254,7 @@ static void engine_begin(void)
         .store = w.store,
         .listener = {.happened = on_event},
     };
-    w.c = configuration_new(w.base, &options);
+    w.c = configuration_new(NULL, &options);
     for (size_t i = 0; i < TARGETS; i++) {
         struct instance *in = &w.of[i];
         in->engine = configuration_engine(w.c, i);
@@ -319,18 +323,29 @@ static void edit(struct instance *in, const char *text)
     in->fresh = in->dirty = false;
 }
 
+/* So much that no pause after a failure is longer than some of them. */
+static void pass_time(void)
+{
+    struct timer *t = virtual_next_timer(clock_mono_ms());
+    if (t != NULL) {
+        t->due_ms = 0;
+        t->fn(t->arg);
+    }
+    w.now_us += 100 * 1000000ull;
+}
+
 static void pass(void)
 {
     for (size_t i = 0; i < TARGETS; i++)
         target_step(&w.of[i]);
-    event_base_loop(w.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    pass_time();
 }
 
 static void stream_begin(unsigned seed)
 {
     memset(&w, 0, sizeof(w));
+    w.now_us = 1000000;
     w.dice.state = seed * 7919 + 1;
-    w.base = event_base_new();
     w.require_all = dice_below(&w.dice, 3) == 0;
     w.dry_run = dice_below(&w.dice, 10) == 0;
     w.drift = (enum configuration_drift)dice_below(&w.dice, 3);
@@ -349,7 +364,6 @@ static void stream_begin(unsigned seed)
 static void stream_end(void)
 {
     configuration_free(w.c);
-    event_base_free(w.base);
     for (size_t i = 0; i < TARGETS; i++) {
         free(w.of[i].file);
         free(w.of[i].running);

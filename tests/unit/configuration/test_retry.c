@@ -1,0 +1,175 @@
+/* src/configuration/retry: pauses by the class of a failure. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "configuration/retry.h"
+
+#define NOW 1000000u
+
+static struct error failure(int status, enum error_kind kind)
+{
+    struct error err = {0};
+    if (status != 0)
+        (void)error_set_http(&err, status, "status %d", status);
+    else
+        (void)error_set(&err, kind, "no answer");
+    return err;
+}
+
+static const struct {
+    int status;
+    enum error_kind kind;
+    const char *name;
+} classes[] = {
+    {401, ERROR_NONE, "AuthError"},
+    {403, ERROR_NONE, "AuthError"},
+    {0, ERROR_AUTH, "AuthError"},
+    {409, ERROR_NONE, "ConflictError"},
+    {429, ERROR_NONE, "RateLimited"},
+    {500, ERROR_NONE, "DataplaneServerError"},
+    {503, ERROR_NONE, "DataplaneServerError"},
+    {413, ERROR_NONE, "DataplaneServerError"},
+    {0, ERROR_INVALID, "TLSConnectionError"},
+    {0, ERROR_RETRY, "ConnectionError"},
+};
+
+START_TEST(classes_have_the_operators_names)
+{
+    const struct error err = failure(classes[_i].status, classes[_i].kind);
+    ck_assert_str_eq(retry_class_name(retry_class_of(&err)), classes[_i].name);
+}
+END_TEST
+
+/* Fails, and says after how long it is tried again; 0: at once, or as soon as it can be read. */
+static uint64_t fails(struct retry *r, int status, int64_t retry_after_ms)
+{
+    const struct error err = failure(status, ERROR_RETRY);
+    retry_failed(r, &err, retry_after_ms, NOW);
+    ck_assert(retry_waits(r, NOW) == (r->not_before_ms > NOW));
+    return r->not_before_ms > NOW ? r->not_before_ms - NOW : 0;
+}
+
+static void check_pause(uint64_t pause, unsigned number)
+{
+    uint64_t limit = 30000ull << number;
+    limit = limit < 300000 ? limit : 300000;
+    ck_assert_msg(pause >= 30000 && pause >= limit - limit / 4 && pause <= limit, "pause %u is %llu ms", number,
+                  (unsigned long long)pause);
+}
+
+/* 30 s, 60 s, 120 s, 240 s, 5 min, 5 min; with another seed another part of it. */
+START_TEST(pauses_grow)
+{
+    struct retry r;
+    uint64_t last[2] = {0};
+    for (unsigned seed = 1; seed <= 2; seed++) {
+        retry_init(&r, seed);
+        for (unsigned i = 0; i < 40; i++)
+            check_pause(last[seed - 1] = fails(&r, 503, -1), i < 10 ? i : 10);
+    }
+    ck_assert_uint_ne(last[0], last[1]);
+    retry_forget(&r);
+    ck_assert(!retry_waits(&r, NOW));
+    ck_assert_ptr_null(retry_class_name(r.class));
+    check_pause(fails(&r, 503, -1), 0);
+}
+END_TEST
+
+START_TEST(each_class_begins_anew)
+{
+    struct retry r;
+    retry_init(&r, 1);
+    for (unsigned i = 0; i < 5; i++)
+        check_pause(fails(&r, 503, -1), i);
+    check_pause(fails(&r, 401, -1), 0);
+    check_pause(fails(&r, 401, -1), 1);
+}
+END_TEST
+
+START_TEST(the_first_conflicts_are_tried_again_at_once)
+{
+    struct retry r;
+    retry_init(&r, 1);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(fails(&r, 409, -1), 0);
+    check_pause(fails(&r, 409, -1), 0);
+    check_pause(fails(&r, 409, -1), 1);
+}
+END_TEST
+
+/* One lost answer is no pause: what came of it shows the next reading. Then only an API that was gone is asked at once. */
+START_TEST(an_api_that_is_back_is_asked_at_once)
+{
+    struct retry r;
+    retry_init(&r, 1);
+    check_pause(fails(&r, 0, -1), 0);
+    retry_readable(&r);
+    ck_assert(!retry_waits(&r, NOW));
+    for (unsigned i = 0; i < 3; i++) {
+        check_pause(fails(&r, 0, -1), i);
+        retry_readable(&r);
+        ck_assert(retry_waits(&r, NOW));
+    }
+    retry_unreadable(&r);
+    ck_assert(retry_waits(&r, NOW));
+    retry_readable(&r);
+    ck_assert(!retry_waits(&r, NOW));
+    /* of an answer a reading says nothing */
+    check_pause(fails(&r, 503, -1), 0);
+    retry_readable(&r);
+    ck_assert(retry_waits(&r, NOW));
+    retry_unreadable(&r);
+    retry_readable(&r);
+    ck_assert(!retry_waits(&r, NOW));
+}
+END_TEST
+
+START_TEST(retry_after_is_obeyed)
+{
+    struct retry r;
+    retry_init(&r, 1);
+    ck_assert_uint_eq(fails(&r, 429, 400000), 400000);
+    retry_unreadable(&r);
+    retry_readable(&r);
+    ck_assert(retry_waits(&r, NOW + 399999) && !retry_waits(&r, NOW + 400000));
+    retry_new_document(&r);
+    ck_assert(retry_waits(&r, NOW + 399999));
+    retry_forget(&r); /* by an operator */
+    ck_assert(!retry_waits(&r, NOW));
+    check_pause(fails(&r, 429, 1000), 0); /* it says when at the earliest */
+    check_pause(fails(&r, 429, 0), 1);
+}
+END_TEST
+
+START_TEST(another_document_is_tried_at_once)
+{
+    struct retry r;
+    retry_init(&r, 1);
+    for (unsigned i = 0; i < 4; i++)
+        (void)fails(&r, 500, -1);
+    retry_new_document(&r);
+    ck_assert(!retry_waits(&r, NOW));
+    check_pause(fails(&r, 500, -1), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("retry");
+    TCase *tc = tcase_create("retry");
+    tcase_add_loop_test(tc, classes_have_the_operators_names, 0, (int)array_len(classes));
+    tcase_add_test(tc, pauses_grow);
+    tcase_add_test(tc, each_class_begins_anew);
+    tcase_add_test(tc, the_first_conflicts_are_tried_again_at_once);
+    tcase_add_test(tc, an_api_that_is_back_is_asked_at_once);
+    tcase_add_test(tc, retry_after_is_obeyed);
+    tcase_add_test(tc, another_document_is_tried_at_once);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
