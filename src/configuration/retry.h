@@ -1,7 +1,7 @@
 /*
  * When one HAProxy is asked again after a failure that says nothing of the configuration, by the class of the failure,
- * in the words of an operator for such configurations. The first pause is 30 s, the longest 5 min. A Data Plane API that
- * could not be read and can be again is asked at once. Pure.
+ * in the words of an operator for such configurations. The first pause is 30 s, the longest 5 min. A Data Plane API
+ * that could not be read and can be again is asked at once. Pure.
  */
 #ifndef CONFIGURATION_RETRY_H
 #define CONFIGURATION_RETRY_H

@@ -99,7 +99,8 @@ START_TEST(the_first_conflicts_are_tried_again_at_once)
 }
 END_TEST
 
-/* One lost answer is no pause: what came of it shows the next reading. Then only an API that was gone is asked at once. */
+/* One lost answer is no pause: what came of it shows the next reading. Then only an API that was gone is asked at
+ * once. */
 START_TEST(an_api_that_is_back_is_asked_at_once)
 {
     struct retry r;

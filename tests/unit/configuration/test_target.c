@@ -1,6 +1,7 @@
 /*
- * src/configuration/target: one HAProxy whose Data Plane API fails in some way, in virtual time: when it is asked again,
- * what is said of it meanwhile, and what is logged of drift. The instance is played by the functions that the engine calls.
+ * src/configuration/target: one HAProxy whose Data Plane API fails in some way, in virtual time: when it is asked
+ * again, what is said of it meanwhile, and what is logged of drift. The instance is played by the functions that the
+ * engine calls.
  */
 #include <check.h>
 #include <stdlib.h>
