@@ -57,7 +57,7 @@ void buf_clear(struct buf *b)
 }
 
 /* Room for `more` bytes and the NUL behind them; the caller has checked the cap. */
-static void grow(struct buf *b, size_t more)
+void buf_reserve(struct buf *b, size_t more)
 {
     size_t need = b->len + more + 1;
     if (need <= b->size)
@@ -81,7 +81,7 @@ int buf_append(struct buf *b, const void *bytes, size_t len)
 {
     if (b->max_bytes != 0 && (len > b->max_bytes || b->len > b->max_bytes - len))
         return -1;
-    grow(b, len);
+    buf_reserve(b, len);
     if (len > 0)
         memcpy(b->data + b->len, bytes, len);
     b->len += len;
@@ -109,7 +109,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(ap);
     if (n < 0 || (b->max_bytes != 0 && b->len + (size_t)n > b->max_bytes))
         abort();
-    grow(b, (size_t)n);
+    buf_reserve(b, (size_t)n);
     vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
     va_end(again);
     b->len += (size_t)n;

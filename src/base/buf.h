@@ -24,6 +24,8 @@ void buf_init_secret(struct buf *b, size_t max_bytes); /* what it held is overwr
 void buf_fini(struct buf *b);                          /* for cleanup(); leaves it empty and usable */
 void buf_wipe(struct buf *b);  /* as buf_fini, overwriting what is there now, of whichever kind it is */
 void buf_clear(struct buf *b); /* keeps the memory */
+/* What is then added stays where it is, up to so many bytes more, which may also be written behind `data + len`. */
+void buf_reserve(struct buf *b, size_t more);
 
 /* -1 when the cap would be passed; then nothing was added. */
 int buf_append(struct buf *b, const void *bytes, size_t len) must_check;

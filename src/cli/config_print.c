@@ -103,12 +103,11 @@ void config_print(const struct config_report *r, struct page *p)
     page_end_line(p);
     for (size_t i = 0; i < r->count; i++) {
         const struct configuration_view v = configuration_view(r->configuration, i);
-        cleanup(cfg_difference_fini) struct cfg_difference differs;
-        configuration_difference(r->configuration, i, &differs);
+        const struct cfg_difference *differs = configuration_difference(r->configuration, i);
         page_printf(p, INK_PLAIN, "%s: ", r->targets[i].url);
         page_put(p, config_failed(&v) ? INK_RED : INK_GREEN, config_verdict(&v, r->what));
         if (r->what == COMMAND_CONFIG_PLAN && !config_failed(&v))
-            page_printf(p, INK_PLAIN, "; %s", effects[differs.effect].words);
+            page_printf(p, INK_PLAIN, "; %s", effects[differs->effect].words);
         page_end_line(p);
         const char *why = config_reason(&r->targets[i], &v);
         if (why != NULL) {
@@ -116,7 +115,7 @@ void config_print(const struct config_report *r, struct page *p)
             page_flow_line(p, INK_PLAIN, why);
         }
         if (r->what == COMMAND_CONFIG_PLAN) {
-            config_print_changes(&differs, p);
+            config_print_changes(differs, p);
             config_print_lines(r, i, p);
         }
     }
@@ -132,17 +131,16 @@ void config_print_json(const struct config_report *r, struct buf *out)
     yyjson_mut_val *targets = json_put_list(doc, root, "targets");
     for (size_t i = 0; i < r->count; i++) {
         const struct configuration_view v = configuration_view(r->configuration, i);
-        cleanup(cfg_difference_fini) struct cfg_difference differs;
-        configuration_difference(r->configuration, i, &differs);
+        const struct cfg_difference *differs = configuration_difference(r->configuration, i);
         yyjson_mut_val *target = json_add_object(doc, targets);
         json_put_text(doc, target, "url", r->targets[i].url);
         json_put_text(doc, target, "state", v.away ? "no answer" : v.state);
         json_put_text(doc, target, "reason", config_reason(&r->targets[i], &v));
-        json_put_text(doc, target, "effect", effects[differs.effect].name);
+        json_put_text(doc, target, "effect", effects[differs->effect].name);
         yyjson_mut_val *changes = json_put_list(doc, target, "changes");
-        for (size_t k = 0; k < differs.count && k < CFG_DIFFERENCE_MAX; k++)
-            json_add(changes, json_text(doc, differs.texts[k]));
-        json_put_count(doc, target, "change_count", differs.count);
+        for (size_t k = 0; k < differs->count && k < CFG_DIFFERENCE_MAX; k++)
+            json_add(changes, json_text(doc, differs->texts[k]));
+        json_put_count(doc, target, "change_count", differs->count);
         config_put_lines(r, i, doc, target);
     }
     json_write(doc, true, out);
@@ -154,10 +152,9 @@ int config_status(const struct config_report *r)
     bool failed = false, changes = false;
     for (size_t i = 0; i < r->count; i++) {
         const struct configuration_view v = configuration_view(r->configuration, i);
-        cleanup(cfg_difference_fini) struct cfg_difference differs;
-        configuration_difference(r->configuration, i, &differs);
+        const struct cfg_difference *differs = configuration_difference(r->configuration, i);
         failed = failed || config_failed(&v) || (r->what == COMMAND_CONFIG_APPLY && !str_eq(v.state, "applied"));
-        changes = changes || differs.effect != CFG_EFFECT_NONE;
+        changes = changes || differs->effect != CFG_EFFECT_NONE;
     }
     return failed ? 1 : r->what == COMMAND_CONFIG_PLAN && changes ? 2 : 0;
 }

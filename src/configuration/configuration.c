@@ -145,9 +145,11 @@ static const struct {
     [PROGRESS_RESTORED] = {"restoring", "the configuration from before goes back", STATUS_PROBLEM},
 };
 
-void configuration_difference(const struct configuration *c, size_t target, struct cfg_difference *ret)
+const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
 {
-    target_difference(&c->targets[target], ret);
+    static const struct cfg_difference nothing = {.effect = CFG_EFFECT_NONE};
+    const struct cfg_difference *found = target_difference(&c->targets[target]);
+    return found != NULL ? found : &nothing;
 }
 
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)

@@ -68,8 +68,8 @@ struct configuration_view {
     int64_t runs_since_ms; /* wall clock */
 };
 
-/* From the file that was read last to the document; nothing where none was read. */
-void configuration_difference(const struct configuration *c, size_t target, struct cfg_difference *ret);
+/* From the file that was read last to the document; nothing where none was read. Borrowed until the loop goes on. */
+const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target);
 /* The same by lines. */
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret);
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "configuration/configuration.h"
 #include "configuration/retry.h"
+#include "haproxy/cfg/difference.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/engine.h"
 #include "host/timer.h"
@@ -51,11 +52,14 @@ struct target {
     char judge[32];           /* the version of the HAProxy that rejected it */
     struct buf file;          /* as read last, */
     int64_t version;          /* at this one */
-    struct buf with_kept;     /* the document with server lines that are not its own, to be compared with the file; */
-    struct buf sent;          /* or it, or `good`, as it is sent, */
-    struct cfg_edits edits;   /* printed with these */
-    struct document *asked;   /* that the request in hand is about; NULL: the file from before, or none is */
-    char *good;               /* the file that was replaced and that HAProxy ran; NULL: nothing was */
+    bool compared;            /* it, and the document: */
+    bool comparable;          /* both are configurations, and */
+    struct cfg_difference differs;
+    struct buf with_kept;   /* the document with server lines that are not its own, to be compared with the file; */
+    struct buf sent;        /* or it, or `good`, as it is sent, */
+    struct cfg_edits edits; /* printed with these */
+    struct document *asked; /* that the request in hand is about; NULL: the file from before, or none is */
+    char *good;             /* the file that was replaced and that HAProxy ran; NULL: nothing was */
     uint64_t since_us;
     char runs[DIGEST_SHA256_HEX_BYTES];
     int64_t runs_since_ms;
@@ -84,7 +88,8 @@ struct cfg_line_difference;
 extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);
 void target_set(struct target *t); /* the document has changed */
-void target_difference(struct target *t, struct cfg_difference *ret);
+/* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
+const struct cfg_difference *target_difference(struct target *t);
 void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_fini(struct target *t);
 void target_compare(struct target *t); /* the document with the file that was read last */

@@ -55,20 +55,19 @@ static bool target_parse_both(struct target *t, struct cfg_file *is, struct cfg_
     return target_parse(buf_str(&t->file), t->file.len, is) && target_parse(text, strlen(text), wanted);
 }
 
-static bool target_means_the_same(struct target *t)
+/* Compared once: most readings find the file that was there before. */
+const struct cfg_difference *target_difference(struct target *t)
 {
     cleanup(cfg_file_fini) struct cfg_file is = {0};
     cleanup(cfg_file_fini) struct cfg_file wanted = {0};
-    return target_parse_both(t, &is, &wanted) && cfg_same_meaning(&is, &wanted);
-}
-
-void target_difference(struct target *t, struct cfg_difference *ret)
-{
-    cleanup(cfg_file_fini) struct cfg_file is = {0};
-    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
-    *ret = (struct cfg_difference){0};
-    if (target_parse_both(t, &is, &wanted))
-        cfg_difference_init(ret, &is, &wanted);
+    if (!t->compared) {
+        cfg_difference_fini(&t->differs);
+        t->comparable = target_parse_both(t, &is, &wanted);
+        if (t->comparable)
+            cfg_difference_init(&t->differs, &is, &wanted);
+        t->compared = true;
+    }
+    return t->comparable ? &t->differs : NULL;
 }
 
 void target_line_difference(struct target *t, struct cfg_line_difference *ret)
@@ -96,12 +95,11 @@ static void target_log_lines(struct target *t)
 /* "backend b: server n1 address; frontend f: new bind". Allocates; NULL: nothing, or it cannot be told. */
 static char *target_changes(struct target *t)
 {
-    cleanup(cfg_difference_fini) struct cfg_difference differs;
-    target_difference(t, &differs);
+    const struct cfg_difference *differs = target_difference(t);
     struct text_list list = {.between = "; ", .max = CHANGES_SHOWN};
-    for (size_t i = 0; i < differs.count; i++)
+    for (size_t i = 0; differs != NULL && i < differs->count; i++)
         if (text_list_next(&list))
-            buf_add(&list.text, i < array_len(differs.texts) ? differs.texts[i] : "");
+            buf_add(&list.text, i < array_len(differs->texts) ? differs->texts[i] : "");
     return text_list_take(&list);
 }
 
@@ -175,7 +173,8 @@ void target_compare(struct target *t)
     bool sent = t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID;
     if (d == NULL)
         return;
-    if (target_means_the_same(t)) {
+    const struct cfg_difference *differs = target_difference(t);
+    if (differs != NULL && differs->effect == CFG_EFFECT_NONE) {
         if (sent ||
             (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
             target_same(t);
@@ -243,9 +242,12 @@ static void target_read(void *self)
 {
     struct target *t = self;
     const struct buf *file = instance_file(t->in);
-    buf_clear(&t->file);
-    if (file != NULL)
-        buf_addn(&t->file, file->data, file->len);
+    if (file == NULL || file->len != t->file.len || memcmp(file->data, t->file.data, file->len) != 0) {
+        buf_clear(&t->file);
+        if (file != NULL)
+            buf_addn(&t->file, file->data, file->len);
+        t->compared = false;
+    }
     t->version = instance_view(t->in).version;
     retry_readable(&t->retry);
     t->away = retry_waits(&t->retry, clock_mono_ms());
@@ -462,7 +464,7 @@ static void target_reload_failed(void *self)
 void target_set(struct target *t)
 {
     target_begin(t);
-    t->away = t->unchanged = false;
+    t->compared = t->away = t->unchanged = false;
     t->since_us = clock_mono_us();
     t->repairs = 0;
     t->repair_after_ms = 0;
@@ -481,6 +483,7 @@ void target_set(struct target *t)
 void target_fini(struct target *t)
 {
     buf_fini(&t->file);
+    cfg_difference_fini(&t->differs);
     buf_fini(&t->with_kept);
     buf_fini(&t->sent);
     cfg_edits_fini(&t->edits);

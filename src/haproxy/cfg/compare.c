@@ -96,8 +96,7 @@ char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *aft
     cleanup(cfg_entries_fini) struct cfg_entries a;
     cleanup(cfg_entries_fini) struct cfg_entries b;
     struct cfg_run was, is;
-    cfg_entries_init(&a, before, ours);
-    cfg_entries_init(&b, after, ours);
+    cfg_entries_init_both(&a, &b, before, after, ours);
     while (cfg_entries_next(&a, &b, &was, &is))
         compare_runs(was, is, &r);
     return text_list_take(&r);

@@ -359,8 +359,7 @@ void cfg_difference_init(struct cfg_difference *d, const struct cfg_file *before
     struct cfg_run was, is;
     struct in_hand s = {.name = NOTHING};
     *d = (struct cfg_difference){.effect = CFG_EFFECT_NONE};
-    cfg_entries_init(&a, before, NULL);
-    cfg_entries_init(&b, after, NULL);
+    cfg_entries_init_both(&a, &b, before, after, NULL);
     while (cfg_entries_next(&a, &b, &was, &is)) {
         const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
         struct piece section = {first->key, (size_t)(strrchr(first->key, '\n') - first->key)};

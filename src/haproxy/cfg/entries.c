@@ -320,19 +320,29 @@ static void make_explicit(struct cfg_entries *b, const struct cfg_file_section *
 
 /* ---- sections ---- */
 
+/* The name of the defaults section that it inherits from; "": none. */
+static const char *inherits_from(const struct cfg_file_section *s)
+{
+    return s->from[0] == '\0' && s->defaults != NULL ? cfg_file_name(s->defaults) : s->from;
+}
+
+/* Words that HAProxy would refuse: what has them may not pass for the same. */
+static bool has_more_words(const struct cfg_file_section *s, struct cfg_line *words)
+{
+    cfg_line_split(words, s->line->text, s->line->len);
+    return words->count > 1 + (size_t)(s->name[0] != '\0') + (s->from[0] != '\0' ? 2 : 0);
+}
+
 static void add_section(struct cfg_entries *b, const struct cfg_file_section *s, struct cfg_line *words,
                         const struct cfg_file_managed *ours)
 {
     cleanup(mem_free_ptr) char *section = mem_printf("%s %s", s->kind, cfg_file_name(s));
-    /* The name of the defaults section that it inherits from; "": none. */
-    const char *inherits = s->from[0] == '\0' && s->defaults != NULL ? cfg_file_name(s->defaults) : s->from;
     if (!str_eq(s->kind, "global") && !is_ours(ours, s, NULL, NULL))
-        cfg_entries_add(
-            b, (struct cfg_entry){
-                   .key = mem_printf("%s\n", section), .text = mem_strdup(inherits), .line = s->line->number, .in = s});
-    /* What HAProxy would refuse: it may not pass for the same. */
-    cfg_line_split(words, s->line->text, s->line->len);
-    if (words->count > 1 + (size_t)(s->name[0] != '\0') + (s->from[0] != '\0' ? 2 : 0))
+        cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\n", section),
+                                              .text = mem_strdup(inherits_from(s)),
+                                              .line = s->line->number,
+                                              .in = s});
+    if (has_more_words(s, words))
         cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\nheader", section),
                                               .text = cfg_entries_text_of(words, s->line, 0),
                                               .line = s->line->number,
@@ -353,13 +363,103 @@ static void cfg_entries_sort(struct cfg_entries *b)
         qsort(b->list, b->count, sizeof(b->list[0]), order_of_entries);
 }
 
-void cfg_entries_init(struct cfg_entries *b, const struct cfg_file *f, const struct cfg_file_managed *ours)
+/* ---- sections that need no entries ---- */
+
+/* What may mean more than itself: where such bytes begin, two lines are the same only byte for byte. */
+static bool is_special(char c)
+{
+    return c == '"' || c == '\'' || c == '\\';
+}
+
+static bool ends_word(char c)
+{
+    return c == ' ' || c == '\t' || c == '#' || is_special(c);
+}
+
+/* From *at on, to the next word; false: there is none. */
+static bool skip_blanks(const char **at, const char *end)
+{
+    while (*at < end && (**at == ' ' || **at == '\t'))
+        ++*at;
+    return *at < end && **at != '#';
+}
+
+/* But for blanks and the comment; false also where that is not seen at once. */
+static bool is_same_line(const struct cfg_file_line *a, const struct cfg_file_line *b)
+{
+    const char *x = a->text, *y = b->text, *x_end = x + a->len, *y_end = y + b->len;
+    for (;;) {
+        bool more = skip_blanks(&x, x_end);
+        if (more != skip_blanks(&y, y_end) || !more)
+            return !more && !(y < y_end && *y != '#');
+        for (; x < x_end && y < y_end && *x == *y && !ends_word(*x); x++)
+            y++;
+        if ((x < x_end && is_special(*x)) || (y < y_end && is_special(*y)))
+            return x_end - x == y_end - y && memcmp(x, y, (size_t)(x_end - x)) == 0;
+        if ((x < x_end && !ends_word(*x)) || (y < y_end && !ends_word(*y)))
+            return false;
+    }
+}
+
+static bool is_same_section(const struct cfg_file_section *a, const struct cfg_file_section *b, struct cfg_line *words)
+{
+    if (a->line_count != b->line_count || !str_eq(inherits_from(a), inherits_from(b)) || has_more_words(a, words) ||
+        has_more_words(b, words))
+        return false;
+    for (size_t i = 0; i < a->line_count; i++)
+        if (!is_same_line(&a->lines[i], &b->lines[i]))
+            return false;
+    return true;
+}
+
+static int order_of_sections(const void *a, const void *b)
+{
+    const struct cfg_file_section *x = *(const struct cfg_file_section *const *)a;
+    const struct cfg_file_section *y = *(const struct cfg_file_section *const *)b;
+    int n = strcmp(x->kind, y->kind);
+    return n != 0 ? n : strcmp(cfg_file_name(x), cfg_file_name(y));
+}
+
+/* Allocates. */
+static const struct cfg_file_section **ordered_sections(const struct cfg_file *f)
+{
+    const struct cfg_file_section **list = mem_array(f->section_count, sizeof(*list));
+    for (size_t i = 0; i < f->section_count; i++)
+        list[i] = &f->sections[i];
+    if (f->section_count > 1)
+        qsort(list, f->section_count, sizeof(*list), order_of_sections);
+    return list;
+}
+
+/* How many of the list, from i on, are called as the one there; 0 behind the last. */
+static size_t count_namesakes(const struct cfg_file_section **list, size_t count, size_t i)
+{
+    size_t n = i < count;
+    while (i + n < count && order_of_sections(&list[i], &list[i + n]) == 0)
+        n++;
+    return n;
+}
+
+void cfg_entries_init_both(struct cfg_entries *a, struct cfg_entries *b, const struct cfg_file *before,
+                           const struct cfg_file *after, const struct cfg_file_managed *ours)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
-    *b = (struct cfg_entries){0};
+    cleanup(mem_free_ptr) const struct cfg_file_section **was = ordered_sections(before);
+    cleanup(mem_free_ptr) const struct cfg_file_section **is = ordered_sections(after);
+    *a = *b = (struct cfg_entries){0};
     cfg_line_init(&words);
-    for (size_t i = 0; i < f->section_count; i++)
-        add_section(b, &f->sections[i], &words, ours);
+    for (size_t i = 0, k = 0; i < before->section_count || k < after->section_count;) {
+        size_t n = count_namesakes(was, before->section_count, i), m = count_namesakes(is, after->section_count, k);
+        int order = n == 0 ? 1 : m == 0 ? -1 : order_of_sections(&was[i], &is[k]);
+        bool same = order == 0 && n == 1 && m == 1 && is_same_section(was[i], is[k], &words);
+        for (; order <= 0 && n > 0; n--, i++)
+            if (!same)
+                add_section(a, was[i], &words, ours);
+        for (; order >= 0 && m > 0; m--, k++)
+            if (!same)
+                add_section(b, is[k], &words, ours);
+    }
+    cfg_entries_sort(a);
     cfg_entries_sort(b);
 }
 

@@ -26,8 +26,10 @@ struct cfg_entries {
     size_t at; /* of cfg_entries_next */
 };
 
-/* f is borrowed. ours NULL: all lines. */
-void cfg_entries_init(struct cfg_entries *e, const struct cfg_file *f, const struct cfg_file_managed *ours);
+/* Of two files that are to be compared, which are borrowed: without the sections that are there once in both, and have
+ * the same lines. ours NULL: all lines. */
+void cfg_entries_init_both(struct cfg_entries *a, struct cfg_entries *b, const struct cfg_file *before,
+                           const struct cfg_file *after, const struct cfg_file_managed *ours);
 /* Those of one section, a backend or listen, and explicit: its `server` and `server-template` lines say themselves what
  * the default-server lines before them do, which are no entries; behind name and address stand keywords as
  * haproxy/cfg/server_words has them. */

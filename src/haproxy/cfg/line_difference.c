@@ -115,8 +115,7 @@ void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_fi
     struct cfg_run was, is;
     const struct cfg_file_section *done[2] = {NULL}; /* whose lines were compared already */
     *d = (struct cfg_line_difference){0};
-    cfg_entries_init(&a, before, NULL);
-    cfg_entries_init(&b, after, NULL);
+    cfg_entries_init_both(&a, &b, before, after, NULL);
     while (cfg_entries_next(&a, &b, &was, &is)) {
         const struct cfg_entry *first = was.count > 0 ? was.list : is.list;
         bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "listen");

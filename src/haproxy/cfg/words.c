@@ -50,13 +50,13 @@ static int hex(char c)
 
 struct scan {
     const char *at, *end;
-    struct buf *out;
+    char *out;  /* has room for all that the line can become */
     bool plain; /* neither a quote nor a backslash so far */
 };
 
 static void cfg_words_put(struct scan *s, char c)
 {
-    buf_addn(s->out, &c, 1);
+    *s->out++ = c;
 }
 
 /* The two digits at s->at; 0 where there are none (and for 00, which would end the word). */
@@ -98,7 +98,8 @@ static void put_ordinary(struct scan *s)
     const char *begin = s->at;
     while (s->at < s->end && cfg_words_is_ordinary(*s->at))
         s->at++;
-    buf_addn(s->out, begin, (size_t)(s->at - begin));
+    memcpy(s->out, begin, (size_t)(s->at - begin));
+    s->out += s->at - begin;
 }
 
 /* One word from s->at on; false where a quote does not end. */
@@ -130,6 +131,7 @@ static void take_word(struct cfg_line *l, struct scan *s)
 {
     struct cfg_word *w = &l->words[l->count];
     w->raw = s->at;
+    w->text = s->out;
     if (!scan_word(s))
         l->broken = true;
     w->raw_len = (size_t)(s->at - w->raw);
@@ -140,10 +142,11 @@ static void take_word(struct cfg_line *l, struct scan *s)
 
 void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
 {
-    struct scan s = {.at = line, .end = line + len, .out = &l->text};
     l->count = 0;
     l->broken = false;
     buf_clear(&l->text);
+    buf_reserve(&l->text, 2 * len); /* a word is no longer than it stands there, and ends with a NUL */
+    struct scan s = {.at = line, .end = line + len, .out = l->text.data};
     for (;;) {
         while (s.at < s.end && cfg_words_is_blank(*s.at))
             s.at++;
@@ -154,10 +157,5 @@ void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
             break;
         }
         take_word(l, &s);
-    }
-    const char *text = buf_str(&l->text); /* only now does the buffer stay where it is */
-    for (size_t i = 0; i < l->count; i++) {
-        l->words[i].text = text;
-        text += strlen(text) + 1;
     }
 }

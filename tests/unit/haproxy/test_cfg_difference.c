@@ -301,6 +301,65 @@ START_TEST(random_servers_say_the_same_in_two_ways)
 }
 END_TEST
 
+/* Bytes that mean something in a line, and some of the changes that may mean nothing. */
+static void random_line(struct dice *d, struct dice *changes, struct buf *text)
+{
+    static const char *const parts[] = {"a", "b", " ", "\t", "#", "\"", "'", "\\", "$", "\r", "x1", "\x01", "=", ","};
+    buf_add(text, " log");
+    for (unsigned i = dice_below(d, 7); i > 0; i--) {
+        const char *part = parts[dice_below(d, (unsigned)array_len(parts))];
+        if (changes != NULL && dice_one_in(changes, 6))
+            buf_add(text, parts[dice_below(changes, (unsigned)array_len(parts))]);
+        if (changes == NULL || !dice_one_in(changes, 12))
+            buf_add(text, part);
+    }
+    buf_add(text, "\n");
+}
+
+static bool mean_the_same(const char *before, const char *after)
+{
+    cleanup(cfg_difference_fini) struct cfg_difference d;
+    difference_of(&d, before, after);
+    return d.effect == CFG_EFFECT_NONE;
+}
+
+static bool is_broken(const char *text)
+{
+    cleanup(cfg_file_fini) struct cfg_file f;
+    cfg_file_parse(&f, text, strlen(text));
+    return f.broken != 0;
+}
+
+/* A section is known to be the same at a glance only where it is there once. What HAProxy refuses may be either. */
+START_TEST(a_glance_says_what_a_close_look_says)
+{
+    unsigned equal = 0, count = 1500;
+    for (unsigned round = 0; round < count; round++) {
+        struct dice d = {.state = 2463534242ull + (uint64_t)_i * 104729 + round * 7919}, e = d, changes = d;
+        struct buf one = {0}, two = {0};
+        buf_add(&one, "frontend f\n");
+        buf_add(&two, "frontend f\n");
+        random_line(&d, NULL, &one);
+        random_line(&e, &changes, &two);
+        cleanup(mem_free_ptr) char *ones = mem_printf("%s%s", buf_str(&one), buf_str(&one));
+        cleanup(mem_free_ptr) char *twos = mem_printf("%s%s", buf_str(&two), buf_str(&two));
+        cleanup(mem_free_ptr) char *both = mem_printf("%s%s", buf_str(&one), buf_str(&two));
+        bool close = mean_the_same(ones, twos);
+        equal += close;
+        if (is_broken(both)) {
+            buf_fini(&one);
+            buf_fini(&two);
+            continue;
+        }
+        ck_assert_msg(mean_the_same(buf_str(&one), buf_str(&two)) == close, "%s%s", buf_str(&one), buf_str(&two));
+        ck_assert_msg(mean_the_same(ones, both) == close, "%s%s", buf_str(&one), buf_str(&two));
+        buf_fini(&one);
+        buf_fini(&two);
+    }
+    ck_assert(equal > count / 8 && equal < count);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cfg_difference");
@@ -313,6 +372,7 @@ int main(void)
     tcase_add_test(t, more_default_server_than_anybody_writes);
     tcase_add_test(t, no_secret_is_said);
     tcase_add_loop_test(t, random_servers_say_the_same_in_two_ways, 0, 4);
+    tcase_add_loop_test(t, a_glance_says_what_a_close_look_says, 0, 4);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
