@@ -66,6 +66,7 @@ struct target {
     unsigned repairs; /* of drift, since the last document */
     uint64_t repair_after_ms;
     struct retry retry; /* after what failed and says nothing of the document */
+    uint64_t anew_ms;   /* a new document ended the pause after a failure then; 0: none did */
 };
 
 struct configuration {

@@ -286,7 +286,7 @@ void target_concluded(void *self)
 {
     struct target *t = self;
     struct document *d = t->of->document;
-    if (d == NULL || !instance_at_rest(t->in))
+    if (d == NULL || !instance_at_rest(t->in) || !instance_view(t->in).last_reload_known)
         return;
     if (t->progress == PROGRESS_RESTORED) {
         t->progress = PROGRESS_REJECTED;
@@ -449,16 +449,26 @@ static void target_replaced(void *self, const struct replacement *r)
     }
 }
 
-static void target_reload_failed(void *self)
+/* A reload that was lost says nothing of the document: there will be another. */
+static void target_reload_failed(void *self, bool lost)
 {
     struct target *t = self;
-    if (t->progress != PROGRESS_WRITTEN || t->good == NULL)
+    if (lost || t->progress != PROGRESS_WRITTEN || t->good == NULL)
         return;
     (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it");
     t->progress = PROGRESS_RESTORING;
     log_error(t->of->options.log, "configuration could not be loaded; the one from before goes back",
               log_str("target", target_url(t)), log_str("sha256", t->of->document->hash));
     configuration_tell(t->of, CONFIGURATION_LOAD_FAILED, t, &t->why);
+}
+
+/* What failed with other bytes need not fail with these. Those that change all the time do not set the pace. */
+static void target_begin_anew(struct target *t, uint64_t now_ms)
+{
+    uint64_t when_ms = t->anew_ms != 0 ? t->anew_ms + t->of->options.min_interval_ms : 0;
+    if (now_ms >= when_ms)
+        t->anew_ms = when_ms = now_ms;
+    instance_begin_anew(t->in, when_ms);
 }
 
 void target_set(struct target *t)
@@ -477,7 +487,7 @@ void target_set(struct target *t)
         target_compare(t);
         target_concluded(t);
     }
-    instance_write_sooner(t->in, clock_mono_ms());
+    target_begin_anew(t, clock_mono_ms());
 }
 
 void target_fini(struct target *t)
@@ -507,4 +517,5 @@ const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .stored = target_stored,
                                       .replace = target_replace,
                                       .replaced = target_replaced,
-                                      .reload_failed = target_reload_failed};
+                                      .reload_failed = target_reload_failed,
+                                      .reloads_known = target_concluded};

@@ -96,7 +96,9 @@ struct engine_ops {
     void (*committed)(void *self, const struct transaction *t); /* whether it had changes of this engine or not */
     void (*not_committed)(void *self);                          /* it is repeated, or rejected: */
     void (*rejected)(void *self, const char *what, const struct error *err); /* the same would be rejected again */
-    void (*reload_failed)(void *self); /* the file is perhaps not what was committed */
+    /* The file is perhaps not what was committed. lost: nobody knows whether HAProxy tried to load it. */
+    void (*reload_failed)(void *self, bool lost);
+    void (*reloads_known)(void *self); /* it is known how those before the start ended */
 
     /* ---- the whole file, validated or written without a reload (haproxy/dataplane/replacement) */
     void (*replace)(void *self, struct replacement_request *ret);

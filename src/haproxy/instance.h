@@ -96,6 +96,8 @@ bool instance_at_rest(const struct instance *in);
 void instance_writes(struct instance_backend *b); /* the transaction in hand, or the update to come, is for it */
 /* What is desired has changed: a pause after a rejection is over then. */
 void instance_write_sooner(struct instance *in, uint64_t when_ms);
+/* Something else is to be written than what failed: any pause is over then that the API did not ask for. */
+void instance_begin_anew(struct instance *in, uint64_t when_ms);
 
 /* The text of haproxy.cfg as read last, for an engine that owns the rest of it; in `read` only. NULL: it is no
  * configuration. */

@@ -55,6 +55,7 @@ struct instance_reload_end {
     uint64_t took_us;
     struct error error;
     int64_t pid_before, uptime_before_s; /* of the worker when it was asked for; -1 */
+    unsigned readings;                   /* since then, each answered by that worker */
     unsigned unconfirmed;                /* reloads in a row that succeeded by the API, with the same HAProxy process */
 };
 
@@ -192,8 +193,8 @@ void instance_must_reload(struct instance *in); /* what runs may differ from hap
 /* The daemon's write (NULL: applied at once) loads whatever was not loaded before. */
 void instance_reload_comes(struct instance *in, const char *id);
 void instance_poll_reload(struct instance *in); /* in->reload, which is pending */
-/* differs: what runs is not haproxy.cfg, whatever the API says. */
-void instance_reload_failed(struct instance *in, const struct error *err, bool differs);
+/* lost: nobody knows whether it was tried. differs: what runs is not haproxy.cfg, whatever the API says. */
+void instance_reload_failed(struct instance *in, const struct error *err, bool lost, bool differs);
 void instance_count_reload(struct instance *in, const char *result);
 void instance_ask_last_reload(struct instance *in); /* until last_reload.known */
 /* Asks whether another writer repaired what is dirty; the step does it. */

@@ -10,6 +10,8 @@
 #define DRIFT_REREAD_MS 7000
 #define UNREADABLE_REREADS 3
 #define UNREADABLE_REREAD_MS 300
+#define OLD_WORKER_REREADS 3
+#define OLD_WORKER_REREAD_MS 300
 
 void instance_read(struct instance *in)
 {
@@ -66,6 +68,16 @@ static void instance_read_split(struct instance *in, bool split)
                                "again with an empty commit";
     log_warn(in->options.log, what, log_str("target", instance_url(in)), log_int("version", in->version));
     instance_note_trouble(in, HISTORY_RELOAD_FAILED, what, NULL);
+}
+
+/* A whole configuration was written, and who wrote it ended before the commit that loads it. */
+static void instance_read_unloaded(struct instance *in)
+{
+    if (in->dirty || in->reload.state == RELOAD_PENDING || !replacement_is_unloaded(&in->reader.file, in->version))
+        return;
+    log_warn(in->options.log, "haproxy.cfg was written and not loaded; loading it with an empty commit",
+             log_str("target", instance_url(in)), log_int("version", in->version));
+    instance_must_reload(in);
 }
 
 bool instance_is_split(const struct instance *in)
@@ -133,10 +145,25 @@ static void instance_reload_confirmed(struct instance *in, bool verified)
     instance_show_verification(in);
 }
 
+/* For a moment the worker from before a reload answers beside the new one. */
+static bool instance_old_worker_answers(struct instance *in)
+{
+    struct instance_reload_end *end = &in->ended;
+    bool old = end->pid_before >= 0 && in->reader.worker_pid == end->pid_before &&
+               in->running.uptime_s >= end->uptime_before_s;
+    if (!end->done || !old || end->unconfirmed > 0 || end->readings++ >= OLD_WORKER_REREADS)
+        return false;
+    instance_outdated(in);
+    in->pace.quiet_until_ms = clock_mono_ms() + OLD_WORKER_REREAD_MS;
+    return true;
+}
+
 /* "succeeded" may be another reload's, under the same id; "not known" may well have happened. */
 static void instance_judge_reload(struct instance *in)
 {
     struct instance_reload_end *end = &in->ended;
+    if (instance_old_worker_answers(in))
+        return;
     cleanup(mem_free_ptr) char *problem = instance_running_problem(in);
     struct error err = {0};
     end->waits = false;
@@ -170,7 +197,7 @@ static void instance_judge_reload(struct instance *in)
     }
     instance_count_reload(in, "unknown");
     /* One that HAProxy went through all the same costs connections: not every minute. */
-    instance_reload_failed(in, &err, problem != NULL);
+    instance_reload_failed(in, &err, !end->done, problem != NULL);
 }
 
 /* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, another
@@ -243,7 +270,7 @@ static bool instance_must_read_again(struct instance *in)
 bool instance_at_rest(const struct instance *in)
 {
     return !in->dirty && in->running.drift == NULL && in->running.split_version < 0 &&
-           in->reload.state != RELOAD_PENDING;
+           in->reload.state != RELOAD_PENDING && !in->ended.waits;
 }
 
 static void instance_read_take_runtime(struct instance *in)
@@ -308,6 +335,7 @@ static void instance_take_found(struct instance *in, struct reading *found)
     in->fresh = true;
     in->unverified = false;
     instance_read_split(in, in->reader.split);
+    instance_read_unloaded(in);
     guard_read(&in->guard, in->version, in->reader.split, &in->reader.file, in->reader.file_problem,
                in->reader.defaults_problem);
     instance_free_file(in);

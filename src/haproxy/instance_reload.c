@@ -33,10 +33,10 @@ void instance_count_reload(struct instance *in, const char *result)
     metric_add(in->options.telemetry->reloads, 1, result, instance_url(in), NULL);
 }
 
-void instance_reload_failed(struct instance *in, const struct error *err, bool differs)
+void instance_reload_failed(struct instance *in, const struct error *err, bool lost, bool differs)
 {
     instance_must_reload(in);
-    ENGINES_DO(in, reload_failed);
+    ENGINES_DO(in, reload_failed, lost);
     pace_reload_failed(&in->pace, differs, clock_mono_ms());
     instance_report_problem(in, HISTORY_RELOAD_FAILED,
                             "reload failed; HAProxy keeps what it ran before; retrying with an empty commit", err);
@@ -48,9 +48,10 @@ static void instance_reload_ended(struct instance *in)
     struct reload *r = &in->reload;
     if (r->state == RELOAD_BROKEN && r->error.kind == ERROR_INVALID) {
         instance_count_reload(in, "failed");
-        instance_reload_failed(in, &r->error, false);
+        instance_reload_failed(in, &r->error, false, false);
     } else {
         in->ended.waits = true;
+        in->ended.readings = 0;
         in->ended.done = r->state == RELOAD_DONE;
         in->ended.error = r->error;
         in->ended.took_us = (clock_mono_ms() - r->since_ms) * 1000;
@@ -145,6 +146,7 @@ static void instance_on_list(void *arg, const struct dataplane_answer *a)
     struct instance *in = arg;
     struct codec_reload_history history = {0};
     struct error err = {0};
+    bool first = !in->last_reload.again;
     if (dataplane_answer_check(a, &err) != 0 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0)
         instance_last_unknown(in, &err);
     else if (in->last_reload.again)
@@ -152,6 +154,10 @@ static void instance_on_list(void *arg, const struct dataplane_answer *a)
     else
         instance_judge_last(in, &history);
     codec_reload_history_fini(&history);
+    if (first && in->last_reload.known && in->last_reload.polls > 0) /* what runs is not what was read before */
+        instance_outdated(in);
+    else if (in->last_reload.known)
+        ENGINES_DO(in, reloads_known);
     instance_done(in);
 }
 

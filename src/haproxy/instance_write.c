@@ -29,6 +29,11 @@ void instance_write_sooner(struct instance *in, uint64_t when_ms)
     pace_write_sooner(&in->pace, when_ms);
 }
 
+void instance_begin_anew(struct instance *in, uint64_t when_ms)
+{
+    pace_begin_anew(&in->pace, when_ms);
+}
+
 /* ---- whether the file may be written to ---- */
 
 static bool instance_all_reviewed(const struct instance *in)

@@ -29,7 +29,8 @@ void pace_pause(struct pace *p, bool harmless, int64_t at_least_ms, uint64_t now
     uint64_t wait_ms = backoff_next_ms(&p->backoff);
     if (harmless && wait_ms > HARMLESS_PAUSE_MS)
         wait_ms = HARMLESS_PAUSE_MS;
-    p->quiet_until_ms = now_ms + at_least(wait_ms, at_least_ms);
+    p->quiet_until_ms = p->failed_until_ms = now_ms + at_least(wait_ms, at_least_ms);
+    p->asked_until_ms = now_ms + at_least(0, at_least_ms);
 }
 
 void pace_write_not_before(struct pace *p, uint64_t when_ms)
@@ -42,6 +43,15 @@ void pace_write_sooner(struct pace *p, uint64_t when_ms)
 {
     if (p->write_after_ms > when_ms)
         p->write_after_ms = when_ms;
+}
+
+void pace_begin_anew(struct pace *p, uint64_t when_ms)
+{
+    uint64_t until_ms = when_ms > p->asked_until_ms ? when_ms : p->asked_until_ms;
+    if (p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)
+        p->quiet_until_ms = p->failed_until_ms = until_ms;
+    backoff_reset(&p->backoff);
+    pace_write_sooner(p, when_ms);
 }
 
 void pace_reload_failed(struct pace *p, bool differs, uint64_t now_ms)

@@ -12,6 +12,8 @@ struct pace {
     struct backoff backoff; /* the API cannot be reached or is busy */
     struct backoff room_backoff, reload_backoff, drift_backoff, reject_backoff;
     uint64_t quiet_until_ms;       /* nothing is sent before */
+    uint64_t failed_until_ms;      /* that, where it is a pause after what failed, */
+    uint64_t asked_until_ms;       /* and how much of it the API asked for (Retry-After) */
     uint64_t write_after_ms;       /* nothing is written before, unless what is desired changes */
     uint64_t transaction_after_ms; /* no transaction before: the first at once, later ones gather changes */
     bool no_room;                  /* of the API for another one: until transaction_after_ms none is begun */
@@ -27,6 +29,8 @@ void pace_init_rejected(struct backoff *b, unsigned seed);
 void pace_pause(struct pace *p, bool harmless, int64_t at_least_ms, uint64_t now_ms);
 void pace_write_not_before(struct pace *p, uint64_t when_ms); /* unless it waits for longer already */
 void pace_write_sooner(struct pace *p, uint64_t when_ms);
+/* Something else is to be written than what failed: its pauses end then, but for what the API asked for. */
+void pace_begin_anew(struct pace *p, uint64_t when_ms);
 /* A reload failed; differs: HAProxy does not run haproxy.cfg, whatever the API says. */
 void pace_reload_failed(struct pace *p, bool differs, uint64_t now_ms);
 void pace_drift(struct pace *p, uint64_t now_ms); /* the first is repaired at once */

@@ -143,7 +143,7 @@ bool servers_may_change(const void *engine, const char *kind, const char *name, 
 void servers_committed(void *engine, const struct transaction *t);
 void servers_not_committed(void *engine);
 void servers_rejected(void *engine, const char *what, const struct error *err);
-void servers_reload_failed(void *engine);
+void servers_reload_failed(void *engine, bool lost);
 void servers_rewritten(void *engine, int64_t was, int64_t version);
 void servers_update(void *engine);
 void servers_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u, int64_t was);

@@ -329,8 +329,9 @@ void servers_rejected(void *engine, const char *what, const struct error *err)
             write_reject(&e->backends[i], what, err);
 }
 
-void servers_reload_failed(void *engine)
+void servers_reload_failed(void *engine, bool lost)
 {
+    (void)lost;
     struct servers *e = engine;
     for (size_t i = 0; i < e->options.backend_count; i++)
         e->backends[i].last.version = e->backends[i].last.ours = -1;

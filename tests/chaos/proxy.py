@@ -15,6 +15,10 @@
 
 Modes other than slow, half-open and refuse hit the first request, and each further one with the chance given. http=False: bytes that
 cannot be read (TLS, gRPC); then a chunk stands for a request, and there are no statuses. The order of hits depends on the timing of real processes.
+
+At one request, something is done while it waits:
+
+    proxy.stop_at("POST .*only_validate", "answer", api.kill)     # the peer has carried it out; "request": has not heard of it
 """
 
 from __future__ import annotations
@@ -59,6 +63,13 @@ class Mode:
 PASS = Mode()
 
 
+@dataclasses.dataclass(frozen=True)
+class _Stop:
+    pattern: bytes
+    step: str
+    do: Callable[[], object]
+
+
 @dataclasses.dataclass(eq=False)
 class _Link:
     """One connection and the one that stands for it at the peer."""
@@ -66,6 +77,8 @@ class _Link:
     peer: asyncio.StreamWriter | None = None
     mute: bool = False
     at_answer: str = ""
+    stop: _Stop | None = None
+    """At the answer to come."""
 
     def reset(self) -> None:
         for side in (self.client, self.peer):
@@ -87,6 +100,8 @@ class Proxy:
         self.hits: collections.Counter[str] = collections.Counter()
         """How often each kind of mode has hit."""
         self._has_hit = False
+        self._stop: _Stop | None = None
+        self._stopped = threading.Event()
         self._links: set[_Link] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.base_events.Server | None = None
@@ -121,6 +136,12 @@ class Proxy:
 
     def calm(self) -> None:
         self.set(PASS)
+
+    def stop_at(self, pattern: str, step: str, do: Callable[[], object]) -> threading.Event:
+        """The next request whose first line has the pattern waits until `do` has returned, which is called once; then the event is set."""
+        self._stopped = threading.Event()
+        self._stop = _Stop(pattern.encode(), step, do)
+        return self._stopped
 
     def forget(self) -> None:
         """Mute connections are reset: the box that had lost them answers for them again."""
@@ -245,8 +266,24 @@ class Proxy:
             body = await reader.readexactly(int(length[1])) if length else b""
             if self._muted(link):
                 continue
+            stop = self._stop
+            if stop and re.search(stop.pattern, head.partition(b"\r\n")[0]):
+                self._stop = None
+                if stop.step == "request":
+                    await self._do(stop)
+                else:
+                    link.stop = stop
             if not await self._answered_here(link, head):
                 await self._send_on(link, head, body)
+
+    async def _do(self, stop: _Stop) -> None:
+        """Not on the loop, which others wait for meanwhile."""
+        def work() -> None:
+            stop.do()
+            stopped.set()  # whatever has become of the connection meanwhile
+
+        stopped = self._stopped
+        await self._loop.run_in_executor(None, work)
 
     async def _chunks(self, link: _Link, reader: asyncio.StreamReader) -> None:
         while chunk := await reader.read(65536):
@@ -283,6 +320,9 @@ class Proxy:
         while chunk := await reader.read(65536):
             if self._muted(link):
                 continue
+            if link.stop:
+                stop, link.stop = link.stop, None
+                await self._do(stop)
             if link.at_answer == "before-answer":
                 raise ConnectionResetError(link.at_answer)
             # Streams that were running when the mode began have no request left that it could hit.

@@ -15,6 +15,8 @@ REPLACEMENT = "haproxy/dataplane/replacement.c"
 KEEP = "configuration/keep.c"
 LOCKOUT = "configuration/lockout.c"
 TEXT = "haproxy/dataplane/validation_text.c"
+READ = "haproxy/instance_read.c"
+PACE = "haproxy/pace.c"
 
 ENGINE_MUTANTS = (
     Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
@@ -29,7 +31,10 @@ ENGINE_MUTANTS = (
     Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (false && target_parse"),
     Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (target_parse"),
     Mutant("what was asked about an older document counts", TARGET, "    if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)\n        return;\n", ""),
-    Mutant("applied before it runs", TARGET, "if (d == NULL || !instance_at_rest(t->in))", "if (d == NULL)"),
+    Mutant("applied before it runs", TARGET, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
+    Mutant("applied while a reload before the start is under way", TARGET, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
+    Mutant("a lost reload is a rejection", TARGET, "if (lost || t->progress != PROGRESS_WRITTEN", "if (t->progress != PROGRESS_WRITTEN"),
+    Mutant("applied is never said where a reload was awaited", TARGET, "                                      .reloads_known = target_concluded", "                                      .reloads_known = NULL"),
     Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
     Mutant("another version of HAProxy is not asked", TARGET, "if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))", "if (false)"),
     Mutant("what is rejected is not kept", TARGET, "    store_reject(t->of->options.store,", "    if (false)\n        store_reject(t->of->options.store,"),
@@ -43,6 +48,8 @@ ENGINE_MUTANTS = (
     Mutant("what ran is no version", TARGET, "    store_applied(t->of->options.store, d, target_url(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
     Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
+    Mutant("what failed before keeps a new document waiting", TARGET, "    target_begin_anew(t, clock_mono_ms());\n", ""),
+    Mutant("documents that change all the time set the pace", TARGET, "t->anew_ms != 0 ? t->anew_ms + t->of->options.min_interval_ms : 0;", "0;"),
     Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
     Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
@@ -110,6 +117,9 @@ REPLACING = (
     Mutant("a page is an answer", REPLACEMENT, "bool good = transaction_is_success(a) && a->version > 0;", "bool good = transaction_is_success(a);"),
     Mutant("it goes back at the old version", REPLACEMENT, "    r->version = a->version;\n", ""),
     Mutant("what was harmed stays", REPLACEMENT, "return replacement_post(r, REPLACEMENT_RESTORE, r->request.before);", "return replacement_done(r, TRANSACTION_HARMFUL);"),
+    Mutant("a write says nothing of its load", REPLACEMENT, "if (state != REPLACEMENT_VALIDATE) {", "if (false) {"),
+    Mutant("a write says the wrong version", REPLACEMENT, "REPLACEMENT_UNLOADED, r->version + 1);", "REPLACEMENT_UNLOADED, r->version);"),
+    Mutant("what was loaded is taken for unloaded", REPLACEMENT, "return file->len > 0 && strstr(buf_str(file), mark) != NULL;", "return file->len > 0 && strstr(buf_str(file), \"is loaded by the next one\") != NULL;"),
     Mutant("the write is loaded at once", REPLACEMENT, '"only_validate" : "skip_reload"', '"only_validate" : "force_reload"'),
     Mutant("the line is not named", TEXT, "        if (line > 0)\n", "        if (false)\n"),
     Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !", "if (!"),
@@ -171,8 +181,38 @@ RETRYING = (
     Mutant("how many more lines differ is not said", TARGET, "log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,", "log_if(false,"),
 )
 
+INTERRUPTED = (
+    Mutant("what was written and not loaded is taken for running", READ, "!replacement_is_unloaded(&in->reader.file, in->version))\n        return;", "!replacement_is_unloaded(&in->reader.file, in->version) || in->version > 0)\n        return;"),
+    Mutant("what is loaded is loaded at each reading", READ, "in->reload.state == RELOAD_PENDING || !replacement_is_unloaded(&in->reader.file, in->version))", "in->reload.state == RELOAD_PENDING)"),
+)
+
+OLD_WORKER = (
+    Mutant("an old worker's answer is the end of a reload", READ, "    if (instance_old_worker_answers(in))\n        return;\n", ""),
+    Mutant("an old worker is waited for without end", READ, "end->readings++ >= OLD_WORKER_REREADS)", "false)"),
+)
+
+LOADED = (
+    Mutant("it is known at once how reloads ended", "haproxy/instance_reload.c", "    else if (in->last_reload.known)\n        ENGINES_DO(in, reloads_known);", "    else\n        ENGINES_DO(in, reloads_known);"),
+    Mutant("what a reload before the start loaded is not read", "haproxy/instance_reload.c", "    if (first && in->last_reload.known && in->last_reload.polls > 0)", "    if (false)"),
+    Mutant("what the API forgot was refused", "haproxy/instance_reload.c", "ENGINES_DO(in, reload_failed, lost);", "ENGINES_DO(in, reload_failed, false);"),
+    Mutant("no reload is ever refused", "haproxy/instance_reload.c", "instance_reload_failed(in, &r->error, false, false);", "instance_reload_failed(in, &r->error, true, false);"),
+)
+
+PAUSES = (
+    Mutant("pauses do not grow", PACE, "    uint64_t wait_ms = backoff_next_ms(&p->backoff);\n    if (harmless", "    uint64_t wait_ms = 400;\n    if (harmless"),
+    Mutant("something else waits as long", PACE, "p->quiet_until_ms = p->failed_until_ms = until_ms;", "(void)until_ms;"),
+    Mutant("pauses go on where they were", PACE, "    backoff_reset(&p->backoff);\n    pace_write_sooner(p, when_ms);", "    pace_write_sooner(p, when_ms);"),
+    Mutant("the API is not left alone", PACE, "uint64_t until_ms = when_ms > p->asked_until_ms ? when_ms : p->asked_until_ms;", "uint64_t until_ms = when_ms;"),
+    Mutant("every pause ends", PACE, "if (p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "if (p->quiet_until_ms > until_ms)"),
+    Mutant("a pause is made longer", PACE, "p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "p->quiet_until_ms == p->failed_until_ms)"),
+)
+
 ROOMS = (
     Room("configuration, when it is tried again", ("test_retry", "test_target"), RETRYING),
+    Room("configuration, a write that was interrupted", ("test_instance_reload",), INTERRUPTED),
+    Room("configuration, the worker before a reload", ("test_engine_verification",), OLD_WORKER),
+    Room("configuration, reloads", ("test_instance",), LOADED),
+    Room("configuration, pauses", ("test_pace",), PAUSES),
     Room("configuration, the engine", ("test_configuration",), ENGINE_MUTANTS),
     Room("configuration, what is remembered", ("test_store",), KEEPING),
     Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_replacement"), KEPT),

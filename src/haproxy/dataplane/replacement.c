@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "haproxy/cfg/mask.h"
@@ -11,14 +12,19 @@
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "haproxy/dataplane/validation_text.h"
 
+/* Each commit moves the version on, and so makes this comment one of the past. */
+#define REPLACEMENT_UNLOADED "# haproxy-k8s-sync: version %" PRId64 " is loaded by the next one\n"
+
 void replacement_init(struct replacement *r)
 {
     *r = (struct replacement){.version = -1, .result = TRANSACTION_UNKNOWN, .retry_after_ms = -1};
+    buf_init_secret(&r->body, 0); /* a configuration has its cap */
 }
 
 void replacement_fini(struct replacement *r)
 {
     buf_fini(&r->path);
+    buf_fini(&r->body);
     free(r->reload_id);
     replacement_init(r);
 }
@@ -39,12 +45,20 @@ static struct transaction_action replacement_done(struct replacement *r, enum tr
     replacement_mask(r, r->request.text);
     replacement_mask(r, r->request.before);
     r->request = (struct replacement_request){0};
+    buf_fini(&r->body);
     return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
-static struct transaction_action replacement_post(struct replacement *r, enum replacement_state state, const char *body)
+static struct transaction_action replacement_post(struct replacement *r, enum replacement_state state, const char *text)
 {
+    const char *body = text;
     r->state = state;
+    if (state != REPLACEMENT_VALIDATE) { /* whose line numbers are to be the sender's */
+        buf_clear(&r->body);
+        buf_printf(&r->body, REPLACEMENT_UNLOADED, r->version + 1);
+        buf_add(&r->body, text);
+        body = buf_str(&r->body);
+    }
     buf_clear(&r->path);
     buf_printf(&r->path, "/configuration/raw?version=%" PRId64 "&%s=true", r->version,
                state == REPLACEMENT_VALIDATE ? "only_validate" : "skip_reload");
@@ -122,6 +136,12 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
     if (r->state == REPLACEMENT_RESTORE)
         return replacement_done(r, TRANSACTION_HARMFUL);
     return (struct transaction_action){.type = TRANSACTION_JUDGE};
+}
+
+bool replacement_is_unloaded(const struct buf *file, int64_t version)
+{
+    cleanup(mem_free_ptr) char *mark = mem_printf(REPLACEMENT_UNLOADED, version);
+    return file->len > 0 && strstr(buf_str(file), mark) != NULL;
 }
 
 struct transaction_action replacement_judged(struct replacement *r, const char *problem)

@@ -2,7 +2,8 @@
  * The machine of a whole configuration: POST /configuration/raw, as (state, event) -> action over plain structs; either
  * only_validate (HAProxy checks the bytes as they are; their line numbers are the sender's), or a write with
  * skip_reload. The API does not store the bytes but what its parser makes of them: so the answer is compared with what
- * was sent, and where that means something else, the file from before goes back. Loading it is an empty commit, later.
+ * was sent, and where that means something else, the file from before goes back. Loading it is an empty commit, later:
+ * until then a comment at its top says so, because neither the API nor HAProxy tells whoever starts in between.
  * It sends nothing itself (haproxy/instance does).
  */
 #ifndef HAPROXY_DATAPLANE_REPLACEMENT_H
@@ -44,7 +45,7 @@ struct replacement {
     char *reload_id;    /* of an API that reloads all the same; NULL: none */
     int64_t retry_after_ms;
     uint64_t took_us;
-    struct buf path;
+    struct buf path, body;
 };
 
 void replacement_init(struct replacement *r);
@@ -54,6 +55,8 @@ struct transaction_action replacement_start(struct replacement *r, int64_t versi
                                             const struct replacement_request *request);
 /* TRANSACTION_JUDGE: the answer's body is the file as it is now; replacement_judged is next. */
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a);
+/* The file of that version was written so, and no commit has loaded it since. */
+bool replacement_is_unloaded(const struct buf *file, int64_t version);
 /* problem: what of the file means something else than what was sent; NULL: nothing. */
 struct transaction_action replacement_judged(struct replacement *r, const char *problem);
 

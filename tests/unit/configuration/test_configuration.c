@@ -28,9 +28,12 @@ struct instance {
     char *file, *running;
     char *memory; /* what its API answers and commits: after a failed reload not what is in the file */
     bool up, fresh, dirty;
+    bool known;      /* how reloads before the start ended */
+    bool loses;      /* the next one */
     char *validated; /* the text that it took last; NULL: none */
     char *rejected;  /* the text that it rejected last; NULL: none, or it may be asked again */
     unsigned version;
+    uint64_t anew_ms; /* pauses of what failed end then */
 };
 
 static struct {
@@ -70,7 +73,8 @@ struct instance_view instance_view(const struct instance *in)
                                   .dirty = in->dirty,
                                   .may_write = true,
                                   .may_begin = true,
-                                  .file_allows = true};
+                                  .file_allows = true,
+                                  .last_reload_known = in->known};
 }
 
 static struct buf file_text;
@@ -87,10 +91,9 @@ bool instance_at_rest(const struct instance *in)
     return !in->dirty && str_eq(in->file, in->running);
 }
 
-void instance_write_sooner(struct instance *in, uint64_t when_ms)
+void instance_begin_anew(struct instance *in, uint64_t when_ms)
 {
-    (void)in;
-    (void)when_ms;
+    in->anew_ms = when_ms;
 }
 
 /* ---- the model ---- */
@@ -202,9 +205,14 @@ static void load(struct instance *in)
     w.loads++;
     in->fresh = false;
     become(&in->file, in->memory);
+    if (in->loses || chance(10)) { /* the API was started anew: it knows of no reload */
+        in->loses = false;
+        e->ops->reload_failed(e->self, true);
+        return;
+    }
     if (says(in->file, "unloadable", in)) {
         become(&in->file, in->running); /* the API puts it back */
-        e->ops->reload_failed(e->self);
+        e->ops->reload_failed(e->self, false);
         return;
     }
     become(&in->running, in->file);
@@ -224,6 +232,12 @@ static void target_step(struct instance *in)
         in->fresh = true;
         e->ops->read(e->self);
         e->ops->concluded(e->self);
+    }
+    ck_assert_msg(in->known || !str_eq(configuration_view(w.c, in->number).state, "applied"),
+                  "called applied while a reload may be under way");
+    if (!in->known && !chance(2)) {
+        in->known = true;
+        e->ops->reloads_known(e->self);
     }
     e->ops->decide(e->self, &wants);
     if (wants.replacement && wants.reload)
@@ -258,7 +272,7 @@ static void engine_begin(void)
     for (size_t i = 0; i < TARGETS; i++) {
         struct instance *in = &w.of[i];
         in->engine = configuration_engine(w.c, i);
-        in->fresh = false;
+        in->fresh = in->known = false;
         free(in->validated);
         in->validated = NULL;
         in->engine->ops->attach(in->engine->self, in);
@@ -622,6 +636,41 @@ START_TEST(what_follows_too_soon_waits)
 }
 END_TEST
 
+/* Who was started anew knows nothing against the document. */
+START_TEST(a_lost_reload_is_no_rejection)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    new_document(true);
+    w.of[1].loses = true;
+    for (unsigned i = 0; i < 20; i++) {
+        pass();
+        ck_assert_msg(str_eq(state_of(1), "valid") || str_eq(state_of(1), "written") || str_eq(state_of(1), "applied"),
+                      "%s", state_of(1));
+    }
+    ck_assert_str_eq(state_of(1), "applied");
+    ck_assert_uint_eq(w.loads, TARGETS + 1);
+    stream_end();
+}
+END_TEST
+
+/* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
+START_TEST(a_new_document_ends_a_pause)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.min_interval_ms = 3600000;
+    restart();
+    new_document(true);
+    uint64_t first_ms = w.of[0].anew_ms;
+    ck_assert_uint_gt(first_ms, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        new_document(true);
+        ck_assert_uint_eq(w.of[0].anew_ms, first_ms + 3600000);
+    }
+    w.min_interval_ms = 0;
+    stream_end();
+}
+END_TEST
+
 /* It is validated meanwhile: whoever paused it sees whether it could go on. */
 START_TEST(what_is_paused_is_written_nowhere)
 {
@@ -681,6 +730,8 @@ int main(void)
     tcase_add_loop_test(t, what_another_writer_changes, 0, 3);
     tcase_add_test(t, a_rollback_holds_until_the_source_changes);
     tcase_add_test(t, what_follows_too_soon_waits);
+    tcase_add_test(t, a_lost_reload_is_no_rejection);
+    tcase_add_test(t, a_new_document_ends_a_pause);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

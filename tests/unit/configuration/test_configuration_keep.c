@@ -90,7 +90,8 @@ struct instance_view instance_view(const struct instance *in)
                                   .dirty = in->dirty,
                                   .may_write = true,
                                   .may_begin = true,
-                                  .file_allows = true};
+                                  .file_allows = true,
+                                  .last_reload_known = true};
 }
 
 static struct buf file_text;
@@ -108,7 +109,7 @@ bool instance_at_rest(const struct instance *in)
     return !in->dirty;
 }
 
-void instance_write_sooner(struct instance *in, uint64_t when_ms)
+void instance_begin_anew(struct instance *in, uint64_t when_ms)
 {
     (void)in;
     (void)when_ms;
@@ -188,7 +189,7 @@ static void load(struct instance *in)
     in->fresh = false;
     if (strstr(in->file.word, "unloadable") != NULL) {
         in->file = in->running; /* the API puts it back */
-        in->engine->ops->reload_failed(in->engine->self);
+        in->engine->ops->reload_failed(in->engine->self, false);
         return;
     }
     in->running = in->file;

@@ -53,7 +53,8 @@ struct instance_view instance_view(const struct instance *in)
                                   .fresh = true,
                                   .may_write = true,
                                   .may_begin = true,
-                                  .file_allows = true};
+                                  .file_allows = true,
+                                  .last_reload_known = true};
 }
 
 static struct buf file_text;
@@ -71,7 +72,7 @@ bool instance_at_rest(const struct instance *in)
     return true;
 }
 
-void instance_write_sooner(struct instance *in, uint64_t when_ms)
+void instance_begin_anew(struct instance *in, uint64_t when_ms)
 {
     (void)in;
     (void)when_ms;

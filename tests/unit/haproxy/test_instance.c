@@ -10,6 +10,7 @@ struct few {
     const char *backend, *server; /* NULL: it wants nothing */
     struct backend_server moved;  /* an update that it wants instead; name NULL: none */
     unsigned reads, commits, updates;
+    unsigned known, lost, refused; /* of reloads */
     int64_t version;
 };
 
@@ -75,6 +76,18 @@ static void few_updated(void *self, const struct instance_backend *b, const stru
     f->moved.name = NULL;
 }
 
+static void few_reload_failed(void *self, bool lost)
+{
+    struct few *f = self;
+    f->lost += lost;
+    f->refused += !lost;
+}
+
+static void few_reloads_known(void *self)
+{
+    ((struct few *)self)->known++;
+}
+
 static const struct engine_ops few_ops = {.name = "few",
                                           .attach = few_attach,
                                           .read = few_read,
@@ -83,7 +96,9 @@ static const struct engine_ops few_ops = {.name = "few",
                                           .may_change = few_may_change,
                                           .committed = few_committed,
                                           .update = few_update,
-                                          .updated = few_updated};
+                                          .updated = few_updated,
+                                          .reload_failed = few_reload_failed,
+                                          .reloads_known = few_reloads_known};
 
 static struct few few;
 static struct engine_claim few_claim;
@@ -110,12 +125,13 @@ static void few_move(const char *server, int number)
     instance_step(w.target.instance);
 }
 
-/* The world's HAProxy, driven by `few` alone: on "be". */
-static void world_few(void)
+/* The world's HAProxy, driven by `few` alone: on "be". reload_list NULL: the true one. */
+static void world_few_after(const char *reload_list)
 {
     struct error err;
     const struct engine *engine = &few_engine;
     world_make_updates();
+    w.reload_list = reload_list;
     target_end();
     few_make("be");
     w.target.servers = NULL;
@@ -123,6 +139,11 @@ static void world_few(void)
     ck_assert_ptr_nonnull(w.target.instance);
     instance_start(w.target.instance);
     pass(0);
+}
+
+static void world_few(void)
+{
+    world_few_after(NULL);
 }
 
 /* The servers engine on "be", `few` on "two". */
@@ -160,6 +181,43 @@ START_TEST(an_engine_of_a_few_lines_drives_it)
     assert_running("n1 n9");
     const struct instance_view v = instance_view(w.target.instance);
     ck_assert(v.version == 6 && v.fresh && !v.dirty && v.drift == NULL && v.problem->kind == ERROR_NONE);
+    world_end();
+}
+END_TEST
+
+/* One that the API forgot is none that HAProxy refused. */
+START_TEST(it_hears_how_reloads_ended)
+{
+    world_few();
+    ck_assert_uint_eq(few.known, 1);
+    few.server = "n9";
+    instance_step(w.target.instance);
+    settle();
+    restart_api();
+    pass(10000);
+    ck_assert_uint_eq(few.lost, 1);
+    ck_assert_uint_eq(few.refused, 0);
+    few.server = "n8";
+    w.fail_reloads = 1;
+    instance_step(w.target.instance);
+    pass(60000);
+    ck_assert_uint_eq(few.lost, 1);
+    ck_assert_uint_eq(few.refused, 1);
+    world_end();
+}
+END_TEST
+
+/* One that is pending at the start is followed to its end, and then it is read again what runs. */
+START_TEST(it_waits_for_a_reload_before_the_start)
+{
+    world_few_after("[{\"id\":\"x-1\",\"status\":\"in_progress\",\"reload_timestamp\":1,\"response\":\"\"}]");
+    pass(5000);
+    ck_assert_uint_eq(few.known, 0);
+    ck_assert_uint_eq(few.reads, 1);
+    w.reload_list = "[{\"id\":\"x-1\",\"status\":\"succeeded\",\"reload_timestamp\":1,\"response\":\"\"}]";
+    pass(5000);
+    ck_assert_uint_eq(few.reads, 2);
+    ck_assert(instance_view(w.target.instance).last_reload_known);
     world_end();
 }
 END_TEST
@@ -284,6 +342,8 @@ int main(void)
     Suite *s = suite_create("instance");
     TCase *t = tcase_create("instance");
     tcase_add_test(t, an_engine_of_a_few_lines_drives_it);
+    tcase_add_test(t, it_hears_how_reloads_ended);
+    tcase_add_test(t, it_waits_for_a_reload_before_the_start);
     tcase_add_test(t, its_runtime_update_is_verified);
     tcase_add_test(t, two_engines_side_by_side);
     tcase_add_test(t, one_transaction_carries_both);

@@ -190,6 +190,20 @@ END_TEST
 
 /* ---- what was before the start ---- */
 
+START_TEST(what_was_written_and_not_loaded_is_loaded)
+{
+    w.file_more = "# haproxy-k8s-sync: version 5 is loaded by the next one\n";
+    instance_start(w.target.instance);
+    desired("n1", "list");
+    settle();
+    ck_assert(!in_sync());
+    ck_assert(logged("haproxy.cfg was written and not loaded"));
+    pass(MINUTES_MS + RESYNC_MS);
+    assert_settled("n1");
+    ck_assert_uint_eq(w.commits, 1);
+}
+END_TEST
+
 #define HISTORY(status) "[{\"id\":\"x-1\",\"status\":\"" status "\",\"reload_timestamp\":1,\"response\":\"old words\"}]"
 
 START_TEST(history_failed_is_repeated)
@@ -328,6 +342,7 @@ int main(void)
     tcase_add_test(t, a_desired_state_that_reverts_during_a_reload);
     tcase_add_test(t, another_writers_failed_reload_is_repeated);
     tcase_add_test(t, a_file_that_always_lags_is_not_reloaded_all_the_time);
+    tcase_add_test(t, what_was_written_and_not_loaded_is_loaded);
     tcase_add_test(t, history_failed_is_repeated);
     tcase_add_test(t, history_pending_is_awaited_but_keeps_nothing_up);
     tcase_add_loop_test(t, history_pending_ends, 0, 3);

@@ -12,6 +12,7 @@
 
 #define SENT "global\n  setenv KEY bogus-key\n"
 #define BEFORE "global\n  daemon\n"
+#define UNLOADED "# haproxy-k8s-sync: version %lld is loaded by the next one\n"
 
 /* As make_reply has them; a success has the next version, with R behind it a Reload-ID. "said": a 400 of HAProxy's. */
 static void make_answer(struct reply *r, const char *word, int64_t version)
@@ -44,8 +45,11 @@ static char letter_of_replacement(const struct transaction_action *x, int64_t ve
         return 'V';
     }
     ck_assert_str_eq(x->path, writes);
-    ck_assert(str_eq(x->body, SENT) || str_eq(x->body, BEFORE));
-    return str_eq(x->body, SENT) ? 'W' : 'R';
+    cleanup(mem_free_ptr) char *mark = mem_printf(UNLOADED, (long long)version + 1);
+    ck_assert_msg(str_has_prefix(x->body, mark), "%s", x->body);
+    const char *text = x->body + strlen(mark);
+    ck_assert(str_eq(text, SENT) || str_eq(text, BEFORE));
+    return str_eq(text, SENT) ? 'W' : 'R';
 }
 
 struct row {
@@ -136,6 +140,26 @@ START_TEST(every_ending_of_a_replacement)
 }
 END_TEST
 
+/* As the API writes it: behind its own lines. A commit that loads it leaves the comment as it is, and moves on. */
+START_TEST(what_was_written_says_that_it_is_not_loaded)
+{
+    struct replacement r;
+    cleanup(buf_fini) struct buf file = {0};
+    replacement_init(&r);
+    ck_assert(!replacement_is_unloaded(&file, 8));
+    buf_add(&file, "# _version=8\n" SENT);
+    ck_assert(!replacement_is_unloaded(&file, 8));
+    buf_clear(&file);
+    struct transaction_action x =
+        replacement_start(&r, 7, &(struct replacement_request){.text = SENT, .before = BEFORE});
+    buf_printf(&file, "# _version=8\n\n%s", x.body);
+    ck_assert(replacement_is_unloaded(&file, 8));
+    ck_assert(!replacement_is_unloaded(&file, 9));
+    ck_assert(!replacement_is_unloaded(&file, 80));
+    replacement_fini(&r);
+}
+END_TEST
+
 static const struct {
     const char *message, *text;
 } texts[] = {
@@ -194,6 +218,7 @@ int main(void)
     Suite *s = suite_create("replacement");
     TCase *t = tcase_create("replacement");
     tcase_add_loop_test(t, every_ending_of_a_replacement, 0, (int)array_len(rows));
+    tcase_add_test(t, what_was_written_says_that_it_is_not_loaded);
     tcase_add_loop_test(t, what_haproxy_said, 0, (int)array_len(texts));
     tcase_add_loop_test(t, lines_are_those_of_the_user, 0, (int)array_len(edited));
     suite_add_tcase(s, t);

@@ -318,7 +318,7 @@ START_TEST(a_reload_that_never_came)
 {
     w.lies = true;
     desired("n1 n2 n3 n4", "ADDED slice");
-    pass(RELOAD_DELAY_MS + 200);
+    pass(RELOAD_DELAY_MS + 1200);
     ck_assert(!in_sync());
     assert_ready(false, "does not run haproxy.cfg");
     ck_assert_uint_eq(metric_value(w.telemetry.reloads, "unknown", API_URL, NULL), 1);
@@ -326,6 +326,21 @@ START_TEST(a_reload_that_never_came)
     pass(10000);
     assert_settled("n1 n2 n3 n4");
     ck_assert_uint_eq(w.commits, 2);
+}
+END_TEST
+
+/* The worker from before answers once more: no reload that failed. */
+START_TEST(an_old_worker_that_answers_for_a_moment)
+{
+    w.lies = true;
+    desired("n1 n2 n3 n4", "ADDED slice");
+    pass(RELOAD_DELAY_MS + 200);
+    ck_assert(!in_sync());
+    restart_haproxy(); /* for the daemon the same as a new worker */
+    pass(1000);
+    assert_settled("n1 n2 n3 n4");
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert(!logged("reload failed"));
 }
 END_TEST
 
@@ -396,6 +411,7 @@ int main(void)
     tcase_add_test(t, a_stop_lets_the_write_end);
     tcase_add_test(t, a_stop_makes_no_call);
     tcase_add_test(t, a_reload_that_never_came);
+    tcase_add_test(t, an_old_worker_that_answers_for_a_moment);
     tcase_add_test(t, a_process_that_stays_the_same_is_believed_in_the_end);
     tcase_add_test(t, an_unknown_end_that_was_seen);
     tcase_add_test(t, a_reload_forgets_drains_and_they_are_told_again);

@@ -1,0 +1,324 @@
+"""A whole haproxy.cfg on its way when the Data Plane API fails, dies, or is written to by others, and when the daemon dies: nothing is lost,
+nothing is taken for a rejection that is none, and what is called applied runs."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.chaos.proxy import Mode, Proxy
+from tests.harness.daemon import Daemon
+from tests.harness.haproxy import DataPlane, HAProxy
+from tests.harness.process import wait_until
+
+from .sites import Sites
+from .test_configuration import applied
+
+VALIDATION = "^POST [^ ]*only_validate"
+WRITE = "^POST [^ ]*skip_reload"
+# What the daemon sends for one document, in this order. The reading behind the reload verifies it.
+STEPS = {"validation": VALIDATION, "write": WRITE, "begin of the empty commit": "^POST [^ ]*/transactions[?]",
+         "empty commit": "^PUT [^ ]*/transactions/", "reload": "^GET [^ ]*/reloads/", "verification": "^GET [^ ]*/runtime/info"}
+
+
+class Way:
+    """A proxy between the daemon and one of the sites, and which document is next."""
+
+    def __init__(self, sites: Sites, ends: contextlib.ExitStack, site: int = 0):
+        self.sites, self.site = sites, site
+        self.haproxy: HAProxy = sites.list[site][0]
+        self.plane: DataPlane = sites.list[site][1]
+        self.proxy = Proxy("127.0.0.1", self.plane.port).start()
+        ends.callback(self.proxy.stop)
+        self.balances = iter(("first", "static-rr", "source", "leastconn", "roundrobin") * 5)
+        self.now = ""
+
+    def start(self, **settings: str) -> Daemon:
+        self.put_next()
+        daemon = self.sites.start(**{"HAPROXY_DATAPLANE_URL": self.proxy.url, "CONFIG_MIN_INTERVAL": "0s", **settings})
+        self.runs()
+        daemon.wait_ready()
+        return daemon
+
+    def put_next(self) -> None:
+        self.now = next(self.balances)
+        self.put(self.sites.text(self.site, self.now))
+
+    def put(self, text: str) -> None:
+        self.sites.source.with_name("next").write_text(text)
+        self.sites.source.with_name("next").replace(self.sites.source)
+
+    def runs(self) -> None:
+        wait_until(self.sites.runs(self.site, self.now), 40, f"HAProxy to run {self.now}")
+
+    def nothing_open(self) -> None:
+        wait_until(lambda: [t for t in self.plane.get("/transactions").json() or [] if t["status"] == "in_progress"] == [], 20,
+                   "no open transaction")
+
+    def asked(self, what: str) -> int:
+        return self.plane.access_log().count(what)
+
+    def read_again(self, times: int = 2) -> None:
+        """The daemon reads HAProxy's file so often."""
+        reads = self.asked("GET /v3/services/haproxy/configuration/raw")
+        wait_until(lambda: self.asked("GET /v3/services/haproxy/configuration/raw") > reads + times, 30, "further readings")
+
+
+def reloads(haproxy: HAProxy) -> int:
+    """Since it was started. The worker that answers is for a moment the one before the last."""
+    shown = haproxy._ask(haproxy.master_socket, "show proc; quit")
+    return int(next(line for line in shown.splitlines() if " master " in line).split()[2])
+
+
+@pytest.fixture
+def way(sites: Sites) -> Iterator[Way]:
+    with contextlib.ExitStack() as ends:
+        yield Way(sites, ends)
+
+
+# --- who dies
+
+
+@pytest.mark.parametrize("heard", ["request", "answer"])
+def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
+    """request: before it hears of it; answer: when it has carried it out."""
+    daemon = way.start()
+    for step, pattern in STEPS.items():
+        died = way.proxy.stop_at(pattern, heard, way.plane.kill)
+        seen = len(daemon.log())
+        way.put_next()
+        assert died.wait(30), f"no {step}"
+        way.plane.start()
+        applied(daemon, seen)
+        way.runs()
+        daemon.wait_ready()
+        way.nothing_open()
+        assert "configuration rejected" not in daemon.log(), step
+
+
+@pytest.mark.parametrize("heard", ["request", "answer"])
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "STATE_DIR"])
+def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bool, heard: str) -> None:
+    """Whoever is started next goes on where it stopped, with one further reload at most."""
+    daemon = way.start(**({"STATE_DIR": str(tmp_path / "state")} if kept else {}))
+    for step, pattern in STEPS.items():
+        before = reloads(way.haproxy)
+        died = way.proxy.stop_at(pattern, heard, daemon.kill)
+        way.put_next()
+        assert died.wait(30), f"no {step}"
+        seen = len(daemon.log())
+        daemon.start()
+        daemon.wait_log("msg=\"configuration (applied|unchanged)\"", 40, seen)
+        assert way.sites.runs(0, way.now)(), f"{step}: it is called applied and does not run\n{daemon.log()[seen:]}"
+        daemon.wait_ready()
+        way.nothing_open()
+        assert 1 <= reloads(way.haproxy) - before <= 2, step
+    version = way.plane.version()
+    daemon.restart()
+    daemon.wait_ready()
+    way.read_again()
+    assert way.plane.version() == version, "an end in good order leaves nothing to be done"
+
+
+# --- what says nothing of the bytes
+
+
+def test_503_at_the_validation_is_no_rejection(way: Way, tmp_path: pathlib.Path) -> None:
+    """Neither now nor after a restart; other bytes are tried at once."""
+    daemon = way.start(STATE_DIR=str(tmp_path / "state"))
+    before = way.plane.file()
+    way.proxy.set(Mode("status", status=503, only="only_validate"))
+    way.put_next()
+    daemon.wait_log("validation: HTTP 503")
+    daemon.wait_not_ready("not validated yet")
+    way.read_again()
+    assert way.proxy.hits["status"] == 1  # its pause is long,
+    for hits in (2, 3):
+        way.put_next()  # other bytes end it,
+        wait_until(lambda: way.proxy.hits["status"] >= hits, 20, "another validation")
+    daemon.restart()  # and so does a new daemon, which has heard of no rejection
+    wait_until(lambda: way.proxy.hits["status"] >= 4, 20, "a validation after a restart")
+    assert "reject" not in daemon.log() and way.plane.file() == before
+
+    seen = len(daemon.log())
+    way.proxy.calm()
+    way.put_next()
+    applied(daemon, seen)
+    way.runs()
+    daemon.wait_ready()
+    assert way.asked("only_validate") <= 2 * 2  # the first document's and this one's; a rejection would be counted twice
+
+
+def test_409_in_between(way: Way) -> None:
+    """Another writer was faster: what it changed is seen, and written over as any drift before a new document."""
+    daemon = way.start(CONFIG_DRIFT="repair")
+
+    def write() -> None:
+        answer = way.plane.post(f"/configuration/backends?version={way.plane.version()}", {"name": "by-hand", "mode": "tcp"})
+        assert answer.status in (201, 202), answer.text
+
+    for step in ("write", "begin of the empty commit", "empty commit"):
+        seen = len(daemon.log())
+        written = way.proxy.stop_at(STEPS[step], "request", write)
+        way.put_next()
+        assert written.wait(30), step
+        applied(daemon, seen)
+        wait_until(lambda: "by-hand" not in way.plane.file(), 20, "the other one's backend to go")
+        way.runs()
+        daemon.wait_ready()
+        way.nothing_open()
+        assert "configuration rejected" not in daemon.log()
+
+
+def test_transactions_of_others(way: Way) -> None:
+    """They are in nobody's way, as many as there may be, and are not deleted while they could be committed."""
+    daemon = way.start()
+    theirs = [way.plane.begin() for _ in range(3)]
+    seen = len(daemon.log())
+    way.put_next()
+    applied(daemon, seen)
+    way.runs()
+    daemon.wait_ready()
+    # What was begun before it cannot be committed any more, which its owner hears.
+    assert way.plane.commit(theirs[0]).status in (404, 406, 409)
+    way.put_next()
+    way.runs()
+    way.plane.delete(f"/transactions/{theirs[1]}")
+    way.plane.delete(f"/transactions/{theirs[2]}")
+    way.nothing_open()
+
+
+def test_a_hand_edit_is_no_loss(way: Way) -> None:
+    """With an editor, in the file: reported, and kept until there is another document; a rejected one does not repair it."""
+    daemon = way.start()
+    seen = len(daemon.log())
+    config = way.haproxy.config
+    edited = config.with_name("edited")
+    edited.write_text(config.read_text() + "\nbackend by-hand\n  mode tcp\n")
+    edited.replace(config)  # as editors do: no API reads half of it
+    daemon.wait_log("haproxy.cfg was changed by another writer; it is left so.*backend by-hand", 30, seen)
+    daemon.wait_not_ready("backend by-hand")
+    way.put(way.sites.text(balance="roundrobin") + "  bogus\n")
+    daemon.wait_log("configuration rejected.*unknown keyword 'bogus'", 30, seen)
+    way.read_again()
+    assert "backend by-hand" in way.plane.file() and "bogus" not in way.plane.file()
+    seen = len(daemon.log())
+    way.put_next()
+    applied(daemon, seen)
+    way.runs()
+    daemon.wait_ready()
+    assert "by-hand" not in way.plane.file()
+
+
+# --- several of them
+
+
+def particular(sites: Sites, site: int, word: str) -> None:
+    """From its next start on this Data Plane API has a HAProxy that does not know a word, as one of another build."""
+    haproxy, plane = sites.list[site]
+    program = sites.home / f"haproxy-{site}"
+    program.write_text(f"""#!/bin/sh
+for last; do
+    case $last in
+        -c) check=yes ;;
+        -*) ;;
+        *) [ ! -f "$last" ] || file=$last ;;
+    esac
+done
+if [ -n "$check" ] && line=$(grep -n {word} "$file"); then
+    echo "[ALERT]    (1) : config : parsing [$file:${{line%%:*}}] : unknown keyword '{word}' in 'backend' section" >&2
+    exit 1
+fi
+exec {haproxy.binary} "$@"
+""")
+    program.chmod(0o755)
+    haproxy.binary = str(program)
+    plane.restart()
+
+
+def test_one_of_two_rejects(sites: Sites) -> None:
+    """By its own HAProxy: no one gets it, the line is the user's; what both take goes on."""
+    sites.add()
+    particular(sites, 1, "particular")
+    first, second = sites.list[0][1], sites.list[1][1]
+    before = first.file(), second.file()
+    bad = sites.text() + "  description particular\n"
+    sites.source.write_text(bad)
+    daemon = sites.start(CONFIG_MIN_INTERVAL="0s")
+    daemon.wait_log(f"configuration rejected.*target={second.url}.*line {len(bad.splitlines())}: unknown keyword 'particular'", 30)
+    daemon.wait_not_ready("unknown keyword 'particular'")
+    reads = first.access_log().count("GET /v3/services/haproxy/configuration/raw")
+    wait_until(lambda: first.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 30, "further readings")
+    assert (first.file(), second.file()) == before
+
+    sites.source.write_text(sites.text(balance="first"))
+    wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40, "both to have the next")
+    daemon.wait_ready()
+
+
+@pytest.mark.parametrize("accepts", [True, False], ids=["accepts", "rejects"])
+def test_one_that_is_added_later(sites: Sites, tmp_path: pathlib.Path, accepts: bool) -> None:
+    """It gets what the other one runs once it has validated it; the other one does not notice."""
+    sites.source.write_text(sites.text() + "  description particular\n")
+    state = str(tmp_path / "state")
+    daemon = sites.start(STATE_DIR=state, CONFIG_ALLOW_LOCKOUT="true")
+    applied(daemon)
+    daemon.wait_ready()
+    daemon.stop()
+    first = sites.list[0][1]
+    before_first = first.version(), reloads(sites.list[0][0]), first.access_log().count("only_validate")
+
+    sites.add()
+    second = sites.list[1][1]
+    if not accepts:
+        particular(sites, 1, "particular")
+    before = second.file()
+    daemon = sites.start(STATE_DIR=state)
+    seen = len(daemon.log())
+    if accepts:
+        wait_until(lambda: re.search(f"configuration applied.*{second.url}", daemon.log()[seen:]), 40, "the new one to have it")
+        daemon.wait_ready()
+        validation, write = (second.access_log().find(word) for word in ("only_validate", "skip_reload"))
+        assert 0 <= validation < write
+    else:
+        daemon.wait_log(f"configuration rejected.*{second.url}.*unknown keyword 'particular'", 30, seen)
+        assert "rejected: line" in daemon.get("/readyz")[1]
+        assert second.file() == before
+    reads = first.access_log().count("GET /v3/services/haproxy/configuration/raw")
+    wait_until(lambda: first.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 30, "further readings")
+    assert (first.version(), reloads(sites.list[0][0]), first.access_log().count("only_validate")) == before_first
+
+
+def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
+    """Applied, found unchanged by the next daemon, changed in one line."""
+    def text(last: str) -> str:
+        backends = [f"backend many-{b}\n  mode tcp\n" + "".join(
+            f"  server a-name-that-is-long-enough-for-a-megabyte-in-all-{b:02}-{i:03} 127.0.{b}.{i + 1}:8080 weight {i % 255 + 1} disabled "
+            f"check inter 600s fastinter 600s downinter 600s rise 3 fall 3 maxconn 100 maxqueue 10 slowstart 10s\n" for i in range(100))
+                    for b in range(50)]
+        return sites.text() + "\n" + "".join(backends).replace("weight 100 disabled", last, 1)
+
+    haproxy, plane = sites.list[0]
+    assert len(text("weight 100 disabled")) >= 1_000_000
+    sites.source.write_text(text("weight 100 disabled"))
+    daemon = sites.start(CONFIG_MIN_INTERVAL="0s")
+    daemon.wait_log("msg=\"configuration applied\"", 60)
+    daemon.wait_ready()
+    wait_until(lambda: haproxy.runtime("show stat").count("\nmany-") == 50 * 101, 10)
+    before = plane.version(), reloads(haproxy)
+
+    seen = len(daemon.log())
+    daemon.restart()
+    daemon.wait_log("msg=\"configuration unchanged\"", 60, seen)
+    assert (plane.version(), reloads(haproxy)) == before
+
+    seen = len(daemon.log())
+    sites.source.write_text(text("weight 77 disabled"))
+    daemon.wait_log("changes=\"backend many-0: server [^;]* weight\"", 60, seen)
+    daemon.wait_log("msg=\"configuration applied\"", 60, seen)
+    wait_until(lambda: re.search(r"-00-099,.*,77,", haproxy.runtime("show stat")), 10)
+    assert reloads(haproxy) == before[1] + 1

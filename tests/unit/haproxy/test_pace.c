@@ -1,0 +1,84 @@
+/* src/haproxy/pace: how long nothing is sent after what failed, and what ends that. */
+#include <check.h>
+
+#include "haproxy/pace.h"
+
+#define NOW 1000000u
+#define CAP_MS 15000u
+
+/* So often that the next pause may have any length. */
+static void pause_often(struct pace *p, int64_t at_least_ms)
+{
+    pace_init(p, 1);
+    for (int i = 0; i < 20; i++)
+        pace_pause(p, false, at_least_ms, NOW);
+}
+
+START_TEST(pauses_grow)
+{
+    struct pace p;
+    uint64_t first_ms = 0, last_ms = 0;
+    for (unsigned seed = 1; seed <= 100; seed++) {
+        pace_init(&p, seed);
+        pace_pause(&p, false, -1, NOW);
+        first_ms += p.quiet_until_ms - NOW;
+        ck_assert_uint_le(p.quiet_until_ms, NOW + 500);
+        for (int i = 0; i < 10; i++)
+            pace_pause(&p, false, -1, NOW);
+        last_ms += p.quiet_until_ms - NOW;
+        ck_assert_uint_le(p.quiet_until_ms, NOW + CAP_MS);
+    }
+    ck_assert_uint_gt(last_ms, 10 * first_ms);
+}
+END_TEST
+
+START_TEST(something_else_ends_them)
+{
+    struct pace p;
+    pause_often(&p, -1);
+    pace_write_not_before(&p, NOW + 60000);
+    pace_begin_anew(&p, NOW + 7);
+    ck_assert_uint_eq(p.quiet_until_ms, NOW + 7);
+    ck_assert_uint_eq(p.write_after_ms, NOW + 7);
+    pace_begin_anew(&p, NOW + 70);
+    ck_assert_uint_eq(p.quiet_until_ms, NOW + 7);
+    pace_pause(&p, false, -1, NOW); /* as after the first failure */
+    ck_assert_uint_le(p.quiet_until_ms, NOW + 500);
+}
+END_TEST
+
+START_TEST(what_the_api_asked_for_stands)
+{
+    struct pace p;
+    pause_often(&p, 30000);
+    pace_begin_anew(&p, NOW);
+    ck_assert_uint_eq(p.quiet_until_ms, NOW + 30000);
+}
+END_TEST
+
+/* Not a pause after a failure: the next reading is to be a later one. */
+START_TEST(what_waits_for_another_reading_waits_on)
+{
+    struct pace p;
+    pause_often(&p, -1);
+    p.quiet_until_ms = NOW + 400000;
+    pace_begin_anew(&p, NOW);
+    ck_assert_uint_eq(p.quiet_until_ms, NOW + 400000);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("pace");
+    TCase *t = tcase_create("pace");
+    tcase_add_test(t, pauses_grow);
+    tcase_add_test(t, something_else_ends_them);
+    tcase_add_test(t, what_the_api_asked_for_stands);
+    tcase_add_test(t, what_waits_for_another_reading_waits_on);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
