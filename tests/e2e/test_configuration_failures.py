@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
