@@ -44,6 +44,7 @@ MACHINE = (
     Mutant("a stranger's transaction is deleted without a word", TXN, "if (t->outlived && !transaction_is_gone(a))", "if (false)"),
     Mutant("the same transaction is held twice", TXN, " || has_id(*ids, *count, id))", ")"),
     Mutant("there is no end of what is held", TXN, "    if (*count == max || ", "    if ("),
+    Mutant("a begin without room is a word about the preview", TXN, "    error_clear(&t->error); /* of a begin", "    /* of a begin"),
 )
 
 ORDER = (

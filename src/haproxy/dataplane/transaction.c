@@ -266,6 +266,7 @@ struct transaction_action transaction_judged(struct transaction *t, const char *
     }
     t->failed_in = t->state;
     t->result = problem != NULL ? TRANSACTION_HARMFUL : TRANSACTION_PREVIEWED;
+    error_clear(&t->error); /* of a begin before, for which there was no room: it is no word about the preview */
     if (problem != NULL)
         (void)error_set(&t->error, ERROR_INVALID, "%s", problem);
     return give_up(t);

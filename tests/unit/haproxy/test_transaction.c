@@ -270,6 +270,33 @@ START_TEST(what_it_would_write_is_looked_at_and_never_committed)
 }
 END_TEST
 
+/* What refused the begin is no word about the preview, which the guard would take for one that is not to be had. */
+START_TEST(a_preview_that_room_was_made_for_has_no_error)
+{
+    static const struct {
+        const char *word;
+        char state;
+    } answers[] = {{"429", 'B'}, {"200", 'L'}, {"204", 'X'}, {"204", 'X'}, {"201", 'B'}, {"200", 'P'}};
+    struct transaction t;
+    struct reply r;
+    transaction_init(&t);
+    struct transaction_action action = transaction_start_preview(&t, 7);
+    for (size_t i = 0; i < array_len(answers); i++) {
+        make_reply(&r, answers[i].word, answers[i].state, default_list);
+        r.a.version = 7;
+        action = transaction_answer(&t, &r.a);
+    }
+    ck_assert_int_eq(action.type, TRANSACTION_JUDGE);
+    action = transaction_judged(&t, NULL);
+    make_reply(&r, "204", 'D', default_list);
+    action = transaction_answer(&t, &r.a);
+    ck_assert_int_eq(action.type, TRANSACTION_FINISHED);
+    ck_assert_int_eq(t.result, TRANSACTION_PREVIEWED);
+    ck_assert_msg(t.error.kind == ERROR_NONE, "%s", t.error.message);
+    transaction_fini(&t);
+}
+END_TEST
+
 START_TEST(ids_are_encoded)
 {
     struct transaction t;
@@ -310,6 +337,7 @@ int main(void)
     tcase_add_test(t, an_empty_commit_has_no_change);
     tcase_add_test(t, a_commit_is_known_by_its_version_or_its_body);
     tcase_add_loop_test(t, what_it_would_write_is_looked_at_and_never_committed, 0, (int)array_len(previews));
+    tcase_add_test(t, a_preview_that_room_was_made_for_has_no_error);
     tcase_add_test(t, ids_are_encoded);
     tcase_add_test(t, results_have_names);
     suite_add_tcase(s, t);
