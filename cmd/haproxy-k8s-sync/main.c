@@ -267,12 +267,15 @@ static int config_ask(const struct settings *settings, const struct command *com
 {
     struct error err = {0};
     unsigned number;
-    if (config_history_ask(settings, command, &number, &err) != 0)
+    bool paused;
+    if (config_history_ask(settings, command, &number, &paused, &err) != 0)
         return config_fail(&err);
     if (number != 0)
         printf("The daemon goes back to version %u, and stays there until its source changes.\n", number);
     else
         puts("The daemon tries again what its source has.");
+    if (paused)
+        puts("It is paused by its source: nothing is written until that ends.");
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

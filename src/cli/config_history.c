@@ -30,6 +30,8 @@ struct store *config_history_open(const struct settings *settings, struct error 
 
 void config_history_print(const struct store *s, struct page *p)
 {
+    if (store_paused(s))
+        page_flow_line(p, INK_YELLOW, "Paused by its source: nothing is written until that ends.");
     if (store_count(s) == 0)
         page_flow_line(p, INK_PLAIN, "No configuration was applied yet.");
     for (size_t i = 0; i < store_count(s); i++) {
@@ -55,6 +57,7 @@ void config_history_print_json(const struct store *s, struct buf *out)
     struct yyjson_mut_val *versions = json_put_list(doc, root, "versions");
     for (size_t i = 0; i < store_count(s); i++)
         store_put_version(s, i, doc, versions);
+    json_put_bool(doc, root, "paused", store_paused(s));
     json_write(doc, true, out);
     buf_add(out, "\n");
 }
@@ -111,7 +114,7 @@ static int config_history_wait(const char *folder, uint64_t timeout_ms, struct e
 }
 
 int config_history_ask(const struct settings *settings, const struct command *command, unsigned *ret_number,
-                       struct error *err)
+                       bool *ret_paused, struct error *err)
 {
     bool rollback = command->config == COMMAND_CONFIG_ROLLBACK;
     struct store *s = config_history_open(settings, err);
@@ -127,8 +130,11 @@ int config_history_ask(const struct settings *settings, const struct command *co
     if (config_history_put(settings->state_dir, words, err) != 0 ||
         config_history_wait(settings->state_dir, command->timeout_ms, err) != 0)
         return -1;
-    s = rollback ? config_history_open(settings, err) : NULL;
-    bool done = !rollback || (s != NULL && store_held_number(s) == *ret_number);
+    s = config_history_open(settings, err);
+    if (s == NULL)
+        return -1;
+    *ret_paused = store_paused(s);
+    bool done = !rollback || store_held_number(s) == *ret_number;
     store_free(s);
     return done ? 0 : error_set(err, ERROR_INVALID, "the daemon refused it; its log says why");
 }

@@ -5,6 +5,8 @@
 #ifndef CLI_CONFIG_HISTORY_H
 #define CLI_CONFIG_HISTORY_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "cli/command.h"
 
@@ -16,11 +18,11 @@ struct store;
 /* ERROR_INVALID: no STATE_DIR, or it cannot be read. NULL then. */
 struct store *config_history_open(const struct settings *settings, struct error *err) must_check;
 void config_history_print(const struct store *s, struct page *p);
-/* {"versions": [{"number", "applied", "sha256", "bytes", "source", "targets"}]}, the latest first. */
+/* {"versions": [{"number", "applied", "sha256", "bytes", "source", "targets"}], "paused"}, the latest first. */
 void config_history_print_json(const struct store *s, struct buf *out);
 
 /* Waits until the running daemon has done it. -1: it has not, err says why. *ret_number: to which version. */
 int config_history_ask(const struct settings *settings, const struct command *command, unsigned *ret_number,
-                       struct error *err) must_check;
+                       bool *ret_paused, struct error *err) must_check;
 
 #endif

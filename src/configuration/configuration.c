@@ -29,6 +29,14 @@ void configuration_tell(const struct configuration *c, enum configuration_event_
 
 /* ---- what is decided for all ---- */
 
+bool configuration_rejected(const struct configuration *c)
+{
+    bool rejected = false;
+    for (size_t i = 0; i < c->count; i++)
+        rejected = rejected || c->targets[i].progress == PROGRESS_REJECTED;
+    return rejected;
+}
+
 /* A rejection by one stops all; one that does not answer is no rejection. */
 bool configuration_may_write(const struct configuration *c)
 {
@@ -121,11 +129,15 @@ void configuration_refuse(struct configuration *c, const struct error *err)
 
 void configuration_pause(struct configuration *c, bool paused)
 {
+    store_pause(c->options.store, paused); /* which an earlier run may have said */
     if (paused == c->paused)
         return;
     c->paused = paused;
     log_info(c->options.log,
              paused ? "configuration paused by its source; nothing is written" : "configuration no longer paused");
+    for (size_t i = 0; i < c->count && !paused; i++)
+        if (c->targets[i].in != NULL && instance_view(c->targets[i].in).fresh)
+            target_compare(&c->targets[i]); /* drift that was left is repaired now */
     timer_set(&c->step, 0);
 }
 
@@ -172,6 +184,7 @@ struct configuration_view configuration_view(const struct configuration *c, size
     struct configuration_view v = {.state = progresses[t->progress].name,
                                    .status = progresses[t->progress].status,
                                    .away = t->away,
+                                   .paused = c->paused,
                                    .failure = retry_class_name(configuration_failure(t)),
                                    .next_try_ms = t->retry.not_before_ms,
                                    .reason = t->why.kind != ERROR_NONE ? t->why.message : NULL,

@@ -61,6 +61,7 @@ struct configuration_view {
     const char *source;    /* "/etc/haproxy.cfg" */
     unsigned version;      /* that a rollback brought back; 0: it is the source's */
     bool away;             /* the last request about it had no answer that counts */
+    bool paused;           /* by its source: it is validated, and not written */
     const char *failure;   /* the class of what failed last and is tried again; NULL: nothing */
     uint64_t next_try_ms;  /* clock_mono_ms; 0: as soon as that HAProxy can be read */
     const char *reason;    /* NULL: none */

@@ -46,6 +46,7 @@ struct target {
     enum files_progress files;
     bool files_changed;       /* since the last that ran: a reload is to load them */
     struct document *storing; /* whose files are being stored; NULL: none */
+    enum storage_part part;   /* of it */
     bool away;                /* the last request about it had no answer that counts */
     bool unchanged;           /* the file meant the same before: nothing was written */
     struct error why;         /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
@@ -104,6 +105,7 @@ void target_stored(void *self, const struct storage *s);
 /* Tells the listener; t NULL: of no target. err NULL: none. */
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);
+bool configuration_rejected(const struct configuration *c); /* by one of them: no other gets it */
 /* All that answer have accepted it. */
 bool configuration_may_write(const struct configuration *c);
 /* The next document comes too soon after the last. */

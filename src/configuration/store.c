@@ -44,6 +44,7 @@ struct store {
     size_t refusal_count;
     char *held_from;
     unsigned held;
+    bool paused;
 };
 
 /* ---- the folder ---- */
@@ -100,6 +101,8 @@ static void store_save(struct store *s)
         json_put_text(doc, held, "from", s->held_from);
         json_put_count(doc, held, "to", s->held);
     }
+    if (s->paused)
+        json_put_bool(doc, root, "paused", true);
     cleanup(buf_fini) struct buf out = {0};
     json_write(doc, true, &out);
     buf_add(&out, "\n");
@@ -219,7 +222,8 @@ static void store_load(struct store *s)
         cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(text.data, text.len, 0, "it", &err);
         if (json_object_of(doc, "it", &root, &err) == 0 &&
             store_get_list(s, root, "versions", store_get_version, &err) == 0 &&
-            store_get_list(s, root, "rejections", store_get_refusal, &err) == 0 && store_get_held(s, root, &err) == 0)
+            store_get_list(s, root, "rejections", store_get_refusal, &err) == 0 && store_get_held(s, root, &err) == 0 &&
+            json_get_bool(root, "paused", false, &s->paused, &err) == 0)
             return;
     }
     log_warn(s->log, "what was remembered of configurations cannot be read; the rest of it is forgotten",
@@ -350,6 +354,21 @@ void store_forget_rejections(struct store *s, const char *hash, const char *url)
             store_drop_refusal(s, i);
     if (s->refusal_count != before)
         store_save(s);
+}
+
+/* ---- a pause ---- */
+
+void store_pause(struct store *s, bool paused)
+{
+    if (s->paused == paused)
+        return;
+    s->paused = paused;
+    store_save(s);
+}
+
+bool store_paused(const struct store *s)
+{
+    return s->paused;
 }
 
 /* ---- a rollback ---- */

@@ -66,6 +66,11 @@ const char *store_rejection(const struct store *s, const char *hash, const char 
                             const char *haproxy);                                 /* the message; NULL: none is known */
 void store_forget_rejections(struct store *s, const char *hash, const char *url); /* by any version of HAProxy */
 
+/* ---- whether its source pauses it, for those who look at what is kept */
+
+void store_pause(struct store *s, bool paused);
+bool store_paused(const struct store *s);
+
 /* ---- a rollback, which holds until the source has something else */
 
 void store_hold(struct store *s, const char *from_hash, unsigned number);

@@ -125,7 +125,7 @@ static void target_drifted(struct target *t)
     const struct configuration_options *o = &t->of->options;
     if (o->drift == CONFIGURATION_DRIFT_IGNORE)
         return;
-    bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run;
+    bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run && !t->of->paused;
     cleanup(mem_free_ptr) char *changes = target_changes(t);
     struct error why = {0};
     (void)error_set(&why, ERROR_CONFLICT, "another writer changed haproxy.cfg; the configuration has: %s",
@@ -135,8 +135,9 @@ static void target_drifted(struct target *t)
     t->progress = PROGRESS_DRIFTED;
     if (news) {
         log_warn(o->log,
-                 repair ? "haproxy.cfg was changed by another writer; it is repaired"
-                        : "haproxy.cfg was changed by another writer; it is left so (CONFIG_DRIFT)",
+                 repair          ? "haproxy.cfg was changed by another writer; it is repaired"
+                 : t->of->paused ? "haproxy.cfg was changed by another writer; it is left so while paused"
+                                 : "haproxy.cfg was changed by another writer; it is left so (CONFIG_DRIFT)",
                  log_str("target", target_url(t)), log_str("sha256", t->of->document->hash),
                  log_str("to_be_repaired", changes));
         target_log_lines(t);
@@ -350,6 +351,10 @@ static void target_decide(void *self, struct engine_wants *ret)
         bool urgent = part == STORAGE_FINAL || part == STORAGE_BACK; /* HAProxy has half of it */
         ret->storage = v.may_write && v.may_begin && !early && (retries || urgent);
         ret->waits = !ret->storage;
+        return;
+    }
+    if (!c->options.dry_run && t->progress == PROGRESS_NEW && t->files == FILES_NEW) {
+        ret->waits = true; /* another one has rejected it: here it is not judged without its files */
         return;
     }
     bool write = t->progress == PROGRESS_RESTORING || (t->progress == PROGRESS_VALID && configuration_may_write(c));

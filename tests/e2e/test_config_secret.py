@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import pathlib
 import re
 
 from tests.harness.process import ROOT, wait_until
@@ -84,3 +86,30 @@ def test_with_rights_on_this_secret_alone(sites: Sites, kubes: dict[str, RealKub
     place.put(sites.text(balance="first"))
     wait_until(sites.runs(0, "first"), 20)
     daemon.wait_ready()
+
+
+def test_a_pause_by_annotation_is_said_everywhere(sites: Sites, kubes: dict[str, RealKube], tmp_path: pathlib.Path) -> None:
+    place, state = Place(kubes[sites.combination.etcd]), str(tmp_path / "state")
+    plane = sites.list[0][1]
+    place.put(sites.text())
+    daemon = sites.start(**place.settings(), STATE_DIR=state, CONFIG_MIN_INTERVAL="0s")
+    applied(daemon)
+    place.put(sites.text(balance="static-rr"), **{"haproxy-k8s-sync/paused": "true"})
+    daemon.wait_log("configuration paused by its source; nothing is written")
+
+    def mine() -> dict[str, object]:
+        return dict(json.loads(daemon.get("/status")[1])["haproxies"][0]["configuration"])
+
+    wait_until(lambda: (mine()["state"], mine()["paused"]) == ("valid", True), 20, "it is validated")
+    assert "balance static-rr" not in plane.file()
+    daemon.wait_not_ready("paused")
+    assert "Paused by its source" in sites.command("history", STATE_DIR=state).stdout
+    assert json.loads(sites.command("history", "-o", "json", STATE_DIR=state).stdout)["paused"] is True
+    assert "It is paused by its source" in sites.command("apply", STATE_DIR=state).stdout
+
+    seen = len(daemon.log())
+    place.put(sites.text(balance="static-rr"))
+    applied(daemon, seen)
+    wait_until(sites.runs(0, "static-rr"), 10)
+    wait_until(lambda: mine()["paused"] is False, 10, "/status no longer says so")
+    assert "Paused" not in sites.command("history", STATE_DIR=state).stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 import socket
 import ssl
 import threading
@@ -10,7 +11,7 @@ import threading
 import pytest
 
 from tests.harness.certificates import Pair, self_signed
-from tests.harness.haproxy import DataPlane
+from tests.harness.haproxy import DataPlane, DoubleDataPlane
 from tests.harness.process import wait_until
 
 from .sites import Sites
@@ -220,11 +221,37 @@ def test_a_rejected_configuration_puts_its_files_back(files: Files) -> None:
     files.settled(certs={"www_example_com.pem"})
     files.put("certs/www.example.com.pem", pem(other))
     files.put("maps/hosts.map", "one.example b2\n")
+    files.put("files/new.http", "HTTP/1.0 503 Sorry\r\n\r\n")
     files.give(files.text(["b2"], tls(files, str(path)) + "  bogus\n"))
     files.daemon.wait_not_ready("rejected: line .*bogus")
     wait_until(lambda: path.read_text() == pem(leaf), 10)
     wait_until(lambda: pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text() == "one.example b1\n", 10)
+    files.settled(files={"foreign.txt"})
     files.seen = len(files.daemon.log())
     files.give(files.text(["b2"], tls(files, str(path))))
     files.applied()
     assert shown(files) == other.certificate.read_text() and files.ask("one.example") == 202
+
+
+def test_what_one_rejects_leaves_no_files_on_another(sites: Sites) -> None:
+    sites.add()
+    planes = [plane for _, plane in sites.list]
+    if not isinstance(planes[1], DoubleDataPlane):
+        pytest.skip("one that rejects what another takes needs the double")
+    folder = sites.home / "source" / "d"
+    (folder / "maps").mkdir(parents=True)
+    (folder / "maps" / "hosts.map").write_text("one.example b1\n")
+    sites.source.write_text(sites.text())
+    planes[1].fault({"action": "answer", "method": "POST", "path": "only_validate", "status": 400, "headers": {"Configuration-Version": "1"},
+                     "body": {"code": 400, "message": "validation error: msg=\"config parsing [/x:7] not here\""}})
+    daemon = sites.start(CONFIG_FILES_DIR=str(folder))
+    daemon.wait_log("configuration rejected.*line 7: not here")
+    deleted = "DELETE /v3/services/haproxy/storage/maps/hosts.map"
+    wait_until(lambda: "hosts.map" not in {name for plane in planes for name in stored(plane, "maps")}, 20, "no map is left")
+    # The one that rejects has had it; the other may not have come so far.
+    assert deleted in planes[1].access_log()
+    assert planes[0].access_log().count(deleted) == planes[0].access_log().count("POST /v3/services/haproxy/storage/maps")
+    planes[1].clear_faults()
+    daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+    wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
+    assert all(set(stored(plane, "maps")) == {"hosts.map"} for plane in planes)

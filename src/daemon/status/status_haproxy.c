@@ -203,6 +203,7 @@ static void status_haproxy_put_configuration(const struct target *t, const struc
     json_put_text(doc, put, "sha256", c.sha256);
     json_put_text(doc, put, "source", c.source);
     json_put_text(doc, put, "reason", c.reason);
+    json_put_bool(doc, put, "paused", c.paused);
     json_put_text(doc, put, "failure", c.failure);
     if (c.failure != NULL && c.next_try_ms != 0)
         json_put_time(doc, put, "next_try", (int64_t)c.next_try_ms + instance_wall_minus_mono_ms(t->instance));

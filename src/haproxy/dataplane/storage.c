@@ -230,9 +230,17 @@ static void storage_settle(struct storage *s)
     for (size_t i = 0; i < s->count; i++) {
         struct storage_entry *e = &s->entries[i];
         const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
-        e->changed = false;
+        e->changed = e->added = false;
         storage_entry_keep(e, f != NULL && f->place == STORAGE_CERTIFICATE ? f->bytes : NULL, f != NULL ? f->len : 0);
     }
+}
+
+static struct storage_action storage_delete(struct storage *s, const struct storage_entry *e)
+{
+    s->state = STORAGE_DELETE;
+    buf_clear(&s->path);
+    buf_printf(&s->path, "/storage/%s/%s?skip_reload=true", places[e->place], e->stored);
+    return (struct storage_action){.send = true, .method = "DELETE", .path = buf_str(&s->path)};
 }
 
 static struct storage_action storage_next_end(struct storage *s)
@@ -247,10 +255,7 @@ static struct storage_action storage_next_end(struct storage *s)
             storage_drop_entry(s, s->at);
             continue;
         }
-        s->state = STORAGE_DELETE;
-        buf_clear(&s->path);
-        buf_printf(&s->path, "/storage/%s/%s?skip_reload=true", places[e->place], e->stored);
-        return (struct storage_action){.send = true, .method = "DELETE", .path = buf_str(&s->path)};
+        return storage_delete(s, e);
     }
     storage_settle(s);
     char *text = storage_list_text(s, true);
@@ -264,12 +269,17 @@ static struct storage_action storage_next_back(struct storage *s)
 {
     for (; s->at < s->count; s->at++) {
         struct storage_entry *e = &s->entries[s->at];
+        if (e->changed && e->added)
+            return storage_delete(s, e);
         if (!e->changed || e->good == NULL)
             continue;
         s->whole = true;
         return storage_send(s, STORAGE_WRITE, e->place, e->stored, false, e->good, e->good_len);
     }
-    return storage_done(s, TRANSACTION_COMMITTED);
+    if (s->deleted == 0)
+        return storage_done(s, TRANSACTION_COMMITTED);
+    /* A file of that name which another writer puts there is his. */
+    return storage_send_list(s, STORAGE_WRITE_LIST, storage_list_text(s, false));
 }
 
 /* True: files of this kind are to be there, or were put there. */
@@ -367,6 +377,7 @@ static struct storage_action storage_wrote(struct storage *s)
     bool back = s->request.part == STORAGE_BACK;
     const struct storage_file *f = back ? NULL : &s->request.files->list[s->at];
     struct storage_entry *e = back ? &s->entries[s->at] : storage_entry(s, f->place, f->stored);
+    e->added = !back && (e->added || !e->present);
     e->changed = !back;
     e->found = e->found && e->present;
     e->present = true;
@@ -406,7 +417,7 @@ static struct storage_action storage_succeeded(struct storage *s, const struct d
     case STORAGE_DELETE:
         storage_drop_entry(s, s->at);
         s->deleted++;
-        return storage_next_end(s);
+        return storage_next(s);
     case STORAGE_WRITE_LIST:
         s->has_list = true;
         break;
@@ -425,7 +436,7 @@ struct storage_action storage_answer(struct storage *s, const struct dataplane_a
     if (ours && a->status == 409 && s->state == STORAGE_DELETE) { /* it stays, for another time */
         s->in_use++;
         s->at++;
-        return storage_next_end(s);
+        return storage_next(s);
     }
     if (!none && !(ours && transaction_is_success(a)))
         return storage_failed(s, a, ours ? transaction_wrong_answer(a) : "not an answer of a Data Plane API");

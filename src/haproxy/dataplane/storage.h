@@ -6,7 +6,8 @@
  *                   that it gains, added to what it has
  *   STORAGE_FINAL   the configuration is written, its reload is to come: these maps as they are to be
  *   STORAGE_END     that runs: what is in the list no more is deleted
- *   STORAGE_BACK    it will not run: what was changed gets its former bytes, as far as they are known
+ *   STORAGE_BACK    it will not run: what was changed gets its former bytes, as far as they are known, and what was
+ *                   added is deleted
  *
  * All with skip_reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
  * (STORAGE_LIST): another run of the daemon deletes no other files, and knows certificates, which are never read.
@@ -41,6 +42,7 @@ struct storage_entry {
     bool found;                         /* it was there before: it is never deleted */
     bool present;
     bool changed; /* it is not what runs */
+    bool added;   /* there was none while the configuration from before was loaded */
     char *good;   /* what runs, of a certificate, or of what has changed; NULL: not known */
     size_t good_len;
 };

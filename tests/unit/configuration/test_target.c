@@ -280,6 +280,36 @@ START_TEST(conflicts_are_tried_again_at_once)
 }
 END_TEST
 
+/* ---- a pause by the source ---- */
+
+START_TEST(drift_is_not_repaired_while_paused)
+{
+    world_begin(CONFIGURATION_DRIFT_REPAIR);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    free(w.in.file);
+    w.in.file = mem_strdup(DOCUMENT);
+    read_it();
+    configuration_pause(w.c, true);
+    ck_assert(configuration_view(w.c, 0).paused && store_paused(w.store));
+    free(w.in.file);
+    w.in.file = mem_strdup("global\n");
+    read_it();
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "drifted");
+    ck_assert_uint_eq(log_count(w.log.fd, "it is left so while paused"), 1);
+    configuration_pause(w.c, false);
+    ck_assert(!configuration_view(w.c, 0).paused && !store_paused(w.store));
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    /* what an earlier run said of a pause is over with the first word of the source */
+    store_pause(w.store, true);
+    configuration_pause(w.c, false);
+    ck_assert(!store_paused(w.store));
+    world_end();
+}
+END_TEST
+
 /* ---- drift ---- */
 
 START_TEST(drift_is_logged_by_lines_without_secrets)
@@ -330,6 +360,7 @@ int main(void)
     tcase_add_test(tc, an_api_that_is_back_is_asked_at_once);
     tcase_add_test(tc, what_cannot_be_read_has_a_class);
     tcase_add_test(tc, conflicts_are_tried_again_at_once);
+    tcase_add_test(tc, drift_is_not_repaired_while_paused);
     tcase_add_test(tc, drift_is_logged_by_lines_without_secrets);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

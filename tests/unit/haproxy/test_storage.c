@@ -255,6 +255,39 @@ START_TEST(a_map_that_shrinks)
 }
 END_TEST
 
+/* What was added for a configuration that does not run goes again; what is in use by what runs, never. */
+START_TEST(what_was_added_for_nothing_is_deleted)
+{
+    store("general/same", "y", 1);
+    want(STORAGE_GENERAL, "same", "new");
+    want(STORAGE_MAP, "a.map", "a 1\n");
+    runs(STORAGE_ADD);
+    ck_assert(w.s.changed);
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT general/same, DELETE maps/a.map, " LISTED);
+    ck_assert_str_eq(at("general/same"), "y");
+    ck_assert_ptr_null(at("maps/a.map"));
+    ck_assert(!w.s.changed);
+    ck_assert_str_eq(runs(STORAGE_BACK), "");
+    /* another writer's of that name is no longer the daemon's */
+    store("maps/a.map", "x 1\n", 4);
+    another_run();
+    want_anew();
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    ck_assert_str_eq(at("maps/a.map"), "x 1\n");
+    /* what runs stays */
+    want(STORAGE_MAP, "b.map", "b 1\n");
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    want_anew();
+    want(STORAGE_MAP, "b.map", "b 2\n");
+    runs(STORAGE_ADD);
+    runs(STORAGE_FINAL);
+    runs(STORAGE_BACK);
+    ck_assert_str_eq(at("maps/b.map"), "b 1\n");
+}
+END_TEST
+
 START_TEST(only_what_was_put_there_is_deleted)
 {
     store("general/foreign", "x", 1);
@@ -355,6 +388,7 @@ int main(void)
     tcase_add_test(t, nothing_is_written_twice);
     tcase_add_test(t, what_a_killed_run_changed_is_to_be_loaded);
     tcase_add_test(t, a_map_that_shrinks);
+    tcase_add_test(t, what_was_added_for_nothing_is_deleted);
     tcase_add_test(t, only_what_was_put_there_is_deleted);
     tcase_add_test(t, what_is_in_use_stays_for_another_time);
     tcase_add_test(t, what_another_client_deleted_comes_back);
