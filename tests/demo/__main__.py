@@ -1,4 +1,4 @@
-"""python3 -m tests.demo [--keep]"""
+"""python3 -m tests.demo [--configuration] [--keep]"""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import contextlib
 import signal
 import sys
 import time
+from collections.abc import Iterator
 
 from tests.harness.haproxy import AUTH, BASE
 
+from .balancer import ADDRESSES, Balancer, Unprepared, check_machine
+from .configuration import ConfigurationStory, FileBalancer
 from .manifests import SERVICE_FILE, SLICE_FILE
 from .screen import LogTail, Screen
-from .stage import ADDRESSES, Stage, Unprepared, check_machine
+from .stage import Stage
 from .story import Story
 from .traffic import Traffic, counts
 
@@ -36,8 +39,7 @@ def play(story: Story, screen: Screen) -> None:
     story.heartbeat("node-1")
 
 
-def show_places(stage: Stage, screen: Screen) -> None:
-    directory = stage.manifests.directory
+def show_places(stage: Balancer, screen: Screen, more: list[list[str]]) -> None:
     screen.heading("Still running, until Ctrl-C")
     screen.table(["what", "where"], [
         ["HAProxy's front", f"curl http://127.0.0.1:{stage.haproxy.port}/"],
@@ -46,11 +48,14 @@ def show_places(stage: Stage, screen: Screen) -> None:
         ["daemon: metrics", f"curl http://127.0.0.1:{stage.daemon.port}/metrics"],
         ["daemon: log", str(stage.daemon.log_path)],
         ["Data Plane API", f"curl -u {AUTH} {stage.dataplane.url}{BASE}/configuration/raw"],
-        ["haproxy.cfg", str(stage.haproxy.config)],
-        ["Kubernetes API", f"curl {stage.kube.url}/api/v1/nodes"],
-        ["its control port", f"curl {stage.kube.control_url}/requests"],
-        ["manifests", str(directory)]], numbers=False)
+        ["haproxy.cfg", str(stage.haproxy.config)], *more], numbers=False)
     screen.say("")
+
+
+def show_servers_places(stage: Stage, screen: Screen) -> None:
+    directory = stage.manifests.directory
+    show_places(stage, screen, [["Kubernetes API", f"curl {stage.kube.url}/api/v1/nodes"],
+                                ["its control port", f"curl {stage.kube.control_url}/requests"], ["manifests", str(directory)]])
     ask = f"  env $(cat {stage.settings_file()}) {stage.daemon.binary}"
     screen.say("What would the daemon do now, and why? With its own environment:")
     screen.say(f"{ask} plan")
@@ -63,14 +68,11 @@ def show_places(stage: Stage, screen: Screen) -> None:
     screen.say(f"give the copy that name and address, and add an endpoint with that nodeName to {SLICE_FILE}.")
     screen.say(f"Without the # before the annotation in {SERVICE_FILE}, the daemon only shows what would change; with it")
     screen.say("again, it writes that.")
-    screen.line()
 
 
-def keep_running(stage: Stage, traffic: Traffic, screen: Screen) -> None:
+def keep_running(traffic: Traffic, screen: Screen) -> None:
     """Says whenever other nodes answer than before, and when requests fail."""
-    for spare in ("node-5", "node-6"):
-        stage.add_backend(spare)
-    show_places(stage, screen)
+    screen.line()
     before: set[str] = set()
     failed = traffic.failed
     while True:
@@ -84,32 +86,60 @@ def keep_running(stage: Stage, traffic: Traffic, screen: Screen) -> None:
             failed = traffic.failed
 
 
-def run(keep: bool, screen: Screen) -> bool:
-    with Stage() as stage, LogTail(screen, "daemon", stage.daemon.log_path):
+@contextlib.contextmanager
+def shown(stage: Balancer, screen: Screen) -> Iterator[None]:
+    """The daemon's log, after what is there."""
+    with LogTail(screen, "daemon", stage.daemon.log_path):
         for name, what in stage.parts():
             screen.say(f"{name + ':':<16} {what}")
+        yield
+
+
+def keep_until_interrupted(stage: Balancer, traffic: Traffic, screen: Screen) -> None:
+    with contextlib.suppress(KeyboardInterrupt):
+        keep_running(traffic, screen)
+    screen.line()
+    screen.say("stopping what was started, and removing " + str(stage.home))
+
+
+def run(keep: bool, screen: Screen) -> bool:
+    with Stage() as stage, shown(stage, screen):
         story = Story(stage, screen)
         with story.traffic:
             play(story, screen)
             done = story.summary()
             if keep:
-                with contextlib.suppress(KeyboardInterrupt):
-                    keep_running(stage, story.traffic, screen)
-                screen.line()
-                screen.say("stopping what was started, and removing " + str(stage.home))
+                for spare in ("node-5", "node-6"):
+                    stage.add_backend(spare)
+                show_servers_places(stage, screen)
+                keep_until_interrupted(stage, story.traffic, screen)
+        return done
+
+
+def run_configuration(keep: bool, screen: Screen) -> bool:
+    with FileBalancer() as stage, shown(stage, screen):
+        story = ConfigurationStory(stage, screen)
+        with story.traffic:
+            story.play()
+            done = story.summary()
+            if keep:
+                show_places(stage, screen, [["the file", str(stage.source)]])
+                story.show_places()
+                keep_until_interrupted(stage, story.traffic, screen)
         return done
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.demo", description=sys.modules[__package__].__doc__)
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
-    keep = parser.parse_args().keep
+    parser.add_argument("--configuration", action="store_true", help="a whole haproxy.cfg from a file instead of a Service's nodes")
+    asked = parser.parse_args()
     screen = Screen()
     for signum in (signal.SIGINT, signal.SIGTERM):  # SIGINT, too: a shell script's background job starts with it ignored
         signal.signal(signum, signal.default_int_handler)
     try:
         check_machine()
-        return 0 if run(keep, screen) else 1
+        return 0 if (run_configuration if asked.configuration else run)(asked.keep, screen) else 1
     except Unprepared as e:
         screen.bad(str(e))
     except KeyboardInterrupt:

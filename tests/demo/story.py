@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from tests.harness.process import wait_until
 
+from .balancer import ADDRESSES, FIRST, RELOAD_DELAY_S
 from .screen import Screen
-from .stage import ADDRESSES, FIRST, RELOAD_DELAY_S, Stage
+from .stage import Stage
 from .traffic import Traffic, counts
 
 SHOW_S = 1.5

@@ -1,0 +1,180 @@
+"""A real HAProxy with a Data Plane API, traffic's destinations behind it, and the daemon: what each demo has."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+from tests.harness.backends import node_port
+from tests.harness.daemon import Daemon, program
+from tests.harness.haproxy import (AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, haproxy_version,
+                                   real_dataplane_binary)
+from tests.harness.process import wait_until
+
+from .nodes import Backend
+
+BACKEND = "ingress"
+NODE_PORT = 30080
+RELOAD_DELAY_S = 1.0
+SORRY = "sorry-page"
+ADDRESSES = {**{f"node-{i}": f"127.0.10.{i}" for i in range(1, 7)}, SORRY: "127.0.10.99"}
+FIRST = ("node-1", "node-2", "node-3")
+
+HAPROXY_CFG = """\
+global
+  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
+
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+
+userlist dataplaneapi
+  user admin insecure-password adminpwd
+
+frontend fe
+  bind 127.0.0.1:{fe}
+  default_backend {backend}
+
+backend {backend}
+  # This comment and the backup server are not the daemon's and have to stay.
+  default-server inter 1s rise 1 fall 2
+  server {sorry} 127.0.10.99:{node_port} backup
+"""
+
+
+class Unprepared(Exception):
+    """What the demo needs and the machine lacks."""
+
+
+def check_machine() -> None:
+    missing = []
+    if not haproxy_binary():
+        missing.append("haproxy (Debian: haproxy)")
+    if not importlib.util.find_spec("yaml"):
+        missing.append("PyYAML for this Python (Debian: python3-yaml)")
+    try:
+        program()
+    except AssertionError as e:
+        missing.append(str(e))
+    if missing:
+        raise Unprepared("the demo cannot start, `make demo` installs and builds what it needs; missing: " + "; ".join(missing))
+
+
+def free_node_port() -> int:
+    """30080 unless somebody has it."""
+    try:
+        for address in ADDRESSES.values():
+            with contextlib.closing(socket.socket()) as s:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                s.bind((address, NODE_PORT))
+        return NODE_PORT
+    except OSError:
+        return node_port(ADDRESSES.values())
+
+
+class Balancer:
+    """Started by `with`; at its end everything is stopped by pid and the temporary directory is gone."""
+
+    def __init__(self) -> None:
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="haproxy-k8s-sync-demo-"))
+        self.node_port = free_node_port()
+        self.haproxy = HAProxy(self.home / "haproxy", HAPROXY_CFG, values={
+            "backend": BACKEND, "sorry": SORRY, "node_port": str(self.node_port)})
+        self.dataplane = self._dataplane()
+        self.backends: dict[str, Backend] = {}
+        self._stack = contextlib.ExitStack()
+        self.daemon = Daemon(self.home / "daemon", self.settings())
+
+    def _dataplane(self) -> DataPlane:
+        real = real_dataplane_binary()
+        if real:
+            return RealDataPlane(self.haproxy, self.home / "dataplane", real, RELOAD_DELAY_S)
+        return DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=RELOAD_DELAY_S)
+
+    def settings(self) -> dict[str, str]:
+        """The settings of the daemon."""
+        user, _, password = AUTH.partition(":")
+        return {"HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password}
+
+    def settings_file(self) -> pathlib.Path:
+        """The same for `env $(cat ...)`: no value has a space."""
+        path = self.home / "settings.env"
+        path.write_text("".join(f"{name}={value}\n" for name, value in self.settings().items()))
+        return path
+
+    def ask_daemon(self, *arguments: str) -> str:
+        """What the program prints for a subcommand."""
+        asked = subprocess.run([self.daemon.binary, *arguments], env=self.settings(), capture_output=True, text=True, timeout=30)
+        return asked.stdout + asked.stderr
+
+    def prepare(self, stack: contextlib.ExitStack) -> None:
+        """What the daemon looks at."""
+        raise NotImplementedError
+
+    def __enter__(self) -> "Balancer":
+        with contextlib.ExitStack() as stack:
+            stack.callback(shutil.rmtree, self.home, ignore_errors=True)
+            stack.callback(lambda: [self.remove_backend(name) for name in list(self.backends)])
+            for name in (SORRY, *FIRST):
+                self.add_backend(name)
+            stack.enter_context(self.haproxy)
+            stack.enter_context(self.dataplane)
+            self.prepare(stack)
+            stack.callback(self._stop_daemon)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """A second Ctrl-C must not leave half of it behind."""
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, signal.SIG_IGN)
+        self._stack.close()
+
+    def _stop_daemon(self) -> None:
+        if self.daemon.process is not None:
+            self.daemon.process.stop()
+
+    def add_backend(self, node: str) -> None:
+        self.backends[node] = Backend(node, ADDRESSES[node], self.node_port)
+
+    def remove_backend(self, node: str) -> None:
+        self.backends.pop(node).stop()
+
+    def reloads(self) -> int:
+        """As the HAProxy master counts them; while it starts or reloads it does not answer for a moment."""
+        return int(wait_until(self._master_row, 5, "HAProxy's master to say how often it reloaded")[1])
+
+    def _master_row(self) -> re.Match[str] | None:
+        with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as s:
+            s.settimeout(2)
+            s.connect(str(self.haproxy.master_socket))
+            s.sendall(b"show proc\n")
+            s.shutdown(socket.SHUT_WR)
+            answer = b""
+            while chunk := s.recv(65536):
+                answer += chunk
+        return re.search(r"^\d+\s+master\s+(\d+)", answer.decode(), re.M)
+
+    def alive(self) -> bool:
+        process = self.daemon.process
+        if process is not None and not process.alive:
+            raise RuntimeError(f"the daemon ended by itself with {process.wait()}")
+        return True
+
+    def parts(self) -> list[tuple[str, str]]:
+        version = ".".join(map(str, haproxy_version(self.haproxy.binary)))
+        kind = f"the real one, {os.path.basename(self.dataplane.command()[0])}" if self.dataplane.kind == "real" else \
+            "its double (a real one is used when $DATAPLANEAPI or PATH has it)"
+        return [("Data Plane API", kind), ("HAProxy", f"{version}, the real one, {self.haproxy.binary}"),
+                ("nodes", f"little web servers on {ADDRESSES['node-1']}, .2, .3, port {self.node_port}"),
+                ("daemon", str(self.daemon.binary))]
