@@ -259,6 +259,8 @@ static void edit_odd(struct world *w, const unsigned *n)
     struct api *a = api_of(w, n[0]);
     struct conf to = a->on_disk;
     to.oddity = (enum oddity)n[1];
+    if (to.oddity == ODDITY_FRAGILE && !to.of[0].exists)
+        return; /* that is in no line yet */
     api_edit(a, &to, n[2] != 0);
 }
 
