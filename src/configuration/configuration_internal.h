@@ -56,11 +56,12 @@ struct target {
     bool compared;            /* it, and the document: */
     bool comparable;          /* both are configurations, and */
     struct cfg_difference differs;
-    struct buf with_kept;   /* the document with server lines that are not its own, to be compared with the file; */
-    struct buf sent;        /* or it, or `good`, as it is sent, */
-    struct cfg_edits edits; /* printed with these */
-    struct document *asked; /* that the request in hand is about; NULL: the file from before, or none is */
-    char *good;             /* the file that was replaced and that HAProxy ran; NULL: nothing was */
+    struct buf with_kept;     /* the document with server lines that are not its own, to be compared with the file; */
+    struct buf sent;          /* or it, or `good`, as it is sent, */
+    struct cfg_edits edits;   /* printed with these */
+    struct document *asked;   /* that the request in hand is about; NULL: the file from before, or none is */
+    struct document *writing; /* sent to be written, and not known to run yet; NULL: none */
+    char *good;               /* the file that was replaced and that HAProxy ran; NULL: nothing was */
     uint64_t since_us;
     char runs[DIGEST_SHA256_HEX_BYTES];
     int64_t runs_since_ms;
@@ -94,7 +95,12 @@ void target_set(struct target *t); /* the document has changed */
 const struct cfg_difference *target_difference(struct target *t);
 void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_fini(struct target *t);
-void target_compare(struct target *t); /* the document with the file that was read last */
+void target_compare(struct target *t);                              /* the document with the file that was read last */
+bool target_file_means(struct target *t, const struct document *d); /* that was read last */
+void target_keep_rejection(const struct target *t);
+
+/* target_runs.c: what HAProxy runs, verified. */
+void target_is_writing(struct target *t); /* `asked` */
 void target_concluded(void *self);
 
 /* target_files.c: what is next for the document's files; false: nothing. */

@@ -48,11 +48,18 @@ static const char *target_with_kept(const struct target *t, const char *text, st
 
 /* The file that was read last and what the document would make of it, parsed. False: one of them is no
  * configuration. */
-static bool target_parse_both(struct target *t, struct cfg_file *is, struct cfg_file *wanted)
+static bool target_parse_both(struct target *t, const struct document *d, struct cfg_file *is, struct cfg_file *wanted)
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
-    const char *text = target_with_kept(t, t->of->document->text, &t->with_kept, &edits);
+    const char *text = target_with_kept(t, d->text, &t->with_kept, &edits);
     return target_parse(buf_str(&t->file), t->file.len, is) && target_parse(text, strlen(text), wanted);
+}
+
+bool target_file_means(struct target *t, const struct document *d)
+{
+    cleanup(cfg_file_fini) struct cfg_file is = {0};
+    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
+    return target_parse_both(t, d, &is, &wanted) && cfg_same_meaning(&is, &wanted);
 }
 
 /* Compared once: most readings find the file that was there before. */
@@ -62,7 +69,7 @@ const struct cfg_difference *target_difference(struct target *t)
     cleanup(cfg_file_fini) struct cfg_file wanted = {0};
     if (!t->compared) {
         cfg_difference_fini(&t->differs);
-        t->comparable = target_parse_both(t, &is, &wanted);
+        t->comparable = target_parse_both(t, t->of->document, &is, &wanted);
         if (t->comparable)
             cfg_difference_init(&t->differs, &is, &wanted);
         t->compared = true;
@@ -75,7 +82,7 @@ void target_line_difference(struct target *t, struct cfg_line_difference *ret)
     cleanup(cfg_file_fini) struct cfg_file is = {0};
     cleanup(cfg_file_fini) struct cfg_file wanted = {0};
     *ret = (struct cfg_line_difference){0};
-    if (target_parse_both(t, &is, &wanted))
+    if (target_parse_both(t, t->of->document, &is, &wanted))
         cfg_line_difference_init(ret, &is, &wanted);
 }
 
@@ -218,7 +225,7 @@ static void target_reject(struct target *t, const char *what, const struct error
 }
 
 /* The same would be rejected again, by this version of HAProxy. */
-static void target_keep_rejection(const struct target *t)
+void target_keep_rejection(const struct target *t)
 {
     store_reject(t->of->options.store, t->of->document->id, target_url(t), t->judge, t->why.message);
 }
@@ -281,34 +288,6 @@ static void target_read_failed(void *self)
         configuration_tell(t->of, CONFIGURATION_FAILED, t, problem);
     retry_unreadable(&t->retry);
     timer_set(&t->of->step, 0);
-}
-
-void target_concluded(void *self)
-{
-    struct target *t = self;
-    struct document *d = t->of->document;
-    if (d == NULL || !instance_at_rest(t->in) || !instance_view(t->in).last_reload_known)
-        return;
-    if (t->progress == PROGRESS_RESTORED) {
-        t->progress = PROGRESS_REJECTED;
-        snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
-        target_keep_rejection(t);
-        log_warn(t->of->options.log, "configuration from before loaded again", log_str("target", target_url(t)));
-    }
-    if (t->progress != PROGRESS_WRITTEN || t->files == FILES_NEW || t->files == FILES_ADDED)
-        return;
-    t->progress = PROGRESS_APPLIED;
-    t->files_changed = false;
-    timer_set(&t->of->step, 0);
-    if (!str_eq(t->runs, d->hash)) {
-        memcpy(t->runs, d->hash, sizeof(t->runs));
-        t->runs_since_ms = (int64_t)clock_wall_ms();
-    }
-    store_applied(t->of->options.store, d, target_url(t));
-    log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",
-             log_str("target", target_url(t)), log_str("sha256", d->hash),
-             log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->since_us));
-    configuration_tell(t->of, t->unchanged ? CONFIGURATION_UNCHANGED : CONFIGURATION_APPLIED, t, NULL);
 }
 
 static bool target_may_write_ever(const void *self)
@@ -387,6 +366,8 @@ static void target_replace(void *self, struct replacement_request *ret)
     configuration_begin(t->of);
     document_unref(t->asked);
     t->asked = restores ? NULL : document_ref(t->of->document);
+    if (writes && !restores)
+        target_is_writing(t);
     if (writes && !restores && (t->good == NULL || !instance_view(t->in).dirty)) {
         mem_wipe_free(t->good);
         t->good = mem_strdup(buf_str(&t->file));
@@ -504,6 +485,7 @@ void target_fini(struct target *t)
     cfg_edits_fini(&t->edits);
     document_unref(t->asked);
     document_unref(t->storing);
+    document_unref(t->writing);
     mem_wipe_free(t->good);
 }
 

@@ -4,6 +4,7 @@ from .mutant import Mutant, Room
 
 ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
+RUNS = "configuration/target_runs.c"
 RETRY = "configuration/retry.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
@@ -31,8 +32,10 @@ ENGINE_MUTANTS = (
     Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (false && target_parse"),
     Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (target_parse"),
     Mutant("what was asked about an older document counts", TARGET, "    if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)\n        return;\n", ""),
-    Mutant("applied before it runs", TARGET, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
-    Mutant("applied while a reload before the start is under way", TARGET, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
+    Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
+    Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
+    Mutant("what is superseded is not known to run", RUNS, "    target_superseded(t);\n", ""),
+    Mutant("what was sent last is taken for what runs", RUNS, "if (!d->with_files && target_file_means(t, d)) {", "if (!d->with_files) {"),
     Mutant("a lost reload is a rejection", TARGET, "if (lost || t->progress != PROGRESS_WRITTEN", "if (t->progress != PROGRESS_WRITTEN"),
     Mutant("applied is never said where a reload was awaited", TARGET, "                                      .reloads_known = target_concluded", "                                      .reloads_known = NULL"),
     Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
@@ -45,7 +48,7 @@ ENGINE_MUTANTS = (
     Mutant("drift is always repaired", TARGET, "bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run && !t->of->paused;", "bool repair = true;"),
     Mutant("drift of an earlier run is not seen", TARGET, "             store_ran(t->of->options.store, d, target_url(t)))", "             false)"),
     Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED)\n        t->progress = PROGRESS_WRITTEN;", "t->progress == PROGRESS_VALID)\n        t->progress = PROGRESS_WRITTEN;"),
-    Mutant("what ran is no version", TARGET, "    store_applied(t->of->options.store, d, target_url(t));\n", ""),
+    Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_url(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
     Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
     Mutant("what failed before keeps a new document waiting", TARGET, "    target_begin_anew(t, clock_mono_ms());\n", ""),

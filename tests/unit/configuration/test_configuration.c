@@ -636,6 +636,27 @@ START_TEST(what_follows_too_soon_waits)
 }
 END_TEST
 
+/* It was written when a bad one came: it is loaded all the same, and said to run. Another writer's file is not it. */
+START_TEST(what_a_bad_one_supersedes_is_known_to_run)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    new_document(true);
+    for (unsigned i = 0; i < 20 && !str_eq(state_of(0), "written"); i++)
+        pass();
+    ck_assert_str_eq(state_of(0), "written");
+    cleanup(mem_free_ptr) char *hash = mem_strdup(configuration_view(w.c, 0).sha256);
+    if (_i == 1)
+        edit(&w.of[0], "global\n  description by-hand\n");
+    become(&w.text, "global\n  description reject2\n");
+    give();
+    passes(10);
+    ck_assert_str_eq(configuration_view(w.c, 0).runs, _i == 1 ? "" : hash);
+    ck_assert_str_eq(configuration_view(w.c, 1).runs, hash);
+    ck_assert_str_eq(store_version(w.store, 0)->hash, hash);
+    stream_end();
+}
+END_TEST
+
 /* Who was started anew knows nothing against the document. */
 START_TEST(a_lost_reload_is_no_rejection)
 {
@@ -731,6 +752,7 @@ int main(void)
     tcase_add_test(t, a_rollback_holds_until_the_source_changes);
     tcase_add_test(t, what_follows_too_soon_waits);
     tcase_add_test(t, a_lost_reload_is_no_rejection);
+    tcase_add_loop_test(t, what_a_bad_one_supersedes_is_known_to_run, 0, 2);
     tcase_add_test(t, a_new_document_ends_a_pause);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

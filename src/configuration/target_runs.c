@@ -1,0 +1,70 @@
+/* What one HAProxy runs, verified: the document, one that a newer document has replaced meanwhile, or the file from
+ * before. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "configuration/configuration_internal.h"
+#include "configuration/document.h"
+#include "configuration/store.h"
+#include "haproxy/instance.h"
+
+void target_is_writing(struct target *t)
+{
+    document_unref(t->writing);
+    t->writing = document_ref(t->asked);
+}
+
+static void target_runs(struct target *t, struct document *d)
+{
+    if (!str_eq(t->runs, d->hash)) {
+        memcpy(t->runs, d->hash, sizeof(t->runs));
+        t->runs_since_ms = (int64_t)clock_wall_ms();
+    }
+    store_applied(t->of->options.store, d, target_url(t));
+    document_unref(t->writing);
+    t->writing = NULL;
+}
+
+/* A newer document came between the write and the end of its reload. Perhaps it is rejected, and this one runs on. Its
+ * files may be half there: then it is none to go back to. */
+static void target_superseded(struct target *t)
+{
+    struct document *d = t->writing;
+    if (d == NULL || d == t->of->document || t->asked != NULL)
+        return;
+    if (!d->with_files && target_file_means(t, d)) {
+        log_info(t->of->options.log, "configuration applied that a newer one replaces",
+                 log_str("target", target_url(t)), log_str("sha256", d->hash));
+        target_runs(t, d);
+        return;
+    }
+    document_unref(d);
+    t->writing = NULL;
+}
+
+void target_concluded(void *self)
+{
+    struct target *t = self;
+    struct document *d = t->of->document;
+    if (d == NULL || !instance_at_rest(t->in) || !instance_view(t->in).last_reload_known)
+        return;
+    if (t->progress == PROGRESS_RESTORED) {
+        t->progress = PROGRESS_REJECTED;
+        snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
+        target_keep_rejection(t);
+        log_warn(t->of->options.log, "configuration from before loaded again", log_str("target", target_url(t)));
+    }
+    target_superseded(t);
+    if (t->progress != PROGRESS_WRITTEN || t->files == FILES_NEW || t->files == FILES_ADDED)
+        return;
+    t->progress = PROGRESS_APPLIED;
+    t->files_changed = false;
+    timer_set(&t->of->step, 0);
+    target_runs(t, d);
+    log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",
+             log_str("target", target_url(t)), log_str("sha256", d->hash),
+             log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->since_us));
+    configuration_tell(t->of, t->unchanged ? CONFIGURATION_UNCHANGED : CONFIGURATION_APPLIED, t, NULL);
+}
