@@ -47,6 +47,8 @@ struct target {
     bool files_changed;       /* since the last that ran: a reload is to load them */
     struct document *storing; /* whose files are being stored; NULL: none */
     enum storage_part part;   /* of it */
+    bool files_unchecked;     /* another writer may have changed them */
+    bool files_drifted;       /* he has */
     bool away;                /* the last request about it had no answer that counts */
     bool unchanged;           /* the file meant the same before: nothing was written */
     struct error why;         /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
@@ -102,6 +104,7 @@ void target_keep_rejection(const struct target *t);
 /* target_runs.c: what HAProxy runs, verified. */
 void target_is_writing(struct target *t); /* `asked` */
 void target_concluded(void *self);
+void target_repair_later(struct target *t);
 
 /* target_files.c: what is next for the document's files; false: nothing. */
 bool target_files_next(const struct target *t, enum storage_part *ret);

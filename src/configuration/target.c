@@ -110,7 +110,7 @@ static char *target_changes(struct target *t)
     return text_list_take(&list);
 }
 
-static void target_repair_later(struct target *t)
+void target_repair_later(struct target *t)
 {
     uint64_t pause = REPAIR_MIN_MS << (t->repairs < 8 ? t->repairs : 8);
     t->repair_after_ms = clock_mono_ms() + (t->repairs > 0 ? pause : 0);
@@ -123,6 +123,7 @@ static void target_begin(struct target *t)
 {
     t->progress = PROGRESS_NEW;
     t->files = t->of->document->with_files ? FILES_NEW : FILES_DONE;
+    t->files_drifted = false;
     error_clear(&t->why);
 }
 
@@ -165,6 +166,8 @@ static void target_drifted_before(struct target *t)
 /* The file that was read last means what is wanted: there is nothing to write. */
 static void target_same(struct target *t)
 {
+    if (t->progress == PROGRESS_DRIFTED && t->files_drifted)
+        return;
     if (t->progress == PROGRESS_DRIFTED) {
         log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
         error_clear(&t->why);
@@ -262,6 +265,11 @@ static void target_read(void *self)
     target_remember(t);
     target_check(t);
     target_compare(t);
+}
+
+static void target_resync(void *self)
+{
+    ((struct target *)self)->files_unchecked = true;
 }
 
 /* An operator asks: what was rejected may be accepted now. */
@@ -497,6 +505,7 @@ const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .may_write = target_may_write_ever,
                                       .has_desired = target_has_desired,
                                       .due = target_due,
+                                      .resync = target_resync,
                                       .refresh = target_refresh,
                                       .decide = target_decide,
                                       .collect = target_collect,

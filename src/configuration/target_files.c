@@ -1,5 +1,6 @@
 /* The files that the document refers to, on their way to one HAProxy (haproxy/dataplane/storage). */
 #include "base/clock.h"
+#include "base/str.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
 #include "haproxy/instance.h"
@@ -15,11 +16,14 @@ static bool target_files_are_for_nothing(const struct target *t)
 bool target_files_next(const struct target *t, enum storage_part *ret)
 {
     bool nothing = target_files_are_for_nothing(t), back = t->files_changed && nothing;
+    bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
+    bool check = runs && t->files == FILES_DONE && t->files_unchecked && t->of->document->with_files;
     *ret = back                              ? STORAGE_BACK
+           : check                           ? STORAGE_CHECK
            : t->progress == PROGRESS_NEW     ? STORAGE_ADD
            : t->progress == PROGRESS_WRITTEN ? STORAGE_FINAL
                                              : STORAGE_END;
-    return back || (t->progress == PROGRESS_NEW && t->files == FILES_NEW && !nothing) ||
+    return back || check || (t->progress == PROGRESS_NEW && t->files == FILES_NEW && !nothing) ||
            (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED) ||
            (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
 }
@@ -42,6 +46,43 @@ static void target_files_are_back(struct target *t)
     t->files_changed = false;
     if (begun)
         t->progress = PROGRESS_NEW;
+}
+
+static void target_files_drifted(struct target *t, const struct storage *s)
+{
+    const struct configuration_options *o = &t->of->options;
+    bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !t->of->paused;
+    struct error why = {0};
+    if (o->drift == CONFIGURATION_DRIFT_IGNORE)
+        return;
+    (void)error_set(&why, ERROR_CONFLICT, "another writer changed files of the configuration: %s%s", s->differs,
+                    s->differing > 1 ? " and others" : "");
+    bool news = !t->files_drifted || !str_eq(why.message, t->why.message);
+    t->why = why;
+    t->progress = PROGRESS_DRIFTED;
+    t->files_drifted = true;
+    if (news) {
+        log_warn(o->log, "files of the configuration were changed by another writer", log_str("target", target_url(t)),
+                 log_str("first", s->differs), log_int("files", s->differing), log_bool("repaired", repair));
+        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
+    }
+    if (!repair)
+        return;
+    t->files = FILES_NEW;
+    t->files_drifted = false;
+    target_repair_later(t);
+}
+
+static void target_files_checked(struct target *t, const struct storage *s)
+{
+    t->files_unchecked = false;
+    if (s->differing > 0) {
+        target_files_drifted(t, s);
+    } else if (t->files_drifted) {
+        t->files_drifted = false;
+        target_compare(t);
+        target_concluded(t);
+    }
 }
 
 /* What could not be stored says nothing of the configuration: it is tried again. */
@@ -75,6 +116,9 @@ void target_stored(void *self, const struct storage *s)
         break;
     case STORAGE_BACK:
         target_files_are_back(t);
+        break;
+    case STORAGE_CHECK:
+        target_files_checked(t, s);
         break;
     }
 }

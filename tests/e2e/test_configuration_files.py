@@ -255,3 +255,30 @@ def test_what_one_rejects_leaves_no_files_on_another(sites: Sites) -> None:
     daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
     wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
     assert all(set(stored(plane, "maps")) == {"hosts.map"} for plane in planes)
+
+
+@pytest.mark.parametrize("policy", ["report", "repair"])
+def test_a_file_that_another_writer_changes(files: Files, policy: str) -> None:
+    files.put("maps/hosts.map", "one.example b1\n")
+    files.put("files/gone.http", "HTTP/1.0 503 Sorry\r\n\r\n")
+    files.give(files.text(["b1", "b2"]))
+    files.daemon = files.sites.start(CONFIG_FILES_DIR=str(files.dir), CONFIG_DRIFT=policy, RESYNC_PERIOD="1s")
+    files.applied()
+    files.settled(maps={"foreign.map", "hosts.map"}, files={"foreign.txt", "gone.http"})
+
+    def content() -> str:
+        return files.plane.get("/storage/maps/hosts.map").text
+
+    assert files.plane.put("/storage/maps/hosts.map?skip_reload=true", "one.example b2\n", content_type="text/plain").status == 204
+    if policy == "report":
+        files.daemon.wait_not_ready("another writer changed files of the configuration: maps/hosts.map")
+        assert content() == "one.example b2\n"
+        assert files.plane.put("/storage/maps/hosts.map?skip_reload=true", "one.example b1\n", content_type="text/plain").status == 204
+        files.daemon.wait_ready()
+        return
+    wait_until(lambda: content() == "one.example b1\n", 20, "the map is repaired")
+    files.applied()
+    assert files.ask("one.example") == 201
+    assert files.plane.delete("/storage/general/gone.http?skip_reload=true").status == 204
+    files.settled(files={"foreign.txt", "gone.http"})
+    files.applied()

@@ -6,6 +6,7 @@ ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
 RUNS = "configuration/target_runs.c"
 RETRY = "configuration/retry.c"
+FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
@@ -137,6 +138,10 @@ STORING = (
     Mutant("what a killed run changed is never loaded", STORAGE, "        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */\n        if (!e->changed)", "        if (strlen(hash) + 1 == sizeof(e->hash))"),
     Mutant("files of others are deleted", STORAGE, "            e->found = true;\n", ""),
     Mutant("files of others are deleted by another run", STORAGE, '        e->found = str_eq(how, "found");\n', ""),
+    Mutant("a file that is gone is as it was put", STORAGE, "if (!e->present || !storage_is_as_put(s, f))", "if (e->present && !storage_is_as_put(s, f))"),
+    Mutant("any bytes are as they were put", STORAGE, "return s->now.len == len && memcmp(buf_str(&s->now), bytes, len) == 0;", "return true;"),
+    Mutant("an empty map differs", STORAGE, "bool empty = f->len == 0 && f->place == STORAGE_MAP; /*", "bool empty = false; /*"),
+    Mutant("what differs is not written anew", STORAGE, "    e->hash[0] = '\\0';\n    if (s->differing++ == 0)", "    (void)e;\n    if (s->differing++ == 0)"),
     Mutant("what was added for nothing stays", STORAGE, "        if (e->changed && e->added)\n            return storage_delete(s, e);\n", ""),
     Mutant("what ran is deleted, too", STORAGE, "e->added = !back && (e->added || !e->present);", "e->added = !back;"),
     Mutant("what runs is deleted with what does not", STORAGE, "        e->changed = e->added = false;\n", "        e->changed = false;\n"),
@@ -184,6 +189,15 @@ RETRYING = (
     Mutant("an API that is back waits", TARGET, "    retry_unreadable(&t->retry);\n", ""),
     Mutant("one that waits keeps the others waiting", TARGET, "    t->away = retry_waits(&t->retry, clock_mono_ms());\n", "    t->away = false;\n"),
     Mutant("a reading that fails has no class", ENGINE, "    return retry_class_of(problem);\n", "    return RETRY_NONE;\n"),
+    Mutant("files are never checked", FILES_OF_TARGET, "bool check = runs &&", "bool check = false &&"),
+    Mutant("files are checked without end", FILES_OF_TARGET, "    t->files_unchecked = false;\n", ""),
+    Mutant("files that drifted are as they were with the next reading", TARGET, "    if (t->progress == PROGRESS_DRIFTED && t->files_drifted)\n        return;\n", ""),
+    Mutant("files that are as they were stay drifted", FILES_OF_TARGET, "    } else if (t->files_drifted) {\n", "    } else if (false) {\n"),
+    Mutant("files are repaired by any policy", FILES_OF_TARGET, "bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !t->of->paused;", "bool repair = true;"),
+    Mutant("drift of files is never ignored", FILES_OF_TARGET, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", ""),
+    Mutant("drift of files is told each time", FILES_OF_TARGET, "bool news = !t->files_drifted || !str_eq(why.message, t->why.message);", "bool news = true;"),
+    Mutant("what could not be stored is tried at once", TARGET, "(retries || urgent)", "true"),
+    Mutant("files of what is rejected stay", FILES_OF_TARGET, "back = t->files_changed && nothing;", "back = false;"),
     Mutant("drift is repaired while paused", TARGET, "&& !o->dry_run && !t->of->paused;", "&& !o->dry_run;"),
     Mutant("drift that was left while paused stays", ENGINE, "            target_compare(&c->targets[i]); /*", "            ; /*"),
     Mutant("a pause of before is for ever", ENGINE, "    store_pause(c->options.store, paused); /* which an earlier run may have said */\n    if (paused == c->paused)\n        return;\n", "    if (paused == c->paused)\n        return;\n    store_pause(c->options.store, paused);\n"),

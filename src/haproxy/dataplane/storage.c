@@ -43,6 +43,7 @@ void storage_fini(struct storage *s)
         storage_drop_entry(s, s->count - 1);
     free(s->entries);
     free(s->list);
+    free(s->differs);
     buf_fini(&s->path);
     buf_fini(&s->body);
     buf_fini(&s->type);
@@ -224,6 +225,37 @@ static struct storage_action storage_next_put(struct storage *s)
     return storage_done(s, TRANSACTION_COMMITTED);
 }
 
+/* Another writer changed it: it is written anew whenever files are stored. */
+static void storage_note_difference(struct storage *s, const struct storage_file *f, struct storage_entry *e)
+{
+    e->hash[0] = '\0';
+    if (s->differing++ == 0)
+        s->differs = mem_printf("%s/%s", storage_folder(f->kind), f->name);
+}
+
+static bool storage_is_as_put(const struct storage *s, const struct storage_file *f)
+{
+    bool empty = f->len == 0 && f->place == STORAGE_MAP; /* which was sent as a line */
+    const char *bytes = empty ? "\n" : f->bytes;
+    size_t len = empty ? 1 : f->len;
+    return s->now.len == len && memcmp(buf_str(&s->now), bytes, len) == 0;
+}
+
+static struct storage_action storage_next_check(struct storage *s)
+{
+    for (; s->at < s->request.files->count; s->at++, s->was_read = false) {
+        const struct storage_file *f = &s->request.files->list[s->at];
+        struct storage_entry *e = storage_entry(s, f->place, f->stored);
+        if (e == NULL || (e->present && f->place == STORAGE_CERTIFICATE))
+            continue;
+        if (e->present && !s->was_read)
+            return storage_get(s, STORAGE_READ_FILE, f->place, f->stored);
+        if (!e->present || !storage_is_as_put(s, f))
+            storage_note_difference(s, f, e);
+    }
+    return storage_done(s, TRANSACTION_COMMITTED);
+}
+
 /* What runs now is good. */
 static void storage_settle(struct storage *s)
 {
@@ -306,24 +338,28 @@ static struct storage_action storage_next_names(struct storage *s)
     }
     s->at = 0;
     s->state = STORAGE_WRITE;
-    return storage_next_put(s);
+    return storage_next(s);
 }
 
 static struct storage_action storage_next(struct storage *s)
 {
     if (s->request.part == STORAGE_END)
         return storage_next_end(s);
+    if (s->request.part == STORAGE_CHECK)
+        return storage_next_check(s);
     return s->request.part == STORAGE_BACK ? storage_next_back(s) : storage_next_put(s);
 }
 
 struct storage_action storage_start(struct storage *s, const struct storage_request *request)
 {
     s->request = *request;
-    s->at = s->written = s->deleted = s->in_use = 0;
+    s->at = s->written = s->deleted = s->in_use = s->differing = 0;
+    free(s->differs);
+    s->differs = NULL;
     s->announced = s->was_read = s->unfinished = false;
     s->retry_after_ms = -1;
     error_clear(&s->error);
-    if (request->part != STORAGE_ADD)
+    if (request->part != STORAGE_ADD && request->part != STORAGE_CHECK)
         return storage_next(s);
     if (!s->known)
         return storage_get(s, STORAGE_READ_LIST, STORAGE_GENERAL, STORAGE_LIST);
@@ -408,7 +444,7 @@ static struct storage_action storage_succeeded(struct storage *s, const struct d
         buf_clear(&s->now);
         buf_addn(&s->now, a->body, a->body_len);
         s->was_read = true;
-        return storage_next_put(s);
+        return storage_next(s);
     case STORAGE_ANNOUNCE:
         s->announced = s->has_list = true;
         return storage_next_put(s);

@@ -8,6 +8,7 @@
  *   STORAGE_END     that runs: what is in the list no more is deleted
  *   STORAGE_BACK    it will not run: what was changed gets its former bytes, as far as they are known, and what was
  *                   added is deleted
+ *   STORAGE_CHECK   that runs: are the files there still as they were put? (Of a certificate only whether it is there.)
  *
  * All with skip_reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
  * (STORAGE_LIST): another run of the daemon deletes no other files, and knows certificates, which are never read.
@@ -27,7 +28,7 @@
 
 struct dataplane_answer;
 
-enum storage_part { STORAGE_ADD, STORAGE_FINAL, STORAGE_END, STORAGE_BACK };
+enum storage_part { STORAGE_ADD, STORAGE_FINAL, STORAGE_END, STORAGE_BACK, STORAGE_CHECK };
 
 struct storage_request {
     enum storage_part part;
@@ -77,8 +78,10 @@ struct storage {
     struct error error;
     int64_t retry_after_ms;
     unsigned written, deleted, in_use;
-    bool unfinished; /* maps wait for STORAGE_FINAL */
-    bool changed;    /* files are not what runs: a reload is to load them */
+    unsigned differing; /* of STORAGE_CHECK: so many files, */
+    char *differs;      /* the first of which is this one, "maps/hosts.map"; NULL: none */
+    bool unfinished;    /* maps wait for STORAGE_FINAL */
+    bool changed;       /* files are not what runs: a reload is to load them */
 };
 
 struct storage_action {

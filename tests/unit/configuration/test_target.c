@@ -16,6 +16,7 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/dataplane/replacement.h"
+#include "haproxy/dataplane/storage.h"
 #include "haproxy/instance.h"
 
 #define DOCUMENT "global\n  description one\nuserlist u\n  user a insecure-password hunter2\n"
@@ -280,6 +281,119 @@ START_TEST(conflicts_are_tried_again_at_once)
 }
 END_TEST
 
+/* ---- files ---- */
+
+static bool would_store(void)
+{
+    struct engine_wants wants = {0};
+    w.in.engine->ops->decide(w.in.engine->self, &wants);
+    return wants.storage;
+}
+
+/* It stores that part next, and gets that. */
+static void stores(enum storage_part part, const struct storage *s)
+{
+    struct storage_request request = {0};
+    ck_assert(would_store());
+    w.in.engine->ops->store(w.in.engine->self, &request);
+    ck_assert_int_eq((int)request.part, (int)part);
+    ck_assert_uint_eq(request.files->count, 1);
+    w.in.engine->ops->stored(w.in.engine->self, s);
+}
+
+static const struct storage stored = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
+static const struct storage added = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true};
+
+static void set_document_with_file(void)
+{
+    struct error err = {0};
+    struct storage_files files = {0};
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", "a 1\n", 4, &err), 0);
+    struct document *d = document_new("a file", DOCUMENT, strlen(DOCUMENT), &files, &err);
+    ck_assert_msg(d != NULL, "%s", err.message);
+    configuration_set(w.c, d);
+    document_unref(d);
+}
+
+static void apply_with_file(void)
+{
+    set_document_with_file();
+    stores(STORAGE_ADD, &added);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    free(w.in.file);
+    w.in.file = mem_strdup(DOCUMENT);
+    read_it();
+    stores(STORAGE_END, &stored);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert(!would_store());
+}
+
+START_TEST(files_that_another_writer_changes)
+{
+    static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
+                                         [CONFIGURATION_DRIFT_REPAIR] = "new",
+                                         [CONFIGURATION_DRIFT_IGNORE] = "applied"};
+    const struct storage differs = {
+        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 2, .differs = (char[]){"maps/a.map"}};
+    world_begin((enum configuration_drift)_i);
+    apply_with_file();
+    for (int i = 0; i < 2; i++) {
+        w.in.engine->ops->resync(w.in.engine->self);
+        stores(STORAGE_CHECK, &differs);
+        ck_assert_str_eq(configuration_view(w.c, 0).state, states[_i]);
+        if (_i == CONFIGURATION_DRIFT_REPAIR) {
+            stores(STORAGE_ADD, &added);
+            ask(TRANSACTION_PREVIEWED, 202, -1);
+            world_end();
+            return;
+        }
+        ck_assert(!would_store());
+        read_it(); /* of haproxy.cfg, which is as it was */
+        ck_assert_str_eq(configuration_view(w.c, 0).state, states[_i]);
+    }
+    bool said = _i == CONFIGURATION_DRIFT_REPORT;
+    ck_assert_uint_eq(log_count(w.log.fd, "files of the configuration were changed by another writer"), said);
+    const char *why = configuration_view(w.c, 0).reason;
+    ck_assert(!said || str_eq(why, "another writer changed files of the configuration: maps/a.map and others"));
+    w.in.engine->ops->resync(w.in.engine->self);
+    stores(STORAGE_CHECK, &stored);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert_ptr_null(configuration_view(w.c, 0).reason);
+    world_end();
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_stored_is_tried_again)
+{
+    struct storage failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
+    (void)error_set_http(&failed.error, 503, "no room");
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    set_document_with_file();
+    stores(STORAGE_ADD, &failed);
+    ck_assert_str_eq(failure(), "DataplaneServerError");
+    ck_assert(!would_store());
+    w.now_us += 31000000;
+    stores(STORAGE_ADD, &stored);
+    ck_assert_ptr_null(failure());
+    world_end();
+}
+END_TEST
+
+START_TEST(files_of_what_is_rejected_go_back)
+{
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    set_document_with_file();
+    stores(STORAGE_ADD, &added);
+    ask(TRANSACTION_REJECTED, 400, -1);
+    stores(STORAGE_BACK, &stored);
+    ck_assert(!would_store());
+    w.in.engine->ops->refresh(w.in.engine->self);
+    stores(STORAGE_ADD, &added);
+    world_end();
+}
+END_TEST
+
 /* ---- a pause by the source ---- */
 
 START_TEST(drift_is_not_repaired_while_paused)
@@ -360,6 +474,9 @@ int main(void)
     tcase_add_test(tc, an_api_that_is_back_is_asked_at_once);
     tcase_add_test(tc, what_cannot_be_read_has_a_class);
     tcase_add_test(tc, conflicts_are_tried_again_at_once);
+    tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
+    tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
+    tcase_add_test(tc, files_of_what_is_rejected_go_back);
     tcase_add_test(tc, drift_is_not_repaired_while_paused);
     tcase_add_test(tc, drift_is_logged_by_lines_without_secrets);
     suite_add_tcase(suite, tc);

@@ -255,6 +255,33 @@ START_TEST(a_map_that_shrinks)
 }
 END_TEST
 
+START_TEST(what_another_writer_changed_is_found)
+{
+    want(STORAGE_MAP, "a.map", "a 1\n");
+    want(STORAGE_MAP, "empty.map", "");
+    want(STORAGE_GENERAL, "b", "b");
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    ck_assert_str_eq(runs(STORAGE_CHECK), "");
+    ck_assert_uint_eq(w.s.differing, 0);
+    ck_assert_ptr_null(w.s.differs);
+    store("maps/a.map", "a 2\n", 4);
+    ck_assert_str_eq(runs(STORAGE_CHECK), "");
+    ck_assert_uint_eq(w.s.differing, 1);
+    ck_assert_str_eq(w.s.differs, "maps/a.map");
+    ck_assert(!w.s.changed);
+    forget(place_of("general/b"));
+    runs(STORAGE_CHECK);
+    ck_assert_uint_eq(w.s.differing, 2);
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", POST general");
+    ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "a 1\n");
+    ck_assert_str_eq(at("general/b"), "b");
+    runs(STORAGE_CHECK);
+    ck_assert_uint_eq(w.s.differing, 0);
+}
+END_TEST
+
 /* What was added for a configuration that does not run goes again; what is in use by what runs, never. */
 START_TEST(what_was_added_for_nothing_is_deleted)
 {
@@ -389,6 +416,7 @@ int main(void)
     tcase_add_test(t, what_a_killed_run_changed_is_to_be_loaded);
     tcase_add_test(t, a_map_that_shrinks);
     tcase_add_test(t, what_was_added_for_nothing_is_deleted);
+    tcase_add_test(t, what_another_writer_changed_is_found);
     tcase_add_test(t, only_what_was_put_there_is_deleted);
     tcase_add_test(t, what_is_in_use_stays_for_another_time);
     tcase_add_test(t, what_another_client_deleted_comes_back);
