@@ -19,6 +19,8 @@ from .once import run, version
 
 Object = dict[str, Any]
 
+# What names the image of this version.
+MANIFESTS = ("deploy/deployment.yaml", "deploy/config/deployment.yaml", "deploy/compose/compose.yaml")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 # The rights that a job may have here, with what they are for.
 RIGHTS = {"contents": {"read", "write"}, "packages": {"write"}, "id-token": {"write"}}
@@ -137,6 +139,21 @@ def test_what_is_built_is_what_is_published() -> None:
     assert re.search(r"for arch in (.*); do", text)[1].split() == arches == ["amd64", "arm64"]  # type: ignore[index]
 
 
+def test_image_is_scanned_before_anything_is_published() -> None:
+    """In the job that publishing waits for, after the image is made, and what is found ends it."""
+    release = load(ROOT / ".github/workflows/release.yml")["jobs"]
+    assert release["publish"]["needs"] == "build" and "if" not in release["publish"]
+    steps_of = release["build"]["steps"]
+    scans = [i for i, step in enumerate(steps_of) if step.get("uses", "").startswith("anchore/scan-action@")]
+    made = [i for i, step in enumerate(steps_of) if "make image" in step.get("run", "")]
+    collected = [i for i, step in enumerate(steps_of) if "upload-artifact" in step.get("uses", "")]
+    assert len(scans) == 1 and made[0] < scans[0] < collected[0]
+    scan = steps_of[scans[0]]
+    assert not {"if", "continue-on-error"} & set(scan) and scan["with"]["fail-build"] is True and scan["with"]["severity-cutoff"] == "high"
+    assert scan["with"]["image"] == "oci-archive:${{ env.ARCHIVE }}"
+    assert any("ARCHIVE=" in step.get("run", "") and "*.oci.tar" in step["run"] for step in steps_of[made[0]:scans[0]])
+
+
 def test_what_security_md_says_of_a_release() -> None:
     """Who signs and what it is called stands in two places."""
     said = (ROOT / "SECURITY.md").read_text()
@@ -196,7 +213,7 @@ def test_versions_agree() -> None:
 
 
 def test_tree_that_is_ready_and_tree_that_is_not(tmp_path: pathlib.Path) -> None:
-    for name in ("Makefile", "Dockerfile", "charts/haproxy-k8s-sync/Chart.yaml", "scripts/release-check", "scripts/release-notes",
+    for name in ("Makefile", "Dockerfile", "charts/haproxy-k8s-sync/Chart.yaml", "scripts/release-check", "scripts/release-notes", *MANIFESTS,
                  *(str(p.relative_to(ROOT)) for p in ROOT.glob("debian/changelog"))):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -210,11 +227,13 @@ def test_tree_that_is_ready_and_tree_that_is_not(tmp_path: pathlib.Path) -> None
     changelog.write_text(f"## [{version()}] - 2026-11-21\n### Added\n- all\n")
     assert check(f"v{version()}") == []
     other = check("v9.9.9")
-    for place in ("VERSION in Makefile", "ARG VERSION in Dockerfile", "version in charts/", "appVersion in charts/", "CHANGELOG.md"):
+    for place in ("VERSION in Makefile", "ARG VERSION in Dockerfile", "version in charts/", "appVersion in charts/", "CHANGELOG.md", *MANIFESTS):
         assert any(place in line for line in other), f"{place} is not named in {other}"
     assert any("is not vMAJOR" in line for line in check("1.x"))
     changelog.write_text(f"## [Unreleased]\n- more\n\n## [{version()}] - 2026-11-21\n- all\n")
     assert any("'Unreleased'" in line for line in check(f"v{version()}"))
+    changelog.write_text(f"## [{version()}]\n- all\n")
+    assert any("- DATE" in line for line in check(f"v{version()}")), "a version without its day is none yet"
     changelog.write_text(f"## [{version()}] - 2026-11-21\n\n## [0.0.1]\n- first\n")
     assert any("nothing in it" in line for line in check(f"v{version()}"))
 
