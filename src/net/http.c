@@ -225,7 +225,7 @@ void http_request_free(struct http_request *q)
     http_wipe_credentials(q);
     curl_slist_free_all(q->headers);
     curl_slist_free_all(q->connect_to);
-    free(q->send_body);
+    mem_wipe_free(q->send_body); /* a configuration or a key, perhaps */
     free(q->key_pem);
     free(q->url);
     free(q->unix_socket);
