@@ -6,6 +6,8 @@ ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
 RUNS = "configuration/target_runs.c"
 RETRY = "configuration/retry.c"
+ANNOTATE = "kube/annotate.c"
+REPORT = "daemon/config/config_report.c"
 FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
@@ -165,6 +167,27 @@ NAMING = (
     Mutant("any number of bytes", FILES, "if (f->bytes + new->len > STORAGE_FILES_MAX_BYTES)", "if (false)"),
 )
 
+TELLING = (
+    Mutant("annotations of others are overwritten", ANNOTATE, '    json_put_text(doc, metadata, "resourceVersion", version);\n', ""),
+    Mutant("a conflict is no conflict", ANNOTATE, "r->status == 409 ? ANNOTATE_CONFLICT :", ""),
+    Mutant("a right that is missing comes with time", ANNOTATE, "r->status == 403 ? ANNOTATE_DENIED :", ""),
+    Mutant("any answer is a success", ANNOTATE, "r->status >= 200 && r->status <= 202", "r->status >= 200"),
+    Mutant("credentials are kept", ANNOTATE, "    if (r->status == 401)\n        kube_client_credentials_refused(a->client);\n", ""),
+    Mutant("a request outlives its annotator", ANNOTATE, "    http_cancel(a->request);\n", ""),
+    Mutant("applied by one is applied", REPORT, "bool applied = !rejected && !failed && running == targets;", "bool applied = !rejected && !failed && running > 0;"),
+    Mutant("unchanged is not running", REPORT, "config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED)", "config_report_count(r, CONFIGURATION_APPLIED)"),
+    Mutant("all is written again", REPORT, "    if (!differs)\n        return;\n", ""),
+    Mutant("what is on its way is written again", REPORT, "    if (str_eq(r->written_version, o->version))\n        return;\n", ""),
+    Mutant("the same is told again", REPORT, "if (reason == EVENT_NONE || str_eq(text, t->text))", "if (reason == EVENT_NONE)"),
+    Mutant("a dry run tells", REPORT, "    if (!r->options.dry_run)\n        events_tell", "    events_tell"),
+    Mutant("a dry run writes annotations", REPORT, "if (options->kube != NULL && !options->dry_run)", "if (options->kube != NULL)"),
+    Mutant("an API that is away stops HAProxy", REPORT, "if (e->kind != CONFIGURATION_FAILED || !runs)", "if (true)"),
+    Mutant("a right that is missing is asked for again at once", REPORT, "outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff", "backoff"),
+    Mutant("who leads no longer writes", REPORT, "    r->active = false;\n", ""),
+    Mutant("a rejection waits", REPORT, "e->kind == CONFIGURATION_REJECTED || config_report_running", "config_report_running"),
+    Mutant("what cannot be used has a hash", REPORT, "ret[FAILED] = !refused && (rejected ||", "ret[FAILED] = (rejected ||"),
+)
+
 RETRYING = (
     Mutant("pauses do not grow", RETRY, "    for (unsigned i = 0; i < number && limit < LONGEST_MS; i++)\n        limit *= 2;\n", "    (void)number;\n"),
     Mutant("pauses grow without end", RETRY, "    limit = limit < LONGEST_MS ? limit : LONGEST_MS;\n", ""),
@@ -232,6 +255,7 @@ PAUSES = (
 )
 
 ROOMS = (
+    Room("configuration, what is told of it", ("test_annotate", "test_config_report"), TELLING),
     Room("configuration, when it is tried again", ("test_retry", "test_target"), RETRYING),
     Room("configuration, a write that was interrupted", ("test_instance_reload",), INTERRUPTED),
     Room("configuration, the worker before a reload", ("test_engine_verification",), OLD_WORKER),
