@@ -210,7 +210,8 @@ struct watch_server *kube_client_watch_server(struct kube_client *c)
 
 const char *kube_client_refusal_hint(const char *said)
 {
-    return strstr(said, "\"system:anonymous\"") != NULL
-               ? "no credentials are sent: the kubeconfig's user needs a token, a client certificate or a plugin"
-               : "deploy/rbac.yaml grants it";
+    if (strstr(said, "\"system:anonymous\"") != NULL)
+        return "no credentials are sent: the kubeconfig's user needs a token, a client certificate or a plugin";
+    return strstr(said, "resource \"secrets\"") != NULL ? "deploy/config/rbac.yaml grants it"
+                                                        : "deploy/rbac.yaml grants it";
 }

@@ -39,7 +39,7 @@ def kube(kubes: dict[str, RealKube]) -> RealKube:
     except realparts.Missing as e:
         pytest.skip(str(e))
     define(server)
-    for name in (NAMESPACE, "ingress-nginx", "shop", "edge", "monitoring"):
+    for name in (NAMESPACE, "ingress-nginx", "haproxy", "shop", "edge", "monitoring"):
         server.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return server
 
@@ -81,8 +81,9 @@ def versions(kube: RealKube, of: list[Document]) -> list[str]:
     return [d["metadata"]["resourceVersion"] for d in found]
 
 
-def test_manifests_are_applied_in_their_order(kube: RealKube) -> None:
-    paths = [ROOT / "deploy" / name for name in MANIFESTS]
+@pytest.mark.parametrize(("folder", "count"), [("deploy", 7), ("deploy/config", 5)])
+def test_manifests_are_applied_in_their_order(kube: RealKube, folder: str, count: int) -> None:
+    paths = [ROOT / folder / name for name in MANIFESTS]
     kubectl(kube, "apply", "--dry-run=server", "--validate=strict", *(f"--filename={path}" for path in paths))
     for path in paths:
         said = kubectl(kube, "apply", "--validate=strict", "-f", path)
@@ -90,9 +91,9 @@ def test_manifests_are_applied_in_their_order(kube: RealKube) -> None:
     # As a whole it is the same: nothing is changed by it.
     applied = [d for path in paths for d in yaml.safe_load_all(path.read_text())]
     before = versions(kube, applied)
-    assert len(kubectl(kube, "apply", "--validate=strict", "-k", ROOT / "deploy").splitlines()) == len(applied) == 7
+    assert len(kubectl(kube, "apply", "--validate=strict", "-k", ROOT / folder).splitlines()) == len(applied) == count
     assert versions(kube, applied) == before
-    kubectl(kube, "delete", "-k", ROOT / "deploy")
+    kubectl(kube, "delete", "-k", ROOT / folder)
 
 
 # --- releases come and go

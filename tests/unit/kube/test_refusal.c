@@ -10,6 +10,7 @@
     "HTTP 403: nodes is forbidden: User " user " cannot list resource \"nodes\" in API group \"\" at the cluster " \
     "scope"
 #define RIGHTS "deploy/rbac.yaml grants it"
+#define SECRETS "deploy/config/rbac.yaml grants it"
 #define CREDENTIALS "no credentials are sent"
 
 static const struct {
@@ -18,6 +19,9 @@ static const struct {
     {OF("\"system:anonymous\""), CREDENTIALS},
     {OF("\"system:serviceaccount:ingress-nginx:haproxy-k8s-sync\""), RIGHTS},
     {OF("\"system:anonymous-2\""), RIGHTS},
+    {"secrets \"a\" is forbidden: User \"u\" cannot watch resource \"secrets\" in API group", SECRETS},
+    {"secrets \"a\" is forbidden: User \"system:anonymous\" cannot watch resource \"secrets\"", CREDENTIALS},
+    {"endpoints \"secrets\" is forbidden: User \"u\" cannot watch resource \"endpoints\" in API group", RIGHTS},
     {"no", RIGHTS},
     {"", RIGHTS},
 };

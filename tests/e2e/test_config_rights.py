@@ -1,0 +1,89 @@
+"""Each right that deploy/config/rbac.yaml grants for a haproxy.cfg from a Secret, left out once: the daemon says which one it lacks."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import pytest
+
+from tests.harness.process import wait_until
+from tests.harness.realkube import Client, RealKube
+
+from .sites import Sites
+from .test_configuration import applied
+from .test_config_secret import NAME, Place
+
+ROLE = "haproxy-k8s-sync"
+
+# (resource, verb) -> the message without it. To list alone is asked where an API server cannot stream lists.
+MISSING = {
+    ("secrets", "watch"): "no complete list from the Kubernetes API yet; HAProxy stays unchanged",
+    ("secrets", "patch"): "cannot write annotations of the Secret",
+    ("events", "create"): "Kubernetes Events may not be written",
+    ("leases", "get"): "cannot read or write the Lease of the leader election",
+    ("leases", "create"): "cannot read or write the Lease of the leader election",
+}
+# Without these nothing is written; without the others only less is said of it.
+NEEDED = {("secrets", "watch"), ("leases", "get"), ("leases", "create")}
+
+
+def without(rules: list[dict[str, Any]], resource: str, verb: str) -> list[dict[str, Any]]:
+    """The rules of a Role but for that verb; one that is left with none goes."""
+    found = copy.deepcopy(rules)
+    for rule in found:
+        if resource in rule["resources"] and verb in rule["verbs"]:
+            rule["verbs"].remove(verb)
+    assert found != rules, f"{verb} {resource} is not granted"
+    return [rule for rule in found if rule["verbs"]]
+
+
+def take(place: Place, resource: str, verb: str) -> None:
+    """And wait until the authorizer knows, by asking it for the ServiceAccount."""
+    rules = place.kube.admin.get("Role", ROLE, place.namespace)["rules"]
+    place.kube.admin.patch("Role", ROLE, {"rules": without(rules, resource, verb)}, place.namespace)
+    client = Client(place.kube.port, place.kube.ca, place.token)
+    group = "coordination.k8s.io" if resource == "leases" else ""
+    about = {"namespace": place.namespace, "verb": verb, "resource": resource, "group": group}
+    if verb in ("patch", "get", "list", "watch", "update"):
+        about["name"] = NAME if resource == "secrets" else ROLE
+
+    def gone() -> bool:
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": about}}
+        return not client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)["status"]["allowed"]
+
+    try:
+        wait_until(gone, 20, f"the authorizer to refuse {verb} {resource}")
+    finally:
+        client.close()
+
+
+@pytest.mark.one_combination
+@pytest.mark.parametrize(("resource", "verb"), MISSING, ids=lambda word: word)
+def test_what_is_missing_is_named(sites: Sites, kubes: dict[str, RealKube], resource: str, verb: str) -> None:
+    place = Place(kubes[sites.combination.etcd])
+    place.put(sites.text())
+    before = sites.list[0][1].file()
+    take(place, resource, verb)
+    daemon = sites.start(**place.settings(), EMIT_EVENTS="true", LEADER_ELECT="true", LEASE_NAMESPACE=place.namespace, LEASE_NAME=ROLE)
+    about = re.escape(f'cannot {verb} resource \\"{resource}\\"')
+    daemon.wait_log(f'level=warn msg="{re.escape(MISSING[resource, verb])}".* error=".*HTTP 403.*{about}.*( hint="|grants it")')
+    if (resource, verb) not in NEEDED:
+        applied(daemon)
+        daemon.wait_ready()
+        return
+    daemon.wait_not_ready(re.escape(f'cannot {verb} resource "{resource}"') + ".*grants it")
+    assert sites.list[0][1].file() == before
+    if resource == "secrets":
+        daemon.wait_not_ready(re.escape("; deploy/config/rbac.yaml grants it"))
+
+
+@pytest.mark.one_combination
+def test_streamed_lists_need_no_right_to_list(sites: Sites, kubes: dict[str, RealKube]) -> None:
+    place = Place(kubes[sites.combination.etcd])
+    place.put(sites.text())
+    take(place, "secrets", "list")
+    daemon = sites.start(**place.settings())
+    applied(daemon)
+    daemon.wait_ready()
