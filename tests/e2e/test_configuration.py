@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -258,3 +259,27 @@ def test_nobody_is_locked_out(sites: Sites) -> None:
     sites.source.write_text(sites.text())
     applied(daemon)
     daemon.wait_ready()
+
+
+def test_an_answer_that_judges_nothing_is_no_rejection(sites: Sites) -> None:
+    """503: it is tried again later, and a new configuration at once."""
+    plane = sites.list[0][1]
+    if not isinstance(plane, DoubleDataPlane):
+        pytest.skip("a Data Plane API that is busy needs the double")
+    sites.source.write_text(sites.text())
+    plane.fault({"action": "answer", "method": "POST", "path": "only_validate", "status": 503, "body": {"code": 503, "message": "busy"}})
+    daemon = sites.start(CONFIG_MIN_INTERVAL="0s")
+
+    def mine() -> dict[str, object]:
+        return dict(json.loads(daemon.get("/status")[1])["haproxies"][0]["configuration"])
+
+    wait_until(lambda: mine()["failure"] == "DataplaneServerError", 20, "the class of the failure")
+    assert (mine()["state"], mine()["reason"]) == ("new", None) and str(mine()["next_try"]) > str(mine().get("runs_since") or "")
+    reads = plane.access_log().count("GET /v3/services/haproxy/configuration/raw")
+    wait_until(lambda: plane.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20, "it is read meanwhile")
+    assert plane.access_log().count("only_validate") == 1
+    plane.clear_faults()
+    sites.source.write_text(sites.text(balance="first"))
+    applied(daemon)
+    assert sites.runs(0, "first")()
+    wait_until(lambda: mine()["failure"] is None, 10, "/status no longer says so")
