@@ -31,7 +31,7 @@ static const char *config_verdict(const struct configuration_view *v, enum comma
     if (str_eq(v->state, "rejected"))
         return "rejected";
     if (v->away || str_eq(v->state, "new"))
-        return "no answer";
+        return "no verdict";
     if (what == COMMAND_CONFIG_APPLY)
         return str_eq(v->state, "applied") ? "applied and verified"
                : str_eq(v->state, "valid") ? "accepted, not written"
@@ -134,7 +134,7 @@ void config_print_json(const struct config_report *r, struct buf *out)
         const struct cfg_difference *differs = configuration_difference(r->configuration, i);
         yyjson_mut_val *target = json_add_object(doc, targets);
         json_put_text(doc, target, "url", r->targets[i].url);
-        json_put_text(doc, target, "state", v.away ? "no answer" : v.state);
+        json_put_text(doc, target, "state", v.away ? "no verdict" : v.state);
         json_put_text(doc, target, "reason", config_reason(&r->targets[i], &v));
         json_put_text(doc, target, "effect", effects[differs->effect].name);
         yyjson_mut_val *changes = json_put_list(doc, target, "changes");

@@ -52,7 +52,7 @@ def test_one_that_does_not_answer(sites: Sites) -> None:
     sites.list[1][1].stop()
     done = sites.command("validate", "-", given=sites.text())
     assert done.returncode == 1
-    assert f"{sites.list[0][1].url}: accepted" in done.stdout and f"{sites.list[1][1].url}: no answer" in done.stdout
+    assert f"{sites.list[0][1].url}: accepted" in done.stdout and f"{sites.list[1][1].url}: no verdict" in done.stdout
     assert "Connection refused" in " ".join(done.stdout.split())
 
 
