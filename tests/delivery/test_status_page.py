@@ -4,6 +4,7 @@ RENEW_SCREENSHOTS=1 pytest tests/delivery/test_status_page.py -k screenshots    
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.demo.configuration import FileBalancer
 from tests.harness import objects
 from tests.harness.browser import PHONE, Browser, Page, binary
 from tests.harness.events_stream import EventStream
@@ -351,3 +353,24 @@ def test_screenshots(tmp_path: pathlib.Path, page: Page) -> None:
             small = shrink(shot.read_bytes())
             assert len(small) < 150_000, f"{shot.name}: {len(small)} bytes are too many for the repository"
             (ROOT / "docs" / shot.name).write_bytes(small)
+
+
+def hashed(balancer: FileBalancer) -> str:
+    return hashlib.sha256(balancer.source.read_bytes()).hexdigest()[:12]
+
+
+def test_a_whole_configuration(page: Page) -> None:
+    """One that HAProxy runs and one that it refuses; nothing is shown of servers, which there are none of."""
+    with FileBalancer() as balancer:
+        balancer.daemon.start()
+        balancer.daemon.wait_ready()
+        page.open(f"http://127.0.0.1:{balancer.daemon.port}/")
+        page.wait_text("body", "runs " + hashed(balancer))
+        good = hashed(balancer)
+        balancer.edit("  timeout connect 2s\n", "  timeout connect 2s\n  timout check 1s\n")
+        line = balancer.source.read_text().splitlines().index("  timout check 1s") + 1
+        page.wait_text("#say", f"rejected: line {line}: unknown keyword 'timout'")
+        page.wait_text("body", "rejected: " + hashed(balancer))
+        assert "runs " + good in page.text("body")
+        facts = page.text("#facts")
+        assert "Failing checks" in facts and "Leader" in facts and "Watches" not in facts and "Loss limit" not in facts
