@@ -227,6 +227,24 @@ def test_each_setting_has_the_value_that_its_name_promises_and_no_other_is_there
     assert there == {value_of(s) for s in of_the_daemon().keys() - BY_OTHER_VALUES - NOT_IN_A_CLUSTER}
 
 
+def config_value_of(setting: str) -> str:
+    """CONFIG_REQUIRE_ALL -> config.requireAll, CONFIG_SECRET_KEY -> config.secret.key."""
+    rest = setting.removeprefix("CONFIG_")
+    if rest.startswith("SECRET_"):
+        return "config.secret." + rest.removeprefix("SECRET_").lower()
+    first, *others = rest.lower().split("_")
+    return f"config.{first}" + "".join(w.capitalize() for w in others)
+
+
+def test_each_setting_of_a_whole_configuration_has_its_value_and_default() -> None:
+    schema, given = readme.schema(), readme.defaults()
+    settings = {name: default for name, default in of_the_daemon().items() if name.startswith("CONFIG_") and name not in NOT_IN_A_CLUSTER}
+    there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("config.")}
+    assert there == {config_value_of(s) for s in settings} | {"config.stateClaim"}
+    different = {s for s, default in settings.items() if default is not None and as_text(readme.at(given, config_value_of(s))) != default}
+    assert different == {"CONFIG_SOURCE"}, "it is off by an empty value"
+
+
 def test_every_setting_reaches_the_daemon(rendered: cases.Renderings) -> None:
     reached: set[str] = set()
     for name in cases.NAMES:
