@@ -114,6 +114,8 @@ class Case:
         for tree in had.values():
             world.cluster.delete(tree)
         world.stream = stream
+        if world.documents:
+            self.timeline.say("change", world.documents.put(True))
         try:
             world.wait_in_step(40)
         except AssertionError as e:
@@ -157,6 +159,9 @@ class Case:
         if self.blocked:
             world.stream.write_again()
         self._tell(world.stream.settle)
+        # Another file ends the pause after an error, of half a minute and more; where there was none, what was on its way has to come.
+        if world.documents and (fault.hits or self.rng.random() < 0.4):
+            self.timeline.say("change", world.documents.put(self.rng.random() < 0.7))
 
     def _until(self, when: float) -> None:
         while True:
@@ -172,7 +177,10 @@ class Case:
         assert stream
         desired = stream.desired()
         tries = self.rng.choice((1, 4, 8))
-        if self.struck and self.fault.part in ("dataplane", "network") and not self.added:
+        if self.world.documents and self.rng.random() < 0.6:
+            self.timeline.say("change", self.world.documents.put(self.rng.random() < 0.65))
+            return
+        if self.struck and self.fault.part in ("dataplane", "network", "configuration") and not self.added:
             # A server that was never there takes a transaction, without which nothing of one could be struck.
             self.added = True
             self._tell(lambda: stream.step("node_new"))

@@ -36,18 +36,19 @@ class Fault:
     @property
     def may_leave_transactions(self) -> bool:
         """Who begins one and dies, or never hears its id, leaves it to the next commit of anybody; else it has to be ended by us."""
-        if self.part == "daemon":
+        if self.part == "daemon" or self.id == "configuration:kill":
             return self.name in ("kill", "memory", "dns", "fds")
         # A 410 to a commit says that the transaction is gone; that is believed. A begin has no body: what is cut "amid" that has arrived.
         told = {*STATUSES, "reset-connect", "reset-request", "dns"} - {"410"}
-        return self.part in ("dataplane", "network") and self.name not in told
+        return self.part in ("dataplane", "network", "configuration") and self.name not in {*told, "restart"}
 
     @property
     def id(self) -> str:
         return f"{self.part}:{self.name}"
 
 
-PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network")
+PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network", "configuration")
+"""The last one: the daemon and its way to the Data Plane API while the user's haproxy.cfg changes, too."""
 RESETS = tuple(f"reset-{step}" for step in STEPS)
 STATUSES = ("401", "403", "409", "410", "429", "5xx")
 NAMES = ("kill", "stop", "stop-long", "restart", "disk-full", "slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES,
@@ -57,6 +58,8 @@ NAMES = ("kill", "stop", "stop-long", "restart", "disk-full", "slow", "half-open
 WRITES = "^(PUT|POST|DELETE) "
 # All but the DELETE that ends one.
 IN_TRANSACTION = "^(PUT|POST|GET) [^ ]*(transaction_id=|/transactions/)"
+# Validations and writes of a whole configuration.
+WHOLE = "^POST [^ ]*/configuration/raw"
 # A kind of world for what any of the quick ones can do.
 ANY = ("double", "real", "clock")
 
@@ -334,9 +337,48 @@ def _all() -> list[Fault]:
     for part in ("daemon", "haproxy"):
         found += [Fault(part, name, ("clock",), _clock(part, sign), _clock_back(part), strikes_haproxy=part == "haproxy")
                   for name, sign in (("clock-forward", "+"), ("clock-back", "-"))]
+    found += _of_configuration()
     found += [Fault(part, "dns", ("double",), _no_names(part), _names_back, may_die=("daemon",) if part == "daemon" else (),
                     needs=dns.possible) for part in ("daemon", "dataplane", "kube-apiserver", "network")]
     return [dataclasses.replace(f, hits=None) if f.id == "network:restart" else f for f in found]
+
+
+# What the daemon sends for one document.
+DOCUMENT_STEPS = ("^POST [^ ]*only_validate", "^POST [^ ]*skip_reload", "^POST [^ ]*/transactions[?]", "^PUT [^ ]*/transactions/",
+                  "^GET [^ ]*/reloads/")
+
+
+def _kill_on_the_way(world: World, rng: random.Random) -> str:
+    """In the middle of a document's way; at the moment itself where none of the user's is on its way."""
+    assert world.documents
+    daemon = world.parts["daemon"]
+    daemon.away = True
+    step, heard = rng.choice(DOCUMENT_STEPS), rng.choice(("request", "answer"))
+    died = world.to_dataplane.stop_at(step, heard, daemon.kill)
+    said = world.documents.put(True)
+    if not died.wait(4):
+        world.to_dataplane.stop_nowhere()
+        daemon.kill()
+    return f"{said}; SIGKILL to daemon at the {heard} of {step}{'' if died.is_set() else ', which did not come'}"
+
+
+def _of_configuration() -> list[Fault]:
+    part, kinds, bound = "configuration", ("whole",), 20.0
+
+    def way(name: str, mode: Mode) -> Fault:
+        def chosen(rng: random.Random) -> Mode:
+            return dataclasses.replace(mode, chance=rng.choice((0.4, 0.7, 1.0)), only=rng.choice(("", WRITES, WHOLE)),
+                                       status=rng.choice((500, 502, 503, 504)) if name == "5xx" else mode.status)
+
+        return Fault(part, name, kinds, _way("dataplane", chosen), _calm("dataplane"), hits=_hits("dataplane"), bound=bound)
+
+    return [Fault(part, "kill", kinds, _kill_on_the_way, _back("daemon"), (0.2, 3.0), ("daemon",), bound=bound),
+            Fault(part, "restart", kinds, _restart("daemon"), _nothing, (0.5, 2.0), bound=bound),
+            Fault(part, "stop", kinds, _stop("dataplane"), _cont("dataplane"), bound=bound),
+            Fault(part, "half-open", kinds, _way("dataplane", lambda rng: Mode("half-open"), False), _calm("dataplane"),
+                  hits=_hits("dataplane"), bound=bound),
+            *(way(name, Mode("reset", step)) for name, step in zip(RESETS, STEPS) if step in ("body", "before-answer", "mid-answer")),
+            way("409", Mode("status", status=409)), way("5xx", Mode("status", status=500))]
 
 
 def _follow(part: str) -> tuple[str, ...]:
@@ -352,6 +394,8 @@ _UNIX = "is reached by the Data Plane API alone, through a unix socket beside it
 _GRPC = "it is spoken gRPC to: bytes that mean nothing are resets there; what clients see of etcd's errors is kube-apiserver x 5xx"
 _WIRE = "the network is no process and has no disk, clock or memory"
 
+_SAME = "strikes the daemon's files, clocks and clients, or every request alike: what it does about that is the same with and without"
+
 # (part, fault) -> why not.
 NOT_APPLICABLE: dict[tuple[str, str], str] = {
     **{("network", name): _WIRE for name in ("kill", "stop", "stop-long", "disk-full", "clock-forward", "clock-back", "fds", "memory")},
@@ -366,5 +410,7 @@ NOT_APPLICABLE: dict[tuple[str, str], str] = {
     ("etcd", "stop-long"): "the daemon has no timer towards etcd; the API server's own would need its clock",
     **{("dataplane", name): "of its wall clock the daemon sees the date in a reload's id, an opaque string; the real one is a static Go "
        "binary, and under libfaketime the double's reload does not end" for name in ("clock-forward", "clock-back")},
+    **{("configuration", name): _SAME for name in NAMES if name not in
+       ("kill", "restart", "stop", "half-open", "reset-body", "reset-before-answer", "reset-mid-answer", "409", "5xx")},
     ("etcd", "dns"): "is reached by address, and by the API server alone",
 }

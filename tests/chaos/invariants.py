@@ -18,6 +18,9 @@ left          Who dies between a runtime command and the write that was to follo
 no leak       Once all is in sync again: no transaction of ours is open (but those whose begin was never answered, which the next commit
               ends: that is tried), files, threads and children are as at first, memory is bounded.
 clean end     The daemon ends in good order when it is asked to; its log has no word of a sanitizer (no fault) all along.
+accepted      Where the daemon has a whole configuration beside the servers: the file means, but for the server lines that are the daemon's, what
+              one of the user's good files means, at every moment; once all is in sync it is the last one of them that was accepted, HAProxy
+              runs it, and /status says so: "applied" or, where the user's last file is bad, "rejected".
 reported      Once all is in sync, the metrics count what the file has: desired, draining, actual and parked servers, and nobody is held.
 traffic       A connection through HAProxy is answered by one of the places behind the backend, not by nobody and not by the
               backup. Not looked at while HAProxy itself is struck.
@@ -28,6 +31,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from tests.harness.haproxy import admin_state
 from tests.harness.lines import is_parked, server_lines
@@ -106,6 +110,23 @@ def foreign_text(text: str, ours: Ours) -> str:
     return "\n".join(kept)
 
 
+def meaning(text: str, ours: Ours) -> frozenset[tuple[str, tuple[str, ...]]]:
+    """Of a file whose lines are as the Data Plane API writes them: its sections with their lines, without ours and without comments."""
+    sections: dict[str, list[str]] = {}
+    head = ""
+    for line in text.splitlines():
+        if not line.strip() or line.strip().startswith("#"):
+            continue
+        if not line[0].isspace():
+            head = " ".join(line.split())
+            sections.setdefault(head, [])
+            continue
+        found = re.match(r"\s+server (\S+) (.*)", line)
+        if not (found and head.split()[:2] == ["backend", ours.backend] and ours.line_is_ours(found[1], found[2])):
+            sections[head].append(" ".join(line.split()))
+    return frozenset((name, tuple(sorted(lines))) for name, lines in sections.items())
+
+
 def foreign_servers(running: Running, ours: Ours) -> dict[tuple[str, str], tuple[str, str, int]]:
     return {key: (s.state, s.place, s.weight) for key, s in running.items() if key[0] != ours.backend or key[1] in ours.kept}
 
@@ -129,9 +150,10 @@ def _stay(steady: Collection[str], held: Collection[str]) -> tuple[tuple[str, se
     return (("steady", set(steady), "wanted all the while"), ("limit", set(held), "lost beyond the limit, to be held for now,"))
 
 
-def breaches_of_file(text: str, ours: Ours, steady: Collection[str], held: Collection[str], baseline: str) -> Iterator[tuple[str, str]]:
-    """The same of one look at the file."""
-    if foreign_text(text, ours) != baseline:
+def breaches_of_file(text: str, ours: Ours, steady: Collection[str], held: Collection[str],
+                     baseline: str | None) -> Iterator[tuple[str, str]]:
+    """The same of one look at the file. baseline None: the rest of it is the configuration engine's."""
+    if baseline is not None and foreign_text(text, ours) != baseline:
         yield "foreign", f"the file outside our lines: {_difference(baseline, foreign_text(text, ours))}"
         if f"\nbackend {ours.backend}" not in text:
             return
@@ -162,6 +184,23 @@ def misreported(metrics: Metrics, desired: Mapping[str, str], text: str, ours: O
         counts["servers_parked"] = sum(is_parked(rest) for rest in lines)
     wrong = [f"{name} is {said:g} instead of {count:g}" for name, count in counts.items()
              if (said := metrics.sum(name, backend=ours.backend)) != count]
+    return ", ".join(wrong)
+
+
+def only_rejected(ready: str) -> bool:
+    """What /readyz lists is well but for a configuration that was rejected."""
+    bad = [line for line in ready.splitlines() if line.startswith("[-]")]
+    return bool(bad) and all(re.search(r"^\[-\]target \S+ configuration: rejected", line) for line in bad)
+
+
+def misjudged(said: Mapping[str, Any], sha256: str, good: bool, runs_sha256: str) -> str:
+    """"" where /status says of a configuration what is true: the user's last file, and the one that HAProxy runs."""
+    wanted = {"state": "applied" if good else "rejected", "sha256": sha256}
+    wrong = [f"{name} is {said.get(name)} instead of {value}" for name, value in wanted.items() if said.get(name) != value]
+    if said.get("runs") != runs_sha256 and (good or said.get("runs")):  # who was started since has not seen it begin to run
+        wrong.append(f"runs is {said.get('runs')} instead of {runs_sha256}")
+    if not good and not said.get("reason"):
+        wrong.append("there is no reason")
     return ", ".join(wrong)
 
 

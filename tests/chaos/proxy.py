@@ -143,6 +143,9 @@ class Proxy:
         self._stop = _Stop(pattern.encode(), step, do)
         return self._stopped
 
+    def stop_nowhere(self) -> None:
+        self._stop = None
+
     def forget(self) -> None:
         """Mute connections are reset: the box that had lost them answers for them again."""
         async def drop() -> None:

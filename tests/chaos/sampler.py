@@ -13,6 +13,7 @@ from tests.harness.backends import ask
 from tests.harness.haproxy import HAProxy
 
 from . import invariants
+from .documents import Documents
 from .invariants import Ours, Running
 from .timeline import Timeline
 
@@ -62,10 +63,13 @@ class Sampler:
         """Lost, and nobody had said so -> the time before which it may not leave."""
         self._announced: set[str] = set()
         self._file_baseline = ""
+        self.documents: Documents | None = None
+        """The user's files, where the daemon has the rest of HAProxy's file, too."""
         self._running_baseline: dict[tuple[str, str], tuple[str, str, int]] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._file_seen: tuple[int, int, int] | None = None
+        self._document_seen = 0
         self._live_seen: dict[str, str] = {}
         self._threads = [threading.Thread(target=self._look_on, name="sampler", daemon=True),
                          threading.Thread(target=self._connect_on, name="traffic", daemon=True)]
@@ -146,8 +150,23 @@ class Sampler:
             self.timeline.violate("foreign", f"the file cannot be read: {e}", "file")
             return
         self._file_seen = seen
-        for invariant, what in invariants.breaches_of_file(text, self.ours, self._steady, self.held(), self._file_baseline):
+        baseline = None if self.documents else self._file_baseline
+        for invariant, what in invariants.breaches_of_file(text, self.ours, self._steady, self.held(), baseline):
             self.timeline.violate(invariant, what, "file")
+        if self.documents:
+            self._look_at_document(text)
+
+    def _look_at_document(self, text: str) -> None:
+        assert self.documents
+        document = self.documents.of(text)
+        number = document.number if document else 0
+        if number != self._document_seen:
+            self.timeline.say("file", f"it is document {number}")
+            self._document_seen = number
+        if document is None:
+            self.timeline.violate("accepted", f"the file is none of the user's good ones:\n{text}", "document")
+        elif number < self.documents.since:
+            self.timeline.violate("accepted", f"the file is document {number} again, and {self.documents.since} ran already", "document")
 
     def _look_at_transactions(self) -> None:
         """Files of the Data Plane API: asking it would go through what it is struck by."""

@@ -1,13 +1,15 @@
 """One daemon, one HAProxy with its Data Plane API, one Kubernetes, and a proxy on each of the daemon's ways: a world to strike at.
 
 Kinds: `double` (Kubernetes and the Data Plane API are the doubles, the daemon has sanitizers), `real` (a real kube-apiserver over a real
-etcd, a real Data Plane API where there is one), `clock` (as double, but the plain build, with a wall clock that can be set, as
+etcd, a real Data Plane API where there is one), `whole` (as double, but with a real Data Plane API where there is one, and the daemon has
+the user's haproxy.cfg beside the servers, documents.py), `clock` (as double, but the plain build, with a wall clock that can be set, as
 HAProxy's), `fast` (the plain build, whose every clock runs FAST times as fast).
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 import random
@@ -23,6 +25,7 @@ from tests.harness.process import wait_until
 from tests.harness.realkube import DAEMON_TOKEN, RealKube
 
 from . import disk, dns, invariants, parts
+from .documents import MARK, Documents
 from .invariants import Ours
 from .parts import ChaosDaemon, ChaosHAProxy, Part, clock_environment
 from .places import Places
@@ -31,7 +34,7 @@ from .sampler import Sampler, Unreadable, read_running
 from .stream import Admin, Cluster, Stream
 from .timeline import Timeline
 
-KINDS = ("double", "real", "clock", "fast")
+KINDS = ("double", "real", "whole", "clock", "fast")
 FAST = 10
 NAMESPACE, SERVICE, BACKEND = "ingress", "web", "be"
 OURS = Ours(BACKEND, frozenset({"keep-1", "sorry"}))
@@ -96,7 +99,7 @@ class World:
         # Not where the daemon's clock is another than ours; half of the others have the long RESYNC_PERIOD, which helps nobody out.
         self.limited = kind == "real" or (kind != "fast" and random.Random(f"{seed}:{kind}:limit").random() < 0.5)
         self.settings = self._settings(rng)
-        self.flavour = "san" if kind in ("double", "real") else "plain"
+        self.flavour = "san" if kind in ("double", "real", "whole") else "plain"
         binary = build / "san" / "haproxy-k8s-sync" if self.flavour == "san" else build / "haproxy-k8s-sync"
         self.daemon = ChaosDaemon(home / "daemon", self.settings, binary)
         if self.names:
@@ -109,6 +112,7 @@ class World:
         self.sampler = Sampler(self.haproxy, self.dataplane.state, OURS, self.timeline)
         self.sampler.hold_s = float(HOLD_S) if self.limited else 0.0
         self.stream: Stream | None = None
+        self.documents: Documents | None = None
         self.may_die: set[str] = set()
         """Parts whose death by themselves is nobody's failure now."""
         self.fds: dict[int, int] = {}
@@ -131,7 +135,7 @@ class World:
         return made
 
     def _make_haproxy(self) -> None:
-        real = self.kind == "real" and shutil.which(os.environ.get("DATAPLANEAPI") or "dataplaneapi")
+        real = self.kind in ("real", "whole") and shutil.which(os.environ.get("DATAPLANEAPI") or "dataplaneapi")
         self.haproxy = ChaosHAProxy(self.home / "haproxy", TEMPLATE, None, {"sorry": str(self.node_ports[0])})
         self.dataplane: DataPlane
         if real:
@@ -171,6 +175,10 @@ class World:
                     "ASAN_OPTIONS": "exitcode=99:detect_leaks=1:quarantine_size_mb=16:abort_on_error=0"}
         dataplane_host = f"dataplane.{dns.DOMAIN}" if self.names else host
         settings["HAPROXY_DATAPLANE_URL"] = f"http://{dataplane_host}:{self.to_dataplane.port}"
+        if self.kind == "whole":
+            (self.home / "user").mkdir()
+            settings |= {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.home / "user" / "haproxy.cfg"), "CONFIG_MIN_INTERVAL": "1s",
+                         "CONFIG_DRIFT": rng.choice(("report", "repair")), **rng.choice(({}, {"STATE_DIR": str(self.home / "state")}))}
         path = self.home / "kubeconfig"
         if self.real:
             # The name in its certificate is that of the loopback address.
@@ -224,9 +232,14 @@ class World:
             self.double.start()
         stream.begin()
         self.stream = stream
+        if "CONFIG_FILE" in self.settings:
+            self.documents = Documents(self.haproxy.config.read_text(), pathlib.Path(self.settings["CONFIG_FILE"]), OURS,
+                                       random.Random(f"{self.seed}:documents"))
+            self.documents.put(True)
         self._ends.callback(self.daemon.kill)
         self.daemon.start()
         self.wait_in_step(30)
+        self.sampler.documents = self.documents
         self.sampler.judging = True
         self._ends.enter_context(_stopping(self.sampler))
 
@@ -302,14 +315,33 @@ class World:
             return wrong
         try:
             status, ready = self.daemon.get("/readyz", timeout=2)
-            if status != 200:
+            if status != 200 and not (self.documents and invariants.only_rejected(ready) and not self.documents.last.good):
                 return f"/readyz {status}: {ready.strip()}"
             metrics = self.daemon.metrics()
+            if wrong := self._wrong_document(text):
+                return wrong
         except (OSError, AssertionError) as e:
             return f"the daemon's pages: {e}"
         if (in_sync := metrics.sum("in_sync")) != 1:
             return f"in_sync is {in_sync:g}: {ready.strip()}"
         return invariants.misreported(metrics, desired, text, OURS)
+
+    def _wrong_document(self, text: str) -> str:
+        """"" where the file, what runs and /status are as the user's files want it."""
+        documents = self.documents
+        if not documents:
+            return ""
+        last, document = documents.last, documents.of(text)
+        if document is None or (last.good and document is not last):
+            return f"the file is document {document.number if document else 'none'}, the user's is {last.number}"
+        marks = re.findall(rf"^{MARK}(\d+),BACKEND,", self.haproxy.runtime("show stat"), re.M)
+        if marks != [str(document.number)]:
+            return f"HAProxy runs documents {marks}, its file is {document.number}"
+        said = json.loads(self.daemon.get("/status", timeout=2)[1])["haproxies"][0]["configuration"]
+        if wrong := invariants.misjudged(said, last.sha256, last.good, document.sha256):
+            return f"/status of document {last.number}: {wrong}"
+        documents.since = document.number
+        return ""
 
     def wait_in_step(self, timeout: float) -> None:
         def in_step() -> bool:

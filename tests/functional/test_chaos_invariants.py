@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import random
 import re
 import socket
 import threading
@@ -15,6 +16,7 @@ from tests.chaos import invariants
 from tests.chaos.__main__ import worth_again
 from tests.chaos.faults import FAULTS, NAMES, NOT_APPLICABLE, PARTS
 from tests.chaos.case import rng_of, schedule
+from tests.chaos.documents import Documents
 from tests.chaos.invariants import Ours, Server
 from tests.chaos.proxy import Mode, Proxy
 from tests.chaos.sampler import Sampler
@@ -161,6 +163,84 @@ def test_in_step_compares_both_with_the_wish() -> None:
     assert "the file has" in invariants.out_of_sync({"n1": "127.0.0.2:80"}, rows, FILE.replace("server n1", "server n3"), OURS)
 
 
+# --- a whole configuration beside the servers
+
+
+def whole_file(text: str, version: int = 9) -> str:
+    """As the Data Plane API writes it: with lines of its own, sections in another order, and servers that are ours."""
+    head, _, rest = text.partition("backend be\n")
+    rest = rest.replace("  server sorry", "  server n7 127.0.0.7:80 check weight 100\n  server sorry", 1)
+    return (f"# _md5hash=x\n# _version={version}\n# haproxy-k8s-sync: version {version} is loaded by the next one\n\n"
+            f"backend be\n{rest}\n{head}")
+
+
+@pytest.fixture
+def documents(tmp_path: pathlib.Path) -> Documents:
+    first = re.sub(r"(?m)^  server n\d .*\n", "", FILE).replace("backend be\n", "backend be\n  balance roundrobin\n")
+    return Documents(first.replace("backend other\n", "backend other\n  timeout server 77s\n"), tmp_path / "haproxy.cfg", OURS, random.Random(1))
+
+
+def test_a_file_is_known_by_its_meaning(documents: Documents) -> None:
+    for _ in range(30):
+        documents.put(True)
+    for document in documents.list:
+        assert documents.of(whole_file(document.text)) is document
+    text = documents.last.text
+    assert documents.of(text.replace("maxconn 10", "maxconn 11")) is None
+    assert documents.of(text.replace("  server a 127.0.0.1:9\n", "")) is None
+    assert documents.of(text.replace("  server keep-1 ", "  server keep-2 ")) is None, "it is taken for ours, and keep-1 is missing"
+    assert documents.of(text + "backend more\n  mode tcp\n") is None
+
+
+def test_a_bad_file_is_nobodys(documents: Documents) -> None:
+    documents.put(True)
+    bad = [documents.put(False) and documents.last for _ in range(30)]
+    assert {re.search(r"(bogus|balance nobody|server mine)", d.text)[1] for d in bad} == {  # type: ignore[index]
+        "bogus", "balance nobody", "server mine"}
+    assert documents.path.read_text() == documents.last.text
+    assert not any(documents.of(whole_file(document.text)) for document in bad)
+    assert len(documents.meanings) == 1
+
+
+def looked_at(documents: Documents, home: pathlib.Path, text: str) -> list[str]:
+    sampler = Sampler(HAProxy(home, text), home, OURS, Timeline(home / "log"))
+    sampler.documents = documents
+    sampler._look_at_file()
+    return [v.invariant for v in sampler.timeline.violations]
+
+
+def test_the_sampler_sees_a_file_that_nobody_accepted(documents: Documents, tmp_path: pathlib.Path) -> None:
+    documents.put(True)
+    good = whole_file(documents.last.text)
+    assert looked_at(documents, tmp_path, good) == []
+    documents.put(True)
+    documents.since = documents.last.number
+    assert looked_at(documents, tmp_path, whole_file(documents.last.text)) == []
+    assert looked_at(documents, tmp_path, good) == ["accepted"], "it ran before the last one that ran"
+    documents.put(False)
+    assert looked_at(documents, tmp_path, good.replace("maxconn 10", "maxconn 12")) == ["accepted"]
+
+
+def test_what_status_says_of_a_configuration() -> None:
+    said = {"state": "applied", "sha256": "new", "runs": "new", "reason": None}
+    judged = invariants.misjudged
+    assert judged(said, "new", True, "new") == ""
+    for name, value in (("state", "written"), ("sha256", "old"), ("runs", "old"), ("runs", None)):
+        assert name in judged({**said, name: value}, "new", True, "new")
+    rejected = {"state": "rejected", "sha256": "new", "runs": "old", "reason": "line 3"}
+    assert judged(rejected, "new", False, "old") == judged({**rejected, "runs": None}, "new", False, "old") == ""
+    for name, value in (("state", "applied"), ("sha256", "old"), ("runs", "older"), ("reason", None)):
+        assert name in judged({**rejected, name: value}, "new", False, "old")
+
+
+def test_a_rejection_is_all_that_readyz_may_say() -> None:
+    rejected = "[+]configuration source: x\n[-]target http://a configuration: rejected: line 3\nnot ready\n"
+    assert invariants.only_rejected(rejected)
+    assert not invariants.only_rejected(rejected + "[-]target http://a backend be: away\n")
+    assert not invariants.only_rejected("[-]target http://a configuration: written; not verified yet\n")
+    assert not invariants.only_rejected("ready\n")
+
+
 METRICS = """\
 haproxy_k8s_sync_servers_desired{backend="be",target="a"} 1
 haproxy_k8s_sync_servers_draining{backend="be",target="a"} 0
@@ -291,6 +371,16 @@ def peer() -> Iterator[int]:
     threading.Thread(target=serve, daemon=True).start()
     yield listener.getsockname()[1]
     listener.close()
+
+
+@pytest.mark.parametrize("step", ["request", "answer"])
+def test_the_proxy_stops_at_one_request(proxy: Proxy, step: str) -> None:
+    seen: list[str] = []
+    stopped = proxy.stop_at("^GET /", step, lambda: seen.append(step))
+    assert asked(proxy, 5).endswith(b"0123456789") and stopped.is_set()
+    assert asked(proxy, 5).endswith(b"0123456789") and seen == [step]
+    assert not proxy.stop_at("^POST ", step, lambda: seen.append("wrong")).is_set()
+    assert asked(proxy, 5).endswith(b"0123456789") and seen == [step]
 
 
 @pytest.fixture
