@@ -261,7 +261,7 @@ ROOMS = (
     Room("configuration, the worker before a reload", ("test_engine_verification",), OLD_WORKER),
     Room("configuration, reloads", ("test_instance",), LOADED),
     Room("configuration, pauses", ("test_pace",), PAUSES),
-    Room("configuration, the engine", ("test_configuration",), ENGINE_MUTANTS),
+    Room("configuration, the engine", ("test_configuration", "test_configuration_streams"), ENGINE_MUTANTS),
     Room("configuration, what is remembered", ("test_store",), KEEPING),
     Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_replacement"), KEPT),
     Room("configuration, who would be locked out", ("test_lockout",), NOT_LOCKED_OUT),

@@ -1,0 +1,120 @@
+/* src/configuration/configuration: one document for several HAProxies, in random streams against a model. */
+#include "configuration_world.h"
+
+#define ROUNDS 200
+#define STREAMS 30
+
+static void play(void)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        unsigned what = dice_below(&w.dice, 40);
+        if (what == 0)
+            new_document(dice_below(&w.dice, 2) == 0);
+        else if (what == 1)
+            restart();
+        else if (what < 5)
+            w.of[what % TARGETS].up = dice_below(&w.dice, 3) != 0;
+        else if (what == 5)
+            refresh();
+        else if (what == 6)
+            upgrade(&w.of[dice_below(&w.dice, TARGETS)]);
+        else if (what == 7 && !w.of[round % TARGETS].dirty)
+            edit(&w.of[round % TARGETS], "global\n  description by-hand\n");
+        pass();
+    }
+    w.calm = true;
+    for (size_t i = 0; i < TARGETS; i++)
+        w.of[i].up = true;
+}
+
+START_TEST(in_the_end_all_run_what_is_good)
+{
+    stream_begin((unsigned)_i);
+    play();
+    new_document(true);
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    for (size_t i = 0; i < TARGETS; i++) {
+        ck_assert_str_eq(state_of(i), w.dry_run ? "valid" : "applied");
+        ck_assert_int_eq(str_eq(w.of[i].running, w.text), !w.dry_run);
+        ck_assert(w.dry_run || (str_eq(w.of[i].file, w.text) && !w.of[i].dirty));
+    }
+    ck_assert_msg(w.dry_run || (w.writes > 0 && w.loads > 0), "nothing happened");
+    unsigned writes = w.writes, loads = w.loads;
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    ck_assert_uint_eq(w.writes, writes); /* it rests */
+    ck_assert_uint_eq(w.loads, loads);
+    stream_end();
+}
+END_TEST
+
+/* What one HAProxy refuses runs nowhere for long, and its place says why. */
+START_TEST(in_the_end_none_runs_what_is_bad_for_it)
+{
+    stream_begin((unsigned)_i + 1000);
+    w.dry_run = false;
+    restart();
+    play();
+    new_document(true);
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
+    new_document(false);
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    for (size_t i = 0; i < TARGETS; i++) {
+        const struct instance *in = &w.of[i];
+        bool rejects = says(w.text, "reject", in),
+             bad = rejects || says(w.text, "harm", in) || says(w.text, "unloadable", in);
+        ck_assert_msg(!bad || str_eq(state_of(i), "rejected"), "%s: %s", w.text, state_of(i));
+        ck_assert_msg(!bad || str_eq(in->running, good), "%s: runs %s", w.text, in->running);
+        ck_assert_msg(!bad || str_eq(in->file, good), "%s: has %s", w.text, in->file);
+        ck_assert_msg(str_eq(in->file, in->memory), "its API commits something else: %s", in->memory);
+        ck_assert(!in->dirty);
+        if (strstr(w.text, "reject") != NULL)
+            ck_assert_msg(str_eq(in->running, good), "%s is rejected by one, and %zu runs it", w.text, i);
+    }
+    stream_end();
+}
+END_TEST
+
+/* It gets what the others have once it is back. */
+START_TEST(one_that_does_not_answer_keeps_no_other_waiting)
+{
+    stream_begin((unsigned)_i);
+    w.calm = true;
+    w.dry_run = false;
+    w.require_all = _i == 1;
+    restart();
+    w.of[1].up = false;
+    new_document(true);
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    for (size_t i = 0; i < TARGETS; i++)
+        ck_assert_str_eq(state_of(i), i == 1 ? "new" : w.require_all ? "valid" : "applied");
+    ck_assert_uint_eq(w.writes, w.require_all ? 0 : 2);
+    w.of[1].up = true;
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    for (size_t i = 0; i < TARGETS; i++)
+        ck_assert_str_eq(state_of(i), "applied");
+    stream_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("configuration_streams");
+    TCase *t = tcase_create("configuration_streams");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, in_the_end_all_run_what_is_good, 0, STREAMS);
+    tcase_add_loop_test(t, in_the_end_none_runs_what_is_bad_for_it, 0, STREAMS);
+    tcase_add_loop_test(t, one_that_does_not_answer_keeps_no_other_waiting, 0, 2);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
