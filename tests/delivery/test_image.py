@@ -39,7 +39,7 @@ UNOPENED = {
 # Asked for, and not needed where it is not there.
 OPTIONAL = {
     r"/etc/ld\.so\.(cache|preload)": "the loader looks into its own folders without them",
-    r"/(usr/)?lib(64)?/([\w-]+/)?(glibc-hwcaps|tls|x86_64|aarch64|atomics)(/[\w-]+)*": "folders for variants of libraries; there are none",
+    r"/(usr/)?lib(64)?/([\w-]+/)?(glibc-hwcaps|tls|haswell|xeon_phi|avx512_1|x86_64|aarch64|atomics)(/[\w-]+)*": "folders for variants of libraries; there are none",
     r"/etc/gnutls/.*": "GnuTLS is there because libcurl's protocols beside HTTP want it; it goes by its defaults",
     r"/usr/lib/ssl/openssl\.cnf": "OpenSSL goes by its defaults, which are Debian's",
     r"/etc/ssl/certs/[0-9a-f]{8}\.\d+": "OpenSSL's other way to CA certificates: one file each, by hash",
