@@ -79,6 +79,10 @@ END_TEST
 static const struct {
     const char *before, *after, *texts;
 } reloads[] = {
+    /* blanks that are part of a word */
+    {"frontend f\n bind \":1  \"\n", "frontend f\n bind \":1 \"\n", "frontend f: bind"},
+    {"frontend f\n bind ':1  '\n", "frontend f\n bind ':1 '\n", "frontend f: bind"},
+    {"frontend f\n bind :1\\  \\ \n", "frontend f\n bind :1\\ \\ \n", "frontend f: bind"},
     {"global\n", "global\n maxconn 1\n", "global: new maxconn"},
     {"global\n maxconn 1\n", "global\n maxconn 2\n", "global: maxconn"},
     {"global\n maxconn 1\n", "global\n", "global: maxconn removed"},
