@@ -142,7 +142,7 @@ replay: $(FUZZ:%=$B/replay/%)
 	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
 
 test: deps-test
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $B/meaning $(UNIT) $(FUZZ:%=$B/replay/%)
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $B/meaning $B/bench/mapping $(UNIT) $(FUZZ:%=$B/replay/%)
 	@tests/run $(MAKE_COMMAND) --no-print-directory
 
 pytest:
@@ -172,10 +172,10 @@ manifests:
 	@scripts/deps test
 	@scripts/manifests
 
-# The mapping alone, as it is in the daemon, with many endpoints: model/ needs no library.
+# The mapping alone, as it is in the daemon, with many endpoints: model/ needs no library, of base/ one part does.
 $B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filter src/base/% src/model/% src/servers/desired/%,$(SRC)))
 	@mkdir -p $(@D)
-	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^
+	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^ $(PKG_LIBS)
 
 bench:
 	@scripts/deps build test e2e
