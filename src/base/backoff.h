@@ -18,6 +18,9 @@ struct backoff {
 
 void backoff_init(struct backoff *b, uint64_t base_ms, uint64_t cap_ms, uint64_t min_ms, unsigned seed);
 
+/* base_ms, doubled so many times, and no more than cap_ms. */
+uint64_t backoff_limit_ms(uint64_t base_ms, uint64_t cap_ms, unsigned times);
+
 /* The next wait in ms. */
 uint64_t backoff_next_ms(struct backoff *b);
 

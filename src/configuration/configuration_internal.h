@@ -104,6 +104,7 @@ void target_keep_rejection(const struct target *t);
 /* target_runs.c: what HAProxy runs, verified. */
 void target_is_writing(struct target *t); /* `asked` */
 void target_concluded(void *self);
+bool target_may_repair(const struct target *t); /* what another writer changed */
 void target_repair_later(struct target *t);
 
 /* target_files.c: what is next for the document's files; false: nothing. */

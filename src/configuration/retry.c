@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/backoff.h"
+
 #define FIRST_MS 30000u
 #define LONGEST_MS 300000u
 #define CONFLICTS_AT_ONCE 3
@@ -35,10 +37,7 @@ void retry_init(struct retry *r, unsigned seed)
 /* Each twice as long as the one before, less up to a quarter: several daemons are not to come at one moment. */
 static uint64_t retry_pause(struct retry *r, unsigned number)
 {
-    uint64_t limit = FIRST_MS;
-    for (unsigned i = 0; i < number && limit < LONGEST_MS; i++)
-        limit *= 2;
-    limit = limit < LONGEST_MS ? limit : LONGEST_MS;
+    uint64_t limit = backoff_limit_ms(FIRST_MS, LONGEST_MS, number);
     uint64_t wait = limit - limit / 4 * (uint64_t)rand_r(&r->seed) / RAND_MAX;
     return wait > FIRST_MS ? wait : FIRST_MS;
 }

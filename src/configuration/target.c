@@ -110,6 +110,12 @@ static char *target_changes(struct target *t)
     return text_list_take(&list);
 }
 
+bool target_may_repair(const struct target *t)
+{
+    const struct configuration_options *o = &t->of->options;
+    return o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run && !t->of->paused;
+}
+
 void target_repair_later(struct target *t)
 {
     uint64_t pause = REPAIR_MIN_MS << (t->repairs < 8 ? t->repairs : 8);
@@ -133,7 +139,7 @@ static void target_drifted(struct target *t)
     const struct configuration_options *o = &t->of->options;
     if (o->drift == CONFIGURATION_DRIFT_IGNORE)
         return;
-    bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run && !t->of->paused;
+    bool repair = target_may_repair(t);
     cleanup(mem_free_ptr) char *changes = target_changes(t);
     struct error why = {0};
     (void)error_set(&why, ERROR_CONFLICT, "another writer changed haproxy.cfg; the configuration has: %s",

@@ -51,7 +51,7 @@ static void target_files_are_back(struct target *t)
 static void target_files_drifted(struct target *t, const struct storage *s)
 {
     const struct configuration_options *o = &t->of->options;
-    bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !t->of->paused;
+    bool repair = target_may_repair(t);
     struct error why = {0};
     if (o->drift == CONFIGURATION_DRIFT_IGNORE)
         return;

@@ -125,13 +125,13 @@ SHOWING = (
     Mutant("a part of a secret is enough", MASK, "return (x < y) - (x > y);", "return (x > y) - (x < y);"),
     Mutant("quotes hide a secret", MASK, "        if (!w->plain && shown[i] == 0)\n            mask_quote", "        if (false)\n            mask_quote"),
     Mutant("messages quote secrets", "haproxy/dataplane/replacement.c", "    replacement_mask(r, r->request.text);\n", ""),
-    Mutant("a second word is shown", "haproxy/cfg/compare.c", "    cfg_mask_line(line->text, line->len, NAME_SHOWN, &text);\n", "    buf_addn(&text, line->text + strspn(line->text, \" \"), line->len - strspn(line->text, \" \"));\n"),
+    Mutant("a second word is shown", "haproxy/cfg/compare.c", "    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &text);\n", "    buf_addn(&text, e->line->text + strspn(e->line->text, \" \"), e->line->len - strspn(e->line->text, \" \"));\n"),
     Mutant("lines of one side alone", LINES, "        if (n > 0)\n            new", "        if (false)\n            new"),
     Mutant("a line is there once", LINES, "        k += n >= 0;\n", "        k += n > 0 || (n == 0 && (i == was.count || !str_eq(a[i]->text, b[k]->text)));\n"),
     Mutant("a default-server makes other servers", LINES, "cfg_entry_is_header(first) && proxy && was.count", "false && was.count"),
     Mutant("proxies are compared twice", LINES, "(first->in == done[0] || first->in == done[1])", "false"),
     Mutant("new lines of a proxy come twice", LINES, "(first->in == done[0] || first->in == done[1])", "first->in == done[0]"),
-    Mutant("any line is shown", LINES, "low = f->lines[middle].number <= number ? middle : low;", "low = f->lines[middle].number < number ? middle : low;"),
+    Mutant("any line is shown", LINES, "cfg_mask_line(e->line->text, e->line->len,", "cfg_mask_line(e->in->line->text, e->in->line->len,"),
     Mutant("all lines are kept", LINES, "    if (d->count++ >= CFG_LINE_DIFFERENCE_MAX)\n        return;\n", "    d->count++;\n    if (d->count > 99)\n        return;\n"),
 )
 

@@ -48,7 +48,7 @@ ENGINE_MUTANTS = (
     Mutant("drift is not seen", TARGET, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", "    return;\n"),
     Mutant("drift is told with each reading", TARGET, "    if (news) {", "    if (true) {"),
     Mutant("drift is never ignored", TARGET, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
-    Mutant("drift is always repaired", TARGET, "bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run && !t->of->paused;", "bool repair = true;"),
+    Mutant("drift is always repaired", TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
     Mutant("drift of an earlier run is not seen", TARGET, "             store_ran(t->of->options.store, d, target_url(t)))", "             false)"),
     Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED)\n        t->progress = PROGRESS_WRITTEN;", "t->progress == PROGRESS_VALID)\n        t->progress = PROGRESS_WRITTEN;"),
     Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_url(t));\n", ""),
@@ -189,8 +189,8 @@ TELLING = (
 )
 
 RETRYING = (
-    Mutant("pauses do not grow", RETRY, "    for (unsigned i = 0; i < number && limit < LONGEST_MS; i++)\n        limit *= 2;\n", "    (void)number;\n"),
-    Mutant("pauses grow without end", RETRY, "    limit = limit < LONGEST_MS ? limit : LONGEST_MS;\n", ""),
+    Mutant("pauses do not grow", RETRY, "backoff_limit_ms(FIRST_MS, LONGEST_MS, number)", "backoff_limit_ms(FIRST_MS, LONGEST_MS, 0 * number)"),
+    Mutant("pauses grow without end", RETRY, "backoff_limit_ms(FIRST_MS, LONGEST_MS, number)", "backoff_limit_ms(FIRST_MS, UINT64_MAX, number)"),
     Mutant("all come at one moment", RETRY, "limit - limit / 4 * (uint64_t)rand_r(&r->seed) / RAND_MAX", "limit"),
     Mutant("a pause is shorter than the first", RETRY, "return wait > FIRST_MS ? wait : FIRST_MS;", "return wait;"),
     Mutant("classes count together", RETRY, "r->attempts = r->class == class ? r->attempts : 0;", "r->attempts += 0;"),
@@ -216,7 +216,7 @@ RETRYING = (
     Mutant("files are checked without end", FILES_OF_TARGET, "    t->files_unchecked = false;\n", ""),
     Mutant("files that drifted are as they were with the next reading", TARGET, "    if (t->progress == PROGRESS_DRIFTED && t->files_drifted)\n        return;\n", ""),
     Mutant("files that are as they were stay drifted", FILES_OF_TARGET, "    } else if (t->files_drifted) {\n", "    } else if (false) {\n"),
-    Mutant("files are repaired by any policy", FILES_OF_TARGET, "bool repair = o->drift == CONFIGURATION_DRIFT_REPAIR && !t->of->paused;", "bool repair = true;"),
+    Mutant("files are repaired by any policy", FILES_OF_TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
     Mutant("drift of files is never ignored", FILES_OF_TARGET, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", ""),
     Mutant("drift of files is told each time", FILES_OF_TARGET, "bool news = !t->files_drifted || !str_eq(why.message, t->why.message);", "bool news = true;"),
     Mutant("what could not be stored is tried at once", TARGET, "(retries || urgent)", "true"),

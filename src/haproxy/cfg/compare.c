@@ -16,11 +16,8 @@
 /* "http-request deny", without the second word where that may be a secret: as it may be shown. */
 static char *shown(const struct cfg_entry *e)
 {
-    const struct cfg_file_line *line = e->in->line;
     struct buf text = {0};
-    for (size_t i = 0; i < e->in->line_count; i++)
-        line = e->in->lines[i].number == e->line ? &e->in->lines[i] : line;
-    cfg_mask_line(line->text, line->len, NAME_SHOWN, &text);
+    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &text);
     char *words = buf_take(&text);
     char *second = strchr(words, ' ');
     if (second != NULL)
@@ -35,7 +32,7 @@ static void say(struct text_list *r, const struct cfg_entry *e, bool before, con
         return;
     cleanup(mem_free_ptr) char *text = shown(e);
     if (before)
-        buf_printf(&r->text, "line %u ", e->line);
+        buf_printf(&r->text, "line %u ", e->line->number);
     buf_printf(&r->text, "(%s%s%s%s%s%.*s) %s", cfg_entry_is_header(e) ? "" : "\"", cfg_entry_is_header(e) ? "" : text,
                cfg_entry_is_header(e) ? "" : "\" of ", e->in->kind, e->in->name[0] != '\0' ? " " : "", NAME_SHOWN,
                e->in->name, what);

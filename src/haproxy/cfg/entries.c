@@ -245,7 +245,7 @@ static void add_lines(struct cfg_entries *b, const struct cfg_file_section *s, c
                                                                 peers ? (char[]){CFG_BETWEEN_WORDS, '\0'} : "",
                                                                 peers ? cfg_word(words, 1) : ""),
                                               .text = cfg_entries_text_of(words, &s->lines[i], server ? defaults : 0),
-                                              .line = s->lines[i].number,
+                                              .line = &s->lines[i],
                                               .in = s});
     }
 }
@@ -258,8 +258,7 @@ static size_t head_of_server(const struct cfg_line *l)
     return str_eq(cfg_word(l, 0), "server") ? 3 : str_eq(cfg_word(l, 0), "server-template") ? 4 : 0;
 }
 
-static void make_server_explicit(struct cfg_entry *e, const struct cfg_file_line *line, struct cfg_line *words,
-                                 const struct cfg_server_words *given)
+static void make_server_explicit(struct cfg_entry *e, struct cfg_line *words, const struct cfg_server_words *given)
 {
     size_t count = words->count, head = head_of_server(words);
     struct buf out;
@@ -267,7 +266,7 @@ static void make_server_explicit(struct cfg_entry *e, const struct cfg_file_line
         return;
     words->count = head;
     mem_wipe_free(e->text);
-    e->text = cfg_entries_text_of(words, line, 0);
+    e->text = cfg_entries_text_of(words, e->line, 0);
     words->count = count;
     buf_init_secret(&out, 0);
     buf_add(&out, e->text);
@@ -296,8 +295,7 @@ static void make_explicit(struct cfg_entries *b, const struct cfg_file_section *
     size_t to = first, number = 0;
     for (size_t i = first; i < b->count; i++) {
         struct cfg_entry *e = &b->list[i];
-        const struct cfg_file_line *line = &s->lines[i - first];
-        cfg_line_split(words, line->text, line->len);
+        cfg_line_split(words, e->line->text, e->line->len);
         bool gives = str_eq(cfg_word(words, 0), "default-server");
         if (gives && all) {
             cfg_server_words_add(&given, words, 1);
@@ -310,7 +308,7 @@ static void make_explicit(struct cfg_entries *b, const struct cfg_file_section *
             buf_printf(&given.text, "%zu%c", ++number, '\0');
             given.count = 1;
         }
-        make_server_explicit(e, line, words, &given);
+        make_server_explicit(e, words, &given);
         b->list[to] = *e;
         b->list[to].order = to;
         to++;
@@ -338,14 +336,13 @@ static void add_section(struct cfg_entries *b, const struct cfg_file_section *s,
 {
     cleanup(mem_free_ptr) char *section = mem_printf("%s %s", s->kind, cfg_file_name(s));
     if (!str_eq(s->kind, "global") && !is_ours(ours, s, NULL, NULL))
-        cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\n", section),
-                                              .text = mem_strdup(inherits_from(s)),
-                                              .line = s->line->number,
-                                              .in = s});
+        cfg_entries_add(
+            b, (struct cfg_entry){
+                   .key = mem_printf("%s\n", section), .text = mem_strdup(inherits_from(s)), .line = s->line, .in = s});
     if (has_more_words(s, words))
         cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\nheader", section),
                                               .text = cfg_entries_text_of(words, s->line, 0),
-                                              .line = s->line->number,
+                                              .line = s->line,
                                               .in = s});
     add_lines(b, s, section, words, ours);
 }

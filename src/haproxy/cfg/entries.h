@@ -13,7 +13,7 @@ struct cfg_entry {
     char *key; /* "KIND NAME" of the section, '\n', kind of line, among peers CFG_BETWEEN_WORDS and the name; a header's
                  * ends with the '\n' */
     char *text; /* its words, with CFG_BETWEEN_WORDS; of a header the defaults that it inherits from. May be a secret */
-    unsigned line;
+    const struct cfg_file_line *line; /* that it is made of */
     size_t order;
     const struct cfg_file_section *in;
 };

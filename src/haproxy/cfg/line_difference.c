@@ -12,35 +12,16 @@
 
 #define NAME_SHOWN 64
 
-/* The two files, and what is found. */
-struct walk {
-    struct cfg_line_difference *d;
-    const struct cfg_file *before, *after;
-};
-
-static const struct cfg_file_line *line_difference_find(const struct cfg_file *f, unsigned number)
+static void line_difference_add(struct cfg_line_difference *d, const struct cfg_entry *e, char sign)
 {
-    size_t low = 0, high = f->line_count;
-    while (low + 1 < high) {
-        size_t middle = (low + high) / 2;
-        low = f->lines[middle].number <= number ? middle : low;
-        high = f->lines[middle].number <= number ? high : middle;
-    }
-    return &f->lines[low]; /* an entry comes from a line */
-}
-
-static void line_difference_add(struct walk *w, const struct cfg_entry *e, char sign)
-{
-    struct cfg_line_difference *d = w->d;
     if (d->count++ >= CFG_LINE_DIFFERENCE_MAX)
         return;
-    const struct cfg_file_line *line = line_difference_find(sign == '-' ? w->before : w->after, e->line);
     struct buf section = {0}, text = {0};
     const char *name = cfg_file_name(e->in);
     buf_printf(&section, "%s%s", e->in->kind, name[0] != '\0' ? " " : "");
     text_add(&section, name, TEXT_LINE, NAME_SHOWN);
     buf_printf(&text, "%c ", sign);
-    cfg_mask_line(line->text, line->len, CFG_LINE_DIFFERENCE_LINE_MAX_BYTES, &text);
+    cfg_mask_line(e->line->text, e->line->len, CFG_LINE_DIFFERENCE_LINE_MAX_BYTES, &text);
     d->lines[d->count - 1] = (struct cfg_line_of){.section = buf_take(&section), .text = buf_take(&text)};
 }
 
@@ -64,14 +45,14 @@ static const struct cfg_entry **line_difference_sorted(struct cfg_run run)
 }
 
 /* In the order of the file. */
-static void line_difference_add_all(struct walk *w, struct cfg_run run, const bool *alone, char sign)
+static void line_difference_add_all(struct cfg_line_difference *d, struct cfg_run run, const bool *alone, char sign)
 {
     for (size_t i = 0; i < run.count; i++)
         if (alone[i])
-            line_difference_add(w, &run.list[i], sign);
+            line_difference_add(d, &run.list[i], sign);
 }
 
-static void line_difference_of_run(struct walk *w, struct cfg_run was, struct cfg_run is)
+static void line_difference_of_run(struct cfg_line_difference *d, struct cfg_run was, struct cfg_run is)
 {
     cleanup(mem_free_ptr) const struct cfg_entry **a = line_difference_sorted(was);
     cleanup(mem_free_ptr) const struct cfg_entry **b = line_difference_sorted(is);
@@ -86,14 +67,14 @@ static void line_difference_of_run(struct walk *w, struct cfg_run was, struct cf
         i += n <= 0;
         k += n >= 0;
     }
-    line_difference_add_all(w, was, gone, '-');
-    line_difference_add_all(w, is, new, '+');
+    line_difference_add_all(d, was, gone, '-');
+    line_difference_add_all(d, is, new, '+');
 }
 
 /* ---- sections ---- */
 
 /* A backend or listen that is in both, whose servers may say by themselves what a default-server says. */
-static void line_difference_of_proxy(struct walk *w, const struct cfg_file_section *before,
+static void line_difference_of_proxy(struct cfg_line_difference *d, const struct cfg_file_section *before,
                                      const struct cfg_file_section *after)
 {
     cleanup(cfg_entries_fini) struct cfg_entries a;
@@ -103,13 +84,12 @@ static void line_difference_of_proxy(struct walk *w, const struct cfg_file_secti
     cfg_entries_init_explicit(&b, after);
     while (cfg_entries_next(&a, &b, &was, &is))
         if (!cfg_entry_is_header(was.count > 0 ? was.list : is.list))
-            line_difference_of_run(w, was, is);
+            line_difference_of_run(d, was, is);
 }
 
 void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_file *before,
                               const struct cfg_file *after)
 {
-    struct walk w = {.d = d, .before = before, .after = after};
     cleanup(cfg_entries_fini) struct cfg_entries a;
     cleanup(cfg_entries_fini) struct cfg_entries b;
     struct cfg_run was, is;
@@ -121,9 +101,9 @@ void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_fi
         bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "listen");
         if (!cfg_entry_is_header(first) && (first->in == done[0] || first->in == done[1]))
             continue;
-        line_difference_of_run(&w, was, is);
+        line_difference_of_run(d, was, is);
         if (cfg_entry_is_header(first) && proxy && was.count == 1 && is.count == 1) {
-            line_difference_of_proxy(&w, was.list->in, is.list->in);
+            line_difference_of_proxy(d, was.list->in, is.list->in);
             done[0] = was.list->in;
             done[1] = is.list->in;
         }
