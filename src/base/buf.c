@@ -66,9 +66,10 @@ void buf_reserve(struct buf *b, size_t more)
     while (size < need)
         size += size / 2;
     if (b->secret) {
-        char *moved = mem_alloc(size);
+        char *moved = mem_resize(NULL, size, 1);
         if (b->len > 0)
             memcpy(moved, b->data, b->len);
+        moved[b->len] = '\0';
         buf_release(b);
         b->data = moved;
     } else {

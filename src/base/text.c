@@ -174,6 +174,11 @@ size_t text_utf8_len(const char *s, size_t len)
 {
     uint32_t c;
     size_t at = 0;
+    for (uint64_t eight; at + sizeof(eight) <= len; at += sizeof(eight)) { /* most of it is ASCII */
+        memcpy(&eight, s + at, sizeof(eight));
+        if ((eight & 0x8080808080808080u) != 0)
+            break;
+    }
     for (size_t n; at < len && (n = (unsigned char)s[at] < 0x80 ? 1 : decode(s + at, len - at, &c)) > 0;)
         at += n;
     return at;

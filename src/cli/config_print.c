@@ -6,6 +6,7 @@
 #include "cli/config.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/line_difference.h"
 #include "json/write.h"
@@ -99,7 +100,8 @@ static void config_put_lines(const struct config_report *r, size_t target, yyjso
 void config_print(const struct config_report *r, struct page *p)
 {
     page_printf(p, INK_BOLD, "%s", r->document->origin);
-    page_printf(p, INK_DIM, "  sha256 %.*s, %zu bytes", CONFIG_HASH_SHOWN, r->document->hash, r->document->len);
+    page_printf(p, INK_DIM, "  sha256 %.*s, %zu bytes", CONFIG_HASH_SHOWN, r->document->hash,
+                r->document->content->len);
     page_end_line(p);
     for (size_t i = 0; i < r->count; i++) {
         const struct configuration_view v = configuration_view(r->configuration, i);
@@ -127,7 +129,7 @@ void config_print_json(const struct config_report *r, struct buf *out)
     cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
     json_put_text(doc, root, "source", r->document->origin);
     json_put_text(doc, root, "sha256", r->document->hash);
-    json_put_count(doc, root, "bytes", r->document->len);
+    json_put_count(doc, root, "bytes", r->document->content->len);
     yyjson_mut_val *targets = json_put_list(doc, root, "targets");
     for (size_t i = 0; i < r->count; i++) {
         const struct configuration_view v = configuration_view(r->configuration, i);

@@ -11,6 +11,7 @@
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 #include "host/timer.h"
 
@@ -80,7 +81,7 @@ static void configuration_use(struct configuration *c, struct document *d, unsig
     c->version = version;
     c->begun = false;
     log_info(c->options.log, version != 0 ? "configuration rolled back" : "configuration changed",
-             log_str("source", d->origin), log_str("sha256", d->hash), log_int("bytes", (int64_t)d->len),
+             log_str("source", d->origin), log_str("sha256", d->hash), log_int("bytes", (int64_t)d->content->len),
              log_if(version != 0, log_int("version", version)));
     configuration_tell(c, CONFIGURATION_CHANGED, NULL, NULL);
     for (size_t i = 0; i < c->count; i++)
@@ -235,10 +236,8 @@ struct configuration *configuration_new(struct event_base *base, const struct co
     for (size_t i = 0; i < options->target_count; i++) {
         struct target *t = &c->targets[c->count++];
         *t = (struct target){.of = c, .number = i, .engine = {.ops = &target_ops, .self = t, .rest = true}};
+        t->file = cfg_content_new(mem_strdup(""), 0);
         retry_init(&t->retry, backoff_random_seed() + (unsigned)i);
-        buf_init_secret(&t->file, 0);
-        buf_init_secret(&t->with_kept, 0);
-        buf_init_secret(&t->sent, 0);
     }
     return c;
 }

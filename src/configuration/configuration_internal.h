@@ -53,17 +53,16 @@ struct target {
     bool unchanged;           /* the file meant the same before: nothing was written */
     struct error why;         /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
     char judge[32];           /* the version of the HAProxy that rejected it */
-    struct buf file;          /* as read last, */
+    struct cfg_content *file; /* as read last (empty: it is no configuration), */
     int64_t version;          /* at this one */
     bool compared;            /* it, and the document: */
     bool comparable;          /* both are configurations, and */
     struct cfg_difference differs;
-    struct buf with_kept;     /* the document with server lines that are not its own, to be compared with the file; */
-    struct buf sent;          /* or it, or `good`, as it is sent, */
+    struct cfg_content *sent; /* the document or `good`, with server lines that are not its own, as it is sent, */
     struct cfg_edits edits;   /* printed with these */
     struct document *asked;   /* that the request in hand is about; NULL: the file from before, or none is */
     struct document *writing; /* sent to be written, and not known to run yet; NULL: none */
-    char *good;               /* the file that was replaced and that HAProxy ran; NULL: nothing was */
+    struct cfg_content *good; /* the file that was replaced and that HAProxy ran; NULL: nothing was */
     uint64_t since_us;
     char runs[DIGEST_SHA256_HEX_BYTES];
     int64_t runs_since_ms;

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/cfg/source.h"
 
 static void document_identify(struct document *d)
@@ -32,12 +33,16 @@ struct document *document_new(const char *origin, const char *bytes, size_t len,
     struct document *d = mem_alloc(sizeof(*d));
     struct buf text;
     buf_init_secret(&text, 0);
+    buf_reserve(&text, len);
     cfg_source_print(&file, &text);
     d->references = 1;
     d->origin = mem_strdup(origin);
-    d->len = text.len;
-    d->text = buf_take(&text);
+    d->content = cfg_content_take(&text);
     digest_sha256_hex(bytes, len, d->hash);
+    if (len == d->content->len && memcmp(bytes, d->content->text, len) == 0)
+        memcpy(d->text_hash, d->hash, sizeof(d->hash));
+    else
+        digest_sha256_hex(d->content->text, d->content->len, d->text_hash);
     if (files != NULL) {
         d->with_files = true;
         d->files = *files;
@@ -69,7 +74,7 @@ void document_unref(struct document *d)
     if (d == NULL || --d->references > 0)
         return;
     free(d->origin);
-    mem_wipe_free(d->text);
+    cfg_content_unref(d->content);
     storage_files_fini(&d->files);
     free(d);
 }

@@ -12,13 +12,15 @@
 
 #define DOCUMENT_MAX_BYTES (16u << 20)
 
+struct cfg_content;
+
 struct document {
     unsigned references;
     char *origin; /* for messages: "/etc/haproxy.cfg", "Secret ns/name, key haproxy.cfg" */
-    char *text;   /* as it is sent (haproxy/cfg/source): no NUL in it, ends with a newline; its lines are the user's */
-    size_t len;
-    char hash[DIGEST_SHA256_HEX_BYTES]; /* of the user's bytes */
-    bool with_files;                    /* the source brings files, if only none now */
+    struct cfg_content
+        *content; /* as it is sent (haproxy/cfg/source): no NUL, a newline at its end, the user's lines */
+    char hash[DIGEST_SHA256_HEX_BYTES], text_hash[DIGEST_SHA256_HEX_BYTES]; /* of the user's bytes; of the content */
+    bool with_files; /* the source brings files, if only none now */
     struct storage_files files;
     char id[DIGEST_SHA256_HEX_BYTES]; /* of bytes and files; without files it is the hash */
 };

@@ -42,12 +42,12 @@ struct file_source {
 
 /* ---- what is watched ---- */
 
-static void file_source_watch(struct file_source *s, const char *folder, const char *name)
+/* last: the name is the file itself, which is written to; what is written to in folders on the way to it, such as /tmp,
+ * is no matter. */
+static void file_source_watch(struct file_source *s, const char *folder, const char *name, bool last)
 {
-    int wd = s->watch_count == WATCHES_MAX ? -1
-                                           : inotify_add_watch(s->fd, folder,
-                                                               IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO |
-                                                                   IN_MOVED_FROM | IN_DELETE | IN_ATTRIB | IN_ONLYDIR);
+    uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB | IN_ONLYDIR | IN_MASK_ADD;
+    int wd = s->watch_count == WATCHES_MAX ? -1 : inotify_add_watch(s->fd, folder, last ? mask | IN_CLOSE_WRITE : mask);
     if (wd >= 0)
         s->watches[s->watch_count++] = (struct file_watch){.wd = wd, .name = mem_strdup(name)};
 }
@@ -78,7 +78,7 @@ static void file_source_walk_path(struct file_source *s, const char *path)
         size_t len = strcspn(rest, "/");
         cleanup(mem_free_ptr) char *name = mem_strndup(rest, len);
         char *behind = mem_strdup(rest + len + strspn(rest + len, "/")), target[PATH_MAX];
-        file_source_watch(s, done.len > 0 ? buf_str(&done) : "/", name);
+        file_source_watch(s, done.len > 0 ? buf_str(&done) : "/", name, *behind == '\0');
         cleanup(mem_free_ptr) char *here = mem_printf("%s/%s", buf_str(&done), name);
         ssize_t n = links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1;
         free(rest);

@@ -117,13 +117,9 @@ static void keep_edits(const struct cfg_file *text, const struct cfg_file *now, 
     }
 }
 
-void keep_print(const char *text, const char *now, const struct keep_rules *rules, struct cfg_edits *ret_edits,
-                struct buf *out)
+void keep_print(const struct cfg_file *text, const struct cfg_file *now, const struct keep_rules *rules,
+                struct cfg_edits *ret_edits, struct buf *out)
 {
-    cleanup(cfg_file_fini) struct cfg_file before;
-    cleanup(cfg_file_fini) struct cfg_file is;
-    cfg_file_parse(&before, text, strlen(text));
-    cfg_file_parse(&is, now, strlen(now));
-    keep_edits(&before, &is, rules, ret_edits);
-    cfg_file_print(&before, ret_edits, NULL, out);
+    keep_edits(text, now, rules, ret_edits);
+    cfg_file_print(text, ret_edits, NULL, out);
 }

@@ -30,7 +30,7 @@ int keep_check(const struct cfg_file *document, const struct keep_rules *rules, 
 
 /* Adds text (the document, or a file from before) to out, with the lines of `now` in place of its own: by these
  * edits. */
-void keep_print(const char *text, const char *now, const struct keep_rules *rules, struct cfg_edits *ret_edits,
-                struct buf *out);
+void keep_print(const struct cfg_file *text, const struct cfg_file *now, const struct keep_rules *rules,
+                struct cfg_edits *ret_edits, struct buf *out);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "configuration/document.h"
 #include "configuration/store_content.h"
+#include "haproxy/cfg/content.h"
 #include "json/read.h"
 #include "json/write.h"
 
@@ -269,11 +270,11 @@ static void store_add_version(struct store *s, struct document *d)
     *e = (struct store_entry){.v = {.number = s->last_number + 1,
                                     .origin = mem_strdup(d->origin),
                                     .applied_ms = (int64_t)clock_wall_ms(),
-                                    .bytes = d->len,
+                                    .bytes = d->content->len,
                                     .with_files = d->with_files}};
     memcpy(e->v.hash, d->hash, sizeof(e->v.hash));
     memcpy(e->v.id, d->id, sizeof(e->v.id));
-    digest_sha256_hex(d->text, d->len, e->text_hash);
+    memcpy(e->text_hash, d->text_hash, sizeof(e->text_hash));
     s->count++;
     s->last_number = e->v.number;
     if (s->lock >= 0 && store_content_put(s->fd, e->v.number, d) == 0)

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/storage_files.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -84,7 +85,7 @@ int store_content_put(int fd, unsigned number, const struct document *d)
 {
     char name[NAME_BYTES];
     store_content_name(name, number, 0);
-    if (store_content_write(fd, name, d->text, d->len) != 0)
+    if (store_content_write(fd, name, d->content->text, d->content->len) != 0)
         return -1;
     return d->with_files ? store_content_put_files(fd, number, d) : 0;
 }

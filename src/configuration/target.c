@@ -10,6 +10,7 @@
 #include "configuration/document.h"
 #include "configuration/lockout.h"
 #include "configuration/store.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/line_difference.h"
 #include "haproxy/dataplane/replacement.h"
@@ -23,55 +24,62 @@ const char *target_url(const struct target *t)
     return instance_view(t->in).url;
 }
 
+static void target_hold(struct cfg_content **held, struct cfg_content *c)
+{
+    c = cfg_content_ref(c);
+    cfg_content_unref(*held);
+    *held = c;
+}
+
 static void target_attach(void *self, struct instance *in)
 {
     ((struct target *)self)->in = in;
 }
 
-static bool target_parse(const char *text, size_t len, struct cfg_file *ret)
+/* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by
+ * these edits. */
+static struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own, struct cfg_edits *edits)
 {
-    struct error err = {0};
-    return cfg_file_init(ret, text, len, &err) == 0;
-}
-
-/* What of it would be in the file: the text, with the server lines that are not its own as they were read last. Until
- * the next call with this buffer. */
-static const char *target_with_kept(const struct target *t, const char *text, struct buf *out, struct cfg_edits *edits)
-{
+    static const struct cfg_file nothing = {.version = -1};
+    const struct cfg_file *is = cfg_content_file(t->file, NULL), *text = cfg_content_file(own, NULL);
+    struct buf out;
     cfg_edits_fini(edits);
-    buf_clear(out);
-    if (t->of->options.keep.count == 0)
-        return text;
-    keep_print(text, buf_str(&t->file), &t->of->options.keep, edits, out);
-    return buf_str(out);
+    if (t->of->options.keep.count == 0 || text == NULL)
+        return cfg_content_ref(own);
+    buf_init_secret(&out, 0);
+    keep_print(text, is != NULL ? is : &nothing, &t->of->options.keep, edits, &out);
+    return cfg_content_take(&out);
 }
 
-/* The file that was read last and what the document would make of it, parsed. False: one of them is no
- * configuration. */
-static bool target_parse_both(struct target *t, const struct document *d, struct cfg_file *is, struct cfg_file *wanted)
+/* The file that was read last and what the document would make of it, which goes into *ret for as long as both are
+ * needed. False: one of them is no configuration. */
+static bool target_both(const struct target *t, const struct document *d, struct cfg_content **ret,
+                        const struct cfg_file **is, const struct cfg_file **wanted)
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
-    const char *text = target_with_kept(t, d->text, &t->with_kept, &edits);
-    return target_parse(buf_str(&t->file), t->file.len, is) && target_parse(text, strlen(text), wanted);
+    *ret = target_with_kept(t, d->content, &edits);
+    *is = cfg_content_file(t->file, NULL);
+    *wanted = cfg_content_file(*ret, NULL);
+    return *is != NULL && *wanted != NULL;
 }
 
 bool target_file_means(struct target *t, const struct document *d)
 {
-    cleanup(cfg_file_fini) struct cfg_file is = {0};
-    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
-    return target_parse_both(t, d, &is, &wanted) && cfg_same_meaning(&is, &wanted);
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
+    return target_both(t, d, &with_kept, &is, &wanted) && cfg_same_meaning(is, wanted);
 }
 
 /* Compared once: most readings find the file that was there before. */
 const struct cfg_difference *target_difference(struct target *t)
 {
-    cleanup(cfg_file_fini) struct cfg_file is = {0};
-    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
     if (!t->compared) {
         cfg_difference_fini(&t->differs);
-        t->comparable = target_parse_both(t, t->of->document, &is, &wanted);
+        t->comparable = target_both(t, t->of->document, &with_kept, &is, &wanted);
         if (t->comparable)
-            cfg_difference_init(&t->differs, &is, &wanted);
+            cfg_difference_init(&t->differs, is, wanted);
         t->compared = true;
     }
     return t->comparable ? &t->differs : NULL;
@@ -79,11 +87,11 @@ const struct cfg_difference *target_difference(struct target *t)
 
 void target_line_difference(struct target *t, struct cfg_line_difference *ret)
 {
-    cleanup(cfg_file_fini) struct cfg_file is = {0};
-    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
     *ret = (struct cfg_line_difference){0};
-    if (target_parse_both(t, t->of->document, &is, &wanted))
-        cfg_line_difference_init(ret, &is, &wanted);
+    if (target_both(t, t->of->document, &with_kept, &is, &wanted))
+        cfg_line_difference_init(ret, is, wanted);
 }
 
 /* What is in the file ("-") and what the configuration has ("+"). */
@@ -242,29 +250,27 @@ void target_keep_rejection(const struct target *t)
 /* By the file that was read last: what is not to be sent there at all. */
 static void target_check(struct target *t)
 {
-    cleanup(cfg_file_fini) struct cfg_file is = {0};
-    cleanup(cfg_file_fini) struct cfg_file wanted = {0};
     const struct document *d = t->of->document;
     struct error err = {0};
-    if (d == NULL || t->progress != PROGRESS_NEW || !target_parse(d->text, d->len, &wanted))
+    const struct cfg_file *is = cfg_content_file(t->file, NULL);
+    const struct cfg_file *wanted = d != NULL ? cfg_content_file(d->content, NULL) : NULL;
+    if (wanted == NULL || t->progress != PROGRESS_NEW)
         return;
-    if (keep_check(&wanted, &t->of->options.keep, &err) != 0)
+    if (keep_check(wanted, &t->of->options.keep, &err) != 0)
         target_reject(t, "configuration refused: not all of it is its own; no HAProxy gets it", &err);
-    else if (!t->of->options.allow_lockout && target_parse(buf_str(&t->file), t->file.len, &is) &&
-             lockout_check(&is, &wanted, instance_view(t->in).user, &err) != 0)
+    else if (!t->of->options.allow_lockout && is != NULL &&
+             lockout_check(is, wanted, instance_view(t->in).user, &err) != 0)
         target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
 }
 
 static void target_read(void *self)
 {
     struct target *t = self;
-    const struct buf *file = instance_file(t->in);
-    if (file == NULL || file->len != t->file.len || memcmp(file->data, t->file.data, file->len) != 0) {
-        buf_clear(&t->file);
-        if (file != NULL)
-            buf_addn(&t->file, file->data, file->len);
-        t->compared = false;
-    }
+    struct cfg_content *file = instance_file(t->in);
+    cleanup(cfg_content_unref_ptr) struct cfg_content *none = file == NULL ? cfg_content_new(mem_strdup(""), 0) : NULL;
+    file = file != NULL ? file : none;
+    t->compared = t->compared && cfg_content_same(file, t->file);
+    target_hold(&t->file, file);
     t->version = instance_view(t->in).version;
     retry_readable(&t->retry);
     t->away = retry_waits(&t->retry, clock_mono_ms());
@@ -355,10 +361,10 @@ static void target_decide(void *self, struct engine_wants *ret)
         bool waits =
             t->progress != PROGRESS_RESTORING && (configuration_waits(c, now) || now < t->repair_after_ms || !retries);
         /* A runtime update moved the version on: first it is read what lines it left. */
-        bool stale = c->options.keep.count > 0 && (t->version != v.version || t->file.len == 0);
+        bool stale = c->options.keep.count > 0 && (t->version != v.version || t->file->len == 0);
         ret->replacement = v.may_write && v.may_begin && !waits && !stale;
         ret->waits = !ret->replacement;
-        ret->overdue = v.may_write && !waits && t->file.len > 0;
+        ret->overdue = v.may_write && !waits && t->file->len > 0;
         return;
     }
     bool loads = v.dirty && !c->options.dry_run;
@@ -382,12 +388,12 @@ static void target_replace(void *self, struct replacement_request *ret)
     t->asked = restores ? NULL : document_ref(t->of->document);
     if (writes && !restores)
         target_is_writing(t);
-    if (writes && !restores && (t->good == NULL || !instance_view(t->in).dirty)) {
-        mem_wipe_free(t->good);
-        t->good = mem_strdup(buf_str(&t->file));
-    }
-    ret->text = target_with_kept(t, restores ? t->good : t->asked->text, &t->sent, &t->edits);
-    ret->before = writes ? buf_str(&t->file) : NULL;
+    if (writes && !restores && (t->good == NULL || !instance_view(t->in).dirty))
+        target_hold(&t->good, t->file);
+    cfg_content_unref(t->sent);
+    t->sent = target_with_kept(t, restores ? t->good : t->asked->content, &t->edits);
+    ret->text = t->sent;
+    ret->before = writes ? t->file : NULL;
     ret->edits = &t->edits;
 }
 
@@ -492,15 +498,14 @@ void target_set(struct target *t)
 
 void target_fini(struct target *t)
 {
-    buf_fini(&t->file);
+    cfg_content_unref(t->file);
+    cfg_content_unref(t->sent);
+    cfg_content_unref(t->good);
     cfg_difference_fini(&t->differs);
-    buf_fini(&t->with_kept);
-    buf_fini(&t->sent);
     cfg_edits_fini(&t->edits);
     document_unref(t->asked);
     document_unref(t->storing);
     document_unref(t->writing);
-    mem_wipe_free(t->good);
 }
 
 const struct engine_ops target_ops = {.name = "the configuration engine",

@@ -5,14 +5,51 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/cfg/content.h"
 
 void guard_init(struct guard *g)
 {
     *g = (struct guard){.passed = -1, .refused = -1, .unsure = -1};
 }
 
+static void guard_hold(struct guard *g, struct cfg_content *file)
+{
+    struct cfg_content *old = g->file;
+    g->file = cfg_content_ref(file);
+    g->digest[0] = '\0';
+    cfg_content_unref(old);
+}
+
+static void guard_digest(const struct cfg_content *file, char ret[DIGEST_SHA256_TEXT_BYTES])
+{
+    digest_sha256(file != NULL ? file->text : "", file != NULL ? file->len : 0, ret);
+}
+
+void guard_let_file_go(struct guard *g)
+{
+    char digest[DIGEST_SHA256_TEXT_BYTES];
+    if (g->file == NULL)
+        return;
+    guard_digest(g->file, digest);
+    guard_hold(g, NULL);
+    memcpy(g->digest, digest, sizeof(digest));
+}
+
+/* Another one than was read last; what the daemon itself has written since is none. */
+static bool guard_is_other(const struct guard *g, const struct cfg_content *file)
+{
+    char digest[DIGEST_SHA256_TEXT_BYTES];
+    if (g->file != NULL)
+        return !cfg_content_same(g->file, file);
+    if (g->digest[0] == '\0')
+        return false;
+    guard_digest(file, digest);
+    return !str_eq(g->digest, digest);
+}
+
 void guard_fini(struct guard *g)
 {
+    guard_hold(g, NULL);
     free(g->problem);
     guard_init(g);
 }
@@ -31,16 +68,16 @@ void guard_refuse(struct guard *g, int64_t version, const char *problem)
     guard_set_problem(g, problem);
 }
 
-void guard_read(struct guard *g, int64_t version, bool behind, const struct buf *text, const char *problem,
+void guard_read(struct guard *g, int64_t version, bool behind, struct cfg_content *file, const char *problem,
                 const char *defaults_problem)
 {
-    char digest[DIGEST_SHA256_TEXT_BYTES];
     if (behind && (g->passed == version || g->refused == version))
         return;
-    digest_sha256(text->data, text->len, digest);
-    if (g->file[0] != '\0' && !str_eq(g->file, digest))
+    if (guard_is_other(g, file))
         g->passed = g->refused = -1;
-    memcpy(g->file, digest, sizeof(digest));
+    guard_hold(g, file);
+    if (file == NULL)
+        g->digest[0] = '?'; /* no digest: any other reading is another */
     if (problem == NULL && g->blind)
         problem = defaults_problem;
     if (problem != NULL)
@@ -55,7 +92,8 @@ void guard_forget(struct guard *g)
 {
     g->passed = g->unsure = -1;
     g->blind = false; /* the API may be another release by now */
-    g->file[0] = '?'; /* no digest: what was refused is examined again */
+    guard_hold(g, NULL);
+    g->digest[0] = '?'; /* what was refused is examined again */
 }
 
 bool guard_passed(const struct guard *g, int64_t version)
@@ -68,7 +106,7 @@ bool guard_wrote(struct guard *g, int64_t was, int64_t version)
     bool follows = guard_passed(g, was) && version == was + 1;
     if (follows)
         g->passed = version;
-    g->file[0] = '\0';
+    guard_hold(g, NULL);
     return follows;
 }
 
@@ -77,16 +115,16 @@ void guard_answer_lost(struct guard *g, int64_t version)
     g->unsure = guard_passed(g, version) ? version + 1 : -1;
 }
 
-char *guard_compare(struct guard *g, const struct buf *before, const char *after, size_t after_len,
+char *guard_compare(struct guard *g, struct cfg_content *before, const char *after, size_t after_len,
                     const struct cfg_file_managed *ours)
 {
-    cleanup(cfg_file_fini) struct cfg_file was = {0};
     cleanup(cfg_file_fini) struct cfg_file will = {0};
     struct error err = {0};
-    if (cfg_file_init(&was, before->data, before->len, &err) != 0 || cfg_file_init(&will, after, after_len, &err) != 0)
+    const struct cfg_file *was = cfg_content_file(before, &err);
+    if (was == NULL || cfg_file_init(&will, after, after_len, &err) != 0)
         return mem_strdup(err.message);
-    g->blind = was.version < 0 && will.version < 0; /* what it would write has a version */
-    cleanup(mem_free_ptr) char *found = cfg_file_compare(&was, &will, ours);
+    g->blind = was->version < 0 && will.version < 0; /* what it would write has a version */
+    cleanup(mem_free_ptr) char *found = cfg_file_compare(was, &will, ours);
     return found == NULL ? NULL : mem_printf("%s; write them as the API keeps them, see docs/haproxy-side.md", found);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/instance_internal.h"
 
 bool instance_renew_credentials(struct instance *in)
@@ -213,6 +214,7 @@ void instance_free(struct instance *in)
     transaction_fini(&in->transaction);
     runtime_update_fini(&in->update);
     replacement_fini(&in->replacement);
+    cfg_content_unref(in->replaced);
     storage_fini(&in->storage);
     reload_fini(&in->reload);
     guard_fini(&in->guard);

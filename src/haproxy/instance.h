@@ -99,9 +99,9 @@ void instance_write_sooner(struct instance *in, uint64_t when_ms);
 /* Something else is to be written than what failed: any pause is over then that the API did not ask for. */
 void instance_begin_anew(struct instance *in, uint64_t when_ms);
 
-/* The text of haproxy.cfg as read last, for an engine that owns the rest of it; in `read` only. NULL: it is no
+/* haproxy.cfg as read last, for an engine that owns the rest of it; borrowed, in `read` only. NULL: it is no
  * configuration. */
-const struct buf *instance_file(const struct instance *in);
+struct cfg_content *instance_file(const struct instance *in);
 
 /* Starts a runtime update; fields: of server_field. -1: it cannot be encoded, nothing was started. */
 int instance_update(struct instance *in, struct instance_backend *b, const struct backend_server *server,

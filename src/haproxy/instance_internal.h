@@ -104,6 +104,7 @@ struct instance {
     bool dead_deleted; /* transactions of earlier runs were searched and deleted */
 
     struct replacement replacement;
+    struct cfg_content *replaced; /* what it made of the file; NULL: nothing that is known */
     struct storage storage;
     const struct engine *replacing; /* whose that is */
     struct runtime_update update;

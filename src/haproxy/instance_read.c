@@ -73,7 +73,7 @@ static void instance_read_split(struct instance *in, bool split)
 /* A whole configuration was written, and who wrote it ended before the commit that loads it. */
 static void instance_read_unloaded(struct instance *in)
 {
-    if (in->dirty || in->reload.state == RELOAD_PENDING || !replacement_is_unloaded(&in->reader.file, in->version))
+    if (in->dirty || in->reload.state == RELOAD_PENDING || !in->reader.unloaded)
         return;
     log_warn(in->options.log, "haproxy.cfg was written and not loaded; loading it with an empty commit",
              log_str("target", instance_url(in)), log_int("version", in->version));
@@ -336,7 +336,7 @@ static void instance_take_found(struct instance *in, struct reading *found)
     in->unverified = false;
     instance_read_split(in, in->reader.split);
     instance_read_unloaded(in);
-    guard_read(&in->guard, in->version, in->reader.split, &in->reader.file, in->reader.file_problem,
+    guard_read(&in->guard, in->version, in->reader.split, in->reader.file, in->reader.file_problem,
                in->reader.defaults_problem);
     instance_free_file(in);
     if (!unreadable)

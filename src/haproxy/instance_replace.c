@@ -1,46 +1,52 @@
 /* The whole configuration: validates and writes it for the engine that owns the rest of the file. */
-#include <string.h>
-
 #include "base/mem.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/instance_internal.h"
 
-const struct buf *instance_file(const struct instance *in)
+struct cfg_content *instance_file(const struct instance *in)
 {
-    return in->reader.file.len > 0 ? &in->reader.file : NULL;
+    return in->reader.file;
 }
 
-/* Its lines are those of the file before the edits. */
-static void instance_replace_renumber(struct cfg_file *f, const struct cfg_edits *edits)
+/* Parsed, with the lines as they are numbered in the file before the edits. */
+static void instance_replace_renumbered(struct cfg_file *f, const struct replacement_request *request)
 {
     struct cfg_edits_back back = {0};
     bool inserted;
-    for (size_t i = 0; edits != NULL && i < f->line_count; i++)
-        f->lines[i].number = cfg_edits_line(edits, &back, f->lines[i].number, &inserted);
+    cfg_file_parse(f, request->text->text, request->text->len);
+    for (size_t i = 0; i < f->line_count; i++)
+        f->lines[i].number = cfg_edits_line(request->edits, &back, f->lines[i].number, &inserted);
 }
 
 /* What the API made of it, against what was sent. Allocates; NULL: the same. */
-static char *instance_replace_compare(const struct replacement_request *request, const struct dataplane_answer *a)
+static char *instance_replace_compare(const struct replacement_request *request, struct cfg_content *written)
 {
-    const char *sent = request->text;
-    cleanup(cfg_file_fini) struct cfg_file before = {0};
-    cleanup(cfg_file_fini) struct cfg_file after = {0};
+    cleanup(cfg_file_fini) struct cfg_file edited = {0};
     struct error err = {0};
-    if (cfg_file_init(&before, sent, strlen(sent), &err) != 0 || cfg_file_init(&after, a->body, a->body_len, &err) != 0)
+    const struct cfg_file *sent = cfg_content_file(request->text, &err);
+    const struct cfg_file *is = sent != NULL ? cfg_content_file(written, &err) : NULL;
+    if (is == NULL)
         return mem_strdup(err.message);
-    instance_replace_renumber(&before, request->edits);
-    return cfg_file_compare(&before, &after, NULL);
+    if (request->edits != NULL && request->edits->count > 0) {
+        instance_replace_renumbered(&edited, request);
+        sent = &edited;
+    }
+    return cfg_file_compare(sent, is, NULL);
 }
 
-/* What was written is in the file and runs nowhere; what HAProxy is to be told of it is an empty commit. */
+/* What was written is in the file and runs nowhere; what HAProxy is to be told of it is an empty commit. The answer to a
+ * write that no other one came before is a reading of the file: where that is all there is to read, none follows. */
 static void instance_replace_written(struct instance *in)
 {
     const struct replacement *r = &in->replacement;
     ENGINES_DO(in, rewritten, in->version, r->version);
-    instance_wrote(in, r->version);
+    bool alone = instance_wrote_next(in, r->version) && in->backend_count == 0;
+    in->fresh = alone && r->result == TRANSACTION_COMMITTED && in->replaced != NULL;
     for (size_t i = 0; i < in->backend_count; i++)
         in->backends[i].reviewed = false; /* the lines beside its servers are others */
-    buf_fini(&in->reader.file);
+    reader_let_file_go(&in->reader, true);
+    in->reader.file = in->fresh ? cfg_content_ref(in->replaced) : NULL;
     in->renewed = false;
     instance_must_reload(in);
     if (r->reload_id != NULL)
@@ -63,6 +69,10 @@ static void instance_replace_finished(struct instance *in)
     else if (r->result != TRANSACTION_PREVIEWED && r->result != TRANSACTION_REJECTED)
         instance_write_failed(in, &f);
     e->ops->replaced(e->self, r);
+    if (in->fresh && r->result == TRANSACTION_COMMITTED)
+        ENGINES_DO(in, read);
+    cfg_content_unref(in->replaced);
+    in->replaced = NULL;
     instance_done(in);
 }
 
@@ -74,7 +84,9 @@ static void instance_replace_on_answer(void *arg, const struct dataplane_answer 
     const struct replacement_request request = in->replacement.request;
     struct transaction_action action = replacement_answer(&in->replacement, a);
     if (action.type == TRANSACTION_JUDGE) {
-        cleanup(mem_free_ptr) char *problem = instance_replace_compare(&request, a);
+        cfg_content_unref(in->replaced);
+        in->replaced = cfg_content_new(dataplane_answer_take(a), a->body_len);
+        cleanup(mem_free_ptr) char *problem = instance_replace_compare(&request, in->replaced);
         action = replacement_judged(&in->replacement, problem);
     }
     instance_replace_perform(in, action);
@@ -82,8 +94,10 @@ static void instance_replace_on_answer(void *arg, const struct dataplane_answer 
 
 static void instance_replace_perform(struct instance *in, struct transaction_action action)
 {
+    const struct cfg_content *text = in->replacement.sends;
     if (action.type == TRANSACTION_SEND)
-        dataplane_send(in->options.client, action.method, action.path, action.body, instance_replace_on_answer, in);
+        dataplane_send_text(in->options.client, action.path, action.body, text->text, text->len,
+                            instance_replace_on_answer, in);
     else
         instance_replace_finished(in);
 }

@@ -1,6 +1,7 @@
 /* Transactions: performs what the transaction machine asks for, and decides what each ending means. */
 
 #include "base/mem.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/instance_internal.h"
 
 bool instance_may_ever_write(const struct instance *in)
@@ -46,21 +47,26 @@ static bool instance_all_reviewed(const struct instance *in)
 
 void instance_free_file(struct instance *in)
 {
-    if (guard_passed(&in->guard, in->version) && instance_all_reviewed(in))
-        buf_fini(&in->reader.file);
+    if (guard_passed(&in->guard, in->version) && instance_all_reviewed(in)) {
+        const struct cfg_content *file = in->reader.file;
+        bool held = file != NULL && file->references > 1u + (in->guard.file == file); /* by an engine */
+        reader_let_file_go(&in->reader, held);
+        if (!held)
+            guard_let_file_go(&in->guard);
+    }
 }
 
 void instance_wrote(struct instance *in, int64_t version)
 {
     if (!guard_wrote(&in->guard, in->version, version))
-        buf_fini(&in->reader.file); /* what is compared next contains this write */
+        reader_let_file_go(&in->reader, true); /* what is compared next contains this write */
 }
 
 /* After a failed reload, the file is another one than what the API would write anew: there is nothing to compare. */
 bool instance_wants_preview(const struct instance *in)
 {
     return in->guard.problem == NULL && !guard_passed(&in->guard, in->version) && !instance_is_split(in) &&
-           in->reader.file.len > 0 && in->pace.write_after_ms <= clock_mono_ms();
+           in->reader.file != NULL && in->pace.write_after_ms <= clock_mono_ms();
 }
 
 /* A change may lose unmanaged lines: so the first transaction of each backend after another writer's is previewed
@@ -71,7 +77,7 @@ static bool instance_wants_review(const struct instance *in)
     for (size_t i = 0; i < in->backend_count; i++)
         first = first || (in->backends[i].writing && !in->backends[i].reviewed);
     return first && guard_passed(&in->guard, in->version) && !in->guard.blind && !instance_is_split(in) &&
-           in->reader.file.len > 0;
+           in->reader.file != NULL;
 }
 
 static bool instance_may_change(const void *arg, const char *kind, const char *name, const char *first,
@@ -126,7 +132,7 @@ static void instance_write_previewed(struct instance *in)
         in->guard.blind = true;
         log_warn(in->options.log, "the Data Plane API cannot preview a write; checking only the lines of haproxy.cfg",
                  log_str("target", instance_url(in)), log_str("error", t->error.message));
-        guard_read(&in->guard, in->version, false, &in->reader.file, in->reader.file_problem,
+        guard_read(&in->guard, in->version, false, in->reader.file, in->reader.file_problem,
                    in->reader.defaults_problem);
         instance_free_file(in);
     }
@@ -149,7 +155,7 @@ static void instance_write_committed(struct instance *in)
     /* What was not previewed was harmless before, or cannot be previewed. */
     for (size_t i = 0; i < in->backend_count; i++)
         in->backends[i].reviewed = in->backends[i].reviewed || in->backends[i].writing;
-    buf_fini(&in->reader.file);
+    reader_let_file_go(&in->reader, true);
     ENGINES_DO(in, committed, t);
     if (instance_count_writing(in) == 0)
         instance_report_empty_commit(in);
@@ -310,7 +316,7 @@ static void instance_write_on_answer(void *arg, const struct dataplane_answer *a
     struct transaction_action action = transaction_answer(&in->transaction, a);
     if (action.type == TRANSACTION_JUDGE) {
         const struct cfg_file_managed ours = {.is_ours = instance_may_change, .arg = in};
-        cleanup(mem_free_ptr) char *problem = guard_compare(&in->guard, &in->reader.file, a->body, a->body_len,
+        cleanup(mem_free_ptr) char *problem = guard_compare(&in->guard, in->reader.file, a->body, a->body_len,
                                                             in->transaction.preview_only ? NULL : &ours);
         action = transaction_judged(&in->transaction, problem);
     }

@@ -6,9 +6,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/cfg/file.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
+#include "haproxy/dataplane/replacement.h"
 #include "haproxy/cfg/servers.h"
 
 #define MAX_RESTARTS 5
@@ -21,16 +22,25 @@ void reader_init(struct reader *o, struct dataplane_client *client, const char *
     *o = (struct reader){.client = client, .names = names, .count = count, .done = done, .arg = arg};
     o->found = mem_array(count, sizeof(o->found[0]));
     o->worker_pid = -1;
-    buf_init_secret(&o->file, 0); /* the answer had a cap */
     for (size_t i = 0; i < count; i++) {
         backend_init(&o->found[i].backend);
         runtime_init(&o->found[i].runtime);
     }
 }
 
+void reader_let_file_go(struct reader *o, bool keep)
+{
+    if (o->file != NULL || !keep) {
+        cfg_content_unref(o->before);
+        o->before = keep ? cfg_content_ref(o->file) : NULL;
+    }
+    cfg_content_unref(o->file);
+    o->file = NULL;
+}
+
 static void reader_forget(struct reader *o)
 {
-    buf_fini(&o->file);
+    reader_let_file_go(o, true);
     free(o->file_problem);
     free(o->defaults_problem);
     o->file_problem = o->defaults_problem = NULL;
@@ -44,6 +54,7 @@ static void reader_forget(struct reader *o)
 void reader_fini(struct reader *o)
 {
     reader_forget(o);
+    reader_let_file_go(o, false);
     free(o->found);
     o->found = NULL;
     o->count = 0;
@@ -78,7 +89,7 @@ static void reader_begin(struct reader *o)
     o->worker_pid = o->worker_uptime_s = -1;
     o->worker_silent = false;
     o->version = -1;
-    o->split = false;
+    o->split = o->unloaded = false;
     reader_ask(o, o->count > 0 ? READER_BACKEND : READER_RAW);
 }
 
@@ -144,18 +155,28 @@ static void take_backend_of_file(struct reader *o, struct reading *f, const stru
 
 static void take_raw(struct reader *o, const struct dataplane_answer *a)
 {
-    cleanup(cfg_file_fini) struct cfg_file file;
+    cleanup(cfg_file_fini) struct cfg_file head = {0};
     struct error broken = {0};
-    if (cfg_file_init(&file, a->body, a->body_len, &broken) == 0) {
-        buf_addn(&o->file, a->body, a->body_len);
-        o->file_problem = cfg_file_problem(&file);
-        o->defaults_problem = cfg_file_defaults_problem(&file);
-        o->split = file.version >= 0 && file.version != o->version;
-    } else {
+    size_t head_len;
+    bool known = cfg_content_goes_on_as(o->before, a->body, a->body_len, &head_len);
+    o->unloaded = replacement_is_unloaded(a->body, o->version);
+    cfg_file_parse(&head, a->body, head_len);
+    o->file = known ? cfg_content_ref(o->before) : cfg_content_new(dataplane_answer_take(a), a->body_len);
+    const struct cfg_file *file = cfg_content_file(o->file, &broken);
+    if (file == NULL) {
+        for (size_t i = 0; i < o->count; i++)
+            take_backend_of_file(o, &o->found[i], NULL, &broken);
         o->file_problem = mem_strdup(broken.message);
+        reader_let_file_go(o, false);
+        return;
     }
+    struct cfg_file now = *file; /* which goes on owning all of it */
+    now.version = known ? head.version : now.version;
     for (size_t i = 0; i < o->count; i++)
-        take_backend_of_file(o, &o->found[i], &file, &broken);
+        take_backend_of_file(o, &o->found[i], &now, &broken);
+    o->file_problem = cfg_file_problem(&now);
+    o->defaults_problem = cfg_file_defaults_problem(&now);
+    o->split = now.version >= 0 && now.version != o->version;
 }
 
 static void reader_take(struct reader *o, const struct dataplane_answer *a)

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "haproxy/backend.h"
 #include "haproxy/runtime.h"
 
+struct cfg_content;
 struct dataplane_answer;
 struct dataplane_client;
 
@@ -52,8 +52,10 @@ struct reader {
     unsigned restarts;                  /* the version changed during the reading */
     struct reading *found;              /* `count` of them */
     /* The file as read, to be compared with a preview of a write; and what of it a write would change in meaning: for
-     * sure, or perhaps (haproxy/cfg/file). NULL: nothing. Until the next start. */
-    struct buf file;
+     * sure, or perhaps (haproxy/cfg/file). NULL: nothing. Until the next start, unless it is let go before. Where only
+     * the comments at its top are others than before, which count the API's versions, it is the one from before. */
+    struct cfg_content *file, *before;
+    bool unloaded; /* a replacement wrote it, and no commit has loaded it since */
     char *file_problem, *defaults_problem;
     /* err NULL: found is complete, and each may be moved out. Otherwise its kind says how to go on. */
     void (*done)(void *arg, struct reading *found, const struct error *err);
@@ -64,5 +66,7 @@ void reader_init(struct reader *o, struct dataplane_client *client, const char *
                  void (*done)(void *arg, struct reading *found, const struct error *err), void *arg);
 void reader_fini(struct reader *o);
 void reader_start(struct reader *o);
+/* It is another one by now, or not needed any more. keep: it may be compared with the next one. */
+void reader_let_file_go(struct reader *o, bool keep);
 
 #endif

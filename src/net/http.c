@@ -12,6 +12,8 @@
 #include "net/http_internal.h"
 
 #define DEFAULT_MAX_BODY_BYTES (16u << 20)
+#define LIKELY_MORE_BYTES 4096 /* than were likely */
+#define MANY_BYTES 131072u     /* at a time; libcurl's own are 16 KiB */
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000
 #define DEFAULT_TCP_USER_TIMEOUT_MS 30000
 
@@ -31,6 +33,11 @@ const char *http_response_header(const struct http_response *r, const char *name
     if (r->request == NULL || curl_easy_header(r->request->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
         return NULL;
     return h->value;
+}
+
+char *http_response_take_body(const struct http_response *r)
+{
+    return buf_take(&r->request->body);
 }
 
 int64_t http_response_retry_after_ms(const struct http_response *r)
@@ -260,9 +267,48 @@ static void set_headers(struct http_request *q, const struct http_request_option
     curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
 }
 
+static size_t on_upload(char *to, size_t one, size_t room, void *arg)
+{
+    struct http_request *q = arg;
+    bool head = q->sent < q->head_len;
+    const char *from = head ? q->send_body + q->sent : q->send_rest + (q->sent - q->head_len);
+    size_t left = head ? q->head_len - q->sent : q->head_len + q->rest_len - q->sent;
+    size_t n = left < room ? left : room;
+    (void)one;
+    memcpy(to, from, n);
+    q->sent += n;
+    return n;
+}
+
+/* A connection that had been kept was dead: all of it again. */
+static int on_rewind(void *arg, curl_off_t offset, int origin)
+{
+    struct http_request *q = arg;
+    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > q->head_len + q->rest_len)
+        return CURL_SEEKFUNC_FAIL;
+    q->sent = (size_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
+static void set_upload(struct http_request *q, const struct http_request_options *o)
+{
+    q->send_body = mem_strdup(o->body_head);
+    q->head_len = strlen(o->body_head);
+    q->send_rest = o->body;
+    q->rest_len = o->body_len;
+    curl_easy_setopt(q->easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(q->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(q->head_len + q->rest_len));
+    curl_easy_setopt(q->easy, CURLOPT_READFUNCTION, on_upload);
+    curl_easy_setopt(q->easy, CURLOPT_READDATA, q);
+    curl_easy_setopt(q->easy, CURLOPT_SEEKFUNCTION, on_rewind);
+    curl_easy_setopt(q->easy, CURLOPT_SEEKDATA, q);
+}
+
 static void set_method(struct http_request *q, const struct http_request_options *o)
 {
-    if (o->body != NULL) {
+    if (o->body != NULL && o->body_head != NULL) {
+        set_upload(q, o);
+    } else if (o->body != NULL) {
         q->send_body = mem_strndup(o->body, o->body_len);
         curl_easy_setopt(q->easy, CURLOPT_POSTFIELDS, q->send_body);
         curl_easy_setopt(q->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)o->body_len);
@@ -343,6 +389,14 @@ static void set_callbacks(struct http_request *q)
     }
 }
 
+/* Room for all of the answer at once, and no more calls for it than need be. */
+static void set_much(struct http_request *q, size_t bytes)
+{
+    buf_reserve(&q->body, bytes + bytes / 16 + LIKELY_MORE_BYTES);
+    if (bytes >= MANY_BYTES)
+        curl_easy_setopt(q->easy, CURLOPT_BUFFERSIZE, (long)MANY_BYTES);
+}
+
 struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
                                 const struct http_request_options *options, const struct http_callbacks *callbacks,
                                 void *arg, struct error *err)
@@ -368,6 +422,8 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     snprintf(q->method, sizeof(q->method), "%s", options->method);
     /* haproxy.cfg holds the passwords of its userlists, and some servers repeat a wrong one. */
     buf_init_secret(&q->body, options->max_body_bytes != 0 ? options->max_body_bytes : DEFAULT_MAX_BODY_BYTES);
+    if (options->likely_body_bytes != 0)
+        set_much(q, options->likely_body_bytes);
     LIST_INSERT_HEAD(&http->requests, q, entry);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, http->user_agent);
     set_connection(q, endpoint, options);

@@ -79,11 +79,14 @@ struct http_response {
     const struct buf *body; /* of non-streaming requests; never NULL */
     enum http_progress progress;
     uint64_t duration_us;
-    const struct http_request *request; /* for http_response_header */
+    struct http_request *request; /* for http_response_header */
 };
 
 /* The value of a response header (any case), NULL where absent; valid during the callback. */
 const char *http_response_header(const struct http_response *r, const char *name);
+
+/* Hands the collected body over (free(), after it was wiped): r->body is empty then. In on_done only. */
+char *http_response_take_body(const struct http_response *r) must_check;
 
 /* Of a connection that was kept from another request it says what it said then. */
 struct http_connection http_response_connection(const struct http_response *r);
@@ -112,14 +115,16 @@ struct http_request_options {
     const char *method; /* "GET", "POST", "PUT", "DELETE" */
     const char *path;   /* path and query behind base_url; begins with '/' */
     const char *content_type;
-    const char *body; /* NULL: none; copied */
+    const char *body; /* NULL: none; copied, unless there is a head */
     size_t body_len;
-    const char *accept;       /* NULL: application/json */
+    const char *body_head; /* sent before it, and copied; the body then stays as it is until on_done or http_cancel */
+    const char *accept;    /* NULL: application/json */
     const char *bearer_token; /* copied, wiped after */
     const char *basic_user;   /* with basic_password */
     const char *basic_password;
     bool new_connection;          /* none that was kept: after a failure those may be as dead as the last one */
     size_t max_body_bytes;        /* 0: 16 MiB; of collected bodies */
+    size_t likely_body_bytes;     /* of the answer: room is made for them at once; 0: nothing is known */
     uint64_t connect_timeout_ms;  /* 0: 10 s; name, TCP and TLS */
     uint64_t total_timeout_ms;    /* 0: none (streams only) */
     uint64_t tcp_user_timeout_ms; /* 0: 30 s; how long sent bytes may go unacknowledged (RFC 5482) */
@@ -130,7 +135,7 @@ struct http_request_options {
 };
 
 /* Starts a request. NULL with *err set only where it cannot even be built (bad URL, bad TLS material, which is named);
- * then nothing is called back. Everything in options is copied. */
+ * then nothing is called back. Everything in options is copied, but for a body with a head. */
 struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
                                 const struct http_request_options *options, const struct http_callbacks *callbacks,
                                 void *arg, struct error *err) must_check;

@@ -27,11 +27,13 @@ struct http_request {
     void *arg;
     char method[12];
     char *url;
-    char *unix_socket; /* NULL: none */
-    char *send_body;
-    const char *proxy_hint; /* to put behind the reason: which setting asks for a proxy; "" where none does */
-    char *key_pem;          /* libcurl keeps no copy: it would not wipe that */
-    char *proof;            /* what the Authorization header says behind its scheme; NULL: there is none */
+    char *unix_socket;               /* NULL: none */
+    char *send_body;                 /* or its head, */
+    const char *send_rest;           /* and what stands behind that, borrowed; */
+    size_t head_len, rest_len, sent; /* of both */
+    const char *proxy_hint;          /* to put behind the reason: which setting asks for a proxy; "" where none does */
+    char *key_pem;                   /* libcurl keeps no copy: it would not wipe that */
+    char *proof;                     /* what the Authorization header says behind its scheme; NULL: there is none */
     int64_t *server_not_after_s;
     struct curl_slist *headers, *connect_to;
     struct buf body;

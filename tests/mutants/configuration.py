@@ -31,9 +31,9 @@ ENGINE_MUTANTS = (
     Mutant("what was validated once is never validated again", TARGET, "    t->progress = PROGRESS_NEW;\n    t->files = ", "    t->progress = t->progress == PROGRESS_NEW ? PROGRESS_NEW : PROGRESS_VALID;\n    t->files = "),
     Mutant("nothing is loaded", TARGET, "bool loads = v.dirty && !c->options.dry_run;", "bool loads = false;"),
     Mutant("what cannot be loaded stays", TARGET, "    t->progress = PROGRESS_RESTORING;\n", "    t->progress = PROGRESS_REJECTED;\n"),
-    Mutant("the wrong file goes back", TARGET, "target_with_kept(t, restores ? t->good : t->asked->text,", "target_with_kept(t, restores ? t->of->document->text : t->asked->text,"),
-    Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (false && target_parse"),
-    Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (target_parse"),
+    Mutant("the wrong file goes back", TARGET, "target_with_kept(t, restores ? t->good : t->asked->content,", "target_with_kept(t, restores ? t->of->document->content : t->asked->content,"),
+    Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (false && is != NULL"),
+    Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (is != NULL"),
     Mutant("what was asked about an older document counts", TARGET, "    if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)\n        return;\n", ""),
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
@@ -59,7 +59,7 @@ ENGINE_MUTANTS = (
     Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
     Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
-    Mutant("another file is taken for the one before", TARGET, "        t->compared = false;\n", ""),
+    Mutant("another file is taken for the one before", TARGET, "    t->compared = t->compared && cfg_content_same(file, t->file);\n", ""),
     Mutant("another document is taken for the one before", TARGET, "t->compared = t->away = t->unchanged = false;", "t->away = t->unchanged = false;"),
 )
 
@@ -80,11 +80,11 @@ KEEPING = (
 
 # Server lines that are not the document's.
 KEPT = (
-    Mutant("lines are sent as they were a version ago", TARGET, "(t->version != v.version || t->file.len == 0)", "(t->file.len == 0)"),
+    Mutant("lines are sent as they were a version ago", TARGET, "(t->version != v.version || t->file->len == 0)", "(t->file->len == 0)"),
     Mutant("what failed to load is the good one", TARGET, "(t->good == NULL || !instance_view(t->in).dirty)", "true"),
-    Mutant("a document waits for quiet", TARGET, "        ret->overdue = v.may_write && !waits && t->file.len > 0;\n", ""),
-    Mutant("server lines of others are the document's", TARGET, "    if (t->of->options.keep.count == 0)\n", "    if (true)\n"),
-    Mutant("a document may have them", TARGET, "if (keep_check(&wanted, &t->of->options.keep, &err) != 0)", "if (false && keep_check(&wanted, &t->of->options.keep, &err) != 0)"),
+    Mutant("a document waits for quiet", TARGET, "        ret->overdue = v.may_write && !waits && t->file->len > 0;\n", ""),
+    Mutant("server lines of others are the document's", TARGET, "if (t->of->options.keep.count == 0 || text == NULL)", "if (true)"),
+    Mutant("a document may have them", TARGET, "if (keep_check(wanted, &t->of->options.keep, &err) != 0)", "if (false && keep_check(wanted, &t->of->options.keep, &err) != 0)"),
     Mutant("a document with them is as the file is", TARGET, "    target_remember(t);\n    target_check(t);\n    target_compare(t);\n}", "    target_remember(t);\n    target_compare(t);\n    target_check(t);\n}"),
     Mutant("a missing backend is not said", KEEP, "        if (!there[i])\n", "        if (false)\n"),
     Mutant("what the user keeps is kept from him", KEEP, "(b->manages == NULL || b->manages(b->arg, cfg_word(l, 1), keep_is_backup(l)))", "true"),
@@ -108,7 +108,8 @@ NOT_LOCKED_OUT = (
 
 FOLLOWING = (
     Mutant("links are not followed", FOLLOWED, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
-    Mutant("folders on the way are not followed", FOLLOWED, "        file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name);\n", "        if (*behind == '\\0')\n            file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name);\n"),
+    Mutant("what is written to in its folder is no matter", FOLLOWED, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
+    Mutant("folders on the way are not followed", FOLLOWED, "        file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),
     Mutant("the same bytes are said again", FOLLOWED, "    if (str_eq(hash, s->hash))\n        return;\n", ""),
     Mutant("no name matters", FOLLOWED, "matters = matters || e->len == 0 || str_eq(w->name, e->name);", "matters = matters || e->len == 0;"),
     Mutant("anything is a file", FOLLOWED, "fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)", "fstat(fd, &st) != 0"),
@@ -123,9 +124,9 @@ REPLACING = (
     Mutant("a page is an answer", REPLACEMENT, "bool good = transaction_is_success(a) && a->version > 0;", "bool good = transaction_is_success(a);"),
     Mutant("it goes back at the old version", REPLACEMENT, "    r->version = a->version;\n", ""),
     Mutant("what was harmed stays", REPLACEMENT, "return replacement_post(r, REPLACEMENT_RESTORE, r->request.before);", "return replacement_done(r, TRANSACTION_HARMFUL);"),
-    Mutant("a write says nothing of its load", REPLACEMENT, "if (state != REPLACEMENT_VALIDATE) {", "if (false) {"),
+    Mutant("a write says nothing of its load", REPLACEMENT, "if (state != REPLACEMENT_VALIDATE) /*", "if (false) /*"),
     Mutant("a write says the wrong version", REPLACEMENT, "REPLACEMENT_UNLOADED, r->version + 1);", "REPLACEMENT_UNLOADED, r->version);"),
-    Mutant("what was loaded is taken for unloaded", REPLACEMENT, "return file->len > 0 && strstr(buf_str(file), mark) != NULL;", "return file->len > 0 && strstr(buf_str(file), \"is loaded by the next one\") != NULL;"),
+    Mutant("what was loaded is taken for unloaded", REPLACEMENT, "return strstr(file, mark) != NULL;", "return strstr(file, \"is loaded by the next one\") != NULL;"),
     Mutant("the write is loaded at once", REPLACEMENT, '"only_validate" : "skip_reload"', '"only_validate" : "force_reload"'),
     Mutant("the line is not named", TEXT, "        if (line > 0)\n", "        if (false)\n"),
     Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !", "if (!"),
@@ -229,8 +230,8 @@ RETRYING = (
 )
 
 INTERRUPTED = (
-    Mutant("what was written and not loaded is taken for running", READ, "!replacement_is_unloaded(&in->reader.file, in->version))\n        return;", "!replacement_is_unloaded(&in->reader.file, in->version) || in->version > 0)\n        return;"),
-    Mutant("what is loaded is loaded at each reading", READ, "in->reload.state == RELOAD_PENDING || !replacement_is_unloaded(&in->reader.file, in->version))", "in->reload.state == RELOAD_PENDING)"),
+    Mutant("what was written and not loaded is taken for running", READ, "!in->reader.unloaded)\n        return;", "!in->reader.unloaded || in->version > 0)\n        return;"),
+    Mutant("what is loaded is loaded at each reading", READ, "in->reload.state == RELOAD_PENDING || !in->reader.unloaded)", "in->reload.state == RELOAD_PENDING)"),
 )
 
 OLD_WORKER = (

@@ -28,7 +28,7 @@ REPAIRS = (
            "i < s->by_node->server_count; i++)\n        count += s->by_node->servers[i].state == state;",
            "i < s->desired->server_count; i++)\n        count += s->desired->servers[i].state == state;"),
     Mutant("a harmful file passes", "haproxy/guard.c", "return found == NULL ?", "return true ?"),
-    Mutant("an edit while the API is down is not seen", "haproxy/guard.c", "if (g->file[0] != '\\0' && !str_eq(g->file, digest))", "if (false)"),
+    Mutant("an edit while the API is down is not seen", "haproxy/guard.c", "if (guard_is_other(g, file))", "if (false)"),
     Mutant("no commit is looked at", "haproxy/instance_write.c",
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
     Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),
@@ -57,7 +57,7 @@ FOUND = (
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
     Mutant("who drains is told again and again", "servers/runtime.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
     Mutant("a line is made anew instead of changed", WRITE, "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
-    Mutant("a file that is behind is not seen", OBSERVE, "o->split = file.version >= 0 && file.version != o->version;", "o->split = false;"),
+    Mutant("a file that is behind is not seen", OBSERVE, "o->split = now.version >= 0 && now.version != o->version;", "o->split = false;"),
 )
 
 ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *FOUND)),)

@@ -46,6 +46,19 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
     dataplane_send(c, method, path, body, on_answer, arg);
 }
 
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
+                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    (void)len;
+    cleanup(mem_free_ptr) char *body = mem_join(head, text);
+    dataplane_send(c, "POST", path, body, on_answer, arg);
+}
+
+char *dataplane_answer_take(const struct dataplane_answer *a)
+{
+    return mem_strndup(a->body, a->body_len);
+}
+
 bool dataplane_busy(const struct dataplane_client *c)
 {
     return c->request.busy;

@@ -179,6 +179,19 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
     dataplane_send(c, method, path, body, on_answer, arg);
 }
 
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
+                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    (void)text;
+    (void)len;
+    dataplane_send(c, "POST", path, head, on_answer, arg);
+}
+
+char *dataplane_answer_take(const struct dataplane_answer *a)
+{
+    return mem_strndup(a->body, a->body_len);
+}
+
 bool dataplane_busy(const struct dataplane_client *c)
 {
     return c == RUNTIME_CLIENT ? w.call.busy : w.busy;

@@ -385,6 +385,9 @@ static bool skip_blanks(const char **at, const char *end)
 static bool is_same_line(const struct cfg_file_line *a, const struct cfg_file_line *b)
 {
     const char *x = a->text, *y = b->text, *x_end = x + a->len, *y_end = y + b->len;
+    if (a->plain != NULL && b->plain != NULL && a->plain_len == b->plain_len &&
+        memcmp(a->plain, b->plain, a->plain_len) == 0)
+        return true;
     for (;;) {
         bool more = skip_blanks(&x, x_end);
         if (more != skip_blanks(&y, y_end) || !more)

@@ -142,12 +142,38 @@ static void cfg_file_name_defaults(struct cfg_file *f)
     }
 }
 
+static bool begins_section(const char *word, size_t len)
+{
+    for (size_t i = 0; len > 0 && i < array_len(kinds); i++)
+        if (kinds[i][0] == word[0] && strlen(kinds[i]) == len && memcmp(kinds[i], word, len) == 0)
+            return true;
+    return false;
+}
+
+/* Whether it needs no splitting. */
+static bool is_simple(const struct cfg_file_line *line)
+{
+    size_t first = 0;
+    if (line->plain == NULL || line->plain_len > 2 * CFGFILE_WORDS_MAX) /* a word and a blank, so often */
+        return false;
+    while (first < line->plain_len && line->plain[first] != ' ' &&
+           !(line->plain[first] >= '\t' && line->plain[first] <= '\r'))
+        first++;
+    return !begins_section(line->plain, first);
+}
+
 static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, struct cfg_file_line line)
 {
     bool carriage_return = line.end_len > 0 && line.text[line.len] == '\r';
     if (line.len + carriage_return >= CFGFILE_LINE_MAX_BYTES && f->too_long == 0)
         f->too_long = line.number;
     take_version(f, line);
+    line.plain = cfg_line_plain(line.text, line.len, &line.plain_len);
+    if (is_simple(&line)) {
+        if (line.plain_len > 0)
+            add_line(f, room, line);
+        return;
+    }
     cfg_line_split(words, line.text, line.len);
     if (words->count == 0)
         return;
@@ -156,7 +182,7 @@ static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, 
     else if (words->broken && f->broken == 0)
         f->broken = line.number;
     add_line(f, room, line);
-    if (cfg_is_among(cfg_word(words, 0), kinds, array_len(kinds)))
+    if (begins_section(cfg_word(words, 0), strlen(cfg_word(words, 0))))
         cfg_file_add_section(f, words);
 }
 
@@ -257,13 +283,10 @@ static void cfg_file_add_problem(struct buf *out, struct text_list *lines, const
         buf_printf(out, "%sline%s %s: %s", out->len > 0 ? "; " : "", plural, list, what);
 }
 
-/* Whether it is worth a look: its first word may begin with one of those. */
-static bool may_begin_with(const struct cfg_file_line *line, const char *letters)
+/* Whether it is worth a look: its first word may begin with one of the two letters. */
+static bool may_begin_with(const struct cfg_file_line *line, const char letters[static 2])
 {
-    size_t at = 0;
-    while (at < line->len && (line->text[at] == ' ' || (line->text[at] >= '\t' && line->text[at] <= '\r')))
-        at++;
-    return at < line->len && (strchr(letters, line->text[at]) != NULL || strchr("\"'\\", line->text[at]) != NULL);
+    return line->plain == NULL || line->plain[0] == letters[0] || line->plain[0] == letters[1];
 }
 
 static void check_servers(const struct cfg_file_section *s, struct cfg_line *words, struct text_list *late)

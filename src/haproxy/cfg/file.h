@@ -16,14 +16,14 @@
 
 /* The API's scanner gives the rest of a file up at a line of so many bytes. */
 #define CFGFILE_LINE_MAX_BYTES 65536
-/* HAProxy refuses a line of more. */
-#define CFGFILE_WORDS_MAX 64
 
 struct cfg_file_line {
     const char *text; /* without its end; borrowed */
     size_t len;
-    unsigned number;  /* from 1 */
-    unsigned end_len; /* of "\n" or "\r\n"; behind the last line there may be none, or a "\r" */
+    unsigned number;   /* from 1 */
+    unsigned end_len;  /* of "\n" or "\r\n"; behind the last line there may be none, or a "\r" */
+    const char *plain; /* where its words begin, as cfg_line_plain has it; NULL: it is another line, or not looked at */
+    size_t plain_len;
 };
 
 struct cfg_file_section {

@@ -36,6 +36,11 @@ static const struct cfg_file_line *line_of_no_section(const struct cfg_file *f)
 static int check_bytes(const struct cfg_file *f, struct error *err)
 {
     struct cfg_file_line line = {0};
+    if (f->len == 0)
+        return 0;
+    if (text_utf8_len(f->text, f->len) == f->len && memchr(f->text, '\0', f->len) == NULL &&
+        memchr(f->text, '\r', f->len) == NULL)
+        return 0;
     while (cfg_file_next(f, &line)) {
         size_t good = text_utf8_len(line.text, line.len);
         if (memchr(line.text, '\0', line.len) != NULL)

@@ -48,6 +48,22 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+const char *cfg_line_plain(const char *line, size_t len, size_t *ret_len)
+{
+    static const char special[] = "\"'\\\r";
+    const char *comment = memchr(line, '#', len), *end = comment != NULL ? comment : line + len;
+    len = (size_t)(end - line);
+    for (size_t i = 0; i < sizeof(special); i++) /* its NUL, too */
+        if (memchr(line, special[i], len) != NULL)
+            return NULL;
+    while (line < end && cfg_words_is_blank(*line))
+        line++;
+    while (end > line && cfg_words_is_blank(end[-1]))
+        end--;
+    *ret_len = (size_t)(end - line);
+    return line;
+}
+
 struct scan {
     const char *at, *end;
     char *out;  /* has room for all that the line can become */

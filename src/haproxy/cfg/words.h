@@ -10,7 +10,8 @@
 
 #include "base/buf.h"
 
-/* HAProxy takes 64 words a line by default and refuses more. */
+/* HAProxy refuses a line of more. */
+#define CFGFILE_WORDS_MAX 64
 #define RAWCFG_MAX_WORDS 128
 
 struct cfg_word {
@@ -32,6 +33,10 @@ void cfg_line_fini(struct cfg_line *l);
 
 /* The line without its end; the words are valid until the next call. */
 void cfg_line_split(struct cfg_line *l, const char *line, size_t len);
+
+/* Of a line in which nothing but blanks and a comment has a meaning, as in most: where its words begin, and *ret_len
+ * bytes to their end, blanks included; 0: there are none. NULL: it is another one, to be split. */
+const char *cfg_line_plain(const char *line, size_t len, size_t *ret_len);
 
 /* What a word means: quotes are no matter, but a variable is one only in "". *ret_len bytes. */
 const char *cfg_word_meaning(const struct cfg_word *w, size_t *ret_len);

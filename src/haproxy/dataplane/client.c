@@ -15,6 +15,7 @@
 #define CONNECT_TIMEOUT_MS 5000
 #define ANSWER_TIMEOUT_MS 10000
 #define CHECK_TIMEOUT_MS 30000 /* the API runs `haproxy -c` on the whole configuration before it answers */
+#define RAW_PATH "/configuration/raw"
 #define RAW_MAX_BYTES (32u << 20)
 #define BODY_MAX_BYTES (8u << 20)
 #define SECRET_WARNING_PERIOD_MS 60000
@@ -33,6 +34,7 @@ struct dataplane_client {
     unsigned
         changes;  /* of the secrets, as they were sent last: another client may share them and read them again first */
     bool refused; /* the last answer was 401 or 403 */
+    size_t raw_bytes; /* of haproxy.cfg in the last answer that had it */
 
     /* the request in hand */
     bool busy;
@@ -146,6 +148,11 @@ static void fill_excerpt(struct dataplane_client *c, struct dataplane_answer *a)
     hide(a->excerpt, value_of(c->token));
 }
 
+char *dataplane_answer_take(const struct dataplane_answer *a)
+{
+    return a->response != NULL ? http_response_take_body(a->response) : mem_strndup(a->body, a->body_len);
+}
+
 static int64_t version_of(const struct http_response *r)
 {
     const char *text = http_response_header(r, "Configuration-Version");
@@ -169,6 +176,8 @@ static void client_on_done(void *arg, const struct http_response *r, const struc
                                  .error = err,
                                  .response = r};
     c->refused = a.status == 401 || a.status == 403;
+    if (a.status == 200 && str_has_prefix(c->path, RAW_PATH))
+        c->raw_bytes = a.body_len;
     if (err == NULL)
         fill_excerpt(c, &a);
     answer(c, &a);
@@ -229,13 +238,14 @@ static void set_gate(struct dataplane_client *c, struct http_request_options *o)
 struct client_body {
     const char *type, *bytes; /* NULL: by the path; none */
     size_t len;
+    const char *head; /* before the bytes, which are not copied then; NULL: they are */
 };
 
 static int client_start(struct dataplane_client *c, const struct client_body *body, struct error *err)
 {
     static const struct http_callbacks callbacks = {.on_done = client_on_done};
     cleanup(mem_free_ptr) char *path = mem_printf("%s%s", c->prefix, c->path);
-    bool raw = str_has_prefix(c->path, "/configuration/raw"), file = str_has_prefix(c->path, "/storage/");
+    bool raw = str_has_prefix(c->path, RAW_PATH), file = str_has_prefix(c->path, "/storage/");
     bool writes = str_eq(c->method, "POST") || str_eq(c->method, "PUT");
     struct http_request_options o = {
         .method = c->method,
@@ -246,6 +256,8 @@ static int client_start(struct dataplane_client *c, const struct client_body *bo
                                              : "application/json",
         .body = body->bytes,
         .body_len = body->len,
+        .body_head = body->head,
+        .likely_body_bytes = raw && strstr(c->path, "only_validate") == NULL ? c->raw_bytes : 0,
         .accept = raw || file ? "*/*" : NULL, /* asked for JSON, it wraps the file into a JSON string */
         .max_body_bytes = raw || file ? RAW_MAX_BYTES : BODY_MAX_BYTES,
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
@@ -288,6 +300,13 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
 {
     const struct client_body b = {.type = content_type, .bytes = body, .len = len};
     begin(c, method, DATAPLANE_API, path, &b, on_answer, arg);
+}
+
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
+                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    const struct client_body b = {.bytes = text, .len = len, .head = head};
+    begin(c, "POST", DATAPLANE_API, path, &b, on_answer, arg);
 }
 
 void dataplane_get_root(struct dataplane_client *c, const char *path,

@@ -35,6 +35,10 @@ struct dataplane_answer {
     char excerpt[512]; /* not a 2xx, or markup: the API's own message, or how it begins; safe to log */
 };
 
+/* Hands its body over (free()), at most once; a->body stays the same until then. Not in the fields above: who takes it
+ * wipes it. */
+char *dataplane_answer_take(const struct dataplane_answer *a) must_check;
+
 struct dataplane_client_events {
     void (*requested)(void *arg, const char *url, const char *method, int status); /* metrics; may be NULL */
     void *arg;
@@ -75,6 +79,10 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
 void dataplane_send_bytes(struct dataplane_client *c, const char *method, const char *path, const char *content_type,
                           const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                           void *arg);
+/* As dataplane_send: a POST of plain text, the head, which is copied, and behind it len bytes, which are not: they stay
+ * where they are until on_answer or dataplane_cancel. */
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
+                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
 /* As dataplane_send, for a GET of a path from the root: "/v3/info". */
 void dataplane_get_root(struct dataplane_client *c, const char *path,
                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);

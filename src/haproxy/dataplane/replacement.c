@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/cfg/mask.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
@@ -18,23 +19,22 @@
 void replacement_init(struct replacement *r)
 {
     *r = (struct replacement){.version = -1, .result = TRANSACTION_UNKNOWN, .retry_after_ms = -1};
-    buf_init_secret(&r->body, 0); /* a configuration has its cap */
 }
 
 void replacement_fini(struct replacement *r)
 {
     buf_fini(&r->path);
-    buf_fini(&r->body);
+    buf_fini(&r->head);
     free(r->reload_id);
     replacement_init(r);
 }
 
 /* HAProxy's messages quote what they are about. */
-static void replacement_mask(struct replacement *r, const char *text)
+static void replacement_mask(struct replacement *r, const struct cfg_content *c)
 {
-    if (r->error.kind == ERROR_NONE || text == NULL)
+    if (r->error.kind == ERROR_NONE || c == NULL)
         return;
-    cleanup(mem_free_ptr) char *masked = cfg_mask_message(r->error.message, text);
+    cleanup(mem_free_ptr) char *masked = cfg_mask_message(r->error.message, c->text);
     snprintf(r->error.message, sizeof(r->error.message), "%s", masked);
 }
 
@@ -45,25 +45,23 @@ static struct transaction_action replacement_done(struct replacement *r, enum tr
     replacement_mask(r, r->request.text);
     replacement_mask(r, r->request.before);
     r->request = (struct replacement_request){0};
-    buf_fini(&r->body);
+    r->sends = NULL;
     return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
-static struct transaction_action replacement_post(struct replacement *r, enum replacement_state state, const char *text)
+static struct transaction_action replacement_post(struct replacement *r, enum replacement_state state,
+                                                  const struct cfg_content *text)
 {
-    const char *body = text;
     r->state = state;
-    if (state != REPLACEMENT_VALIDATE) { /* whose line numbers are to be the sender's */
-        buf_clear(&r->body);
-        buf_printf(&r->body, REPLACEMENT_UNLOADED, r->version + 1);
-        buf_add(&r->body, text);
-        body = buf_str(&r->body);
-    }
+    r->sends = text;
+    buf_clear(&r->head);
+    if (state != REPLACEMENT_VALIDATE) /* whose line numbers are to be the sender's */
+        buf_printf(&r->head, REPLACEMENT_UNLOADED, r->version + 1);
     buf_clear(&r->path);
     buf_printf(&r->path, "/configuration/raw?version=%" PRId64 "&%s=true", r->version,
                state == REPLACEMENT_VALIDATE ? "only_validate" : "skip_reload");
     return (struct transaction_action){
-        .type = TRANSACTION_SEND, .method = "POST", .path = buf_str(&r->path), .body = body};
+        .type = TRANSACTION_SEND, .method = "POST", .path = buf_str(&r->path), .body = buf_str(&r->head)};
 }
 
 struct transaction_action replacement_start(struct replacement *r, int64_t version,
@@ -138,10 +136,10 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
     return (struct transaction_action){.type = TRANSACTION_JUDGE};
 }
 
-bool replacement_is_unloaded(const struct buf *file, int64_t version)
+bool replacement_is_unloaded(const char *file, int64_t version)
 {
     cleanup(mem_free_ptr) char *mark = mem_printf(REPLACEMENT_UNLOADED, version);
-    return file->len > 0 && strstr(buf_str(file), mark) != NULL;
+    return strstr(file, mark) != NULL;
 }
 
 struct transaction_action replacement_judged(struct replacement *r, const char *problem)

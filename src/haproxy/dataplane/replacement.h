@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "haproxy/dataplane/transaction.h"
 
+struct cfg_content;
 struct cfg_edits;
 struct dataplane_answer;
 
@@ -28,9 +29,9 @@ enum replacement_state {
 };
 
 struct replacement_request {
-    const char *text; /* no NUL in it; ends with a newline */
+    struct cfg_content *text; /* no NUL in it; ends with a newline */
     /* The file that is there, to go back; NULL: only validate. Both are borrowed until the machine has finished. */
-    const char *before;
+    struct cfg_content *before;
     const struct cfg_edits *edits; /* that text was printed with; NULL: none. Borrowed, too */
 };
 
@@ -45,7 +46,8 @@ struct replacement {
     char *reload_id;    /* of an API that reloads all the same; NULL: none */
     int64_t retry_after_ms;
     uint64_t took_us;
-    struct buf path, body;
+    struct buf path, head;
+    const struct cfg_content *sends; /* TRANSACTION_SEND: a POST of the action's body, and then this text */
 };
 
 void replacement_init(struct replacement *r);
@@ -56,7 +58,7 @@ struct transaction_action replacement_start(struct replacement *r, int64_t versi
 /* TRANSACTION_JUDGE: the answer's body is the file as it is now; replacement_judged is next. */
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a);
 /* The file of that version was written so, and no commit has loaded it since. */
-bool replacement_is_unloaded(const struct buf *file, int64_t version);
+bool replacement_is_unloaded(const char *file, int64_t version);
 /* problem: what of the file means something else than what was sent; NULL: nothing. */
 struct transaction_action replacement_judged(struct replacement *r, const char *problem);
 

@@ -43,6 +43,11 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
     w.arg = arg;
 }
 
+char *dataplane_answer_take(const struct dataplane_answer *a)
+{
+    return mem_strndup(a->body, a->body_len);
+}
+
 void dataplane_cancel(struct dataplane_client *c)
 {
     (void)c;

@@ -18,6 +18,7 @@
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/replacement.h"
 #include "haproxy/instance.h"
 
@@ -78,13 +79,13 @@ struct instance_view instance_view(const struct instance *in)
                                   .last_reload_known = in->known};
 }
 
-static struct buf file_text;
+static struct cfg_content *file_content;
 
-const struct buf *instance_file(const struct instance *in)
+struct cfg_content *instance_file(const struct instance *in)
 {
-    buf_clear(&file_text);
-    buf_add(&file_text, in->file);
-    return &file_text;
+    cfg_content_unref(file_content);
+    file_content = cfg_content_new(mem_strdup(in->file), strlen(in->file));
+    return file_content;
 }
 
 bool instance_at_rest(const struct instance *in)
@@ -152,19 +153,20 @@ static void check_write(const struct instance *in, const char *text)
 
 static enum transaction_result write_file(struct instance *in, const struct replacement_request *r)
 {
-    check_write(in, r->text);
-    ck_assert_str_eq(r->before, in->file);
+    const char *text = r->text->text;
+    check_write(in, text);
+    ck_assert_str_eq(r->before->text, in->file);
     w.writes++;
     if (chance(8))
         return TRANSACTION_CONFLICT;
     if (chance(8))
         return TRANSACTION_UNAVAILABLE;
-    if (says(r->text, "harm", in))
+    if (says(text, "harm", in))
         return TRANSACTION_HARMFUL;
     bool lost = chance(8);
     if (!lost || dice_below(&w.dice, 2) == 0) {
-        become(&in->file, r->text);
-        become(&in->memory, r->text);
+        become(&in->file, text);
+        become(&in->memory, text);
         in->dirty = true;
     }
     return lost ? TRANSACTION_UNKNOWN : TRANSACTION_COMMITTED;
@@ -175,10 +177,10 @@ static void new_document(bool good);
 /* While the request is under way, whose text stays as it was. */
 static void change_meanwhile(const struct replacement_request *request)
 {
-    cleanup(mem_free_ptr) char *sent = mem_strdup(request->text);
+    cleanup(mem_free_ptr) char *sent = mem_strdup(request->text->text);
     if (chance(12))
         new_document(dice_below(&w.dice, 2) == 0);
-    ck_assert_str_eq(request->text, sent);
+    ck_assert_str_eq(request->text->text, sent);
 }
 
 static void replace(struct instance *in)
@@ -188,7 +190,7 @@ static void replace(struct instance *in)
     struct replacement r;
     e->ops->replace(e->self, &request);
     replacement_init(&r);
-    r.result = request.before == NULL ? validate(in, request.text) : write_file(in, &request);
+    r.result = request.before == NULL ? validate(in, request.text->text) : write_file(in, &request);
     change_meanwhile(&request);
     if (r.result != TRANSACTION_PREVIEWED) {
         in->fresh = false;
@@ -387,7 +389,8 @@ static void stream_end(void)
         free(w.of[i].rejected);
     }
     store_free(w.store);
-    buf_fini(&file_text);
+    cfg_content_unref(file_content);
+    file_content = NULL;
     free(w.text);
 }
 

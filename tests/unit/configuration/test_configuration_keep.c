@@ -15,6 +15,7 @@
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/replacement.h"
 #include "haproxy/instance.h"
 
@@ -94,14 +95,14 @@ struct instance_view instance_view(const struct instance *in)
                                   .last_reload_known = true};
 }
 
-static struct buf file_text;
+static struct cfg_content *file_content;
 
-const struct buf *instance_file(const struct instance *in)
+struct cfg_content *instance_file(const struct instance *in)
 {
-    cleanup(mem_free_ptr) char *text = text_of(&in->file);
-    buf_clear(&file_text);
-    buf_add(&file_text, text);
-    return &file_text;
+    char *text = text_of(&in->file);
+    cfg_content_unref(file_content);
+    file_content = cfg_content_new(text, strlen(text));
+    return file_content;
 }
 
 bool instance_at_rest(const struct instance *in)
@@ -144,7 +145,7 @@ static enum transaction_result answer(struct instance *in, const struct replacem
 {
     if (in->seen != in->version)
         return r->before != NULL ? TRANSACTION_CONFLICT : TRANSACTION_PREVIEWED; /* which asks for no version */
-    const struct contents next = take_text(in, r->text);
+    const struct contents next = take_text(in, r->text->text);
     if (chance(10))
         return TRANSACTION_UNAVAILABLE;
     if (r->before == NULL)
@@ -166,7 +167,7 @@ static void replace(struct instance *in)
     in->engine->ops->replace(in->engine->self, &request);
     replacement_init(&r);
     r.result = answer(in, &request);
-    cleanup(mem_free_ptr) char *sent = mem_strdup(request.text);
+    cleanup(mem_free_ptr) char *sent = mem_strdup(request.text->text);
     if (chance(10)) /* while it is under way */
         new_document(dice_one_in(&w.dice, 2));
     if (w.meanwhile && request.before != NULL) {
@@ -175,7 +176,7 @@ static void replace(struct instance *in)
         w.meanwhile = false;
         give(bad, strlen(bad));
     }
-    ck_assert_str_eq(request.text, sent);
+    ck_assert_str_eq(request.text->text, sent);
     if (r.result != TRANSACTION_PREVIEWED && r.result != TRANSACTION_COMMITTED)
         (void)error_set(&r.error, ERROR_INVALID, "%s", transaction_result_name(r.result));
     if (r.result != TRANSACTION_PREVIEWED)
@@ -316,7 +317,8 @@ static void stream_end(void)
 {
     configuration_free(w.c);
     store_free(w.store);
-    buf_fini(&file_text);
+    cfg_content_unref(file_content);
+    file_content = NULL;
 }
 
 START_TEST(no_document_changes_a_line_that_is_not_its_own)

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/document.h"
+#include "haproxy/cfg/content.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 
@@ -42,8 +43,8 @@ START_TEST(bytes_of_any_kind)
         return;
     }
     ck_assert_msg(d != NULL, "%s", err.message);
-    ck_assert_str_eq(d->text, rows[_i].sent);
-    ck_assert_uint_eq(d->len, strlen(rows[_i].sent));
+    ck_assert_str_eq(d->content->text, rows[_i].sent);
+    ck_assert_uint_eq(d->content->len, strlen(rows[_i].sent));
     char hash[DIGEST_SHA256_HEX_BYTES];
     digest_sha256_hex(rows[_i].bytes, rows[_i].len, hash);
     ck_assert_str_eq(d->hash, hash); /* of the user's bytes */
@@ -62,7 +63,7 @@ START_TEST(as_much_as_16_mib)
     while (text.len < DOCUMENT_MAX_BYTES)
         buf_add(&text, "\n");
     struct document *d = document_new("/etc/a.cfg", text.data, text.len, NULL, &err);
-    ck_assert_msg(d != NULL && d->len == text.len, "%s", err.message);
+    ck_assert_msg(d != NULL && d->content->len == text.len, "%s", err.message);
     document_unref(d);
     buf_add(&text, "\n");
     ck_assert_ptr_null(document_new("/etc/a.cfg", text.data, text.len, NULL, &err));

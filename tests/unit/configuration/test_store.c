@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/document.h"
+#include "haproxy/cfg/content.h"
 #include "configuration/store.h"
 
 static struct {
@@ -89,9 +90,9 @@ static void check_version(size_t i, unsigned number, unsigned content)
     ck_assert_uint_eq(v->number, number);
     ck_assert_str_eq(v->hash, is->hash);
     ck_assert_str_eq(v->origin, "/etc/a.cfg");
-    ck_assert_uint_eq(v->bytes, is->len);
+    ck_assert_uint_eq(v->bytes, is->content->len);
     ck_assert_int_gt(v->applied_ms, 1700000000000);
-    ck_assert_str_eq(d->text, is->text);
+    ck_assert_str_eq(d->content->text, is->content->text);
     ck_assert_str_eq(d->hash, is->hash);
     ck_assert_str_eq(d->origin, "/etc/a.cfg");
     document_unref(is);

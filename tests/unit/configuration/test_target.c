@@ -15,6 +15,7 @@
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/replacement.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/instance.h"
@@ -58,13 +59,13 @@ struct instance_view instance_view(const struct instance *in)
                                   .last_reload_known = true};
 }
 
-static struct buf file_text;
+static struct cfg_content *file_content;
 
-const struct buf *instance_file(const struct instance *in)
+struct cfg_content *instance_file(const struct instance *in)
 {
-    buf_clear(&file_text);
-    buf_add(&file_text, in->file);
-    return &file_text;
+    cfg_content_unref(file_content);
+    file_content = cfg_content_new(mem_strdup(in->file), strlen(in->file));
+    return file_content;
 }
 
 bool instance_at_rest(const struct instance *in)
@@ -120,7 +121,8 @@ static void world_end(void)
     configuration_free(w.c);
     store_free(w.store);
     free(w.in.file);
-    buf_fini(&file_text);
+    cfg_content_unref(file_content);
+    file_content = NULL;
     close(w.log.fd);
 }
 

@@ -59,6 +59,29 @@ static char *join(const struct cfg_line *l)
     return buf_take(&b);
 }
 
+/* What cfg_line_plain finds of it has the same words; only what is quoted or escaped, or has a CR, may be no plain one. */
+static void check_plain(const char *line, size_t len, const char *words)
+{
+    size_t plain_len;
+    const char *plain = cfg_line_plain(line, len, &plain_len), *comment = memchr(line, '#', len);
+    size_t before = comment != NULL ? (size_t)(comment - line) : len;
+    bool special = memchr(line, '"', before) != NULL || memchr(line, '\'', before) != NULL ||
+                   memchr(line, '\\', before) != NULL || memchr(line, '\r', before) != NULL;
+    ck_assert((plain == NULL) == special);
+    if (plain == NULL)
+        return;
+    struct cfg_line l;
+    cfg_line_init(&l);
+    cfg_line_split(&l, plain, plain_len);
+    char *got = join(&l);
+    ck_assert_str_eq(got, words);
+    ck_assert(l.count == 0 ? plain_len == 0
+                           : l.words[0].raw == plain &&
+                                 l.words[l.count - 1].raw + l.words[l.count - 1].raw_len == plain + plain_len);
+    free(got);
+    cfg_line_fini(&l);
+}
+
 START_TEST(words_of_a_line)
 {
     struct cfg_line l;
@@ -73,6 +96,7 @@ START_TEST(words_of_a_line)
         ck_assert(!l.words[i].plain || (strlen(l.words[i].text) == l.words[i].raw_len &&
                                         memcmp(l.words[i].text, l.words[i].raw, l.words[i].raw_len) == 0));
     ck_assert_str_eq(cfg_word(&l, l.count), "");
+    check_plain(exact, len, got);
     free(got);
     free(exact);
     cfg_line_fini(&l);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/dataplane/replacement.h"
 #include "haproxy/dataplane/validation_text.h"
@@ -33,7 +34,11 @@ static void make_answer(struct reply *r, const char *word, int64_t version)
         r->a.reload_id = "2026-11-21-4";
 }
 
-static char letter_of_replacement(const struct transaction_action *x, int64_t version)
+static char sent_text[] = SENT, before_text[] = BEFORE;
+static struct cfg_content sent = {.text = sent_text, .len = sizeof(SENT) - 1};
+static struct cfg_content before = {.text = before_text, .len = sizeof(BEFORE) - 1};
+
+static char letter_of_replacement(const struct replacement *r, const struct transaction_action *x, int64_t version)
 {
     cleanup(mem_free_ptr) char *validates =
         mem_printf("/configuration/raw?version=%lld&only_validate=true", (long long)version);
@@ -41,15 +46,15 @@ static char letter_of_replacement(const struct transaction_action *x, int64_t ve
         mem_printf("/configuration/raw?version=%lld&skip_reload=true", (long long)version);
     ck_assert_str_eq(x->method, "POST");
     if (str_eq(x->path, validates)) {
-        ck_assert_str_eq(x->body, SENT);
+        ck_assert_str_eq(x->body, "");
+        ck_assert_ptr_eq(r->sends, &sent);
         return 'V';
     }
     ck_assert_str_eq(x->path, writes);
     cleanup(mem_free_ptr) char *mark = mem_printf(UNLOADED, (long long)version + 1);
-    ck_assert_msg(str_has_prefix(x->body, mark), "%s", x->body);
-    const char *text = x->body + strlen(mark);
-    ck_assert(str_eq(text, SENT) || str_eq(text, BEFORE));
-    return str_eq(text, SENT) ? 'W' : 'R';
+    ck_assert_str_eq(x->body, mark);
+    ck_assert(r->sends == &sent || r->sends == &before);
+    return r->sends == &sent ? 'W' : 'R';
 }
 
 struct row {
@@ -110,11 +115,11 @@ START_TEST(every_ending_of_a_replacement)
     char *at = words;
     int64_t version = 7;
     replacement_init(&r);
-    struct transaction_action x =
-        replacement_start(&r, 7, &(struct replacement_request){.text = SENT, .before = row->validates ? NULL : BEFORE});
-    for (size_t sent = 0; x.type == TRANSACTION_SEND; sent++) {
+    struct transaction_action x = replacement_start(
+        &r, 7, &(struct replacement_request){.text = &sent, .before = row->validates ? NULL : &before});
+    for (size_t asked = 0; x.type == TRANSACTION_SEND; asked++) {
         struct reply reply;
-        trace[sent] = letter_of_replacement(&x, version);
+        trace[asked] = letter_of_replacement(&r, &x, version);
         const char *word = strsep(&at, " ");
         ck_assert_msg(word != NULL, "%s: no answer left after %s", row->script, trace);
         make_answer(&reply, word, version + !row->validates);
@@ -144,18 +149,15 @@ END_TEST
 START_TEST(what_was_written_says_that_it_is_not_loaded)
 {
     struct replacement r;
-    cleanup(buf_fini) struct buf file = {0};
     replacement_init(&r);
-    ck_assert(!replacement_is_unloaded(&file, 8));
-    buf_add(&file, "# _version=8\n" SENT);
-    ck_assert(!replacement_is_unloaded(&file, 8));
-    buf_clear(&file);
+    ck_assert(!replacement_is_unloaded("", 8));
+    ck_assert(!replacement_is_unloaded("# _version=8\n", 8));
     struct transaction_action x =
-        replacement_start(&r, 7, &(struct replacement_request){.text = SENT, .before = BEFORE});
-    buf_printf(&file, "# _version=8\n\n%s", x.body);
-    ck_assert(replacement_is_unloaded(&file, 8));
-    ck_assert(!replacement_is_unloaded(&file, 9));
-    ck_assert(!replacement_is_unloaded(&file, 80));
+        replacement_start(&r, 7, &(struct replacement_request){.text = &sent, .before = &before});
+    cleanup(mem_free_ptr) char *head = mem_printf("# _version=8\n\n%s", x.body);
+    ck_assert(replacement_is_unloaded(head, 8));
+    ck_assert(!replacement_is_unloaded(head, 9));
+    ck_assert(!replacement_is_unloaded(head, 80));
     replacement_fini(&r);
 }
 END_TEST

@@ -1,0 +1,104 @@
+/* src/haproxy/cfg/content: one text of a haproxy.cfg, parsed once, held by several. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "haproxy/cfg/content.h"
+
+static struct cfg_content *content_of(const char *text)
+{
+    return cfg_content_new(mem_strdup(text), strlen(text));
+}
+
+START_TEST(it_is_parsed_once_for_all)
+{
+    struct cfg_content *c = content_of("global\n  daemon\n"), *second = cfg_content_ref(c);
+    const struct cfg_file *f = cfg_content_file(c, NULL);
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(f->section_count, 1);
+    ck_assert_ptr_eq(cfg_content_file(second, NULL), f);
+    cfg_content_unref(c);
+    ck_assert_str_eq(f->sections[0].kind, "global"); /* whoever holds it last */
+    cfg_content_unref(second);
+    ck_assert_ptr_null(cfg_content_ref(NULL));
+    cfg_content_unref(NULL);
+}
+END_TEST
+
+START_TEST(what_is_no_configuration_says_so_each_time)
+{
+    struct cfg_content *c = content_of("<html>\n");
+    for (int i = 0; i < 2; i++) {
+        struct error err = {0};
+        ck_assert_ptr_null(cfg_content_file(c, &err));
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_msg(strstr(err.message, "no section at all") != NULL, "%s", err.message);
+    }
+    ck_assert_ptr_null(cfg_content_file(NULL, NULL));
+    cfg_content_unref(c);
+}
+END_TEST
+
+START_TEST(what_a_buffer_held_is_taken)
+{
+    struct buf text = {0};
+    buf_add(&text, "global\n");
+    struct cfg_content *c = cfg_content_take(&text);
+    ck_assert_uint_eq(text.len, 0);
+    ck_assert_uint_eq(c->len, 7);
+    ck_assert_str_eq(c->text, "global\n");
+    cfg_content_unref(c);
+    c = cfg_content_take(&text); /* nothing was in it */
+    ck_assert_str_eq(c->text, "");
+    cfg_content_unref(c);
+}
+END_TEST
+
+static const struct {
+    const char *before, *text;
+    bool same, goes_on;
+    size_t head;
+} rows[] = {
+    {"global\n", "global\n", true, true, 0},
+    {"# _version=1\nglobal\n", "# _version=22\nglobal\n", false, true, 14},
+    {"# _version=1\n\n# a\nglobal\n", "# _version=2\n\n# b\nglobal\n", false, true, 18},
+    {"# _version=1\nglobal\n", "# _version=2\n\nglobal\n", false, false, 14}, /* its lines have other numbers */
+    {"# _version=1\nglobal\n", "# _version=2\nglobal\n ", false, false, 13},
+    {"# _version=1\nglobal\n", "# _version=2\nglobbl\n", false, false, 13},
+    {"# _version=1\nglobal\n# a\n", "# _version=1\nglobal\n# b\n", false, false, 13},
+    {"# a", "# b", false, false, 0}, /* no line ends */
+    {"", "", true, true, 0},
+    {"", "\n", false, false, 1},
+};
+
+START_TEST(two_texts)
+{
+    struct cfg_content *a = content_of(rows[_i].before), *b = content_of(rows[_i].text);
+    size_t head = 99;
+    ck_assert(cfg_content_same(a, b) == rows[_i].same);
+    ck_assert(cfg_content_same(a, a) && !cfg_content_same(a, NULL) && !cfg_content_same(NULL, b));
+    ck_assert(cfg_content_goes_on_as(a, b->text, b->len, &head) == rows[_i].goes_on);
+    ck_assert_uint_eq(head, rows[_i].head);
+    ck_assert(!cfg_content_goes_on_as(NULL, b->text, b->len, &head));
+    ck_assert_uint_eq(head, rows[_i].head);
+    cfg_content_unref(a);
+    cfg_content_unref(b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cfg_content");
+    TCase *t = tcase_create("cfg_content");
+    tcase_add_test(t, it_is_parsed_once_for_all);
+    tcase_add_test(t, what_is_no_configuration_says_so_each_time);
+    tcase_add_test(t, what_a_buffer_held_is_taken);
+    tcase_add_loop_test(t, two_texts, 0, sizeof(rows) / sizeof(rows[0]));
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
