@@ -98,6 +98,8 @@ static const struct {
      "error: METRICS_ADDR=\"9090\": expected an address as LISTEN_ADDRESS, or 0 for "
      "none; did you mean :9090?\n"},
     {{"MODE=local"}, "error: CONFIG_SOURCE=file needs CONFIG_FILE: expected the absolute path of a haproxy.cfg\n"},
+    {{"MODE=k8s", "KUBE_APISERVER=https://a"},
+     "error: KUBE_APISERVER: name the API server in the file that KUBECONFIG names"},
     {{"MODE=k8s", "SPIRE_AGENT_SOCKET=/s"},
      "error: SPIRE_AGENT_SOCKET: certificates from SPIRE come with a later version"},
     {{"PROBE_ADDRESS=:0"}, "error: PROBE_ADDRESS=\":0\": expected an address"},
