@@ -382,6 +382,8 @@ static void target_replace(void *self, struct replacement_request *ret)
     t->asked = restores ? NULL : document_ref(t->of->document);
     if (writes && !restores)
         target_is_writing(t);
+    if (!restores)
+        configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
     if (writes && !restores && (t->good == NULL || !instance_view(t->in).dirty)) {
         mem_wipe_free(t->good);
         t->good = mem_strdup(buf_str(&t->file));

@@ -97,6 +97,10 @@ void target_stored(void *self, const struct storage *s)
         retry_forget(&t->retry);
     else
         retry_failed(&t->retry, &s->error, s->retry_after_ms, clock_mono_ms());
+    if (!ok)
+        configuration_tell(t->of, CONFIGURATION_NOT_STORED, t, &s->error);
+    else if (s->certificates > 0 && t->part == STORAGE_ADD)
+        configuration_tell(t->of, CONFIGURATION_STORED, t, NULL);
     t->files_changed = t->files_changed || s->changed;
     timer_set(&t->of->step, 0);
     if (!current || !ok)

@@ -8,6 +8,7 @@ RUNS = "configuration/target_runs.c"
 RETRY = "configuration/retry.c"
 ANNOTATE = "kube/annotate.c"
 REPORT = "daemon/config/config_report.c"
+OPERATOR = "daemon/config/operator_metrics.c"
 FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
@@ -174,21 +175,42 @@ TELLING = (
     Mutant("any answer is a success", ANNOTATE, "r->status >= 200 && r->status <= 202", "r->status >= 200"),
     Mutant("credentials are kept", ANNOTATE, "    if (r->status == 401)\n        kube_client_credentials_refused(a->client);\n", ""),
     Mutant("a request outlives its annotator", ANNOTATE, "    http_cancel(a->request);\n", ""),
-    Mutant("applied by one is applied", REPORT, "bool applied = !rejected && !failed && running == targets;", "bool applied = !rejected && !failed && running > 0;"),
+    Mutant("applied by one is applied", REPORT, "bool applied = trouble == NULL && running == targets;", "bool applied = trouble == NULL && running > 0;"),
     Mutant("unchanged is not running", REPORT, "config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED)", "config_report_count(r, CONFIGURATION_APPLIED)"),
     Mutant("all is written again", REPORT, "    if (!differs)\n        return;\n", ""),
     Mutant("what is on its way is written again", REPORT, "    if (str_eq(r->written_version, o->version))\n        return;\n", ""),
     Mutant("the same is told again", REPORT, "if (reason == EVENT_NONE || str_eq(text, t->text))", "if (reason == EVENT_NONE)"),
     Mutant("a dry run tells", REPORT, "    if (!r->options.dry_run)\n        events_tell", "    events_tell"),
     Mutant("a dry run writes annotations", REPORT, "if (options->kube != NULL && !options->dry_run)", "if (options->kube != NULL)"),
-    Mutant("an API that is away stops HAProxy", REPORT, "if (e->kind != CONFIGURATION_FAILED || !runs)", "if (true)"),
+    Mutant("an API that is away stops HAProxy", REPORT, "else if (e->kind != CONFIGURATION_STORED && !(failed && runs))", "else if (e->kind != CONFIGURATION_STORED)"),
     Mutant("a right that is missing is asked for again at once", REPORT, "outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff", "backoff"),
     Mutant("who leads no longer writes", REPORT, "    r->active = false;\n", ""),
     Mutant("a rejection waits", REPORT, "e->kind == CONFIGURATION_REJECTED || config_report_running", "config_report_running"),
-    Mutant("what cannot be used has a hash", REPORT, "ret[FAILED] = !refused && (rejected ||", "ret[FAILED] = (rejected ||"),
+    Mutant("what cannot be used has a hash", REPORT, "judged && r->hash != NULL ?", "trouble != NULL && r->hash != NULL ?"),
+    Mutant("a rejection is never taken back", REPORT, "ret[FAILED] = applied ? mem_strdup(\"\") : ", "ret[FAILED] = "),
+    Mutant("what went goes for ever", REPORT, "str_eq(value, has != NULL ? has : \"\")", "str_eq(value, has)"),
+    Mutant("a failure has no class", REPORT, "        t->class = retry_class_name(retry_class_of(e->error));\n", "        t->class = \"Failed\";\n"),
+    Mutant("what fails in the file fails before it", REPORT, "r->told[i].writing ? \"Apply\" : \"\"", "\"\""),
+    Mutant("what fails before the file fails in it", REPORT, "t->writing = e->kind == CONFIGURATION_WRITING;", "t->writing = true;"),
+    Mutant("certificates that are stored were applied", REPORT, "else if (e->kind != CONFIGURATION_STORED && !(failed", "else if (!(failed"),
+    Mutant("a map is a certificate", REPORT, "        if (e->document->files.list[i].kind == STORAGE_CERTIFICATE)\n", ""),
+    Mutant("a request is a result", REPORT, "    if (kinds[e->kind].result == NULL)\n        return;\n", ""),
+    Mutant("a write is a validation", OPERATOR, "e->kind == CONFIGURATION_WRITING ? \"apply\" : \"validate\"", "\"validate\""),
+    Mutant("what is tried again is no transient error", OPERATOR, "    if (configuration_event_failed(e->kind))\n        metric_add(m->metrics[TRANSIENT]", "    if (false)\n        metric_add(m->metrics[TRANSIENT]"),
+    Mutant("unchanged is no success", OPERATOR, "if (e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED)", "if (e->kind == CONFIGURATION_APPLIED)"),
+    Mutant("a hash stays for ever", OPERATOR, "        metric_clear(m->metrics[HASH]);\n        metric_set", "        metric_set"),
+    Mutant("drift ends by itself", OPERATOR, "drifted ? 0 : 1, m->source", "1, m->source"),
+    Mutant("who leads no longer has a hash", OPERATOR, "    metric_clear(m->metrics[HASH]);\n    metric_clear(m->metrics[IN_SYNC]);\n", ""),
+    Mutant("a gateway has a port", OPERATOR, "literal ? \"]\" : \":/\"", "literal ? \"]\" : \"/\""),
+    Mutant("a CA is a client certificate", OPERATOR, "else if (str_eq(which, \"client\"))", "else"),
+    Mutant("one that runs is all of them", REPORT, "bool applied = config_report_running(r) == r->options.target_count;", "bool applied = config_report_running(r) > 0;"),
 )
 
 RETRYING = (
+    Mutant("an attempt to write is one to validate", TARGET, "writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING", "CONFIGURATION_VALIDATING"),
+    Mutant("files that are not stored are not told", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
+    Mutant("any file is a certificate", FILES_OF_TARGET, "s->certificates > 0 && t->part", "t->part"),
+    Mutant("what no class is made for is the server's", RETRY, "err->http_status >= 500 ? RETRY_SERVER", "true ? RETRY_SERVER"),
     Mutant("pauses do not grow", RETRY, "backoff_limit_ms(FIRST_MS, LONGEST_MS, number)", "backoff_limit_ms(FIRST_MS, LONGEST_MS, 0 * number)"),
     Mutant("pauses grow without end", RETRY, "backoff_limit_ms(FIRST_MS, LONGEST_MS, number)", "backoff_limit_ms(FIRST_MS, UINT64_MAX, number)"),
     Mutant("all come at one moment", RETRY, "limit - limit / 4 * (uint64_t)rand_r(&r->seed) / RAND_MAX", "limit"),
@@ -202,7 +224,7 @@ RETRYING = (
     Mutant("an API that is back ends a Retry-After", RETRY, "    r->until_read = !r->ordered;\n", "    r->until_read = true;\n"),
     Mutant("new bytes end a Retry-After", RETRY, "    if (!r->ordered)\n        retry_forget(r);\n", "    retry_forget(r);\n"),
     Mutant("any reading ends a pause", RETRY, "    if (!r->until_read)\n        return;\n", ""),
-    Mutant("429 is an error of the server", RETRY, "err->http_status == 429 ? RETRY_RATE_LIMITED : RETRY_SERVER", "RETRY_SERVER"),
+    Mutant("429 is an error of the server", RETRY, "err->http_status == 429   ? RETRY_RATE_LIMITED", "false   ? RETRY_RATE_LIMITED"),
     Mutant("TLS is the connection", RETRY, "err->kind == ERROR_INVALID ? RETRY_TLS : RETRY_CONNECTION", "RETRY_CONNECTION"),
     Mutant("the engine does not wait", TARGET, "now < t->repair_after_ms || !retries)", "now < t->repair_after_ms)"),
     Mutant("nothing wakes it after a pause", TARGET, "    engine_sooner(&due, t->retry.not_before_ms, now_ms);\n", ""),
