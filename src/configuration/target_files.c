@@ -9,7 +9,7 @@
 static bool target_files_are_for_nothing(const struct target *t)
 {
     bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    return t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING ||
+    return t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->restores ||
            (begun && configuration_rejected(t->of));
 }
 
@@ -42,7 +42,7 @@ void target_store(void *self, struct storage_request *ret)
 static void target_files_are_back(struct target *t)
 {
     bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    t->files = begun ? FILES_NEW : FILES_DONE;
+    t->files = begun && t->of->document->with_files ? FILES_NEW : FILES_DONE;
     t->files_changed = false;
     if (begun)
         t->progress = PROGRESS_NEW;

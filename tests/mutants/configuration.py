@@ -5,6 +5,7 @@ from .mutant import Mutant, Room
 ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
 RUNS = "configuration/target_runs.c"
+RESTORE = "configuration/target_restore.c"
 RETRY = "configuration/retry.c"
 ANNOTATE = "kube/annotate.c"
 REPORT = "daemon/config/config_report.c"
@@ -31,16 +32,21 @@ ENGINE_MUTANTS = (
     Mutant("what is paused is written", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
     Mutant("what was validated once is never validated again", TARGET, "    t->progress = PROGRESS_NEW;\n    t->files = ", "    t->progress = t->progress == PROGRESS_NEW ? PROGRESS_NEW : PROGRESS_VALID;\n    t->files = "),
     Mutant("nothing is loaded", TARGET, "bool loads = v.dirty && !c->options.dry_run;", "bool loads = false;"),
-    Mutant("what cannot be loaded stays", TARGET, "    t->progress = PROGRESS_RESTORING;\n", "    t->progress = PROGRESS_REJECTED;\n"),
+    Mutant("what cannot be loaded stays", RESTORE, "    t->restores = true;\n", ""),
+    Mutant("what is superseded and cannot be loaded stays", RESTORE, "        return latest || t->unloaded;", "        return latest;"),
+    Mutant("what an earlier run could not load stays", RESTORE, "    t->good = mem_strdup(d->text);\n    return true;", "    return false;"),
+    Mutant("what goes back is one that never ran", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
+    Mutant("what goes back is forgotten with a new document", TARGET, "bool write = t->restores || (", "bool write = t->progress == PROGRESS_RESTORING || ("),
+    Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
     Mutant("the wrong file goes back", TARGET, "target_with_kept(t, restores ? t->good : t->asked->text,", "target_with_kept(t, restores ? t->of->document->text : t->asked->text,"),
     Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (false && target_parse"),
     Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && target_parse", "else if (target_parse"),
-    Mutant("what was asked about an older document counts", TARGET, "    if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)\n        return;\n", ""),
+    Mutant("what was asked about an older document counts", TARGET, "    if (asked != t->of->document)\n        return;\n", ""),
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
     Mutant("what is superseded is not known to run", RUNS, "    target_superseded(t);\n", ""),
     Mutant("what was sent last is taken for what runs", RUNS, "if (!d->with_files && target_file_means(t, d)) {", "if (!d->with_files) {"),
-    Mutant("a lost reload is a rejection", TARGET, "if (lost || t->progress != PROGRESS_WRITTEN", "if (t->progress != PROGRESS_WRITTEN"),
+    Mutant("a lost reload is a rejection", RESTORE, "if (lost || c->document == NULL", "if (c->document == NULL"),
     Mutant("applied is never said where a reload was awaited", TARGET, "                                      .reloads_known = target_concluded", "                                      .reloads_known = NULL"),
     Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
     Mutant("another version of HAProxy is not asked", TARGET, "if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))", "if (false)"),
@@ -82,7 +88,7 @@ KEEPING = (
 # Server lines that are not the document's.
 KEPT = (
     Mutant("lines are sent as they were a version ago", TARGET, "(t->version != v.version || t->file.len == 0)", "(t->file.len == 0)"),
-    Mutant("what failed to load is the good one", TARGET, "(t->good == NULL || !instance_view(t->in).dirty)", "true"),
+    Mutant("what failed to load is the good one", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
     Mutant("a document waits for quiet", TARGET, "        ret->overdue = v.may_write && !waits && t->file.len > 0;\n", ""),
     Mutant("server lines of others are the document's", TARGET, "    if (t->of->options.keep.count == 0)\n", "    if (true)\n"),
     Mutant("a document may have them", TARGET, "if (keep_check(&wanted, &t->of->options.keep, &err) != 0)", "if (false && keep_check(&wanted, &t->of->options.keep, &err) != 0)"),

@@ -7,6 +7,7 @@
 #define TESTS_CONFIGURATION_WORLD_H
 
 #include <check.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,10 @@ struct instance {
     bool up, fresh, dirty;
     bool known;      /* how reloads before the start ended */
     bool loses;      /* the next one */
+    bool loading;    /* a reload is under way, */
+    bool followed;   /* and the engine is told of its end */
+    int64_t at;      /* the version of the file; */
+    int64_t mark;    /* of the last that was written and is to be loaded */
     char *validated; /* the text that it took last; NULL: none */
     char *rejected;  /* the text that it rejected last; NULL: none, or it may be asked again */
     unsigned version;
@@ -69,12 +74,14 @@ struct instance_view instance_view(const struct instance *in)
     static const char *const urls[TARGETS] = {"http://a", "http://b", "http://c"};
     static const char *const versions[] = {"3.0.1", "3.0.2"};
     return (struct instance_view){.url = urls[in->number],
+                                  .version = in->at,
                                   .haproxy = versions[in->version],
                                   .fresh = in->fresh,
                                   .dirty = in->dirty,
                                   .may_write = true,
                                   .may_begin = true,
                                   .file_allows = true,
+                                  .reload = in->loading ? RELOAD_PENDING : RELOAD_DONE,
                                   .last_reload_known = in->known};
 }
 
@@ -83,13 +90,15 @@ static struct buf file_text;
 const struct buf *instance_file(const struct instance *in)
 {
     buf_clear(&file_text);
+    if (in->mark == in->at && !str_eq(in->file, in->running))
+        buf_printf(&file_text, "# haproxy-k8s-sync: version %" PRId64 " is loaded by the next one\n", in->at);
     buf_add(&file_text, in->file);
     return &file_text;
 }
 
 bool instance_at_rest(const struct instance *in)
 {
-    return !in->dirty && str_eq(in->file, in->running);
+    return !in->dirty && !in->loading && str_eq(in->file, in->running);
 }
 
 void instance_begin_anew(struct instance *in, uint64_t when_ms)
@@ -153,19 +162,25 @@ static void check_write(const struct instance *in, const char *text)
 static enum transaction_result write_file(struct instance *in, const struct replacement_request *r)
 {
     check_write(in, r->text);
-    ck_assert_str_eq(r->before, in->file);
+    ck_assert_msg(!in->loading, "written while a reload is under way, whose end is then whose?");
+    ck_assert(str_has_suffix(r->before, in->file));
     w.writes++;
     if (chance(8))
         return TRANSACTION_CONFLICT;
     if (chance(8))
         return TRANSACTION_UNAVAILABLE;
-    if (says(r->text, "harm", in))
+    if (says(r->text, "harm", in)) { /* the file that is there was written again */
+        become(&in->memory, in->file);
+        in->dirty = true;
+        in->at += 2;
         return TRANSACTION_HARMFUL;
+    }
     bool lost = chance(8);
     if (!lost || dice_below(&w.dice, 2) == 0) {
         become(&in->file, r->text);
         become(&in->memory, r->text);
         in->dirty = true;
+        in->mark = ++in->at;
     }
     return lost ? TRANSACTION_UNKNOWN : TRANSACTION_COMMITTED;
 }
@@ -199,25 +214,31 @@ static void replace(struct instance *in)
     replacement_fini(&r);
 }
 
-/* An empty commit and its reload. */
+/* An empty commit; its reload ends at a later step. */
 static void load(struct instance *in)
 {
-    const struct engine *e = in->engine;
     w.loads++;
-    in->fresh = false;
+    in->at++;
+    in->fresh = in->dirty = false;
+    in->loading = in->followed = true;
     become(&in->file, in->memory);
-    if (in->loses || chance(10)) { /* the API was started anew: it knows of no reload */
+}
+
+static void loaded(struct instance *in)
+{
+    const struct engine *e = in->engine;
+    in->loading = in->fresh = false;
+    bool lost = in->loses || chance(10); /* the API was started anew: it knows of no reload */
+    if (lost || says(in->file, "unloadable", in)) {
+        if (!lost)
+            become(&in->file, in->running); /* the API puts it back */
         in->loses = false;
-        e->ops->reload_failed(e->self, true);
-        return;
+        in->dirty = true;
+        if (in->followed)
+            e->ops->reload_failed(e->self, lost);
+    } else {
+        become(&in->running, in->file);
     }
-    if (says(in->file, "unloadable", in)) {
-        become(&in->file, in->running); /* the API puts it back */
-        e->ops->reload_failed(e->self, false);
-        return;
-    }
-    become(&in->running, in->file);
-    in->dirty = false;
 }
 
 static void target_step(struct instance *in)
@@ -229,6 +250,8 @@ static void target_step(struct instance *in)
         e->ops->read_failed(e->self);
         return;
     }
+    if (in->loading && (w.calm || chance(2)))
+        loaded(in);
     if (!in->fresh) {
         in->fresh = true;
         e->ops->read(e->self);
@@ -273,7 +296,7 @@ static void engine_begin(void)
     for (size_t i = 0; i < TARGETS; i++) {
         struct instance *in = &w.of[i];
         in->engine = configuration_engine(w.c, i);
-        in->fresh = in->known = false;
+        in->fresh = in->known = in->followed = false; /* the list of reloads says how it ended */
         free(in->validated);
         in->validated = NULL;
         in->engine->ops->attach(in->engine->self, in);
@@ -289,12 +312,24 @@ static void give(void)
     document_unref(d);
 }
 
+/* One HAProxy alone finds it bad. */
+static void bad_document(const char *word, unsigned for_target)
+{
+    free(w.text);
+    w.text = mem_printf("global\n  description document-%u-%s%u\n", ++w.documents, word, for_target);
+    give();
+}
+
 static void new_document(bool good)
 {
     static const char *const words[] = {"reject", "harm", "unloadable"};
+    if (!good) {
+        const char *word = words[dice_below(&w.dice, 3)];
+        bad_document(word, dice_below(&w.dice, TARGETS));
+        return;
+    }
     free(w.text);
-    w.text = mem_printf("global\n  description document-%u%s%s%u\n", ++w.documents, good ? "" : "-",
-                        good ? "" : words[dice_below(&w.dice, 3)], good ? 0 : dice_below(&w.dice, TARGETS));
+    w.text = mem_printf("global\n  description document-%u\n", ++w.documents);
     give();
 }
 
@@ -335,6 +370,7 @@ static void edit(struct instance *in, const char *text)
     become(&in->file, text);
     become(&in->memory, text);
     become(&in->running, text);
+    in->at++;
     in->fresh = in->dirty = false;
 }
 

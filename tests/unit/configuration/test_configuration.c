@@ -182,6 +182,35 @@ START_TEST(a_lost_reload_is_no_rejection)
 END_TEST
 
 /* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
+/* The daemon is started anew between the write and its reload; then another document comes, or none. */
+START_TEST(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back)
+{
+    stream_begin(1);
+    w.dry_run = false;
+    w.calm = true;
+    restart();
+    new_document(true);
+    for (unsigned i = 0; i < 10; i++)
+        pass();
+    cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
+    bad_document("unloadable", 0);
+    for (unsigned i = 0; i < 10 && !w.of[0].dirty; i++)
+        pass();
+    ck_assert_str_eq(w.of[0].file, w.text);
+    ck_assert_str_eq(w.of[0].running, good);
+    restart();
+    if (_i == 1)
+        bad_document("reject", 1);
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    ck_assert_str_eq(w.of[0].file, good);
+    ck_assert_str_eq(w.of[0].memory, good);
+    ck_assert(!w.of[0].dirty && !w.of[0].loading);
+    ck_assert_str_eq(state_of(_i == 1 ? 1 : 0), "rejected");
+    stream_end();
+}
+END_TEST
+
 START_TEST(a_new_document_ends_a_pause)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
@@ -258,6 +287,7 @@ int main(void)
     tcase_add_test(t, a_lost_reload_is_no_rejection);
     tcase_add_loop_test(t, what_a_bad_one_supersedes_is_known_to_run, 0, 2);
     tcase_add_test(t, a_new_document_ends_a_pause);
+    tcase_add_loop_test(t, what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 0, 2);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
