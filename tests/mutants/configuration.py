@@ -13,6 +13,7 @@ FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
+FOLDER = "configuration/files_folder.c"
 STORAGE = "haproxy/dataplane/storage.c"
 MAP = "haproxy/dataplane/storage_map.c"
 FILES = "haproxy/storage_files.c"
@@ -57,6 +58,8 @@ ENGINE_MUTANTS = (
     Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
     Mutant("what failed before keeps a new document waiting", TARGET, "    target_begin_anew(t, clock_mono_ms());\n", ""),
     Mutant("documents that change all the time set the pace", TARGET, "t->anew_ms != 0 ? t->anew_ms + t->of->options.min_interval_ms : 0;", "0;"),
+    Mutant("what cannot be used is said with each reading", ENGINE, "if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))", "if (false)"),
+    Mutant("another thing that is wrong is not said", ENGINE, "if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))", "if (c->problem.kind != ERROR_NONE)"),
     Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
     Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
@@ -108,6 +111,7 @@ NOT_LOCKED_OUT = (
 )
 
 FOLLOWING = (
+    Mutant("a folder that is gone has no files", FOLDER, "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
     Mutant("links are not followed", FOLLOWED, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
     Mutant("folders on the way are not followed", FOLLOWED, "        file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name);\n", "        if (*behind == '\\0')\n            file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name);\n"),
     Mutant("the same bytes are said again", FOLLOWED, "    if (str_eq(hash, s->hash))\n        return;\n", ""),
