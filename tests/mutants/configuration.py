@@ -228,7 +228,7 @@ RETRYING = (
     Mutant("an API that is back ends a Retry-After", RETRY, "    r->until_read = !r->ordered;\n", "    r->until_read = true;\n"),
     Mutant("new bytes end a Retry-After", RETRY, "    if (!r->ordered)\n        retry_forget(r);\n", "    retry_forget(r);\n"),
     Mutant("any reading ends a pause", RETRY, "    if (!r->until_read)\n        return;\n", ""),
-    Mutant("429 is an error of the server", RETRY, "err->http_status == 429   ? RETRY_RATE_LIMITED", "false   ? RETRY_RATE_LIMITED"),
+    Mutant("429 is an error of the server", RETRY, "err->http_status == 429 ? RETRY_RATE_LIMITED", "false ? RETRY_RATE_LIMITED"),
     Mutant("TLS is the connection", RETRY, "err->kind == ERROR_INVALID ? RETRY_TLS : RETRY_CONNECTION", "RETRY_CONNECTION"),
     Mutant("the engine does not wait", TARGET, "now < t->repair_after_ms || !retries)", "now < t->repair_after_ms)"),
     Mutant("nothing wakes it after a pause", TARGET, "    engine_sooner(&due, t->retry.not_before_ms, now_ms);\n", ""),
