@@ -92,6 +92,11 @@ def test_without_leader_election_there_is_none(helm: pathlib.Path) -> None:
     assert "LEADER_ELECT" not in settings(helm, URL, {"leaderElection": {"enabled": False}})
 
 
+def test_its_ports_are_let_through(helm: pathlib.Path) -> None:
+    policy = chart.only(chart.render(helm, URL, {"networkPolicy": {"enabled": True}}), "NetworkPolicy")
+    assert [port["port"] for port in policy["spec"]["ingress"][0]["ports"]] == ["http", "metrics", "probes"]
+
+
 def test_an_empty_one_is_none_of_them(helm: pathlib.Path) -> None:
     assert "CONFIG_SOURCE" not in settings(helm, {"watchNamespace": "", "certsSecretNames": [], "dataplane": {"tls": {"existingSecret": ""}}})
 
