@@ -14,6 +14,7 @@ FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
+FOLDER = "configuration/files_folder.c"
 STORAGE = "haproxy/dataplane/storage.c"
 MAP = "haproxy/dataplane/storage_map.c"
 FILES = "haproxy/storage_files.c"
@@ -63,6 +64,8 @@ ENGINE_MUTANTS = (
     Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
     Mutant("what failed before keeps a new document waiting", TARGET, "    target_begin_anew(t, clock_mono_ms());\n", ""),
     Mutant("documents that change all the time set the pace", TARGET, "t->anew_ms != 0 ? t->anew_ms + t->of->options.min_interval_ms : 0;", "0;"),
+    Mutant("what cannot be used is said with each reading", ENGINE, "if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))", "if (false)"),
+    Mutant("another thing that is wrong is not said", ENGINE, "if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))", "if (c->problem.kind != ERROR_NONE)"),
     Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
     Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
@@ -114,6 +117,7 @@ NOT_LOCKED_OUT = (
 )
 
 FOLLOWING = (
+    Mutant("a folder that is gone has no files", FOLDER, "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
     Mutant("links are not followed", FOLLOWED, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
     Mutant("folders on the way are not followed", FOLLOWED, "        file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name);\n", "        if (*behind == '\\0')\n            file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name);\n"),
     Mutant("the same bytes are said again", FOLLOWED, "    if (str_eq(hash, s->hash))\n        return;\n", ""),
@@ -230,7 +234,7 @@ RETRYING = (
     Mutant("an API that is back ends a Retry-After", RETRY, "    r->until_read = !r->ordered;\n", "    r->until_read = true;\n"),
     Mutant("new bytes end a Retry-After", RETRY, "    if (!r->ordered)\n        retry_forget(r);\n", "    retry_forget(r);\n"),
     Mutant("any reading ends a pause", RETRY, "    if (!r->until_read)\n        return;\n", ""),
-    Mutant("429 is an error of the server", RETRY, "err->http_status == 429   ? RETRY_RATE_LIMITED", "false   ? RETRY_RATE_LIMITED"),
+    Mutant("429 is an error of the server", RETRY, "err->http_status == 429 ? RETRY_RATE_LIMITED", "false ? RETRY_RATE_LIMITED"),
     Mutant("TLS is the connection", RETRY, "err->kind == ERROR_INVALID ? RETRY_TLS : RETRY_CONNECTION", "RETRY_CONNECTION"),
     Mutant("the engine does not wait", TARGET, "now < t->repair_after_ms || !retries)", "now < t->repair_after_ms)"),
     Mutant("nothing wakes it after a pause", TARGET, "    engine_sooner(&due, t->retry.not_before_ms, now_ms);\n", ""),

@@ -53,7 +53,7 @@ static struct {
     enum configuration_drift drift;
     uint64_t min_interval_ms;
     struct store *store; /* outlives the engine */
-    unsigned documents, writes, loads, drifts;
+    unsigned documents, writes, loads, drifts, refusals, recoveries;
     struct dice dice;
 } w;
 
@@ -278,6 +278,8 @@ static void on_event(void *arg, const struct configuration_event *e)
 {
     (void)arg;
     w.drifts += e->kind == CONFIGURATION_DRIFTED;
+    w.refusals += e->kind == CONFIGURATION_REFUSED;
+    w.recoveries += e->kind == CONFIGURATION_RECOVERED;
 }
 
 static void engine_begin(void)

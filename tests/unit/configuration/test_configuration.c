@@ -229,6 +229,32 @@ START_TEST(a_new_document_ends_a_pause)
 END_TEST
 
 /* It is validated meanwhile: whoever paused it sees whether it could go on. */
+/* A source is read again and again. */
+START_TEST(what_cannot_be_used_is_said_once)
+{
+    struct error no = {0}, other = {0};
+    (void)error_set(&no, ERROR_INVALID, "a file: it is empty");
+    (void)error_set(&other, ERROR_INVALID, "a file: line 2: a NUL character");
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    new_document(true);
+    passes(5);
+    for (int round = 1; round <= 2; round++) {
+        for (int i = 0; i < 3; i++)
+            configuration_refuse(w.c, &no);
+        ck_assert_uint_eq(w.refusals, (unsigned)round * 2 - 1);
+        configuration_refuse(w.c, &other);
+        ck_assert_uint_eq(w.refusals, (unsigned)round * 2);
+        ck_assert_str_eq(configuration_view(w.c, 0).reason, other.message);
+        ck_assert_uint_eq(w.recoveries, (unsigned)round - 1);
+        give(); /* it can be used again */
+        give();
+        ck_assert_uint_eq(w.recoveries, (unsigned)round);
+        ck_assert_ptr_null(configuration_view(w.c, 0).reason);
+    }
+    stream_end();
+}
+END_TEST
+
 START_TEST(what_is_paused_is_written_nowhere)
 {
     stream_begin(5);
@@ -278,6 +304,7 @@ int main(void)
     Suite *s = suite_create("configuration");
     TCase *t = tcase_create("configuration");
     tcase_set_timeout(t, 60);
+    tcase_add_test(t, what_cannot_be_used_is_said_once);
     tcase_add_test(t, what_is_paused_is_written_nowhere);
     tcase_add_loop_test(t, what_would_lock_out_is_written_nowhere, 0, 2);
     tcase_add_test(t, a_rejection_is_remembered);
