@@ -25,6 +25,15 @@ TEXT = "haproxy/dataplane/validation_text.c"
 READ = "haproxy/instance_read.c"
 PACE = "haproxy/pace.c"
 
+SETTINGS = (
+    Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
+    Mutant("a Secret's name that is none is none, too", "settings/parse.c", "== NULL && !setting_is_given(s, needed[i]))", "== NULL)"),
+)
+
+FREED = (
+    Mutant("a secret behind a NUL stays", "base/mem.c", "    mem_wiping_free(secret); ", "    if (secret != NULL)\n        explicit_bzero(secret, strlen(secret));\n    free(secret); "),
+)
+
 ENGINE_MUTANTS = (
     Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
     Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && (!t->away || c->options.require_all))", "if (false)"),
@@ -287,6 +296,8 @@ PAUSES = (
 )
 
 ROOMS = (
+    Room("configuration, its settings", ("test_config_source",), SETTINGS),
+    Room("secrets that are freed", ("test_mem",), FREED),
     Room("configuration, what is told of it", ("test_annotate", "test_config_report"), TELLING),
     Room("configuration, when it is tried again", ("test_retry", "test_target"), RETRYING),
     Room("configuration, a write that was interrupted", ("test_instance_reload",), INTERRUPTED),
