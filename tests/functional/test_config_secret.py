@@ -127,7 +127,7 @@ def test_a_refusal_is_said_once(site: Site) -> None:
 
     wait_until(lambda: says("Applied"), 20, "the annotation Applied")
     site.rig.kube.put(secret(""))
-    wait_until(lambda: says("Rejected"), 20, "the annotation Rejected")
+    wait_until(lambda: says("Error"), 20, "the annotation Error")
     site.rig.kube.put(secret("", note="x"))
     site.rig.kube.put(secret(site.text("first")))
     site.applied("first")
