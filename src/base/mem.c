@@ -66,10 +66,7 @@ char *mem_printf(const char *fmt, ...)
 
 void mem_wipe_free(char *secret)
 {
-    if (secret == NULL)
-        return;
-    explicit_bzero(secret, strlen(secret));
-    free(secret);
+    mem_wiping_free(secret); /* whatever stands behind a NUL in it, too */
 }
 
 void mem_wipe_free_list(char **list)

@@ -14,12 +14,22 @@
 
 #define SPIRE_FLAG "spire-socket" /* of what is no setting yet: settings/aliases says so */
 
+/* Flags of the operator that are none here, by what they begin with. */
+static const struct {
+    const char *begin, *fix;
+} refused[] = {
+    {"dataplane-username", "it would be shown in the list of processes: set the variable DATAPLANE_USERNAME"},
+    {"dataplane-password", "it would be shown in the list of processes: set the variable DATAPLANE_PASSWORD"},
+    {"local-poll", "the file is followed without polling: leave it out"},
+    {"zap-", "set LOG_LEVEL and LOG_FORMAT instead"},
+};
+
 /* Whether the alias, as a flag, is these len characters. */
 static bool flag_is(const struct setting *row, const char *word, size_t len)
 {
     if (row->flag != NULL)
         return strlen(row->flag) == len && strncmp(row->flag, word, len) == 0;
-    if (row->alias == NULL || row->or_file || strlen(row->alias) != len) /* no secret is put where all can read it */
+    if (row->alias == NULL || strlen(row->alias) != len)
         return false;
     for (size_t i = 0; i < len; i++)
         if (word[i] != (row->alias[i] == '_' ? '-' : tolower((unsigned char)row->alias[i])))
@@ -39,6 +49,14 @@ static const char *flag_variable(const char *word, size_t len, bool *ret_switch)
     return len == strlen(SPIRE_FLAG) && strncmp(word, SPIRE_FLAG, len) == 0 ? "SPIRE_AGENT_SOCKET" : NULL;
 }
 
+static const char *flag_fix(const char *word)
+{
+    for (size_t i = 0; i < array_len(refused); i++)
+        if (str_has_prefix(word, refused[i].begin))
+            return refused[i].fix;
+    return NULL;
+}
+
 void flags_fini(struct flags *f)
 {
     for (size_t i = 0; i < f->count; i++)
@@ -56,6 +74,9 @@ static int flags_take_all(int argc, char *const *argv, int *at, struct flags *f,
         size_t len = strcspn(word, "=");
         bool is_switch;
         const char *name = flag_variable(word, len, &is_switch);
+        const char *fix = flag_fix(word);
+        if (fix != NULL)
+            return error_set(err, ERROR_INVALID, "--%.*s: %s", (int)len, word, fix);
         if (name == NULL)
             return 0;
         const char *value = word[len] == '=' ? word + len + 1 : is_switch ? "true" : argv[++*at];

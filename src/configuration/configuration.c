@@ -122,8 +122,9 @@ int configuration_rollback(struct configuration *c, unsigned number, struct erro
 
 void configuration_refuse(struct configuration *c, const struct error *err)
 {
-    if (!str_eq(c->problem.message, err->message))
-        log_error(c->options.log, "configuration refused; the last good one stays", log_str("error", err->message));
+    if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))
+        return; /* the source is read again and again */
+    log_error(c->options.log, "configuration refused; the last good one stays", log_str("error", err->message));
     c->problem = *err;
     configuration_tell(c, CONFIGURATION_REFUSED, NULL, &c->problem);
 }

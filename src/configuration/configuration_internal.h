@@ -1,5 +1,5 @@
 /* The parts of the configuration engine: what concerns all targets (configuration.c), and one of them (target.c,
- * target_files.c). */
+ * target_files.c, target_restore.c, target_runs.c). */
 #ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
 #define CONFIGURATION_CONFIGURATION_INTERNAL_H
 
@@ -63,6 +63,8 @@ struct target {
     struct document *asked;   /* that the request in hand is about; NULL: the file from before, or none is */
     struct document *writing; /* sent to be written, and not known to run yet; NULL: none */
     struct cfg_content *good; /* the file that was replaced and that HAProxy ran; NULL: nothing was */
+    bool unloaded;            /* the file was written, and is not known to run */
+    bool restores;            /* it could not be loaded: `good` goes back, whatever document came since */
     uint64_t since_us;
     char runs[DIGEST_SHA256_HEX_BYTES];
     int64_t runs_since_ms;
@@ -105,6 +107,11 @@ void target_is_writing(struct target *t); /* `asked` */
 void target_concluded(void *self);
 bool target_may_repair(const struct target *t); /* what another writer changed */
 void target_repair_later(struct target *t);
+
+/* target_restore.c: what was written and could not be loaded. */
+void target_keep_good(struct target *t); /* before the file is written */
+void target_reload_failed(void *self, bool lost);
+void target_restored(struct target *t, const struct replacement *r);
 
 /* target_files.c: what is next for the document's files; false: nothing. */
 bool target_files_next(const struct target *t, enum storage_part *ret);

@@ -2,6 +2,7 @@
 #ifndef CONFIGURATION_EVENT_H
 #define CONFIGURATION_EVENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -19,6 +20,10 @@ enum configuration_event_kind {
     CONFIGURATION_LOAD_FAILED, /* written, and HAProxy could not load it: the one from before goes back */
     CONFIGURATION_DRIFTED,     /* another writer changed what was applied */
     CONFIGURATION_FAILED,      /* tried again; error.kind and http_status say what kind of failure it is */
+    CONFIGURATION_NOT_STORED,  /* the same of its files: nothing was validated */
+    CONFIGURATION_STORED,      /* its certificates, on this target */
+    CONFIGURATION_VALIDATING,  /* this target is asked, */
+    CONFIGURATION_WRITING,     /* or it is sent there to be written */
     CONFIGURATION_EVENT_KINDS,
 };
 
@@ -29,6 +34,12 @@ struct configuration_event {
     const struct document *document; /* NULL: none */
     const struct error *error;       /* why; NULL: none */
 };
+
+/* What is tried again. */
+static inline bool configuration_event_failed(enum configuration_event_kind kind)
+{
+    return kind == CONFIGURATION_FAILED || kind == CONFIGURATION_NOT_STORED;
+}
 
 /* Called from inside the engine: it may call nothing of it but configuration_view. */
 struct configuration_listener {

@@ -14,8 +14,8 @@ static void folder_close_ptr(DIR **d)
         closedir(*d);
 }
 
-static int files_folder_take(const char *path, enum storage_kind kind, const char *name, struct storage_files *ret,
-                             struct error *err)
+static int files_folder_take(const char *folder, const char *path, enum storage_kind kind, const char *name,
+                             struct storage_files *ret, struct error *err)
 {
     struct stat st;
     cleanup(buf_fini) struct buf bytes;
@@ -27,7 +27,9 @@ static int files_folder_take(const char *path, enum storage_kind kind, const cha
     if (buf_read_file(&bytes, path) != 0)
         return error_set(err, ERROR_INVALID, errno == EFBIG ? "cannot read %s: it is too large" : "cannot read %s: %m",
                          path);
-    return storage_files_add(ret, kind, name, buf_str(&bytes), bytes.len, err);
+    if (storage_files_add(ret, kind, name, buf_str(&bytes), bytes.len, err) != 0)
+        return error_prefix(err, "%s", folder);
+    return 0;
 }
 
 static int files_folder_read_kind(const char *path, enum storage_kind kind, struct storage_files *ret,
@@ -43,14 +45,23 @@ static int files_folder_read_kind(const char *path, enum storage_kind kind, stru
         if (e->d_name[0] == '.')
             continue;
         cleanup(mem_free_ptr) char *file = mem_printf("%s/%s", folder, e->d_name);
-        if (files_folder_take(file, kind, e->d_name, ret, err) != 0)
+        if (files_folder_take(path, file, kind, e->d_name, ret, err) != 0)
             return -1;
     }
     return 0;
 }
 
+/* One that is gone, as a volume that is not mounted, says nothing of the files in it. */
+static int files_folder_is_there(const char *path, struct error *err)
+{
+    cleanup(folder_close_ptr) DIR *d = opendir(path);
+    return d != NULL ? 0 : error_set(err, ERROR_INVALID, "cannot open %s: %m", path);
+}
+
 int files_folder_read(const char *path, struct storage_files *ret, struct error *err)
 {
+    if (files_folder_is_there(path, err) != 0)
+        return -1;
     for (int kind = 0; kind < STORAGE_KINDS; kind++) {
         if (files_folder_read_kind(path, (enum storage_kind)kind, ret, err) != 0) {
             storage_files_fini(ret);

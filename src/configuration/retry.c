@@ -15,7 +15,7 @@ enum retry_class retry_class_of(const struct error *err)
     if (err->kind == ERROR_CONFLICT)
         return RETRY_CONFLICT;
     if (err->http_status != 0)
-        return err->http_status == 429 ? RETRY_RATE_LIMITED : RETRY_SERVER;
+        return err->http_status == 429 ? RETRY_RATE_LIMITED : err->http_status >= 500 ? RETRY_SERVER : RETRY_UNKNOWN;
     return err->kind == ERROR_INVALID ? RETRY_TLS : RETRY_CONNECTION; /* what is wrong without an answer is TLS */
 }
 
@@ -25,6 +25,7 @@ const char *retry_class_name(enum retry_class class)
         [RETRY_AUTH] = "AuthError",           [RETRY_CONFLICT] = "ConflictError",
         [RETRY_RATE_LIMITED] = "RateLimited", [RETRY_SERVER] = "DataplaneServerError",
         [RETRY_TLS] = "TLSConnectionError",   [RETRY_CONNECTION] = "ConnectionError",
+        [RETRY_UNKNOWN] = "UnknownError",
     };
     return names[class];
 }

@@ -16,7 +16,8 @@ enum retry_class {
     RETRY_AUTH,         /* 401, 403; no credentials */
     RETRY_CONFLICT,     /* another writer was faster: the first ones are tried again at once */
     RETRY_RATE_LIMITED, /* 429 */
-    RETRY_SERVER,       /* 5xx, and whatever else an API answers that judges no configuration */
+    RETRY_SERVER,       /* 5xx */
+    RETRY_UNKNOWN,      /* whatever else an API answers that judges no configuration */
     RETRY_TLS,
     RETRY_CONNECTION,
     RETRY_CLASSES,

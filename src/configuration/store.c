@@ -258,6 +258,14 @@ bool store_ran(const struct store *s, const struct document *d, const char *url)
     return s->count > 0 && str_eq(s->entries[0].v.id, d->id) && store_has_target(&s->entries[0].v, url);
 }
 
+const struct store_version *store_latest(const struct store *s, const char *url)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (store_has_target(&s->entries[i].v, url))
+            return &s->entries[i].v;
+    return NULL;
+}
+
 static void store_add_version(struct store *s, struct document *d)
 {
     if (s->count == STORE_VERSIONS) {

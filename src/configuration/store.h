@@ -56,6 +56,7 @@ void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *d
 /* It runs at that URL, verified: a new version, if it is not the latest already. */
 void store_applied(struct store *s, struct document *d, const char *url);
 bool store_ran(const struct store *s, const struct document *d, const char *url); /* the same, before or now */
+const struct store_version *store_latest(const struct store *s, const char *url); /* that ran there; NULL: none */
 /* NULL, ERROR_INVALID: there is no such version, or its text is lost. */
 struct document *store_document(const struct store *s, unsigned number, struct error *err) must_check;
 

@@ -24,13 +24,6 @@ const char *target_url(const struct target *t)
     return instance_view(t->in).url;
 }
 
-static void target_hold(struct cfg_content **held, struct cfg_content *c)
-{
-    c = cfg_content_ref(c);
-    cfg_content_unref(*held);
-    *held = c;
-}
-
 static void target_attach(void *self, struct instance *in)
 {
     ((struct target *)self)->in = in;
@@ -196,7 +189,7 @@ void target_compare(struct target *t)
 {
     const struct document *d = t->of->document;
     bool sent = t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID;
-    if (d == NULL)
+    if (d == NULL || t->restores)
         return;
     const struct cfg_difference *differs = target_difference(t);
     if (differs != NULL && differs->effect == CFG_EFFECT_NONE) {
@@ -270,8 +263,9 @@ static void target_read(void *self)
     cleanup(cfg_content_unref_ptr) struct cfg_content *none = file == NULL ? cfg_content_new(mem_strdup(""), 0) : NULL;
     file = file != NULL ? file : none;
     t->compared = t->compared && cfg_content_same(file, t->file);
-    target_hold(&t->file, file);
+    cfg_content_hold(&t->file, file);
     t->version = instance_view(t->in).version;
+    t->unloaded = t->unloaded || instance_view(t->in).unloaded; /* of an earlier run */
     retry_readable(&t->retry);
     t->away = retry_waits(&t->retry, clock_mono_ms());
     target_remember(t);
@@ -352,14 +346,14 @@ static void target_decide(void *self, struct engine_wants *ret)
         ret->waits = !ret->storage;
         return;
     }
-    if (!c->options.dry_run && t->progress == PROGRESS_NEW && t->files == FILES_NEW) {
+    if (!c->options.dry_run && t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores) {
         ret->waits = true; /* another one has rejected it: here it is not judged without its files */
         return;
     }
-    bool write = t->progress == PROGRESS_RESTORING || (t->progress == PROGRESS_VALID && configuration_may_write(c));
+    bool write = t->restores || (t->progress == PROGRESS_VALID && configuration_may_write(c));
     if (t->progress == PROGRESS_NEW || write) {
-        bool waits =
-            t->progress != PROGRESS_RESTORING && (configuration_waits(c, now) || now < t->repair_after_ms || !retries);
+        bool loading = write && v.reload == RELOAD_PENDING; /* its end is to be the end of what was written for it */
+        bool waits = loading || (!t->restores && (configuration_waits(c, now) || now < t->repair_after_ms || !retries));
         /* A runtime update moved the version on: first it is read what lines it left. */
         bool stale = c->options.keep.count > 0 && (t->version != v.version || t->file->len == 0);
         ret->replacement = v.may_write && v.may_begin && !waits && !stale;
@@ -382,14 +376,16 @@ static void target_collect(void *self, struct transaction_step **steps, size_t *
 static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
-    bool restores = t->progress == PROGRESS_RESTORING, writes = t->progress != PROGRESS_NEW;
+    bool restores = t->restores, writes = restores || t->progress != PROGRESS_NEW;
     configuration_begin(t->of);
     document_unref(t->asked);
     t->asked = restores ? NULL : document_ref(t->of->document);
     if (writes && !restores)
         target_is_writing(t);
-    if (writes && !restores && (t->good == NULL || !instance_view(t->in).dirty))
-        target_hold(&t->good, t->file);
+    if (!restores)
+        configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
+    if (writes && !restores)
+        target_keep_good(t);
     cfg_content_unref(t->sent);
     t->sent = target_with_kept(t, restores ? t->good : t->asked->content, &t->edits);
     ret->text = t->sent;
@@ -399,10 +395,6 @@ static void target_replace(void *self, struct replacement_request *ret)
 
 static void target_written(struct target *t)
 {
-    if (t->progress == PROGRESS_RESTORING) {
-        t->progress = PROGRESS_RESTORED;
-        return;
-    }
     const struct document *d = t->of->document;
     cleanup(mem_free_ptr) char *changes = target_changes(t);
     log_info(t->of->options.log, "configuration written; a reload follows", log_str("target", target_url(t)),
@@ -417,8 +409,13 @@ static void target_replaced(void *self, const struct replacement *r)
     t->asked = NULL;
     t->away = false;
     timer_set(&t->of->step, 0);
+    if (asked == NULL) {
+        target_restored(t, r);
+        return;
+    }
+    t->unloaded = t->unloaded || r->result == TRANSACTION_COMMITTED || r->result == TRANSACTION_UNKNOWN;
     /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
-    if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)
+    if (asked != t->of->document)
         return;
     if (r->error.kind == ERROR_NONE || r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)
         retry_forget(&t->retry);
@@ -453,19 +450,6 @@ static void target_replaced(void *self, const struct replacement *r)
         configuration_tell(t->of, CONFIGURATION_FAILED, t, &r->error);
         break;
     }
-}
-
-/* A reload that was lost says nothing of the document: there will be another. */
-static void target_reload_failed(void *self, bool lost)
-{
-    struct target *t = self;
-    if (lost || t->progress != PROGRESS_WRITTEN || t->good == NULL)
-        return;
-    (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it");
-    t->progress = PROGRESS_RESTORING;
-    log_error(t->of->options.log, "configuration could not be loaded; the one from before goes back",
-              log_str("target", target_url(t)), log_str("sha256", t->of->document->hash));
-    configuration_tell(t->of, CONFIGURATION_LOAD_FAILED, t, &t->why);
 }
 
 /* What failed with other bytes need not fail with these. Those that change all the time do not set the pace. */

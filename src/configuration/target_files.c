@@ -9,7 +9,7 @@
 static bool target_files_are_for_nothing(const struct target *t)
 {
     bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    return t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING ||
+    return t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->restores ||
            (begun && configuration_rejected(t->of));
 }
 
@@ -42,7 +42,7 @@ void target_store(void *self, struct storage_request *ret)
 static void target_files_are_back(struct target *t)
 {
     bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    t->files = begun ? FILES_NEW : FILES_DONE;
+    t->files = begun && t->of->document->with_files ? FILES_NEW : FILES_DONE;
     t->files_changed = false;
     if (begun)
         t->progress = PROGRESS_NEW;
@@ -97,6 +97,10 @@ void target_stored(void *self, const struct storage *s)
         retry_forget(&t->retry);
     else
         retry_failed(&t->retry, &s->error, s->retry_after_ms, clock_mono_ms());
+    if (!ok)
+        configuration_tell(t->of, CONFIGURATION_NOT_STORED, t, &s->error);
+    else if (s->certificates > 0 && t->part == STORAGE_ADD)
+        configuration_tell(t->of, CONFIGURATION_STORED, t, NULL);
     t->files_changed = t->files_changed || s->changed;
     timer_set(&t->of->step, 0);
     if (!current || !ok)

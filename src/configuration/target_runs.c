@@ -50,6 +50,8 @@ void target_concluded(void *self)
     struct document *d = t->of->document;
     if (d == NULL || !instance_at_rest(t->in) || !instance_view(t->in).last_reload_known)
         return;
+    t->unloaded = false;
+    t->restores = t->restores && t->progress == PROGRESS_RESTORING;
     if (t->progress == PROGRESS_RESTORED) {
         t->progress = PROGRESS_REJECTED;
         snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);

@@ -215,6 +215,7 @@ static void on_scrape(void *arg)
     metric_add(lost, (double)log_dropped(c->log) - metric_value(lost, NULL), NULL);
     sources_measure(c->sources, &c->telemetry);
     certificates_measure(&c->clients, &c->telemetry, c->log);
+    config_engine_measure(c->config, &c->clients);
     cleanup(checks_fini) struct checks checks = {0};
     metric_set(c->telemetry.ready, check_all(c, &checks) ? 1 : 0, NULL);
     metric_clear(c->telemetry.check_ok);

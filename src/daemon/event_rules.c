@@ -45,6 +45,8 @@ const char *event_reason_name(enum event_reason r)
         [EVENT_VALIDATION_PASSED] = "ValidationPassed",
         [EVENT_APPLY_SUCCEEDED] = "ApplySucceeded",
         [EVENT_CONFIG_UNCHANGED] = "ConfigUnchanged",
+        [EVENT_CERT_SYNCED] = "CertSynced",
+        [EVENT_CERT_SYNC_FAILED] = "CertSyncFailed",
         [EVENT_CONFIG_REJECTED] = "ConfigRejected",
         [EVENT_AUTH_ERROR] = "AuthError",
         [EVENT_TLS_CONNECTION_ERROR] = "TLSConnectionError",

@@ -14,10 +14,8 @@ void guard_init(struct guard *g)
 
 static void guard_hold(struct guard *g, struct cfg_content *file)
 {
-    struct cfg_content *old = g->file;
-    g->file = cfg_content_ref(file);
+    cfg_content_hold(&g->file, file);
     g->digest[0] = '\0';
-    cfg_content_unref(old);
 }
 
 static void guard_digest(const struct cfg_content *file, char ret[DIGEST_SHA256_TEXT_BYTES])

@@ -305,6 +305,7 @@ struct instance_view instance_view(const struct instance *in)
         .last_reload_known = in->last_reload.known,
         .drift = in->running.drift,
         .file_problem = in->guard.problem,
+        .unloaded = in->reader.unloaded,
         .worker_pid = in->running.known ? in->running.pid : -1,
         .haproxy = in->reader.haproxy,
         .verification = instance_verification(in),

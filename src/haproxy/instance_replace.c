@@ -47,6 +47,7 @@ static void instance_replace_written(struct instance *in)
         in->backends[i].reviewed = false; /* the lines beside its servers are others */
     reader_let_file_go(&in->reader, true);
     in->reader.file = in->fresh ? cfg_content_ref(in->replaced) : NULL;
+    in->reader.unloaded = in->fresh;
     in->renewed = false;
     instance_must_reload(in);
     if (r->reload_id != NULL)

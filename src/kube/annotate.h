@@ -11,7 +11,7 @@ struct annotator;
 struct kube_client;
 
 struct annotation {
-    const char *name, *value;
+    const char *name, *value; /* value NULL: it goes */
 };
 
 enum annotate_outcome {

@@ -105,12 +105,12 @@ static struct series *add_series(struct metric *x, const char *labels)
     return s;
 }
 
-struct metric *metrics_register(struct metrics *m, enum metric_type type, const char *name, const char *help,
-                                const char *label_names)
+struct metric *metrics_register_whole(struct metrics *m, enum metric_type type, const char *name, const char *help,
+                                      const char *label_names)
 {
     struct metric *x = mem_alloc(sizeof(*x));
     x->type = type;
-    x->name = mem_printf("haproxy_k8s_sync_%s", name);
+    x->name = mem_strdup(name);
     x->help = help;
     while (label_names[0] != '\0' && x->label_count < LABELS_MAX) {
         size_t len = strcspn(label_names, ",*");
@@ -123,6 +123,13 @@ struct metric *metrics_register(struct metrics *m, enum metric_type type, const 
     *m->last = x;
     m->last = &x->next;
     return x;
+}
+
+struct metric *metrics_register(struct metrics *m, enum metric_type type, const char *name, const char *help,
+                                const char *label_names)
+{
+    cleanup(mem_free_ptr) char *whole = mem_printf("haproxy_k8s_sync_%s", name);
+    return metrics_register_whole(m, type, whole, help, label_names);
 }
 
 /* ---- finding the series of a set of values ---- */

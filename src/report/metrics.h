@@ -28,6 +28,9 @@ void metrics_free(struct metrics *m);
  * without end, nor take a line from another. */
 struct metric *metrics_register(struct metrics *m, enum metric_type type, const char *name, const char *help,
                                 const char *label_names);
+/* The same without the prefix; the name is copied. */
+struct metric *metrics_register_whole(struct metrics *m, enum metric_type type, const char *name, const char *help,
+                                      const char *label_names);
 
 /* Label values in the order of the names; missing ones are "". Counters ignore what is negative or no number. */
 void metric_add(struct metric *x, double value, ...) __attribute__((sentinel)); /* const char * ..., NULL */

@@ -1,5 +1,6 @@
 #include "settings/aliases.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -21,6 +22,25 @@ const char *alias_get(char *const *env, const struct setting *row)
     return str_empty(value) ? NULL : value;
 }
 
+/* Without the path, which we add, and with the port, which we want to be told. */
+static char *alias_url(const char *value)
+{
+    size_t len = strlen(value), slash = str_has_suffix(value, API_PATH "/") ? 1 : 0;
+    bool path = slash == 1 || str_has_suffix(value, API_PATH);
+    cleanup(mem_free_ptr) char *url = mem_strndup(value, path ? len - strlen(API_PATH) - slash : len);
+    const char *host = strstr(url, "://");
+    if (host == NULL)
+        return mem_strdup(url);
+    host += strlen("://");
+    size_t address = host[0] == '[' ? strcspn(host, "]") : 0, authority = address + strcspn(host + address, "/");
+    bool told = memchr(host + address, ':', authority - address) != NULL;
+    return mem_printf("%.*s%s%s", (int)(host - url + (ptrdiff_t)authority), url,
+                      told                              ? ""
+                      : str_has_prefix(url, "https://") ? ":443"
+                                                        : ":80",
+                      host + authority);
+}
+
 char *alias_translated(const struct setting *row, const char *value)
 {
     for (size_t i = 0; row->alias_words != NULL && row->alias_words[i] != NULL; i++)
@@ -28,10 +48,7 @@ char *alias_translated(const struct setting *row, const char *value)
             return mem_strdup(row->words[i]);
     if (row->alias_words != NULL)
         return mem_strdup(""); /* it is none of them */
-    size_t len = strlen(value), slash = str_has_suffix(value, API_PATH "/") ? 1 : 0;
-    if (row == SETTING(dataplanes) && (slash == 1 || str_has_suffix(value, API_PATH)))
-        return mem_strndup(value, len - strlen(API_PATH) - slash);
-    return mem_strdup(value);
+    return row == SETTING(dataplanes) ? alias_url(value) : mem_strdup(value);
 }
 
 char *setting_alias_text(const struct setting *row)
@@ -60,4 +77,6 @@ void aliases_check(char *const *env, struct settings_findings *found)
                       "SPIRE_AGENT_SOCKET: certificates from SPIRE come with a later version; until then put them "
                       "into files (DATAPLANE_CA_CERT, DATAPLANE_CLIENT_CERT, DATAPLANE_CLIENT_KEY), which are "
                       "read again when they change");
+    if (aliases_count(env) && !str_empty(environment_get(env, "KUBE_APISERVER")))
+        finding_error(found, "KUBE_APISERVER: name the API server in the file that KUBECONFIG names");
 }

@@ -119,13 +119,14 @@ static void settings_check_secret(const struct settings *s, struct settings_find
 {
     const struct setting *needed[] = {SETTING(config_secret_namespace), SETTING(config_secret_name)};
     for (size_t i = 0; i < array_len(needed); i++)
-        if (SETTING_MEMBER(char *const, needed[i], s) == NULL)
+        if (SETTING_MEMBER(char *const, needed[i], s) == NULL && !setting_is_given(s, needed[i])) /* else it is said */
             finding_error(found, "CONFIG_SOURCE=secret needs %s: expected %s", needed[i]->name, needed[i]->expected);
 }
 
 static void settings_check_source(const struct settings *s, struct settings_findings *found)
 {
-    if (s->config_source == SETTINGS_CONFIG_FILE && s->config_file == NULL)
+    if (s->config_source == SETTINGS_CONFIG_FILE && s->config_file == NULL &&
+        !setting_is_given(s, SETTING(config_file)))
         finding_error(found, "CONFIG_SOURCE=file needs CONFIG_FILE: expected %s", SETTING(config_file)->expected);
     if (s->config_source == SETTINGS_CONFIG_SECRET)
         settings_check_secret(s, found);

@@ -617,6 +617,7 @@ const struct setting setting_table[] = {
         .example = ":9090",
         .alias = "METRICS_ADDR",
         .alias_fallback = ":9090",
+        .flag = "metrics-bind-address",
     },
     {
         .name = "PROBE_ADDRESS",
@@ -627,6 +628,7 @@ const struct setting setting_table[] = {
         .example = ":8081",
         .alias = "PROBE_ADDR",
         .alias_fallback = ":8081",
+        .flag = "health-probe-bind-address",
     },
     {
         .name = "STATUS_PAGE",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import pathlib
+import subprocess
+import warnings
 
 import pytest
 
@@ -15,6 +17,9 @@ WHOLE_GROUPS = ["raw", "meaning", "actions", "storage"]
 GROUPS = ["transactions", "refusals", "lane", "sections"]
 # From this step on HAProxy has to know check-reuse-pool.
 NEEDS_3_0 = "unknown words on a server"
+# HAProxy has to refuse a server whose name is one of a server-template; 3.4 does not any more.
+NEEDS_CLASH = "commit the clash"
+CLASH = "defaults\n  mode tcp\n  timeout server 1s\n  timeout connect 1s\nbackend b\n  server s1 127.0.0.1:1\n  server-template s 3 127.0.0.1:1\n"
 # Bodies in which the double differs on purpose, by the step's name.
 DIFFERS = {"a server that is not there": "the words name the socket, which is another",
            "bad json": "the words are those of the JSON parser; the status and the form are compared"}
@@ -50,6 +55,9 @@ def play(where: pathlib.Path, name: str, group: str, directory: pathlib.Path) ->
     binary = haproxy_binary()
     if binary and haproxy_version(binary) < (3, 0):
         lines = list(itertools.takewhile(lambda line: line[1]["step"] != NEEDS_3_0, lines))
+    if binary and any(line["step"] == NEEDS_CLASH for _, line in lines) and not refuses_clash(binary, directory):
+        warnings.warn(f"{name}: not compared: {NEEDS_CLASH!r}, as {binary} takes two servers of one name")
+        lines = [line for line in lines if line[1]["step"] != NEEDS_CLASH]
     played = ".".join(name.split(".")[:2])
     recorded_haproxy = name.partition("haproxy-")[2].removesuffix(".jsonl").split("-")[0]
     more = ["--deaf-runtime"] if "master-socket" in name else []
@@ -58,3 +66,10 @@ def play(where: pathlib.Path, name: str, group: str, directory: pathlib.Path) ->
         with DoubleDataPlane(haproxy, haproxy.config, directory, played, 0.05, more) as double:
             failures = replay.Replay(lines, haproxy, double, DIFFERS, same).run()
     assert not failures, "\n".join(failures)
+
+
+def refuses_clash(binary: str, directory: pathlib.Path) -> bool:
+    file = directory / "clash.cfg"
+    file.write_text(CLASH)
+    done = subprocess.run([binary, "-c", "-f", str(file)], capture_output=True, text=True, check=False, timeout=20)
+    return "another server named 's1'" in done.stderr

@@ -11,6 +11,7 @@ import yaml
 
 from tests.harness.metrics import PREFIX
 
+from .chart import readme
 from .docs_blocks import ROOT
 from .queries import families, known_metrics
 
@@ -41,7 +42,7 @@ def settings() -> set[str]:
     """All variables, with the _FILE forms."""
     table = (ROOT / "docs" / "settings.md").read_text()
     names = {name for row in re.findall(r"^\| (`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
-    names |= set(re.findall(r"Beside MODE: `([A-Z0-9_]+)", table)) | {"SPIRE_AGENT_SOCKET"}
+    names |= set(re.findall(r"Beside MODE: `([A-Z0-9_]+)", table)) | {"SPIRE_AGENT_SOCKET", "KUBE_APISERVER"}
     assert len(names) > 40
     return names
 
@@ -64,6 +65,9 @@ def chart_values() -> dict[str, Any]:
 
 
 def chart_value_exists(dotted: str) -> bool:
+    whole = readme.schema()  # of an operator's names the chart has no defaults
+    if any(path == dotted for path, _ in readme.leaves(whole, whole)):
+        return True
     at: Any = chart_values()
     for key in dotted.split("."):
         # What is empty by default takes what Kubernetes knows (resources, affinity, ...).

@@ -128,6 +128,12 @@ OTHERWISE: dict[str, Any] = {
     "config-and-servers": {"ingress-nginx": [SLICES, SERVICE], "lb": [("", "secrets", "haproxy-config", "list watch patch")], "": [NODES]},
     "config-elsewhere": {"edge": [("", "secrets", "edge.config", "list watch patch"), ("", "secrets", "shop-tls api-tls", "list watch")],
                          "lb": OWN_LEASE},
+    "operator": {"edge": [("", "secrets", "lb-config", "list watch patch"), ("", "secrets", "shop-tls api-tls", "list watch"), EVENTS],
+                 "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
+    "operator-defaults": {"haproxy-operator": [("", "secrets", "haproxy-config", "list watch patch"), EVENTS],
+                          "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
+    "config-file": {},
+    "config-file-volume": {"lb": OWN_LEASE},
     "without-rights": {},
     "other-cluster": {},
 }
@@ -151,7 +157,7 @@ def test_the_token_is_there_only_where_it_is_used(rendered: cases.Renderings) ->
     for name in cases.NAMES:
         found = rendered[name]
         pod_spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
-        assert pod_spec["automountServiceAccountToken"] is (name != "other-cluster")
+        assert pod_spec["automountServiceAccountToken"] is (name not in ("other-cluster", "config-file"))
         assert all(d["automountServiceAccountToken"] is False for d in found if d["kind"] == "ServiceAccount")
 
 
@@ -198,7 +204,7 @@ def test_secrets_are_files_that_can_be_rotated(rendered: cases.Renderings, name:
             assert value in files, f"{setting} names {value}, and nothing is mounted there"
         assert setting not in ("HAPROXY_DATAPLANE_USERNAME", "HAPROXY_DATAPLANE_PASSWORD", "HAPROXY_DATAPLANE_TOKEN")
     assert all("subPath" not in mount for mount in pod.container(found).get("volumeMounts", []))
-    assert len(files) == sum(v.startswith("/etc/haproxy-k8s-sync/") for v in pod.settings(found).values())
+    assert len(files) == sum(v.startswith("/etc/haproxy-k8s-sync/") for n, v in pod.settings(found).items() if not n.startswith("CONFIG_"))
 
 
 @pytest.mark.parametrize(("name", "keys"), [

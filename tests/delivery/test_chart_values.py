@@ -18,6 +18,9 @@ from .once import version
 # Kubernetes' own objects and the user's own names: anything goes.
 FREE = {"global", "commonLabels", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext",
         "securityContext", "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations"}
+# Names of an operator, which have no defaults here: test_chart_operator.py.
+OPERATORS = ("watchNamespace", "secretName", "secretKey", "certsSecretNames", "dataplane", "spire", "vault", "controller", "metrics", "probes",
+             "zoneAntiAffinity", "rbac.namespaced")
 # Those of others have tests of their own.
 ELSEWHERE = ("service", "serviceMonitor", "prometheusRule", "grafanaDashboard", "networkPolicy")
 
@@ -96,7 +99,7 @@ def test_schema_and_values_know_the_same_names() -> None:
     own = set(paths(given))
     assert own - known == set()
     # What a probe may say besides; what only a parent chart says.
-    assert {path for path in known - own if path.split(".")[0] not in ELSEWHERE} == {"global", "enabled"} | {
+    assert {path for path in known - own if path.split(".")[0] not in ELSEWHERE and not path.startswith(OPERATORS)} == {"global", "enabled"} | {
         f"{probe}.{name}" for probe in ("livenessProbe", "readinessProbe", "startupProbe")
         for name in ("timeoutSeconds", "failureThreshold", "successThreshold")}
 
@@ -162,6 +165,9 @@ IMPOSSIBLE = {
                                              "tls": {"existingSecret": "a", "keyKey": ""}}, "tls.certKey and keyKey: set both or none"),
     "a CA without its key": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"), "tls": {"caSecret": "a", "caKey": ""}},
                              "tls.caKey is empty"),
+    "a file and no volume": ({"config": {"source": "file"}}, "set config.file.configMap to a ConfigMap or config.file.volume to one of"),
+    "a file in two volumes": ({"config": {"source": "file", "file": {"configMap": "a", "volume": "b"}}}, "not both"),
+    "Secrets beside a file": ({"config": {"source": "file", "certsSecrets": ["a"], "file": {"volume": "b"}}}, "config.certsSecrets is set"),
     "TLS without https": ({"tls": {"caSecret": "a"}}, "env.haproxy.dataplaneURL has no https URL"),
 }
 
@@ -180,7 +186,7 @@ def test_whatever_is_taken_away_by_null_is_as_if_it_were_empty(helm: pathlib.Pat
     needed = {"image.repository", "kubeconfig.key", "global", "enabled"}
     values: dict[str, Any] = {}
     for path, leaf in readme.leaves(schema, schema):
-        if path not in needed and path.split(".")[0] not in ELSEWHERE and not path.endswith(".enabled"):
+        if path not in needed and path.split(".")[0] not in ELSEWHERE and not path.endswith(".enabled") and not path.startswith(OPERATORS):
             values = merged(values, nested(tuple(path.split(".")), None))
     found = chart.render(helm, values, {"podDisruptionBudget": {"enabled": True}})
     assert "<nil>" not in yaml.safe_dump_all(found)
@@ -204,8 +210,9 @@ BY_OTHER_VALUES = {"HAPROXY_DATAPLANE_CREDENTIALS_FILE", "HAPROXY_DATAPLANE_CA_F
                    "HAPROXY_DATAPLANE_KEY_FILE", "LEADER_ELECT", "LEASE_NAME", "LEASE_NAMESPACE", "KUBECONFIG"}
 BY_OTHER_VALUES |= {"STATE_DIR"} | {f"CONFIG_{name}" for name in ("SOURCE", "SECRET_NAMESPACE", "SECRET_NAME", "SECRET_KEY", "REQUIRE_ALL",
                                                                   "ALLOW_LOCKOUT", "KEEP_BACKENDS", "CERTS_SECRETS", "DRIFT", "MIN_INTERVAL")}
-# A daemon on the load balancer has a whole configuration from a file; the chart has one port for all.
-NOT_IN_A_CLUSTER = {"CONFIG_FILE", "CONFIG_FILES_DIR", "CONFIG_FILE_WATCH", "METRICS_ADDRESS", "PROBE_ADDRESS"}
+BY_OTHER_VALUES |= {"METRICS_ADDRESS", "PROBE_ADDRESS", "CONFIG_FILE", "CONFIG_FILES_DIR"}
+# What is mounted into a pod is always followed.
+NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH"}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
 # The Go controller's names.
 SHORTER = {"HAPROXY_DATAPLANE_USERNAME": "env.haproxy.username", "HAPROXY_DATAPLANE_PASSWORD": "env.haproxy.password",
@@ -232,6 +239,8 @@ def config_value_of(setting: str) -> str:
     rest = setting.removeprefix("CONFIG_")
     if rest.startswith("SECRET_"):
         return "config.secret." + rest.removeprefix("SECRET_").lower()
+    if rest in ("FILE", "FILES_DIR"):
+        return {"FILE": "config.file.path", "FILES_DIR": "config.file.filesDir"}[rest]
     first, *others = rest.lower().split("_")
     return f"config.{first}" + "".join(w.capitalize() for w in others)
 
@@ -240,7 +249,7 @@ def test_each_setting_of_a_whole_configuration_has_its_value_and_default() -> No
     schema, given = readme.schema(), readme.defaults()
     settings = {name: default for name, default in of_the_daemon().items() if name.startswith("CONFIG_") and name not in NOT_IN_A_CLUSTER}
     there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("config.")}
-    assert there == {config_value_of(s) for s in settings} | {"config.stateClaim"}
+    assert there == {config_value_of(s) for s in settings} | {"config.stateClaim", "config.file.configMap", "config.file.volume"}
     different = {s for s, default in settings.items() if default is not None and as_text(readme.at(given, config_value_of(s))) != default}
     assert different == {"CONFIG_SOURCE"}, "it is off by an empty value"
 

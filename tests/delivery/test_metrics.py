@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.functional.rig import Rig
+from tests.functional.test_config_secret import SOURCE, secret
 from tests.harness.daemon import Daemon, program
 
 from .promtool import promtool
@@ -26,6 +27,17 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_promtool_takes_the_metrics(page: str) -> None:
     done = promtool("check", "metrics", stdin=page)
+    assert (done.returncode, done.stdout + done.stderr) == (0, ""), done.stdout + done.stderr
+
+
+def test_promtool_takes_the_operators_metrics(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with Rig(tmp_path_factory.mktemp("rig")) as rig:
+        rig.kube.put(secret(rig.haproxy.config.read_text() + "\nbackend more\n  mode tcp\n"))
+        rig.daemon = Daemon(rig.home / "daemon", rig.settings(**SOURCE), program()).start()
+        rig.daemon.wait_metric("configuration_applied", 1)
+        text = rig.daemon.get("/metrics")[1]
+    assert "\nhaproxy_operator_config_hash{" in text
+    done = promtool("check", "metrics", stdin=text)
     assert (done.returncode, done.stdout + done.stderr) == (0, ""), done.stdout + done.stderr
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import pathlib
+import re
+import signal
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.harness.certificates import Authority
+from tests.harness.daemon import Daemon
 from tests.harness.process import wait_until
 
 from .rig import Rig
-from .test_config_secret import NAME, NAMESPACE, Site, secret
+from .test_config_secret import NAME, NAMESPACE, Site, certificate_of, secret
 
 PREFIX = "haproxy.operator/"
 REPORTING = {"EMIT_EVENTS": "true"}
@@ -76,19 +80,20 @@ def test_applied_rejected_and_applied_again(site: Site) -> None:
     first, bad = site.text(), site.text().replace("  mode tcp", "  bogus tcp", 1)
     site.rig.kube.put(secret(first, somebody="else"))
     daemon = site.start(**REPORTING)
-    found = wait_notes(site, status="Applied", status_message="1 of 1 HAProxies run it", last_observed_hash=digest(first),
-                       last_applied_hash=digest(first))
-    assert "last-failed-hash" not in found and found["last-applied-time"] == found["last-update-time"]
+    found = wait_notes(site, status="Applied", last_observed_hash=digest(first), last_applied_hash=digest(first))
+    assert not {"last-failed-hash", "status-message"} & set(found) and found["last-applied-time"] == found["last-update-time"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found["last-applied-time"])
     wait_events(site, ("Normal", "ValidationPassed"), ("Normal", "ApplySucceeded"))
 
     put(site, bad)
     line = bad.splitlines().index("  bogus tcp") + 1
-    found = wait_notes(site, status="Rejected", last_observed_hash=digest(bad), last_failed_hash=digest(bad), last_applied_hash=digest(first))
+    found = wait_notes(site, status="ConfigRejected", last_observed_hash=digest(bad), last_failed_hash=digest(bad), last_applied_hash=digest(first))
     assert f"line {line}: unknown keyword 'bogus'" in found["status-message"]
     wait_events(site, ("Normal", "ValidationPassed"), ("Normal", "ApplySucceeded"), ("Warning", "ConfigRejected"))
 
     put(site, site.text("first"))
-    wait_notes(site, status="Applied", last_applied_hash=digest(site.text("first")), last_failed_hash=digest(bad))
+    found = wait_notes(site, status="Applied", last_applied_hash=digest(site.text("first")))
+    assert not {"last-failed-hash", "status-message"} & set(found)
     assert item(site)["metadata"]["annotations"]["somebody"] == "else"
     for result, count in (("changed", 3), ("validated", 2), ("applied", 2), ("rejected", 1)):
         assert daemon.metrics().sum("configuration_results_total", result=result) == count, result
@@ -143,10 +148,10 @@ def test_a_refused_source_and_back(site: Site) -> None:
     site.start(**REPORTING)
     wait_notes(site, status="Applied")
     put(site, "global\n\0\n")
-    found = wait_notes(site, status="Rejected", last_applied_hash=digest(site.text()))
+    found = wait_notes(site, status="Error", last_applied_hash=digest(site.text()))
     assert f"Secret {NAMESPACE}/{NAME}, key haproxy.cfg: line 2: " in found["status-message"]
     put(site, site.text())
-    wait_notes(site, status="Applied", status_message="1 of 1 HAProxies run it")
+    wait_notes(site, status="Applied")
     assert ("Warning", "ConfigRejected") in events(site)
 
 
@@ -154,7 +159,7 @@ def test_an_api_that_is_away(site: Site) -> None:
     site.rig.kube.put(secret(site.text()))
     site.rig.dataplane.stop()
     site.start(**REPORTING)
-    wait_notes(site, status="Failed")
+    wait_notes(site, status="ConnectionError")
     wait_until(lambda: ("Warning", "ConnectionError") in events(site), 20, "an Event ConnectionError")
     site.rig.dataplane.start()
     wait_notes(site, status="Applied")
@@ -165,7 +170,7 @@ def test_wrong_credentials(site: Site) -> None:
     site.rig.kube.put(secret(site.text()))
     site.start(**REPORTING, HAPROXY_DATAPLANE_PASSWORD="wrong")
     wait_until(lambda: ("Warning", "AuthError") in events(site), 20, "an Event AuthError")
-    wait_notes(site, status="Failed")
+    wait_notes(site, status="AuthError")
 
 
 def test_a_dry_run_writes_nothing(site: Site) -> None:
@@ -173,3 +178,54 @@ def test_a_dry_run_writes_nothing(site: Site) -> None:
     daemon = site.start(**REPORTING, DRY_RUN="true")
     daemon.wait_metric("configuration_results_total", 1, result="validated")
     assert notes(site) == {} and events(site) == [] and not site.rig.kube.requests("secrets", "patch")
+
+
+def operator_metrics(daemon: Daemon) -> dict[str, float]:
+    """Each line of the operator's metrics, without their prefix."""
+    status, page = daemon.get("/metrics")
+    assert status == 200
+    lines = [line.removeprefix("haproxy_operator_").rsplit(" ", 1) for line in page.splitlines() if line.startswith("haproxy_operator_")]
+    return {name: float(value) for name, value in lines}
+
+
+def test_the_operators_metrics(site: Site) -> None:
+    first, bad = site.text(), site.text().replace("  mode tcp", "  bogus tcp", 1)
+    site.rig.kube.put(secret(first))
+    daemon = site.start(**REPORTING)
+    wait_notes(site, status="Applied")
+    found = operator_metrics(daemon)
+    assert found.pop("last_successful_apply_timestamp_seconds") > 1e9
+    assert found == {'reconcile_attempts_total{phase="validate"}': 1, 'reconcile_attempts_total{phase="apply"}': 1,
+                     'reconcile_results_total{class="applied"}': 1, f'config_hash{{hash="{digest(first)}",state="applied"}}': 1,
+                     f'config_in_sync{{secret="{NAMESPACE}/{NAME}"}}': 1, "dataplane_client_cert_expiry_timestamp_seconds": 0}
+    put(site, bad)
+    wait_notes(site, status="ConfigRejected")
+    found = operator_metrics(daemon)
+    assert [name for name in found if name.startswith("config_hash")] == [f'config_hash{{hash="{digest(bad)}",state="rejected"}}']
+    assert found['reconcile_results_total{class="ConfigRejected"}'] == 1 and found['reconcile_attempts_total{phase="validate"}'] == 2
+    assert found['reconcile_attempts_total{phase="apply"}'] == 1
+
+
+def test_its_metrics_where_the_api_is_away(site: Site) -> None:
+    site.rig.kube.put(secret(site.text()))
+    site.rig.dataplane.stop()
+    daemon = site.start(**REPORTING)
+    wait_notes(site, status="ConnectionError")
+    found = operator_metrics(daemon)
+    count = found['transient_errors_total{class="ConnectionError"}']
+    assert count >= 1 and found['reconcile_results_total{class="ConnectionError"}'] == count
+    assert not [name for name in found if name.startswith(("config_hash", "config_in_sync"))]
+
+
+def test_certificates_that_are_stored_or_not(site: Site) -> None:
+    """A certificate that cannot be stored yet is no rejection of the haproxy.cfg."""
+    site.rig.kube.put(secret(site.text()), certificate_of(Authority(site.rig.home / "pki").server(), "shop-tls"))
+    site.rig.dataplane.fault({"action": "answer", "method": "POST", "path": "/storage/ssl_certificates", "status": 503, "body": {"code": 503, "message": "busy"}})
+    daemon = site.start(**REPORTING, CONFIG_CERTS_SECRETS="shop-tls")
+    found = wait_notes(site, status="DataplaneServerError")
+    assert "last-failed-hash" not in found and "HTTP 503" in found["status-message"]
+    wait_until(lambda: ("Warning", "CertSyncFailed") in events(site), 20, "an Event CertSyncFailed")
+    site.rig.dataplane.clear_faults()
+    daemon.process.signal(signal.SIGHUP)
+    wait_notes(site, status="Applied")
+    wait_until(lambda: [reason for _, reason in events(site)][-3:] == ["CertSynced", "ValidationPassed", "ApplySucceeded"], 20, "an Event CertSynced")

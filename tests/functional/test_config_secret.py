@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.client
 import pathlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -112,6 +113,28 @@ def test_a_deleted_secret_changes_nothing(site: Site) -> None:
     site.rig.kube.put(secret(site.text()))
     daemon.wait_ready()
     assert site.rig.dataplane.file() == before
+
+
+def test_a_refusal_is_said_once(site: Site) -> None:
+    """Though the Secret is seen again: the daemon's own annotations change it."""
+    site.rig.kube.put(secret(site.text()))
+    daemon = site.start()
+    site.applied("roundrobin")
+
+    def says(status: str) -> bool:
+        found = next(i for i in site.rig.kube.state()["items"] if i["kind"] == "Secret")["metadata"]["annotations"]
+        return bool(found.get("haproxy.operator/status") == status)
+
+    wait_until(lambda: says("Applied"), 20, "the annotation Applied")
+    site.rig.kube.put(secret(""))
+    wait_until(lambda: says("Error"), 20, "the annotation Error")
+    site.rig.kube.put(secret("", note="x"))
+    site.rig.kube.put(secret(site.text("first")))
+    site.applied("first")
+    wait_until(lambda: says("Applied"), 20, "the annotation Applied")
+    assert daemon.log().count("configuration refused") == 1
+    results = [line for line in daemon.get("/metrics")[1].splitlines() if re.search(r'results_total\{result="(refused|recovered)"', line)]
+    assert [line.split()[-1] for line in results] == ["1", "1"], results
 
 
 def test_one_that_comes_later(site: Site) -> None:
@@ -245,11 +268,24 @@ def test_a_certificate_that_cannot_be_used(site: Site, left_out: str | None, say
     daemon.wait_ready()
 
 
-def test_a_key_that_is_no_file(site: Site) -> None:
-    bad = secret(site.text())
-    bad["data"]["maps_.."] = "eA=="
+@pytest.mark.parametrize(("files", "says"), [
+    ({"maps_..": b"x"}, "key maps_..: maps/..: the name of a file"),
+    ({"maps_hosts.map": b"a b\n" + b"x" * (1 << 20) + b" b\n"}, "key maps_hosts.map: maps/hosts.map: line 2 has 1048578 bytes"),
+    ({"certs_shop.pem": b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"}, "key certs_shop.pem: certs/shop.pem: "),
+    ({"maps_a.b.map": b"x y\n", "maps_a_b.map": b"x y\n"}, "the Data Plane API stores it as a_b.map, as it does maps/a"),
+], ids=["no name", "a line of 1 MB", "no certificate", "names that become the same"])
+def test_a_key_that_is_no_file(site: Site, files: dict[str, bytes], says: str) -> None:
+    site.rig.kube.put(secret(site.text()))
+    daemon = site.start()
+    site.applied("roundrobin")
+    bad = secret(site.text("first"))
+    bad["data"].update({key: base64.b64encode(text).decode() for key, text in files.items()})
     site.rig.kube.put(bad)
-    site.start().wait_not_ready("Secret haproxy/haproxy-config: key maps_..: maps/..")
+    daemon.wait_not_ready("Secret haproxy/haproxy-config: .*" + says)
+    assert not site.rig.dataplane.get("/storage/maps").json() and "\nby-first,BACKEND," not in site.rig.haproxy.runtime("show stat")
+    site.rig.kube.put(secret(site.text("first")))
+    site.applied("first")
+    daemon.wait_ready()
 
 
 def test_files_that_come_with_it(site: Site) -> None:

@@ -38,10 +38,10 @@ def site(tmp_path: pathlib.Path) -> Iterator[Site]:
 
 # --- metrics
 
-def documented() -> dict[str, set[str]]:
+def documented(prefix: str = PREFIX) -> dict[str, set[str]]:
     """Name without the prefix -> its labels; "`a`, `b` (`{x,y}`)" means both."""
     found: dict[str, set[str]] = {}
-    for cell, *_ in table("metric (prefix"):
+    for cell, *_ in table(f"metric (prefix `{prefix}`"):
         shared = re.search(r"\(`\{([\w,]+)\}`\)", cell)
         for name, labels in re.findall(r"`(\w+)(?:\{([\w,]+)\})?`", cell):
             found[name] = set(filter(None, (labels or (shared[1] if shared else "")).split(",")))
@@ -94,6 +94,13 @@ def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
     rig.wait_in_sync()
     assert rig.differences() == []
     assert exported(rig.daemon.metrics()) == {name: labels for name, labels in documented().items() if not name.startswith("configuration_")}
+
+
+def test_table_of_the_operators_metrics_is_what_is_registered() -> None:
+    """Name and labels; that each comes to the page is told in tests/unit/daemon/test_config_report."""
+    text = (ROOT / "src/daemon/config/operator_metrics.c").read_text()
+    rows = re.findall(r'METRIC_\w+,\s*"(\w+)",\s*(?:"(?:[^"\\]|\\.)*"\s*)+,\s*"([\w,]*)"\}', text)
+    assert {name: set(filter(None, labels.split(","))) for name, labels in rows} == documented("haproxy_operator_") and len(rows) == 9
 
 
 def test_table_of_metrics_of_whole_configurations(site: Site) -> None:

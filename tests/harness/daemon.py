@@ -45,12 +45,13 @@ class Daemon:
         self.port = free_port()
         self.env = clean_env(LISTEN_ADDRESS=f"127.0.0.1:{self.port}", **settings)
         self.log_path = home / "daemon.log"
+        self.flags: list[str] = []  # on its command line
         self.process: Process | None = None
 
     # --- life
 
     def start(self) -> "Daemon":
-        self.process = Process([self.binary], self.log_path, env=self.env, cwd="/", name="haproxy-k8s-sync")
+        self.process = Process([self.binary, *self.flags], self.log_path, env=self.env, cwd="/", name="haproxy-k8s-sync")
         return self
 
     def stop(self) -> float:

@@ -10,16 +10,21 @@ SECRET = "kube/decode/decode_secret.c"
 NAMES = (
     Mutant("aliases count without MODE", ALIASES, "row->alias != NULL && aliases_count(env) ?", "row->alias != NULL ?"),
     Mutant("words that are none of the operator's are ours", ALIASES, "        return mem_strdup(\"\"); /* it is none of them */\n", "        return mem_strdup(value);\n"),
-    Mutant("the operator's URL keeps its path", ALIASES, "    if (row == SETTING(dataplanes) && (", "    if (false && ("),
+    Mutant("the operator's URL keeps its path", ALIASES, "    bool path = slash == 1 || ", "    bool path = false && "),
+    Mutant("a port has to be told", ALIASES, "? \":443\"\n", "? \"\"\n"),
+    Mutant("a port is told twice", ALIASES, "bool told = memchr(host + address, ':', authority - address) != NULL;", "bool told = false;"),
+    Mutant("an address of IPv6 has a port", ALIASES, "host[0] == '[' ? strcspn(host, \"]\") : 0", "0"),
     Mutant("two values of one setting pass", ALIASES, "        if (!str_eq(own, translated))\n", "        if (false)\n"),
     Mutant("SPIRE is passed over in silence", ALIASES, "    if (aliases_count(env) && !str_empty(environment_get(env, \"SPIRE_AGENT_SOCKET\")))", "    if (false)"),
+    Mutant("its API server is passed over in silence", ALIASES, "    if (aliases_count(env) && !str_empty(environment_get(env, \"KUBE_APISERVER\")))", "    if (false)"),
     Mutant("its defaults do not count", PARSE, "*ret_alias = s->beside_mode && row->alias_fallback != NULL", "*ret_alias = false && row->alias_fallback != NULL"),
     Mutant("in local mode the API is elsewhere", PARSE, "!(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE)", "true"),
     Mutant("its secrets stay in the environment", PARSE, "        if (row->or_file && row->alias != NULL)\n", "        if (false)\n"),
 )
 
 COMMAND_LINE = (
-    Mutant("a secret may be a flag", FLAGS, "row->alias == NULL || row->or_file || ", "row->alias == NULL || "),
+    Mutant("a flag that is none here has no fix", FLAGS, "        if (fix != NULL)\n", "        if (false)\n"),
+    Mutant("a secret may be a flag", FLAGS, "{\"dataplane-password\", ", "{\"dataplane-passwort\", "),
     Mutant("a switch takes the next word", FLAGS, ": is_switch ? \"true\" : argv[++*at];", ": argv[++*at];"),
     Mutant("a variable is stronger than a flag", FLAGS, "    memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));\n", "    memmove(f.environment + variables, f.environment, f.count * sizeof(*f.environment));\n    memcpy(f.environment, environ_, variables * sizeof(*f.environment));\n"),
 )

@@ -5,13 +5,16 @@ from .mutant import Mutant, Room
 ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
 RUNS = "configuration/target_runs.c"
+RESTORE = "configuration/target_restore.c"
 RETRY = "configuration/retry.c"
 ANNOTATE = "kube/annotate.c"
 REPORT = "daemon/config/config_report.c"
+OPERATOR = "daemon/config/operator_metrics.c"
 FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
+FOLDER = "configuration/files_folder.c"
 STORAGE = "haproxy/dataplane/storage.c"
 MAP = "haproxy/dataplane/storage_map.c"
 FILES = "haproxy/storage_files.c"
@@ -22,6 +25,15 @@ TEXT = "haproxy/dataplane/validation_text.c"
 READ = "haproxy/instance_read.c"
 PACE = "haproxy/pace.c"
 
+SETTINGS = (
+    Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
+    Mutant("a Secret's name that is none is none, too", "settings/parse.c", "== NULL && !setting_is_given(s, needed[i]))", "== NULL)"),
+)
+
+FREED = (
+    Mutant("a secret behind a NUL stays", "base/mem.c", "    mem_wiping_free(secret); ", "    if (secret != NULL)\n        explicit_bzero(secret, strlen(secret));\n    free(secret); "),
+)
+
 ENGINE_MUTANTS = (
     Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
     Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && (!t->away || c->options.require_all))", "if (false)"),
@@ -30,16 +42,21 @@ ENGINE_MUTANTS = (
     Mutant("what is paused is written", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
     Mutant("what was validated once is never validated again", TARGET, "    t->progress = PROGRESS_NEW;\n    t->files = ", "    t->progress = t->progress == PROGRESS_NEW ? PROGRESS_NEW : PROGRESS_VALID;\n    t->files = "),
     Mutant("nothing is loaded", TARGET, "bool loads = v.dirty && !c->options.dry_run;", "bool loads = false;"),
-    Mutant("what cannot be loaded stays", TARGET, "    t->progress = PROGRESS_RESTORING;\n", "    t->progress = PROGRESS_REJECTED;\n"),
+    Mutant("what cannot be loaded stays", RESTORE, "    t->restores = true;\n", ""),
+    Mutant("what is superseded and cannot be loaded stays", RESTORE, "        return latest || t->unloaded;", "        return latest;"),
+    Mutant("what an earlier run could not load stays", RESTORE, "    t->good = cfg_content_ref(d->content);\n    return true;", "    return false;"),
+    Mutant("what goes back is one that never ran", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
+    Mutant("what goes back is forgotten with a new document", TARGET, "bool write = t->restores || (", "bool write = t->progress == PROGRESS_RESTORING || ("),
+    Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
     Mutant("the wrong file goes back", TARGET, "target_with_kept(t, restores ? t->good : t->asked->content,", "target_with_kept(t, restores ? t->of->document->content : t->asked->content,"),
     Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (false && is != NULL"),
     Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (is != NULL"),
-    Mutant("what was asked about an older document counts", TARGET, "    if (asked != NULL ? asked != t->of->document : t->progress != PROGRESS_RESTORING)\n        return;\n", ""),
+    Mutant("what was asked about an older document counts", TARGET, "    if (asked != t->of->document)\n        return;\n", ""),
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
     Mutant("what is superseded is not known to run", RUNS, "    target_superseded(t);\n", ""),
     Mutant("what was sent last is taken for what runs", RUNS, "if (!d->with_files && target_file_means(t, d)) {", "if (!d->with_files) {"),
-    Mutant("a lost reload is a rejection", TARGET, "if (lost || t->progress != PROGRESS_WRITTEN", "if (t->progress != PROGRESS_WRITTEN"),
+    Mutant("a lost reload is a rejection", RESTORE, "if (lost || c->document == NULL", "if (c->document == NULL"),
     Mutant("applied is never said where a reload was awaited", TARGET, "                                      .reloads_known = target_concluded", "                                      .reloads_known = NULL"),
     Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
     Mutant("another version of HAProxy is not asked", TARGET, "if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))", "if (false)"),
@@ -56,6 +73,8 @@ ENGINE_MUTANTS = (
     Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
     Mutant("what failed before keeps a new document waiting", TARGET, "    target_begin_anew(t, clock_mono_ms());\n", ""),
     Mutant("documents that change all the time set the pace", TARGET, "t->anew_ms != 0 ? t->anew_ms + t->of->options.min_interval_ms : 0;", "0;"),
+    Mutant("what cannot be used is said with each reading", ENGINE, "if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))", "if (false)"),
+    Mutant("another thing that is wrong is not said", ENGINE, "if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))", "if (c->problem.kind != ERROR_NONE)"),
     Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
     Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
@@ -81,7 +100,7 @@ KEEPING = (
 # Server lines that are not the document's.
 KEPT = (
     Mutant("lines are sent as they were a version ago", TARGET, "(t->version != v.version || t->file->len == 0)", "(t->file->len == 0)"),
-    Mutant("what failed to load is the good one", TARGET, "(t->good == NULL || !instance_view(t->in).dirty)", "true"),
+    Mutant("what failed to load is the good one", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
     Mutant("a document waits for quiet", TARGET, "        ret->overdue = v.may_write && !waits && t->file->len > 0;\n", ""),
     Mutant("server lines of others are the document's", TARGET, "if (t->of->options.keep.count == 0 || text == NULL)", "if (true)"),
     Mutant("a document may have them", TARGET, "if (keep_check(wanted, &t->of->options.keep, &err) != 0)", "if (false && keep_check(wanted, &t->of->options.keep, &err) != 0)"),
@@ -107,6 +126,7 @@ NOT_LOCKED_OUT = (
 )
 
 FOLLOWING = (
+    Mutant("a folder that is gone has no files", FOLDER, "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
     Mutant("links are not followed", FOLLOWED, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
     Mutant("what is written to in its folder is no matter", FOLLOWED, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
     Mutant("folders on the way are not followed", FOLLOWED, "        file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),
@@ -175,21 +195,42 @@ TELLING = (
     Mutant("any answer is a success", ANNOTATE, "r->status >= 200 && r->status <= 202", "r->status >= 200"),
     Mutant("credentials are kept", ANNOTATE, "    if (r->status == 401)\n        kube_client_credentials_refused(a->client);\n", ""),
     Mutant("a request outlives its annotator", ANNOTATE, "    http_cancel(a->request);\n", ""),
-    Mutant("applied by one is applied", REPORT, "bool applied = !rejected && !failed && running == targets;", "bool applied = !rejected && !failed && running > 0;"),
+    Mutant("applied by one is applied", REPORT, "bool applied = trouble == NULL && running == targets;", "bool applied = trouble == NULL && running > 0;"),
     Mutant("unchanged is not running", REPORT, "config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED)", "config_report_count(r, CONFIGURATION_APPLIED)"),
     Mutant("all is written again", REPORT, "    if (!differs)\n        return;\n", ""),
     Mutant("what is on its way is written again", REPORT, "    if (str_eq(r->written_version, o->version))\n        return;\n", ""),
     Mutant("the same is told again", REPORT, "if (reason == EVENT_NONE || str_eq(text, t->text))", "if (reason == EVENT_NONE)"),
     Mutant("a dry run tells", REPORT, "    if (!r->options.dry_run)\n        events_tell", "    events_tell"),
     Mutant("a dry run writes annotations", REPORT, "if (options->kube != NULL && !options->dry_run)", "if (options->kube != NULL)"),
-    Mutant("an API that is away stops HAProxy", REPORT, "if (e->kind != CONFIGURATION_FAILED || !runs)", "if (true)"),
+    Mutant("an API that is away stops HAProxy", REPORT, "else if (e->kind != CONFIGURATION_STORED && !(failed && runs))", "else if (e->kind != CONFIGURATION_STORED)"),
     Mutant("a right that is missing is asked for again at once", REPORT, "outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff", "backoff"),
     Mutant("who leads no longer writes", REPORT, "    r->active = false;\n", ""),
     Mutant("a rejection waits", REPORT, "e->kind == CONFIGURATION_REJECTED || config_report_running", "config_report_running"),
-    Mutant("what cannot be used has a hash", REPORT, "ret[FAILED] = !refused && (rejected ||", "ret[FAILED] = (rejected ||"),
+    Mutant("what cannot be used has a hash", REPORT, "judged && r->hash != NULL ?", "trouble != NULL && r->hash != NULL ?"),
+    Mutant("a rejection is never taken back", REPORT, "ret[FAILED] = applied ? mem_strdup(\"\") : ", "ret[FAILED] = "),
+    Mutant("what went goes for ever", REPORT, "str_eq(value, has != NULL ? has : \"\")", "str_eq(value, has)"),
+    Mutant("a failure has no class", REPORT, "        t->class = retry_class_name(retry_class_of(e->error));\n", "        t->class = \"Failed\";\n"),
+    Mutant("what fails in the file fails before it", REPORT, "r->told[i].writing ? \"Apply\" : \"\"", "\"\""),
+    Mutant("what fails before the file fails in it", REPORT, "t->writing = e->kind == CONFIGURATION_WRITING;", "t->writing = true;"),
+    Mutant("certificates that are stored were applied", REPORT, "else if (e->kind != CONFIGURATION_STORED && !(failed", "else if (!(failed"),
+    Mutant("a map is a certificate", REPORT, "        if (e->document->files.list[i].kind == STORAGE_CERTIFICATE)\n", ""),
+    Mutant("a request is a result", REPORT, "    if (kinds[e->kind].result == NULL)\n        return;\n", ""),
+    Mutant("a write is a validation", OPERATOR, "e->kind == CONFIGURATION_WRITING ? \"apply\" : \"validate\"", "\"validate\""),
+    Mutant("what is tried again is no transient error", OPERATOR, "    if (configuration_event_failed(e->kind))\n        metric_add(m->metrics[TRANSIENT]", "    if (false)\n        metric_add(m->metrics[TRANSIENT]"),
+    Mutant("unchanged is no success", OPERATOR, "if (e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED)", "if (e->kind == CONFIGURATION_APPLIED)"),
+    Mutant("a hash stays for ever", OPERATOR, "        metric_clear(m->metrics[HASH]);\n        metric_set", "        metric_set"),
+    Mutant("drift ends by itself", OPERATOR, "drifted ? 0 : 1, m->source", "1, m->source"),
+    Mutant("who leads no longer has a hash", OPERATOR, "    metric_clear(m->metrics[HASH]);\n    metric_clear(m->metrics[IN_SYNC]);\n", ""),
+    Mutant("a gateway has a port", OPERATOR, "literal ? \"]\" : \":/\"", "literal ? \"]\" : \"/\""),
+    Mutant("a CA is a client certificate", OPERATOR, "else if (str_eq(which, \"client\"))", "else"),
+    Mutant("one that runs is all of them", REPORT, "bool applied = config_report_running(r) == r->options.target_count;", "bool applied = config_report_running(r) > 0;"),
 )
 
 RETRYING = (
+    Mutant("an attempt to write is one to validate", TARGET, "writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING", "CONFIGURATION_VALIDATING"),
+    Mutant("files that are not stored are not told", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
+    Mutant("any file is a certificate", FILES_OF_TARGET, "s->certificates > 0 && t->part", "t->part"),
+    Mutant("what no class is made for is the server's", RETRY, "err->http_status >= 500 ? RETRY_SERVER", "true ? RETRY_SERVER"),
     Mutant("pauses do not grow", RETRY, "backoff_limit_ms(FIRST_MS, LONGEST_MS, number)", "backoff_limit_ms(FIRST_MS, LONGEST_MS, 0 * number)"),
     Mutant("pauses grow without end", RETRY, "backoff_limit_ms(FIRST_MS, LONGEST_MS, number)", "backoff_limit_ms(FIRST_MS, UINT64_MAX, number)"),
     Mutant("all come at one moment", RETRY, "limit - limit / 4 * (uint64_t)rand_r(&r->seed) / RAND_MAX", "limit"),
@@ -203,7 +244,7 @@ RETRYING = (
     Mutant("an API that is back ends a Retry-After", RETRY, "    r->until_read = !r->ordered;\n", "    r->until_read = true;\n"),
     Mutant("new bytes end a Retry-After", RETRY, "    if (!r->ordered)\n        retry_forget(r);\n", "    retry_forget(r);\n"),
     Mutant("any reading ends a pause", RETRY, "    if (!r->until_read)\n        return;\n", ""),
-    Mutant("429 is an error of the server", RETRY, "err->http_status == 429 ? RETRY_RATE_LIMITED : RETRY_SERVER", "RETRY_SERVER"),
+    Mutant("429 is an error of the server", RETRY, "err->http_status == 429 ? RETRY_RATE_LIMITED", "false ? RETRY_RATE_LIMITED"),
     Mutant("TLS is the connection", RETRY, "err->kind == ERROR_INVALID ? RETRY_TLS : RETRY_CONNECTION", "RETRY_CONNECTION"),
     Mutant("the engine does not wait", TARGET, "now < t->repair_after_ms || !retries)", "now < t->repair_after_ms)"),
     Mutant("nothing wakes it after a pause", TARGET, "    engine_sooner(&due, t->retry.not_before_ms, now_ms);\n", ""),
@@ -256,6 +297,8 @@ PAUSES = (
 )
 
 ROOMS = (
+    Room("configuration, its settings", ("test_config_source",), SETTINGS),
+    Room("secrets that are freed", ("test_mem",), FREED),
     Room("configuration, what is told of it", ("test_annotate", "test_config_report"), TELLING),
     Room("configuration, when it is tried again", ("test_retry", "test_target"), RETRYING),
     Room("configuration, a write that was interrupted", ("test_instance_reload",), INTERRUPTED),

@@ -89,7 +89,7 @@ true
 
 {{/* Of the Secret that a whole configuration comes from; nothing where there is none. */}}
 {{- define "haproxy-k8s-sync.configNamespace" -}}
-{{- if .Values.config.source -}}
+{{- if eq (default "" .Values.config.source) "secret" -}}
 {{- default .Release.Namespace .Values.config.secret.namespace }}
 {{- end }}
 {{- end }}

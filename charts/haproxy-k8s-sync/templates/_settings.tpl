@@ -29,18 +29,31 @@ deployment.yaml names those files.
 {{- $_ := set $settings (snakecase $name | upper | printf "HAPROXY_%s") $value }}
 {{- end }}
 {{- if $config.source }}
-{{- range $name, $value := omit $config "secret" "stateClaim" }}
+{{- range $name, $value := omit $config "secret" "file" "stateClaim" }}
 {{- $_ := set $settings (snakecase $name | upper | printf "CONFIG_%s") $value }}
 {{- end }}
+{{- if eq $config.source "file" }}
+{{- $folder := "/etc/haproxy-k8s-sync/config" }}
+{{- $_ := set $settings "CONFIG_FILE" (printf "%s/%s" $folder (default "haproxy.cfg" $config.file.path)) }}
+{{- with $config.file.filesDir }}
+{{- $_ := set $settings "CONFIG_FILES_DIR" (printf "%s/%s" $folder . | clean) }}
+{{- end }}
+{{- else }}
 {{- $_ := set $settings "CONFIG_SECRET_NAMESPACE" (include "haproxy-k8s-sync.configNamespace" .) }}
 {{- $_ := set $settings "CONFIG_SECRET_NAME" $config.secret.name }}
 {{- $_ := set $settings "CONFIG_SECRET_KEY" $config.secret.key }}
+{{- end }}
 {{- $_ := set $settings "STATE_DIR" "/var/lib/haproxy-k8s-sync" }}
 {{- end }}
 {{- if and $servers (not $services) }}
 {{- $_ := set $settings "INGRESS_NAMESPACE" (include "haproxy-k8s-sync.ingressNamespace" .) }}
 {{- $_ := set $settings "INGRESS_SERVICE_NAME" (default "ingress-nginx" $env.ingressServiceName) }}
 {{- $_ := set $settings "INGRESS_SERVICE_PORT" $env.ingressServicePort }}
+{{- end }}
+{{- range $name, $of := dict "METRICS_ADDRESS" .Values.metrics "PROBE_ADDRESS" .Values.probes }}
+{{- with dig "port" "" (default dict $of) }}
+{{- $_ := set $settings $name (printf ":%v" .) }}
+{{- end }}
 {{- end }}
 {{- with $haproxy.backendPort }}
 {{- $_ := set $settings "HAPROXY_BACKEND_PORT" . }}

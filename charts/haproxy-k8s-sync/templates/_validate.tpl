@@ -1,6 +1,7 @@
 {{/* What no value by itself shows: combinations that cannot work. All of them at once, each with what to do. */}}
 {{- define "haproxy-k8s-sync.validate" -}}
 {{- $problems := concat
+  .Values.operatorProblems
   (include "haproxy-k8s-sync.validateServices" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateConfig" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateCredentials" . | fromYamlArray)
@@ -39,8 +40,14 @@
 {{- define "haproxy-k8s-sync.validateConfig" -}}
 {{- $problems := list }}
 {{- with .Values.config }}
-{{- if and .source (not .secret.name) }}
+{{- if and (eq (default "" .source) "secret") (not .secret.name) }}
 {{- $problems = append $problems "config.source is secret, but config.secret.name is empty: set it to the name of the Secret" }}
+{{- end }}
+{{- if and (eq (default "" .source) "file") (eq (empty .file.configMap) (empty .file.volume)) }}
+{{- $problems = append $problems "config.source is file: set config.file.configMap to a ConfigMap or config.file.volume to one of extraVolumes, not both" }}
+{{- end }}
+{{- if and (eq (default "" .source) "file") .certsSecrets }}
+{{- $problems = append $problems "config.certsSecrets is set, but config.source is file, which needs no Kubernetes: put the certificates into config.file.filesDir" }}
 {{- end }}
 {{- if and (not .source) .stateClaim }}
 {{- $problems = append $problems "config.stateClaim is set, but config.source is not: there is nothing to remember" }}

@@ -5,9 +5,12 @@
 #include "base/mem.h"
 #include "configuration/configuration.h"
 #include "configuration/store.h"
+#include "daemon/certificates.h"
 #include "daemon/config/config_report.h"
 #include "daemon/config/config_requests.h"
 #include "daemon/config/config_source.h"
+#include "daemon/config/operator_metrics.h"
+#include "report/telemetry.h"
 #include "settings/settings.h"
 
 struct config_engine {
@@ -19,6 +22,7 @@ struct config_engine {
     struct config_source *source;
     struct config_requests *requests; /* NULL: no STATE_DIR */
     struct config_report *report;
+    struct operator_metrics *operator_metrics;
     struct configuration *configuration; /* NULL: another replica leads */
 };
 
@@ -109,6 +113,7 @@ void config_engine_free(struct config_engine *e)
     configuration_free(e->configuration);
     config_requests_free(e->requests);
     config_report_free(e->report);
+    operator_metrics_free(e->operator_metrics);
     config_source_free(e->source);
     store_free(e->store);
     free(e);
@@ -120,6 +125,10 @@ void config_engine_report_to(struct config_engine *e, struct events *events)
         return;
     const struct settings *settings = e->options.settings;
     bool by_secret = settings->config_source == SETTINGS_CONFIG_SECRET;
+    cleanup(mem_free_ptr) char *source =
+        by_secret ? mem_printf("%s/%s", settings->config_secret_namespace, settings->config_secret_name)
+                  : mem_strdup(settings->config_file);
+    e->operator_metrics = operator_metrics_new(e->options.telemetry->registry, source);
     const struct config_report_options options = {.target_count = e->options.target_count,
                                                   .kube = by_secret ? e->options.kube : NULL,
                                                   .source = e->source,
@@ -127,6 +136,7 @@ void config_engine_report_to(struct config_engine *e, struct events *events)
                                                   .secret_name = settings->config_secret_name,
                                                   .events = events,
                                                   .telemetry = e->options.telemetry,
+                                                  .operator_metrics = e->operator_metrics,
                                                   .history = e->options.history,
                                                   .dry_run = settings->dry_run,
                                                   .log = e->options.log};
@@ -201,6 +211,12 @@ void config_engine_step_down(struct config_engine *e)
 bool config_engine_ready(const struct config_engine *e, struct checks *checks)
 {
     return e == NULL || config_source_ready(e->source, checks);
+}
+
+void config_engine_measure(const struct config_engine *e, const struct clients *clients)
+{
+    if (e != NULL)
+        certificates_each(clients, operator_metrics_certificate, e->operator_metrics);
 }
 
 bool config_engine_applied(const struct config_engine *e, struct checks *checks)

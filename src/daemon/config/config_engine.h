@@ -13,6 +13,7 @@
 #include "configuration/keep.h"
 
 struct checks;
+struct clients;
 struct config_engine;
 struct config_source;
 struct configuration;
@@ -60,6 +61,7 @@ void config_engine_step_down(struct config_engine *e); /* the targets are gone *
 
 /* Each adds its checks: the source has been read; the targets run what it has (nothing is added while another replica leads). */
 bool config_engine_ready(const struct config_engine *e, struct checks *checks);
+void config_engine_measure(const struct config_engine *e, const struct clients *clients); /* for a scrape */
 bool config_engine_applied(const struct config_engine *e, struct checks *checks);
 const struct config_source *config_engine_source(const struct config_engine *e);
 /* The folder that is written to (STATE_DIR); -1: none. */

@@ -13,6 +13,7 @@
 #include "configuration/event.h"
 #include "configuration/retry.h"
 #include "daemon/config/config_source.h"
+#include "daemon/config/operator_metrics.h"
 #include "daemon/events.h"
 #include "host/timer.h"
 #include "kube/annotate.h"
@@ -27,7 +28,9 @@
 /* What one target has of the document. */
 struct told {
     enum configuration_event_kind kind;
-    char *text; /* of the last Event, NULL: none */
+    const char *class; /* of the last failure */
+    bool writing;      /* it was on its way into the file then */
+    char *text;        /* of the last Event, NULL: none */
 };
 
 enum note { STATUS, STATUS_MESSAGE, OBSERVED, APPLIED, FAILED, UPDATED, APPLIED_AT, NOTES };
@@ -58,7 +61,7 @@ struct config_report {
 /* ---- Events and metrics ---- */
 
 static const struct {
-    const char *result; /* of the metric */
+    const char *result; /* of the metric, NULL: none */
     enum event_reason reason;
     const char *text;
 } kinds[CONFIGURATION_EVENT_KINDS] = {
@@ -73,6 +76,10 @@ static const struct {
                                    "could not be loaded; the one from before goes back"},
     [CONFIGURATION_DRIFTED] = {"drifted", EVENT_CONFIG_DRIFT, "changed by another writer"},
     [CONFIGURATION_FAILED] = {"failed", EVENT_TRANSIENT_ERROR, "not possible yet; tried again"},
+    [CONFIGURATION_NOT_STORED] = {"failed", EVENT_TRANSIENT_ERROR, "files not stored yet; tried again"},
+    [CONFIGURATION_STORED] = {NULL, EVENT_CERT_SYNCED, "certificates stored"},
+    [CONFIGURATION_VALIDATING] = {NULL, EVENT_NONE, ""},
+    [CONFIGURATION_WRITING] = {NULL, EVENT_NONE, ""},
 };
 
 /* Of what is tried again. */
@@ -81,14 +88,24 @@ static const enum event_reason failures[RETRY_CLASSES] = {
     [RETRY_CONFLICT] = EVENT_CONFLICT_ERROR,
     [RETRY_RATE_LIMITED] = EVENT_TRANSIENT_ERROR,
     [RETRY_SERVER] = EVENT_TRANSIENT_ERROR,
+    [RETRY_UNKNOWN] = EVENT_TRANSIENT_ERROR,
     [RETRY_TLS] = EVENT_TLS_CONNECTION_ERROR,
     [RETRY_CONNECTION] = EVENT_CONNECTION_ERROR,
 };
 
+static enum event_reason config_report_reason(const struct configuration_event *e)
+{
+    if (!configuration_event_failed(e->kind))
+        return kinds[e->kind].reason;
+    for (size_t i = 0; e->kind == CONFIGURATION_NOT_STORED && i < e->document->files.count; i++)
+        if (e->document->files.list[i].kind == STORAGE_CERTIFICATE)
+            return EVENT_CERT_SYNC_FAILED;
+    return failures[retry_class_of(e->error)];
+}
+
 static void config_report_tell(struct config_report *r, struct told *t, const struct configuration_event *e)
 {
-    enum event_reason reason =
-        e->kind == CONFIGURATION_FAILED ? failures[retry_class_of(e->error)] : kinds[e->kind].reason;
+    enum event_reason reason = config_report_reason(e);
     const char *why = e->error != NULL ? e->error->message : "";
     cleanup(mem_free_ptr) char *text =
         mem_printf("%s%s%s%.12s %s%s%s", e->url != NULL ? e->url : "", e->url != NULL ? ": " : "",
@@ -107,10 +124,14 @@ static void config_report_measure(const struct config_report *r, const struct co
     const struct telemetry *t = r->options.telemetry;
     const char *target = e->url != NULL ? e->url : "";
     bool runs = e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED;
+    if (r->options.operator_metrics != NULL)
+        operator_metrics_take(r->options.operator_metrics, e);
+    if (kinds[e->kind].result == NULL)
+        return;
     metric_add(t->configuration_results, 1, kinds[e->kind].result, target, NULL);
     if (e->kind == CONFIGURATION_CHANGED)
         metric_clear(t->configuration_applied);
-    else if (e->url != NULL && e->kind != CONFIGURATION_FAILED)
+    else if (e->url != NULL && !configuration_event_failed(e->kind))
         metric_set(t->configuration_applied, runs ? 1 : 0, target, NULL);
     if (runs)
         metric_set(t->configuration_last_applied, (double)clock_wall_ms() / 1000.0, target, NULL);
@@ -140,36 +161,62 @@ static const char *config_report_has(const struct secret_object *o, enum note no
     return NULL;
 }
 
-/* What the Secret should say; a NULL stays as it is. Allocates the message. */
-static char *config_report_state(const struct config_report *r, const char *ret[NOTES])
+/* The operator's words for what is wrong; NULL: nothing is. */
+static char *config_report_trouble(const struct config_report *r)
 {
-    size_t targets = r->options.target_count, running = config_report_running(r);
-    bool refused = r->told[targets].kind == CONFIGURATION_REFUSED;
-    bool rejected = refused || config_report_count(r, CONFIGURATION_REJECTED) > 0;
-    bool failed = config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0 ||
-                  config_report_count(r, CONFIGURATION_FAILED) > 0 || config_report_count(r, CONFIGURATION_DRIFTED) > 0;
-    bool applied = !rejected && !failed && running == targets;
-    ret[STATUS] = rejected ? "Rejected" : failed ? "Failed" : applied ? "Applied" : "Pending";
-    ret[OBSERVED] = r->hash;
-    ret[APPLIED] = applied ? r->hash : NULL;
-    ret[FAILED] = !refused && (rejected || config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0) ? r->hash : NULL;
-    return rejected || failed ? text_shown(r->problem.message, TEXT_LINE, MESSAGE_MAX_BYTES)
-                              : mem_printf("%zu of %zu HAProxies run it", running, targets);
+    static const struct {
+        enum configuration_event_kind kind;
+        const char *status;
+    } words[] = {{CONFIGURATION_REFUSED, "Error"},
+                 {CONFIGURATION_REJECTED, "ConfigRejected"},
+                 {CONFIGURATION_LOAD_FAILED, "ApplyFailed"},
+                 {CONFIGURATION_DRIFTED, "ConfigDrift"}};
+    for (size_t i = 0; i < array_len(words); i++)
+        if (config_report_count(r, words[i].kind) > 0)
+            return mem_strdup(words[i].status);
+    for (size_t i = 0; i < r->options.target_count; i++)
+        if (configuration_event_failed(r->told[i].kind))
+            return mem_printf("%s%s", r->told[i].writing ? "Apply" : "", r->told[i].class);
+    return NULL;
 }
 
-static void config_report_send(struct config_report *r, const struct secret_object *o, const char *notes[NOTES])
+/* What the Secret should say: a NULL stays as it is, "" goes. */
+static void config_report_state(const struct config_report *r, char *ret[NOTES])
+{
+    size_t targets = r->options.target_count, running = config_report_running(r);
+    char *trouble = config_report_trouble(r);
+    bool applied = trouble == NULL && running == targets;
+    bool judged =
+        config_report_count(r, CONFIGURATION_REJECTED) > 0 || config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0;
+    ret[STATUS_MESSAGE] = trouble != NULL ? text_shown(r->problem.message, TEXT_LINE, MESSAGE_MAX_BYTES)
+                          : applied       ? mem_strdup("")
+                                          : mem_printf("%zu of %zu HAProxies run it", running, targets);
+    ret[STATUS] = trouble != NULL ? trouble : mem_strdup(applied ? "Applied" : "Pending");
+    ret[OBSERVED] = r->hash != NULL ? mem_strdup(r->hash) : NULL;
+    ret[APPLIED] = applied && r->hash != NULL ? mem_strdup(r->hash) : NULL;
+    ret[FAILED] = applied ? mem_strdup("") : judged && r->hash != NULL ? mem_strdup(r->hash) : NULL;
+}
+
+/* Whether the Secret says so: what is to go is not there. */
+static bool config_report_says(const struct secret_object *o, enum note note, const char *value)
+{
+    const char *has = config_report_has(o, note);
+    return value == NULL || str_eq(value, has != NULL ? has : "");
+}
+
+static void config_report_send(struct config_report *r, const struct secret_object *o, char *notes[NOTES])
 {
     struct annotation list[NOTES];
     char now[RFC3339_BYTES];
     size_t count = 0;
     struct error err = {0};
     rfc3339_format((int64_t)clock_wall_ms() * 1000, 0, now);
-    notes[UPDATED] = now;
-    if (notes[APPLIED] != NULL && !str_eq(notes[APPLIED], config_report_has(o, APPLIED)))
-        notes[APPLIED_AT] = now;
+    notes[UPDATED] = mem_strdup(now);
+    if (!config_report_says(o, APPLIED, notes[APPLIED]))
+        notes[APPLIED_AT] = mem_strdup(now);
     for (size_t i = 0; i < NOTES; i++)
         if (notes[i] != NULL)
-            list[count++] = (struct annotation){note_names[i], notes[i]};
+            list[count++] = (struct annotation){note_names[i], notes[i][0] != '\0' ? notes[i] : NULL};
     cleanup(mem_free_ptr) char *path =
         mem_printf("/api/v1/namespaces/%s/secrets/%s", r->options.secret_namespace, r->options.secret_name);
     r->busy = annotator_send(r->annotator, path, o->version, list, count, &err) == 0;
@@ -177,26 +224,33 @@ static void config_report_send(struct config_report *r, const struct secret_obje
         timer_set(&r->timer, backoff_next_ms(&r->backoff));
 }
 
+/* Sends what differs. */
+static void config_report_compare(struct config_report *r, const struct secret_object *o, char *notes[NOTES])
+{
+    bool differs = false;
+    for (enum note i = 0; i < UPDATED; i++)
+        differs = differs || !config_report_says(o, i, notes[i]);
+    if (!differs)
+        return;
+    free(r->written_version);
+    r->written_version = mem_strdup(o->version);
+    config_report_send(r, o, notes);
+}
+
 static void config_report_write(void *arg)
 {
     struct config_report *r = arg;
-    const char *notes[NOTES] = {NULL};
+    char *notes[NOTES] = {NULL};
     const struct secret_object *o = config_source_secret(r->options.source);
     if (o == NULL || o->version == NULL || r->busy || !r->active)
         return;
     /* Ours has not come back by the watch yet. */
     if (str_eq(r->written_version, o->version))
         return;
-    cleanup(mem_free_ptr) char *message = config_report_state(r, notes);
-    notes[STATUS_MESSAGE] = message;
-    bool differs = false;
-    for (size_t i = 0; i < UPDATED; i++)
-        differs = differs || (notes[i] != NULL && !str_eq(notes[i], config_report_has(o, i)));
-    if (!differs)
-        return;
-    free(r->written_version);
-    r->written_version = mem_strdup(o->version);
-    config_report_send(r, o, notes);
+    config_report_state(r, notes);
+    config_report_compare(r, o, notes);
+    for (size_t i = 0; i < NOTES; i++)
+        free(notes[i]);
 }
 
 static void config_report_on_done(void *arg, enum annotate_outcome outcome, const struct error *err)
@@ -254,22 +308,48 @@ static void config_report_remember(const struct config_report *r, const struct c
     history_add(r->options.history, &entry);
 }
 
+/* For the operator's metrics: neither, while it is on its way. */
+static void config_report_measure_state(const struct config_report *r)
+{
+    bool drifted = config_report_count(r, CONFIGURATION_DRIFTED) > 0;
+    bool rejected = config_report_count(r, CONFIGURATION_REJECTED) > 0;
+    bool applied = config_report_running(r) == r->options.target_count;
+    if (r->options.operator_metrics != NULL)
+        operator_metrics_state(r->options.operator_metrics, r->hash,
+                               rejected  ? "rejected"
+                               : applied ? "applied"
+                                         : NULL,
+                               drifted);
+}
+
+/* What t has now; HAProxy goes on with what it runs while its API is away. */
+static void config_report_set(struct config_report *r, struct told *t, const struct configuration_event *e)
+{
+    bool runs = t->kind == CONFIGURATION_APPLIED || t->kind == CONFIGURATION_UNCHANGED;
+    bool failed = configuration_event_failed(e->kind);
+    if (e->error != NULL)
+        r->problem = *e->error;
+    if (failed && !runs)
+        t->class = retry_class_name(retry_class_of(e->error));
+    if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING)
+        t->writing = e->kind == CONFIGURATION_WRITING;
+    else if (e->kind != CONFIGURATION_STORED && !(failed && runs))
+        t->kind = e->kind;
+}
+
 void config_report_take(struct config_report *r, const struct configuration_event *e)
 {
     if (r == NULL)
         return;
     struct told *t = &r->told[e->url != NULL ? e->target : r->options.target_count];
-    bool runs = t->kind == CONFIGURATION_APPLIED || t->kind == CONFIGURATION_UNCHANGED;
     r->active = true;
     config_report_measure(r, e);
     config_report_remember(r, e);
     if (e->kind == CONFIGURATION_CHANGED)
         config_report_begin(r, e);
     config_report_tell(r, t, e);
-    if (e->kind != CONFIGURATION_FAILED || !runs) /* HAProxy goes on with it while its API is away */
-        t->kind = e->kind;
-    if (e->error != NULL)
-        r->problem = *e->error;
+    config_report_set(r, t, e);
+    config_report_measure_state(r);
     if (r->annotator != NULL)
         timer_set_sooner(
             &r->timer,
@@ -281,6 +361,8 @@ void config_report_stop(struct config_report *r)
     if (r == NULL)
         return;
     r->active = false;
+    if (r->options.operator_metrics != NULL)
+        operator_metrics_stop(r->options.operator_metrics);
     for (size_t i = 0; i <= r->options.target_count; i++)
         r->told[i].kind = CONFIGURATION_CHANGED;
 }

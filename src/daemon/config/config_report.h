@@ -1,7 +1,7 @@
 /*
  * What the configuration engine did, told: as annotations and Events on the Secret that the document comes from (where
- * it comes from one), and as metrics. The names are those of an operator for such Secrets. Nothing is written that the
- * Secret says already, nor by a dry run.
+ * it comes from one), and as metrics. Names and values are those of an operator for such Secrets. Nothing is written
+ * that the Secret says already, nor by a dry run.
  */
 #ifndef DAEMON_CONFIG_REPORT_H
 #define DAEMON_CONFIG_REPORT_H
@@ -27,7 +27,8 @@ struct config_report_options {
     const char *secret_namespace, *secret_name;
     struct events *events; /* NULL: none */
     struct telemetry *telemetry;
-    struct history *history; /* NULL: none */
+    struct operator_metrics *operator_metrics; /* NULL: none */
+    struct history *history;                   /* NULL: none */
     bool dry_run;
     const struct log *log;
 };

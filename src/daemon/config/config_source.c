@@ -41,10 +41,12 @@ void config_source_give(struct config_source *s)
         s->callbacks.failed(s->arg, &s->problem);
 }
 
+/* The document is still the last good one: given again it would mean that the source has it again. */
 static void config_source_fail(struct config_source *s, const struct error *err)
 {
     s->problem = *err;
-    config_source_give(s);
+    s->callbacks.paused(s->arg, s->paused);
+    s->callbacks.failed(s->arg, &s->problem);
 }
 
 /* files NULL: it has none. */
@@ -53,11 +55,13 @@ static void config_source_take(struct config_source *s, const char *origin, cons
 {
     struct error err = {0};
     struct document *d = document_new(origin, bytes, len, files, &err);
-    if (d != NULL) {
-        document_unref(s->document);
-        s->document = d;
+    if (d == NULL) {
+        config_source_fail(s, &err);
+        return;
     }
-    s->problem = err;
+    document_unref(s->document);
+    s->document = d;
+    error_clear(&s->problem);
     config_source_give(s);
 }
 

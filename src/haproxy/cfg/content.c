@@ -37,6 +37,13 @@ void cfg_content_unref(struct cfg_content *c)
     free(c);
 }
 
+void cfg_content_hold(struct cfg_content **held, struct cfg_content *c)
+{
+    struct cfg_content *old = *held;
+    *held = cfg_content_ref(c);
+    cfg_content_unref(old);
+}
+
 const struct cfg_file *cfg_content_file(struct cfg_content *c, struct error *err)
 {
     if (c == NULL)

@@ -29,6 +29,8 @@ struct cfg_content *cfg_content_new(char *text, size_t len) must_check;
 struct cfg_content *cfg_content_take(struct buf *text) must_check;     /* which is empty then */
 struct cfg_content *cfg_content_ref(struct cfg_content *c) must_check; /* NULL gives NULL */
 void cfg_content_unref(struct cfg_content *c);                         /* NULL is allowed */
+void cfg_content_hold(struct cfg_content **held,
+                      struct cfg_content *c); /* in place of what was held; both may be NULL */
 
 /* As cfg_file_init has it; c's own. NULL with *err (may be NULL) set: it is no configuration; or c is NULL. */
 const struct cfg_file *cfg_content_file(struct cfg_content *c, struct error *err);

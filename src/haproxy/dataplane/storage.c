@@ -353,7 +353,7 @@ static struct storage_action storage_next(struct storage *s)
 struct storage_action storage_start(struct storage *s, const struct storage_request *request)
 {
     s->request = *request;
-    s->at = s->written = s->deleted = s->in_use = s->differing = 0;
+    s->at = s->written = s->certificates = s->deleted = s->in_use = s->differing = 0;
     free(s->differs);
     s->differs = NULL;
     s->announced = s->was_read = s->unfinished = false;
@@ -421,6 +421,7 @@ static struct storage_action storage_wrote(struct storage *s)
     if (s->whole && !back)
         memcpy(e->hash, f->hash, sizeof(e->hash));
     s->written++;
+    s->certificates += f != NULL && f->kind == STORAGE_CERTIFICATE;
     return storage_next_file(s);
 }
 

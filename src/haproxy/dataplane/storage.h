@@ -78,10 +78,11 @@ struct storage {
     struct error error;
     int64_t retry_after_ms;
     unsigned written, deleted, in_use;
-    unsigned differing; /* of STORAGE_CHECK: so many files, */
-    char *differs;      /* the first of which is this one, "maps/hosts.map"; NULL: none */
-    bool unfinished;    /* maps wait for STORAGE_FINAL */
-    bool changed;       /* files are not what runs: a reload is to load them */
+    unsigned certificates; /* of those written */
+    unsigned differing;    /* of STORAGE_CHECK: so many files, */
+    char *differs;         /* the first of which is this one, "maps/hosts.map"; NULL: none */
+    bool unfinished;       /* maps wait for STORAGE_FINAL */
+    bool changed;          /* files are not what runs: a reload is to load them */
 };
 
 struct storage_action {

@@ -48,6 +48,16 @@ START_TEST(wipe_and_free_of_a_text)
 }
 END_TEST
 
+START_TEST(wipe_and_free_of_bytes_behind_a_nul)
+{
+    char *p = secret_block();
+    uintptr_t at = (uintptr_t)p;
+    p[1] = '\0';
+    mem_wipe_free(p);
+    ck_assert(is_blank_at(at, sizeof(SECRET)));
+}
+END_TEST
+
 START_TEST(wiping_free)
 {
     char *p = secret_block();
@@ -129,6 +139,7 @@ int main(void)
     else {
         tcase_add_test(t, plain_free_is_seen_by_this_test);
         tcase_add_test(t, wipe_and_free_of_a_text);
+        tcase_add_test(t, wipe_and_free_of_bytes_behind_a_nul);
         tcase_add_test(t, wiping_free);
         tcase_add_test(t, wiping_realloc);
         tcase_add_test(t, buffer_of_a_secret);

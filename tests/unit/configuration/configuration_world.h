@@ -7,6 +7,7 @@
 #define TESTS_CONFIGURATION_WORLD_H
 
 #include <check.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,10 @@ struct instance {
     bool up, fresh, dirty;
     bool known;      /* how reloads before the start ended */
     bool loses;      /* the next one */
+    bool loading;    /* a reload is under way, */
+    bool followed;   /* and the engine is told of its end */
+    int64_t at;      /* the version of the file; */
+    int64_t mark;    /* of the last that was written and is to be loaded */
     char *validated; /* the text that it took last; NULL: none */
     char *rejected;  /* the text that it rejected last; NULL: none, or it may be asked again */
     unsigned version;
@@ -49,7 +54,7 @@ static struct {
     enum configuration_drift drift;
     uint64_t min_interval_ms;
     struct store *store; /* outlives the engine */
-    unsigned documents, writes, loads, drifts;
+    unsigned documents, writes, loads, drifts, refusals, recoveries;
     struct dice dice;
 } w;
 
@@ -65,17 +70,25 @@ void instance_step(struct instance *in)
     target_step(in);
 }
 
+static bool says_unloaded(const struct instance *in)
+{
+    return in->mark == in->at && !str_eq(in->file, in->running);
+}
+
 struct instance_view instance_view(const struct instance *in)
 {
     static const char *const urls[TARGETS] = {"http://a", "http://b", "http://c"};
     static const char *const versions[] = {"3.0.1", "3.0.2"};
     return (struct instance_view){.url = urls[in->number],
+                                  .version = in->at,
                                   .haproxy = versions[in->version],
                                   .fresh = in->fresh,
                                   .dirty = in->dirty,
+                                  .unloaded = says_unloaded(in),
                                   .may_write = true,
                                   .may_begin = true,
                                   .file_allows = true,
+                                  .reload = in->loading ? RELOAD_PENDING : RELOAD_DONE,
                                   .last_reload_known = in->known};
 }
 
@@ -90,7 +103,7 @@ struct cfg_content *instance_file(const struct instance *in)
 
 bool instance_at_rest(const struct instance *in)
 {
-    return !in->dirty && str_eq(in->file, in->running);
+    return !in->dirty && !in->loading && str_eq(in->file, in->running);
 }
 
 void instance_begin_anew(struct instance *in, uint64_t when_ms)
@@ -155,19 +168,25 @@ static enum transaction_result write_file(struct instance *in, const struct repl
 {
     const char *text = r->text->text;
     check_write(in, text);
+    ck_assert_msg(!in->loading, "written while a reload is under way, whose end is then whose?");
     ck_assert_str_eq(r->before->text, in->file);
     w.writes++;
     if (chance(8))
         return TRANSACTION_CONFLICT;
     if (chance(8))
         return TRANSACTION_UNAVAILABLE;
-    if (says(text, "harm", in))
+    if (says(text, "harm", in)) { /* the file that is there was written again */
+        become(&in->memory, in->file);
+        in->dirty = true;
+        in->at += 2;
         return TRANSACTION_HARMFUL;
+    }
     bool lost = chance(8);
     if (!lost || dice_below(&w.dice, 2) == 0) {
         become(&in->file, text);
         become(&in->memory, text);
         in->dirty = true;
+        in->mark = ++in->at;
     }
     return lost ? TRANSACTION_UNKNOWN : TRANSACTION_COMMITTED;
 }
@@ -201,25 +220,31 @@ static void replace(struct instance *in)
     replacement_fini(&r);
 }
 
-/* An empty commit and its reload. */
+/* An empty commit; its reload ends at a later step. */
 static void load(struct instance *in)
 {
-    const struct engine *e = in->engine;
     w.loads++;
-    in->fresh = false;
+    in->at++;
+    in->fresh = in->dirty = false;
+    in->loading = in->followed = true;
     become(&in->file, in->memory);
-    if (in->loses || chance(10)) { /* the API was started anew: it knows of no reload */
+}
+
+static void loaded(struct instance *in)
+{
+    const struct engine *e = in->engine;
+    in->loading = in->fresh = false;
+    bool lost = in->loses || chance(10); /* the API was started anew: it knows of no reload */
+    if (lost || says(in->file, "unloadable", in)) {
+        if (!lost)
+            become(&in->file, in->running); /* the API puts it back */
         in->loses = false;
-        e->ops->reload_failed(e->self, true);
-        return;
+        in->dirty = true;
+        if (in->followed)
+            e->ops->reload_failed(e->self, lost);
+    } else {
+        become(&in->running, in->file);
     }
-    if (says(in->file, "unloadable", in)) {
-        become(&in->file, in->running); /* the API puts it back */
-        e->ops->reload_failed(e->self, false);
-        return;
-    }
-    become(&in->running, in->file);
-    in->dirty = false;
 }
 
 static void target_step(struct instance *in)
@@ -231,6 +256,8 @@ static void target_step(struct instance *in)
         e->ops->read_failed(e->self);
         return;
     }
+    if (in->loading && (w.calm || chance(2)))
+        loaded(in);
     if (!in->fresh) {
         in->fresh = true;
         e->ops->read(e->self);
@@ -257,6 +284,8 @@ static void on_event(void *arg, const struct configuration_event *e)
 {
     (void)arg;
     w.drifts += e->kind == CONFIGURATION_DRIFTED;
+    w.refusals += e->kind == CONFIGURATION_REFUSED;
+    w.recoveries += e->kind == CONFIGURATION_RECOVERED;
 }
 
 static void engine_begin(void)
@@ -275,7 +304,7 @@ static void engine_begin(void)
     for (size_t i = 0; i < TARGETS; i++) {
         struct instance *in = &w.of[i];
         in->engine = configuration_engine(w.c, i);
-        in->fresh = in->known = false;
+        in->fresh = in->known = in->followed = false; /* the list of reloads says how it ended */
         free(in->validated);
         in->validated = NULL;
         in->engine->ops->attach(in->engine->self, in);
@@ -291,12 +320,24 @@ static void give(void)
     document_unref(d);
 }
 
+/* One HAProxy alone finds it bad. */
+static void bad_document(const char *word, unsigned for_target)
+{
+    free(w.text);
+    w.text = mem_printf("global\n  description document-%u-%s%u\n", ++w.documents, word, for_target);
+    give();
+}
+
 static void new_document(bool good)
 {
     static const char *const words[] = {"reject", "harm", "unloadable"};
+    if (!good) {
+        const char *word = words[dice_below(&w.dice, 3)];
+        bad_document(word, dice_below(&w.dice, TARGETS));
+        return;
+    }
     free(w.text);
-    w.text = mem_printf("global\n  description document-%u%s%s%u\n", ++w.documents, good ? "" : "-",
-                        good ? "" : words[dice_below(&w.dice, 3)], good ? 0 : dice_below(&w.dice, TARGETS));
+    w.text = mem_printf("global\n  description document-%u\n", ++w.documents);
     give();
 }
 
@@ -337,6 +378,7 @@ static void edit(struct instance *in, const char *text)
     become(&in->file, text);
     become(&in->memory, text);
     become(&in->running, text);
+    in->at++;
     in->fresh = in->dirty = false;
 }
 

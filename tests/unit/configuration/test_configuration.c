@@ -182,6 +182,35 @@ START_TEST(a_lost_reload_is_no_rejection)
 END_TEST
 
 /* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
+/* The daemon is started anew between the write and its reload; then another document comes, or none. */
+START_TEST(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back)
+{
+    stream_begin(1);
+    w.dry_run = false;
+    w.calm = true;
+    restart();
+    new_document(true);
+    for (unsigned i = 0; i < 10; i++)
+        pass();
+    cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
+    bad_document("unloadable", 0);
+    for (unsigned i = 0; i < 10 && !w.of[0].dirty; i++)
+        pass();
+    ck_assert_str_eq(w.of[0].file, w.text);
+    ck_assert_str_eq(w.of[0].running, good);
+    restart();
+    if (_i == 1)
+        bad_document("reject", 1);
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    ck_assert_str_eq(w.of[0].file, good);
+    ck_assert_str_eq(w.of[0].memory, good);
+    ck_assert(!w.of[0].dirty && !w.of[0].loading);
+    ck_assert_str_eq(state_of(_i == 1 ? 1 : 0), "rejected");
+    stream_end();
+}
+END_TEST
+
 START_TEST(a_new_document_ends_a_pause)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
@@ -200,6 +229,32 @@ START_TEST(a_new_document_ends_a_pause)
 END_TEST
 
 /* It is validated meanwhile: whoever paused it sees whether it could go on. */
+/* A source is read again and again. */
+START_TEST(what_cannot_be_used_is_said_once)
+{
+    struct error no = {0}, other = {0};
+    (void)error_set(&no, ERROR_INVALID, "a file: it is empty");
+    (void)error_set(&other, ERROR_INVALID, "a file: line 2: a NUL character");
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    new_document(true);
+    passes(5);
+    for (int round = 1; round <= 2; round++) {
+        for (int i = 0; i < 3; i++)
+            configuration_refuse(w.c, &no);
+        ck_assert_uint_eq(w.refusals, (unsigned)round * 2 - 1);
+        configuration_refuse(w.c, &other);
+        ck_assert_uint_eq(w.refusals, (unsigned)round * 2);
+        ck_assert_str_eq(configuration_view(w.c, 0).reason, other.message);
+        ck_assert_uint_eq(w.recoveries, (unsigned)round - 1);
+        give(); /* it can be used again */
+        give();
+        ck_assert_uint_eq(w.recoveries, (unsigned)round);
+        ck_assert_ptr_null(configuration_view(w.c, 0).reason);
+    }
+    stream_end();
+}
+END_TEST
+
 START_TEST(what_is_paused_is_written_nowhere)
 {
     stream_begin(5);
@@ -249,6 +304,7 @@ int main(void)
     Suite *s = suite_create("configuration");
     TCase *t = tcase_create("configuration");
     tcase_set_timeout(t, 60);
+    tcase_add_test(t, what_cannot_be_used_is_said_once);
     tcase_add_test(t, what_is_paused_is_written_nowhere);
     tcase_add_loop_test(t, what_would_lock_out_is_written_nowhere, 0, 2);
     tcase_add_test(t, a_rejection_is_remembered);
@@ -258,6 +314,7 @@ int main(void)
     tcase_add_test(t, a_lost_reload_is_no_rejection);
     tcase_add_loop_test(t, what_a_bad_one_supersedes_is_known_to_run, 0, 2);
     tcase_add_test(t, a_new_document_ends_a_pause);
+    tcase_add_loop_test(t, what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 0, 2);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

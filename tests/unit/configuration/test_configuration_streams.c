@@ -2,7 +2,7 @@
 #include "configuration_world.h"
 
 #define ROUNDS 200
-#define STREAMS 30
+#define STREAMS 60
 
 static void play(void)
 {
@@ -18,7 +18,7 @@ static void play(void)
             refresh();
         else if (what == 6)
             upgrade(&w.of[dice_below(&w.dice, TARGETS)]);
-        else if (what == 7 && !w.of[round % TARGETS].dirty)
+        else if (what == 7 && !w.of[round % TARGETS].dirty && !w.of[round % TARGETS].loading)
             edit(&w.of[round % TARGETS], "global\n  description by-hand\n");
         pass();
     }
@@ -79,6 +79,38 @@ START_TEST(in_the_end_none_runs_what_is_bad_for_it)
 }
 END_TEST
 
+/* Whatever comes while it is written and loaded: what HAProxy cannot load does not stay in the file. */
+START_TEST(in_the_end_no_file_is_one_that_cannot_be_loaded)
+{
+    static const char *const words[] = {"reject", "harm", "unloadable"};
+    stream_begin((unsigned)_i + 2000);
+    w.dry_run = false;
+    restart();
+    play();
+    new_document(true);
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    w.calm = dice_below(&w.dice, 2) == 0;
+    bad_document("unloadable", dice_below(&w.dice, TARGETS));
+    for (unsigned i = dice_below(&w.dice, 10); i > 0; i--)
+        pass();
+    if (_i % 3 == 0)
+        restart();
+    bad_document(words[dice_below(&w.dice, 3)], dice_below(&w.dice, TARGETS));
+    for (unsigned i = dice_below(&w.dice, 4); i > 0; i--)
+        pass();
+    w.calm = true;
+    for (unsigned i = 0; i < 20; i++)
+        pass();
+    for (size_t i = 0; i < TARGETS; i++) {
+        const struct instance *in = &w.of[i];
+        ck_assert_msg(!says(in->memory, "unloadable", in), "%zu: %s; state %s", i, in->memory, state_of(i));
+        ck_assert_msg(str_eq(in->file, in->running) && !in->dirty, "%zu has %s, runs %s", i, in->file, in->running);
+    }
+    stream_end();
+}
+END_TEST
+
 /* It gets what the others have once it is back. */
 START_TEST(one_that_does_not_answer_keeps_no_other_waiting)
 {
@@ -110,6 +142,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, in_the_end_all_run_what_is_good, 0, STREAMS);
     tcase_add_loop_test(t, in_the_end_none_runs_what_is_bad_for_it, 0, STREAMS);
+    tcase_add_loop_test(t, in_the_end_no_file_is_one_that_cannot_be_loaded, 0, STREAMS);
     tcase_add_loop_test(t, one_that_does_not_answer_keeps_no_other_waiting, 0, 2);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

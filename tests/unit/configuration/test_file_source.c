@@ -21,7 +21,7 @@
 static struct {
     struct event_base *base;
     struct file_source *source;
-    char *folder, *path, *said, *files; /* the name of the last file of the folder */
+    char *folder, *path, *files_folder, *said, *files; /* the name of the last file of the folder */
     unsigned times;
 } w;
 
@@ -54,7 +54,8 @@ static void on_late(void *arg)
     (void)arg;
 }
 
-static void world(const char *name)
+/* Further files in the folder `files`. */
+static void world_with(const char *name, const char *files)
 {
     static const struct file_source_callbacks callbacks = {.changed = on_changed, .failed = on_failed};
     static char at[64];
@@ -64,9 +65,15 @@ static void world(const char *name)
     w.folder = mem_strdup(mkdtemp(at));
     w.path = mem_printf("%s/%s", w.folder, name);
     w.base = event_base_new();
-    const struct file_source_options options = {.path = w.path, .folder = w.folder, .max_bytes = MAX_BYTES};
+    w.files_folder = mem_printf("%s%s", w.folder, files);
+    const struct file_source_options options = {.path = w.path, .folder = w.files_folder, .max_bytes = MAX_BYTES};
     w.source = file_source_new(w.base, &options, &callbacks, NULL, &err);
     ck_assert_msg(w.source != NULL, "%s", err.message);
+}
+
+static void world(const char *name)
+{
+    world_with(name, "");
 }
 
 static void world_end(void)
@@ -77,6 +84,7 @@ static void world_end(void)
     ck_assert_int_eq(system(rm), 0); /* NOLINT(cert-env33-c): of a folder that mkdtemp made */
     free(w.folder);
     free(w.path);
+    free(w.files_folder);
     free(w.said);
     free(w.files);
 }
@@ -165,6 +173,31 @@ START_TEST(a_folder_of_files)
     expect_file("a_b.map");
     put("maps/b c.map", "k v\n");
     expect("!maps/b c.map: the name of a file has letters");
+    world_end();
+}
+END_TEST
+
+/* As a volume that is not mounted: not one without files, which would all be deleted. */
+START_TEST(a_folder_that_is_gone)
+{
+    world_with("f", "/d");
+    put("f", "one");
+    file_source_start(w.source);
+    expect("!/d: No such file or directory");
+    folder("d");
+    expect("one");
+    ck_assert_ptr_null(w.files);
+    folder("d/files");
+    put("d/files/x", "1");
+    expect_file("x");
+    move("d", "gone");
+    expect("!/d: No such file or directory");
+    move("gone", "d");
+    expect_file("x");
+    away("d/files/x");
+    away("d/files"); /* one of its folders may be */
+    expect("one");
+    ck_assert_ptr_null(w.files);
     world_end();
 }
 END_TEST
@@ -292,6 +325,7 @@ int main(void)
     TCase *t = tcase_create("file_source");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_folder_of_files);
+    tcase_add_test(t, a_folder_that_is_gone);
     tcase_add_test(t, each_way_of_writing_is_seen);
     tcase_add_test(t, the_same_bytes_are_said_once);
     tcase_add_test(t, links_are_followed);

@@ -30,7 +30,8 @@ static const struct {
     {429, ERROR_NONE, "RateLimited"},
     {500, ERROR_NONE, "DataplaneServerError"},
     {503, ERROR_NONE, "DataplaneServerError"},
-    {413, ERROR_NONE, "DataplaneServerError"},
+    {413, ERROR_NONE, "UnknownError"},
+    {404, ERROR_NONE, "UnknownError"},
     {0, ERROR_INVALID, "TLSConnectionError"},
     {0, ERROR_RETRY, "ConnectionError"},
 };

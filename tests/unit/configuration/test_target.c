@@ -35,6 +35,7 @@ static struct {
     struct store *store;
     struct log log;
     struct instance in;
+    unsigned told[CONFIGURATION_EVENT_KINDS];
 } w;
 
 #define VIRTUAL_TIME (&w)
@@ -97,6 +98,12 @@ static void read_it(void)
     w.in.engine->ops->concluded(w.in.engine->self);
 }
 
+static void on_event(void *arg, const struct configuration_event *e)
+{
+    (void)arg;
+    w.told[e->kind]++;
+}
+
 static void world_begin(enum configuration_drift drift)
 {
     struct error err = {0};
@@ -108,7 +115,8 @@ static void world_begin(enum configuration_drift drift)
     unlink(name);
     w.store = store_new(NULL, NULL, &err);
     w.in.file = mem_strdup("global\n");
-    const struct configuration_options options = {.target_count = 1, .drift = drift, .store = w.store, .log = &w.log};
+    const struct configuration_options options = {
+        .target_count = 1, .drift = drift, .store = w.store, .listener = {.happened = on_event}, .log = &w.log};
     w.c = configuration_new(NULL, &options);
     w.in.engine = configuration_engine(w.c, 0);
     w.in.engine->ops->attach(w.in.engine->self, &w.in);
@@ -195,6 +203,8 @@ START_TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
     ck_assert_uint_le(asked_after(true), 31000);
     ask(TRANSACTION_COMMITTED, 201, -1);
     ck_assert_ptr_null(failure());
+    ck_assert_uint_eq(w.told[CONFIGURATION_VALIDATING], 5);
+    ck_assert_uint_eq(w.told[CONFIGURATION_WRITING], 2);
     world_end();
 }
 END_TEST
@@ -321,6 +331,7 @@ static void apply_with_file(void)
 {
     set_document_with_file();
     stores(STORAGE_ADD, &added);
+    ck_assert_uint_eq(w.told[CONFIGURATION_STORED], 0); /* a map alone */
     ask(TRANSACTION_PREVIEWED, 202, -1);
     ask(TRANSACTION_COMMITTED, 201, -1);
     free(w.in.file);
@@ -375,9 +386,14 @@ START_TEST(a_file_that_cannot_be_stored_is_tried_again)
     stores(STORAGE_ADD, &failed);
     ck_assert_str_eq(failure(), "DataplaneServerError");
     ck_assert(!would_store());
+    ck_assert_uint_eq(w.told[CONFIGURATION_NOT_STORED], 1);
     w.now_us += 31000000;
-    stores(STORAGE_ADD, &stored);
+    struct storage some = stored;
+    some.certificates = 1;
+    stores(STORAGE_ADD, &some);
     ck_assert_ptr_null(failure());
+    ck_assert_uint_eq(w.told[CONFIGURATION_STORED], 1);
+    ck_assert_uint_eq(w.told[CONFIGURATION_NOT_STORED], 1);
     world_end();
 }
 END_TEST

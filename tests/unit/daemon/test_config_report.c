@@ -13,6 +13,7 @@
 #include "configuration/document.h"
 #include "configuration/event.h"
 #include "daemon/config/config_source.h"
+#include "daemon/config/operator_metrics.h"
 #include "daemon/events.h"
 #include "kube/annotate.h"
 #include "model/objects.h"
@@ -31,6 +32,7 @@ static struct {
     struct buf events;
     unsigned event_count;
     struct telemetry telemetry;
+    struct operator_metrics *operator_metrics;
     struct config_report *r;
     struct document *document;
 } w;
@@ -99,7 +101,7 @@ int annotator_send(struct annotator *a, const char *path, const char *version, c
             w.notes[k].name = mem_strdup(list[i].name);
         }
         free(w.notes[k].value);
-        w.notes[k].value = mem_strdup(list[i].value);
+        w.notes[k].value = list[i].value != NULL ? mem_strdup(list[i].value) : NULL;
     }
     return 0;
 }
@@ -136,11 +138,13 @@ static void world_begin(bool dry_run)
     w.secret.version = first;
     w.secret.annotations = w.notes;
     telemetry_init(&w.telemetry, "0");
+    w.operator_metrics = operator_metrics_new(w.telemetry.registry, "ns/s");
     const struct config_report_options options = {.target_count = 2,
                                                   .kube = (struct kube_client *)&w,
                                                   .secret_namespace = "ns",
                                                   .secret_name = "s",
                                                   .telemetry = &w.telemetry,
+                                                  .operator_metrics = w.operator_metrics,
                                                   .dry_run = dry_run};
     w.r = config_report_new(NULL, &options);
     w.document = document_new("Secret", "global\n", 7, NULL, &err);
@@ -150,6 +154,7 @@ static void world_begin(bool dry_run)
 static void world_end(void)
 {
     config_report_free(w.r);
+    operator_metrics_free(w.operator_metrics);
     document_unref(w.document);
     telemetry_fini(&w.telemetry);
     buf_fini(&w.events);
@@ -200,11 +205,13 @@ START_TEST(applied_is_said_when_all_run_it)
     pass(0);
     ck_assert_uint_eq(w.sent, 2);
     ck_assert_str_eq(note("status"), "Applied");
+    ck_assert_ptr_null(note("status-message"));
     ck_assert_str_eq(note("last-applied-hash"), w.document->hash);
     ck_assert_ptr_nonnull(note("last-applied-time"));
     ck_assert_ptr_null(note("last-failed-hash"));
     ck_assert(metric_value(w.telemetry.configuration_applied, "http://a", NULL) == 1);
     written();
+    happens(CONFIGURATION_STORED, 1, NULL);
     config_report_source_changed(w.r);
     pass(600000);
     ck_assert_uint_eq(w.sent, 2);
@@ -220,20 +227,31 @@ START_TEST(a_rejection_is_said_at_once_with_its_message)
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_REJECTED, 1, &err);
     pass(0);
-    ck_assert_str_eq(note("status"), "Rejected");
+    ck_assert_str_eq(note("status"), "ConfigRejected");
     ck_assert_str_eq(note("status-message"), "line 3: no");
     ck_assert_str_eq(note("last-failed-hash"), w.document->hash);
     written();
     (void)error_set(&err, ERROR_INVALID, "no such key");
     happens(CONFIGURATION_REFUSED, OF_NONE, &err); /* it has no hash */
     pass(2000);
+    ck_assert_str_eq(note("status"), "Error");
     ck_assert_str_eq(note("status-message"), "no such key");
+    ck_assert_str_eq(note("last-failed-hash"), w.document->hash);
+    written();
+    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
+    happens(CONFIGURATION_APPLIED, 0, NULL);
+    happens(CONFIGURATION_APPLIED, 1, NULL);
+    pass(2000);
+    ck_assert_str_eq(note("status"), "Applied");
+    ck_assert_ptr_null(note("last-failed-hash"));
+    written();
+    ck_assert_uint_eq(w.sent, 3); /* what went is not there: nothing differs */
     world_end();
     world_begin(false);
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_REFUSED, OF_NONE, &err);
     pass(2000);
-    ck_assert_str_eq(note("status"), "Rejected");
+    ck_assert_str_eq(note("status"), "Error");
     ck_assert_ptr_null(note("last-failed-hash"));
     world_end();
 }
@@ -243,12 +261,32 @@ static const struct {
     int status;
     enum error_kind kind;
     enum event_reason reason;
+    const char *class;
 } failures[] = {
-    {401, ERROR_NONE, EVENT_AUTH_ERROR},      {403, ERROR_NONE, EVENT_AUTH_ERROR},
-    {409, ERROR_NONE, EVENT_CONFLICT_ERROR},  {429, ERROR_NONE, EVENT_TRANSIENT_ERROR},
-    {503, ERROR_NONE, EVENT_TRANSIENT_ERROR}, {0, ERROR_INVALID, EVENT_TLS_CONNECTION_ERROR},
-    {0, ERROR_RETRY, EVENT_CONNECTION_ERROR},
+    {401, ERROR_NONE, EVENT_AUTH_ERROR, "AuthError"},
+    {403, ERROR_NONE, EVENT_AUTH_ERROR, "AuthError"},
+    {409, ERROR_NONE, EVENT_CONFLICT_ERROR, "ConflictError"},
+    {429, ERROR_NONE, EVENT_TRANSIENT_ERROR, "RateLimited"},
+    {503, ERROR_NONE, EVENT_TRANSIENT_ERROR, "DataplaneServerError"},
+    {404, ERROR_NONE, EVENT_TRANSIENT_ERROR, "UnknownError"},
+    {0, ERROR_INVALID, EVENT_TLS_CONNECTION_ERROR, "TLSConnectionError"},
+    {0, ERROR_RETRY, EVENT_CONNECTION_ERROR, "ConnectionError"},
 };
+
+/* "reconcile_attempts_total{phase=\"apply\"} 1", or a part of it, is on the page. */
+static bool page_has(const char *line)
+{
+    cleanup(buf_fini) struct buf page = {0};
+    cleanup(mem_free_ptr) char *whole = mem_printf("\nhaproxy_operator_%s", line);
+    metrics_print(w.telemetry.registry, &page);
+    return strstr(buf_str(&page), whole) != NULL;
+}
+
+static void assert_class(const char *metric, const char *class, int count)
+{
+    cleanup(mem_free_ptr) char *line = mem_printf("%s{class=\"%s\"} %d\n", metric, class, count);
+    ck_assert_msg(page_has(line), "%s", line);
+}
 
 START_TEST(a_failure_has_the_operators_reason_and_is_told_once)
 {
@@ -266,7 +304,123 @@ START_TEST(a_failure_has_the_operators_reason_and_is_told_once)
     happens(CONFIGURATION_FAILED, 0, &err);
     ck_assert_uint_eq(w.event_count, 1);
     pass(2000);
-    ck_assert_str_eq(note("status"), "Failed");
+    ck_assert_str_eq(note("status"), failures[_i].class);
+    ck_assert_str_eq(note("status-message"), "why");
+    assert_class("transient_errors_total", failures[_i].class, 2);
+    assert_class("reconcile_results_total", failures[_i].class, 2);
+    ck_assert_ptr_null(note("last-failed-hash"));
+    written();
+    happens(CONFIGURATION_VALIDATED, 0, NULL);
+    happens(CONFIGURATION_WRITING, 0, NULL);
+    happens(CONFIGURATION_FAILED, 0, &err);
+    pass(2000);
+    cleanup(mem_free_ptr) char *while_writing = mem_printf("Apply%s", failures[_i].class);
+    ck_assert_str_eq(note("status"), while_writing);
+    written();
+    happens(CONFIGURATION_VALIDATING, 0, NULL);
+    happens(CONFIGURATION_FAILED, 0, &err);
+    pass(2000);
+    ck_assert_str_eq(note("status"), failures[_i].class);
+    world_end();
+}
+END_TEST
+
+START_TEST(the_operators_metrics)
+{
+    struct error err = {0};
+    (void)error_set_http(&err, 400, "line 3: no");
+    world_begin(false);
+    ck_assert(page_has("last_successful_apply_timestamp_seconds 0\n") && !page_has("config_hash{"));
+    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
+    happens(CONFIGURATION_VALIDATING, 0, NULL);
+    happens(CONFIGURATION_VALIDATED, 0, NULL);
+    happens(CONFIGURATION_VALIDATING, 1, NULL);
+    happens(CONFIGURATION_REJECTED, 1, &err);
+    assert_class("reconcile_results_total", "ConfigRejected", 1);
+    cleanup(mem_free_ptr) char *rejected =
+        mem_printf("config_hash{hash=\"%s\",state=\"rejected\"} 1\n", w.document->hash);
+    ck_assert(page_has(rejected) && !page_has("config_in_sync{"));
+    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
+    ck_assert(page_has(rejected)); /* until the next is known */
+    happens(CONFIGURATION_VALIDATED, 0, NULL);
+    happens(CONFIGURATION_WRITING, 0, NULL);
+    happens(CONFIGURATION_UNCHANGED, 0, NULL);
+    ck_assert(page_has(rejected)); /* one of two runs it */
+    ck_assert(!page_has("last_successful_apply_timestamp_seconds 0\n"));
+    happens(CONFIGURATION_APPLIED, 1, NULL);
+    cleanup(mem_free_ptr) char *applied =
+        mem_printf("config_hash{hash=\"%s\",state=\"applied\"} 1\n", w.document->hash);
+    ck_assert(page_has(applied) && !page_has(rejected) && page_has("config_in_sync{secret=\"ns/s\"} 1\n"));
+    assert_class("reconcile_results_total", "applied", 1);
+    ck_assert(metric_value(w.telemetry.configuration_results, "", "", NULL) == 0); /* of requests */
+    ck_assert(page_has("reconcile_attempts_total{phase=\"validate\"} 2\n"));
+    ck_assert(page_has("reconcile_attempts_total{phase=\"apply\"} 1\n"));
+    (void)error_set(&err, ERROR_CONFLICT, "another writer");
+    happens(CONFIGURATION_DRIFTED, 1, &err);
+    ck_assert(page_has("config_drift_total{secret=\"ns/s\"} 1\n") && page_has("config_in_sync{secret=\"ns/s\"} 0\n"));
+    pass(2000);
+    ck_assert_str_eq(note("status"), "ConfigDrift");
+    happens(CONFIGURATION_APPLIED, 1, NULL);
+    ck_assert(page_has("config_in_sync{secret=\"ns/s\"} 1\n") && page_has(applied));
+    (void)error_set(&err, ERROR_INVALID, "HAProxy could not load it");
+    happens(CONFIGURATION_LOAD_FAILED, 1, &err);
+    assert_class("reconcile_results_total", "ApplyFailed", 1);
+    config_report_stop(w.r);
+    ck_assert(!page_has("config_hash{") && !page_has("config_in_sync{"));
+    world_end();
+}
+END_TEST
+
+START_TEST(the_operators_metrics_of_certificates)
+{
+    world_begin(false);
+    operator_metrics_certificate(w.operator_metrics, "kubernetes", "client", 1);
+    operator_metrics_certificate(w.operator_metrics, "https://lb:5555/path", "server", 2);
+    operator_metrics_certificate(w.operator_metrics, "https://[2001:db8::1]:5555", "server", 3);
+    operator_metrics_certificate(w.operator_metrics, "https://lb:5555", "ca", 4);
+    ck_assert(page_has("dataplane_client_cert_expiry_timestamp_seconds 0\n"));
+    operator_metrics_certificate(w.operator_metrics, "https://lb:5555", "client", 5);
+    ck_assert(page_has("dataplane_client_cert_expiry_timestamp_seconds 5\n"));
+    ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"lb\"} 2\n"));
+    ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"2001:db8::1\"} 3\n"));
+    world_end();
+}
+END_TEST
+
+static void add_file(enum storage_kind kind, const char *name, const char *bytes)
+{
+    struct error err = {0};
+    ck_assert_msg(storage_files_add(&w.document->files, kind, name, bytes, strlen(bytes), &err) == 0, "%s",
+                  err.message);
+}
+
+START_TEST(certificates_have_the_operators_reasons)
+{
+    struct error err = {0};
+    (void)error_set_http(&err, 503, "busy");
+    world_begin(false);
+    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
+    add_file(STORAGE_MAP, "hosts.map", "a b\n");
+    happens(CONFIGURATION_NOT_STORED, 0, &err);
+    cleanup(mem_free_ptr) char *map =
+        mem_printf("%d http://a: configuration %.12s files not stored yet; tried again: busy", EVENT_TRANSIENT_ERROR,
+                   w.document->hash);
+    ck_assert_str_eq(buf_str(&w.events), map);
+    pass(2000);
+    ck_assert_str_eq(note("status"), "DataplaneServerError");
+    ck_assert_ptr_null(note("last-failed-hash"));
+    w.document->files.list[0].kind = STORAGE_CERTIFICATE;
+    happens(CONFIGURATION_NOT_STORED, 1, &err);
+    cleanup(mem_free_ptr) char *failed =
+        mem_printf("%d http://b: configuration %.12s files not stored yet; tried again: busy", EVENT_CERT_SYNC_FAILED,
+                   w.document->hash);
+    ck_assert_str_eq(buf_str(&w.events), failed);
+    assert_class("transient_errors_total", "DataplaneServerError", 2);
+    happens(CONFIGURATION_STORED, 1, NULL);
+    cleanup(mem_free_ptr) char *stored =
+        mem_printf("%d http://b: configuration %.12s certificates stored", EVENT_CERT_SYNCED, w.document->hash);
+    ck_assert_str_eq(buf_str(&w.events), stored);
+    ck_assert(metric_value(w.telemetry.configuration_results, "failed", "http://b", NULL) == 1);
     world_end();
 }
 END_TEST
@@ -355,6 +509,9 @@ int main(void)
     tcase_add_test(tc, applied_is_said_when_all_run_it);
     tcase_add_test(tc, a_rejection_is_said_at_once_with_its_message);
     tcase_add_loop_test(tc, a_failure_has_the_operators_reason_and_is_told_once, 0, (int)array_len(failures));
+    tcase_add_test(tc, the_operators_metrics);
+    tcase_add_test(tc, the_operators_metrics_of_certificates);
+    tcase_add_test(tc, certificates_have_the_operators_reasons);
     tcase_add_test(tc, an_api_that_is_away_takes_nothing_back);
     tcase_add_test(tc, what_is_not_written_is_tried_again);
     tcase_add_test(tc, a_dry_run_says_nothing);

@@ -57,12 +57,14 @@ START_TEST(reasons_and_which_of_them_warn)
                  {EVENT_VALIDATION_PASSED, "ValidationPassed", false},
                  {EVENT_APPLY_SUCCEEDED, "ApplySucceeded", false},
                  {EVENT_CONFIG_UNCHANGED, "ConfigUnchanged", false},
+                 {EVENT_CERT_SYNCED, "CertSynced", false},
                  {EVENT_CONFIG_REJECTED, "ConfigRejected", true},
                  {EVENT_AUTH_ERROR, "AuthError", true},
                  {EVENT_TLS_CONNECTION_ERROR, "TLSConnectionError", true},
                  {EVENT_CONNECTION_ERROR, "ConnectionError", true},
                  {EVENT_CONFLICT_ERROR, "ConflictError", true},
                  {EVENT_TRANSIENT_ERROR, "TransientError", true},
+                 {EVENT_CERT_SYNC_FAILED, "CertSyncFailed", true},
                  {EVENT_CONFIG_DRIFT, "ConfigDrift", true}};
     ck_assert_uint_eq(array_len(names) + 1, EVENT_REASONS);
     for (size_t i = 0; i < array_len(names); i++) {

@@ -189,6 +189,7 @@ START_TEST(nothing_is_written_twice)
     ck_assert_str_eq(at("general/e_503.http"), "x");
     ck_assert(w.s.changed && !w.s.unfinished);
     ck_assert_uint_eq(w.s.written, 2);
+    ck_assert_uint_eq(w.s.certificates, 0);
     ck_assert_str_eq(runs(STORAGE_FINAL), "");
     ck_assert_str_eq(runs(STORAGE_END), LISTED);
     ck_assert(!w.s.changed);

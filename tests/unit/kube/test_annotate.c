@@ -92,8 +92,8 @@ static void teardown(void)
 
 static int send_it(struct error *err)
 {
-    static const struct annotation list[] = {{"x/status", "Applied"}, {"x/message", "a \"b\""}};
-    return annotator_send(a, PATH, "42", list, 2, err);
+    static const struct annotation list[] = {{"x/status", "Applied"}, {"x/message", "a \"b\""}, {"x/gone", NULL}};
+    return annotator_send(a, PATH, "42", list, 3, err);
 }
 
 static void answer(int status, const char *body)
@@ -113,7 +113,7 @@ START_TEST(it_is_a_merge_patch_at_a_version)
     ck_assert_str_eq(api.path, PATH);
     ck_assert_str_eq(api.type, "application/merge-patch+json");
     ck_assert_str_eq(api.body, "{\"metadata\":{\"resourceVersion\":\"42\",\"annotations\":{\"x/status\":\"Applied\","
-                               "\"x/message\":\"a \\\"b\\\"\"}}}");
+                               "\"x/message\":\"a \\\"b\\\"\",\"x/gone\":null}}}");
     answer(200, "{}");
     ck_assert_uint_eq(done.calls, 1);
     ck_assert_int_eq((int)done.outcome, ANNOTATE_WRITTEN);

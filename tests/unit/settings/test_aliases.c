@@ -62,6 +62,26 @@ START_TEST(local)
 }
 END_TEST
 
+static const struct {
+    const char *given, *url;
+} urls[] = {
+    {"https://a/v3", "https://a:443"},
+    {"http://a.b/v3/", "http://a.b:80"},
+    {"https://a:1", "https://a:1"},
+    {"https://a/p/v3", "https://a:443/p"},
+    {"https://[2001:db8::1]/v3", "https://[2001:db8::1]:443"},
+    {"https://[2001:db8::1]:1/v3", "https://[2001:db8::1]:1"},
+};
+
+START_TEST(its_urls)
+{
+    cleanup(mem_free_ptr) char *given = mem_printf("DATAPLANE_URL=%s", urls[_i].given);
+    cleanup(parsed_fini) struct parsed p = parse("MODE=k8s", OPERATOR_LOGIN, given);
+    assert_silent(&p);
+    ck_assert_str_eq(p.settings.dataplanes[0].url, urls[_i].url);
+}
+END_TEST
+
 /* Nobody else's MODE, SECRET_KEY or DATAPLANE_URL makes a difference. */
 START_TEST(without_its_mode_they_are_nothing)
 {
@@ -98,6 +118,8 @@ static const struct {
      "error: METRICS_ADDR=\"9090\": expected an address as LISTEN_ADDRESS, or 0 for "
      "none; did you mean :9090?\n"},
     {{"MODE=local"}, "error: CONFIG_SOURCE=file needs CONFIG_FILE: expected the absolute path of a haproxy.cfg\n"},
+    {{"MODE=k8s", "KUBE_APISERVER=https://a"},
+     "error: KUBE_APISERVER: name the API server in the file that KUBECONFIG names"},
     {{"MODE=k8s", "SPIRE_AGENT_SOCKET=/s"},
      "error: SPIRE_AGENT_SOCKET: certificates from SPIRE come with a later version"},
     {{"PROBE_ADDRESS=:0"}, "error: PROBE_ADDRESS=\":0\": expected an address"},
@@ -131,6 +153,7 @@ int main(void)
     TCase *t = tcase_create("aliases");
     tcase_add_test(t, its_defaults);
     tcase_add_test(t, its_names);
+    tcase_add_loop_test(t, its_urls, 0, (int)array_len(urls));
     tcase_add_test(t, local);
     tcase_add_test(t, without_its_mode_they_are_nothing);
     tcase_add_test(t, both_names_with_one_value);

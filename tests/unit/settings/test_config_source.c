@@ -95,6 +95,18 @@ START_TEST(what_does_not_go_together_is_said)
 }
 END_TEST
 
+/* What is wrong with a value is said; not also that there is none. */
+START_TEST(a_value_that_cannot_be_used_is_one_error)
+{
+    cleanup(parsed_fini) struct parsed file = parse(LOGIN, "CONFIG_SOURCE=file", "CONFIG_FILE=f", NULL, NULL);
+    assert_says(&file, "error: CONFIG_FILE=");
+    assert_does_not_say(&file, "needs CONFIG_FILE");
+    cleanup(parsed_fini) struct parsed secret =
+        parse(LOGIN, "CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=ns/s", NULL);
+    assert_does_not_say(&secret, "needs CONFIG_SECRET_NAME");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("config_source");
@@ -104,6 +116,7 @@ int main(void)
     tcase_add_test(t, both_can_be_had);
     tcase_add_test(t, without_it_there_is_a_service);
     tcase_add_loop_test(t, what_does_not_go_together_is_said, 0, (int)array_len(said));
+    tcase_add_test(t, a_value_that_cannot_be_used_is_one_error);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

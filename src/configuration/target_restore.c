@@ -1,0 +1,82 @@
+/* What HAProxy could not load does not stay in haproxy.cfg, whatever document is the latest by then: the file from
+ * before goes back. */
+#include "configuration/configuration_internal.h"
+#include "configuration/document.h"
+#include "configuration/store.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/dataplane/replacement.h"
+#include "haproxy/instance.h"
+
+/* What ran there last, as far as an earlier run of the daemon kept it. */
+static struct document *target_ran_last(const struct target *t)
+{
+    struct error err = {0};
+    const struct store *s = t->of->options.store;
+    const struct store_version *v = store_latest(s, target_url(t));
+    return v != NULL && !v->with_files ? store_document(s, v->number, &err) : NULL;
+}
+
+void target_keep_good(struct target *t)
+{
+    const struct instance_view v = instance_view(t->in);
+    bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;
+    if (!runs && t->good != NULL)
+        return;
+    cleanup(document_unref_ptr) struct document *d = runs ? NULL : target_ran_last(t);
+    cfg_content_hold(&t->good, d != NULL ? d->content : t->file);
+}
+
+/* Whether there is one to go back to. After a restart the daemon knows no more of it than what it kept, and nothing of
+ * what it wrote before but a mark in the file; where the Data Plane API has put the file from before back itself, it
+ * would still load the other one with each commit. */
+static bool target_recall_good(struct target *t, bool latest)
+{
+    if (t->good != NULL)
+        return latest || t->unloaded;
+    cleanup(document_unref_ptr) struct document *d = target_ran_last(t);
+    bool there = d != NULL && target_file_means(t, d);
+    if (d == NULL || (latest ? there : !there && !t->unloaded))
+        return false;
+    t->good = cfg_content_ref(d->content);
+    return true;
+}
+
+/* A reload that was lost says nothing of the file: there will be another. */
+void target_reload_failed(void *self, bool lost)
+{
+    struct target *t = self;
+    const struct configuration *c = t->of;
+    bool latest = t->progress == PROGRESS_WRITTEN;
+    if (lost || c->document == NULL || !target_recall_good(t, latest))
+        return;
+    t->restores = true;
+    log_error(c->options.log, "configuration could not be loaded; the one from before goes back",
+              log_str("target", target_url(t)),
+              log_str("sha256", t->writing != NULL ? t->writing->hash
+                                : latest           ? c->document->hash
+                                                   : NULL));
+    if (!latest)
+        return;
+    (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it");
+    t->progress = PROGRESS_RESTORING;
+    configuration_tell(c, CONFIGURATION_LOAD_FAILED, t, &t->why);
+}
+
+void target_restored(struct target *t, const struct replacement *r)
+{
+    const struct configuration *c = t->of;
+    bool refused = r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL;
+    if (r->result != TRANSACTION_COMMITTED && !refused) {
+        t->away = r->result != TRANSACTION_CONFLICT;
+        configuration_tell(c, CONFIGURATION_FAILED, t, &r->error);
+        return; /* the instance pauses, and it is tried again */
+    }
+    t->restores = t->unloaded = false;
+    if (refused)
+        log_error(c->options.log,
+                  "the configuration from before cannot go back; HAProxy runs it, and haproxy.cfg is "
+                  "one that it cannot load",
+                  log_str("target", target_url(t)), log_str("error", r->error.message));
+    if (t->progress == PROGRESS_RESTORING)
+        t->progress = PROGRESS_RESTORED;
+}
