@@ -50,6 +50,9 @@ void pace_begin_anew(struct pace *p, uint64_t when_ms)
     uint64_t until_ms = when_ms > p->asked_until_ms ? when_ms : p->asked_until_ms;
     if (p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)
         p->quiet_until_ms = p->failed_until_ms = until_ms;
+    uint64_t room_ms = when_ms > p->asked_room_until_ms ? when_ms : p->asked_room_until_ms;
+    if (p->no_room && p->transaction_after_ms > room_ms)
+        p->transaction_after_ms = room_ms;
     backoff_reset(&p->backoff);
     pace_write_sooner(p, when_ms);
 }
@@ -70,6 +73,7 @@ void pace_wait_for_room(struct pace *p, int64_t at_least_ms, uint64_t now_ms)
 {
     p->no_room = true;
     p->transaction_after_ms = now_ms + at_least(backoff_next_ms(&p->room_backoff), at_least_ms);
+    p->asked_room_until_ms = now_ms + at_least(0, at_least_ms);
 }
 
 bool pace_conflict(struct pace *p, uint64_t now_ms)
@@ -77,7 +81,7 @@ bool pace_conflict(struct pace *p, uint64_t now_ms)
     if (++p->conflicts <= CONFLICTS_AT_ONCE)
         return true;
     p->write_failing = true;
-    p->quiet_until_ms = now_ms + backoff_next_ms(&p->backoff);
+    p->quiet_until_ms = p->failed_until_ms = now_ms + backoff_next_ms(&p->backoff);
     return false;
 }
 

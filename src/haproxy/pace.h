@@ -16,6 +16,7 @@ struct pace {
     uint64_t asked_until_ms;       /* and how much of it the API asked for (Retry-After) */
     uint64_t write_after_ms;       /* nothing is written before, unless what is desired changes */
     uint64_t transaction_after_ms; /* no transaction before: the first at once, later ones gather changes */
+    uint64_t asked_room_until_ms;  /* where there is no room: so much of that the API asked for */
     bool no_room;                  /* of the API for another one: until transaction_after_ms none is begun */
     bool write_failing; /* a reading that succeeds in between must not make the pauses between writes short again */
     unsigned conflicts; /* in a row */

@@ -288,6 +288,9 @@ LOADED = (
 )
 
 PAUSES = (
+    Mutant("conflicts keep new bytes waiting", PACE, "p->quiet_until_ms = p->failed_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;", "p->quiet_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;"),
+    Mutant("an API without room keeps new bytes waiting", PACE, "if (p->no_room && p->transaction_after_ms > room_ms)", "if (false)"),
+    Mutant("an API's Retry-After counts no more for room", PACE, "uint64_t room_ms = when_ms > p->asked_room_until_ms ? when_ms : p->asked_room_until_ms;", "uint64_t room_ms = when_ms;"),
     Mutant("pauses do not grow", PACE, "    uint64_t wait_ms = backoff_next_ms(&p->backoff);\n    if (harmless", "    uint64_t wait_ms = 400;\n    if (harmless"),
     Mutant("something else waits as long", PACE, "p->quiet_until_ms = p->failed_until_ms = until_ms;", "(void)until_ms;"),
     Mutant("pauses go on where they were", PACE, "    backoff_reset(&p->backoff);\n    pace_write_sooner(p, when_ms);", "    pace_write_sooner(p, when_ms);"),

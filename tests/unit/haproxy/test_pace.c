@@ -56,6 +56,29 @@ START_TEST(what_the_api_asked_for_stands)
 }
 END_TEST
 
+START_TEST(conflicts_and_no_room_keep_nothing_new_waiting)
+{
+    struct pace p;
+    pace_init(&p, 1);
+    while (pace_conflict(&p, NOW))
+        ;
+    ck_assert_uint_gt(p.quiet_until_ms, NOW);
+    pace_begin_anew(&p, NOW);
+    ck_assert_uint_eq(p.quiet_until_ms, NOW);
+    pace_wait_for_room(&p, -1, NOW);
+    ck_assert_uint_gt(p.transaction_after_ms, NOW);
+    pace_begin_anew(&p, NOW);
+    ck_assert_uint_eq(p.transaction_after_ms, NOW);
+    pace_wait_for_room(&p, 30000, NOW);
+    pace_begin_anew(&p, NOW);
+    ck_assert_uint_eq(p.transaction_after_ms, NOW + 30000);
+    pace_committed(&p, NOW); /* the next gathers changes */
+    uint64_t gathers = p.transaction_after_ms;
+    pace_begin_anew(&p, NOW);
+    ck_assert_uint_eq(p.transaction_after_ms, gathers);
+}
+END_TEST
+
 /* Not a pause after a failure: the next reading is to be a later one. */
 START_TEST(what_waits_for_another_reading_waits_on)
 {
@@ -74,6 +97,7 @@ int main(void)
     tcase_add_test(t, pauses_grow);
     tcase_add_test(t, something_else_ends_them);
     tcase_add_test(t, what_the_api_asked_for_stands);
+    tcase_add_test(t, conflicts_and_no_room_keep_nothing_new_waiting);
     tcase_add_test(t, what_waits_for_another_reading_waits_on);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
