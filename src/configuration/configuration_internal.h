@@ -49,6 +49,7 @@ struct target {
     enum storage_part part;   /* of it */
     bool files_unchecked;     /* another writer may have changed them */
     bool files_drifted;       /* he has */
+    bool files_missing;       /* nothing may be written, and they are not there as the document has them */
     bool away;                /* the last request about it had no answer that counts */
     bool unchanged;           /* the file meant the same before: nothing was written */
     struct error why;         /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */

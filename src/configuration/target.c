@@ -130,7 +130,7 @@ static void target_begin(struct target *t)
 {
     t->progress = PROGRESS_NEW;
     t->files = t->of->document->with_files ? FILES_NEW : FILES_DONE;
-    t->files_drifted = false;
+    t->files_drifted = t->files_missing = false;
     error_clear(&t->why);
 }
 
@@ -339,15 +339,17 @@ static void target_decide(void *self, struct engine_wants *ret)
     const struct instance_view v = instance_view(t->in);
     uint64_t now = clock_mono_ms();
     bool retries = !retry_waits(&t->retry, now);
-    if (!c->options.dry_run && target_files_next(t, &part)) {
-        bool early = part == STORAGE_ADD && (configuration_waits(c, now) || c->paused);
+    if (target_files_next(t, &part) && (!c->options.dry_run || part == STORAGE_CHECK)) {
+        bool early = (part == STORAGE_ADD && configuration_waits(c, now)) ||
+                     ((part == STORAGE_ADD || part == STORAGE_END) && c->paused);
         bool urgent = part == STORAGE_FINAL || part == STORAGE_BACK; /* HAProxy has half of it */
         ret->storage = v.may_write && v.may_begin && !early && (retries || urgent);
         ret->waits = !ret->storage;
         return;
     }
-    if (!c->options.dry_run && t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores) {
-        ret->waits = true; /* another one has rejected it: here it is not judged without its files */
+    if (t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores) {
+        ret->waits =
+            true; /* another one has rejected it, or they cannot be added: it is not judged without its files */
         return;
     }
     bool write = t->restores || (t->progress == PROGRESS_VALID && configuration_may_write(c));

@@ -13,8 +13,21 @@ static bool target_files_are_for_nothing(const struct target *t)
            (begun && configuration_rejected(t->of));
 }
 
+/* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are looked at once,
+ * and with each resync. */
+static bool target_files_to_look_at(const struct target *t)
+{
+    bool quiet = t->of->options.dry_run || t->of->paused;
+    return quiet && t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores &&
+           (!t->files_missing || t->files_unchecked);
+}
+
 bool target_files_next(const struct target *t, enum storage_part *ret)
 {
+    if (target_files_to_look_at(t)) {
+        *ret = STORAGE_CHECK;
+        return true;
+    }
     bool nothing = target_files_are_for_nothing(t), back = t->files_changed && nothing;
     bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
     bool check = runs && t->files == FILES_DONE && t->files_unchecked && t->of->document->with_files;
@@ -73,9 +86,41 @@ static void target_files_drifted(struct target *t, const struct storage *s)
     target_repair_later(t);
 }
 
+static void target_files_need_no_wait(struct target *t)
+{
+    if (t->files_missing)
+        error_clear(&t->why);
+    t->files_missing = false;
+}
+
+/* Before the document is judged. */
+static void target_files_looked_at(struct target *t, const struct storage *s)
+{
+    struct error why = {0};
+    if (s->differing == 0) {
+        t->files = FILES_WRITTEN;
+        target_files_need_no_wait(t);
+        target_compare(t);
+        target_concluded(t);
+        return;
+    }
+    (void)error_set(
+        &why, ERROR_CONFLICT, "HAProxy does not have its files as it has them, and nothing may be written (%s): %s%s",
+        t->of->options.dry_run ? "DRY_RUN" : "it is paused", s->differs, s->differing > 1 ? " and others" : "");
+    if (!str_eq(why.message, t->why.message))
+        log_warn(t->of->options.log, "configuration cannot be validated yet", log_str("target", target_url(t)),
+                 log_str("sha256", t->of->document->hash), log_str("error", why.message));
+    t->why = why;
+    t->files_missing = true;
+}
+
 static void target_files_checked(struct target *t, const struct storage *s)
 {
     t->files_unchecked = false;
+    if (t->progress == PROGRESS_NEW) {
+        target_files_looked_at(t, s);
+        return;
+    }
     if (s->differing > 0) {
         target_files_drifted(t, s);
     } else if (t->files_drifted) {
@@ -107,6 +152,7 @@ void target_stored(void *self, const struct storage *s)
         return;
     switch (t->part) {
     case STORAGE_ADD:
+        target_files_need_no_wait(t);
         t->files_changed = s->changed || s->unfinished;
         t->files = s->unfinished ? FILES_ADDED : FILES_WRITTEN;
         target_compare(t);

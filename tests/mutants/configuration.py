@@ -78,6 +78,11 @@ ENGINE_MUTANTS = (
     Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
     Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
+    Mutant("a dry run judges without the files", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->paused;"),
+    Mutant("what is paused is not judged with the files that are there", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->options.dry_run;"),
+    Mutant("files that are missing are looked at all the time", "configuration/target_files.c", "(!t->files_missing || t->files_unchecked);", "true;"),
+    Mutant("a pause deletes", TARGET, "((part == STORAGE_ADD || part == STORAGE_END) && c->paused);", "(part == STORAGE_ADD && c->paused);"),
+    Mutant("a dry run stores", TARGET, "(!c->options.dry_run || part == STORAGE_CHECK)", "true"),
     Mutant("another file is taken for the one before", TARGET, "    t->compared = t->compared && cfg_content_same(file, t->file);\n", ""),
     Mutant("another document is taken for the one before", TARGET, "t->compared = t->away = t->unchanged = false;", "t->away = t->unchanged = false;"),
 )

@@ -104,7 +104,7 @@ static void on_event(void *arg, const struct configuration_event *e)
     w.told[e->kind]++;
 }
 
-static void world_begin(enum configuration_drift drift)
+static void world_begin_as(enum configuration_drift drift, bool dry_run)
 {
     struct error err = {0};
     memset(&w, 0, sizeof(w));
@@ -115,13 +115,22 @@ static void world_begin(enum configuration_drift drift)
     unlink(name);
     w.store = store_new(NULL, NULL, &err);
     w.in.file = mem_strdup("global\n");
-    const struct configuration_options options = {
-        .target_count = 1, .drift = drift, .store = w.store, .listener = {.happened = on_event}, .log = &w.log};
+    const struct configuration_options options = {.target_count = 1,
+                                                  .drift = drift,
+                                                  .dry_run = dry_run,
+                                                  .store = w.store,
+                                                  .listener = {.happened = on_event},
+                                                  .log = &w.log};
     w.c = configuration_new(NULL, &options);
     w.in.engine = configuration_engine(w.c, 0);
     w.in.engine->ops->attach(w.in.engine->self, &w.in);
     set_document(DOCUMENT);
     read_it();
+}
+
+static void world_begin(enum configuration_drift drift)
+{
+    world_begin_as(drift, false);
 }
 
 static void world_end(void)
@@ -412,6 +421,70 @@ START_TEST(files_of_what_is_rejected_go_back)
 }
 END_TEST
 
+/* Where nothing may be written, HAProxy would refuse what refers to files that it does not have yet. */
+START_TEST(files_are_looked_at_where_nothing_may_be_written)
+{
+    static const char missing[] = "HAProxy does not have its files as it has them, and nothing may be written";
+    const struct storage differs = {
+        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
+    bool dry_run = _i == 1;
+    world_begin_as(CONFIGURATION_DRIFT_REPAIR, dry_run);
+    configuration_pause(w.c, !dry_run);
+    set_document_with_file();
+    for (int i = 0; i < 2; i++) {
+        stores(STORAGE_CHECK, &differs);
+        ck_assert_str_eq(configuration_view(w.c, 0).state, "new");
+        const char *why = configuration_view(w.c, 0).reason;
+        ck_assert_msg(strstr(why, missing) != NULL && strstr(why, dry_run ? "(DRY_RUN): maps/a.map" : "(it is paused)"),
+                      "%s", why);
+        ck_assert(!would_ask() && !would_store());
+        w.in.engine->ops->resync(w.in.engine->self);
+    }
+    ck_assert_uint_eq(log_count(w.log.fd, "configuration cannot be validated yet"), 1);
+    stores(STORAGE_CHECK, &stored); /* another writer has put them there */
+    ck_assert_ptr_null(configuration_view(w.c, 0).reason);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "valid");
+    ck_assert(!would_store());
+    world_end();
+}
+END_TEST
+
+START_TEST(files_that_were_missing_are_added_after_a_pause)
+{
+    const struct storage differs = {
+        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    configuration_pause(w.c, true);
+    set_document_with_file();
+    stores(STORAGE_CHECK, &differs);
+    configuration_pause(w.c, false);
+    stores(STORAGE_ADD, &added);
+    ck_assert_ptr_null(configuration_view(w.c, 0).reason);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    world_end();
+}
+END_TEST
+
+/* A pause leaves what the document has no more. */
+START_TEST(nothing_is_deleted_while_paused)
+{
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    free(w.in.file);
+    w.in.file = mem_strdup(DOCUMENT);
+    configuration_pause(w.c, true);
+    set_document_with_file();
+    stores(STORAGE_CHECK, &stored);
+    read_it();
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert(!would_store());
+    configuration_pause(w.c, false);
+    stores(STORAGE_END, &stored);
+    world_end();
+}
+END_TEST
+
 /* ---- a pause by the source ---- */
 
 START_TEST(drift_is_not_repaired_while_paused)
@@ -495,6 +568,9 @@ int main(void)
     tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
     tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
     tcase_add_test(tc, files_of_what_is_rejected_go_back);
+    tcase_add_loop_test(tc, files_are_looked_at_where_nothing_may_be_written, 0, 2);
+    tcase_add_test(tc, files_that_were_missing_are_added_after_a_pause);
+    tcase_add_test(tc, nothing_is_deleted_while_paused);
     tcase_add_test(tc, drift_is_not_repaired_while_paused);
     tcase_add_test(tc, drift_is_logged_by_lines_without_secrets);
     suite_add_tcase(suite, tc);
