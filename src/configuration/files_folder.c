@@ -14,19 +14,19 @@ static void folder_close_ptr(DIR **d)
         closedir(*d);
 }
 
-static int files_folder_take(const char *folder, const char *path, enum storage_kind kind, const char *name,
+static int files_folder_take(const char *folder, const char *file, enum storage_kind kind, const char *name,
                              struct storage_files *ret, struct error *err)
 {
     struct stat st;
     cleanup(buf_fini) struct buf bytes;
     buf_init_secret(&bytes, STORAGE_FILE_MAX_BYTES + 1);
-    if (stat(path, &st) != 0)
-        return error_set(err, ERROR_INVALID, "cannot open %s: %m", path);
+    if (stat(file, &st) != 0)
+        return error_set(err, ERROR_INVALID, "cannot open %s: %m", file);
     if (!S_ISREG(st.st_mode))
-        return error_set(err, ERROR_INVALID, "%s is no regular file", path);
-    if (buf_read_file(&bytes, path) != 0)
+        return error_set(err, ERROR_INVALID, "%s is no regular file", file);
+    if (buf_read_file(&bytes, file) != 0)
         return error_set(err, ERROR_INVALID, errno == EFBIG ? "cannot read %s: it is too large" : "cannot read %s: %m",
-                         path);
+                         file);
     if (storage_files_add(ret, kind, name, buf_str(&bytes), bytes.len, err) != 0)
         return error_prefix(err, "%s", folder);
     return 0;
