@@ -78,11 +78,6 @@ ENGINE_MUTANTS = (
     Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
     Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
-    Mutant("a dry run judges without the files", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->paused;"),
-    Mutant("what is paused is not judged with the files that are there", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->options.dry_run;"),
-    Mutant("files that are missing are looked at all the time", "configuration/target_files.c", "(!t->files_missing || t->files_unchecked);", "true;"),
-    Mutant("a pause deletes", TARGET, "((part == STORAGE_ADD || part == STORAGE_END) && c->paused);", "(part == STORAGE_ADD && c->paused);"),
-    Mutant("a dry run stores", TARGET, "(!c->options.dry_run || part == STORAGE_CHECK)", "true"),
     Mutant("another file is taken for the one before", TARGET, "    t->compared = t->compared && cfg_content_same(file, t->file);\n", ""),
     Mutant("another document is taken for the one before", TARGET, "t->compared = t->away = t->unchanged = false;", "t->away = t->unchanged = false;"),
 )
@@ -153,7 +148,8 @@ REPLACING = (
     Mutant("a write says the wrong version", REPLACEMENT, "REPLACEMENT_UNLOADED, r->version + 1);", "REPLACEMENT_UNLOADED, r->version);"),
     Mutant("what was loaded is taken for unloaded", REPLACEMENT, "return strstr(file, mark) != NULL;", "return strstr(file, \"is loaded by the next one\") != NULL;"),
     Mutant("the write is loaded at once", REPLACEMENT, '"only_validate" : "skip_reload"', '"only_validate" : "force_reload"'),
-    Mutant("the line is not named", TEXT, "        if (line > 0)\n", "        if (false)\n"),
+    Mutant("lines of the file as the API writes it are the user's", REPLACEMENT, "r->request.edits, !validates);", "r->request.edits, false);"),
+    Mutant("the line is not named", TEXT, "        else if (line > 0)\n", "        else if (false)\n"),
     Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !", "if (!"),
 )
 
@@ -304,6 +300,30 @@ PAUSES = (
     Mutant("a pause is made longer", PACE, "p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "p->quiet_until_ms == p->failed_until_ms)"),
 )
 
+# Files, while nothing may be written.
+LOOKED_AT = (
+    Mutant("a dry run judges without the files", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->paused;"),
+    Mutant("what is paused is not judged with the files that are there", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->options.dry_run;"),
+    Mutant("files that are missing are looked at all the time", "configuration/target_files.c", "(!t->files_missing || t->files_unchecked);", "true;"),
+    Mutant("a pause deletes", TARGET, "((part == STORAGE_ADD || part == STORAGE_END) && c->paused);", "(part == STORAGE_ADD && c->paused);"),
+    Mutant("a dry run stores", TARGET, "(!c->options.dry_run || part == STORAGE_CHECK)", "true"),
+)
+
+# The answer to a write as a reading of the file.
+READ_BY_WRITING = (
+    Mutant("the file is as it was before the write", "haproxy/instance_replace.c", "in->fresh ? cfg_content_ref(in->replaced) : NULL;", "in->fresh ? cfg_content_ref(in->reader.before) : NULL;"),
+    Mutant("lines of the servers engine are not read again", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "instance_wrote_next(in, r->version);"),
+    Mutant("a write that follows another one's is a reading", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "(instance_wrote_next(in, r->version) || true) && in->backend_count == 0;"),
+)
+
+# One text of a haproxy.cfg, parsed once.
+SHARED = (
+    Mutant("line numbers are of the text before", "haproxy/cfg/content.c", "return lines == of_c && ", "return "),
+    Mutant("what is no configuration is one the second time", "haproxy/cfg/content.c", "    if (c->parsed.error.kind == ERROR_NONE)\n", "    if (c->parsed.done)\n"),
+    Mutant("another text is the same", "haproxy/cfg/content.c", "a->len == b->len && memcmp(a->text, b->text, a->len) == 0", "a->len == b->len"),
+    Mutant("a quote is no matter", "haproxy/cfg/words.c", "static const char special[] = \"\\\"'\\\\\\r\";", "static const char special[] = \"'\\\\\\r\";"),
+)
+
 ROOMS = (
     Room("configuration, its settings", ("test_config_source",), SETTINGS),
     Room("secrets that are freed", ("test_mem",), FREED),
@@ -314,6 +334,9 @@ ROOMS = (
     Room("configuration, reloads", ("test_instance",), LOADED),
     Room("configuration, pauses", ("test_pace",), PAUSES),
     Room("configuration, the engine", ("test_configuration", "test_configuration_streams"), ENGINE_MUTANTS),
+    Room("configuration, files where nothing may be written", ("test_target",), LOOKED_AT),
+    Room("configuration, what a write reads", ("test_instance", "test_instance_guard", "test_instance_reload"), READ_BY_WRITING),
+    Room("configuration, one text", ("test_cfg_content", "test_cfg_words"), SHARED),
     Room("configuration, what is remembered", ("test_store",), KEEPING),
     Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_replacement"), KEPT),
     Room("configuration, who would be locked out", ("test_lockout",), NOT_LOCKED_OUT),

@@ -99,10 +99,9 @@ static struct transaction_action replacement_failed(struct replacement *r, const
     bool validates = r->state == REPLACEMENT_VALIDATE;
     enum transaction_result result = replacement_result_of(r, a);
     transaction_explain(&r->error, a, replacement_doing(r), transaction_wrong_answer(a));
-    cleanup(mem_free_ptr) char *refusal =
-        validates && result == TRANSACTION_REJECTED ? codec_refusal(a->body, a->body_len) : NULL;
+    cleanup(mem_free_ptr) char *refusal = result == TRANSACTION_REJECTED ? codec_refusal(a->body, a->body_len) : NULL;
     if (refusal != NULL) {
-        cleanup(mem_free_ptr) char *text = validation_text(refusal, r->request.edits);
+        cleanup(mem_free_ptr) char *text = validation_text(refusal, r->request.edits, !validates);
         (void)error_set_http(&r->error, a->status, "%s", text);
     }
     return replacement_done(r, result);

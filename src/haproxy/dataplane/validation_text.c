@@ -66,7 +66,7 @@ static void validation_say_line(const struct cfg_edits *edits, unsigned line, st
     buf_printf(out, inserted ? "a server line that is kept, behind line %u: " : "line %u: ", line);
 }
 
-char *validation_text(const char *message, const struct cfg_edits *edits)
+char *validation_text(const char *message, const struct cfg_edits *edits, bool rewritten)
 {
     struct text_list all = {.between = "; ", .max = SHOWN};
     const char *at = message;
@@ -75,7 +75,9 @@ char *validation_text(const char *message, const struct cfg_edits *edits)
         unsigned line = validation_line(&says);
         if (validation_says_nothing(says) || !text_list_next(&all))
             continue;
-        if (line > 0)
+        if (line > 0 && rewritten)
+            buf_printf(&all.text, "line %u of the file as the Data Plane API writes it: ", line);
+        else if (line > 0)
             validation_say_line(edits, line, &all.text);
         buf_add(&all.text, says);
     }

@@ -89,7 +89,8 @@ static const struct row rows[] = {
     {false, "201", "W", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 8},
     {false, "202R", "W", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 8},
     {false, "409", "W", TRANSACTION_CONFLICT, ERROR_CONFLICT, "write of the configuration: HTTP 409", 7},
-    {false, "said", "W", TRANSACTION_REJECTED, ERROR_INVALID, "write of the configuration: HTTP 400", 7},
+    {false, "said", "W", TRANSACTION_REJECTED, ERROR_INVALID,
+     "line 19 of the file as the Data Plane API writes it: unknown keyword 'bogus'", 7},
     {false, "lost", "W", TRANSACTION_UNKNOWN, ERROR_RETRY, "lost", 7},
     {false, "504", "W", TRANSACTION_UNKNOWN, ERROR_RETRY, "HTTP 504", 7},
     {false, "201v-1", "W", TRANSACTION_UNKNOWN, ERROR_RETRY, "not an answer of a Data Plane API", 7},
@@ -185,7 +186,7 @@ static const struct {
 
 START_TEST(what_haproxy_said)
 {
-    cleanup(mem_free_ptr) char *text = validation_text(texts[_i].message, NULL);
+    cleanup(mem_free_ptr) char *text = validation_text(texts[_i].message, NULL, false);
     ck_assert_str_eq(text, texts[_i].text);
 }
 END_TEST
@@ -210,7 +211,7 @@ START_TEST(lines_are_those_of_the_user)
     cfg_edits_add(&edits, 20, CFG_EDIT_REMOVE, NULL, 0);
     cfg_edits_add(&edits, 10, CFG_EDIT_INSERT, "y", 1);
     cleanup(mem_free_ptr) char *message = mem_printf("msg=\"config parsing [/tmp/x:%u] no\"", edited[_i].sent);
-    cleanup(mem_free_ptr) char *text = validation_text(message, &edits);
+    cleanup(mem_free_ptr) char *text = validation_text(message, &edits, false);
     ck_assert_str_eq(text, edited[_i].text);
 }
 END_TEST
