@@ -102,7 +102,8 @@ struct engine_ops {
 
     /* ---- the whole file, validated or written without a reload (haproxy/dataplane/replacement) */
     void (*replace)(void *self, struct replacement_request *ret);
-    /* r->result says how it ended; what was written is read back next, and loaded by an empty commit. */
+    /* r->result says how it ended; what was written is read back next (`read` follows at once where the answer has all
+     * of it), and loaded by an empty commit. */
     void (*replaced)(void *self, const struct replacement *r);
     void (*rewritten)(void *self, int64_t was, int64_t version); /* of all engines: one has written the whole file */
 

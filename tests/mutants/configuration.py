@@ -335,7 +335,7 @@ ROOMS = (
     Room("configuration, pauses", ("test_pace",), PAUSES),
     Room("configuration, the engine", ("test_configuration", "test_configuration_streams"), ENGINE_MUTANTS),
     Room("configuration, files where nothing may be written", ("test_target",), LOOKED_AT),
-    Room("configuration, what a write reads", ("test_instance", "test_instance_guard", "test_instance_reload"), READ_BY_WRITING),
+    Room("configuration, what a write reads", ("test_instance_replace",), READ_BY_WRITING),
     Room("configuration, one text", ("test_cfg_content", "test_cfg_words"), SHARED),
     Room("configuration, what is remembered", ("test_store",), KEEPING),
     Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_replacement"), KEPT),

@@ -8,6 +8,7 @@
  *     R reading (its first request; s t w are the others)   H list of reloads   P one reload
  *     L list of transactions   B begin   + - ~ add, remove, change a server   C commit   D delete a transaction
  *     F write of one server to file and running HAProxy   i v b what runs: the process, all servers, one
+ *     V W validation, write of the whole file
  *     ( | ) a look at what a write would make of the file: an empty transaction, what it would write, its end
  *
  * and on the second connection, where the running HAProxy alone is told: d m y drain, maint, ready.
@@ -102,6 +103,9 @@ static struct world {
     bool unsupported;      /* the file has a line that no write may touch */
     const char *file_more; /* more lines of the file; NULL: none */
     const char *rewritten; /* what a write makes of them; NULL: they stay */
+    const char *written;   /* `file_more` of a write of the whole file */
+    unsigned others;       /* so many writes by others come before that one */
+    unsigned readings;     /* of the file, ever */
     const char *damaged;   /* what one with a change of ours makes of them; NULL: the same */
     bool shows_looks;
     bool stale_file; /* the file keeps its version whatever is committed */
@@ -254,6 +258,8 @@ static char step_of(void)
                : strcmp(w.path, "/reloads") == 0                              ? 'H'
                : transaction                                                  ? 'L'
                                                                               : 'P';
+    if (strcmp(w.method, "POST") == 0 && str_has_prefix(w.path, "/configuration/raw?"))
+        return strstr(w.path, "only_validate=true") != NULL ? 'V' : 'W';
     if (strcmp(w.method, "POST") == 0)
         return transaction ? 'B' : '+';
     if (strcmp(w.method, "PUT") == 0)
@@ -528,7 +534,16 @@ static int carry_out(char step, struct buf *b, char *reload_id)
     case 'L':
         buf_add(b, "[]");
         return 200;
+    case 'V':
+        return 202;
+    case 'W':
+        w.file_version = w.version += 1 + w.others;
+        w.file_more = w.written;
+        put_file(b, &w.file);
+        buf_add(b, w.file_more);
+        return 201;
     case 'w':
+        w.readings++;
         put_file(b, &w.file);
         buf_add(b, w.file_more != NULL ? w.file_more : "");
         return 200;

@@ -1,0 +1,171 @@
+/* src/haproxy/instance: an engine that writes the whole file, and when that is read back; in the world of engine_world.h. */
+#include "../engine_world.h"
+
+#include "haproxy/cfg/content.h"
+#include "haproxy/dataplane/replacement.h"
+
+#define NEWS "\nlisten news\n  bind :1\n"
+
+/* Writes the whole file once, and remembers what it read. */
+struct whole {
+    struct instance *in;
+    struct cfg_content *sends; /* NULL: it wants nothing */
+    struct cfg_content *before;
+    unsigned reads, reads_before; /* ever; until the write was answered */
+    unsigned written;
+    char *file; /* as read first behind the write; NULL: not yet */
+};
+
+static void whole_attach(void *self, struct instance *in)
+{
+    ((struct whole *)self)->in = in;
+}
+
+static void whole_read(void *self)
+{
+    struct whole *o = self;
+    o->reads++;
+    if (o->written > 0 && o->file == NULL)
+        o->file = mem_strdup(instance_file(o->in)->text);
+}
+
+static void whole_decide(void *self, struct engine_wants *ret)
+{
+    const struct whole *o = self;
+    const struct instance_view v = instance_view(o->in);
+    ret->replacement = o->sends != NULL && v.file_allows;
+    ret->waits = o->sends != NULL && !ret->replacement;
+    ret->reload = o->sends == NULL && v.dirty && v.file_allows;
+}
+
+static void whole_replace(void *self, struct replacement_request *ret)
+{
+    struct whole *o = self;
+    ret->text = o->sends;
+    ret->before = o->before;
+}
+
+static void whole_replaced(void *self, const struct replacement *r)
+{
+    struct whole *o = self;
+    ck_assert_msg(r->result == TRANSACTION_COMMITTED, "%s: %s", transaction_result_name(r->result), r->error.message);
+    cfg_content_unref(o->sends);
+    o->sends = NULL;
+    o->written++;
+    o->reads_before = o->reads;
+}
+
+/* A commit that loads the file has no steps. */
+static void whole_collect(void *self, struct transaction_step **steps, size_t *count)
+{
+    (void)self;
+    (void)steps;
+    (void)count;
+}
+
+static const struct engine_ops whole_ops = {.name = "whole",
+                                            .attach = whole_attach,
+                                            .read = whole_read,
+                                            .decide = whole_decide,
+                                            .collect = whole_collect,
+                                            .replace = whole_replace,
+                                            .replaced = whole_replaced};
+
+static struct whole whole;
+static struct engine_claim whole_claim = {.backend = "be", .parts = ENGINE_SERVERS};
+static struct engine whole_engine;
+
+/* The world's HAProxy, driven by it alone. claims: servers of a backend, too. */
+static void world_whole(bool claims)
+{
+    struct error err;
+    const struct engine *engine = &whole_engine;
+    world_make_updates();
+    target_end();
+    whole = (struct whole){0};
+    whole_engine =
+        (struct engine){.ops = &whole_ops, .self = &whole, .claims = &whole_claim, .claim_count = claims, .rest = true};
+    w.target.servers = NULL;
+    w.target.instance = instance_new(NULL, &w.options.instance, &engine, 1, &err);
+    ck_assert_ptr_nonnull(w.target.instance);
+    instance_start(w.target.instance);
+    pass(0);
+    ck_assert_uint_eq(whole.reads, 1);
+    buf_clear(&w.trace);
+}
+
+static void whole_write(void)
+{
+    struct buf text = {0};
+    put_file(&text, &w.file);
+    buf_add(&text, NEWS);
+    whole.sends = cfg_content_take(&text);
+    put_file(&text, &w.file);
+    whole.before = cfg_content_take(&text);
+    w.written = NEWS;
+    w.readings = 0;
+    instance_step(w.target.instance);
+    pass(0);
+    ck_assert_uint_eq(whole.written, 1);
+}
+
+static void whole_end(void)
+{
+    world_end();
+    cfg_content_unref(whole.before);
+    free(whole.file);
+}
+
+/* By nothing else than the answer: it is loaded at once, and read once it may be another one. */
+START_TEST(the_answer_to_a_write_is_a_reading)
+{
+    world_whole(false);
+    whole_write();
+    assert_trace("WBC");
+    ck_assert_ptr_nonnull(strstr(whole.file, NEWS));
+    ck_assert_uint_eq(whole.reads_before, 1);
+    ck_assert_uint_ge(whole.reads, 2);
+    ck_assert_uint_eq(w.readings, 1); /* behind the commit */
+    pass(MINUTES_MS);
+    ck_assert_uint_eq(w.commits, 1);
+    ck_assert(!instance_view(w.target.instance).dirty);
+    whole_end();
+}
+END_TEST
+
+START_TEST(where_another_write_came_before_it_is_read)
+{
+    world_whole(false);
+    w.others = 1;
+    whole_write();
+    ck_assert_ptr_nonnull(strstr(whole.file, NEWS));
+    ck_assert_uint_eq(w.readings, 2); /* before the commit, too */
+    ck_assert_uint_eq(w.commits, 1);
+    whole_end();
+}
+END_TEST
+
+START_TEST(where_servers_are_managed_they_are_read)
+{
+    world_whole(true);
+    whole_write();
+    ck_assert_uint_eq(w.readings, 2);
+    ck_assert_uint_eq(w.commits, 1);
+    whole_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("instance_replace");
+    TCase *t = tcase_create("instance_replace");
+    tcase_add_test(t, the_answer_to_a_write_is_a_reading);
+    tcase_add_test(t, where_another_write_came_before_it_is_read);
+    tcase_add_test(t, where_servers_are_managed_they_are_read);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? 0 : 1;
+}
