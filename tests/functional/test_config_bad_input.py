@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.harness import certificates
 from tests.harness.daemon import Daemon
 
 from .rig import Rig
@@ -63,6 +64,32 @@ def test_what_is_handled(site: FileSite, change: object) -> None:
     daemon = site.start()
     assert callable(change)
     site.source.write_bytes(change(site.text("first")).encode())
+    site.applied("first")
+    daemon.wait_ready()
+
+
+@pytest.mark.parametrize(("files", "says"), [
+    ({"certs/a.pem": None}, "certs/a.pem: .*private key"),
+    ({"maps/a.map": b"a 1\n" + b"x" * (1 << 20)}, "maps/a.map: line 2 has 1048576 bytes, and HAProxy reads lines of at most"),
+    ({"files/a.b.http": b"1", "files/a_b.http": b"2"}, "files/a.b.http: the Data Plane API stores it as a_b.http, as it does files/a_b.http|"
+                                                       "files/a_b.http: the Data Plane API stores it as a_b.http, as it does files/a.b.http"),
+    ({"maps/.a.map": b"a 1\n", "maps/a b.map": b"a 1\n"}, "maps/a b.map: the name of a file has letters"),
+], ids=["a certificate without a key", "a map line of 1 MB", "one name of two", "a blank in the name"])
+def test_files_that_cannot_be_used_change_nothing(site: FileSite, files: dict[str, bytes | None], says: str) -> None:
+    folder = site.source.parent / "files"
+    for kind in ("maps", "certs", "files"):
+        (folder / kind).mkdir(parents=True)
+    daemon = site.start(CONFIG_FILES_DIR=str(folder))
+    before = site.rig.dataplane.file()
+    certificates.self_signed(site.source.parent, "own")
+    for name, content in files.items():
+        (folder / name).write_bytes((site.source.parent / "own.crt").read_bytes() if content is None else content)
+    daemon.wait_log(REFUSED + f".*({says})")
+    daemon.wait_not_ready("configuration source")
+    assert site.rig.dataplane.file() == before
+    for name in files:
+        (folder / name).unlink()
+    site.source.write_text(site.text("first"))
     site.applied("first")
     daemon.wait_ready()
 
