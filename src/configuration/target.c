@@ -154,7 +154,7 @@ static void target_drifted(struct target *t)
                  : t->of->paused ? "haproxy.cfg was changed by another writer; it is left so while paused"
                                  : "haproxy.cfg was changed by another writer; it is left so (CONFIG_DRIFT)",
                  log_str("target", target_url(t)), log_str("sha256", t->of->document->hash),
-                 log_str("to_be_repaired", changes));
+                 log_str("differs", changes));
         target_log_lines(t);
         configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
     }

@@ -374,3 +374,5 @@ def test_a_whole_configuration(page: Page) -> None:
         assert "runs " + good in page.text("body")
         facts = page.text("#facts")
         assert "Failing checks" in facts and "Leader" in facts and "Watches" not in facts and "Loss limit" not in facts
+        heads = page.value("[...document.querySelectorAll('#lbs th[scope=col]')].map(e => e.textContent)")
+        assert heads == ["HAProxy", "State", "Configuration", "Reload"]

@@ -8,6 +8,11 @@ ENTRIES = "haproxy/cfg/entries.c"
 PLAN = "servers/change/plan.c"
 
 READING = (
+    Mutant("only the file right before is known", FILE, "b != NULL; b = b->before)", "b != NULL; b = NULL)"),
+    Mutant("a name is that of any defaults before", FILE, "(name == NULL || str_eq(b->sections[i].name, name))", "true"),
+    Mutant("the first defaults of the file before is the last", FILE, "for (size_t i = b->section_count; i-- > 0;)",
+           "for (size_t i = 0; i < b->section_count; i++)"),
+    Mutant("each file begins anew", FILE, "*last = cfg_file_find_before(f, NULL);", "*last = NULL;"),
     Mutant("a branch of a conditional is none", FILE, '{".if", ".elif", ".else", ".endif"}', '{".if", ".elif", ".else"}'),
     Mutant("a line of 64 KiB is not too long", FILE, "line.len + carriage_return >= CFGFILE_LINE_MAX_BYTES",
            "line.len + carriage_return > CFGFILE_LINE_MAX_BYTES"),

@@ -110,15 +110,27 @@ static const struct cfg_file_section *cfg_file_find_from(const struct named_defa
     return found != NULL && (*found)->line->number < s->line->number ? *found : NULL;
 }
 
+/* The defaults section of that name in the files before f, or (NULL) the last one of all; NULL: none. */
+static const struct cfg_file_section *cfg_file_find_before(const struct cfg_file *f, const char *name)
+{
+    for (const struct cfg_file *b = f->before; b != NULL; b = b->before)
+        for (size_t i = b->section_count; i-- > 0;)
+            if (str_eq(b->sections[i].kind, "defaults") && (name == NULL || str_eq(b->sections[i].name, name)))
+                return &b->sections[i];
+    return NULL;
+}
+
 static void cfg_file_find_defaults(struct cfg_file *f)
 {
     struct named_defaults named = cfg_file_named_defaults(f);
-    const struct cfg_file_section *last = NULL;
+    const struct cfg_file_section *last = cfg_file_find_before(f, NULL);
     for (size_t i = 0; i < f->section_count; i++) {
         struct cfg_file_section *s = &f->sections[i];
-        if (s->from[0] != '\0')
+        if (s->from[0] != '\0') {
             s->defaults = cfg_file_find_from(&named, s);
-        else if (cfg_file_is_proxy(s->kind))
+            if (s->defaults == NULL)
+                s->defaults = cfg_file_find_before(f, s->from);
+        } else if (cfg_file_is_proxy(s->kind))
             s->defaults = last;
         last = str_eq(s->kind, "defaults") ? s : last;
     }
@@ -217,10 +229,15 @@ static void share_lines_out(struct cfg_file *f)
 
 void cfg_file_parse(struct cfg_file *f, const char *text, size_t len)
 {
+    cfg_file_parse_behind(f, text, len, NULL);
+}
+
+void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, const struct cfg_file *before)
+{
     cleanup(cfg_line_fini) struct cfg_line words;
     struct cfg_file_line line = {0};
     size_t room = 0;
-    *f = (struct cfg_file){.text = text, .len = len, .version = -1};
+    *f = (struct cfg_file){.text = text, .len = len, .version = -1, .before = before};
     cfg_line_init(&words);
     while (f->line_count <= LINES_MAX && cfg_file_next(f, &line))
         take_line(f, &room, &words, line);

@@ -50,10 +50,16 @@ struct cfg_file {
     unsigned wordy;    /* the first line of more than CFGFILE_WORDS_MAX words; 0: none */
     unsigned broken;   /* the first line with a quote that does not end, which HAProxy refuses; 0: none */
     bool too_many;     /* lines: a million are kept */
+
+    /* The file that HAProxy reads before this one (-f a -f b); NULL: none. */
+    const struct cfg_file *before;
 };
 
 /* Any bytes. text is borrowed: it outlives f. */
 void cfg_file_parse(struct cfg_file *f, const char *text, size_t len);
+/* The same of one of several files: its proxies inherit from defaults sections of those before it, too. before is
+ * borrowed, as text is. */
+void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, const struct cfg_file *before);
 /* The same of what a Data Plane API gave. ERROR_INVALID: that is no configuration, and f is empty. */
 int cfg_file_init(struct cfg_file *f, const char *text, size_t len, struct error *err) must_check;
 void cfg_file_fini(struct cfg_file *f);

@@ -56,6 +56,27 @@ START_TEST(sections_and_their_lines)
 }
 END_TEST
 
+/* haproxy -f first -f second -f third: as HAProxy 2.6 takes them. */
+START_TEST(files_behind_one_another)
+{
+    static const char *const texts[] = {"defaults base\n  mode http\ndefaults\n  mode tcp\n", "backend a\n",
+                                        "backend b\nbackend c from base\nbackend d from late\n"
+                                        "defaults base\nbackend e\nbackend f from base\ndefaults late\n"};
+    struct cfg_file f[3];
+    for (size_t i = 0; i < 3; i++)
+        cfg_file_parse_behind(&f[i], texts[i], strlen(texts[i]), i > 0 ? &f[i - 1] : NULL);
+    ck_assert_ptr_eq(f[1].sections[0].defaults, &f[0].sections[1]);
+    const struct cfg_file_section *third = f[2].sections;
+    ck_assert_ptr_eq(third[0].defaults, &f[0].sections[1]);
+    ck_assert_ptr_eq(third[1].defaults, &f[0].sections[0]);
+    ck_assert_ptr_null(third[2].defaults);
+    ck_assert_ptr_eq(third[4].defaults, &third[3]);
+    ck_assert_ptr_eq(third[5].defaults, &third[3]);
+    for (size_t i = 0; i < 3; i++)
+        cfg_file_fini(&f[i]);
+}
+END_TEST
+
 START_TEST(version_of_a_file)
 {
     static const struct {
@@ -432,6 +453,7 @@ int main(void)
     TCase *t = tcase_create("cfgfile");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, sections_and_their_lines);
+    tcase_add_test(t, files_behind_one_another);
     tcase_add_test(t, version_of_a_file);
     tcase_add_test(t, what_is_no_configuration);
     tcase_add_test(t, there_are_only_so_many_lines);
