@@ -62,9 +62,12 @@ void configuration_begin(struct configuration *c)
     c->not_before_ms = clock_mono_ms() + c->options.min_interval_ms;
 }
 
+static void configuration_take_next(struct configuration *c);
+
 static void configuration_step(void *arg)
 {
     struct configuration *c = arg;
+    configuration_take_next(c);
     for (size_t i = 0; i < c->count; i++)
         if (c->targets[i].in != NULL)
             instance_step(c->targets[i].in);
@@ -72,10 +75,27 @@ static void configuration_step(void *arg)
 
 /* ---- the source ---- */
 
+/* Files of one document never meet a haproxy.cfg of another: what was written with them is loaded and verified, or taken
+ * back, before the next one begins. */
+static bool configuration_half_way(const struct configuration *c)
+{
+    bool half_way = false;
+    for (size_t i = 0; i < c->count && c->document != NULL; i++)
+        half_way = half_way || (c->targets[i].in != NULL && target_files_half_way(&c->targets[i]));
+    return half_way;
+}
+
 static void configuration_use(struct configuration *c, struct document *d, unsigned version)
 {
+    document_unref(c->next);
+    c->next = NULL;
     if (c->document != NULL && str_eq(c->document->id, d->id) && c->version == version)
         return;
+    if (configuration_half_way(c)) {
+        c->next = document_ref(d);
+        c->next_version = version;
+        return;
+    }
     document_unref(c->document);
     c->document = document_ref(d);
     c->version = version;
@@ -87,6 +107,13 @@ static void configuration_use(struct configuration *c, struct document *d, unsig
     for (size_t i = 0; i < c->count; i++)
         target_set(&c->targets[i]);
     timer_set(&c->step, 0);
+}
+
+static void configuration_take_next(struct configuration *c)
+{
+    cleanup(document_unref_ptr) struct document *next = c->next != NULL ? document_ref(c->next) : NULL;
+    if (next != NULL)
+        configuration_use(c, next, c->next_version);
 }
 
 void configuration_set(struct configuration *c, struct document *d)
@@ -257,5 +284,6 @@ void configuration_free(struct configuration *c)
     free(c->targets);
     timer_fini(&c->step);
     document_unref(c->document);
+    document_unref(c->next);
     free(c);
 }

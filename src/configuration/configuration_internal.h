@@ -79,6 +79,8 @@ struct configuration {
     struct configuration_options options;
     struct document *document; /* NULL: none yet */
     unsigned version;          /* of those that are kept, which a rollback brought back; 0: the source has it */
+    struct document *next;     /* what comes after it, once it is half way nowhere; NULL: nothing */
+    unsigned next_version;
     char from_source[DIGEST_SHA256_HEX_BYTES]; /* what the source has; "": nothing yet */
     bool begun;                                /* the document was sent to a target */
     uint64_t not_before_ms;                    /* the next one is */
@@ -116,6 +118,7 @@ void target_restored(struct target *t, const struct replacement *r);
 
 /* target_files.c: what is next for the document's files; false: nothing. */
 bool target_files_next(const struct target *t, enum storage_part *ret);
+bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, or to where HAProxy runs with them */
 void target_store(void *self, struct storage_request *ret);
 void target_stored(void *self, const struct storage *s);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -35,6 +36,7 @@ struct file_source {
     int fd;
     struct event *event;
     struct timer read;
+    bool told; /* by an event or an operator that there is something to read: nobody writes to it any more */
     struct file_watch watches[WATCHES_MAX];
     size_t watch_count;
     char hash[DIGEST_SHA256_TEXT_BYTES]; /* of what was given last; "": nothing */
@@ -126,7 +128,16 @@ static int file_source_read_all(int fd, struct buf *out)
     return (int)n;
 }
 
-static int file_source_load(const struct file_source *s, struct buf *out, struct error *err)
+/* A moment ago: whoever does may not be done. */
+static bool file_source_was_written_to(const struct stat *st)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age_ms = ((int64_t)now.tv_sec - st->st_mtim.tv_sec) * 1000 + (now.tv_nsec - st->st_mtim.tv_nsec) / 1000000;
+    return age_ms >= 0 && age_ms < SETTLE_MS;
+}
+
+static int file_source_load(const struct file_source *s, struct buf *out, bool *ret_fresh, struct error *err)
 {
     struct stat st;
     int fd = open(s->options.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status = 0;
@@ -138,6 +149,7 @@ static int file_source_load(const struct file_source *s, struct buf *out, struct
         status = errno == EFBIG ? error_set(err, ERROR_INVALID, "%s: more than %zu bytes, which are not taken",
                                             s->options.path, s->options.max_bytes)
                                 : error_set(err, ERROR_INVALID, "cannot read %s: %m", s->options.path);
+    *ret_fresh = fstat(fd, &st) == 0 && file_source_was_written_to(&st);
     close(fd);
     return status;
 }
@@ -159,13 +171,19 @@ static void file_source_read(void *arg)
     cleanup(buf_fini) struct buf text;
     cleanup(storage_files_fini) struct storage_files files = {0};
     char hash[DIGEST_SHA256_TEXT_BYTES];
+    bool told = s->told, fresh = false;
+    s->told = false;
     buf_init_secret(&text, s->options.max_bytes);
     if (!s->options.once)
         file_source_walk(s);
     if (s->options.reread_ms > 0 && !s->options.once)
         timer_set(&s->read, s->options.reread_ms);
-    if (file_source_load(s, &text, &err) != 0 ||
-        (s->options.folder != NULL && files_folder_read(s->options.folder, &files, &err) != 0)) {
+    int status = file_source_load(s, &text, &fresh, &err);
+    if (fresh && !told) { /* read by chance amid a write, half of it may be a configuration, too */
+        timer_set_sooner(&s->read, SETTLE_MS);
+        return;
+    }
+    if (status != 0 || (s->options.folder != NULL && files_folder_read(s->options.folder, &files, &err) != 0)) {
         s->hash[0] = '\0';
         s->callbacks.failed(s->arg, &err);
         return;
@@ -207,6 +225,7 @@ static void file_source_on_event(evutil_socket_t fd, short what, void *arg)
             int wait_ms = file_source_matters(s, e);
             if (wait_ms >= 0)
                 timer_set_sooner(&s->read, (uint64_t)wait_ms);
+            s->told = s->told || wait_ms == 0;
             at += sizeof(*e) + e->len;
         }
     }
@@ -251,5 +270,6 @@ void file_source_start(struct file_source *s)
 void file_source_poke(struct file_source *s)
 {
     s->hash[0] = '\0';
+    s->told = true;
     timer_set(&s->read, 0);
 }

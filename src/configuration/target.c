@@ -167,6 +167,7 @@ static void target_drifted_before(struct target *t)
 {
     t->unchanged = true;
     t->progress = PROGRESS_WRITTEN;
+    t->files = FILES_DONE; /* as it put them then: they are looked at as any others */
     target_drifted(t);
 }
 
@@ -188,7 +189,8 @@ static void target_same(struct target *t)
 void target_compare(struct target *t)
 {
     const struct document *d = t->of->document;
-    bool sent = t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID;
+    bool lost = t->writing == d && t->unloaded; /* the answer to its write */
+    bool sent = (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID) || lost;
     if (d == NULL || t->restores)
         return;
     const struct cfg_difference *differs = target_difference(t);
@@ -329,6 +331,14 @@ static bool target_has_desired(const void *self)
     return ((const struct target *)self)->of->document != NULL;
 }
 
+/* What was written is loaded whatever has come since. */
+static void target_load(const struct target *t, const struct instance_view *v, struct engine_wants *ret)
+{
+    bool loads = v->dirty && !t->of->options.dry_run;
+    ret->reload = loads && v->may_write && v->may_begin && v->file_allows;
+    ret->waits = ret->waits || (loads && !ret->reload);
+}
+
 static void target_decide(void *self, struct engine_wants *ret)
 {
     const struct target *t = self;
@@ -345,11 +355,13 @@ static void target_decide(void *self, struct engine_wants *ret)
         bool urgent = part == STORAGE_FINAL || part == STORAGE_BACK; /* HAProxy has half of it */
         ret->storage = v.may_write && v.may_begin && !early && (retries || urgent);
         ret->waits = !ret->storage;
+        if (early)
+            target_load(t, &v, ret);
         return;
     }
     if (t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores) {
-        ret->waits =
-            true; /* another one has rejected it, or they cannot be added: it is not judged without its files */
+        ret->waits = true; /* another one has rejected it: it is not judged without its files */
+        target_load(t, &v, ret);
         return;
     }
     bool write = t->restores || (t->progress == PROGRESS_VALID && configuration_may_write(c));
@@ -363,9 +375,7 @@ static void target_decide(void *self, struct engine_wants *ret)
         ret->overdue = v.may_write && !waits && t->file->len > 0;
         return;
     }
-    bool loads = v.dirty && !c->options.dry_run;
-    ret->reload = loads && v.may_write && v.may_begin && v.file_allows;
-    ret->waits = loads && !ret->reload;
+    target_load(t, &v, ret);
 }
 
 static void target_collect(void *self, struct transaction_step **steps, size_t *count)

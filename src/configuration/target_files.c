@@ -41,24 +41,35 @@ bool target_files_next(const struct target *t, enum storage_part *ret)
            (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
 }
 
+bool target_files_half_way(const struct target *t)
+{
+    const struct document *d = t->of->document;
+    bool sent = t->writing == d && (t->asked == d || t->unloaded);
+    bool ends = t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_RESTORING ||
+                t->progress == PROGRESS_RESTORED || t->restores ||
+                (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
+    return d->with_files && (ends || sent) && !t->of->paused && !instance_view(t->in).away;
+}
+
+/* Should the document run after all, it begins anew, however many of its files are gone by then. */
+static void target_files_go_back(struct target *t)
+{
+    bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
+    t->files = begun && t->of->document->with_files ? FILES_NEW : FILES_DONE;
+    if (begun)
+        t->progress = PROGRESS_NEW;
+}
+
 void target_store(void *self, struct storage_request *ret)
 {
     struct target *t = self;
     (void)target_files_next(t, &t->part);
+    if (t->part == STORAGE_BACK)
+        target_files_go_back(t);
     document_unref(t->storing);
     t->storing = document_ref(t->of->document);
     ret->part = t->part;
     ret->files = &t->storing->files;
-}
-
-/* They are what they were: should the document run after all, it begins anew. */
-static void target_files_are_back(struct target *t)
-{
-    bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    t->files = begun && t->of->document->with_files ? FILES_NEW : FILES_DONE;
-    t->files_changed = false;
-    if (begun)
-        t->progress = PROGRESS_NEW;
 }
 
 static void target_files_drifted(struct target *t, const struct storage *s)
@@ -165,7 +176,7 @@ void target_stored(void *self, const struct storage *s)
         t->files = FILES_DONE;
         break;
     case STORAGE_BACK:
-        target_files_are_back(t);
+        t->files_changed = false;
         break;
     case STORAGE_CHECK:
         target_files_checked(t, s);

@@ -13,7 +13,7 @@ static struct document *target_ran_last(const struct target *t)
     struct error err = {0};
     const struct store *s = t->of->options.store;
     const struct store_version *v = store_latest(s, target_url(t));
-    return v != NULL && !v->with_files ? store_document(s, v->number, &err) : NULL;
+    return v != NULL ? store_document(s, v->number, &err) : NULL;
 }
 
 void target_keep_good(struct target *t)
@@ -38,6 +38,7 @@ static bool target_recall_good(struct target *t, bool latest)
     if (d == NULL || (latest ? there : !there && !t->unloaded))
         return false;
     t->good = cfg_content_ref(d->content);
+    t->files_changed = t->files_changed || d->with_files;
     return true;
 }
 

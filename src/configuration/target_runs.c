@@ -28,13 +28,16 @@ static void target_runs(struct target *t, struct document *d)
 }
 
 /* A newer document came between the write and the end of its reload. Perhaps it is rejected, and this one runs on. Its
- * files may be half there: then it is none to go back to. */
+ * files may be half there: then nobody knows what runs, and it is none to go back to. */
 static void target_superseded(struct target *t)
 {
     struct document *d = t->writing;
     if (d == NULL || d == t->of->document || t->asked != NULL)
         return;
-    if (!d->with_files && target_file_means(t, d)) {
+    bool loaded = target_file_means(t, d);
+    if (loaded && d->with_files)
+        t->runs[0] = '\0';
+    if (loaded && !d->with_files) {
         log_info(t->of->options.log, "configuration applied that a newer one replaces",
                  log_str("target", target_url(t)), log_str("sha256", d->hash));
         target_runs(t, d);
@@ -57,9 +60,10 @@ void target_concluded(void *self)
         snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
         target_keep_rejection(t);
         log_warn(t->of->options.log, "configuration from before loaded again", log_str("target", target_url(t)));
+        timer_set(&t->of->step, 0);
     }
     target_superseded(t);
-    if (t->progress != PROGRESS_WRITTEN || t->files == FILES_NEW || t->files == FILES_ADDED)
+    if (t->progress != PROGRESS_WRITTEN)
         return;
     t->progress = PROGRESS_APPLIED;
     t->files_changed = false;

@@ -34,6 +34,34 @@ FREED = (
     Mutant("a secret behind a NUL stays", "base/mem.c", "    mem_wiping_free(secret); ", "    if (secret != NULL)\n        explicit_bzero(secret, strlen(secret));\n    free(secret); "),
 )
 
+WITH_FILES = (
+    Mutant("files do not wait for the interval", TARGET, "(part == STORAGE_ADD && configuration_waits(c, now)) ||", ""),
+    Mutant("files that HAProxy has half of wait for a pause", TARGET, "(retries || urgent);", "retries;"),
+    Mutant("files of what another one rejects are added", FILES_OF_TARGET, "(begun && configuration_rejected(t->of));", "false;"),
+    Mutant("what lost its files is valid all the same", FILES_OF_TARGET, "    if (begun)\n        t->progress = PROGRESS_NEW;\n", ""),
+    Mutant("files that went back are there", FILES_OF_TARGET, "        target_files_go_back(t);\n", ""),
+    Mutant("files of what cannot be loaded stay", FILES_OF_TARGET, "t->progress == PROGRESS_RESTORING || t->restores ||", ""),
+    Mutant("the next one does not wait for what is half way", FILES_OF_TARGET, "(ends || sent) && !t->of->paused", "false && !t->of->paused"),
+    Mutant("a write under way is not half way", FILES_OF_TARGET, "(ends || sent)", "ends"),
+    Mutant("the next one waits for ever", ENGINE, "    configuration_take_next(c);\n", ""),
+    Mutant("a write without an answer was none", TARGET, "bool lost = t->writing == d && t->unloaded;", "bool lost = false;"),
+    Mutant("what was written waits for files of the next", TARGET, "        if (early)\n            target_load(t, &v, ret);\n", ""),
+    Mutant("what was written waits for one that is rejected", TARGET,
+           "without its files */\n        target_load(t, &v, ret);\n", "without its files */\n"),
+    Mutant("files of an earlier run are added once more", TARGET, "    t->files = FILES_DONE; /* as it put them then: they are looked at as any others */\n", ""),
+    Mutant("a version with files is none to go back to", RESTORE, "return v != NULL ? store_document", "return v != NULL && !v->with_files ? store_document"),
+    Mutant("superseded, the one before it runs", RUNS, "        t->runs[0] = '\\0';\n", "        ;\n"),
+    Mutant("superseded, it runs with files that may be half there", RUNS, "if (loaded && !d->with_files) {", "if (loaded) {"),
+)
+
+PACING = (
+    Mutant("a new document has the pauses of the old one's repairs", TARGET, "    t->repairs = 0;\n    t->repair_after_ms = 0;\n", ""),
+    Mutant("repairs follow at once", TARGET, "(t->repairs > 0 ? pause : 0)", "0"),
+    Mutant("what is being written is superseded", RUNS, " || d == t->of->document || t->asked != NULL)", " || d == t->of->document)"),
+    Mutant("it runs since it was looked at", RUNS, "    if (!str_eq(t->runs, d->hash)) {", "    if (true) {"),
+    Mutant("a rollback needs no source", ENGINE, "    if (c->from_source[0] == '\\0')\n", "    if (false)\n"),
+)
+
 ENGINE_MUTANTS = (
     Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
     Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && (!t->away || c->options.require_all))", "if (false)"),
@@ -41,10 +69,10 @@ ENGINE_MUTANTS = (
     Mutant("a dry run writes", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->paused;"),
     Mutant("what is paused is written", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
     Mutant("what was validated once is never validated again", TARGET, "    t->progress = PROGRESS_NEW;\n    t->files = ", "    t->progress = t->progress == PROGRESS_NEW ? PROGRESS_NEW : PROGRESS_VALID;\n    t->files = "),
-    Mutant("nothing is loaded", TARGET, "bool loads = v.dirty && !c->options.dry_run;", "bool loads = false;"),
+    Mutant("nothing is loaded", TARGET, "bool loads = v->dirty && !t->of->options.dry_run;", "bool loads = false;"),
     Mutant("what cannot be loaded stays", RESTORE, "    t->restores = true;\n", ""),
     Mutant("what is superseded and cannot be loaded stays", RESTORE, "        return latest || t->unloaded;", "        return latest;"),
-    Mutant("what an earlier run could not load stays", RESTORE, "    t->good = cfg_content_ref(d->content);\n    return true;", "    return false;"),
+    Mutant("what an earlier run could not load stays", RESTORE, "    t->good = cfg_content_ref(d->content);\n", "    return false;\n"),
     Mutant("what goes back is one that never ran", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
     Mutant("what goes back is forgotten with a new document", TARGET, "bool write = t->restores || (", "bool write = t->progress == PROGRESS_RESTORING || ("),
     Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
@@ -55,7 +83,7 @@ ENGINE_MUTANTS = (
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
     Mutant("what is superseded is not known to run", RUNS, "    target_superseded(t);\n", ""),
-    Mutant("what was sent last is taken for what runs", RUNS, "if (!d->with_files && target_file_means(t, d)) {", "if (!d->with_files) {"),
+    Mutant("what was sent last is taken for what runs", RUNS, "bool loaded = target_file_means(t, d);", "bool loaded = true;"),
     Mutant("a lost reload is a rejection", RESTORE, "if (lost || c->document == NULL", "if (c->document == NULL"),
     Mutant("applied is never said where a reload was awaited", TARGET, "                                      .reloads_known = target_concluded", "                                      .reloads_known = NULL"),
     Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
@@ -83,6 +111,7 @@ ENGINE_MUTANTS = (
 )
 
 KEEPING = (
+    Mutant("who forgets one's rejection forgets all", STORE, "str_eq(s->refusals[i].hash, hash) && str_eq(s->refusals[i].url, url))\n            store_drop", "str_eq(s->refusals[i].hash, hash))\n            store_drop"),
     Mutant("numbers begin anew", STORE, ".number = s->last_number + 1,", ".number = (unsigned)s->count,"),
     Mutant("every version is kept", CONTENT, "        unlinkat(fd, name, 0);\n    }", "    }"),
     Mutant("a text that was cut is used", CONTENT, "    if (!str_eq(hash, text_hash)) {", "    if (false) {"),
@@ -126,6 +155,10 @@ NOT_LOCKED_OUT = (
 )
 
 FOLLOWING = (
+    Mutant("who writes to it is not waited for", FOLLOWED, "    if (fresh && !told) {", "    if (false) {"),
+    Mutant("it is never read without an event", FOLLOWED, "if (s->options.reread_ms > 0 && !s->options.once)", "if (false)"),
+    Mutant("what is read once is followed", FOLLOWED, "    if (!s->options.once)\n        file_source_walk(s);\n", "    file_source_walk(s);\n"),
+    Mutant("lost events are no matter", FOLLOWED, "bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any", "bool matters = false, any"),
     Mutant("a folder that is gone has no files", FOLDER, "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
     Mutant("links are not followed", FOLLOWED, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
     Mutant("what is written to in its folder is no matter", FOLLOWED, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
@@ -328,13 +361,15 @@ ROOMS = (
     Room("configuration, its settings", ("test_config_source",), SETTINGS),
     Room("secrets that are freed", ("test_mem",), FREED),
     Room("configuration, what is told of it", ("test_annotate", "test_config_report"), TELLING),
-    Room("configuration, when it is tried again", ("test_retry", "test_target"), RETRYING),
+    Room("configuration, when it is tried again", ("test_retry", "test_target", "test_target_files"), RETRYING),
     Room("configuration, a write that was interrupted", ("test_instance_reload",), INTERRUPTED),
     Room("configuration, the worker before a reload", ("test_engine_verification",), OLD_WORKER),
     Room("configuration, reloads", ("test_instance",), LOADED),
     Room("configuration, pauses", ("test_pace",), PAUSES),
     Room("configuration, the engine", ("test_configuration", "test_configuration_streams"), ENGINE_MUTANTS),
-    Room("configuration, files where nothing may be written", ("test_target",), LOOKED_AT),
+    Room("configuration, the engine with files", ("test_configuration_files", "test_target_files", "test_configuration_streams"), WITH_FILES),
+    Room("configuration, its pace", ("test_configuration", "test_target"), PACING),
+    Room("configuration, files where nothing may be written", ("test_target_files",), LOOKED_AT),
     Room("configuration, what a write reads", ("test_instance_replace",), READ_BY_WRITING),
     Room("configuration, one text", ("test_cfg_content", "test_cfg_words"), SHARED),
     Room("configuration, what is remembered", ("test_store",), KEEPING),

@@ -21,7 +21,9 @@
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/replacement.h"
+#include "haproxy/dataplane/storage.h"
 #include "haproxy/instance.h"
+#include "net/digest.h"
 
 #define TARGETS 3
 
@@ -31,8 +33,10 @@ struct instance {
     char *file, *running;
     char *memory; /* what its API answers and commits: after a failed reload not what is in the file */
     bool up, fresh, dirty;
+    bool away;       /* the last reading failed */
     bool known;      /* how reloads before the start ended */
     bool loses;      /* the next one */
+    bool mute;       /* the next write is carried out, and not answered */
     bool loading;    /* a reload is under way, */
     bool followed;   /* and the engine is told of its end */
     int64_t at;      /* the version of the file; */
@@ -41,6 +45,14 @@ struct instance {
     char *rejected;  /* the text that it rejected last; NULL: none, or it may be asked again */
     unsigned version;
     uint64_t anew_ms; /* pauses of what failed end then */
+    /* The map beside it, of the document with that number (0: none): stored, loaded last, and of the last document
+     * that was said to run, which the daemon knows. grown: it still has the lines that are to go. */
+    unsigned map, map_running, map_good;
+    bool grown, grown_running;
+    bool added; /* it serves both the last that was said to run and the one that it is of */
+    /* Who wrote to it ended amid that, and the next run knows only what ran before; or it was not to be reached amid
+     * that, and the others do not wait. */
+    bool orphan;
 };
 
 static struct {
@@ -48,13 +60,15 @@ static struct {
     struct timer *timers[4];
     struct configuration *c;
     struct instance of[TARGETS];
-    char *text; /* the latest document; NULL: none */
-    bool calm;  /* no chance any more */
+    char *text;            /* the latest document; NULL: none */
+    const char *meanwhile; /* the kind of bad document that comes while the next write is under way; NULL: none */
+    bool calm;             /* no chance any more */
     bool require_all, dry_run, allow_lockout;
+    bool with_files; /* each document brings a map of its own */
     enum configuration_drift drift;
     uint64_t min_interval_ms;
     struct store *store; /* outlives the engine */
-    unsigned documents, writes, loads, drifts, refusals, recoveries;
+    unsigned documents, writes, loads, stores, drifts, refusals, recoveries;
     struct dice dice;
 } w;
 
@@ -83,6 +97,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .version = in->at,
                                   .haproxy = versions[in->version],
                                   .fresh = in->fresh,
+                                  .away = in->away,
                                   .dirty = in->dirty,
                                   .unloaded = says_unloaded(in),
                                   .may_write = true,
@@ -132,10 +147,27 @@ static void become(char **text, const char *to)
     *text = copy;
 }
 
+/* "document-7": 7; 0: it is none. */
+static unsigned number_of(const char *text)
+{
+    static const char word[] = "document-";
+    const char *at = strstr(text, word);
+    return at != NULL ? (unsigned)strtoul(at + strlen(word), NULL, 10) : 0;
+}
+
+/* The latest, or one with files that is half way somewhere: the latest waits for that. */
+static bool wanted(const char *text)
+{
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    digest_sha256_hex(text, strlen(text), hash);
+    return str_eq(text, w.text) || (w.with_files && str_eq(hash, configuration_view(w.c, 0).sha256));
+}
+
 static enum transaction_result validate(struct instance *in, const char *text)
 {
-    if (!str_eq(text, w.text))
+    if (!wanted(text))
         ck_abort_msg("asked about what is not wanted any more: %s", text);
+    ck_assert_msg(!w.with_files || in->map == number_of(text), "%zu is asked before it has the files", in->number);
     if (chance(6))
         return TRANSACTION_UNAVAILABLE;
     ck_assert_msg(!str_eq(in->rejected, text), "%zu is asked again about what it rejected", in->number);
@@ -150,17 +182,19 @@ static enum transaction_result validate(struct instance *in, const char *text)
 static void check_write(const struct instance *in, const char *text)
 {
     ck_assert_msg(!w.dry_run, "a dry run writes");
-    if (!str_eq(text, w.text))
+    if (!wanted(text))
         return; /* the one from before goes back */
     ck_assert_msg(in->validated != NULL && str_eq(in->validated, text), "written before it was validated");
     for (size_t i = 0; i < TARGETS; i++) {
         const struct instance *other = &w.of[i];
         const struct configuration_view v = configuration_view(w.c, i);
         ck_assert_msg(!str_eq(v.state, "rejected"), "written although %zu rejects it", i);
-        ck_assert_msg(!w.require_all || (other->validated != NULL && str_eq(other->validated, text)) ||
-                          str_eq(other->file, text) || str_eq(v.state, "applied") || str_eq(v.state, "drifted"),
+        bool had_it = str_eq(v.state, "written") || str_eq(v.state, "applied") || str_eq(v.state, "drifted");
+        ck_assert_msg(!w.require_all || had_it || (other->validated != NULL && str_eq(other->validated, text)) ||
+                          str_eq(other->file, text),
                       "written although %zu has not validated it", i);
-        ck_assert_msg(!other->up || !says(text, "reject", other) || !w.calm, "written although %zu would reject it", i);
+        ck_assert_msg(!other->up || v.away || !says(text, "reject", other) || !w.calm,
+                      "written although %zu would reject it", i);
     }
 }
 
@@ -181,17 +215,20 @@ static enum transaction_result write_file(struct instance *in, const struct repl
         in->at += 2;
         return TRANSACTION_HARMFUL;
     }
-    bool lost = chance(8);
-    if (!lost || dice_below(&w.dice, 2) == 0) {
+    bool lost = in->mute || chance(8);
+    if (!lost || in->mute || dice_below(&w.dice, 2) == 0) {
         become(&in->file, text);
         become(&in->memory, text);
         in->dirty = true;
         in->mark = ++in->at;
     }
+    in->mute = false;
     return lost ? TRANSACTION_UNKNOWN : TRANSACTION_COMMITTED;
 }
 
 static void new_document(bool good);
+static void bad_document(const char *word, unsigned for_target);
+static const char *state_of(size_t i);
 
 /* While the request is under way, whose text stays as it was. */
 static void change_meanwhile(const struct replacement_request *request)
@@ -209,6 +246,11 @@ static void replace(struct instance *in)
     struct replacement r;
     e->ops->replace(e->self, &request);
     replacement_init(&r);
+    const char *word = request.before != NULL ? w.meanwhile : NULL;
+    if (word != NULL) {
+        w.meanwhile = NULL;
+        bad_document(word, 1);
+    }
     r.result = request.before == NULL ? validate(in, request.text->text) : write_file(in, &request);
     change_meanwhile(&request);
     if (r.result != TRANSACTION_PREVIEWED) {
@@ -220,10 +262,62 @@ static void replace(struct instance *in)
     replacement_fini(&r);
 }
 
+/* ---- the map beside it ---- */
+
+static enum transaction_result store_part(struct instance *in, enum storage_part part, unsigned n, struct storage *s)
+{
+    for (size_t i = 0; i < TARGETS && part == STORAGE_ADD; i++)
+        ck_assert_msg(!str_eq(state_of(i), "rejected"), "files of what %zu rejects are added", i);
+    if (part == STORAGE_ADD) {
+        in->grown = in->map_good != n && dice_below(&w.dice, 2) == 0;
+        s->unfinished = in->grown;
+        in->added = true;
+        in->map = n;
+    } else if (part == STORAGE_FINAL) {
+        ck_assert_uint_eq(in->map, n);
+        in->grown = in->added = false;
+    } else if (part == STORAGE_END) {
+        ck_assert_str_eq(state_of(in->number), "applied");
+        ck_assert_msg(in->map == n && !in->grown, "%zu is done with files that it does not have", in->number);
+        in->map_good = n;
+        in->orphan = false;
+    } else if (part == STORAGE_BACK) {
+        in->map = in->map_good;
+        in->grown = in->added = false;
+    } else if (in->map != n || in->grown) {
+        s->differing = 1;
+        s->differs = mem_strdup("maps/m.map");
+    }
+    return chance(10) ? TRANSACTION_UNAVAILABLE : TRANSACTION_COMMITTED;
+}
+
+static void store(struct instance *in)
+{
+    const struct engine *e = in->engine;
+    struct storage_request request = {0};
+    struct storage s;
+    w.stores++;
+    e->ops->store(e->self, &request);
+    ck_assert_uint_eq(request.files->count, 1);
+    storage_init(&s);
+    s.result = store_part(in, request.part, number_of(request.files->list[0].bytes), &s);
+    s.changed = in->map != in->map_good || in->grown;
+    if (s.result != TRANSACTION_COMMITTED)
+        (void)error_set(&s.error, ERROR_RETRY, "%s", transaction_result_name(s.result));
+    if (chance(12))
+        new_document(dice_below(&w.dice, 2) == 0);
+    e->ops->stored(e->self, &s);
+    storage_fini(&s);
+}
+
 /* An empty commit; its reload ends at a later step. */
 static void load(struct instance *in)
 {
     w.loads++;
+    unsigned n = number_of(in->memory);
+    if (w.with_files && !in->orphan && n > 0)
+        ck_assert_msg(in->map == n || (in->added && in->map_good == n), "%zu loads files of %u with %s", in->number,
+                      in->map, in->memory);
     in->at++;
     in->fresh = in->dirty = false;
     in->loading = in->followed = true;
@@ -244,7 +338,14 @@ static void loaded(struct instance *in)
             e->ops->reload_failed(e->self, lost);
     } else {
         become(&in->running, in->file);
+        in->map_running = in->map;
+        in->grown_running = in->grown;
     }
+}
+
+static bool is_half_way(const struct instance *in)
+{
+    return in->dirty || in->loading || in->map != in->map_good || in->grown;
 }
 
 static void target_step(struct instance *in)
@@ -253,6 +354,8 @@ static void target_step(struct instance *in)
     struct engine_wants wants = {0};
     if (!in->up || chance(20)) {
         in->fresh = false;
+        in->away = true;
+        in->orphan = in->orphan || is_half_way(in);
         e->ops->read_failed(e->self);
         return;
     }
@@ -260,6 +363,7 @@ static void target_step(struct instance *in)
         loaded(in);
     if (!in->fresh) {
         in->fresh = true;
+        in->away = false;
         e->ops->read(e->self);
         e->ops->concluded(e->self);
     }
@@ -270,9 +374,11 @@ static void target_step(struct instance *in)
         e->ops->reloads_known(e->self);
     }
     e->ops->decide(e->self, &wants);
-    if (wants.replacement && wants.reload)
-        ck_abort_msg("both at once");
-    if (wants.replacement)
+    if (wants.replacement + wants.reload + wants.storage > 1)
+        ck_abort_msg("several at once");
+    if (wants.storage)
+        store(in);
+    else if (wants.replacement)
         replace(in);
     else if (wants.reload)
         load(in);
@@ -304,6 +410,7 @@ static void engine_begin(void)
     for (size_t i = 0; i < TARGETS; i++) {
         struct instance *in = &w.of[i];
         in->engine = configuration_engine(w.c, i);
+        in->orphan = in->orphan || is_half_way(in);
         in->fresh = in->known = in->followed = false; /* the list of reloads says how it ended */
         free(in->validated);
         in->validated = NULL;
@@ -314,7 +421,11 @@ static void engine_begin(void)
 static void give(void)
 {
     struct error err = {0};
-    struct document *d = document_new("a file", w.text, strlen(w.text), NULL, &err);
+    struct storage_files files = {0};
+    cleanup(mem_free_ptr) char *map = mem_printf("document-%u x\n", number_of(w.text));
+    if (w.with_files)
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", map, strlen(map), &err), 0);
+    struct document *d = document_new("a file", w.text, strlen(w.text), w.with_files ? &files : NULL, &err);
     ck_assert_msg(d != NULL, "%s", err.message);
     configuration_set(w.c, d);
     document_unref(d);
@@ -356,7 +467,7 @@ static void ask_again(struct instance *in)
 }
 
 /* SIGHUP */
-static void refresh(void)
+static inline void refresh(void)
 {
     for (size_t i = 0; i < TARGETS; i++) {
         ask_again(&w.of[i]);
@@ -365,7 +476,7 @@ static void refresh(void)
     }
 }
 
-static void upgrade(struct instance *in)
+static inline void upgrade(struct instance *in)
 {
     in->version = 1 - in->version;
     ask_again(in);
@@ -418,6 +529,22 @@ static void stream_begin(unsigned seed)
                                     .running = mem_strdup("global\n  description first\n"),
                                     .memory = mem_strdup("global\n  description first\n")};
     engine_begin();
+}
+
+static inline void passes(unsigned n)
+{
+    while (n-- > 0)
+        pass();
+}
+
+/* Without chance, and without a policy that the test does not set itself. */
+static inline void begin_calm(enum configuration_drift drift)
+{
+    stream_begin(1);
+    w.calm = true;
+    w.dry_run = w.require_all = false;
+    w.drift = drift;
+    restart();
 }
 
 static void stream_end(void)

@@ -1,22 +1,6 @@
 /* src/configuration/configuration: what becomes of a document, step by step. */
 #include "configuration_world.h"
 
-static void passes(unsigned n)
-{
-    while (n-- > 0)
-        pass();
-}
-
-/* Without chance, and without a policy that the test does not set itself. */
-static void begin_calm(enum configuration_drift drift)
-{
-    stream_begin(1);
-    w.calm = true;
-    w.dry_run = w.require_all = false;
-    w.drift = drift;
-    restart();
-}
-
 /* A restart does not ask again: another version of HAProxy does, and SIGHUP. (validate() checks the rest.) */
 START_TEST(a_rejection_is_remembered)
 {
@@ -101,6 +85,8 @@ START_TEST(a_rollback_holds_until_the_source_changes)
         ck_assert_uint_eq(configuration_view(w.c, 2).version, 1);
         configuration_free(w.c);
         engine_begin();
+        ck_assert_int_ne(configuration_rollback(w.c, 1, &err), 0);
+        ck_assert_str_eq(err.message, "the source was not read yet");
         become(&w.text, second);
         give();
         become(&w.text, first);
@@ -164,6 +150,50 @@ START_TEST(what_a_bad_one_supersedes_is_known_to_run)
 }
 END_TEST
 
+/* Its write was under way when a bad one came. */
+START_TEST(what_a_bad_one_supersedes_amid_its_write_is_known_to_run)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    new_document(true);
+    passes(5);
+    new_document(true);
+    w.meanwhile = "reject";
+    cleanup(mem_free_ptr) char *text = mem_strdup(w.text);
+    cleanup(mem_free_ptr) char *hash = mem_strdup(configuration_view(w.c, 0).sha256);
+    passes(10);
+    ck_assert_str_eq(w.of[0].running, text);
+    ck_assert_str_eq(configuration_view(w.c, 0).runs, hash);
+    ck_assert_str_eq(state_of(1), "rejected");
+    stream_end();
+}
+END_TEST
+
+/* Means the same as what could not be loaded: that it is in the file is no sign that it runs. */
+START_TEST(what_goes_back_is_not_taken_for_the_latest)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    new_document(true);
+    passes(5);
+    cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
+    bad_document("unloadable", 0);
+    for (unsigned i = 0; i < 20 && !str_eq(state_of(0), "restoring"); i++)
+        pass();
+    ck_assert_str_eq(state_of(0), "restoring");
+    cleanup(mem_free_ptr) char *commented = mem_printf("%s# a comment\n", w.text);
+    become(&w.text, commented);
+    give();
+    for (unsigned i = 0; i < 20; i++) {
+        pass();
+        ck_assert_str_ne(state_of(0), "applied");
+        ck_assert_str_ne(state_of(0), "drifted");
+    }
+    ck_assert_str_eq(state_of(0), "rejected");
+    ck_assert_str_eq(w.of[0].running, good);
+    ck_assert_str_eq(w.of[0].file, good);
+    stream_end();
+}
+END_TEST
+
 /* Who was started anew knows nothing against the document. */
 START_TEST(a_lost_reload_is_no_rejection)
 {
@@ -181,7 +211,6 @@ START_TEST(a_lost_reload_is_no_rejection)
 }
 END_TEST
 
-/* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
 /* The daemon is started anew between the write and its reload; then another document comes, or none. */
 START_TEST(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back)
 {
@@ -211,6 +240,7 @@ START_TEST(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back)
 }
 END_TEST
 
+/* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
 START_TEST(a_new_document_ends_a_pause)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
@@ -228,7 +258,6 @@ START_TEST(a_new_document_ends_a_pause)
 }
 END_TEST
 
-/* It is validated meanwhile: whoever paused it sees whether it could go on. */
 /* A source is read again and again. */
 START_TEST(what_cannot_be_used_is_said_once)
 {
@@ -255,6 +284,7 @@ START_TEST(what_cannot_be_used_is_said_once)
 }
 END_TEST
 
+/* It is validated meanwhile: whoever paused it sees whether it could go on. */
 START_TEST(what_is_paused_is_written_nowhere)
 {
     stream_begin(5);
@@ -313,6 +343,8 @@ int main(void)
     tcase_add_test(t, what_follows_too_soon_waits);
     tcase_add_test(t, a_lost_reload_is_no_rejection);
     tcase_add_loop_test(t, what_a_bad_one_supersedes_is_known_to_run, 0, 2);
+    tcase_add_test(t, what_a_bad_one_supersedes_amid_its_write_is_known_to_run);
+    tcase_add_test(t, what_goes_back_is_not_taken_for_the_latest);
     tcase_add_test(t, a_new_document_ends_a_pause);
     tcase_add_loop_test(t, what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 0, 2);
     suite_add_tcase(s, t);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,8 +55,7 @@ static void on_late(void *arg)
     (void)arg;
 }
 
-/* Further files in the folder `files`. */
-static void world_with(const char *name, const char *files)
+static void world_as(const char *name, const char *files, uint64_t reread_ms, bool once)
 {
     static const struct file_source_callbacks callbacks = {.changed = on_changed, .failed = on_failed};
     static char at[64];
@@ -66,9 +66,16 @@ static void world_with(const char *name, const char *files)
     w.path = mem_printf("%s/%s", w.folder, name);
     w.base = event_base_new();
     w.files_folder = mem_printf("%s%s", w.folder, files);
-    const struct file_source_options options = {.path = w.path, .folder = w.files_folder, .max_bytes = MAX_BYTES};
+    const struct file_source_options options = {
+        .path = w.path, .folder = w.files_folder, .max_bytes = MAX_BYTES, .reread_ms = reread_ms, .once = once};
     w.source = file_source_new(w.base, &options, &callbacks, NULL, &err);
     ck_assert_msg(w.source != NULL, "%s", err.message);
+}
+
+/* Further files in the folder `files`. */
+static void world_with(const char *name, const char *files)
+{
+    world_as(name, files, 0, false);
 }
 
 static void world(const char *name)
@@ -319,6 +326,84 @@ START_TEST(what_is_no_file_harms_nothing)
 }
 END_TEST
 
+/* As much as there is to do now. */
+static void run_now(void)
+{
+    for (int i = 0; i < 5; i++)
+        event_base_loop(w.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+}
+
+/* Half of it may be a configuration, too. Where this process is held up, it is not written to any more. */
+START_TEST(who_writes_to_it_is_waited_for)
+{
+    bool waited = false;
+    for (int i = 0; i < 50 && !waited; i++) {
+        world("a.cfg");
+        put("a.cfg", "half");
+        file_source_start(w.source);
+        run_now();
+        waited = w.times == 0;
+        if (waited)
+            expect("half"); /* nobody did, after all */
+        world_end();
+    }
+    ck_assert(waited);
+}
+END_TEST
+
+/* As on a file system that has no events. */
+START_TEST(it_is_read_again_without_any_event)
+{
+    world_as("a.cfg", "", 50, false);
+    put("a.cfg", "one");
+    file_source_start(w.source);
+    expect("one");
+    int fd = open(w.path, O_RDWR | O_CLOEXEC);
+    char *text = mmap(NULL, 3, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(text, MAP_FAILED);
+    text[2] = '!';
+    expect("on!");
+    ck_assert_int_eq(munmap(text, 3), 0);
+    close(fd);
+    world_end();
+}
+END_TEST
+
+START_TEST(what_is_not_followed_is_read_when_asked)
+{
+    world_as("a.cfg", "", 50, true);
+    put("a.cfg", "one");
+    file_source_start(w.source);
+    expect("one");
+    put("a.cfg", "two");
+    run_now();
+    ck_assert_uint_eq(w.times, 1);
+    file_source_poke(w.source);
+    expect("two");
+    world_end();
+}
+END_TEST
+
+START_TEST(events_that_were_lost_are_no_matter)
+{
+    unsigned max = 0;
+    FILE *f = fopen("/proc/sys/fs/inotify/max_queued_events", "re");
+    ck_assert(f != NULL && fscanf(f, "%u", &max) == 1); /* NOLINT(cert-err34-c): the kernel's */
+    ck_assert_int_eq(fclose(f), 0);
+    world("a.cfg");
+    put("a.cfg", "one");
+    file_source_start(w.source);
+    expect("one");
+    for (unsigned i = 0; i <= max / 2; i++) {
+        folder("x");
+        away("x");
+    }
+    put("a.cfg", "two");
+    expect("two");
+    world_end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("file_source");
@@ -331,6 +416,10 @@ int main(void)
     tcase_add_test(t, links_are_followed);
     tcase_add_test(t, folders_come_and_go);
     tcase_add_test(t, what_is_no_file_harms_nothing);
+    tcase_add_test(t, who_writes_to_it_is_waited_for);
+    tcase_add_test(t, it_is_read_again_without_any_event);
+    tcase_add_test(t, what_is_not_followed_is_read_when_asked);
+    tcase_add_test(t, events_that_were_lost_are_no_matter);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

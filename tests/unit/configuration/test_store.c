@@ -190,6 +190,7 @@ START_TEST(rejections_are_kept)
     store_forget_rejections(w.s, "aa", "http://b");
     world_again();
     ck_assert_ptr_null(store_rejection(w.s, "aa", "http://b", "3.0.1"));
+    ck_assert_ptr_nonnull(store_rejection(w.s, "aa", "http://a", "3.0.1"));
     for (unsigned i = 0; i < 150; i++) { /* the oldest goes */
         char hash[8];
         snprintf(hash, sizeof(hash), "%u", i);

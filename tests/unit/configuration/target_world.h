@@ -1,0 +1,249 @@
+/*
+ * One HAProxy of the configuration engine (src/configuration/target), in virtual time: a world for its tests. The
+ * instance is played by the functions that the engine calls.
+ */
+#ifndef TESTS_TARGET_WORLD_H
+#define TESTS_TARGET_WORLD_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../log_text.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/configuration.h"
+#include "configuration/document.h"
+#include "configuration/store.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/dataplane/replacement.h"
+#include "haproxy/dataplane/storage.h"
+#include "haproxy/instance.h"
+
+#define DOCUMENT "global\n  description one\nuserlist u\n  user a insecure-password hunter2\n"
+
+struct instance {
+    const struct engine *engine;
+    char *file;
+    struct error problem;
+};
+
+static struct {
+    uint64_t now_us;
+    struct timer *timers[4];
+    struct configuration *c;
+    struct store *store;
+    struct log log;
+    struct instance in;
+    unsigned told[CONFIGURATION_EVENT_KINDS];
+} w;
+
+#define VIRTUAL_TIME (&w)
+#include "../../virtual_time.h"
+
+/* ---- what the engine calls ---- */
+
+void instance_step(struct instance *in)
+{
+    (void)in;
+}
+
+struct instance_view instance_view(const struct instance *in)
+{
+    return (struct instance_view){.url = "http://a",
+                                  .haproxy = "3.0",
+                                  .problem = &in->problem,
+                                  .fresh = true,
+                                  .may_write = true,
+                                  .may_begin = true,
+                                  .file_allows = true,
+                                  .last_reload_known = true};
+}
+
+static struct cfg_content *file_content;
+
+struct cfg_content *instance_file(const struct instance *in)
+{
+    cfg_content_unref(file_content);
+    file_content = cfg_content_new(mem_strdup(in->file), strlen(in->file));
+    return file_content;
+}
+
+bool instance_at_rest(const struct instance *in)
+{
+    (void)in;
+    return true;
+}
+
+void instance_begin_anew(struct instance *in, uint64_t when_ms)
+{
+    (void)in;
+    (void)when_ms;
+}
+
+/* ---- what a test does ---- */
+
+static inline void set_document(const char *text)
+{
+    struct error err = {0};
+    struct document *d = document_new("a file", text, strlen(text), NULL, &err);
+    ck_assert_msg(d != NULL, "%s", err.message);
+    configuration_set(w.c, d);
+    document_unref(d);
+}
+
+static inline void read_it(void)
+{
+    w.in.engine->ops->read(w.in.engine->self);
+    w.in.engine->ops->concluded(w.in.engine->self);
+}
+
+static inline void on_event(void *arg, const struct configuration_event *e)
+{
+    (void)arg;
+    w.told[e->kind]++;
+}
+
+static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
+{
+    struct error err = {0};
+    memset(&w, 0, sizeof(w));
+    w.now_us = 1000000000;
+    char name[] = "/tmp/test_target.XXXXXX";
+    w.log = (struct log){.level = LOG_LEVEL_INFO, .fd = mkstemp(name)};
+    ck_assert_int_ge(w.log.fd, 0);
+    unlink(name);
+    w.store = store_new(NULL, NULL, &err);
+    w.in.file = mem_strdup("global\n");
+    const struct configuration_options options = {.target_count = 1,
+                                                  .drift = drift,
+                                                  .dry_run = dry_run,
+                                                  .store = w.store,
+                                                  .listener = {.happened = on_event},
+                                                  .log = &w.log};
+    w.c = configuration_new(NULL, &options);
+    w.in.engine = configuration_engine(w.c, 0);
+    w.in.engine->ops->attach(w.in.engine->self, &w.in);
+    set_document(DOCUMENT);
+    read_it();
+}
+
+static inline void world_begin(enum configuration_drift drift)
+{
+    world_begin_as(drift, false);
+}
+
+static inline void world_end(void)
+{
+    configuration_free(w.c);
+    store_free(w.store);
+    free(w.in.file);
+    cfg_content_unref(file_content);
+    file_content = NULL;
+    close(w.log.fd);
+}
+
+static inline bool would_ask(void)
+{
+    struct engine_wants wants = {0};
+    w.in.engine->ops->decide(w.in.engine->self, &wants);
+    ck_assert(wants.replacement != wants.waits);
+    return wants.replacement;
+}
+
+/* It asks, and gets that: status 0 is no answer. */
+static inline void ask(enum transaction_result result, int status, int64_t retry_after_ms)
+{
+    struct replacement_request request = {0};
+    struct replacement r;
+    ck_assert(would_ask());
+    w.in.engine->ops->replace(w.in.engine->self, &request);
+    replacement_init(&r);
+    r.result = result;
+    r.retry_after_ms = retry_after_ms;
+    if (status == 0)
+        (void)error_set(&r.error, ERROR_RETRY, "no answer");
+    else if (status >= 300)
+        (void)error_set_http(&r.error, status, "status %d", status);
+    w.in.engine->ops->replaced(w.in.engine->self, &r);
+    replacement_fini(&r);
+}
+
+/* In how many ms it is asked again; by a reading each second, as the instance has them. */
+static inline uint64_t asked_after(bool readable)
+{
+    uint64_t begin = clock_mono_ms();
+    for (; !would_ask(); w.now_us += 1000000) {
+        ck_assert_uint_lt(clock_mono_ms() - begin, 3600000);
+        uint64_t due = w.in.engine->ops->due(w.in.engine->self, clock_mono_ms());
+        ck_assert_msg(due > clock_mono_ms(), "nothing would wake it");
+        if (readable)
+            read_it();
+    }
+    return clock_mono_ms() - begin;
+}
+
+static inline const char *failure(void)
+{
+    return configuration_view(w.c, 0).failure;
+}
+
+static inline void file_is(const char *text)
+{
+    free(w.in.file);
+    w.in.file = mem_strdup(text);
+    read_it();
+}
+
+/* ---- files ---- */
+
+static inline bool would_store(void)
+{
+    struct engine_wants wants = {0};
+    w.in.engine->ops->decide(w.in.engine->self, &wants);
+    return wants.storage;
+}
+
+/* It stores that part next, and gets that. */
+static inline void stores(enum storage_part part, const struct storage *s)
+{
+    struct storage_request request = {0};
+    ck_assert(would_store());
+    w.in.engine->ops->store(w.in.engine->self, &request);
+    ck_assert_int_eq((int)request.part, (int)part);
+    ck_assert_uint_eq(request.files->count, 1);
+    w.in.engine->ops->stored(w.in.engine->self, s);
+}
+
+static const struct storage stored = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
+static const struct storage added = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true};
+
+static inline void set_document_with_file(void)
+{
+    struct error err = {0};
+    struct storage_files files = {0};
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", "a 1\n", 4, &err), 0);
+    struct document *d = document_new("a file", DOCUMENT, strlen(DOCUMENT), &files, &err);
+    ck_assert_msg(d != NULL, "%s", err.message);
+    configuration_set(w.c, d);
+    document_unref(d);
+}
+
+static inline void apply_with_file(void)
+{
+    set_document_with_file();
+    stores(STORAGE_ADD, &added);
+    ck_assert_uint_eq(w.told[CONFIGURATION_STORED], 0); /* a map alone */
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    free(w.in.file);
+    w.in.file = mem_strdup(DOCUMENT);
+    read_it();
+    stores(STORAGE_END, &stored);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert(!would_store());
+}
+
+#endif

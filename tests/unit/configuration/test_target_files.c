@@ -1,0 +1,171 @@
+/* src/configuration/target: the files of a configuration on their way to one HAProxy. */
+#include "target_world.h"
+
+START_TEST(files_that_another_writer_changes)
+{
+    static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
+                                         [CONFIGURATION_DRIFT_REPAIR] = "new",
+                                         [CONFIGURATION_DRIFT_IGNORE] = "applied"};
+    const struct storage differs = {
+        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 2, .differs = (char[]){"maps/a.map"}};
+    world_begin((enum configuration_drift)_i);
+    apply_with_file();
+    for (int i = 0; i < 2; i++) {
+        w.in.engine->ops->resync(w.in.engine->self);
+        stores(STORAGE_CHECK, &differs);
+        ck_assert_str_eq(configuration_view(w.c, 0).state, states[_i]);
+        if (_i == CONFIGURATION_DRIFT_REPAIR) {
+            stores(STORAGE_ADD, &added);
+            ask(TRANSACTION_PREVIEWED, 202, -1);
+            world_end();
+            return;
+        }
+        ck_assert(!would_store());
+        read_it(); /* of haproxy.cfg, which is as it was */
+        ck_assert_str_eq(configuration_view(w.c, 0).state, states[_i]);
+    }
+    bool said = _i == CONFIGURATION_DRIFT_REPORT;
+    ck_assert_uint_eq(log_count(w.log.fd, "files of the configuration were changed by another writer"), said);
+    const char *why = configuration_view(w.c, 0).reason;
+    ck_assert(!said || str_eq(why, "another writer changed files of the configuration: maps/a.map and others"));
+    w.in.engine->ops->resync(w.in.engine->self);
+    stores(STORAGE_CHECK, &stored);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert_ptr_null(configuration_view(w.c, 0).reason);
+    world_end();
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_stored_is_tried_again)
+{
+    struct storage failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
+    (void)error_set_http(&failed.error, 503, "no room");
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    set_document_with_file();
+    stores(STORAGE_ADD, &failed);
+    ck_assert_str_eq(failure(), "DataplaneServerError");
+    ck_assert(!would_store());
+    ck_assert_uint_eq(w.told[CONFIGURATION_NOT_STORED], 1);
+    w.now_us += 31000000;
+    struct storage some = stored;
+    some.certificates = 1;
+    stores(STORAGE_ADD, &some);
+    ck_assert_ptr_null(failure());
+    ck_assert_uint_eq(w.told[CONFIGURATION_STORED], 1);
+    ck_assert_uint_eq(w.told[CONFIGURATION_NOT_STORED], 1);
+    world_end();
+}
+END_TEST
+
+START_TEST(files_of_what_is_rejected_go_back)
+{
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    set_document_with_file();
+    stores(STORAGE_ADD, &added);
+    ask(TRANSACTION_REJECTED, 400, -1);
+    stores(STORAGE_BACK, &stored);
+    ck_assert(!would_store());
+    w.in.engine->ops->refresh(w.in.engine->self);
+    stores(STORAGE_ADD, &added);
+    world_end();
+}
+END_TEST
+
+/* Where nothing may be written, HAProxy would refuse what refers to files that it does not have yet. */
+START_TEST(files_are_looked_at_where_nothing_may_be_written)
+{
+    static const char missing[] = "HAProxy does not have its files as it has them, and nothing may be written";
+    const struct storage differs = {
+        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
+    bool dry_run = _i == 1;
+    world_begin_as(CONFIGURATION_DRIFT_REPAIR, dry_run);
+    configuration_pause(w.c, !dry_run);
+    set_document_with_file();
+    for (int i = 0; i < 2; i++) {
+        stores(STORAGE_CHECK, &differs);
+        ck_assert_str_eq(configuration_view(w.c, 0).state, "new");
+        const char *why = configuration_view(w.c, 0).reason;
+        ck_assert_msg(strstr(why, missing) != NULL && strstr(why, dry_run ? "(DRY_RUN): maps/a.map" : "(it is paused)"),
+                      "%s", why);
+        ck_assert(!would_ask() && !would_store());
+        w.in.engine->ops->resync(w.in.engine->self);
+    }
+    ck_assert_uint_eq(log_count(w.log.fd, "configuration cannot be validated yet"), 1);
+    stores(STORAGE_CHECK, &stored); /* another writer has put them there */
+    ck_assert_ptr_null(configuration_view(w.c, 0).reason);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "valid");
+    ck_assert(!would_store());
+    world_end();
+}
+END_TEST
+
+START_TEST(files_that_were_missing_are_added_after_a_pause)
+{
+    const struct storage differs = {
+        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    configuration_pause(w.c, true);
+    set_document_with_file();
+    stores(STORAGE_CHECK, &differs);
+    configuration_pause(w.c, false);
+    stores(STORAGE_ADD, &added);
+    ck_assert_ptr_null(configuration_view(w.c, 0).reason);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    world_end();
+}
+END_TEST
+
+/* A pause leaves what the document has no more. */
+START_TEST(nothing_is_deleted_while_paused)
+{
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    free(w.in.file);
+    w.in.file = mem_strdup(DOCUMENT);
+    configuration_pause(w.c, true);
+    set_document_with_file();
+    stores(STORAGE_CHECK, &stored);
+    read_it();
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert(!would_store());
+    configuration_pause(w.c, false);
+    stores(STORAGE_END, &stored);
+    world_end();
+}
+END_TEST
+
+/* HAProxy has half of its files. */
+START_TEST(files_go_back_amid_a_pause)
+{
+    struct storage failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
+    (void)error_set_http(&failed.error, 503, "no room");
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    set_document_with_file();
+    stores(STORAGE_ADD, &added);
+    ask(TRANSACTION_REJECTED, 400, -1);
+    stores(STORAGE_BACK, &failed);
+    ck_assert_str_eq(failure(), "DataplaneServerError");
+    stores(STORAGE_BACK, &stored);
+    world_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("target_files");
+    TCase *tc = tcase_create("target_files");
+    tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
+    tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
+    tcase_add_test(tc, files_of_what_is_rejected_go_back);
+    tcase_add_loop_test(tc, files_are_looked_at_where_nothing_may_be_written, 0, 2);
+    tcase_add_test(tc, files_that_were_missing_are_added_after_a_pause);
+    tcase_add_test(tc, nothing_is_deleted_while_paused);
+    tcase_add_test(tc, files_go_back_amid_a_pause);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
