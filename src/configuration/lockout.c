@@ -83,15 +83,31 @@ static const struct cfg_file_line *lockout_find(const struct cfg_file *f, const 
     return line;
 }
 
-static void lockout_check_users(const struct cfg_file *is, const struct cfg_file *wanted, const char *user,
-                                struct cfg_line *words, struct text_list *missing)
+/* True: the user's line has another password, in clear. One that is hashed, or of an environment variable, is not
+ * known. */
+static bool lockout_has_other_password(const struct cfg_line *l, const char *password)
 {
+    for (size_t i = 2; i + 1 < l->count && password != NULL; i++) {
+        const struct cfg_word *w = &l->words[i + 1];
+        if (str_eq(cfg_word(l, i), "insecure-password"))
+            return (w->plain || memchr(w->raw, '$', w->raw_len) == NULL) && !str_eq(w->text, password);
+    }
+    return false;
+}
+
+static void lockout_check_users(const struct cfg_file *is, const struct cfg_file *wanted,
+                                const struct lockout_login *login, struct cfg_line *words, struct text_list *missing)
+{
+    const char *user = login->user;
     for (size_t i = 0; i < is->section_count; i++) {
         const struct cfg_file_section *s = &is->sections[i];
         const struct cfg_file_line *line = lockout_find_in(s, &users, user, words);
-        if (line != NULL && lockout_find(wanted, s->name, &users, user, words) == NULL && text_list_next(missing))
-            buf_printf(&missing->text, "userlist %.*s with user %.*s (line %u)", NAME_SHOWN, s->name, NAME_SHOWN, user,
-                       line->number);
+        bool other = line == NULL || lockout_has_other_password(words, login->password);
+        bool there = line == NULL || lockout_find(wanted, s->name, &users, user, words) != NULL;
+        bool refused = !other && there && lockout_has_other_password(words, login->password);
+        if ((!there || refused) && text_list_next(missing))
+            buf_printf(&missing->text, "userlist %.*s with user %.*s%s (line %u)", NAME_SHOWN, s->name, NAME_SHOWN,
+                       user, refused ? " and the login's password" : "", line->number);
     }
 }
 
@@ -117,13 +133,14 @@ static void lockout_check_line(const struct cfg_file *is, const struct cfg_file 
         buf_printf(&missing->text, "%s (line %u)", called, line->number);
 }
 
-int lockout_check(const struct cfg_file *is, const struct cfg_file *wanted, const char *user, struct error *err)
+int lockout_check(const struct cfg_file *is, const struct cfg_file *wanted, const struct lockout_login *login,
+                  struct error *err)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     struct text_list missing = {.between = "; ", .max = SHOWN};
     cfg_line_init(&words);
-    if (user != NULL)
-        lockout_check_users(is, wanted, user, &words, &missing);
+    if (login->user != NULL)
+        lockout_check_users(is, wanted, login, &words, &missing);
     lockout_check_socket(is, wanted, &words, &missing);
     lockout_check_line(is, wanted, &programs, "dataplaneapi", "the program section that runs the Data Plane API",
                        &words, &missing);

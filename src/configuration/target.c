@@ -249,12 +249,13 @@ static void target_check(struct target *t)
     struct error err = {0};
     const struct cfg_file *is = cfg_content_file(t->file, NULL);
     const struct cfg_file *wanted = d != NULL ? cfg_content_file(d->content, NULL) : NULL;
+    const struct instance_view view = instance_view(t->in);
     if (wanted == NULL || t->progress != PROGRESS_NEW)
         return;
     if (keep_check(wanted, &t->of->options.keep, &err) != 0)
         target_reject(t, "configuration refused: not all of it is its own; no HAProxy gets it", &err);
     else if (!t->of->options.allow_lockout && is != NULL &&
-             lockout_check(is, wanted, instance_view(t->in).user, &err) != 0)
+             lockout_check(is, wanted, &(struct lockout_login){view.user, view.password}, &err) != 0)
         target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
 }
 

@@ -293,6 +293,7 @@ struct instance_view instance_view(const struct instance *in)
     return (struct instance_view){
         .url = instance_url(in),
         .user = dataplane_client_user(in->options.client),
+        .password = dataplane_client_password(in->options.client),
         .version = in->version,
         .fresh = in->fresh,
         .away = in->away,

@@ -57,12 +57,13 @@ void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg);
 
 struct instance_view {
     const char *url;
-    const char *user; /* of the login; NULL: there is none */
-    int64_t version;  /* that all backends were read at; -1: none yet */
-    bool fresh;       /* they are as read last, and nothing since may have changed them */
-    bool away;        /* the last reading failed: what was read before is outdated */
-    bool dirty;       /* running HAProxy may differ from haproxy.cfg */
-    bool silent;      /* the API gets no answer from HAProxy */
+    const char *user;     /* of the login; NULL: there is none */
+    const char *password; /* of the login, never to be shown; NULL: there is none, or it is not known */
+    int64_t version;      /* that all backends were read at; -1: none yet */
+    bool fresh;           /* they are as read last, and nothing since may have changed them */
+    bool away;            /* the last reading failed: what was read before is outdated */
+    bool dirty;           /* running HAProxy may differ from haproxy.cfg */
+    bool silent;          /* the API gets no answer from HAProxy */
     bool stopping;
     bool last_reload_known; /* how the last one before our start ended */
     const char *reload_id;  /* NULL: none */

@@ -173,8 +173,8 @@ const struct setting setting_table[] = {
         .name = "CONFIG_ALLOW_LOCKOUT",
         FLAG_OFF(config_allow_lockout),
         .help = "Whether a configuration may lack what the daemon manages a HAProxy by, where its haproxy.cfg has it: "
-                "a userlist with the login's user, the stats socket of the Data Plane API, a program section that "
-                "runs it, master-worker. By default such a configuration is refused.",
+                "a userlist with the login's user and password, the stats socket of the Data Plane API, a program "
+                "section that runs it, master-worker. By default such a configuration is refused.",
     },
     {
         .name = "CONFIG_KEEP_BACKENDS",

@@ -255,7 +255,11 @@ def test_nobody_is_locked_out(sites: Sites) -> None:
     daemon.wait_log(r"configuration refused: it would lock the daemon out.*userlist \S+ with user admin \(line \d+\); "
                     rf"stats socket {haproxy.dir}/haproxy.sock with level admin", 20)
     daemon.wait_not_ready("copy it from there, or set CONFIG_ALLOW_LOCKOUT=true")
-    assert "only_validate" not in dataplane.access_log()
+    changed, count = re.subn(r"(?m)^(  user admin insecure-password) .*$", r"\1 hunter2", sites.text())
+    assert count == 1
+    sites.source.write_text(changed)
+    daemon.wait_log(r"configuration refused: it would lock the daemon out.*userlist \S+ with user admin and the login's password \(line \d+\); copy", 20)
+    assert "only_validate" not in dataplane.access_log() and "hunter2" not in daemon.log()
     sites.source.write_text(sites.text())
     applied(daemon)
     daemon.wait_ready()

@@ -144,7 +144,10 @@ KEPT = (
 )
 
 NOT_LOCKED_OUT = (
-    Mutant("the login may go", LOCKOUT, "    if (user != NULL)\n        lockout_check_users", "    if (user == NULL)\n        lockout_check_users"),
+    Mutant("the login may go", LOCKOUT, "    if (login->user != NULL)\n        lockout_check_users", "    if (login->user == NULL)\n        lockout_check_users"),
+    Mutant("the login's password may change", LOCKOUT, "!str_eq(w->text, password)", "false"),
+    Mutant("a variable is a password", LOCKOUT, "(w->plain || memchr(w->raw, '$', w->raw_len) == NULL)", "true"),
+    Mutant("another user's password counts", LOCKOUT, "refused = !other && there", "refused = there"),
     Mutant("any userlist will do", LOCKOUT, "lockout_find(wanted, s->name, &users", "lockout_find(wanted, NULL, &users"),
     Mutant("any user will do", LOCKOUT, '"user") && str_eq(cfg_word(l, 1), name)', '"user") && name != NULL'),
     Mutant("a port is the way to HAProxy", LOCKOUT, "return path[0] == '/' ? path : NULL;", "return path;"),

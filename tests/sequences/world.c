@@ -86,6 +86,12 @@ const char *dataplane_client_user(const struct dataplane_client *c)
     return NULL;
 }
 
+const char *dataplane_client_password(const struct dataplane_client *c)
+{
+    (void)c;
+    return NULL;
+}
+
 /* ---- words ---- */
 
 void violate(struct world *w, const char *invariant, const char *fmt, ...)

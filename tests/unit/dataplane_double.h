@@ -230,6 +230,12 @@ const char *dataplane_client_user(const struct dataplane_client *c)
     return NULL;
 }
 
+const char *dataplane_client_password(const struct dataplane_client *c)
+{
+    (void)c;
+    return NULL;
+}
+
 /* ---- the API ---- */
 
 static const char *const backend_names[BACKENDS_MAX] = {"be", "two"};

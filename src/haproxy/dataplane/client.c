@@ -97,6 +97,13 @@ const char *dataplane_client_user(const struct dataplane_client *c)
     return client_is_given(c->token) ? NULL : value_of(c->username);
 }
 
+const char *dataplane_client_password(const struct dataplane_client *c)
+{
+    if (dataplane_client_user(c) == NULL)
+        return NULL;
+    return client_is_given(c->password) ? c->password->value : "";
+}
+
 /* Without this a request would go out with no or half credentials and fail with a message about something else. */
 static int client_check_readable(const struct secret *s, const char *what, struct error *err)
 {

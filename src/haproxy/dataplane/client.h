@@ -112,5 +112,7 @@ int64_t dataplane_client_server_not_after_s(const struct dataplane_client *c);
 const char *dataplane_client_url(const struct dataplane_client *c);
 /* The login; NULL: a token is sent, or no credentials at all. */
 const char *dataplane_client_user(const struct dataplane_client *c);
+/* Of that login, never to be shown; NULL: there is no login, or it could not be read. */
+const char *dataplane_client_password(const struct dataplane_client *c);
 
 #endif

@@ -7,6 +7,7 @@
 
 #define SOCKET "global\n stats socket /run/a.sock mode 600 level admin\n"
 #define USERS "userlist api\n user admin insecure-password secret\n user other password x\n"
+#define USER(how) "userlist api\n user admin " how "\n"
 #define PROGRAM "program api\n command /usr/bin/dataplaneapi -f /etc/api.yaml\n"
 #define OTHER "backend b\n"
 
@@ -51,21 +52,53 @@ static const struct {
      "that runs the Data Plane API (line 7); copy it from there, or set CONFIG_ALLOW_LOCKOUT=true"},
 };
 
-START_TEST(what_is_lacking_is_named)
+/* The login's user has a password there, and another one in the document. */
+static const struct {
+    const char *is, *wanted, *says, *password;
+} passwords[] = {
+    {USERS, USER("insecure-password changed"), ": userlist api with user admin and the login's password (line 2); copy",
+     "secret"},
+    {USERS, USER("groups g insecure-password changed"), "the login's password", "secret"},
+    {USERS, USER("insecure-password 'sec'ret"), NULL, "secret"},
+    {USERS, USER("insecure-password changed"), NULL, NULL},
+    {USERS, USER("password changed"), NULL, "secret"},
+    {USERS, USER("insecure-password \"$PASSWORD\""), NULL, "secret"},
+    {USERS, USER("insecure-password $PASSWORD"), "the login's password", "secret"},
+    {USER("insecure-password other"), USER("insecure-password changed"), NULL, "secret"},
+    {USER("password $5$x"), USER("insecure-password changed"), "the login's password", "secret"},
+    {USER("password $5$x"), USER("insecure-password secret"), NULL, "secret"},
+    {USERS, OTHER, "userlist api with user admin (line 2)", "secret"},
+};
+
+static void check_says(const char *is_text, const char *wanted_text, const struct lockout_login *login,
+                       const char *says)
 {
     cleanup(cfg_file_fini) struct cfg_file is;
     cleanup(cfg_file_fini) struct cfg_file wanted;
     struct error err = {0};
-    cfg_file_parse(&is, rows[_i].is, strlen(rows[_i].is));
-    cfg_file_parse(&wanted, rows[_i].wanted, strlen(rows[_i].wanted));
-    int status = lockout_check(&is, &wanted, rows[_i].user, &err);
-    if (rows[_i].says == NULL) {
+    cfg_file_parse(&is, is_text, strlen(is_text));
+    cfg_file_parse(&wanted, wanted_text, strlen(wanted_text));
+    int status = lockout_check(&is, &wanted, login, &err);
+    if (says == NULL) {
         ck_assert_msg(status == 0, "%s", err.message);
         return;
     }
     ck_assert_msg(status == -1 && err.kind == ERROR_INVALID, "nothing is lacking");
-    ck_assert_msg(strstr(err.message, rows[_i].says) != NULL, "%s", err.message);
+    ck_assert_msg(strstr(err.message, says) != NULL, "%s", err.message);
     ck_assert_msg(strstr(err.message, "secret") == NULL, "a password is shown: %s", err.message);
+    ck_assert_msg(strstr(err.message, "changed") == NULL, "a password is shown: %s", err.message);
+}
+
+START_TEST(what_is_lacking_is_named)
+{
+    check_says(rows[_i].is, rows[_i].wanted, &(struct lockout_login){rows[_i].user, "secret"}, rows[_i].says);
+}
+END_TEST
+
+START_TEST(another_password_locks_out)
+{
+    check_says(passwords[_i].is, passwords[_i].wanted, &(struct lockout_login){"admin", passwords[_i].password},
+               passwords[_i].says);
 }
 END_TEST
 
@@ -74,6 +107,7 @@ int main(void)
     Suite *s = suite_create("lockout");
     TCase *t = tcase_create("lockout");
     tcase_add_loop_test(t, what_is_lacking_is_named, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, another_password_locks_out, 0, (int)array_len(passwords));
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
