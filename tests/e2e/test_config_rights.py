@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import re
 from typing import Any
 
 import pytest
 
+from tests.harness.daemon import Daemon
 from tests.harness.process import wait_until
 from tests.harness.realkube import Client, RealKube
 
@@ -86,4 +88,53 @@ def test_streamed_lists_need_no_right_to_list(sites: Sites, kubes: dict[str, Rea
     take(place, "secrets", "list")
     daemon = sites.start(**place.settings())
     applied(daemon)
+    daemon.wait_ready()
+
+
+def refused(daemon: Daemon, what: str, verb: str, resource: str) -> None:
+    about = re.escape(f'cannot {verb} resource \\"{resource}\\"')
+    daemon.wait_log(f'msg="{re.escape(what)}".* error=".*HTTP 403.*{about}', 30)
+
+
+@pytest.mark.one_combination
+def test_a_lease_that_cannot_be_renewed(sites: Sites, kubes: dict[str, RealKube]) -> None:
+    place = Place(kubes[sites.combination.etcd])
+    place.put(sites.text())
+    take(place, "leases", "update")
+    daemon = sites.start(**place.settings(), LEADER_ELECT="true", LEASE_NAMESPACE=place.namespace, LEASE_NAME=ROLE)
+    applied(daemon)  # it has created one
+    refused(daemon, MISSING["leases", "get"], "update", "leases")
+    daemon.wait_not_ready(re.escape('cannot update resource "leases"'))
+
+
+@pytest.mark.one_combination
+def test_a_lease_that_cannot_be_watched_is_read(sites: Sites, kubes: dict[str, RealKube]) -> None:
+    place = Place(kubes[sites.combination.etcd])
+    place.put(sites.text())
+    take(place, "leases", "watch")
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": now, "acquireTime": now}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": ROLE, "namespace": place.namespace}, "spec": spec}
+    place.kube.admin.put(lease)
+    daemon = sites.start(**place.settings(), LEADER_ELECT="true", LEASE_NAMESPACE=place.namespace, LEASE_NAME=ROLE, LOG_LEVEL="debug")
+    daemon.wait_log('msg="watching the Lease is denied; reading it every two seconds"', 30)
+    place.kube.admin.patch("Lease", ROLE, {"spec": {"holderIdentity": ""}}, place.namespace)
+    applied(daemon)
+    daemon.wait_ready()
+
+
+@pytest.mark.one_combination
+def test_an_event_that_cannot_be_repeated(sites: Sites, kubes: dict[str, RealKube]) -> None:
+    place = Place(kubes[sites.combination.etcd])
+    place.put(sites.text())
+    take(place, "events", "patch")
+    daemon = sites.start(**place.settings(), EMIT_EVENTS="true")
+    applied(daemon)
+    for _ in range(2):
+        since = len(daemon.log())
+        place.put(sites.text() + "  balanse x\n")
+        daemon.wait_log("configuration (was )?rejected", 30, since)
+        place.put(sites.text())
+        daemon.wait_log("configuration unchanged", 30, since)
+    refused(daemon, MISSING["events", "create"], "patch", "events")
     daemon.wait_ready()
