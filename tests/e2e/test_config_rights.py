@@ -118,7 +118,8 @@ def test_a_lease_that_cannot_be_watched_is_read(sites: Sites, kubes: dict[str, R
     place.kube.admin.put(lease)
     daemon = sites.start(**place.settings(), LEADER_ELECT="true", LEASE_NAMESPACE=place.namespace, LEASE_NAME=ROLE, LOG_LEVEL="debug")
     daemon.wait_log('msg="watching the Lease is denied; reading it every two seconds"', 30)
-    place.kube.admin.patch("Lease", ROLE, {"spec": {"holderIdentity": ""}}, place.namespace)
+    released = {"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}}  # as a replica gives it up
+    place.kube.admin.patch("Lease", ROLE, released, place.namespace)
     applied(daemon)
     daemon.wait_ready()
 
