@@ -1,9 +1,13 @@
 #include "net/pem.h"
 
+#include <openssl/bn.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+
+#include "base/str.h"
 
 static void bio_free_ptr(BIO **b)
 {
@@ -123,6 +127,30 @@ int pem_check_server(const char *pem, bool *ret_common, struct error *err)
         *ret_common = EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA || EVP_PKEY_get_base_id(key) == EVP_PKEY_EC;
     ERR_clear_error();
     return status;
+}
+
+static bool certificate_has_serial(const X509 *x, const char *serial)
+{
+    BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(x), NULL);
+    char *text = number != NULL ? BN_bn2dec(number) : NULL;
+    bool same = text != NULL && str_eq(text, serial);
+    OPENSSL_free(text);
+    BN_free(number);
+    return same;
+}
+
+bool pem_has_serial(const char *pem, const char *serial)
+{
+    cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
+    bool found = false;
+    while (!found) {
+        cleanup(x509_free_ptr) X509 *x = read_certificate(in);
+        if (x == NULL)
+            break;
+        found = certificate_has_serial(x, serial);
+    }
+    ERR_clear_error();
+    return found;
 }
 
 int64_t pem_certificate_not_after_s(const X509 *x)

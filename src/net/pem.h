@@ -23,6 +23,9 @@ int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err) 
  * of RSA or of an elliptic curve. ERROR_INVALID. */
 int pem_check_server(const char *pem, bool *ret_common, struct error *err) must_check;
 
+/* One of its certificates has that serial number, in decimal. */
+bool pem_has_serial(const char *pem, const char *serial);
+
 /* When certificates that pem_check_certificates has passed end, in seconds since the Unix epoch: the first one (a
  * client's own, before its chain), or the one of all that ends soonest. INT64_MAX where there is none. */
 int64_t pem_not_after_s(const char *pem, bool of_all);

@@ -262,6 +262,25 @@ def test_what_one_rejects_leaves_no_files_on_another(sites: Sites) -> None:
     assert all(set(stored(plane, "maps")) == {"hosts.map"} for plane in planes)
 
 
+def test_a_certificate_that_another_writer_changes(files: Files) -> None:
+    """The API tells its serial number and its size, never a byte."""
+    (files.sites.home / "theirs").mkdir()
+    ours, theirs = (self_signed(home, "www.example.com") for home in (files.sites.home, files.sites.home / "theirs"))
+    path = f"{files.folders['certs']}/www_example_com.pem"
+    files.put("maps/hosts.map", "one.example b1\n")
+    files.put("certs/www.example.com.pem", pem(ours))
+    files.give(files.text(["b1"], tls(files, path)))
+    files.daemon = files.sites.start(CONFIG_FILES_DIR=str(files.dir), CONFIG_DRIFT="repair", RESYNC_PERIOD="1s", LOG_LEVEL="debug")
+    files.applied()
+    looks = "GET path=/storage/ssl_certificates/www_example_com.pem status=200"
+    wait_until(lambda: files.daemon.log().count(looks) > 2, 20, "it to be looked at")
+    assert "changed by another writer" not in files.daemon.log()
+    assert files.plane.put("/storage/ssl_certificates/www_example_com.pem?skip_reload=true", pem(theirs), content_type="text/plain").status == 200
+    files.daemon.wait_log('msg="files of the configuration were changed by another writer".* first=certs/www.example.com.pem.* repaired=true', 20)
+    files.applied()
+    wait_until(lambda: shown(files) == ours.certificate.read_text(), 10)
+
+
 @pytest.mark.parametrize("policy", ["report", "repair"])
 def test_a_file_that_another_writer_changes(files: Files, policy: str) -> None:
     files.put("maps/hosts.map", "one.example b1\n")

@@ -190,6 +190,9 @@ REPLACING = (
 )
 
 STORING = (
+    Mutant("a certificate of another size is as it was put", STORAGE, "(size_t)size != f->len)", "false)"),
+    Mutant("any certificate is as it was put", STORAGE, "|| pem_has_serial(f->bytes, serial);", "|| true;"),
+    Mutant("what is not told differs", STORAGE, "!= 0 || serial[0] == '\\0' ||", "!= 0 ||"),
     Mutant("each run writes all files", STORAGE, "if (e == NULL || (e->present && str_eq(e->hash, f->hash)))", "if (e == NULL)"),
     Mutant("what is there is not compared", STORAGE, "if (s->was_read && s->now.len == f->len && memcmp(", "if (false && memcmp("),
     Mutant("a map loses lines before the configuration", STORAGE, "s->whole = !(add && map && e->present) ||", "s->whole = true ||"),

@@ -9,6 +9,7 @@
 #include "haproxy/dataplane/storage_map.h"
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "json/read.h"
+#include "net/pem.h"
 
 static const char *const places[STORAGE_KINDS] = {
     [STORAGE_MAP] = "maps", [STORAGE_CERTIFICATE] = "ssl_certificates", [STORAGE_GENERAL] = "general"};
@@ -233,8 +234,26 @@ static void storage_note_difference(struct storage *s, const struct storage_file
         s->differs = mem_printf("%s/%s", storage_folder(f->kind), f->name);
 }
 
+/* The API tells of a certificate what it is, and never its bytes: what it does not tell is as it was. */
+static bool storage_shows_certificate(const struct storage *s, const struct storage_file *f)
+{
+    static const char what[] = "the certificate";
+    struct error err = {0};
+    const char *serial = "";
+    int64_t size = -1;
+    yyjson_val *root;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(&s->now), s->now.len, 0, what, &err);
+    if (json_object_of(doc, what, &root, &err) != 0)
+        return true;
+    if (json_get_int(root, "size", 0, INT64_MAX, -1, &size, &err) == 0 && size >= 0 && (size_t)size != f->len)
+        return false;
+    return json_get_string(root, "serial", &serial, &err) != 0 || serial[0] == '\0' || pem_has_serial(f->bytes, serial);
+}
+
 static bool storage_is_as_put(const struct storage *s, const struct storage_file *f)
 {
+    if (f->place == STORAGE_CERTIFICATE)
+        return storage_shows_certificate(s, f);
     bool empty = f->len == 0 && f->place == STORAGE_MAP; /* which was sent as a line */
     const char *bytes = empty ? "\n" : f->bytes;
     size_t len = empty ? 1 : f->len;
@@ -246,7 +265,7 @@ static struct storage_action storage_next_check(struct storage *s)
     for (; s->at < s->request.files->count; s->at++, s->was_read = false) {
         const struct storage_file *f = &s->request.files->list[s->at];
         struct storage_entry *e = storage_entry(s, f->place, f->stored);
-        if (e == NULL || (e->present && f->place == STORAGE_CERTIFICATE))
+        if (e == NULL)
             continue;
         if (e->present && !s->was_read)
             return storage_get(s, STORAGE_READ_FILE, f->place, f->stored);

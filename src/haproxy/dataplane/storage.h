@@ -8,7 +8,8 @@
  *   STORAGE_END     that runs: what is in the list no more is deleted
  *   STORAGE_BACK    it will not run: what was changed gets its former bytes, as far as they are known, and what was
  *                   added is deleted
- *   STORAGE_CHECK   that runs: are the files there still as they were put? (Of a certificate only whether it is there.)
+ *   STORAGE_CHECK   that runs: are the files there still as they were put? (Of a certificate only by its serial
+ *                   number and its size.)
  *
  * All with skip_reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
  * (STORAGE_LIST): another run of the daemon deletes no other files, and knows certificates, which are never read.

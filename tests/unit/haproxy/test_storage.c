@@ -9,6 +9,8 @@
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/dataplane/storage_map.h"
 
+#include "../certs.h"
+
 /* ---- an API: a storage of general files and maps ---- */
 
 #define ROOM 8
@@ -22,6 +24,7 @@ static struct {
     } there[ROOM];
     char *in_use;        /* a path that cannot be deleted */
     const char *refused; /* a path whose next write fails */
+    const char *shows;   /* of a certificate */
     struct buf trace;    /* of what was not read */
     bool html;
 } w;
@@ -115,6 +118,8 @@ static void answer(const struct storage_action *x, struct dataplane_answer *a, s
     a->status = all || there ? 200 : 404;
     if (get && all)
         names_of(kind, body);
+    else if (get && there && str_eq(kind, "ssl_certificates"))
+        buf_add(body, w.shows);
     else if (get && there)
         buf_addn(body, at(path), w.there[place_of(path)].len);
     else if (str_eq(x->method, "DELETE"))
@@ -283,6 +288,45 @@ START_TEST(what_another_writer_changed_is_found)
 }
 END_TEST
 
+/* Its bytes are never given. */
+START_TEST(what_is_shown_of_a_certificate_is_compared)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    cleanup(mem_free_ptr) char *certificate = certs_cert_pem(key), *secret = certs_key_pem(key, NULL);
+    cleanup(mem_free_ptr) char *pem = mem_printf("%s%s", certificate, secret);
+    cleanup(mem_free_ptr) char *as_put = mem_printf("{\"serial\":\"1\",\"size\":%zu}", strlen(pem));
+    cleanup(mem_free_ptr) char *another = mem_printf("{\"serial\":\"11\",\"size\":%zu}", strlen(pem));
+    const struct {
+        const char *shows;
+        unsigned differing;
+    } rows[] = {{as_put, 0},
+                {another, 1},
+                {"{\"serial\":\"1\",\"size\":7}", 1},
+                {"{\"serial\":\"1\"}", 0},
+                {"{\"serial\":\"2\"}", 1},
+                {"{}", 0},
+                {"{\"serial\":1,\"size\":-1}", 0},
+                {"none", 0},
+                {"", 0}};
+    EVP_PKEY_free(key);
+    want(STORAGE_CERTIFICATE, "a.pem", pem);
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    for (size_t i = 0; i < array_len(rows); i++) {
+        w.shows = rows[i].shows;
+        ck_assert_str_eq(runs(STORAGE_CHECK), "");
+        ck_assert_msg(w.s.differing == rows[i].differing, "%s", w.shows);
+        ck_assert(w.s.differing == 0 || str_eq(w.s.differs, "certs/a.pem"));
+    }
+    w.shows = another;
+    runs(STORAGE_CHECK);
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT ssl_certificates/a.pem");
+    w.shows = as_put;
+    runs(STORAGE_CHECK);
+    ck_assert_uint_eq(w.s.differing, 0);
+}
+END_TEST
+
 /* What was added for a configuration that does not run goes again; what is in use by what runs, never. */
 START_TEST(what_was_added_for_nothing_is_deleted)
 {
@@ -418,6 +462,7 @@ int main(void)
     tcase_add_test(t, a_map_that_shrinks);
     tcase_add_test(t, what_was_added_for_nothing_is_deleted);
     tcase_add_test(t, what_another_writer_changed_is_found);
+    tcase_add_test(t, what_is_shown_of_a_certificate_is_compared);
     tcase_add_test(t, only_what_was_put_there_is_deleted);
     tcase_add_test(t, what_is_in_use_stays_for_another_time);
     tcase_add_test(t, what_another_client_deleted_comes_back);
