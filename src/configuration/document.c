@@ -21,6 +21,12 @@ static void document_identify(struct document *d)
 struct document *document_new(const char *origin, const char *bytes, size_t len, struct storage_files *files,
                               struct error *err)
 {
+    return document_new_of(origin, bytes, len, NULL, files, err);
+}
+
+struct document *document_new_of(const char *origin, const char *bytes, size_t len, const char *hash,
+                                 struct storage_files *files, struct error *err)
+{
     cleanup(cfg_file_fini) struct cfg_file file = {0};
     int status =
         len > DOCUMENT_MAX_BYTES
@@ -38,7 +44,10 @@ struct document *document_new(const char *origin, const char *bytes, size_t len,
     d->references = 1;
     d->origin = mem_strdup(origin);
     d->content = cfg_content_take(&text);
-    digest_sha256_hex(bytes, len, d->hash);
+    if (hash != NULL)
+        memcpy(d->hash, hash, sizeof(d->hash));
+    else
+        digest_sha256_hex(bytes, len, d->hash);
     if (len == d->content->len && memcmp(bytes, d->content->text, len) == 0)
         memcpy(d->text_hash, d->hash, sizeof(d->hash));
     else

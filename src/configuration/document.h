@@ -29,6 +29,9 @@ struct document {
  * *files is empty then. NULL with ERROR_INVALID: what, in which line, and what to do. */
 struct document *document_new(const char *origin, const char *bytes, size_t len, struct storage_files *files,
                               struct error *err) must_check;
+/* The same of bytes whose hash is known. */
+struct document *document_new_of(const char *origin, const char *bytes, size_t len, const char *hash,
+                                 struct storage_files *files, struct error *err) must_check;
 /* The same of a text as it was sent before (configuration/store): hash is that of the user's bytes. */
 struct document *document_restore(const char *origin, const char *text, size_t len, struct storage_files *files,
                                   const char hash[DIGEST_SHA256_HEX_BYTES], struct error *err) must_check;

@@ -155,9 +155,9 @@ static int file_source_load(const struct file_source *s, struct buf *out, bool *
 }
 
 static void file_source_hash(const struct buf *text, const struct storage_files *files,
-                             char ret[DIGEST_SHA256_TEXT_BYTES])
+                             char of_text[DIGEST_SHA256_HEX_BYTES], char ret[DIGEST_SHA256_TEXT_BYTES])
 {
-    char of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES];
+    char of_files[DIGEST_SHA256_HEX_BYTES];
     digest_sha256_hex(buf_str(text), text->len, of_text);
     storage_files_hash(files, of_files);
     cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
@@ -170,7 +170,7 @@ static void file_source_read(void *arg)
     struct error err = {0};
     cleanup(buf_fini) struct buf text;
     cleanup(storage_files_fini) struct storage_files files = {0};
-    char hash[DIGEST_SHA256_TEXT_BYTES];
+    char of_text[DIGEST_SHA256_HEX_BYTES], hash[DIGEST_SHA256_TEXT_BYTES];
     bool told = s->told, fresh = false;
     s->told = false;
     buf_init_secret(&text, s->options.max_bytes);
@@ -188,11 +188,11 @@ static void file_source_read(void *arg)
         s->callbacks.failed(s->arg, &err);
         return;
     }
-    file_source_hash(&text, &files, hash);
+    file_source_hash(&text, &files, of_text, hash);
     if (str_eq(hash, s->hash))
         return;
     memcpy(s->hash, hash, sizeof(hash));
-    s->callbacks.changed(s->arg, buf_str(&text), text.len, s->options.folder != NULL ? &files : NULL);
+    s->callbacks.changed(s->arg, buf_str(&text), text.len, of_text, s->options.folder != NULL ? &files : NULL);
 }
 
 /* In how many ms; a negative one: never. */

@@ -17,8 +17,9 @@ struct file_source;
 struct storage_files;
 
 struct file_source_callbacks {
-    /* Also the first time. files: the callee's to empty; NULL without a folder. */
-    void (*changed)(void *arg, const char *bytes, size_t len, struct storage_files *files);
+    /* Also the first time. hash: SHA-256 of the bytes, in hexadecimal digits. files: the callee's to empty; NULL without
+     * a folder. */
+    void (*changed)(void *arg, const char *bytes, size_t len, const char *hash, struct storage_files *files);
     void (*failed)(void *arg, const struct error *err); /* it cannot be read; ERROR_INVALID says why */
 };
 

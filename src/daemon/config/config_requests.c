@@ -32,8 +32,10 @@ static int config_requests_do(const struct config_requests *r, const char *words
     return error_set(err, ERROR_INVALID, "it is not one that `haproxy-k8s-sync config` makes");
 }
 
-static void config_requests_on_changed(void *arg, const char *bytes, size_t len, struct storage_files *files)
+static void config_requests_on_changed(void *arg, const char *bytes, size_t len, const char *hash,
+                                       struct storage_files *files)
 {
+    (void)hash;
     (void)files;
     const struct config_requests *r = arg;
     struct error err = {0};

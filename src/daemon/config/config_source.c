@@ -49,12 +49,12 @@ static void config_source_fail(struct config_source *s, const struct error *err)
     s->callbacks.failed(s->arg, &s->problem);
 }
 
-/* files NULL: it has none. */
+/* hash NULL: not known; files NULL: it has none. */
 static void config_source_take(struct config_source *s, const char *origin, const char *bytes, size_t len,
-                               struct storage_files *files)
+                               const char *hash, struct storage_files *files)
 {
     struct error err = {0};
-    struct document *d = document_new(origin, bytes, len, files, &err);
+    struct document *d = document_new_of(origin, bytes, len, hash, files, &err);
     if (d == NULL) {
         config_source_fail(s, &err);
         return;
@@ -72,10 +72,11 @@ static void config_source_on_file_failed(void *arg, const struct error *err)
     config_source_fail(arg, err);
 }
 
-static void config_source_on_file(void *arg, const char *bytes, size_t len, struct storage_files *files)
+static void config_source_on_file(void *arg, const char *bytes, size_t len, const char *hash,
+                                  struct storage_files *files)
 {
     struct config_source *s = arg;
-    config_source_take(s, s->options.settings->config_file, bytes, len, files);
+    config_source_take(s, s->options.settings->config_file, bytes, len, hash, files);
 }
 
 static int config_source_make_file(struct config_source *s, struct event_base *base, struct error *err)
@@ -181,7 +182,7 @@ static int config_source_compose(struct config_source *s, const struct secret_ob
     cleanup(mem_free_ptr) char *origin =
         mem_printf("Secret %s/%s, key %s", settings->config_secret_namespace, settings->config_secret_name, v->key);
     s->with_files = s->with_files || files.count > 0;
-    config_source_take(s, origin, v->bytes, v->len, s->with_files ? &files : NULL);
+    config_source_take(s, origin, v->bytes, v->len, NULL, s->with_files ? &files : NULL);
     return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "configuration/file_source.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
+#include "net/digest.h"
 
 #define MAX_BYTES 64
 
@@ -34,9 +35,12 @@ static void say(char *text)
     event_base_loopbreak(w.base);
 }
 
-static void on_changed(void *arg, const char *bytes, size_t len, struct storage_files *files)
+static void on_changed(void *arg, const char *bytes, size_t len, const char *hash, struct storage_files *files)
 {
+    char is[DIGEST_SHA256_HEX_BYTES];
     (void)arg;
+    digest_sha256_hex(bytes, len, is);
+    ck_assert_str_eq(hash, is);
     free(w.files);
     w.files = files != NULL && files->count > 0 ? mem_strdup(files->list[files->count - 1].stored) : NULL;
     say(mem_strndup(bytes, len));
