@@ -56,6 +56,7 @@ struct local_helper_options {
     uint64_t check_timeout_ms;      /* of `haproxy -c`; 0: 60 s */
     uint64_t command_timeout_ms;    /* of a command to a socket; 0: 10 s */
     uint64_t reload_timeout_ms;     /* of a reload; 0: 60 s */
+    bool without_seccomp;           /* SECCOMP=false: no filter for the helper, either */
 };
 
 /* Forks it. Before threads, before secrets, before the filter; an event loop may be there already, or not. The answers
