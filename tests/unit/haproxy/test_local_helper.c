@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/local/helper_process.h"
 
 #define HAPROXY "/usr/sbin/haproxy"
 #define GOOD                                                                                                        \
@@ -486,6 +487,63 @@ START_TEST(test_signals_to_the_group_do_not_end_it)
 }
 END_TEST
 
+/* What is no message ends it, before it is done or remembered. */
+START_TEST(test_hostile_requests_end_it)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } bad[] = {{"\xff\xff\xff\xff", 4}, {"\4\0\0\0abcd", 8}, {"\0\0\0\0", 4}};
+    int ends[2];
+    char byte;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        local_helper_serve(&options, ends[1], getppid());
+        _exit(0);
+    }
+    close(ends[1]);
+    ck_assert_int_eq(write(ends[0], bad[_i].bytes, bad[_i].len), (ssize_t)bad[_i].len);
+    ck_assert_int_le(read(ends[0], &byte, 1), 0);
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(ends[0]);
+}
+END_TEST
+
+START_TEST(test_reload_by_signal_and_by_command)
+{
+    static const char *const command[] = {"/bin/sh", "-c", "echo said; exit 3", NULL};
+    char *pid_file = in_folder("pid");
+    sigset_t usr2;
+    sigemptyset(&usr2);
+    sigaddset(&usr2, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &usr2, NULL);
+    char *text = mem_printf("%d\n", (int)getpid());
+    put(pid_file, text, 0600);
+    options.pid_file = pid_file;
+    options.reload = LOCAL_RELOAD_SIGNAL;
+    start();
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(seen.answer.pid, getpid());
+    int number;
+    ck_assert_int_eq(sigwait(&usr2, &number), 0);
+    put(pid_file, "1\n", 0600);
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
+    local_helper_free(helper);
+    options.reload = LOCAL_RELOAD_COMMAND;
+    options.reload_command = command;
+    start();
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_str_eq(seen.data, "said\n");
+    ck_assert_str_eq(seen.message, "/bin/sh: exit status 3");
+    free(text);
+    free(pid_file);
+}
+END_TEST
+
 /* The daemon goes while the checker runs: neither it nor the temporary file stays. */
 START_TEST(test_leaves_nothing_when_the_daemon_goes)
 {
@@ -528,6 +586,8 @@ int main(void)
     tcase_add_test(rest, test_sockets_that_do_not_answer);
     tcase_add_test(rest, test_that_ends_is_told);
     tcase_add_test(rest, test_signals_to_the_group_do_not_end_it);
+    tcase_add_loop_test(rest, test_hostile_requests_end_it, 0, 3);
+    tcase_add_test(rest, test_reload_by_signal_and_by_command);
     tcase_add_test(rest, test_leaves_nothing_when_the_daemon_goes);
     suite_add_tcase(s, file);
     suite_add_tcase(s, rest);
