@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/local/helper_process.h"
 #include "haproxy/local/message.h"
@@ -17,6 +19,7 @@
 #include "host/timer.h"
 
 #define READ_BYTES 65536
+#define END_MS 2000
 #define HELPER_SOCKET 3
 
 struct local_request {
@@ -256,7 +259,24 @@ void local_helper_attach(struct local_helper *h, struct event_base *base, void (
         abort(); /* out of memory */
 }
 
-/* It sees its end closed and leaves; one that does not is stuck in a call that only the kernel can end. */
+/* It sees that nothing comes any more, tidies up, and leaves: then our end is closed, too. That can be waited for behind
+ * the filter, where neither wait nor kill is allowed. One that does not is stuck in a call that only the kernel ends. */
+static bool helper_await_end(int socket)
+{
+    char part[READ_BYTES];
+    uint64_t now, until = clock_mono_ms() + END_MS;
+    bool over = shutdown(socket, SHUT_WR) != 0;
+    while (!over && (now = clock_mono_ms()) < until) {
+        struct pollfd p = {.fd = socket, .events = POLLIN};
+        if (poll(&p, 1, (int)(until - now)) > 0) {
+            ssize_t n = recv(socket, part, sizeof(part), 0);
+            over = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+        }
+    }
+    explicit_bzero(part, sizeof(part));
+    return over;
+}
+
 void local_helper_free(struct local_helper *h)
 {
     if (h == NULL)
@@ -271,8 +291,11 @@ void local_helper_free(struct local_helper *h)
         event_free(h->writable);
     }
     timer_fini(&h->step);
-    if (h->socket >= 0)
+    if (h->socket >= 0) {
+        if (!helper_await_end(h->socket))
+            (void)kill(h->pid, SIGKILL);
         close(h->socket);
+    }
     while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     buf_wipe(&h->in);

@@ -66,7 +66,7 @@ struct local_helper *local_helper_start(const struct local_helper_options *optio
  * Requests that waited were told LOCAL_LOST before. May be NULL. */
 void local_helper_attach(struct local_helper *h, struct event_base *base, void (*on_end)(void *arg, const char *why),
                          void *arg);
-/* Ends the helper and waits for it, some milliseconds. Requests that wait are dropped without a word. NULL is allowed. */
+/* Ends the helper and waits for it, some milliseconds (2 s at most). Requests that wait are dropped without a word. NULL is allowed. */
 void local_helper_free(struct local_helper *h);
 pid_t local_helper_pid(const struct local_helper *h);
 
