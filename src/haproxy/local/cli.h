@@ -55,9 +55,10 @@ struct cli_process {
 };
 
 struct cli_processes {
-    pid_t master_pid, worker_pid; /* of the worker that is not old; 0: there is none */
-    unsigned reloads;             /* of the master */
-    unsigned failed_reloads;      /* of those; 2.6 says so here alone */
+    /* The worker that takes connections: the newest. After a refused reload 3.4 lists it with the old ones. 0: none. */
+    pid_t master_pid, worker_pid;
+    unsigned reloads;        /* of the master */
+    unsigned failed_reloads; /* of those; 2.6 says so here alone */
     unsigned old_workers;
     struct cli_process *processes;
     size_t count;
