@@ -478,6 +478,37 @@ START_TEST(test_that_ends_is_told)
 }
 END_TEST
 
+/* What the daemon had open is not open there; no set-user-ID program gives it more rights. */
+START_TEST(test_has_a_filter_and_nothing_open)
+{
+    int secret = open(config, O_RDONLY); /* not even closed by exec */
+    start();
+    close(secret);
+    (void)read_identity();
+    char *path = mem_printf("/proc/%d/status", (int)local_helper_pid(helper));
+    struct buf status = {0};
+    ck_assert_int_eq(buf_read_file(&status, path), 0);
+    ck_assert_ptr_nonnull(strstr(buf_str(&status), "\nNoNewPrivs:\t1\n"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&status), "\nSeccomp:\t2\n"));
+    free(path);
+    path = mem_printf("/proc/%d/fd", (int)local_helper_pid(helper));
+    DIR *d = opendir(path);
+    if (d == NULL) {
+        printf("skipped: its descriptors are looked at by root alone\n");
+    } else {
+        char target[256];
+        for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+            ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
+            target[n > 0 ? n : 0] = '\0';
+            ck_assert_msg(strstr(target, folder) == NULL, "%s -> %s", e->d_name, target);
+        }
+        closedir(d);
+    }
+    buf_fini(&status);
+    free(path);
+}
+END_TEST
+
 START_TEST(test_signals_to_the_group_do_not_end_it)
 {
     start();
@@ -585,6 +616,7 @@ int main(void)
     tcase_add_test(rest, test_commands_to_sockets);
     tcase_add_test(rest, test_sockets_that_do_not_answer);
     tcase_add_test(rest, test_that_ends_is_told);
+    tcase_add_test(rest, test_has_a_filter_and_nothing_open);
     tcase_add_test(rest, test_signals_to_the_group_do_not_end_it);
     tcase_add_loop_test(rest, test_hostile_requests_end_it, 0, 3);
     tcase_add_test(rest, test_reload_by_signal_and_by_command);
