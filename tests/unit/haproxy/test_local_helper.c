@@ -43,6 +43,7 @@ START_TEST(test_changed_by_hand_is_not_overwritten)
     start();
     struct local_identity before = read_identity();
     put(config, "# by hand\n", 0640);
+    put(program, "#!/bin/sh\nexit 1\n", 0755); /* is not asked any more */
     ck_assert_int_eq(write_text(GOOD, &before, 0), LOCAL_CHANGED);
     assert_file(config, "# by hand\n");
     ck_assert_uint_eq(seen.answer.identity.size, strlen("# by hand\n"));

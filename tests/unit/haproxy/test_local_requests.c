@@ -240,7 +240,9 @@ END_TEST
 /* The daemon goes while the checker runs: neither it nor the temporary file stays. */
 START_TEST(test_leaves_nothing_when_the_daemon_goes)
 {
-    char *started = in_folder("started"), *text = mem_printf("#!/bin/sh\n: >%s/started\nexec sleep 1000\n", folder);
+    char *started = in_folder("started"),
+         *text =
+             mem_printf("#!/bin/sh\necho $$ >%s/s && mv %s/s %s/started\nexec sleep 1000\n", folder, folder, folder);
     put(program, text, 0755);
     start();
     ck_assert_ptr_nonnull(local_write_config(helper, "x", 1, NULL, 0, on_answer, NULL));
@@ -250,6 +252,14 @@ START_TEST(test_leaves_nothing_when_the_daemon_goes)
     helper = NULL;
     ck_assert_uint_eq(left_behind(), 0);
     assert_file(config, GOOD);
+    struct buf pid = {0}, stat = {0};
+    ck_assert_int_eq(buf_read_file(&pid, started), 0);
+    char *path = mem_printf("/proc/%.*s/stat", (int)pid.len - 1, pid.data);
+    /* Gone, or a zombie until init has looked. */
+    ck_assert(buf_read_file(&stat, path) != 0 || strstr(stat.data, ") Z ") != NULL);
+    buf_fini(&pid);
+    buf_fini(&stat);
+    free(path);
     free(started);
     free(text);
 }
