@@ -348,7 +348,7 @@ struct child *child_start(struct event_base *base, const struct child_options *o
         return NULL;
     }
     pid_t pid = 0;
-    int rc = spawn(options, out[1], error_out[1], &pid);
+    int rc = spawn(options, out[1], options->together ? out[1] : error_out[1], &pid);
     close(out[1]);
     close(error_out[1]);
     if (rc != 0) {

@@ -39,6 +39,7 @@ struct child_options {
     char *const *env;    /* all of its environment, "NAME=value"; ends with NULL */
     size_t max_out_bytes;
     uint64_t timeout_ms;
+    bool together;      /* its standard error goes where its standard output goes; nothing is `said` */
     bool without_pidfd; /* as on a kernel that has none: for tests */
 };
 

@@ -37,4 +37,11 @@ int sandbox_harden(struct error *err) must_check;
  */
 int sandbox_enter(int folder, struct error *err) must_check;
 
+/*
+ * For the helper process beside the daemon, which runs `haproxy -c`: a filter is inherited by whatever is executed, so this
+ * one is a list of what neither of them needs. Debuggers and other processes' memory, mounts and namespaces, the kernel's
+ * own doors and keys are refused by EPERM, calls of another architecture end the process. ERROR_FATAL.
+ */
+int sandbox_enter_wide(struct error *err) must_check;
+
 #endif

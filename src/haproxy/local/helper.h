@@ -1,0 +1,152 @@
+/*
+ * A HAProxy on this machine, reached by its own files and sockets. What the daemon's filter of system calls forbids (other
+ * programs, files that are written by name) a small process does for it: the helper. It is forked before the filter is put
+ * on and before a secret is read, has a filter of its own, and knows its files, sockets and programs from the options that
+ * it began with: no request names a path. Over a socket pair it gets fixed requests, one at a time, and answers each; it
+ * ends when the daemon does, and leaves no temporary file and no child behind.
+ *
+ * The former bytes of the file are not kept by it: who writes has read them, and versions are in STATE_DIR. A copy beside
+ * the file would be one more place with passwords in it.
+ *
+ * Neither side trusts what the other one sends: lengths have caps, and a message that is not whole, or of no known kind,
+ * ends the connection.
+ */
+#ifndef HAPROXY_LOCAL_HELPER_H
+#define HAPROXY_LOCAL_HELPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+struct event_base;
+struct local_helper;
+struct local_request;
+
+#define LOCAL_FILE_MAX_BYTES ((size_t)64 << 20)    /* a haproxy.cfg, and a file of a folder */
+#define LOCAL_COMMAND_MAX_BYTES ((size_t)1 << 20)  /* a command with its payload */
+#define LOCAL_ANSWER_MAX_BYTES ((size_t)16 << 20)  /* what a socket or a program says */
+#define LOCAL_MESSAGE_MAX_BYTES ((size_t)64 << 10) /* HAProxy's message about a file */
+
+enum local_reload_way {
+    LOCAL_RELOAD_MASTER,  /* `reload` on the master socket */
+    LOCAL_RELOAD_SIGNAL,  /* SIGUSR2 to the master that `show proc` names, or the pid file where that cannot be asked */
+    LOCAL_RELOAD_COMMAND, /* a program */
+};
+
+enum local_socket { LOCAL_SOCKET_MASTER, LOCAL_SOCKET_STATS };
+
+/* Everything that the helper may touch. The strings are read by the helper itself, which has a copy of them from the
+ * fork: they need not outlive local_helper_start. */
+struct local_helper_options {
+    const char *config_file;           /* may be a link: the file behind it is read and replaced, the link stays */
+    const char *const *files_before;   /* further -f, in front of config_file; ends with NULL; NULL: none */
+    const char *const *files_after;    /* and behind it */
+    const char *haproxy;               /* the program: a path, or a name in PATH; NULL: "haproxy" */
+    const char *master_socket;         /* NULL: none */
+    const char *stats_socket;          /* NULL: none: LOCAL_SOCKET_STATS then goes by `@1` through the master */
+    const char *pid_file;              /* NULL: none */
+    enum local_reload_way reload;      /* */
+    const char *const *reload_command; /* program and arguments; ends with NULL */
+    const char *const *folders;     /* of maps, certificates, ...: known by their index; ends with NULL; NULL: none */
+    const char *const *environment; /* of the programs, "NAME=value", ends with NULL; NULL: PATH alone, as we have it */
+    uint64_t check_timeout_ms;      /* of `haproxy -c`; 0: 60 s */
+    uint64_t command_timeout_ms;    /* of a command to a socket; 0: 10 s */
+    uint64_t reload_timeout_ms;     /* of a reload; 0: 60 s */
+    bool without_seccomp;           /* SECCOMP=false: no filter for the helper, either */
+};
+
+/* Forks it. Before threads, before secrets, before the filter; an event loop may be there already, or not. The answers
+ * come by an event base that is told later. ERROR_FATAL. */
+struct local_helper *local_helper_start(const struct local_helper_options *options, struct error *err) must_check;
+/* on_end: once, from the loop, when the helper is gone: nothing is answered any more, the daemon has to be started again.
+ * Requests that waited were told LOCAL_LOST before. May be NULL. */
+void local_helper_attach(struct local_helper *h, struct event_base *base, void (*on_end)(void *arg, const char *why),
+                         void *arg);
+/* Ends the helper and waits for it, some milliseconds (2 s at most). Requests that wait are dropped without a word. NULL is allowed. */
+void local_helper_free(struct local_helper *h);
+pid_t local_helper_pid(const struct local_helper *h);
+
+/* Which content a file has, without its bytes. Two that are equal are the same file, unwritten since. */
+struct local_identity {
+    uint64_t device, inode, size;
+    int64_t modified_ns;
+    uint32_t owner, group, mode;
+};
+
+bool local_identity_same(const struct local_identity *a, const struct local_identity *b);
+
+enum local_status {
+    LOCAL_OK,
+    LOCAL_REJECTED, /* `haproxy -c` refused the file; `message` is what HAProxy said, with the user's name of the file */
+    LOCAL_CHANGED,  /* somebody else wrote the file meanwhile; nothing was written. `identity`: what is there now */
+    LOCAL_LOCKED, /* another daemon has the file: its pid in `pid` (0: not known). Nothing was done; ask again later */
+    LOCAL_FAILED, /* `message`: what, where, why; nothing was changed, no temporary file stays */
+    LOCAL_LOST,   /* the helper is gone; what became of the request is not known */
+};
+
+struct local_answer {
+    enum local_status status;
+    int error_number;    /* errno behind LOCAL_FAILED; 0: another reason */
+    const char *message; /* never NULL. With LOCAL_OK of a check: HAProxy's warnings, "" */
+    const char *data;    /* bytes of a file, answer of a socket or a program; never NULL, a NUL stands behind it */
+    size_t len;
+    struct local_identity identity; /* of the file that was read, or that is there after a write */
+    pid_t pid;                      /* LOCAL_LOCKED; and LOCAL_OK of a reload by a signal: who got it */
+};
+
+/* From the loop, once for each request; the answer is there for the call alone. Another request may be begun from it. */
+typedef void local_answered(void *arg, const struct local_answer *answer);
+
+/* Each of these copies what it is given, and is answered in its turn. What is too large is answered as LOCAL_FAILED. */
+
+/* `data` and `identity` of config_file. */
+struct local_request *local_read_config(struct local_helper *h, local_answered *answered, void *arg) must_check;
+
+enum local_write_flags {
+    LOCAL_WRITE_ONLY_VALIDATE = 1, /* the same without the rename; no lock needed */
+    LOCAL_WRITE_UNCHECKED = 2,     /* without `haproxy -c`: for bytes that HAProxy ran before */
+};
+
+/* Replaces config_file if it still is what `expected` says (NULL: whatever it is): temporary file beside it with owner,
+ * group, mode and extended attributes of it, `haproxy -c`, fsync, rename, fsync of the folder. Takes the lock where this
+ * helper has it not yet. */
+struct local_request *local_write_config(struct local_helper *h, const char *bytes, size_t len,
+                                         const struct local_identity *expected, unsigned flags,
+                                         local_answered *answered, void *arg) must_check;
+
+/* One daemon for each file: a lock on the file ".<name>.lock" beside the real one, held until the helper ends. Comes back
+ * at once: LOCAL_OK (ours, also when it was before) or LOCAL_LOCKED. */
+struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg) must_check;
+
+/* command: without a newline at its end; a payload ("<<\n...") is part of it. `data`: the answer as it came, until HAProxy
+ * closed the connection. Through the master LOCAL_SOCKET_STATS puts "@1 " in front. */
+struct local_request *local_command(struct local_helper *h, enum local_socket socket, const char *command,
+                                    local_answered *answered, void *arg) must_check;
+
+/* By the way of the options. `data`: what the master answered (cli.h reads it; 2.6 answers nothing), or the program
+ * printed. LOCAL_OK says that it was asked for, LOCAL_FAILED with a program that it ended in an error. Which worker runs
+ * afterwards is the caller's to look at. */
+struct local_request *local_reload(struct local_helper *h, local_answered *answered, void *arg) must_check;
+
+/* A file in options.folders[folder]. name: no slash, not "." nor "..", no control character, no dot in front. A new one
+ * gets mode 0640; one that is replaced keeps owner, group and mode. */
+struct local_request *local_put_file(struct local_helper *h, unsigned folder, const char *name, const char *bytes,
+                                     size_t len, local_answered *answered, void *arg) must_check;
+/* LOCAL_OK also where there was none. */
+struct local_request *local_delete_file(struct local_helper *h, unsigned folder, const char *name,
+                                        local_answered *answered, void *arg) must_check;
+/* `data` and `identity`; a link is not followed. */
+struct local_request *local_read_folder_file(struct local_helper *h, unsigned folder, const char *name,
+                                             local_answered *answered, void *arg) must_check;
+/* `data`: the names of regular files, a line each, sorted. */
+struct local_request *local_list_files(struct local_helper *h, unsigned folder, local_answered *answered,
+                                       void *arg) must_check;
+
+/* Its answer is not told any more; what it asks for may be done all the same. Not from its own call. */
+void local_request_cancel(struct local_request *r);
+
+#endif

@@ -1,0 +1,43 @@
+/* What the files of the helper's own side share. */
+#ifndef HAPROXY_LOCAL_HELPER_INTERNAL_H
+#define HAPROXY_LOCAL_HELPER_INTERNAL_H
+
+#include "base/buf.h"
+#include "haproxy/local/message.h"
+#include "host/child.h"
+
+struct helper {
+    const struct local_helper_options *options;
+    char *const *environment;
+    struct event_base *base; /* for programs; nothing else is waited for in it */
+    int socket;
+    pid_t daemon;
+    int lock; /* -1: not ours */
+    bool peer_gone;
+};
+
+/* One request. */
+struct helper_work {
+    struct helper *helper;
+    struct local_answer answer;
+    char *message;
+    struct buf data;
+    /* The program that runs, or ran last. */
+    struct child *child;
+    const struct child_options *running;
+    bool ended;
+    enum child_outcome outcome;
+    int exit_status;
+    char *outcome_text;
+};
+
+/* LOCAL_FAILED with errno. */
+void helper_fail(struct helper_work *w, const char *fmt, ...) printf_like(2, 3);
+int helper_run(struct helper_work *w, const struct child_options *o) must_check;
+
+/* helper_config.c */
+void helper_config_read(struct helper_work *w);
+void helper_config_write(struct helper_work *w, const struct local_ask *a);
+int helper_config_lock(struct helper_work *w) must_check; /* -1: said in w */
+
+#endif

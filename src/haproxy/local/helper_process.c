@@ -1,0 +1,399 @@
+#include "haproxy/local/helper_process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/local/cli.h"
+#include "haproxy/local/files.h"
+#include "haproxy/local/helper_internal.h"
+#include "haproxy/local/message.h"
+#include "haproxy/local/talk.h"
+#include "host/child.h"
+
+#define COMMAND_TIMEOUT_MS 10000
+#define RELOAD_TIMEOUT_MS 60000
+
+static uint64_t helper_timeout(uint64_t ms, uint64_t otherwise)
+{
+    return ms > 0 ? ms : otherwise;
+}
+
+/* ---- what is said ---- */
+
+void helper_fail(struct helper_work *w, const char *fmt, ...)
+{
+    int saved = errno;
+    va_list ap;
+    va_start(ap, fmt);
+    free(w->message);
+    w->message = mem_vprintf(fmt, ap);
+    va_end(ap);
+    w->answer.status = LOCAL_FAILED;
+    w->answer.error_number = saved;
+}
+
+/* ---- programs ---- */
+
+static void helper_on_ended(void *arg, const struct child_result *r)
+{
+    struct helper_work *w = arg;
+    w->child = NULL;
+    w->ended = true;
+    w->outcome = r->outcome;
+    w->exit_status = r->status;
+    w->outcome_text = child_result_text(r, w->running);
+    if (buf_append(&w->data, r->out->data != NULL ? r->out->data : "", r->out->len) != 0)
+        buf_clear(&w->data);
+}
+
+static void helper_on_peer_gone(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct helper_work *w = arg;
+    w->helper->peer_gone = true;
+}
+
+/* What it printed is in w->data. -1: not started, or nobody waits for it any more. */
+int helper_run(struct helper_work *w, const struct child_options *o)
+{
+    struct error err = {0};
+    struct event *gone = event_new(w->helper->base, w->helper->socket, EV_CLOSED, helper_on_peer_gone, w);
+    if (gone == NULL || event_add(gone, NULL) != 0)
+        abort(); /* out of memory */
+    w->ended = false;
+    w->running = o;
+    free(w->outcome_text);
+    w->outcome_text = NULL;
+    w->child = child_start(w->helper->base, o, helper_on_ended, w, &err);
+    int saved = errno;
+    bool started = w->child != NULL;
+    while (started && !w->ended && !w->helper->peer_gone)
+        event_base_loop(w->helper->base, EVLOOP_ONCE);
+    if (started && !w->ended)
+        child_cancel(w->child);
+    event_free(gone);
+    errno = saved;
+    if (!started)
+        helper_fail(w, "%s", err.message);
+    else if (!w->ended)
+        helper_fail(w, "%s: nobody waits for it any more", o->command);
+    return started && w->ended ? 0 : -1;
+}
+
+/* ---- sockets ---- */
+
+static int helper_talk(struct helper_work *w, enum local_socket socket, const char *command, uint64_t timeout_ms)
+{
+    const struct local_helper_options *o = w->helper->options;
+    bool through_master = socket == LOCAL_SOCKET_STATS && o->stats_socket == NULL;
+    const char *path = socket == LOCAL_SOCKET_STATS && !through_master ? o->stats_socket : o->master_socket;
+    struct error err = {0};
+    errno = 0;
+    if (path == NULL)
+        helper_fail(w, "no %s socket is configured",
+                    socket == LOCAL_SOCKET_MASTER ? "master" : "stats socket and no master");
+    if (path == NULL)
+        return -1;
+    if (local_talk(path, through_master ? "@1 " : "", command, timeout_ms, w->helper->socket, &w->data, &err) == 0)
+        return 0;
+    buf_clear(&w->data);
+    helper_fail(w, "%s", err.message);
+    return -1;
+}
+
+static void helper_command(struct helper_work *w, const struct local_ask *a)
+{
+    errno = 0;
+    if (a->where > LOCAL_SOCKET_STATS || strlen(a->bytes) != a->len || a->len > LOCAL_COMMAND_MAX_BYTES)
+        helper_fail(w, "no such command");
+    else
+        (void)helper_talk(w, (enum local_socket)a->where, a->bytes,
+                          helper_timeout(w->helper->options->command_timeout_ms, COMMAND_TIMEOUT_MS));
+}
+
+/* ---- reload ---- */
+
+static pid_t helper_pid_of_file(const char *path)
+{
+    cleanup(buf_fini) struct buf text = {.max_bytes = 64};
+    uint64_t pid = 0;
+    if (buf_read_file(&text, path) != 0)
+        return 0;
+    char *end = strpbrk(text.data != NULL ? text.data : (char[]){""}, "\n");
+    if (end != NULL)
+        *end = '\0';
+    return str_parse_uint(buf_str(&text), INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
+}
+
+static pid_t helper_master_pid(struct helper_work *w)
+{
+    const struct local_helper_options *o = w->helper->options;
+    cleanup(cli_processes_fini) struct cli_processes list = {0};
+    struct error err = {0};
+    pid_t pid = 0;
+    if (o->master_socket != NULL &&
+        helper_talk(w, LOCAL_SOCKET_MASTER, "show proc", helper_timeout(o->command_timeout_ms, COMMAND_TIMEOUT_MS)) ==
+            0 &&
+        cli_processes_init(&list, buf_str(&w->data), &err) == 0)
+        pid = list.master_pid;
+    buf_clear(&w->data);
+    return pid <= 1 && o->pid_file != NULL ? helper_pid_of_file(o->pid_file) : pid;
+}
+
+static void helper_reload_by_signal(struct helper_work *w)
+{
+    pid_t pid = helper_master_pid(w);
+    /* Whatever the socket said: the pid file may have it. */
+    free(w->message);
+    w->message = NULL;
+    w->answer = (struct local_answer){.status = LOCAL_OK};
+    errno = ESRCH;
+    if (pid <= 1)
+        helper_fail(w, "the master process of HAProxy is not known: neither its socket nor its pid file says");
+    else if (kill(pid, SIGUSR2) != 0)
+        helper_fail(w, "cannot send SIGUSR2 to HAProxy's master process %d: %m", (int)pid);
+    else
+        w->answer.pid = pid;
+}
+
+static void helper_reload_by_command(struct helper_work *w)
+{
+    const struct local_helper_options *o = w->helper->options;
+    const struct child_options run = {
+        .command = o->reload_command != NULL ? o->reload_command[0] : NULL,
+        .args = o->reload_command != NULL ? (char *const *)(uintptr_t)(o->reload_command + 1) : NULL,
+        .env = w->helper->environment,
+        .max_out_bytes = LOCAL_ANSWER_MAX_BYTES,
+        .timeout_ms = helper_timeout(o->reload_timeout_ms, RELOAD_TIMEOUT_MS),
+        .together = true};
+    errno = 0;
+    if (run.command == NULL)
+        helper_fail(w, "no reload command is configured");
+    if (run.command == NULL || helper_run(w, &run) != 0)
+        return;
+    errno = 0;
+    if (w->outcome != CHILD_EXITED || w->exit_status != 0)
+        helper_fail(w, "%s: %s", run.command, w->outcome_text);
+}
+
+static void helper_reload(struct helper_work *w)
+{
+    const struct local_helper_options *o = w->helper->options;
+    if (o->reload == LOCAL_RELOAD_COMMAND)
+        helper_reload_by_command(w);
+    else if (o->reload == LOCAL_RELOAD_SIGNAL)
+        helper_reload_by_signal(w);
+    else
+        (void)helper_talk(w, LOCAL_SOCKET_MASTER, "reload", helper_timeout(o->reload_timeout_ms, RELOAD_TIMEOUT_MS));
+}
+
+/* ---- files of folders ---- */
+
+static int helper_folder(struct helper_work *w, const struct local_ask *a, struct local_place *p)
+{
+    const char *const *folders = w->helper->options->folders;
+    unsigned count = 0;
+    while (folders != NULL && folders[count] != NULL)
+        count++;
+    *p = (struct local_place){.folder = -1};
+    errno = EINVAL;
+    if (a->where >= count || (a->kind != LOCAL_KIND_LIST_FILES && !local_message_name_fits(a->name))) {
+        helper_fail(w, "no such file can be in a folder");
+        return -1;
+    }
+    if (local_place_in_folder(p, folders[a->where], a->name) == 0)
+        return 0;
+    helper_fail(w, "cannot open %s: %m", folders[a->where]);
+    return -1;
+}
+
+static void helper_put_file(struct helper_work *w, const struct local_place *p, const struct local_ask *a)
+{
+    cleanup(mem_free_ptr) char *temporary = mem_printf(".%s.new", p->name);
+    const char *step;
+    if (local_file_write_beside(p, temporary, a->bytes, a->len, &step) != 0)
+        helper_fail(w, "cannot %s %s/%s: %m", step, p->folder_path, p->name);
+    else if (local_file_swap(p, temporary, NULL) != LOCAL_SWAPPED)
+        helper_fail(w, "cannot rename to %s/%s: %m", p->folder_path, p->name);
+    else if (local_file_read(p, NULL, &w->answer.identity) != 0)
+        helper_fail(w, "cannot read %s/%s again: %m", p->folder_path, p->name);
+}
+
+static void helper_delete_file(struct helper_work *w, const struct local_place *p)
+{
+    struct stat st;
+    if (fstatat(p->folder, p->name, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+        return;
+    if (unlinkat(p->folder, p->name, 0) != 0 || fsync(p->folder) != 0)
+        helper_fail(w, "cannot delete %s/%s: %m", p->folder_path, p->name);
+}
+
+static void helper_read(struct helper_work *w, const struct local_place *p)
+{
+    if (local_file_read(p, &w->data, &w->answer.identity) == 0)
+        return;
+    buf_clear(&w->data);
+    helper_fail(w, "cannot read %s/%s: %m", p->folder_path, p->name);
+}
+
+static bool helper_is_listed(const struct local_place *p, const char *name)
+{
+    struct stat st;
+    return local_message_name_fits(name) && fstatat(p->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(st.st_mode);
+}
+
+static void helper_names_free(struct dirent ***names)
+{
+    free(*names);
+}
+
+static void helper_list(struct helper_work *w, const struct local_place *p)
+{
+    cleanup(helper_names_free) struct dirent **names = NULL;
+    int count = scandirat(p->folder, ".", &names, NULL, alphasort);
+    if (count < 0)
+        helper_fail(w, "cannot list %s: %m", p->folder_path);
+    bool fits = true;
+    for (int i = 0; i < count; i++) {
+        const char *name = names[i]->d_name;
+        if (fits && helper_is_listed(p, name))
+            fits = buf_append(&w->data, name, strlen(name)) == 0 && buf_append(&w->data, "\n", 1) == 0;
+        free(names[i]);
+    }
+    errno = EFBIG;
+    if (!fits)
+        helper_fail(w, "cannot list %s: too many files", p->folder_path);
+}
+
+static void helper_folder_file(struct helper_work *w, const struct local_ask *a)
+{
+    cleanup(local_place_fini) struct local_place p;
+    if (helper_folder(w, a, &p) != 0)
+        return;
+    if (a->kind == LOCAL_KIND_PUT_FILE)
+        helper_put_file(w, &p, a);
+    else if (a->kind == LOCAL_KIND_DELETE_FILE)
+        helper_delete_file(w, &p);
+    else if (a->kind == LOCAL_KIND_READ_FILE)
+        helper_read(w, &p);
+    else
+        helper_list(w, &p);
+}
+
+/* ---- one request after the other ---- */
+
+static void helper_do(struct helper_work *w, const struct local_ask *a)
+{
+    switch (a->kind) {
+    case LOCAL_KIND_READ_CONFIG:
+        helper_config_read(w);
+        return;
+    case LOCAL_KIND_WRITE_CONFIG:
+        helper_config_write(w, a);
+        return;
+    case LOCAL_KIND_LOCK_CONFIG:
+        if (helper_config_lock(w) == 0)
+            w->answer.pid = w->helper->daemon;
+        return;
+    case LOCAL_KIND_COMMAND:
+        helper_command(w, a);
+        return;
+    case LOCAL_KIND_RELOAD:
+        helper_reload(w);
+        return;
+    case LOCAL_KIND_PUT_FILE:
+    case LOCAL_KIND_DELETE_FILE:
+    case LOCAL_KIND_READ_FILE:
+    case LOCAL_KIND_LIST_FILES:
+        helper_folder_file(w, a);
+        return;
+    }
+}
+
+static int helper_receive(int fd, char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = recv(fd, bytes, len, 0);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return -1;
+        bytes += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+static int helper_send(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        bytes += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+static int helper_answer(struct helper *p, const struct local_ask *a)
+{
+    cleanup(buf_wipe) struct buf out = {.secret = true};
+    struct helper_work w = {.helper = p, .answer = {.status = LOCAL_OK}};
+    buf_init_secret(&w.data, a->kind == LOCAL_KIND_READ_CONFIG || a->kind == LOCAL_KIND_READ_FILE
+                                 ? LOCAL_FILE_MAX_BYTES
+                                 : LOCAL_ANSWER_MAX_BYTES);
+    helper_do(&w, a);
+    w.answer.message = w.message != NULL ? w.message : "";
+    w.answer.data = buf_str(&w.data);
+    w.answer.len = w.data.len;
+    int rc = local_message_put_answer(&out, &w.answer);
+    rc = rc != 0 ? rc : helper_send(p->socket, out.data, out.len);
+    buf_wipe(&w.data);
+    free(w.message);
+    free(w.outcome_text);
+    return rc;
+}
+
+static int helper_serve_one(struct helper *p)
+{
+    char head[LOCAL_FRAME_HEAD_BYTES];
+    size_t len;
+    struct local_ask a;
+    if (helper_receive(p->socket, head, sizeof(head)) != 0 || local_message_length(head, &len) != 0)
+        return -1;
+    char *bytes = mem_alloc(len + 1);
+    int rc = helper_receive(p->socket, bytes, len);
+    rc = rc != 0 ? rc : local_message_get_ask(bytes, len, &a);
+    rc = rc != 0 ? rc : helper_answer(p, &a);
+    explicit_bzero(bytes, len);
+    free(bytes);
+    return rc;
+}
+
+void local_helper_serve(const struct local_helper_options *options, int socket, pid_t daemon)
+{
+    const char *path = getenv("PATH");
+    cleanup(mem_free_ptr) char *name = mem_printf("PATH=%s", path != NULL ? path : "/usr/sbin:/usr/bin:/sbin:/bin");
+    char *alone[] = {name, NULL};
+    struct helper p = {.options = options, .socket = socket, .daemon = daemon, .lock = -1, .base = event_base_new()};
+    if (p.base == NULL)
+        abort(); /* out of memory */
+    p.environment = options->environment != NULL ? (char *const *)(uintptr_t)options->environment : alone;
+    while (!p.peer_gone && helper_serve_one(&p) == 0)
+        continue;
+    if (p.lock >= 0)
+        close(p.lock);
+    event_base_free(p.base);
+}

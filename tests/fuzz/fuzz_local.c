@@ -1,0 +1,79 @@
+/* What the daemon and its helper send each other, and what HAProxy answers on its sockets. The first byte says which. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "haproxy/local/cli.h"
+#include "haproxy/local/message.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* What was read is written as it was. */
+static void look_at_ask(const char *bytes, size_t len)
+{
+    struct local_ask a;
+    struct buf out = {0};
+    if (local_message_get_ask(bytes, len, &a) != 0)
+        return;
+    check(a.bytes[a.len] == '\0' && a.kind <= LOCAL_KIND_LIST_FILES);
+    check(!local_message_name_fits(a.name) || strchr(a.name, '/') == NULL);
+    check(local_message_put_ask(&out, &a) == 0);
+    check(out.len == len + LOCAL_FRAME_HEAD_BYTES && memcmp(out.data + LOCAL_FRAME_HEAD_BYTES, bytes, len) == 0);
+    buf_fini(&out);
+}
+
+static void look_at_answer(const char *bytes, size_t len)
+{
+    struct local_answer a = {0};
+    struct buf out = {0};
+    if (local_message_get_answer(bytes, len, &a) != 0)
+        return;
+    check(a.data[a.len] == '\0' && a.status <= LOCAL_FAILED);
+    check(local_message_put_answer(&out, &a) == 0);
+    check(out.len == len + LOCAL_FRAME_HEAD_BYTES && memcmp(out.data + LOCAL_FRAME_HEAD_BYTES, bytes, len) == 0);
+    buf_fini(&out);
+}
+
+static void look_at_text(const char *text)
+{
+    struct cli_servers servers;
+    struct cli_processes processes;
+    struct error err = {0};
+    const char *log;
+    if (cli_servers_init(&servers, text, &err) == 0)
+        for (size_t i = 0; i < servers.count; i++)
+            check(strlen(servers.servers[i].name) > 0 && servers.servers[i].port <= 65535);
+    cli_servers_fini(&servers);
+    if (cli_processes_init(&processes, text, &err) == 0)
+        check(processes.master_pid > 0 && processes.count > 0);
+    cli_processes_fini(&processes);
+    (void)cli_read_reload(text, &log);
+    check(strlen(log) <= strlen(text));
+    check(cli_read_done(text, &err) == 0 || err.kind != ERROR_NONE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    char *bytes = mem_alloc(size - 1 > 0 ? size - 1 : 1);
+    char *text = mem_strndup((const char *)data + 1, size - 1);
+    if (size > 1)
+        memcpy(bytes, data + 1, size - 1);
+    if (data[0] == 'q')
+        look_at_ask(bytes, size - 1);
+    else if (data[0] == 'a')
+        look_at_answer(bytes, size - 1);
+    else
+        look_at_text(text);
+    free(bytes);
+    free(text);
+    return 0;
+}

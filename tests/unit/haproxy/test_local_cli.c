@@ -1,0 +1,175 @@
+/* haproxy/local/cli with what HAProxy 2.6.12 and 3.4.0 answered. */
+#include "haproxy/local/cli.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+
+#define COLUMNS                                                                                                      \
+    "# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight "                 \
+    "srv_time_since_last_change srv_check_status srv_check_result srv_check_health srv_check_state srv_agent_state " \
+    "bk_f_forced_id srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr "          \
+    "srv_agent_addr srv_agent_port\n"
+
+START_TEST(test_servers_state)
+{
+    struct cli_servers s;
+    struct error err = {0};
+    ck_assert_int_eq(cli_servers_init(&s,
+                                      "1\n" COLUMNS "2 web 1 s1 127.0.0.1 0 0 1 1 0 8 2 0 6 0 0 0 - 8081 - 0 0 - - 0\n"
+                                      "2 web 2 s2 127.0.0.2 2 5 10 256 0 1 0 0 8 0 0 0 a.example 8082 - 0 0 - - 0\n"
+                                      "3 other 1 o1 ::1 2 0 1 1 0 1 0 2 0 0 0 0 - 80 - 0 0 - - 0\n\n",
+                                      &err),
+                     0);
+    ck_assert_uint_eq(s.count, 3);
+    ck_assert_str_eq(s.servers[1].backend, "web");
+    ck_assert_str_eq(s.servers[1].name, "s2");
+    ck_assert_str_eq(s.servers[1].address, "127.0.0.2");
+    ck_assert_str_eq(s.servers[1].fqdn, "a.example");
+    ck_assert_str_eq(s.servers[0].fqdn, "");
+    ck_assert_str_eq(s.servers[2].address, "::1");
+    ck_assert_uint_eq(s.servers[1].admin, CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_CONFIGURED_MAINTENANCE);
+    ck_assert_int_eq(s.servers[0].operation, CLI_STOPPED);
+    ck_assert_int_eq(s.servers[1].operation, CLI_RUNNING);
+    ck_assert_uint_eq(s.servers[1].weight, 10);
+    ck_assert_uint_eq(s.servers[1].initial_weight, 256);
+    ck_assert_uint_eq(s.servers[1].port, 8082);
+    ck_assert_uint_eq(s.servers[2].backend_id, 3);
+    ck_assert_uint_eq(s.servers[1].id, 2);
+    cli_servers_fini(&s);
+    ck_assert_int_eq(cli_servers_init(&s, "1\n" COLUMNS "\n", &err), 0);
+    ck_assert_uint_eq(s.count, 0);
+    cli_servers_fini(&s);
+}
+END_TEST
+
+START_TEST(test_servers_state_that_is_none)
+{
+    static const char *const bad[] = {"",
+                                      "\n",
+                                      "2\n" COLUMNS,
+                                      "1\n# be_id be_name\n",
+                                      "1\n" COLUMNS "2 web 1 s1 127.0.0.1 0\n",
+                                      "1\n" COLUMNS "2 web 1 s1 127.0.0.1 9 0 1 1 0 8 2 0 6 0 0 0 - 8081 - 0 0 - - 0\n",
+                                      "1\n" COLUMNS
+                                      "2 web 1 s1 127.0.0.1 0 0 1 1 0 8 2 0 6 0 0 0 - 65536 - 0 0 - - 0\n",
+                                      "Unknown command, but maybe one of the following ones is a better match:\n"};
+    struct cli_servers s;
+    struct error err;
+    for (size_t i = 0; i < array_len(bad); i++) {
+        ck_assert_msg(cli_servers_init(&s, bad[i], &err) == -1, "%s", bad[i]);
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+    }
+    ck_assert_int_eq(cli_servers_init(&s, "Can't find backend.\n\n", &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_GONE);
+    ck_assert_str_eq(err.message, "HAProxy says: Can't find backend.");
+}
+END_TEST
+
+#define PROCESSES "#<PID>          <type>          <reloads>       <uptime>        <version>      \n"
+
+START_TEST(test_processes)
+{
+    struct cli_processes p;
+    struct error err = {0};
+    ck_assert_int_eq(cli_processes_init(
+                         &p,
+                         PROCESSES "14816           master          2 [failed: 1]   0d00h00m03s     2.6.12-1+deb12u4\n"
+                                   "# workers\n"
+                                   "15026           worker          0               0d00h00m02s     2.6.12-1+deb12u4\n"
+                                   "# old workers\n"
+                                   "14818           worker          2               0d00h00m03s     2.6.12-1+deb12u4\n"
+                                   "# programs\n\n",
+                         &err),
+                     0);
+    ck_assert(p.master_pid == 14816 && p.worker_pid == 15026 && p.old_workers == 1 && p.count == 3);
+    ck_assert(p.reloads == 2 && p.failed_reloads == 1 && p.processes[2].reloads == 2 && p.processes[2].is_old);
+    ck_assert_str_eq(p.processes[0].version, "2.6.12-1+deb12u4");
+    ck_assert_str_eq(p.processes[1].version, "2.6.12-1+deb12u4");
+    cli_processes_fini(&p);
+    ck_assert_int_eq(
+        cli_processes_init(&p,
+                           PROCESSES "12019           master          0 [failed: 0]   0d00h00m08s     3.4.0-64a335366\n"
+                                     "# workers\n\n",
+                           &err),
+        0);
+    ck_assert(p.master_pid == 12019 && p.worker_pid == 0 && p.failed_reloads == 0);
+    cli_processes_fini(&p);
+    static const char *const bad[] = {"",
+                                      PROCESSES,
+                                      PROCESSES "x master 0 0d 1\n",
+                                      PROCESSES "0 master 0 0d 1\n",
+                                      PROCESSES "1 master\n",
+                                      PROCESSES "7 worker 0 0d 1\n",
+                                      "Permission denied\n"};
+    for (size_t i = 0; i < array_len(bad); i++)
+        ck_assert_msg(cli_processes_init(&p, bad[i], &err) == -1 && err.kind == ERROR_INVALID, "%s", bad[i]);
+}
+END_TEST
+
+START_TEST(test_reload)
+{
+    const char *log;
+    ck_assert_int_eq(cli_read_reload("Success=1\n--\n[NOTICE]   (12019) : Loading success.\n\n", &log),
+                     CLI_RELOAD_DONE);
+    ck_assert_str_eq(log, "[NOTICE]   (12019) : Loading success.\n\n");
+    ck_assert_int_eq(cli_read_reload("Success=0\n--\n[ALERT] x\n", &log), CLI_RELOAD_FAILED);
+    ck_assert_str_eq(log, "[ALERT] x\n");
+    ck_assert_int_eq(cli_read_reload("Success=0\n", &log), CLI_RELOAD_FAILED);
+    ck_assert_str_eq(log, "");
+    ck_assert_int_eq(cli_read_reload("", &log), CLI_RELOAD_UNKNOWN);
+    ck_assert_int_eq(cli_read_reload("Success=", &log), CLI_RELOAD_UNKNOWN);
+    ck_assert_int_eq(cli_read_reload("Success=2\n", &log), CLI_RELOAD_UNKNOWN);
+}
+END_TEST
+
+static const struct {
+    const char *answer;
+    enum error_kind kind;
+} done[] = {
+    {"", ERROR_NONE},
+    {"\n", ERROR_NONE},
+    {"New server registered.\n\n", ERROR_NONE},
+    {"Server deleted.\n", ERROR_NONE},
+    {"IP changed from '127.0.0.1' to '127.0.0.9', port changed from '8081' to '99' by 'stats socket command'\n\n",
+     ERROR_NONE},
+    {"no need to change the addr, no need to change the port by 'stats socket command'\n\n", ERROR_NONE},
+    {"nothing changed\n\n", ERROR_NONE},
+    {"No such server.\n\n", ERROR_GONE},
+    {"No such backend.\n", ERROR_GONE},
+    {"Already exists a server with the same name in backend.\n\n", ERROR_CONFLICT},
+    {"Only servers in maintenance mode can be deleted.\n", ERROR_CONFLICT},
+    {"Server still has connections attached to it, cannot remove it.\n", ERROR_CONFLICT},
+    {"This server cannot be removed at runtime due to other configuration elements pointing to it.\n", ERROR_INVALID},
+    {"Invalid addr '999' by 'stats socket command'\n\n", ERROR_INVALID},
+    {"unknown keyword 'nonsense'.\n\n", ERROR_INVALID},
+    {"'resolvers' option is not accepted for dynamic server\n\n", ERROR_INVALID},
+    {"Absolute weight can only be between 0 and 256 inclusive.\n\n", ERROR_INVALID},
+    {"Permission denied\n\n", ERROR_AUTH},
+};
+
+START_TEST(test_done)
+{
+    struct error err = {0};
+    ck_assert_int_eq(cli_read_done(done[_i].answer, &err), done[_i].kind == ERROR_NONE ? 0 : -1);
+    ck_assert_int_eq(err.kind, done[_i].kind);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local_cli");
+    TCase *t = tcase_create("answers");
+    tcase_add_test(t, test_servers_state);
+    tcase_add_test(t, test_servers_state_that_is_none);
+    tcase_add_test(t, test_processes);
+    tcase_add_test(t, test_reload);
+    tcase_add_loop_test(t, test_done, 0, array_len(done));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

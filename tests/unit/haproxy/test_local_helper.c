@@ -1,0 +1,223 @@
+/* haproxy/local/helper and the configuration file, with the real file system and, where it is here, the real HAProxy. */
+#include "haproxy/local/helper.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "local_world.h"
+
+#define HAPROXY "/usr/sbin/haproxy"
+#define LISTENS "listen l\n    bind 127.0.0.1:18080\n    server s 127.0.0.1:1\n"
+
+/* ---- the file ---- */
+
+START_TEST(test_is_replaced_through_a_link_with_owner_and_mode)
+{
+    char *real = in_folder("real.cfg");
+    struct stat st;
+    ck_assert_int_eq(rename(config, real), 0);
+    ck_assert_int_eq(symlink("real.cfg", config), 0);
+    ck_assert_int_eq(chmod(real, 0604), 0);
+    if (geteuid() == 0)
+        ck_assert_int_eq(chown(real, 12, 34), 0);
+    start();
+    struct local_identity before = read_identity();
+    ck_assert_str_eq(seen.data, GOOD);
+    ck_assert_int_eq(write_text(GOOD "# two\n", &before, 0), LOCAL_OK);
+    ck_assert_int_eq(lstat(config, &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    ck_assert_int_eq(stat(real, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, 0604);
+    if (geteuid() == 0)
+        ck_assert(st.st_uid == 12 && st.st_gid == 34);
+    assert_file(real, GOOD "# two\n");
+    ck_assert_uint_eq(left_behind(), 0);
+    struct local_identity written = seen.answer.identity, now = read_identity();
+    ck_assert(local_identity_same(&written, &now) && !local_identity_same(&before, &now));
+    free(real);
+}
+END_TEST
+
+START_TEST(test_changed_by_hand_is_not_overwritten)
+{
+    start();
+    struct local_identity before = read_identity();
+    put(config, "# by hand\n", 0640);
+    put(program, "#!/bin/sh\nexit 1\n", 0755); /* is not asked any more */
+    ck_assert_int_eq(write_text(GOOD, &before, 0), LOCAL_CHANGED);
+    assert_file(config, "# by hand\n");
+    ck_assert_uint_eq(seen.answer.identity.size, strlen("# by hand\n"));
+    ck_assert_uint_eq(left_behind(), 0);
+}
+END_TEST
+
+/* The checker itself writes the file: that is after our first look at it. */
+START_TEST(test_changed_while_it_is_checked_is_not_overwritten)
+{
+    char *text = mem_printf("#!/bin/sh\necho '# by hand' >%s\n", config);
+    put(program, text, 0755);
+    start();
+    struct local_identity before = read_identity();
+    ck_assert_int_eq(write_text(GOOD "# two\n", &before, 0), LOCAL_CHANGED);
+    assert_file(config, "# by hand\n");
+    ck_assert_uint_eq(left_behind(), 0);
+    free(text);
+}
+END_TEST
+
+START_TEST(test_only_validated_stays_as_it_is)
+{
+    start();
+    struct local_identity before = read_identity();
+    ck_assert_int_eq(write_text("# two\n", &before, LOCAL_WRITE_ONLY_VALIDATE), LOCAL_OK);
+    assert_file(config, GOOD);
+    ck_assert_uint_eq(left_behind(), 0);
+}
+END_TEST
+
+START_TEST(test_program_gets_all_files_in_order)
+{
+    static const char *const before[] = {"/a", NULL}, *const after[] = {"/y", "/z", NULL};
+    put(program, "#!/bin/sh\necho \"$*\"\ncat \"$5\"\nexit 1\n", 0755);
+    options.files_before = before;
+    options.files_after = after;
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_REJECTED);
+    char *wanted = mem_printf("-c -f /a -f %s -f /y -f /z\n# two\n", config);
+    ck_assert_str_eq(seen.message, wanted);
+    assert_file(config, GOOD);
+    ck_assert_uint_eq(left_behind(), 0);
+    free(wanted);
+}
+END_TEST
+
+START_TEST(test_program_that_is_missing)
+{
+    options.haproxy = "/nowhere/haproxy";
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(seen.message, "/nowhere/haproxy"));
+    assert_file(config, GOOD);
+    ck_assert_uint_eq(left_behind(), 0);
+}
+END_TEST
+
+START_TEST(test_program_that_hangs_is_killed_with_its_children)
+{
+    char *text = mem_printf("#!/bin/sh\nsleep 1000 &\necho $! >%s/pid\nwait\n", folder);
+    char *pid_file = in_folder("pid");
+    put(program, text, 0755);
+    options.check_timeout_ms = 500;
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(seen.message, "still running"));
+    ck_assert_uint_eq(left_behind(), 0);
+    struct buf b = {0};
+    uint64_t pid = 0;
+    ck_assert_int_eq(buf_read_file(&b, pid_file), 0);
+    b.data[b.len - 1] = '\0';
+    ck_assert_int_eq(str_parse_uint(b.data, INT32_MAX, &pid), 0);
+    char *path = mem_printf("/proc/%u/stat", (unsigned)pid);
+    struct buf stat = {0};
+    /* Gone, or a zombie until init has looked. */
+    ck_assert(buf_read_file(&stat, path) != 0 || strstr(stat.data, ") Z ") != NULL);
+    buf_fini(&stat);
+    buf_fini(&b);
+    free(path);
+    free(pid_file);
+    free(text);
+}
+END_TEST
+
+START_TEST(test_nothing_stays_when_the_disk_is_full)
+{
+    struct rlimit old, few;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    few = old;
+    few.rlim_cur = 4096;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &few), 0);
+    start();
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    char *text = mem_alloc(10001);
+    memset(text, '#', 10000);
+    ck_assert_int_eq(write_text(text, NULL, 0), LOCAL_FAILED);
+    ck_assert_int_eq(seen.answer.error_number, EFBIG);
+    assert_file(config, GOOD);
+    ck_assert_uint_eq(left_behind(), 0);
+    free(text);
+}
+END_TEST
+
+START_TEST(test_of_20_mb_there_and_back)
+{
+    size_t len = (size_t)20 << 20;
+    char *text = mem_alloc(len + 1);
+    memset(text, '#', len);
+    start();
+    ck_assert_int_eq(wait_for(local_write_config(helper, text, len, NULL, 0, on_answer, NULL)), LOCAL_OK);
+    struct local_identity now = read_identity();
+    ck_assert_uint_eq(now.size, len);
+    ck_assert(seen.answer.len == len && memcmp(seen.data, text, len) == 0);
+    free(text);
+}
+END_TEST
+
+START_TEST(test_has_one_daemon)
+{
+    start();
+    struct local_helper *first = helper;
+    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    start();
+    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_LOCKED);
+    ck_assert_int_eq(seen.answer.pid, getpid());
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_LOCKED);
+    assert_file(config, GOOD);
+    local_helper_free(first);
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+}
+END_TEST
+
+START_TEST(test_by_haproxy_itself)
+{
+    if (access(HAPROXY, X_OK) != 0) {
+        printf("skipped: no %s here\n", HAPROXY);
+        return;
+    }
+    options.haproxy = HAPROXY;
+    start();
+    ck_assert_int_eq(write_text(GOOD "nonsense\n", NULL, 0), LOCAL_REJECTED);
+    char *wanted = mem_printf("[%s:8]", config);
+    ck_assert_msg(strstr(seen.message, wanted) != NULL, "%s", seen.message);
+    ck_assert_ptr_null(strstr(seen.message, ".new"));
+    ck_assert_int_eq(write_text(GOOD, NULL, 0), LOCAL_REJECTED); /* nothing to listen on */
+    ck_assert_int_eq(write_text(GOOD LISTENS, NULL, 0), LOCAL_OK);
+    assert_file(config, GOOD LISTENS);
+    free(wanted);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local_helper");
+    TCase *file = tcase_create("file");
+    tcase_set_timeout(file, 60);
+    tcase_add_checked_fixture(file, set_up, tear_down);
+    tcase_add_test(file, test_is_replaced_through_a_link_with_owner_and_mode);
+    tcase_add_test(file, test_changed_by_hand_is_not_overwritten);
+    tcase_add_test(file, test_changed_while_it_is_checked_is_not_overwritten);
+    tcase_add_test(file, test_only_validated_stays_as_it_is);
+    tcase_add_test(file, test_program_gets_all_files_in_order);
+    tcase_add_test(file, test_program_that_is_missing);
+    tcase_add_test(file, test_program_that_hangs_is_killed_with_its_children);
+    tcase_add_test(file, test_nothing_stays_when_the_disk_is_full);
+    tcase_add_test(file, test_of_20_mb_there_and_back);
+    tcase_add_test(file, test_has_one_daemon);
+    tcase_add_test(file, test_by_haproxy_itself);
+    suite_add_tcase(s, file);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,289 @@
+/* haproxy/local/helper: files of folders, sockets, reloads, and how it begins and ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "haproxy/local/helper_process.h"
+#include "local_world.h"
+
+/* ---- folders ---- */
+
+START_TEST(test_files_of_folders)
+{
+    static const char *const bad[] = {"", ".", "..", ".a", "a/b", "../a", "a\nb"};
+    char *maps = in_folder("maps");
+    const char *const folders[] = {maps, NULL};
+    ck_assert_int_eq(mkdir(maps, 0755), 0);
+    options.folders = folders;
+    start();
+    for (size_t i = 0; i < array_len(bad); i++)
+        ck_assert_int_eq(wait_for(local_put_file(helper, 0, bad[i], "x", 1, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(wait_for(local_put_file(helper, 1, "a", "x", 1, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(wait_for(local_put_file(helper, 0, "b", "x\0y", 3, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(wait_for(local_put_file(helper, 0, "a", "z", 1, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(wait_for(local_list_files(helper, 0, on_answer, NULL)), LOCAL_OK);
+    ck_assert_str_eq(seen.data, "a\nb\n");
+    ck_assert_int_eq(wait_for(local_read_folder_file(helper, 0, "b", on_answer, NULL)), LOCAL_OK);
+    ck_assert(seen.answer.len == 3 && memcmp(seen.data, "x\0y", 3) == 0);
+    ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "b", on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "b", on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(wait_for(local_list_files(helper, 0, on_answer, NULL)), LOCAL_OK);
+    ck_assert_str_eq(seen.data, "a\n");
+    free(maps);
+}
+END_TEST
+
+/* ---- sockets ---- */
+
+static int listen_at(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    memcpy(a.sun_path, path, strlen(path) + 1);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    ck_assert_int_eq(listen(fd, 4), 0);
+    return fd;
+}
+
+/* Says `answer` to one command, in pieces; times 0: without an end. Puts what it got into the file "got". */
+static pid_t serve(int fd, const char *answer, bool close_after, bool endless)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    char got[256];
+    int c = accept(fd, NULL, NULL);
+    ssize_t n = read(c, got, sizeof(got) - 1);
+    got[n > 0 ? n : 0] = '\0';
+    put(in_folder("got"), got, 0600);
+    signal(SIGPIPE, SIG_DFL);
+    do
+        for (size_t i = 0; answer[i] != '\0'; i += endless ? strlen(answer) : 1)
+            if (write(c, answer + i, endless ? strlen(answer) : 1) < 0)
+                _exit(0);
+    while (endless);
+    while (!close_after)
+        pause();
+    _exit(0);
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+START_TEST(test_commands_to_sockets)
+{
+    char *got = in_folder("got");
+    int fd = listen_at(master);
+    options.master_socket = master;
+    start();
+    pid_t pid = serve(fd, "one\ntwo\n\n", true, false);
+    ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "show info", on_answer, NULL)), LOCAL_OK);
+    ck_assert_str_eq(seen.data, "one\ntwo\n\n");
+    assert_file(got, "@1 show info\n");
+    waitpid(pid, NULL, 0);
+    pid = serve(fd, "Success=1\n--\nlog\n", true, false);
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_str_eq(seen.data, "Success=1\n--\nlog\n");
+    assert_file(got, "reload\n");
+    waitpid(pid, NULL, 0);
+    close(fd);
+    free(got);
+}
+END_TEST
+
+START_TEST(test_sockets_that_do_not_answer)
+{
+    char *many = mem_alloc(60001);
+    memset(many, 'x', 60000);
+    options.stats_socket = stats;
+    options.command_timeout_ms = 300;
+    int fd = listen_at(stats);
+    start();
+    pid_t pid = serve(fd, "begun", false, false);
+    ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(seen.answer.error_number, ETIMEDOUT);
+    ck_assert_str_eq(seen.data, "");
+    end(pid);
+    pid = serve(fd, many, false, true);
+    ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
+    ck_assert(seen.answer.error_number == EFBIG || seen.answer.error_number == ETIMEDOUT);
+    end(pid);
+    close(fd);
+    ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(seen.answer.error_number, ECONNREFUSED);
+    ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_MASTER, "x", on_answer, NULL)), LOCAL_FAILED);
+    free(many);
+}
+END_TEST
+
+/* ---- the helper ---- */
+
+START_TEST(test_that_ends_is_told)
+{
+    start();
+    struct local_request *cancelled = local_read_config(helper, on_answer, NULL);
+    struct local_request *r = local_read_config(helper, on_answer, NULL);
+    local_request_cancel(cancelled);
+    ck_assert_int_eq(kill(local_helper_pid(helper), SIGSTOP), 0);
+    ck_assert_int_eq(kill(local_helper_pid(helper), SIGKILL), 0);
+    ck_assert_int_eq(wait_for(r), LOCAL_LOST);
+    ck_assert_uint_eq(seen.times, 1);
+    while (seen.ends == 0)
+        event_base_loop(base, EVLOOP_ONCE);
+    ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_LOST);
+    ck_assert_uint_eq(seen.ends, 1);
+}
+END_TEST
+
+/* What the daemon had open is not open there; no set-user-ID program gives it more rights. */
+START_TEST(test_has_a_filter_and_nothing_open)
+{
+    int secret = open(config, O_RDONLY); /* not even closed by exec */
+    start();
+    close(secret);
+    (void)read_identity();
+    char *path = mem_printf("/proc/%d/status", (int)local_helper_pid(helper));
+    struct buf status = {0};
+    ck_assert_int_eq(buf_read_file(&status, path), 0);
+    ck_assert_ptr_nonnull(strstr(buf_str(&status), "\nNoNewPrivs:\t1\n"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&status), "\nSeccomp:\t2\n"));
+    free(path);
+    path = mem_printf("/proc/%d/fd", (int)local_helper_pid(helper));
+    DIR *d = opendir(path);
+    if (d == NULL) {
+        printf("skipped: its descriptors are looked at by root alone\n");
+    } else {
+        char target[256];
+        for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+            ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
+            target[n > 0 ? n : 0] = '\0';
+            ck_assert_msg(strstr(target, folder) == NULL, "%s -> %s", e->d_name, target);
+        }
+        closedir(d);
+    }
+    buf_fini(&status);
+    free(path);
+}
+END_TEST
+
+START_TEST(test_signals_to_the_group_do_not_end_it)
+{
+    start();
+    ck_assert_int_eq(kill(local_helper_pid(helper), SIGTERM), 0);
+    ck_assert_int_eq(kill(local_helper_pid(helper), SIGHUP), 0);
+    ck_assert_uint_eq(read_identity().size, strlen(GOOD));
+}
+END_TEST
+
+/* What is no message ends it, before it is done or remembered. */
+START_TEST(test_hostile_requests_end_it)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } bad[] = {{"\xff\xff\xff\xff", 4}, {"\4\0\0\0abcd", 8}, {"\0\0\0\0", 4}};
+    int ends[2];
+    char byte;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        local_helper_serve(&options, ends[1], getppid());
+        _exit(0);
+    }
+    close(ends[1]);
+    ck_assert_int_eq(write(ends[0], bad[_i].bytes, bad[_i].len), (ssize_t)bad[_i].len);
+    ck_assert_int_le(read(ends[0], &byte, 1), 0);
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(ends[0]);
+}
+END_TEST
+
+START_TEST(test_reload_by_signal_and_by_command)
+{
+    static const char *const command[] = {"/bin/sh", "-c", "echo said; exit 3", NULL};
+    char *pid_file = in_folder("pid");
+    sigset_t usr2;
+    sigemptyset(&usr2);
+    sigaddset(&usr2, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &usr2, NULL);
+    char *text = mem_printf("%d\n", (int)getpid());
+    put(pid_file, text, 0600);
+    options.pid_file = pid_file;
+    options.reload = LOCAL_RELOAD_SIGNAL;
+    start();
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(seen.answer.pid, getpid());
+    int number;
+    ck_assert_int_eq(sigwait(&usr2, &number), 0);
+    put(pid_file, "1\n", 0600);
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
+    local_helper_free(helper);
+    options.reload = LOCAL_RELOAD_COMMAND;
+    options.reload_command = command;
+    start();
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_str_eq(seen.data, "said\n");
+    ck_assert_str_eq(seen.message, "/bin/sh: exit status 3");
+    free(text);
+    free(pid_file);
+}
+END_TEST
+
+/* The daemon goes while the checker runs: neither it nor the temporary file stays. */
+START_TEST(test_leaves_nothing_when_the_daemon_goes)
+{
+    char *started = in_folder("started"),
+         *text =
+             mem_printf("#!/bin/sh\necho $$ >%s/s && mv %s/s %s/started\nexec sleep 1000\n", folder, folder, folder);
+    put(program, text, 0755);
+    start();
+    ck_assert_ptr_nonnull(local_write_config(helper, "x", 1, NULL, 0, on_answer, NULL));
+    while (access(started, F_OK) != 0)
+        event_base_loop(base, EVLOOP_NONBLOCK);
+    local_helper_free(helper);
+    helper = NULL;
+    ck_assert_uint_eq(left_behind(), 0);
+    assert_file(config, GOOD);
+    struct buf pid = {0}, stat = {0};
+    ck_assert_int_eq(buf_read_file(&pid, started), 0);
+    char *path = mem_printf("/proc/%.*s/stat", (int)pid.len - 1, pid.data);
+    /* Gone, or a zombie until init has looked. */
+    ck_assert(buf_read_file(&stat, path) != 0 || strstr(stat.data, ") Z ") != NULL);
+    buf_fini(&pid);
+    buf_fini(&stat);
+    free(path);
+    free(started);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local_requests");
+    TCase *rest = tcase_create("rest");
+    tcase_set_timeout(rest, 60);
+    tcase_add_checked_fixture(rest, set_up, tear_down);
+    tcase_add_test(rest, test_files_of_folders);
+    tcase_add_test(rest, test_commands_to_sockets);
+    tcase_add_test(rest, test_sockets_that_do_not_answer);
+    tcase_add_test(rest, test_that_ends_is_told);
+    tcase_add_test(rest, test_has_a_filter_and_nothing_open);
+    tcase_add_test(rest, test_signals_to_the_group_do_not_end_it);
+    tcase_add_loop_test(rest, test_hostile_requests_end_it, 0, 3);
+    tcase_add_test(rest, test_reload_by_signal_and_by_command);
+    tcase_add_test(rest, test_leaves_nothing_when_the_daemon_goes);
+    suite_add_tcase(s, rest);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
