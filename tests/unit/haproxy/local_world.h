@@ -24,7 +24,7 @@
 static struct event_base *base;
 static struct local_helper *helper;
 static struct local_helper_options options;
-static char folder[] = "/tmp/test_local_helper.XXXXXX";
+static char folder[64];
 static char *config, *program, *stats, *master;
 
 static struct {
@@ -71,6 +71,7 @@ static inline void set_up(void)
 {
     memset(&options, 0, sizeof(options));
     memset(&seen, 0, sizeof(seen));
+    snprintf(folder, sizeof(folder), "/tmp/test_local_helper.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     config = in_folder("haproxy.cfg");
     program = in_folder("program");

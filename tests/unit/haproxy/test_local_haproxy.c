@@ -18,7 +18,7 @@ static const char *haproxy;
 static struct event_base *base;
 static struct local_helper *helper;
 static struct local_helper_options options;
-static char folder[] = "/tmp/test_local_haproxy.XXXXXX";
+static char folder[64];
 static char *config, *stats, *master, *text;
 static pid_t running;
 
@@ -66,6 +66,8 @@ static void put(const char *path, const char *content)
 static void set_up(void)
 {
     struct error err = {0};
+    memset(&seen, 0, sizeof(seen));
+    snprintf(folder, sizeof(folder), "/tmp/test_local_haproxy.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     config = mem_printf("%s/haproxy.cfg", folder);
     stats = mem_printf("%s/stats", folder);
