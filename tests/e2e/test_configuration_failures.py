@@ -12,7 +12,7 @@ import pytest
 
 from tests.chaos.proxy import Mode, Proxy
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import DataPlane, HAProxy
+from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, haproxy_version
 from tests.harness.process import wait_until
 
 from .sites import Sites
@@ -322,3 +322,35 @@ def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
     daemon.wait_log("msg=\"configuration applied\"", 60, seen)
     wait_until(lambda: re.search(r"-00-099,.*,77,", haproxy.runtime("show stat")), 10)
     assert reloads(haproxy) == before[1] + 1
+
+
+def test_what_the_api_changes_the_meaning_of_goes_back(sites: Sites) -> None:
+    """Data Plane API 3.0 does not know log-profile sections: it moves their lines to the section above. A double is told to lose a
+    word."""
+    haproxy, dataplane = sites.list[0]
+    text, lost = sites.text(), "log-tag lost"
+    sites.source.write_text(text)
+    daemon = sites.start()
+    applied(daemon)
+    if isinstance(dataplane, DoubleDataPlane):
+        lost = "timeout server 66s"
+        text = text.replace("timeout server 77s", lost)
+        dataplane.fault({"action": "rewrite", "method": "POST", "path": r"configuration/raw\?(?!.*only_validate)", "times": 1,
+                         "text": [lost, "timeout server 67s"]})
+    elif dataplane.play == "3.0" and haproxy_version(haproxy.binary) >= (3, 1):
+        text += f"\nlog-profile profile\n  {lost}\n  on any format \"x\"\n"
+    else:
+        pytest.skip("a Data Plane API that does not know what its HAProxy does: 3.0 beside HAProxy 3.1 or newer")
+    before = ours(dataplane.file())
+    sites.source.write_text(text)
+    daemon.wait_log('msg="configuration refused: the Data Plane API would change its meaning".*line [0-9]+ .* would be lost or changed')
+    daemon.wait_not_ready("the Data Plane API would change its meaning")
+    wait_until(lambda: ours(dataplane.file()) == before, 10, "the file from before to be back")
+    assert lost not in dataplane.file()
+    sites.source.write_text(sites.text())
+    daemon.wait_ready()
+
+
+def ours(text: str) -> list[str]:
+    """What of a haproxy.cfg means something."""
+    return [line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]

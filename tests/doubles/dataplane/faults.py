@@ -14,6 +14,8 @@ garbage     bytes that are no HTTP
 html        a proxy's page: status (default 200), text/html
 huge        an answer body of `bytes` bytes of JSON (default 64 MiB)
 hang        no answer, ever; the connection stays open; "apply": true carries the request out first
+rewrite     the request is carried out as if its body had `text`[1] in place of the first `text`[0]: a parser that does not
+            know what it writes anew
 lie         the request is carried out but for HAProxy, which is told nothing, and the answer is the usual one of success
             (of a runtime PUT: with what was asked for). What is read later is the truth. With `seconds` it is told so much
             later, as HAProxy from 3.0 on takes a moment for an address.
@@ -34,7 +36,7 @@ import re
 import threading
 from typing import Any
 
-ON_REQUEST = ("answer", "delay", "close", "truncate", "slow", "garbage", "html", "huge", "hang", "lie")
+ON_REQUEST = ("answer", "delay", "close", "truncate", "slow", "garbage", "html", "huge", "hang", "rewrite", "lie")
 AT_ONCE = ("fail-reload", "lie-reload", "hold-ticker", "forget-reloads", "deaf-runtime")
 
 
@@ -48,6 +50,7 @@ class Rule:
     status: int = 0
     headers: dict[str, str] = dataclasses.field(default_factory=dict)
     body: Any = None
+    text: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     bytes: int = 0
     apply: bool = False

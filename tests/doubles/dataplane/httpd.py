@@ -166,6 +166,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = Answer(rule.status or 500, rule.body, dict(rule.headers), text, empty=rule.body is None)
         return self._send(answer)
 
+    def _fault_rewrite(self, rule: Rule, request: Request) -> int:
+        request.body = request.body.replace(rule.text[0].encode(), rule.text[1].encode(), 1)
+        return self._send(self._carry_out(request))
+
     def _fault_lie(self, rule: Rule, request: Request) -> int:
         request.lie = rule.seconds or math.inf
         return self._send(self._carry_out(request))
