@@ -18,6 +18,18 @@ static void document_identify(struct document *d)
     digest_sha256_hex(both, strlen(both), d->id);
 }
 
+/* Takes over what it can use. */
+static struct cfg_content *document_content(struct buf *text, struct cfg_file *file)
+{
+    struct buf sent;
+    if (cfg_source_is_as_sent(file))
+        return cfg_content_take_parsed(text, file);
+    buf_init_secret(&sent, 0);
+    buf_reserve(&sent, text->len);
+    cfg_source_print(file, &sent);
+    return cfg_content_take(&sent);
+}
+
 struct document *document_new(const char *origin, const char *bytes, size_t len, struct storage_files *files,
                               struct error *err)
 {
@@ -28,22 +40,24 @@ struct document *document_new_of(const char *origin, const char *bytes, size_t l
                                  struct storage_files *files, struct error *err)
 {
     cleanup(cfg_file_fini) struct cfg_file file = {0};
-    int status =
-        len > DOCUMENT_MAX_BYTES
-            ? error_set(err, ERROR_INVALID, "it has %zu bytes, and more than %u are not taken", len, DOCUMENT_MAX_BYTES)
-            : cfg_source_init(&file, bytes, len, err);
+    cleanup(buf_fini) struct buf text;
+    buf_init_secret(&text, 0);
+    int status = 0;
+    if (len > DOCUMENT_MAX_BYTES) {
+        status =
+            error_set(err, ERROR_INVALID, "it has %zu bytes, and more than %u are not taken", len, DOCUMENT_MAX_BYTES);
+    } else {
+        buf_addn(&text, bytes, len);
+        status = cfg_source_init(&file, buf_str(&text), len, err);
+    }
     if (status != 0) {
         (void)error_prefix(err, "%s", origin);
         return NULL;
     }
     struct document *d = mem_alloc(sizeof(*d));
-    struct buf text;
-    buf_init_secret(&text, 0);
-    buf_reserve(&text, len);
-    cfg_source_print(&file, &text);
     d->references = 1;
     d->origin = mem_strdup(origin);
-    d->content = cfg_content_take(&text);
+    d->content = document_content(&text, &file);
     if (hash != NULL)
         memcpy(d->hash, hash, sizeof(d->hash));
     else

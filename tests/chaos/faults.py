@@ -305,7 +305,7 @@ def _names_back(world: World) -> None:
 def _all() -> list[Fault]:
     found: list[Fault] = []
     for part in ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd"):
-        kinds = {"etcd": ("real",), "kube-apiserver": ("double", "real")}.get(part, ANY)
+        kinds = {"etcd": ("real",), "kube-apiserver": ("double", "real"), "haproxy": (*ANY, "whole")}.get(part, ANY)
         struck = part == "haproxy"
         found += [Fault(part, "kill", kinds, _kill(part), _back(part), (0.2, 3.0), (part, *_follow(part)), struck),
                   Fault(part, "stop", kinds, _stop(part), _cont(part), strikes_haproxy=struck),

@@ -20,6 +20,9 @@ PRINTING = (
 )
 
 SENDING = (
+    Mutant("several defaults are sent as they are", SOURCE, "return count_defaults(f) <= 1 && f->len > 0", "return f->len > 0"),
+    Mutant("a CR is sent", SOURCE, " && memchr(f->text, '\\r', f->len) == NULL;", ";"),
+    Mutant("what has no newline at its end is sent as it is", SOURCE, " && f->text[f->len - 1] == '\\n' &&", " &&"),
     Mutant("64 words are too many", FILE, "words->count > CFGFILE_WORDS_MAX", "words->count >= CFGFILE_WORDS_MAX"),
     Mutant("words behind a name are no matter", SOURCE, "if (words.count > plain && !from)", "if (false)"),
     Mutant("a from is more than a header takes", SOURCE, "if (words.count > plain && !from)", "if (words.count > plain)"),

@@ -357,6 +357,8 @@ READ_BY_WRITING = (
 
 # One text of a haproxy.cfg, parsed once.
 SHARED = (
+    Mutant("what somebody looks at rests", "haproxy/cfg/content.c", "if (c->references > 1 || ", "if ("),
+    Mutant("what rests is never parsed again", "haproxy/cfg/content.c", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done = false;", "    cfg_file_fini(&c->parsed.file);"),
     Mutant("line numbers are of the text before", "haproxy/cfg/content.c", "return lines == of_c && ", "return "),
     Mutant("what is no configuration is one the second time", "haproxy/cfg/content.c", "    if (c->parsed.error.kind == ERROR_NONE)\n", "    if (c->parsed.done)\n"),
     Mutant("another text is the same", "haproxy/cfg/content.c", "a->len == b->len && memcmp(a->text, b->text, a->len) == 0", "a->len == b->len"),

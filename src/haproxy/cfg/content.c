@@ -20,6 +20,23 @@ struct cfg_content *cfg_content_take(struct buf *text)
     return cfg_content_new(buf_take(text), len);
 }
 
+struct cfg_content *cfg_content_take_parsed(struct buf *text, struct cfg_file *f)
+{
+    struct cfg_content *c = cfg_content_take(text);
+    c->parsed.done = true;
+    c->parsed.file = *f;
+    *f = (struct cfg_file){.version = -1};
+    return c;
+}
+
+void cfg_content_rest(struct cfg_content *c)
+{
+    if (c->references > 1 || c->parsed.error.kind != ERROR_NONE)
+        return;
+    cfg_file_fini(&c->parsed.file);
+    c->parsed.done = false;
+}
+
 struct cfg_content *cfg_content_ref(struct cfg_content *c)
 {
     if (c != NULL)

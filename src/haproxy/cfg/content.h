@@ -26,7 +26,9 @@ struct cfg_content {
 
 /* Takes text over, which is from malloc and has a NUL at text[len]. */
 struct cfg_content *cfg_content_new(char *text, size_t len) must_check;
-struct cfg_content *cfg_content_take(struct buf *text) must_check;     /* which is empty then */
+struct cfg_content *cfg_content_take(struct buf *text) must_check; /* which is empty then */
+/* The same of a text whose parse is known; takes that over, too. */
+struct cfg_content *cfg_content_take_parsed(struct buf *text, struct cfg_file *f) must_check;
 struct cfg_content *cfg_content_ref(struct cfg_content *c) must_check; /* NULL gives NULL */
 void cfg_content_unref(struct cfg_content *c);                         /* NULL is allowed */
 void cfg_content_hold(struct cfg_content **held,
@@ -34,6 +36,8 @@ void cfg_content_hold(struct cfg_content **held,
 
 /* As cfg_file_init has it; c's own. NULL with *err (may be NULL) set: it is no configuration; or c is NULL. */
 const struct cfg_file *cfg_content_file(struct cfg_content *c, struct error *err);
+/* Nobody looks at it for now: it is parsed again when somebody does. Only where no one else has a reference. */
+void cfg_content_rest(struct cfg_content *c);
 /* Byte for byte. */
 bool cfg_content_same(const struct cfg_content *a, const struct cfg_content *b);
 /* c has these bytes behind the comments that it begins with, in which a Data Plane API counts versions, and as many lines

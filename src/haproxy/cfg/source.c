@@ -198,6 +198,11 @@ static void extend_header(struct cfg_edits *edits, const struct cfg_file_section
     cfg_edits_add(edits, s->line->number, CFG_EDIT_REPLACE, text.data, text.len);
 }
 
+bool cfg_source_is_as_sent(const struct cfg_file *f)
+{
+    return count_defaults(f) <= 1 && f->len > 0 && f->text[f->len - 1] == '\n' && memchr(f->text, '\r', f->len) == NULL;
+}
+
 void cfg_source_print(const struct cfg_file *f, struct buf *out)
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};

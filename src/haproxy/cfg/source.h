@@ -20,6 +20,8 @@
  * million lines. It shows at most the names of sections. */
 int cfg_source_init(struct cfg_file *f, const char *text, size_t len, struct error *err) must_check;
 
+/* What is to be sent of it is the text itself. */
+bool cfg_source_is_as_sent(const struct cfg_file *f);
 /* Adds what is to be sent to out. Among several defaults sections, those without a name have one (given_name), and
  * each proxy its `from` (HAProxy's configuration manual, 4 "Proxies"): in the lines of their headers alone, so that line
  * numbers stay those of the user's file. f comes from cfg_source_init. */

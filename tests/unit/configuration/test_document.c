@@ -46,6 +46,10 @@ START_TEST(bytes_of_any_kind)
     ck_assert_str_eq(d->content->text, rows[_i].sent);
     ck_assert_uint_eq(d->content->len, strlen(rows[_i].sent));
     char hash[DIGEST_SHA256_HEX_BYTES];
+    const struct cfg_file *f = cfg_content_file(d->content, &err);
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_eq(f->text, d->content->text);
+    ck_assert_str_eq(f->sections[0].kind, "global");
     digest_sha256_hex(rows[_i].bytes, rows[_i].len, hash);
     ck_assert_str_eq(d->hash, hash); /* of the user's bytes */
     document_unref(d);

@@ -26,6 +26,27 @@ START_TEST(it_is_parsed_once_for_all)
 }
 END_TEST
 
+START_TEST(what_rests_is_parsed_again)
+{
+    struct cfg_file f;
+    struct buf text = {0};
+    buf_add(&text, "global\n  daemon\n");
+    cfg_file_parse(&f, buf_str(&text), text.len);
+    const struct cfg_file_section *sections = f.sections;
+    struct cfg_content *c = cfg_content_take_parsed(&text, &f);
+    ck_assert_ptr_eq(cfg_content_file(c, NULL)->sections, sections);
+    ck_assert_uint_eq(f.section_count, 0);
+    struct cfg_content *other = cfg_content_ref(c);
+    cfg_content_rest(c); /* somebody may look at it */
+    ck_assert_ptr_eq(cfg_content_file(c, NULL)->sections, sections);
+    cfg_content_unref(other);
+    cfg_content_rest(c);
+    ck_assert(!c->parsed.done && c->parsed.file.sections == NULL);
+    ck_assert_uint_eq(cfg_content_file(c, NULL)->section_count, 1);
+    cfg_content_unref(c);
+}
+END_TEST
+
 START_TEST(what_is_no_configuration_says_so_each_time)
 {
     struct cfg_content *c = content_of("<html>\n");
@@ -92,6 +113,7 @@ int main(void)
     Suite *s = suite_create("cfg_content");
     TCase *t = tcase_create("cfg_content");
     tcase_add_test(t, it_is_parsed_once_for_all);
+    tcase_add_test(t, what_rests_is_parsed_again);
     tcase_add_test(t, what_is_no_configuration_says_so_each_time);
     tcase_add_test(t, what_a_buffer_held_is_taken);
     tcase_add_loop_test(t, two_texts, 0, sizeof(rows) / sizeof(rows[0]));

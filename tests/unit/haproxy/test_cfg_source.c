@@ -139,6 +139,7 @@ START_TEST(what_is_sent)
     ck_assert_msg(cfg_source_init(&f, sent[_i].text, strlen(sent[_i].text), &err) == 0, "%s", err.message);
     cfg_source_print(&f, &out);
     ck_assert_str_eq(buf_str(&out), sent[_i].sent);
+    ck_assert(!cfg_source_is_as_sent(&f) || strcmp(sent[_i].text, sent[_i].sent) == 0);
     /* what is sent says the same, and is complete */
     ck_assert_msg(cfg_source_init(&again, out.data, out.len, &err) == 0, "%s", err.message);
     cleanup(mem_free_ptr) char *differs = cfg_file_compare(&f, &again, NULL);
