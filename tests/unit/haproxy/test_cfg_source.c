@@ -105,6 +105,7 @@ END_TEST
 static const struct {
     const char *text, *sent;
 } sent[] = {
+    {"global\r\n daemon\r\n", "global\n daemon\n"},
     {"global", "global\n"},
     {"global\r\n\r\n# c\r\n log a\r", "global\n\n# c\n log a\n"},
     {"defaults\nfrontend f\nbackend b\n", "defaults\nfrontend f\nbackend b\n"},
