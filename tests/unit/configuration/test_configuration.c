@@ -307,6 +307,20 @@ START_TEST(what_is_paused_is_written_nowhere)
 }
 END_TEST
 
+START_TEST(a_dry_run_validates_and_writes_nothing)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.dry_run = true;
+    restart();
+    new_document(true);
+    passes(10);
+    for (size_t i = 0; i < TARGETS; i++)
+        ck_assert_str_eq(state_of(i), "valid");
+    ck_assert_uint_eq(w.writes, 0);
+    stream_end();
+}
+END_TEST
+
 /* What one HAProxy is managed by, and the document lacks. */
 START_TEST(what_would_lock_out_is_written_nowhere)
 {
@@ -336,6 +350,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, what_cannot_be_used_is_said_once);
     tcase_add_test(t, what_is_paused_is_written_nowhere);
+    tcase_add_test(t, a_dry_run_validates_and_writes_nothing);
     tcase_add_loop_test(t, what_would_lock_out_is_written_nowhere, 0, 2);
     tcase_add_test(t, a_rejection_is_remembered);
     tcase_add_loop_test(t, what_another_writer_changes, 0, 3);
