@@ -10,7 +10,7 @@
 /* Soon at first, since a reload may be due at once, then at a pace that costs nothing. */
 static uint64_t pace_ms(uint64_t age_ms)
 {
-    return age_ms == 0 ? 60 : age_ms < 200 ? 20 : age_ms < 1000 ? 100 : age_ms < 10000 ? 250 : 1000;
+    return age_ms == 0 ? 60 : age_ms < 200 ? 30 : age_ms < 1000 ? 100 : age_ms < 10000 ? 250 : 1000;
 }
 
 void reload_fini(struct reload *r)
