@@ -35,6 +35,24 @@ static char *instance_replace_compare(const struct replacement_request *request,
     return cfg_file_compare(sent, is, NULL);
 }
 
+/* The same text means the same on the next HAProxy. Allocates; NULL: it means what was sent. */
+static char *instance_replace_judge(struct instance *in, const struct replacement_request *request,
+                                    const struct dataplane_answer *a)
+{
+    struct cfg_content *known = request->text->written;
+    size_t head;
+    cfg_content_unref(in->replaced);
+    if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {
+        in->replaced = cfg_content_ref(known);
+        return NULL;
+    }
+    in->replaced = cfg_content_new(dataplane_answer_take(a), a->body_len);
+    char *problem = instance_replace_compare(request, in->replaced);
+    if (problem == NULL)
+        cfg_content_wrote(request->text, in->replaced);
+    return problem;
+}
+
 /* What was written is in the file and runs nowhere; what HAProxy is to be told of it is an empty commit. The answer to a
  * write that no other one came before is a reading of the file: where that is all there is to read, none follows. */
 static void instance_replace_written(struct instance *in)
@@ -85,9 +103,7 @@ static void instance_replace_on_answer(void *arg, const struct dataplane_answer 
     const struct replacement_request request = in->replacement.request;
     struct transaction_action action = replacement_answer(&in->replacement, a);
     if (action.type == TRANSACTION_JUDGE) {
-        cfg_content_unref(in->replaced);
-        in->replaced = cfg_content_new(dataplane_answer_take(a), a->body_len);
-        cleanup(mem_free_ptr) char *problem = instance_replace_compare(&request, in->replaced);
+        cleanup(mem_free_ptr) char *problem = instance_replace_judge(in, &request, a);
         action = replacement_judged(&in->replacement, problem);
     }
     instance_replace_perform(in, action);

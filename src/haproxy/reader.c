@@ -159,7 +159,7 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
     struct error broken = {0};
     size_t head_len;
     bool known = cfg_content_goes_on_as(o->before, a->body, a->body_len, &head_len);
-    o->unloaded = replacement_is_unloaded(a->body, o->version);
+    o->unloaded = replacement_is_unloaded(a->body, head_len, o->version);
     cfg_file_parse(&head, a->body, head_len);
     o->file = known ? cfg_content_ref(o->before) : cfg_content_new(dataplane_answer_take(a), a->body_len);
     const struct cfg_file *file = cfg_content_file(o->file, &broken);

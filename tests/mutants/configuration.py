@@ -182,7 +182,7 @@ REPLACING = (
     Mutant("what was harmed stays", REPLACEMENT, "return replacement_post(r, REPLACEMENT_RESTORE, r->request.before);", "return replacement_done(r, TRANSACTION_HARMFUL);"),
     Mutant("a write says nothing of its load", REPLACEMENT, "if (state != REPLACEMENT_VALIDATE) /*", "if (false) /*"),
     Mutant("a write says the wrong version", REPLACEMENT, "REPLACEMENT_UNLOADED, r->version + 1);", "REPLACEMENT_UNLOADED, r->version);"),
-    Mutant("what was loaded is taken for unloaded", REPLACEMENT, "return strstr(file, mark) != NULL;", "return strstr(file, \"is loaded by the next one\") != NULL;"),
+    Mutant("what was loaded is taken for unloaded", REPLACEMENT, "return memmem(head, len, mark, strlen(mark)) != NULL;", "return memmem(head, len, \"is loaded by\", 12) != NULL;"),
     Mutant("the write is loaded at once", REPLACEMENT, '"only_validate" : "skip_reload"', '"only_validate" : "force_reload"'),
     Mutant("lines of the file as the API writes it are the user's", REPLACEMENT, "r->request.edits, !validates);", "r->request.edits, false);"),
     Mutant("the line is not named", TEXT, "        else if (line > 0)\n", "        else if (false)\n"),
@@ -353,11 +353,15 @@ READ_BY_WRITING = (
     Mutant("the file is as it was before the write", "haproxy/instance_replace.c", "in->fresh ? cfg_content_ref(in->replaced) : NULL;", "in->fresh ? cfg_content_ref(in->reader.before) : NULL;"),
     Mutant("lines of the servers engine are not read again", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "instance_wrote_next(in, r->version);"),
     Mutant("a write that follows another one's is a reading", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "(instance_wrote_next(in, r->version) || true) && in->backend_count == 0;"),
+    Mutant("another meaning is known on the next HAProxy", "haproxy/instance_replace.c", "if (problem == NULL)\n        cfg_content_wrote", "cfg_content_wrote"),
+    Mutant("what was written elsewhere is what was written here", "haproxy/instance_replace.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (known != NULL) {\n        (void)head;"),
+    Mutant("each HAProxy's file is compared", "haproxy/instance_replace.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (false) {\n        (void)head;"),
 )
 
 # One text of a haproxy.cfg, parsed once.
 SHARED = (
     Mutant("what somebody looks at rests", "haproxy/cfg/content.c", "if (c->references > 1 || ", "if ("),
+    Mutant("what rests keeps what it was written as", "haproxy/cfg/content.c", "    cfg_content_wrote(c, NULL);\n    cfg_file_fini(&c->parsed.file);\n    c->parsed.done", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done"),
     Mutant("what rests is never parsed again", "haproxy/cfg/content.c", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done = false;", "    cfg_file_fini(&c->parsed.file);"),
     Mutant("line numbers are of the text before", "haproxy/cfg/content.c", "return lines == of_c && ", "return "),
     Mutant("what is no configuration is one the second time", "haproxy/cfg/content.c", "    if (c->parsed.error.kind == ERROR_NONE)\n", "    if (c->parsed.done)\n"),

@@ -33,6 +33,7 @@ void cfg_content_rest(struct cfg_content *c)
 {
     if (c->references > 1 || c->parsed.error.kind != ERROR_NONE)
         return;
+    cfg_content_wrote(c, NULL);
     cfg_file_fini(&c->parsed.file);
     c->parsed.done = false;
 }
@@ -48,6 +49,7 @@ void cfg_content_unref(struct cfg_content *c)
 {
     if (c == NULL || --c->references > 0)
         return;
+    cfg_content_wrote(c, NULL);
     cfg_file_fini(&c->parsed.file);
     explicit_bzero(c->text, c->len);
     free(c->text);
@@ -99,6 +101,11 @@ bool cfg_content_goes_on_as(const struct cfg_content *c, const char *text, size_
         return false;
     size_t before = cfg_content_head(c->text, c->len, &of_c);
     return lines == of_c && len - head == c->len - before && memcmp(c->text + before, text + head, len - head) == 0;
+}
+
+void cfg_content_wrote(struct cfg_content *c, struct cfg_content *written)
+{
+    cfg_content_hold(&c->written, written);
 }
 
 bool cfg_content_same(const struct cfg_content *a, const struct cfg_content *b)

@@ -21,7 +21,8 @@ struct cfg_content {
         bool done;
         struct cfg_file file;
         struct error error;
-    } parsed; /* cfg_content_file alone */
+    } parsed;                    /* cfg_content_file alone */
+    struct cfg_content *written; /* cfg_content_wrote */
 };
 
 /* Takes text over, which is from malloc and has a NUL at text[len]. */
@@ -38,6 +39,9 @@ void cfg_content_hold(struct cfg_content **held,
 const struct cfg_file *cfg_content_file(struct cfg_content *c, struct error *err);
 /* Nobody looks at it for now: it is parsed again when somebody does. Only where no one else has a reference. */
 void cfg_content_rest(struct cfg_content *c);
+/* `written` is what a Data Plane API made of c, and means the same: where another one makes the same of it, that is known
+ * by its bytes. NULL: forgotten. */
+void cfg_content_wrote(struct cfg_content *c, struct cfg_content *written);
 /* Byte for byte. */
 bool cfg_content_same(const struct cfg_content *a, const struct cfg_content *b);
 /* c has these bytes behind the comments that it begins with, in which a Data Plane API counts versions, and as many lines

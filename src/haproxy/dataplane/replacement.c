@@ -135,10 +135,10 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
     return (struct transaction_action){.type = TRANSACTION_JUDGE};
 }
 
-bool replacement_is_unloaded(const char *file, int64_t version)
+bool replacement_is_unloaded(const char *head, size_t len, int64_t version)
 {
     cleanup(mem_free_ptr) char *mark = mem_printf(REPLACEMENT_UNLOADED, version);
-    return strstr(file, mark) != NULL;
+    return memmem(head, len, mark, strlen(mark)) != NULL;
 }
 
 struct transaction_action replacement_judged(struct replacement *r, const char *problem)

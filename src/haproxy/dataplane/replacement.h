@@ -10,6 +10,7 @@
 #define HAPROXY_DATAPLANE_REPLACEMENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -57,8 +58,8 @@ struct transaction_action replacement_start(struct replacement *r, int64_t versi
                                             const struct replacement_request *request);
 /* TRANSACTION_JUDGE: the answer's body is the file as it is now; replacement_judged is next. */
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a);
-/* The file of that version was written so, and no commit has loaded it since. */
-bool replacement_is_unloaded(const char *file, int64_t version);
+/* The file of that version was written so, and no commit has loaded it since. head: the comments that it begins with. */
+bool replacement_is_unloaded(const char *head, size_t len, int64_t version);
 /* problem: what of the file means something else than what was sent; NULL: nothing. */
 struct transaction_action replacement_judged(struct replacement *r, const char *problem);
 

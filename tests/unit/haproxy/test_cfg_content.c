@@ -47,6 +47,22 @@ START_TEST(what_rests_is_parsed_again)
 }
 END_TEST
 
+START_TEST(what_it_was_written_as_is_held)
+{
+    struct cfg_content *c = content_of("global\n"), *as = content_of("# _version=1\nglobal\n");
+    cfg_content_wrote(c, as);
+    cfg_content_wrote(c, as);
+    ck_assert_ptr_eq(c->written, as);
+    ck_assert_uint_eq(as->references, 2);
+    cfg_content_rest(c);
+    ck_assert_ptr_null(c->written);
+    cfg_content_wrote(c, as);
+    cfg_content_unref(c);
+    ck_assert_uint_eq(as->references, 1);
+    cfg_content_unref(as);
+}
+END_TEST
+
 START_TEST(what_is_no_configuration_says_so_each_time)
 {
     struct cfg_content *c = content_of("<html>\n");
@@ -114,6 +130,7 @@ int main(void)
     TCase *t = tcase_create("cfg_content");
     tcase_add_test(t, it_is_parsed_once_for_all);
     tcase_add_test(t, what_rests_is_parsed_again);
+    tcase_add_test(t, what_it_was_written_as_is_held);
     tcase_add_test(t, what_is_no_configuration_says_so_each_time);
     tcase_add_test(t, what_a_buffer_held_is_taken);
     tcase_add_loop_test(t, two_texts, 0, sizeof(rows) / sizeof(rows[0]));

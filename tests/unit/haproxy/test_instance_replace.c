@@ -13,7 +13,9 @@ struct whole {
     struct cfg_content *before;
     unsigned reads, reads_before; /* ever; until the write was answered */
     unsigned written;
-    char *file; /* as read first behind the write; NULL: not yet */
+    char *file;                        /* as read first behind the write; NULL: not yet */
+    const struct cfg_content *content; /* the same */
+    enum transaction_result ends;      /* the write */
 };
 
 static void whole_attach(void *self, struct instance *in)
@@ -25,8 +27,10 @@ static void whole_read(void *self)
 {
     struct whole *o = self;
     o->reads++;
-    if (o->written > 0 && o->file == NULL)
-        o->file = mem_strdup(instance_file(o->in)->text);
+    if (o->written == 0 || o->file != NULL)
+        return;
+    o->content = instance_file(o->in);
+    o->file = mem_strdup(o->content->text);
 }
 
 static void whole_decide(void *self, struct engine_wants *ret)
@@ -48,7 +52,7 @@ static void whole_replace(void *self, struct replacement_request *ret)
 static void whole_replaced(void *self, const struct replacement *r)
 {
     struct whole *o = self;
-    ck_assert_msg(r->result == TRANSACTION_COMMITTED, "%s: %s", transaction_result_name(r->result), r->error.message);
+    ck_assert_msg(r->result == o->ends, "%s: %s", transaction_result_name(r->result), r->error.message);
     cfg_content_unref(o->sends);
     o->sends = NULL;
     o->written++;
@@ -82,7 +86,7 @@ static void world_whole(bool claims)
     const struct engine *engine = &whole_engine;
     world_make_updates();
     target_end();
-    whole = (struct whole){0};
+    whole = (struct whole){.ends = TRANSACTION_COMMITTED};
     whole_engine =
         (struct engine){.ops = &whole_ops, .self = &whole, .claims = &whole_claim, .claim_count = claims, .rest = true};
     w.target.servers = NULL;
@@ -94,19 +98,32 @@ static void world_whole(bool claims)
     buf_clear(&w.trace);
 }
 
-static void whole_write(void)
+/* The world's file with more behind it. */
+static struct cfg_content *whole_text_with(const char *more)
 {
     struct buf text = {0};
     put_file(&text, &w.file);
-    buf_add(&text, NEWS);
-    whole.sends = cfg_content_take(&text);
-    put_file(&text, &w.file);
-    whole.before = cfg_content_take(&text);
-    w.written = NEWS;
+    buf_add(&text, more);
+    return cfg_content_take(&text);
+}
+
+/* Which the API writes as it stands, but for what is behind it. */
+static void whole_send(struct cfg_content *text, const char *written)
+{
+    whole.sends = cfg_content_ref(text);
+    whole.before = whole_text_with("");
+    w.written = written;
     w.readings = 0;
     instance_step(w.target.instance);
     pass(0);
     ck_assert_uint_eq(whole.written, 1);
+}
+
+static void whole_write(void)
+{
+    struct cfg_content *text = whole_text_with(NEWS);
+    whole_send(text, NEWS);
+    cfg_content_unref(text);
 }
 
 static void whole_end(void)
@@ -155,6 +172,47 @@ START_TEST(where_servers_are_managed_they_are_read)
 }
 END_TEST
 
+/* The same bytes behind the version are neither parsed nor compared once more. */
+START_TEST(what_the_api_made_of_it_elsewhere_is_known)
+{
+    world_whole(false);
+    struct cfg_content *text = whole_text_with(NEWS), *made = whole_text_with(NEWS);
+    cfg_content_wrote(text, made);
+    whole_send(text, NEWS);
+    ck_assert_ptr_eq(whole.content, made);
+    cfg_content_unref(made);
+    cfg_content_unref(text);
+    whole_end();
+}
+END_TEST
+
+START_TEST(what_it_made_elsewhere_is_not_what_it_makes_here)
+{
+    world_whole(false);
+    struct cfg_content *text = whole_text_with(NEWS), *made = whole_text_with("\n\nlisten news\n  bind :1\n");
+    cfg_content_wrote(text, made);
+    whole_send(text, NEWS);
+    ck_assert_ptr_ne(whole.content, made);
+    ck_assert_ptr_eq(whole.content, text->written);
+    cfg_content_unref(made);
+    cfg_content_unref(text);
+    whole_end();
+}
+END_TEST
+
+/* Nor on the next HAProxy that makes the same of it. */
+START_TEST(another_meaning_is_never_known)
+{
+    world_whole(false);
+    struct cfg_content *text = whole_text_with(NEWS);
+    whole.ends = TRANSACTION_HARMFUL;
+    whole_send(text, "\nlisten news\n  bind :2\n");
+    ck_assert_ptr_null(text->written);
+    cfg_content_unref(text);
+    whole_end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("instance_replace");
@@ -162,6 +220,9 @@ int main(void)
     tcase_add_test(t, the_answer_to_a_write_is_a_reading);
     tcase_add_test(t, where_another_write_came_before_it_is_read);
     tcase_add_test(t, where_servers_are_managed_they_are_read);
+    tcase_add_test(t, what_the_api_made_of_it_elsewhere_is_known);
+    tcase_add_test(t, what_it_made_elsewhere_is_not_what_it_makes_here);
+    tcase_add_test(t, another_meaning_is_never_known);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

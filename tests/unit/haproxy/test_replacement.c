@@ -151,14 +151,15 @@ START_TEST(what_was_written_says_that_it_is_not_loaded)
 {
     struct replacement r;
     replacement_init(&r);
-    ck_assert(!replacement_is_unloaded("", 8));
-    ck_assert(!replacement_is_unloaded("# _version=8\n", 8));
+    ck_assert(!replacement_is_unloaded("", 0, 8));
+    ck_assert(!replacement_is_unloaded("# _version=8\n", 13, 8));
     struct transaction_action x =
         replacement_start(&r, 7, &(struct replacement_request){.text = &sent, .before = &before});
     cleanup(mem_free_ptr) char *head = mem_printf("# _version=8\n\n%s", x.body);
-    ck_assert(replacement_is_unloaded(head, 8));
-    ck_assert(!replacement_is_unloaded(head, 9));
-    ck_assert(!replacement_is_unloaded(head, 80));
+    ck_assert(replacement_is_unloaded(head, strlen(head), 8));
+    ck_assert(!replacement_is_unloaded(head, strlen(head), 9));
+    ck_assert(!replacement_is_unloaded(head, strlen(head), 80));
+    ck_assert(!replacement_is_unloaded(head, strlen(head) - 1, 8)); /* what follows is no comment of the head */
     replacement_fini(&r);
 }
 END_TEST
