@@ -61,7 +61,7 @@ static void finish_without_history(struct inspect_haproxy *h, const struct error
 static void on_history(void *arg, const struct dataplane_answer *a)
 {
     struct inspect_haproxy *h = arg;
-    struct codec_reload_history history = {0};
+    struct reload_history history = {0};
     struct error err = {0};
     if (dataplane_answer_check(a, &err) != 0 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0) {
         finish_without_history(h, &err);
@@ -77,7 +77,7 @@ static void on_history(void *arg, const struct dataplane_answer *a)
     } else {
         check_drift(h);
     }
-    codec_reload_history_fini(&history);
+    reload_history_fini(&history);
     finish(h);
 }
 
@@ -100,17 +100,17 @@ static bool is_odd(const struct inspect_haproxy *h)
     for (size_t i = 0; i < h->count; i++)
         if (h->found[i].backend.exists && !h->found[i].runtime.readable)
             return true;
-    return problem != NULL || h->reader.split;
+    return problem != NULL || h->readout.split;
 }
 
-static void on_observed(void *arg, struct reading *found, const struct error *err)
+static void on_observed(void *arg, const struct error *err)
 {
     struct inspect_haproxy *h = arg;
     if (err != NULL) {
         finish_unseen(h, err);
         return;
     }
-    keep(h, found);
+    keep(h, h->readout.found);
     /* A file older than the API's answers: after a hand edit for a moment, after a failed reload until the next one. */
     if (!h->read_again && is_odd(h)) {
         h->read_again = true;
@@ -118,14 +118,14 @@ static void on_observed(void *arg, struct reading *found, const struct error *er
         return;
     }
     h->seen = true;
-    h->dirty = h->reader.split;
+    h->dirty = h->readout.split;
     dataplane_send(h->client, "GET", "/reloads", NULL, on_history, h);
 }
 
 static void look(void *arg)
 {
     struct inspect_haproxy *h = arg;
-    reader_start(&h->reader);
+    reader_start(&h->reader, &h->readout);
 }
 
 /* The file was read to its end; the running HAProxy was not. */
@@ -133,12 +133,12 @@ static void keep_the_file(struct inspect_haproxy *h, const struct error *err)
 {
     if (h->reader.step != READER_WORKER && h->reader.step != READER_RUNTIME)
         return;
-    keep(h, h->reader.found);
+    keep(h, h->readout.found);
     for (size_t i = 0; i < h->count; i++)
         if (!h->found[i].runtime.readable && h->found[i].runtime.why == NULL)
             h->found[i].runtime.why = mem_strdup(err->message);
     h->seen = true;
-    h->dirty = h->reader.split;
+    h->dirty = h->readout.split;
 }
 
 static void on_deadline(void *arg)
@@ -166,7 +166,8 @@ void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, st
         backend_init(&h->found[i].backend);
         runtime_init(&h->found[i].runtime);
     }
-    reader_init(&h->reader, client, names, count, on_observed, h);
+    readout_init(&h->readout, names, count);
+    reader_init(&h->reader, client, on_observed, h);
     h->reader.with_runtime = true;
     timer_init(&h->again, base, look, h);
     timer_init(&h->deadline, base, on_deadline, h);
@@ -175,7 +176,7 @@ void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, st
 void inspect_haproxy_fini(struct inspect_haproxy *h)
 {
     dataplane_cancel(h->client);
-    reader_fini(&h->reader);
+    readout_fini(&h->readout);
     for (size_t i = 0; i < h->count; i++) {
         backend_fini(&h->found[i].backend);
         runtime_fini(&h->found[i].runtime);

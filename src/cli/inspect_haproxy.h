@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "host/timer.h"
-#include "haproxy/reader.h"
+#include "haproxy/dataplane/reader.h"
 
 struct diff_rules;
 
@@ -18,6 +18,7 @@ struct inspect_haproxy {
     struct dataplane_client *client;
     const struct diff_rules *rules;
     struct reader reader;
+    struct readout readout;
     struct reading *found; /* one for each name; where it could not be read, it says why */
     size_t count;
     bool dirty;    /* the last reload failed, or there is a drift: an empty commit is due */

@@ -12,7 +12,7 @@
 #include "configuration/configuration.h"
 #include "configuration/retry.h"
 #include "haproxy/cfg/difference.h"
-#include "haproxy/dataplane/storage.h"
+#include "haproxy/driver.h"
 #include "haproxy/engine.h"
 #include "host/timer.h"
 #include "net/digest.h"
@@ -114,13 +114,13 @@ void target_repair_later(struct target *t);
 /* target_restore.c: what was written and could not be loaded. */
 void target_keep_good(struct target *t); /* before the file is written */
 void target_reload_failed(void *self, bool lost);
-void target_restored(struct target *t, const struct replacement *r);
+void target_restored(struct target *t, const struct replaced *r);
 
 /* target_files.c: what is next for the document's files; false: nothing. */
 bool target_files_next(const struct target *t, enum storage_part *ret);
 bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, or to where HAProxy runs with them */
 void target_store(void *self, struct storage_request *ret);
-void target_stored(void *self, const struct storage *s);
+void target_stored(void *self, const struct stored *s);
 
 /* Tells the listener; t NULL: of no target. err NULL: none. */
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,

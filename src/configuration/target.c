@@ -13,7 +13,7 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/line_difference.h"
-#include "haproxy/dataplane/replacement.h"
+#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 
 #define CHANGES_SHOWN 10 /* in a log line */
@@ -379,13 +379,6 @@ static void target_decide(void *self, struct engine_wants *ret)
     target_load(t, &v, ret);
 }
 
-static void target_collect(void *self, struct transaction_step **steps, size_t *count)
-{
-    (void)self;
-    (void)steps;
-    (void)count;
-}
-
 static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
@@ -415,7 +408,7 @@ static void target_written(struct target *t)
     t->progress = PROGRESS_WRITTEN;
 }
 
-static void target_replaced(void *self, const struct replacement *r)
+static void target_replaced(void *self, const struct replaced *r)
 {
     struct target *t = self;
     cleanup(document_unref_ptr) struct document *asked = t->asked;
@@ -516,7 +509,6 @@ const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .resync = target_resync,
                                       .refresh = target_refresh,
                                       .decide = target_decide,
-                                      .collect = target_collect,
                                       .store = target_store,
                                       .stored = target_stored,
                                       .replace = target_replace,

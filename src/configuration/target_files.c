@@ -72,7 +72,7 @@ void target_store(void *self, struct storage_request *ret)
     ret->files = &t->storing->files;
 }
 
-static void target_files_drifted(struct target *t, const struct storage *s)
+static void target_files_drifted(struct target *t, const struct stored *s)
 {
     const struct configuration_options *o = &t->of->options;
     bool repair = target_may_repair(t);
@@ -105,7 +105,7 @@ static void target_files_need_no_wait(struct target *t)
 }
 
 /* Before the document is judged. */
-static void target_files_looked_at(struct target *t, const struct storage *s)
+static void target_files_looked_at(struct target *t, const struct stored *s)
 {
     struct error why = {0};
     if (s->differing == 0) {
@@ -125,7 +125,7 @@ static void target_files_looked_at(struct target *t, const struct storage *s)
     t->files_missing = true;
 }
 
-static void target_files_checked(struct target *t, const struct storage *s)
+static void target_files_checked(struct target *t, const struct stored *s)
 {
     t->files_unchecked = false;
     if (t->progress == PROGRESS_NEW) {
@@ -142,7 +142,7 @@ static void target_files_checked(struct target *t, const struct storage *s)
 }
 
 /* What could not be stored says nothing of the configuration: it is tried again. */
-void target_stored(void *self, const struct storage *s)
+void target_stored(void *self, const struct stored *s)
 {
     struct target *t = self;
     bool current = t->storing == t->of->document, ok = s->result == TRANSACTION_COMMITTED;

@@ -4,7 +4,7 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/dataplane/replacement.h"
+#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 
 /* What ran there last, as far as an earlier run of the daemon kept it. */
@@ -63,7 +63,7 @@ void target_reload_failed(void *self, bool lost)
     configuration_tell(c, CONFIGURATION_LOAD_FAILED, t, &t->why);
 }
 
-void target_restored(struct target *t, const struct replacement *r)
+void target_restored(struct target *t, const struct replaced *r)
 {
     const struct configuration *c = t->of;
     bool refused = r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL;

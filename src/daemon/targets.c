@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "report/checks.h"
 #include "daemon/clients.h"
+#include "haproxy/dataplane/driver.h"
 
 struct targets {
     struct target *list;
@@ -23,8 +24,7 @@ struct targets *targets_new(struct event_base *base, const struct targets_option
         struct target *target = &t->list[t->count++];
         struct instance_options own = options->instance;
         own.several = count > 1;
-        own.client = list[i].file;
-        own.runtime = list[i].runtime;
+        own.driver = dataplane_driver_new(base, list[i].file, list[i].runtime);
         const struct engine *engines[2];
         size_t engine_count = 0;
         if (options->servers.backend_count > 0) {

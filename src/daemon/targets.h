@@ -24,7 +24,7 @@ struct target {
     size_t number;                             /* of it there */
 };
 
-/* For each of them; the clients of `instance` are filled in from list. What the options borrow outlives the targets. */
+/* For each of them; the driver of `instance` is filled in from list. What the options borrow outlives the targets. */
 struct targets_options {
     struct instance_options instance;
     struct servers_options servers;

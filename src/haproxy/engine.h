@@ -10,7 +10,7 @@
  * One write at a time: a transaction may carry the changes of several engines. The other engines learn what one engine
  * wrote (`committed`, `updated`), so that it is no drift and no conflict to them.
  *
- * Callbacks may be NULL but for decide and collect. They run on the loop, within a call of the instance; of its
+ * Callbacks may be NULL but for decide. They run on the loop, within a call of the instance; of its
  * functions they may call those of haproxy/instance.h that are "for engines", and start nothing but what they are asked
  * for.
  */
@@ -26,13 +26,12 @@
 #include "haproxy/runtime.h"
 
 struct instance;
-struct replacement;
+struct replaced;
 struct replacement_request;
-struct runtime_update;
-struct storage;
 struct storage_request;
-struct transaction;
-struct transaction_step;
+struct stored;
+struct updated;
+struct written;
 
 enum engine_part { ENGINE_SERVERS = 1, ENGINE_SETTINGS = 2 };
 
@@ -60,7 +59,7 @@ struct instance_backend {
 struct engine_wants {
     bool waits;       /* there is something to write, but not now (`due` says when) */
     bool update;      /* a runtime update: `update` starts it */
-    bool transaction; /* `collect` has its steps */
+    bool transaction; /* `collect` has its changes */
     bool overdue;     /* the transaction or replacement does not wait for runtime updates any longer */
     bool reload;      /* an empty commit */
     bool replacement; /* `replace` says of what; of the engine that owns the rest */
@@ -88,33 +87,32 @@ struct engine_ops {
     bool (*manages)(const void *self, const struct instance_backend *b, const struct backend_server *line);
 
     /* ---- a transaction */
-    /* Appends its steps, and calls instance_writes for each backend that they are for. */
-    void (*collect)(void *self, struct transaction_step **steps, size_t *count);
+    void (*collect)(void *self); /* calls instance_change for each backend that has changes */
     /* The transaction in hand may change this line of the file: the section's kind and name, the first two words; first
      * NULL: the section itself. */
     bool (*may_change)(const void *self, const char *kind, const char *name, const char *first, const char *second);
-    void (*committed)(void *self, const struct transaction *t); /* whether it had changes of this engine or not */
-    void (*not_committed)(void *self);                          /* it is repeated, or rejected: */
+    void (*committed)(void *self, const struct written *w); /* whether it had changes of this engine or not */
+    void (*not_committed)(void *self);                      /* it is repeated, or rejected: */
     void (*rejected)(void *self, const char *what, const struct error *err); /* the same would be rejected again */
     /* The file is perhaps not what was committed. lost: nobody knows whether HAProxy tried to load it. */
     void (*reload_failed)(void *self, bool lost);
     void (*reloads_known)(void *self); /* it is known how those before the start ended */
 
-    /* ---- the whole file, validated or written without a reload (haproxy/dataplane/replacement) */
+    /* ---- the whole file, validated or written without a reload */
     void (*replace)(void *self, struct replacement_request *ret);
     /* r->result says how it ended; what was written is read back next (`read` follows at once where the answer has all
      * of it), and loaded by an empty commit. */
-    void (*replaced)(void *self, const struct replacement *r);
+    void (*replaced)(void *self, const struct replaced *r);
     void (*rewritten)(void *self, int64_t was, int64_t version); /* of all engines: one has written the whole file */
 
-    /* ---- the files beside it (haproxy/dataplane/storage) */
+    /* ---- the files beside it */
     void (*store)(void *self, struct storage_request *ret);
-    void (*stored)(void *self, const struct storage *s);
+    void (*stored)(void *self, const struct stored *s);
 
     /* ---- a runtime update: one server, in the file and in the running HAProxy, without a reload */
     void (*update)(void *self); /* calls instance_update, or not */
     /* u->result says how: written, by a reload, or unverified. was: the version before. b may be another engine's. */
-    void (*updated)(void *self, const struct instance_backend *b, const struct runtime_update *u, int64_t was);
+    void (*updated)(void *self, const struct instance_backend *b, const struct updated *u, int64_t was);
 
     /* ---- runtime commands: the state of one server in the running HAProxy alone */
     void (*command_sent)(void *self, const struct instance_backend *b, const struct runtime_command *c);
@@ -129,7 +127,7 @@ struct engine_ops {
     /* ---- the end */
     /* The next server line that is to be written before the end, by a runtime update; ret is the caller's to free. */
     bool (*last_update)(void *self, const struct instance_backend **ret_b, struct backend_server *ret);
-    void (*last_updated)(void *self, const struct instance_backend *b, const struct runtime_update *u);
+    void (*last_updated)(void *self, const struct instance_backend *b, const struct updated *u);
 
     /* Something is wrong with this HAProxy as a whole. out_of_sync: no backend is in sync for that time. */
     void (*trouble)(void *self, bool out_of_sync);

@@ -4,15 +4,26 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/cfg/content.h"
 #include "haproxy/instance_internal.h"
 
 bool instance_renew_credentials(struct instance *in)
 {
-    bool renewed = dataplane_credentials_refused(in->options.client) && !in->renewed;
+    bool renewed = instance_driver(in)->ops->renew(instance_driver(in), false) && !in->renewed;
     in->renewed = in->renewed || renewed;
     return renewed;
 }
+
+const struct driver_events instance_events = {.was_read = instance_was_read,
+                                              .judge = instance_judge,
+                                              .cleaned = instance_cleaned,
+                                              .previewed = instance_previewed,
+                                              .written = instance_written,
+                                              .replaced = instance_replaced,
+                                              .stored = instance_stored,
+                                              .updated = instance_updated,
+                                              .commanded = instance_commanded_one,
+                                              .reload_told = instance_reload_told,
+                                              .last_reload_told = instance_last_reload_told};
 
 /* ---- what is next ---- */
 
@@ -25,6 +36,18 @@ void instance_done(struct instance *in)
 {
     in->phase = INSTANCE_IDLE;
     instance_step(in);
+}
+
+static bool instance_wants_cleaning(const struct instance *in)
+{
+    const struct driver *d = instance_driver(in);
+    return d->ops->wants_cleaning != NULL && d->ops->wants_cleaning(d) && instance_may_ever_write(in);
+}
+
+static void instance_clean(struct instance *in)
+{
+    instance_begin(in, INSTANCE_WRITING);
+    instance_driver(in)->ops->clean(instance_driver(in));
 }
 
 /* When to wake up without an event: the next reload poll, or the end of a wait. The resync has a timer of its own.
@@ -81,8 +104,8 @@ void instance_step(struct instance *in)
         instance_read(in);
     else if (!quiet && !in->last_reload.known && now >= in->last_reload.next_ms)
         instance_ask_last_reload(in);
-    else if (!quiet && !in->dead_deleted && instance_may_ever_write(in))
-        instance_delete_dead(in);
+    else if (!quiet && instance_wants_cleaning(in))
+        instance_clean(in);
     else if (!quiet && instance_may_ever_write(in) && instance_wants_preview(in))
         instance_preview(in);
     else if (!quiet)
@@ -104,7 +127,8 @@ static void instance_on_resync(void *arg)
 {
     struct instance *in = arg;
     timer_set(&in->resync, in->options.resync_period_ms);
-    in->dead_deleted = in->dead_deleted && in->transaction.noted == NULL && in->transaction.held_count == 0;
+    if (instance_driver(in)->ops->resync != NULL)
+        instance_driver(in)->ops->resync(instance_driver(in));
     instance_outdated(in);
     ENGINES_DO(in, resync);
     if (in->left_dirty)
@@ -176,11 +200,8 @@ struct instance *instance_new(struct event_base *base, const struct instance_opt
     in->wall_minus_mono_ms = (int64_t)clock_wall_ms() - (int64_t)clock_mono_ms();
     timer_init(&in->timer, base, instance_on_timer, in);
     timer_init(&in->resync, base, instance_on_resync, in);
-    timer_init(&in->read_again, base, instance_read_again, in);
-    transaction_init(&in->transaction);
-    runtime_update_init(&in->update);
-    replacement_init(&in->replacement);
-    storage_init(&in->storage);
+    options->driver->events = &instance_events;
+    options->driver->arg = in;
     guard_init(&in->guard);
     pace_init(&in->pace, backoff_random_seed());
     in->version = in->running.split_version = in->running.drift_version = in->running.pid = -1;
@@ -190,8 +211,7 @@ struct instance *instance_new(struct event_base *base, const struct instance_opt
         instance_free(in);
         return NULL;
     }
-    reader_init(&in->reader, options->client, in->names, in->backend_count, instance_was_read, in);
-    in->reader.with_runtime = options->runtime != NULL;
+    readout_init(&in->readout, in->names, in->backend_count);
     ENGINES_DO(in, attach, in);
     instance_show_verification(in);
     return in;
@@ -201,24 +221,19 @@ void instance_free(struct instance *in)
 {
     if (in == NULL)
         return;
-    dataplane_cancel(in->options.client);
     instance_forget_commands(in);
+    instance_driver(in)->ops->free(instance_driver(in));
     timer_fini(&in->timer);
     timer_fini(&in->resync);
-    timer_fini(&in->read_again);
     for (size_t i = 0; i < in->backend_count; i++) {
         backend_fini(&in->backends[i].actual);
         runtime_fini(&in->backends[i].runtime);
     }
-    reader_fini(&in->reader);
-    transaction_fini(&in->transaction);
-    runtime_update_fini(&in->update);
-    replacement_fini(&in->replacement);
-    cfg_content_unref(in->replaced);
-    storage_fini(&in->storage);
+    readout_fini(&in->readout);
     reload_fini(&in->reload);
     guard_fini(&in->guard);
     commands_fini(&in->commands);
+    free(in->updating_server);
     free(in->ended.id);
     free(in->running.drift);
     free(in->running.drift_found);
@@ -258,12 +273,12 @@ void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg)
         instance_outdated(in);
     instance_forget_commands(in);
     if (in->phase == INSTANCE_WRITING) {
-        transaction_abort(&in->transaction);
+        instance_driver(in)->ops->abort(instance_driver(in));
         return;
     }
     if (in->phase == INSTANCE_UPDATING || in->phase == INSTANCE_REPLACING)
         return; /* its end is near, and shows what was written */
-    dataplane_cancel(in->options.client);
+    instance_driver(in)->ops->cancel(instance_driver(in), false);
     instance_done(in);
 }
 
@@ -290,10 +305,13 @@ int64_t instance_wall_minus_mono_ms(const struct instance *in)
 struct instance_view instance_view(const struct instance *in)
 {
     uint64_t now = clock_mono_ms();
+    const char *user = NULL, *password = NULL;
+    if (instance_driver(in)->ops->login != NULL)
+        instance_driver(in)->ops->login(instance_driver(in), &user, &password);
     return (struct instance_view){
         .url = instance_url(in),
-        .user = dataplane_client_user(in->options.client),
-        .password = dataplane_client_password(in->options.client),
+        .user = user,
+        .password = password,
         .version = in->version,
         .fresh = in->fresh,
         .away = in->away,
@@ -306,9 +324,9 @@ struct instance_view instance_view(const struct instance *in)
         .last_reload_known = in->last_reload.known,
         .drift = in->running.drift,
         .file_problem = in->guard.problem,
-        .unloaded = in->reader.unloaded,
+        .unloaded = in->readout.unloaded,
         .worker_pid = in->running.known ? in->running.pid : -1,
-        .haproxy = in->reader.haproxy,
+        .haproxy = in->readout.haproxy,
         .verification = instance_verification(in),
         .problem = &in->problem,
         .worker = in->running.worker,

@@ -1,5 +1,5 @@
 /*
- * One HAProxy and the way to it, a Data Plane API: reads it, follows reloads, finds drift, writes what its engines
+ * One HAProxy and the way to it (haproxy/driver): reads it, follows reloads, finds drift, writes what its engines
  * (haproxy/engine) want, verifies, and backs off. It knows no Kubernetes and no rule of theirs. It converges by itself:
  * own version, backoff and dirty flag; several instances would not disturb each other. What several backends need at
  * once goes into one transaction; where HAProxy refuses that, each gets one of its own, so that only the rejected one
@@ -20,18 +20,16 @@
 #include "report/history.h"
 
 struct buf;
-struct dataplane_client;
+struct change;
+struct driver;
 struct event_base;
 struct instance;
 struct metric;
 struct telemetry;
 
 struct instance_options {
-    struct dataplane_client *client; /* borrowed */
-    /* Borrowed; a second connection, for what overtakes the writing of the file. NULL: the running HAProxy is neither
-     * read nor written to, all goes by transactions. */
-    struct dataplane_client *runtime;
-    bool several; /* there are other instances: the log names the target */
+    struct driver *driver; /* taken over, whatever comes of it */
+    bool several;          /* there are other instances: the log names the target */
     uint64_t resync_period_ms;
     struct telemetry *telemetry;
     struct history *history; /* NULL: none */
@@ -56,7 +54,7 @@ void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg);
 /* ---- what is known of it now, as plain values for engines and reports */
 
 struct instance_view {
-    const char *url;
+    const char *url;      /* of its Data Plane API, or the path of the file */
     const char *user;     /* of the login; NULL: there is none */
     const char *password; /* of the login, never to be shown; NULL: there is none, or it is not known */
     int64_t version;      /* that all backends were read at; -1: none yet */
@@ -95,7 +93,9 @@ struct instance_backend *instance_backend(struct instance *in, const char *name)
 bool instance_runtime_usable(struct instance *in, const struct instance_backend *b);
 /* Nothing is under way that may change what runs, and it did not differ from the file. */
 bool instance_at_rest(const struct instance *in);
-void instance_writes(struct instance_backend *b); /* the transaction in hand, or the update to come, is for it */
+/* In `collect`: these are for the transaction in hand. -1: they cannot be put into words, none of them is. */
+int instance_change(struct instance *in, struct instance_backend *b, const struct change *list, size_t count,
+                    struct error *err) must_check;
 /* What is desired has changed: a pause after a rejection is over then. */
 void instance_write_sooner(struct instance *in, uint64_t when_ms);
 /* Something else is to be written than what failed: any pause is over then that the API did not ask for. */

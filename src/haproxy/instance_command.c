@@ -8,8 +8,8 @@ static void instance_send_next(struct instance *in);
 
 void instance_forget_commands(struct instance *in)
 {
-    if (in->options.runtime != NULL)
-        dataplane_cancel(in->options.runtime);
+    if (instance_driver(in)->runtime)
+        instance_driver(in)->ops->cancel(instance_driver(in), true);
     commands_drop_from(&in->commands, 0);
     in->commands.busy = false;
 }
@@ -55,7 +55,7 @@ static void instance_command_failed(struct instance *in, const struct command *c
 {
     const struct runtime_command given = instance_as_given(c);
     if (err->kind == ERROR_AUTH)
-        (void)dataplane_credentials_refused(in->options.runtime);
+        (void)instance_driver(in)->ops->renew(instance_driver(in), true);
     /* It says something else, or cannot do it, time and again; where nothing was fresh, it may just be away. */
     bool in_vain = commands_failed(&in->commands, in->fresh, err->kind == ERROR_INVALID, clock_mono_ms());
     instance_outdated(in);
@@ -69,19 +69,17 @@ static void instance_command_failed(struct instance *in, const struct command *c
         e->ops->command_failed(e->self, c->backend, &given, unanswered, err);
 }
 
-static void instance_command_on_answer(void *arg, const struct dataplane_answer *a)
+void instance_commanded_one(void *arg, uint64_t took_us, const struct error *err)
 {
     struct instance *in = arg;
-    struct error err = {0};
     const struct command c = in->commands.list[0];
     in->commands.busy = false;
-    bool ok = runtime_command_answer(a, c.state, &err) == 0;
     metric_add(in->options.telemetry->runtime_commands, 1, runtime_admin_name(c.state),
-               ok ? "applied" : error_kind_name(err.kind), instance_url(in), NULL);
-    if (ok)
-        instance_command_done(in, &c, a->duration_us);
+               err == NULL ? "applied" : error_kind_name(err->kind), instance_url(in), NULL);
+    if (err == NULL)
+        instance_command_done(in, &c, took_us);
     else
-        instance_command_failed(in, &c, &err);
+        instance_command_failed(in, &c, err);
     commands_drop(&in->commands, 0);
     instance_send_next(in);
     if (in->commands.count == 0)
@@ -96,13 +94,11 @@ static void instance_send_next(struct instance *in)
         return;
     const struct command *c = &q->list[0];
     const struct runtime_command given = instance_as_given(c);
-    cleanup(mem_free_ptr) char *path = runtime_command_path(c->backend->name, c->name);
-    cleanup(mem_free_ptr) char *body = mem_printf("{\"admin_state\":\"%s\"}", runtime_admin_name(c->state));
     q->busy = true;
     /* From here on a reading may show it, and must not take it for an operator's, nor one after an answer that was
      * lost. */
     const struct engine *e = c->backend->servers_of;
     if (e->ops->command_sent != NULL)
         e->ops->command_sent(e->self, c->backend, &given);
-    dataplane_send(in->options.runtime, "PUT", path, body, instance_command_on_answer, in);
+    instance_driver(in)->ops->command(instance_driver(in), c->backend->name, c->name, c->state);
 }

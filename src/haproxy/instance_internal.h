@@ -2,7 +2,7 @@
  * The inside of an instance, for its own files: instance.c (what is next), instance_read.c (what was read, and what it
  * means), instance_write.c (transactions), instance_update.c (runtime updates), instance_command.c (runtime commands),
  * instance_reload.c (reloads), instance_report.c (log, history). Decisions are parts with their own functions:
- * haproxy/guard, pace, reload, verification, commands.
+ * haproxy/guard, pace, reload, verification, commands. What is done, the driver does (haproxy/driver), and tells it.
  */
 #ifndef HAPROXY_INSTANCE_INTERNAL_H
 #define HAPROXY_INSTANCE_INTERNAL_H
@@ -10,15 +10,11 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "haproxy/commands.h"
-#include "haproxy/dataplane/client.h"
-#include "haproxy/dataplane/replacement.h"
-#include "haproxy/dataplane/runtime_update.h"
-#include "haproxy/dataplane/storage.h"
-#include "haproxy/dataplane/transaction.h"
+#include "haproxy/driver.h"
 #include "haproxy/guard.h"
 #include "haproxy/instance.h"
 #include "haproxy/pace.h"
-#include "haproxy/reader.h"
+#include "haproxy/readout.h"
 #include "haproxy/reload.h"
 #include "host/timer.h"
 #include "report/telemetry.h"
@@ -77,7 +73,7 @@ struct instance {
     const char **names; /* of these, for the reader */
     size_t backend_count;
     struct timer timer; /* the next thing to do by itself */
-    struct timer resync, read_again;
+    struct timer resync;
     enum instance_phase phase;
     int64_t wall_minus_mono_ms;
 
@@ -89,7 +85,7 @@ struct instance {
     bool left_dirty; /* and nothing may be written: a dry run, a pause, a refusal */
     bool renewed;    /* new credentials were tried at once, without a result yet */
 
-    struct reader reader;
+    struct readout readout;
     struct instance_running running;
     struct reload reload;
     struct instance_reload_end ended;
@@ -98,18 +94,12 @@ struct instance {
 
     struct pace pace;
     struct guard guard;
-    struct transaction transaction;
     uint64_t write_started_us;
-    bool one_by_one;   /* a transaction for several backends was rejected: one transaction for each backend */
-    bool dead_deleted; /* transactions of earlier runs were searched and deleted */
+    bool one_by_one; /* a transaction for several backends was rejected: one transaction for each backend */
 
-    struct replacement replacement;
-    struct cfg_content *replaced; /* what it made of the file; NULL: nothing that is known */
-    struct storage storage;
-    const struct engine *replacing; /* whose that is */
-    struct runtime_update update;
-    struct instance_backend *updating; /* the backend of it */
-    struct transaction_action reading; /* what read_again sends */
+    const struct engine *replacing;    /* whose file, or files beside it, are written */
+    struct instance_backend *updating; /* the one that has a runtime update */
+    char *updating_server;             /* and which of its servers */
     struct verification verification;
     struct commands commands;
 
@@ -134,6 +124,14 @@ struct instance {
     "credentials file, must be in the userlist that it uses (a token: what a proxy in front of it expects)"
 
 /* instance.c */
+extern const struct driver_events instance_events;
+
+/* Which in was given. */
+static inline struct driver *instance_driver(const struct instance *in)
+{
+    return in->options.driver;
+}
+
 /* The API refused the credentials. True where there are others, to be tried at once; but only once in a row, so that a
  * file that never rests does not set the pace. */
 bool instance_renew_credentials(struct instance *in);
@@ -146,7 +144,7 @@ void instance_read(struct instance *in);
 void instance_outdated(struct instance *in); /* what was read may be: it is read again */
 /* The daemon wrote `version`; the rest is as it was read. False: another writer wrote just before, and the API let us. */
 bool instance_wrote_next(struct instance *in, int64_t version);
-void instance_was_read(void *arg, struct reading *found, const struct error *err); /* of the reader */
+void instance_was_read(void *in, const struct error *err);
 bool instance_is_confirmed(const struct instance *in); /* the running HAProxy was read and does not differ from
                                                         * haproxy.cfg */
 /* How running HAProxy differs from haproxy.cfg, in the backends that can be read; NULL: it does not. Allocates. */
@@ -162,7 +160,6 @@ struct write_failure {
 };
 void instance_write_failed(struct instance *in, const struct write_failure *f);
 void instance_decide(struct instance *in);
-void instance_delete_dead(struct instance *in);
 /* An empty transaction is to be begun, previewed and deleted before anything is written. */
 bool instance_wants_preview(const struct instance *in);
 void instance_preview(struct instance *in);
@@ -171,14 +168,20 @@ bool instance_may_ever_write(const struct instance *in);
 void instance_wrote(struct instance *in, int64_t version);
 void instance_writes_none(struct instance *in); /* no write is in hand */
 void instance_free_file(struct instance *in);   /* its text, unless a transaction is still to be compared with it */
+char *instance_judge(void *in, const char *text, size_t len, bool previews) must_check;
+void instance_cleaned(void *in, const struct written *w);
+void instance_previewed(void *in, const struct written *w);
+void instance_written(void *in, const struct written *w);
 
 /* instance_replace.c */
 /* False: no engine wants one. */
 bool instance_let_replace(struct instance *in);
 bool instance_let_store(struct instance *in); /* as above */
+void instance_replaced(void *in, const struct replaced *r);
+void instance_stored(void *in, const struct stored *s);
 
 /* instance_update.c */
-void instance_read_again(void *in); /* of its timer */
+void instance_updated(void *in, const struct updated *u);
 void instance_not_verified(struct instance *in, const struct error *why);
 enum verification_state instance_verification(const struct instance *in);
 void instance_show_verification(struct instance *in);
@@ -188,12 +191,15 @@ void instance_give_up_last_read(struct instance *in);
 
 /* instance_command.c */
 void instance_forget_commands(struct instance *in);
+void instance_commanded_one(void *in, uint64_t took_us, const struct error *err);
 
 /* instance_reload.c */
 void instance_must_reload(struct instance *in); /* what runs may differ from haproxy.cfg */
 /* The daemon's write (NULL: applied at once) loads whatever was not loaded before. */
 void instance_reload_comes(struct instance *in, const char *id);
 void instance_poll_reload(struct instance *in); /* in->reload, which is pending */
+void instance_reload_told(void *in);
+void instance_last_reload_told(void *in, const struct reload_history *h, const struct error *err);
 /* lost: nobody knows whether it was tried. differs: what runs is not haproxy.cfg, whatever the API says. */
 void instance_reload_failed(struct instance *in, const struct error *err, bool lost, bool differs);
 void instance_count_reload(struct instance *in, const char *result);
@@ -211,6 +217,6 @@ void instance_note_trouble(struct instance *in, enum history_kind kind, const ch
                            const char *why); /* each time */
 void instance_note_drift(struct instance *in, const char *what);
 void instance_note_drift_over(struct instance *in);
-void instance_report_empty_commit(const struct instance *in);
+void instance_report_empty_commit(const struct instance *in, const struct written *w);
 
 #endif

@@ -16,7 +16,7 @@
 void instance_read(struct instance *in)
 {
     instance_begin(in, INSTANCE_READING);
-    reader_start(&in->reader);
+    instance_driver(in)->ops->read(instance_driver(in), &in->readout);
 }
 
 void instance_outdated(struct instance *in)
@@ -73,7 +73,7 @@ static void instance_read_split(struct instance *in, bool split)
 /* A whole configuration was written, and who wrote it ended before the commit that loads it. */
 static void instance_read_unloaded(struct instance *in)
 {
-    if (in->dirty || in->reload.state == RELOAD_PENDING || !in->reader.unloaded)
+    if (in->dirty || in->reload.state == RELOAD_PENDING || !in->readout.unloaded)
         return;
     log_warn(in->options.log, "haproxy.cfg was written and not loaded; loading it with an empty commit",
              log_str("target", instance_url(in)), log_int("version", in->version));
@@ -91,7 +91,7 @@ bool instance_is_split(const struct instance *in)
 static bool instance_read_worker(struct instance *in)
 {
     struct instance_running *r = &in->running;
-    int64_t pid = in->reader.worker_pid, uptime_s = in->reader.worker_uptime_s;
+    int64_t pid = in->readout.worker_pid, uptime_s = in->readout.worker_uptime_s;
     if (pid < 0)
         return false;
     bool other = r->known && (pid != r->pid || uptime_s < r->uptime_s);
@@ -126,7 +126,7 @@ static bool instance_all_readable(const struct instance *in)
     for (size_t i = 0; i < in->backend_count; i++)
         if (in->backends[i].actual.exists && !in->backends[i].runtime.readable)
             return false;
-    return in->reader.worker_pid >= 0;
+    return in->readout.worker_pid >= 0;
 }
 
 bool instance_is_confirmed(const struct instance *in)
@@ -149,7 +149,7 @@ static void instance_reload_confirmed(struct instance *in, bool verified)
 static bool instance_old_worker_answers(struct instance *in)
 {
     struct instance_reload_end *end = &in->ended;
-    bool old = end->pid_before >= 0 && in->reader.worker_pid == end->pid_before &&
+    bool old = end->pid_before >= 0 && in->readout.worker_pid == end->pid_before &&
                in->running.uptime_s >= end->uptime_before_s;
     if (!end->done || !old || end->unconfirmed > 0 || end->readings++ >= OLD_WORKER_REREADS)
         return false;
@@ -233,7 +233,7 @@ static void instance_read_drift(struct instance *in)
 
 static void instance_log_unreadable(struct instance *in, struct instance_backend *b)
 {
-    bool unreadable = in->options.runtime != NULL && b->actual.exists && !b->runtime.readable;
+    bool unreadable = instance_driver(in)->runtime && b->actual.exists && !b->runtime.readable;
     if (b->runtime.readable && b->runtime_lost)
         log_info(in->options.log, "running HAProxy readable again", log_str("target", instance_url(in)),
                  log_str("backend", b->name));
@@ -276,7 +276,7 @@ bool instance_at_rest(const struct instance *in)
 static void instance_read_take_runtime(struct instance *in)
 {
     struct instance_running *r = &in->running;
-    r->silent = in->reader.worker_silent;
+    r->silent = in->readout.worker_silent;
     bool other = instance_read_worker(in);
     if (other && r->worker == WORKER_SAME)
         r->worker = WORKER_OTHER;
@@ -322,22 +322,22 @@ static bool instance_any_desired(const struct instance *in)
     return false;
 }
 
-static void instance_take_found(struct instance *in, struct reading *found)
+static void instance_take_found(struct instance *in)
 {
     bool unreadable = false;
-    in->version = in->reader.version;
+    in->version = in->readout.version;
     in->away = false;
     for (size_t i = 0; i < in->backend_count; i++) {
-        instance_take_backend(&in->backends[i], &found[i]);
+        instance_take_backend(&in->backends[i], &in->readout.found[i]);
         unreadable = unreadable || in->backends[i].unreadable.kind != ERROR_NONE;
     }
     ENGINES_DO(in, read);
     in->fresh = true;
     in->unverified = false;
-    instance_read_split(in, in->reader.split);
+    instance_read_split(in, in->readout.split);
     instance_read_unloaded(in);
-    guard_read(&in->guard, in->version, in->reader.split, in->reader.file, in->reader.file_problem,
-               in->reader.defaults_problem);
+    guard_read(&in->guard, in->version, in->readout.split, in->readout.file, in->readout.file_problem,
+               in->readout.defaults_problem);
     instance_free_file(in);
     if (!unreadable)
         pace_read(&in->pace);
@@ -348,12 +348,12 @@ static void instance_take_found(struct instance *in, struct reading *found)
         instance_problem_over(in);
 }
 
-void instance_was_read(void *arg, struct reading *found, const struct error *err)
+void instance_was_read(void *arg, const struct error *err)
 {
     struct instance *in = arg;
     if (err != NULL)
         instance_read_failed(in, err);
     else
-        instance_take_found(in, found);
+        instance_take_found(in);
     instance_done(in);
 }

@@ -2,8 +2,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/str.h"
-#include "haproxy/dataplane/codec.h"
 #include "haproxy/instance_internal.h"
 
 #define LAST_RELOAD_POLL_MS 500
@@ -62,10 +60,9 @@ static void instance_reload_ended(struct instance *in)
     instance_outdated(in); /* read again before it counts as in sync: something may have come in between */
 }
 
-static void instance_on_reload_answer(void *arg, const struct dataplane_answer *a)
+void instance_reload_told(void *arg)
 {
     struct instance *in = arg;
-    reload_answer(&in->reload, a, clock_mono_ms());
     if (in->reload.state == RELOAD_DONE || in->reload.state == RELOAD_BROKEN)
         instance_reload_ended(in);
     instance_done(in);
@@ -73,16 +70,14 @@ static void instance_on_reload_answer(void *arg, const struct dataplane_answer *
 
 void instance_poll_reload(struct instance *in)
 {
-    cleanup(mem_free_ptr) char *id = str_url_encode(in->reload.id);
-    cleanup(mem_free_ptr) char *path = mem_printf("/reloads/%s", id);
     instance_begin(in, INSTANCE_POLLING);
-    dataplane_send(in->options.client, "GET", path, NULL, instance_on_reload_answer, in);
+    instance_driver(in)->ops->ask_reload(instance_driver(in), &in->reload);
 }
 
 /* ---- what an earlier run left behind ---- */
 
 /* What failed is repaired where a later reload went well, the file is what the API answers, and it is what runs. */
-static void instance_judge_again(struct instance *in, const struct codec_reload_history *history)
+static void instance_judge_again(struct instance *in, const struct reload_history *history)
 {
     cleanup(mem_free_ptr) char *problem = instance_running_problem(in);
     bool ended = history->response != NULL && !history->pending;
@@ -106,7 +101,7 @@ static void instance_unconfirmed(struct instance *in, const char *why)
 }
 
 /* A reload that failed while no daemon ran: HAProxy does not run what the file (and every GET) says. */
-static void instance_judge_last(struct instance *in, const struct codec_reload_history *history)
+static void instance_judge_last(struct instance *in, const struct reload_history *history)
 {
     struct instance_last_reload *last = &in->last_reload;
     last->next_ms = clock_mono_ms() + LAST_RELOAD_POLL_MS;
@@ -141,19 +136,16 @@ static void instance_last_unknown(struct instance *in, const struct error *err)
     last->known = true;
 }
 
-static void instance_on_list(void *arg, const struct dataplane_answer *a)
+void instance_last_reload_told(void *arg, const struct reload_history *h, const struct error *err)
 {
     struct instance *in = arg;
-    struct codec_reload_history history = {0};
-    struct error err = {0};
     bool first = !in->last_reload.again;
-    if (dataplane_answer_check(a, &err) != 0 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0)
-        instance_last_unknown(in, &err);
+    if (err != NULL)
+        instance_last_unknown(in, err);
     else if (in->last_reload.again)
-        instance_judge_again(in, &history);
+        instance_judge_again(in, h);
     else
-        instance_judge_last(in, &history);
-    codec_reload_history_fini(&history);
+        instance_judge_last(in, h);
     if (first && in->last_reload.known && in->last_reload.polls > 0) /* what runs is not what was read before */
         instance_outdated(in);
     else if (in->last_reload.known)
@@ -171,5 +163,5 @@ void instance_ask_last_reload_again(struct instance *in)
 void instance_ask_last_reload(struct instance *in)
 {
     instance_begin(in, INSTANCE_POLLING);
-    dataplane_send(in->options.client, "GET", "/reloads", NULL, instance_on_list, in);
+    instance_driver(in)->ops->ask_last_reload(instance_driver(in));
 }

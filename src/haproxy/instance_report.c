@@ -6,7 +6,7 @@
 
 const char *instance_url(const struct instance *in)
 {
-    return dataplane_client_url(in->options.client);
+    return instance_driver(in)->name;
 }
 
 /* With one backend it is that one's, and the log names it. */
@@ -54,15 +54,14 @@ void instance_note_drift_over(struct instance *in)
     in->running.drift_found = NULL;
 }
 
-void instance_report_empty_commit(const struct instance *in)
+void instance_report_empty_commit(const struct instance *in, const struct written *w)
 {
-    const struct transaction *t = &in->transaction;
     log_info(in->options.log, "empty commit to reload HAProxy", log_str("target", instance_url(in)),
-             log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
-             log_us_as_ms("commit_ms", t->commit_us));
+             log_int("version", w->version), log_str("reload_id", w->reload_id), log_us_as_ms("begin_ms", w->begin_us),
+             log_us_as_ms("commit_ms", w->commit_us));
     instance_note(in, (struct history_entry){.kind = HISTORY_RELOAD_AGAIN,
                                              .text = "empty commit to reload HAProxy",
-                                             .took_us = t->begin_us + t->commit_us});
+                                             .took_us = w->begin_us + w->commit_us});
 }
 
 /* ---- problems ---- */

@@ -14,7 +14,7 @@ enum verification_state instance_verification(const struct instance *in)
     for (size_t i = 0; i < in->backend_count; i++)
         if (in->backends[i].runtime_lost)
             return VERIFICATION_FAILED;
-    return in->options.runtime != NULL ? in->verification.state : VERIFICATION_DISABLED;
+    return instance_driver(in)->runtime ? in->verification.state : VERIFICATION_DISABLED;
 }
 
 void instance_show_verification(struct instance *in)
@@ -30,16 +30,15 @@ bool instance_runtime_usable(struct instance *in, const struct instance_backend 
     verification_age(&in->verification, clock_mono_ms());
     if (in->verification.state != was)
         instance_show_verification(in);
-    return in->options.runtime != NULL && verification_usable(&in->verification, in->pace.no_room) &&
+    return instance_driver(in)->runtime && verification_usable(&in->verification, in->pace.no_room) &&
            b->runtime.readable;
 }
 
 /* Whether what was read back can come of the update alone: maintenance was commanded before, mostly. */
-static bool instance_shows_the_update(const struct instance *in)
+static bool instance_shows_the_update(const struct instance *in, const struct updated *u)
 {
-    const struct runtime_update *u = &in->update;
-    const struct runtime_server *was = runtime_find(&in->updating->runtime, u->wanted.name);
-    return !(u->fields == SERVER_MAINTENANCE && u->wanted.maintenance && was != NULL && was->admin == RUNTIME_MAINT);
+    const struct runtime_server *was = runtime_find(&in->updating->runtime, u->wanted->name);
+    return !(u->fields == SERVER_MAINTENANCE && u->wanted->maintenance && was != NULL && was->admin == RUNTIME_MAINT);
 }
 
 void instance_not_verified(struct instance *in, const struct error *why)
@@ -56,9 +55,9 @@ void instance_not_verified(struct instance *in, const struct error *why)
 /* ---- what came of it ---- */
 
 /* What was read is still what is there, but for this. */
-static void instance_take_server(struct instance *in)
+static void instance_take_server(struct instance *in, const struct updated *u)
 {
-    const struct backend_server *is = &in->update.wanted;
+    const struct backend_server *is = u->wanted;
     struct instance_backend *b = in->updating;
     for (size_t i = 0; i < b->actual.server_count; i++) {
         struct backend_server *at = &b->actual.servers[i];
@@ -74,19 +73,19 @@ static void instance_take_server(struct instance *in)
         free(at->address);
         at->address = mem_strdup(is->address);
         at->port = is->port;
-        if (in->update.fields & SERVER_MAINTENANCE)
+        if (u->fields & SERVER_MAINTENANCE)
             runtime_set_admin(at, is->maintenance ? RUNTIME_MAINT : RUNTIME_READY);
     }
 }
 
-static void instance_updated(struct instance *in)
+static void instance_took_effect(struct instance *in, const struct updated *u)
 {
     int64_t was = in->version;
-    bool shown = instance_shows_the_update(in);
-    in->fresh = instance_wrote_next(in, in->update.version);
-    instance_take_server(in);
+    bool shown = instance_shows_the_update(in, u);
+    in->fresh = instance_wrote_next(in, u->version);
+    instance_take_server(in, u);
     in->unverified = true;
-    ENGINES_DO(in, updated, in->updating, &in->update, was);
+    ENGINES_DO(in, updated, in->updating, u, was);
     in->renewed = false;
     pace_updated(&in->pace);
     if (!verification_passed(&in->verification, shown))
@@ -96,65 +95,58 @@ static void instance_updated(struct instance *in)
 }
 
 /* The file has it, and what runs will have it by a reload. */
-static void instance_written_by_reload(struct instance *in)
+static void instance_written_by_reload(struct instance *in, const struct updated *u)
 {
-    instance_wrote(in, in->update.version);
-    ENGINES_DO(in, updated, in->updating, &in->update, in->version);
+    instance_wrote(in, u->version);
+    ENGINES_DO(in, updated, in->updating, u, in->version);
     instance_outdated(in);
 }
 
-static void instance_update_failed(struct instance *in)
+static void instance_update_failed(struct instance *in, const struct updated *u)
 {
     static const enum transaction_result as_transaction[] = {[UPDATE_CONFLICT] = TRANSACTION_CONFLICT,
                                                              [UPDATE_REJECTED] = TRANSACTION_REJECTED,
                                                              [UPDATE_UNAUTHORIZED] = TRANSACTION_UNAUTHORIZED,
                                                              [UPDATE_UNKNOWN] = TRANSACTION_UNKNOWN,
                                                              [UPDATE_UNAVAILABLE] = TRANSACTION_UNAVAILABLE};
-    const struct runtime_update *u = &in->update;
     const struct write_failure f = {
         .result = as_transaction[u->result], .error = &u->error, .retry_after_ms = u->retry_after_ms};
     instance_outdated(in);
-    if (u->result == UPDATE_REJECTED)
-        in->dead_deleted = false; /* the API keeps a failed transaction for each refused write */
-    if (u->refusal != NULL) {
-        transaction_note_refusal(&in->transaction, u->refusal);
-        in->dead_deleted = false;
-    }
     instance_write_failed(in, &f);
 }
 
 /* While a reload is under way it may have missed the update, or had no ear for the question: no sign of anything. */
-static void instance_unverified(struct instance *in)
+static void instance_unverified(struct instance *in, const struct updated *u)
 {
     if (in->reload.state != RELOAD_PENDING) {
-        instance_not_verified(in, &in->update.error);
+        instance_not_verified(in, &u->error);
         return;
     }
     instance_must_reload(in);
     log_info(in->options.log, "runtime update during a reload not verified; reloading again",
-             log_str("target", instance_url(in)), log_str("error", in->update.error.message));
+             log_str("target", instance_url(in)), log_str("error", u->error.message));
 }
 
-static void instance_update_finished(struct instance *in)
+static void instance_update_finished(struct instance *in, const struct updated *u)
 {
-    const char *result = update_result_name(in->update.result);
+    const char *result = update_result_name(u->result);
     metric_add(in->options.telemetry->runtime_updates, 1, result, instance_url(in), NULL);
     instance_count_reconcile(in, result);
-    switch (in->update.result) {
+    switch (u->result) {
     case UPDATE_WRITTEN:
-        instance_updated(in);
+        instance_took_effect(in, u);
         break;
     case UPDATE_RELOADS:
-        instance_written_by_reload(in);
-        instance_not_verified(in, &in->update.error);
-        instance_reload_comes(in, in->update.reload_id);
+        instance_written_by_reload(in, u);
+        instance_not_verified(in, &u->error);
+        instance_reload_comes(in, u->reload_id);
         break;
     case UPDATE_UNVERIFIED:
-        instance_written_by_reload(in);
-        instance_unverified(in);
+        instance_written_by_reload(in, u);
+        instance_unverified(in, u);
         break;
     default:
-        instance_update_failed(in);
+        instance_update_failed(in, u);
         break;
     }
     instance_writes_none(in);
@@ -163,49 +155,24 @@ static void instance_update_finished(struct instance *in)
 
 /* ---- sending ---- */
 
-static void instance_update_perform(struct instance *in, struct transaction_action action);
-
-static void instance_update_on_answer(void *arg, const struct dataplane_answer *a)
-{
-    struct instance *in = arg;
-    instance_update_perform(in, runtime_update_answer(&in->update, a));
-}
-
-static void instance_last_finished(struct instance *in);
-
-static void instance_update_perform(struct instance *in, struct transaction_action action)
-{
-    if (action.type == TRANSACTION_SEND && action.delay_ms > 0 && in->phase != INSTANCE_ENDING) {
-        in->reading = action;
-        in->reading.delay_ms = 0;
-        timer_set(&in->read_again, action.delay_ms);
-        return;
-    }
-    if (action.type == TRANSACTION_SEND)
-        dataplane_send(in->options.client, action.method, action.path, action.body, instance_update_on_answer, in);
-    else if (in->phase == INSTANCE_ENDING)
-        instance_last_finished(in);
-    else
-        instance_update_finished(in);
-}
-
-void instance_read_again(void *arg)
-{
-    struct instance *in = arg;
-    instance_update_perform(in, in->reading);
-}
-
 static int instance_update_start(struct instance *in, enum instance_phase phase, struct instance_backend *b,
                                  const struct backend_server *server, unsigned fields, bool keep_maintenance,
                                  struct error *err)
 {
-    struct transaction_action action;
-    if (runtime_update_start(&in->update, in->version, b->name, server, fields, keep_maintenance, &action, err) != 0)
-        return -1;
+    struct driver *d = instance_driver(in);
+    const struct update_request request = {.backend = b->name,
+                                           .server = server,
+                                           .fields = fields,
+                                           .keep_maintenance = keep_maintenance,
+                                           .hurry = phase == INSTANCE_ENDING};
     in->updating = b;
+    free(in->updating_server);
+    in->updating_server = mem_strdup(server->name);
     instance_begin(in, phase);
-    instance_update_perform(in, action);
-    return 0;
+    if (d->ops->update(d, in->version, &request, err) == 0)
+        return 0;
+    instance_begin(in, INSTANCE_IDLE);
+    return -1;
 }
 
 int instance_update(struct instance *in, struct instance_backend *b, const struct backend_server *server,
@@ -213,36 +180,45 @@ int instance_update(struct instance *in, struct instance_backend *b, const struc
 {
     if (instance_update_start(in, INSTANCE_UPDATING, b, server, fields, keep_maintenance, err) != 0)
         return -1;
-    instance_writes(b);
+    b->writing = true;
     return 0;
 }
 
 const char *instance_updating(const struct instance *in, const struct instance_backend *b)
 {
-    return in->phase == INSTANCE_UPDATING && in->updating == b ? in->update.wanted.name : NULL;
+    return in->phase == INSTANCE_UPDATING && in->updating == b ? in->updating_server : NULL;
 }
 
 /* ---- the last ones, before the end ---- */
 
-static void instance_last_finished(struct instance *in)
+static void instance_last_finished(struct instance *in, const struct updated *u)
 {
-    bool written = in->update.result == UPDATE_WRITTEN;
-    bool read_again = in->update.result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
+    bool written = u->result == UPDATE_WRITTEN;
+    bool read_again = u->result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
     if (written) {
-        instance_wrote_next(in, in->update.version);
-        instance_take_server(in);
+        instance_wrote_next(in, u->version);
+        instance_take_server(in, u);
     }
     if (read_again)
         instance_outdated(in);
     else
-        ENGINES_DO(in, last_updated, in->updating, &in->update);
+        ENGINES_DO(in, last_updated, in->updating, u);
     in->last_updated = !written && !read_again;
     instance_done(in);
 }
 
+void instance_updated(void *arg, const struct updated *u)
+{
+    struct instance *in = arg;
+    if (in->phase == INSTANCE_ENDING)
+        instance_last_finished(in, u);
+    else
+        instance_update_finished(in, u);
+}
+
 void instance_give_up_last_read(struct instance *in)
 {
-    dataplane_cancel(in->options.client);
+    instance_driver(in)->ops->cancel(instance_driver(in), false);
     in->last_updated = true;
     log_warn(in->options.log, "Data Plane API too slow at shutdown; draining servers not saved in haproxy.cfg",
              log_str("target", instance_url(in)));

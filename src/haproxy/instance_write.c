@@ -14,9 +14,13 @@ bool instance_may_ever_write(const struct instance *in)
 
 /* ---- for engines ---- */
 
-void instance_writes(struct instance_backend *b)
+int instance_change(struct instance *in, struct instance_backend *b, const struct change *list, size_t count,
+                    struct error *err)
 {
+    if (instance_driver(in)->ops->add(instance_driver(in), list, count, err) != 0)
+        return -1;
     b->writing = true;
+    return 0;
 }
 
 void instance_writes_none(struct instance *in)
@@ -48,9 +52,9 @@ static bool instance_all_reviewed(const struct instance *in)
 void instance_free_file(struct instance *in)
 {
     if (guard_passed(&in->guard, in->version) && instance_all_reviewed(in)) {
-        const struct cfg_content *file = in->reader.file;
+        const struct cfg_content *file = in->readout.file;
         bool held = file != NULL && file->references > 1u + (in->guard.file == file); /* by an engine */
-        reader_let_file_go(&in->reader, held);
+        readout_let_file_go(&in->readout, held);
         if (!held)
             guard_let_file_go(&in->guard);
     }
@@ -59,14 +63,14 @@ void instance_free_file(struct instance *in)
 void instance_wrote(struct instance *in, int64_t version)
 {
     if (!guard_wrote(&in->guard, in->version, version))
-        reader_let_file_go(&in->reader, true); /* what is compared next contains this write */
+        readout_let_file_go(&in->readout, true); /* what is compared next contains this write */
 }
 
 /* After a failed reload, the file is another one than what the API would write anew: there is nothing to compare. */
 bool instance_wants_preview(const struct instance *in)
 {
     return in->guard.problem == NULL && !guard_passed(&in->guard, in->version) && !instance_is_split(in) &&
-           in->reader.file != NULL && in->pace.write_after_ms <= clock_mono_ms();
+           in->readout.file != NULL && in->pace.write_after_ms <= clock_mono_ms();
 }
 
 /* A change may lose unmanaged lines: so the first transaction of each backend after another writer's is previewed
@@ -77,7 +81,7 @@ static bool instance_wants_review(const struct instance *in)
     for (size_t i = 0; i < in->backend_count; i++)
         first = first || (in->backends[i].writing && !in->backends[i].reviewed);
     return first && guard_passed(&in->guard, in->version) && !in->guard.blind && !instance_is_split(in) &&
-           in->reader.file != NULL;
+           in->readout.file != NULL;
 }
 
 static bool instance_may_change(const void *arg, const char *kind, const char *name, const char *first,
@@ -92,11 +96,9 @@ static bool instance_may_change(const void *arg, const char *kind, const char *n
     return false;
 }
 
-static void instance_preview_failed(struct instance *in)
+static void instance_preview_failed(struct instance *in, const struct written *w)
 {
-    const struct write_failure f = {.result = in->transaction.result,
-                                    .error = &in->transaction.error,
-                                    .retry_after_ms = in->transaction.retry_after_ms};
+    const struct write_failure f = {.result = w->result, .error = &w->error, .retry_after_ms = w->retry_after_ms};
     if (f.result == TRANSACTION_CONFLICT)
         instance_outdated(in);
     /* At shutdown nothing is saved in a file that has not passed: no more readings are needed. */
@@ -117,13 +119,12 @@ static void instance_preview_failed(struct instance *in)
     instance_problem(in, "cannot preview what a write would do to haproxy.cfg", f.error);
 }
 
-static void instance_write_previewed(struct instance *in)
+static void instance_take_preview(struct instance *in, const struct written *t)
 {
-    const struct transaction *t = &in->transaction;
     if (t->result == TRANSACTION_HARMFUL) {
         guard_refuse(&in->guard, in->version, t->error.message);
     } else if (t->result != TRANSACTION_PREVIEWED) {
-        instance_preview_failed(in);
+        instance_preview_failed(in, t);
     } else if (t->error.kind == ERROR_NONE && !in->guard.blind) {
         guard_pass(&in->guard, in->version);
         for (size_t i = 0; i < in->backend_count; i++)
@@ -132,8 +133,8 @@ static void instance_write_previewed(struct instance *in)
         in->guard.blind = true;
         log_warn(in->options.log, "the Data Plane API cannot preview a write; checking only the lines of haproxy.cfg",
                  log_str("target", instance_url(in)), log_str("error", t->error.message));
-        guard_read(&in->guard, in->version, false, in->reader.file, in->reader.file_problem,
-                   in->reader.defaults_problem);
+        guard_read(&in->guard, in->version, false, in->readout.file, in->readout.file_problem,
+                   in->readout.defaults_problem);
         instance_free_file(in);
     }
 }
@@ -148,17 +149,16 @@ static size_t instance_count_writing(const struct instance *in)
     return count;
 }
 
-static void instance_write_committed(struct instance *in)
+static void instance_write_committed(struct instance *in, const struct written *t)
 {
-    const struct transaction *t = &in->transaction;
     instance_wrote(in, t->version);
     /* What was not previewed was harmless before, or cannot be previewed. */
     for (size_t i = 0; i < in->backend_count; i++)
         in->backends[i].reviewed = in->backends[i].reviewed || in->backends[i].writing;
-    reader_let_file_go(&in->reader, true);
+    readout_let_file_go(&in->readout, true);
     ENGINES_DO(in, committed, t);
     if (instance_count_writing(in) == 0)
-        instance_report_empty_commit(in);
+        instance_report_empty_commit(in, t);
     in->drift_answered = true;
     in->renewed = false;
     pace_committed(&in->pace, clock_mono_ms());
@@ -246,122 +246,93 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
     }
 }
 
-static void instance_transaction_failed(struct instance *in)
+static void instance_transaction_failed(struct instance *in, const struct written *t)
 {
-    const struct transaction *t = &in->transaction;
     const struct write_failure f = {.result = t->result,
                                     .error = &t->error,
                                     .retry_after_ms = t->retry_after_ms,
-                                    .gone_at_commit =
-                                        t->failed_in == TRANSACTION_COMMIT && t->error.http_status == 404};
+                                    .gone_at_commit = t->gone_at_commit};
     ENGINES_DO(in, not_committed);
     instance_write_failed(in, &f);
 }
 
-static void instance_report_foreign(const struct instance *in)
+static void instance_report_foreign(const struct instance *in, const struct written *t)
 {
-    for (size_t i = 0; i < in->transaction.foreign_count; i++)
+    for (size_t i = 0; i < t->foreign_count; i++)
         log_warn(in->options.log,
                  "deleted an outdated transaction of another client; it could not be committed any more, and the Data "
                  "Plane API had no room for another",
-                 log_str("target", instance_url(in)), log_str("transaction", in->transaction.foreign[i]));
+                 log_str("target", instance_url(in)), log_str("transaction", t->foreign[i]));
 }
 
-static void instance_write_written(struct instance *in)
+void instance_written(void *arg, const struct written *t)
 {
-    const struct transaction *t = &in->transaction;
+    struct instance *in = arg;
     const char *result = transaction_result_name(t->result);
+    instance_report_foreign(in, t);
     metric_add(in->options.telemetry->transactions, 1, result, instance_url(in), NULL);
     metric_observe(in->options.telemetry->transaction_duration, (double)(clock_mono_us() - in->write_started_us) / 1e6,
                    NULL);
     instance_count_reconcile(in, result);
     instance_outdated(in); /* read back what it is now */
-    in->dead_deleted = in->dead_deleted && t->noted == NULL;
     if (t->result == TRANSACTION_HARMFUL) {
         ENGINES_DO(in, not_committed);
-        instance_write_previewed(in);
+        instance_take_preview(in, t);
     } else if (t->result == TRANSACTION_COMMITTED) {
-        instance_write_committed(in);
+        instance_write_committed(in, t);
     } else {
-        instance_transaction_failed(in);
+        instance_transaction_failed(in, t);
     }
+    instance_done(in);
 }
 
-static void instance_write_finished(struct instance *in)
+void instance_cleaned(void *arg, const struct written *t)
 {
-    const struct transaction *t = &in->transaction;
-    instance_report_foreign(in);
-    if (t->cleanup_only) {
-        /* Best effort: what could not be deleted costs a place among 20, and our next commit frees it, or, where no
-         * commit does, it is tried again after the next write, or RESYNC_PERIOD. */
-        in->dead_deleted = true;
-        if (t->result == TRANSACTION_UNAUTHORIZED || t->result == TRANSACTION_UNAVAILABLE)
-            instance_transaction_failed(in);
-    } else if (t->preview_only) {
-        in->dead_deleted = in->dead_deleted && t->held_count == 0;
-        instance_write_previewed(in);
-    } else {
-        instance_write_written(in);
-    }
+    struct instance *in = arg;
+    instance_report_foreign(in, t);
+    if (t->result == TRANSACTION_UNAUTHORIZED || t->result == TRANSACTION_UNAVAILABLE)
+        instance_transaction_failed(in, t);
+    instance_done(in);
+}
+
+void instance_previewed(void *arg, const struct written *t)
+{
+    struct instance *in = arg;
+    instance_report_foreign(in, t);
+    instance_take_preview(in, t);
     instance_done(in);
 }
 
 /* ---- sending ---- */
 
-static void instance_write_perform(struct instance *in, struct transaction_action action);
-
-static void instance_write_on_answer(void *arg, const struct dataplane_answer *a)
+char *instance_judge(void *arg, const char *text, size_t len, bool previews)
 {
     struct instance *in = arg;
-    struct transaction_action action = transaction_answer(&in->transaction, a);
-    if (action.type == TRANSACTION_JUDGE) {
-        const struct cfg_file_managed ours = {.is_ours = instance_may_change, .arg = in};
-        cleanup(mem_free_ptr) char *problem = guard_compare(&in->guard, in->reader.file, a->body, a->body_len,
-                                                            in->transaction.preview_only ? NULL : &ours);
-        action = transaction_judged(&in->transaction, problem);
-    }
-    instance_write_perform(in, action);
-}
-
-static void instance_write_perform(struct instance *in, struct transaction_action action)
-{
-    if (action.type == TRANSACTION_SEND)
-        dataplane_send(in->options.client, action.method, action.path, action.body, instance_write_on_answer, in);
-    else
-        instance_write_finished(in);
-}
-
-void instance_delete_dead(struct instance *in)
-{
-    instance_begin(in, INSTANCE_WRITING);
-    instance_write_perform(in, transaction_start_cleanup(&in->transaction));
+    const struct cfg_file_managed ours = {.is_ours = instance_may_change, .arg = in};
+    return guard_compare(&in->guard, in->readout.file, text, len, previews ? NULL : &ours);
 }
 
 void instance_preview(struct instance *in)
 {
     instance_begin(in, INSTANCE_WRITING);
-    instance_write_perform(in, transaction_start_preview(&in->transaction, in->version));
+    instance_driver(in)->ops->preview(instance_driver(in), in->version);
 }
 
 /* Of the engines that want one, for changes of their own; none of them does: an empty commit. */
 static void instance_write_transaction(struct instance *in)
 {
-    struct transaction_step *steps = NULL;
-    size_t count = 0;
+    struct driver *d = instance_driver(in);
     bool wanted = false;
     for (size_t i = 0; i < in->engine_count; i++) {
-        if (!(in->one_by_one && wanted))
-            in->engines[i]->ops->collect(in->engines[i]->self, &steps, &count);
+        if (!(in->one_by_one && wanted) && in->engines[i]->ops->collect != NULL)
+            in->engines[i]->ops->collect(in->engines[i]->self);
         wanted = wanted || in->wants[i].transaction;
     }
     if (wanted && instance_count_writing(in) == 0)
         return;
     instance_begin(in, INSTANCE_WRITING);
     in->write_started_us = clock_mono_us();
-    struct transaction_action begin = transaction_start(&in->transaction, in->version, steps, count);
-    if (instance_wants_review(in))
-        transaction_preview_first(&in->transaction);
-    instance_write_perform(in, begin);
+    d->ops->write(d, in->version, instance_wants_review(in));
 }
 
 /* ---- what the engines want ---- */

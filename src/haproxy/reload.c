@@ -1,11 +1,8 @@
 #include "haproxy/reload.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "haproxy/dataplane/client.h"
-#include "haproxy/dataplane/codec.h"
 
 /* Soon at first, since a reload may be due at once, then at a pace that costs nothing. */
 static uint64_t pace_ms(uint64_t age_ms)
@@ -33,40 +30,20 @@ bool reload_due(const struct reload *r, uint64_t now_ms)
     return r->state == RELOAD_PENDING && now_ms >= r->next_ms;
 }
 
-static void broken(struct reload *r, enum error_kind kind, const char *why)
+void reload_succeeded(struct reload *r)
+{
+    r->state = RELOAD_DONE;
+}
+
+void reload_broken(struct reload *r, enum error_kind kind, const char *why)
 {
     r->state = RELOAD_BROKEN;
     error_set(&r->error, kind, "reload %s %s", r->id, why);
 }
 
-static void reload_read_status(struct reload *r, const struct dataplane_answer *a)
+void reload_goes_on(struct reload *r, uint64_t now_ms)
 {
-    struct codec_reload_status status = {0};
-    struct error err = {0};
-    if (codec_read_reload(a->body, a->body_len, &status, &err) != 0) {
-        broken(r, ERROR_INVALID, err.message);
-        return;
-    }
-    if (status.state == RELOAD_SUCCEEDED)
-        r->state = RELOAD_DONE;
-    if (status.state == RELOAD_FAILED) {
-        bool silent = status.response[strspn(status.response, " \t\r\n")] == '\0';
-        cleanup(mem_free_ptr) char *text = mem_printf(
-            "failed, HAProxy says%s%s", silent ? " nothing (is it running?)" : ": ", silent ? "" : status.response);
-        broken(r, ERROR_INVALID, text);
-    }
-    codec_reload_fini(&status);
-}
-
-void reload_answer(struct reload *r, const struct dataplane_answer *a, uint64_t now_ms)
-{
-    if (a->status == 200)
-        reload_read_status(r, a);
-    else if (a->status == 404)
-        broken(r, ERROR_GONE, "is not known any more (did the Data Plane API restart?)");
-    if (r->state != RELOAD_PENDING)
-        return;
     if (now_ms - r->since_ms >= RELOAD_DEADLINE_MS)
-        broken(r, ERROR_RETRY, "did not finish in time");
+        reload_broken(r, ERROR_RETRY, "did not finish in time");
     r->next_ms = now_ms + pace_ms(now_ms - r->since_ms);
 }

@@ -10,8 +10,6 @@
 
 #include "base/error.h"
 
-struct dataplane_answer;
-
 /* How long an unfinished reload may take before it counts as lost. reload_delay is 5 s by default and seldom more. */
 #define RELOAD_DEADLINE_MS 120000
 
@@ -33,8 +31,10 @@ struct reload {
 void reload_follow(struct reload *r, const char *id, uint64_t now_ms);
 void reload_fini(struct reload *r);
 
-/* Time to ask: GET /reloads/<id>. */
+/* Time to ask how it stands, and what that showed. */
 bool reload_due(const struct reload *r, uint64_t now_ms);
-void reload_answer(struct reload *r, const struct dataplane_answer *a, uint64_t now_ms);
+void reload_succeeded(struct reload *r);
+void reload_broken(struct reload *r, enum error_kind kind, const char *why); /* ERROR_INVALID: HAProxy refused */
+void reload_goes_on(struct reload *r, uint64_t now_ms);
 
 #endif

@@ -4,8 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "haproxy/dataplane/runtime_update.h"
-#include "haproxy/dataplane/transaction.h"
+#include "haproxy/driver.h"
 #include "report/history.h"
 
 #define NAMES_IN_A_LINE 20
@@ -161,7 +160,7 @@ static struct history_entry entry_of(const struct change_log_place *at, enum his
 /* ---- what was done ---- */
 
 static void history_commit(const struct change_log_place *at, const struct plan *p, const char *why, const char *cause,
-                           const struct transaction *t, uint64_t event_us)
+                           const struct written *t, uint64_t event_us)
 {
     cleanup(mem_free_ptr) char *text = change_log_sentence(&p->diff);
     struct history_entry e = entry_of(at, HISTORY_COMMITTED, text);
@@ -175,7 +174,7 @@ static void history_commit(const struct change_log_place *at, const struct plan 
 }
 
 void change_log_commit(const struct change_log_place *at, const struct plan *p, const char *cause,
-                       const struct transaction *t, uint64_t event_us)
+                       const struct written *t, uint64_t event_us)
 {
     const struct diff *d = &p->diff;
     cleanup(lists_fini) struct lists l;
@@ -192,7 +191,7 @@ void change_log_commit(const struct change_log_place *at, const struct plan *p, 
 }
 
 void change_log_update(const struct change_log_place *at, const struct diff_change *c, const char *cause,
-                       const struct runtime_update *l, uint64_t event_us)
+                       const struct updated *l, uint64_t event_us)
 {
     cleanup(mem_free_ptr) char *text = change_log_sentence_of(c);
     struct history_entry e = entry_of(at, HISTORY_RUNTIME_UPDATE, text);

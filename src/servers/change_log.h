@@ -14,8 +14,8 @@
 
 struct buf;
 struct history;
-struct runtime_update;
-struct transaction;
+struct updated;
+struct written;
 
 /* Where the changes are made and logged; borrowed. */
 struct change_log_place {
@@ -29,11 +29,11 @@ struct change_log_place {
 
 /* A committed change to a backend. event_us: from the watch event to the commit; 0: no event caused it. */
 void change_log_commit(const struct change_log_place *at, const struct plan *p, const char *cause,
-                       const struct transaction *t, uint64_t event_us);
+                       const struct written *t, uint64_t event_us);
 
 /* A server that was changed in the file and in the running HAProxy at once. */
 void change_log_update(const struct change_log_place *at, const struct diff_change *c, const char *cause,
-                       const struct runtime_update *l, uint64_t event_us);
+                       const struct updated *l, uint64_t event_us);
 
 /* What would be written if it were not for a pause or a dry run; logged when it changes (see `limit`). */
 void change_log_not_written(const struct change_log_place *at, struct log_limit *limit, uint64_t now_ms,

@@ -1,7 +1,7 @@
 /* What the servers engine reports: the problems of a backend, rate-limited, its line in /readyz, and its gauges. */
 #include "base/clock.h"
 #include "base/mem.h"
-#include "haproxy/dataplane/client.h"
+#include "haproxy/driver.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
@@ -18,7 +18,7 @@ struct telemetry *servers_telemetry(const struct servers_backend *s)
 
 const char *servers_url(const struct servers_backend *s)
 {
-    return dataplane_client_url(instance_options(s->engine->instance)->client);
+    return instance_options(s->engine->instance)->driver->name;
 }
 
 const char *servers_target(const struct servers_backend *s)

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "haproxy/dataplane/runtime_update.h"
+#include "haproxy/driver.h"
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
 
@@ -153,7 +153,7 @@ bool servers_last_update(void *engine, const struct instance_backend **ret_b, st
     return false;
 }
 
-void servers_last_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u)
+void servers_last_updated(void *engine, const struct instance_backend *b, const struct updated *u)
 {
     const struct servers_backend *s = servers_backend_of(engine, b);
     if (s == NULL)
@@ -162,16 +162,16 @@ void servers_last_updated(void *engine, const struct instance_backend *b, const 
         log_warn(servers_log(s),
                  "draining server not saved in haproxy.cfg; if its pod is ready at the next start, its drain is taken "
                  "for an operator's",
-                 log_str("backend", s->name), log_str("target", servers_target(s)), log_str("server", u->wanted.name),
+                 log_str("backend", s->name), log_str("target", servers_target(s)), log_str("server", u->wanted->name),
                  log_str("error", u->error.message));
         return;
     }
     log_info(servers_log(s), "draining server saved in haproxy.cfg as maintenance for the next leader",
-             log_str("backend", s->name), log_str("target", servers_target(s)), log_str("server", u->wanted.name),
+             log_str("backend", s->name), log_str("target", servers_target(s)), log_str("server", u->wanted->name),
              log_int("version", u->version));
     servers_note(
         s, (struct history_entry){.kind = HISTORY_RUNTIME_UPDATE,
-                                  .server = u->wanted.name,
+                                  .server = u->wanted->name,
                                   .text = "draining server saved in haproxy.cfg as maintenance for the next leader",
                                   .took_us = u->write_us});
 }

@@ -138,15 +138,15 @@ bool servers_is_fought_over(struct servers_backend *s);
 bool servers_may_write(const struct servers_backend *s);
 void servers_write_sooner(struct servers_backend *s, uint64_t when_ms); /* at the latest */
 bool servers_update_did_not_stick(const struct servers_backend *s);
-void servers_collect(void *engine, struct transaction_step **steps, size_t *count);
+void servers_collect(void *engine);
 bool servers_may_change(const void *engine, const char *kind, const char *name, const char *first, const char *second);
-void servers_committed(void *engine, const struct transaction *t);
+void servers_committed(void *engine, const struct written *t);
 void servers_not_committed(void *engine);
 void servers_rejected(void *engine, const char *what, const struct error *err);
 void servers_reload_failed(void *engine, bool lost);
 void servers_rewritten(void *engine, int64_t was, int64_t version);
 void servers_update(void *engine);
-void servers_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u, int64_t was);
+void servers_updated(void *engine, const struct instance_backend *b, const struct updated *u, int64_t was);
 
 /* runtime.c */
 /* What the running HAProxy is to be commanded by the route of s, but for what is under way. */
@@ -159,7 +159,7 @@ void servers_command_done(void *engine, const struct instance_backend *b, const 
 void servers_command_failed(void *engine, const struct instance_backend *b, const struct runtime_command *c,
                             bool unanswered, const struct error *err);
 bool servers_last_update(void *engine, const struct instance_backend **ret_b, struct backend_server *ret);
-void servers_last_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u);
+void servers_last_updated(void *engine, const struct instance_backend *b, const struct updated *u);
 
 /* notes.c */
 void notes_init(struct notes *n);

@@ -6,11 +6,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/dataplane/runtime_update.h"
-#include "haproxy/dataplane/transaction.h"
+#include "haproxy/driver.h"
 #include "haproxy/pace.h"
 #include "report/telemetry.h"
-#include "servers/change/transaction_steps.h"
+#include "servers/change/changes.h"
 #include "servers/servers_internal.h"
 
 static const char cannot_be_worded[] = "cannot encode the change for the Data Plane API";
@@ -177,7 +176,7 @@ static bool write_leaves_as_planned(const struct servers_backend *s)
 static void write_plan_for_file(struct servers_backend *s)
 {
     struct backend_decision_input input = servers_decision_input(s);
-    if (instance_options(s->engine->instance)->runtime == NULL)
+    if (!instance_options(s->engine->instance)->driver->runtime)
         return;
     input.for_file = true;
     plan_fini(&s->plan);
@@ -191,16 +190,17 @@ static void write_reject(struct servers_backend *s, const char *what, const stru
     servers_problem(s, what, err);
 }
 
-/* Its steps; where it cannot be encoded it is left out, which is its problem. */
-static void write_add_steps(struct servers_backend *s, struct transaction_step **steps, size_t *count)
+/* Its changes; where it cannot be encoded it is left out, which is its problem. */
+static void write_add_changes(struct servers_backend *s)
 {
     struct error err = {0};
+    size_t count;
     write_plan_for_file(s);
-    if (transaction_steps_add(&s->at->actual, &s->plan.diff, steps, count, &err) != 0) {
+    cleanup(mem_free_ptr) struct change *list = changes_of(&s->at->actual, &s->plan.diff, &count);
+    if (instance_change(s->engine->instance, s->at, list, count, &err) != 0) {
         write_reject(s, cannot_be_worded, &err);
         return;
     }
-    instance_writes(s->at);
     if (!s->took_over) {
         const struct change_log_place at = servers_place(s);
         change_log_takeover(&at, &s->plan.diff, &s->taken_over);
@@ -215,7 +215,7 @@ static void write_begin(struct servers_backend *s)
     s->write_number = s->number;
 }
 
-void servers_collect(void *engine, struct transaction_step **steps, size_t *count)
+void servers_collect(void *engine)
 {
     struct servers *e = engine;
     for (size_t i = 0; i < e->options.backend_count; i++) {
@@ -227,7 +227,7 @@ void servers_collect(void *engine, struct transaction_step **steps, size_t *coun
             s->chosen = s->plan.verdict == PLAN_WRITE;
         }
         if (s->chosen)
-            write_add_steps(s, steps, count);
+            write_add_changes(s);
         s->write_event_us = 0;
         if (!write_is_carried(s))
             continue;
@@ -266,7 +266,7 @@ bool servers_may_change(const void *engine, const char *kind, const char *name, 
             (str_eq(first, "option") && (str_has_suffix(second, "chk") || str_has_suffix(second, "-check"))));
 }
 
-static void write_committed(struct servers_backend *s, const struct transaction *t, uint64_t now_us)
+static void write_committed(struct servers_backend *s, const struct written *t, uint64_t now_us)
 {
     struct last_write *w = &s->last;
     uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
@@ -296,7 +296,7 @@ static void write_passed_by(struct servers_backend *s, int64_t was, int64_t vers
     servers_note_passed_by(s, was, version);
 }
 
-void servers_committed(void *engine, const struct transaction *t)
+void servers_committed(void *engine, const struct written *t)
 {
     struct servers *e = engine;
     uint64_t now_us = clock_mono_us();
@@ -373,11 +373,11 @@ void servers_update(void *engine)
 }
 
 /* The file has it, and HAProxy runs it. */
-static void write_updated(struct servers_backend *s, const struct runtime_update *u, uint64_t event_us)
+static void write_updated(struct servers_backend *s, const struct updated *u, uint64_t event_us)
 {
     struct last_write *w = &s->last;
     bool last = s->route.update_count == 1 && !s->route.transaction && !s->update.keep_maintenance;
-    admin_states_written(&s->states, u->wanted.name);
+    admin_states_written(&s->states, u->wanted->name);
     servers_measure_up(s);
     if (last && event_us != 0) {
         metric_observe(servers_telemetry(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);
@@ -387,7 +387,7 @@ static void write_updated(struct servers_backend *s, const struct runtime_update
     s->took_over = s->took_over || (last && s->plan.held_back == 0);
     w->by_update = true;
     free(w->updated);
-    w->updated = s->update.keep_maintenance ? NULL : mem_strdup(u->wanted.name);
+    w->updated = s->update.keep_maintenance ? NULL : mem_strdup(u->wanted->name);
     w->updated_number = s->write_number;
     w->ours = last ? u->version : -1;
     w->version = -1;
@@ -398,18 +398,18 @@ static void write_updated(struct servers_backend *s, const struct runtime_update
     w->write_after_ms = 0;
 }
 
-static void write_note_not_verified(struct servers_backend *s, const struct runtime_update *u)
+static void write_note_not_verified(struct servers_backend *s, const struct updated *u)
 {
     if (instance_view(s->engine->instance).reload == RELOAD_PENDING)
         return; /* it may have missed it: no sign of anything */
     servers_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
-                                           .server = u->wanted.name,
+                                           .server = u->wanted->name,
                                            .text = "runtime update not applied by HAProxy; reloading",
                                            .why = u->error.message,
                                            .cause = s->write_cause});
 }
 
-void servers_updated(void *engine, const struct instance_backend *b, const struct runtime_update *u, int64_t was)
+void servers_updated(void *engine, const struct instance_backend *b, const struct updated *u, int64_t was)
 {
     struct servers *e = engine;
     bool written = u->result == UPDATE_WRITTEN;

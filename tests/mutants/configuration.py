@@ -311,8 +311,8 @@ RETRYING = (
 )
 
 INTERRUPTED = (
-    Mutant("what was written and not loaded is taken for running", READ, "!in->reader.unloaded)\n        return;", "!in->reader.unloaded || in->version > 0)\n        return;"),
-    Mutant("what is loaded is loaded at each reading", READ, "in->reload.state == RELOAD_PENDING || !in->reader.unloaded)", "in->reload.state == RELOAD_PENDING)"),
+    Mutant("what was written and not loaded is taken for running", READ, "!in->readout.unloaded)\n        return;", "!in->readout.unloaded || in->version > 0)\n        return;"),
+    Mutant("what is loaded is loaded at each reading", READ, "in->reload.state == RELOAD_PENDING || !in->readout.unloaded)", "in->reload.state == RELOAD_PENDING)"),
 )
 
 OLD_WORKER = (
@@ -350,12 +350,12 @@ LOOKED_AT = (
 
 # The answer to a write as a reading of the file.
 READ_BY_WRITING = (
-    Mutant("the file is as it was before the write", "haproxy/instance_replace.c", "in->fresh ? cfg_content_ref(in->replaced) : NULL;", "in->fresh ? cfg_content_ref(in->reader.before) : NULL;"),
+    Mutant("the file is as it was before the write", "haproxy/instance_replace.c", "in->fresh ? cfg_content_ref(r->file) : NULL;", "in->fresh ? cfg_content_ref(in->readout.before) : NULL;"),
     Mutant("lines of the servers engine are not read again", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "instance_wrote_next(in, r->version);"),
     Mutant("a write that follows another one's is a reading", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "(instance_wrote_next(in, r->version) || true) && in->backend_count == 0;"),
-    Mutant("another meaning is known on the next HAProxy", "haproxy/instance_replace.c", "if (problem == NULL)\n        cfg_content_wrote", "cfg_content_wrote"),
-    Mutant("what was written elsewhere is what was written here", "haproxy/instance_replace.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (known != NULL) {\n        (void)head;"),
-    Mutant("each HAProxy's file is compared", "haproxy/instance_replace.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (false) {\n        (void)head;"),
+    Mutant("another meaning is known on the next HAProxy", "haproxy/dataplane/driver_file.c", "if (problem == NULL)\n        cfg_content_wrote", "cfg_content_wrote"),
+    Mutant("what was written elsewhere is what was written here", "haproxy/dataplane/driver_file.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (known != NULL) {\n        (void)head;"),
+    Mutant("each HAProxy's file is compared", "haproxy/dataplane/driver_file.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (false) {\n        (void)head;"),
 )
 
 # One text of a haproxy.cfg, parsed once.

@@ -74,7 +74,7 @@ WRITING = (
     Mutant("no commit is looked at", "haproxy/instance_write.c",
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
     Mutant("every commit is looked at", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "false;"),
-    Mutant("what is ours may not change", "haproxy/instance_write.c", "in->transaction.preview_only ? NULL : &ours", "NULL"),
+    Mutant("what is ours may not change", "haproxy/instance_write.c", "previews ? NULL : &ours", "NULL"),
     Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
 )
 

@@ -5,7 +5,7 @@ from .mutant import Mutant, Room
 MEMORY = "servers/change/admin_states.c"
 LOSS_LIMIT = "servers/change/loss_limit.c"
 WRITE = "haproxy/dataplane/codec_write.c"
-OBSERVE = "haproxy/reader.c"
+OBSERVE = "haproxy/dataplane/reader.c"
 NAMES = "servers/names.c"
 LANE = "servers/change/route.c"
 DIFF = "servers/change/diff.c"
@@ -57,7 +57,7 @@ FOUND = (
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
     Mutant("who drains is told again and again", "servers/runtime.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
     Mutant("a line is made anew instead of changed", WRITE, "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
-    Mutant("a file that is behind is not seen", OBSERVE, "o->split = now.version >= 0 && now.version != o->version;", "o->split = false;"),
+    Mutant("a file that is behind is not seen", OBSERVE, "o->to->split = now.version >= 0 && now.version != o->to->version;", "o->to->split = false;"),
 )
 
 ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *FOUND)),)

@@ -28,7 +28,7 @@ END = (
     Mutant("the end looks for nothing", "haproxy/instance_update.c", "!in->read_at_end && instance_any_last_update(in)) {", "!in->read_at_end) {"),
     Mutant("the end looks again and again", "haproxy/instance_update.c", "        in->read_at_end = true;\n", ""),
     Mutant("a stranger's write keeps a drain from being left", "haproxy/instance_update.c",
-           "in->update.result == UPDATE_CONFLICT && !in->read_at_end;", "false;"),
+           "u->result == UPDATE_CONFLICT && !in->read_at_end;", "false;"),
 )
 
 ENGINES = (
@@ -38,7 +38,7 @@ ENGINES = (
            "            write_passed_by(s, was, u->version);\n", "            ;\n"),
     Mutant("another engine's commit cures a refusal", "servers/write.c",
            "            write_passed_by(s, s->at->actual.version, t->version);\n", "            ;\n"),
-    Mutant("refused together, all are tried again", "haproxy/instance_write.c", "if (!(in->one_by_one && wanted))", "if (true)"),
+    Mutant("refused together, all are tried again", "haproxy/instance_write.c", "if (!(in->one_by_one && wanted) && ", "if ("),
     Mutant("what another engine adds is harm", "haproxy/instance_write.c",
            "if (e->ops->may_change != NULL && e->ops->may_change(e->self, kind, name, first, second))",
            "if (i == 0 && e->ops->may_change(e->self, kind, name, first, second))"),

@@ -3,7 +3,8 @@
 from .mutant import Mutant, Room
 
 TXN = "haproxy/dataplane/transaction.c"
-STEPS = "servers/change/transaction_steps.c"
+STEPS = "haproxy/dataplane/transaction_steps.c"
+CHANGES = "servers/change/changes.c"
 VERDICT = "haproxy/dataplane/transaction_verdict.c"
 
 MACHINE = (
@@ -48,12 +49,12 @@ MACHINE = (
 )
 
 ORDER = (
-    Mutant("removals come first", STEPS, "{DIFF_CHANGE, DIFF_ADD, DIFF_REMOVE}", "{DIFF_REMOVE, DIFF_CHANGE, DIFF_ADD}"),
-    Mutant("additions come before changes", STEPS, "{DIFF_CHANGE, DIFF_ADD, DIFF_REMOVE}", "{DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE}"),
-    Mutant("a backend whose order counts is written whole", STEPS, " && !goes_by_order(d->settings.balance);", ";"),
-    Mutant("a backend that is there is written whole", STEPS, "return d->create_backend && transaction_steps_count_new(d) > 0", "return transaction_steps_count_new(d) > 0"),
-    Mutant("servers of a backend made whole are added twice", STEPS, "if (made_whole && order[o] == DIFF_ADD)", "if (false)"),
-    Mutant("a backend that changes is not written", STEPS, "if (!d->create_backend && !d->backend_change)", "if (!d->create_backend)"),
+    Mutant("removals come first", CHANGES, "{{DIFF_CHANGE, CHANGE_SET_SERVER}, {DIFF_ADD, CHANGE_ADD_SERVER}, {DIFF_REMOVE, CHANGE_REMOVE_SERVER}}", "{{DIFF_REMOVE, CHANGE_REMOVE_SERVER}, {DIFF_CHANGE, CHANGE_SET_SERVER}, {DIFF_ADD, CHANGE_ADD_SERVER}}"),
+    Mutant("additions come before changes", CHANGES, "{{DIFF_CHANGE, CHANGE_SET_SERVER}, {DIFF_ADD, CHANGE_ADD_SERVER}, ", "{{DIFF_ADD, CHANGE_ADD_SERVER}, {DIFF_CHANGE, CHANGE_SET_SERVER}, "),
+    Mutant("a backend whose order counts is written whole", STEPS, " || goes_by_order(c->settings.balance))", ")"),
+    Mutant("a backend that is there is written whole", STEPS, "if (c->kind != CHANGE_MAKE_BACKEND || ", "if (c->server != NULL || "),
+    Mutant("servers of a backend made whole are added twice", STEPS, "        i += with;\n", ""),
+    Mutant("a backend that changes is not written", CHANGES, "if (d->create_backend || d->backend_change)", "if (d->create_backend)"),
 )
 
 ANSWERS = (

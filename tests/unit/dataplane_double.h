@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "daemon/targets.h"
+#include "haproxy/dataplane/driver_internal.h"
 #include "haproxy/instance_internal.h"
 #include "report/history.h"
 #include "report/telemetry.h"
@@ -101,6 +102,7 @@ static struct world {
     unsigned commits;
     bool stubborn;         /* takes changes and forgets them */
     bool unsupported;      /* the file has a line that no write may touch */
+    const char *file_head; /* comments at its top; NULL: none */
     const char *file_more; /* more lines of the file; NULL: none */
     const char *rewritten; /* what a write makes of them; NULL: they stay */
     const char *written;   /* `file_more` of a write of the whole file */
@@ -119,6 +121,7 @@ static struct world {
     bool paused;               /* desired states say so */
     const char *reload_list;   /* instead of the true list of reloads */
     unsigned renewed;          /* so often the credentials turn out to be others */
+    bool routes;               /* the running HAProxy can be reached */
     struct fault faults[4];
 
     struct buf trace;
@@ -249,8 +252,9 @@ static size_t backend_of(void)
 static char step_of(void)
 {
     bool transaction = str_has_prefix(w.path, "/transactions");
-    if (w.target.instance->phase == INSTANCE_WRITING && w.target.instance->transaction.preview_only &&
-        strcmp(w.path, "/transactions") != 0 && w.target.instance->transaction.state != TRANSACTION_DELETE_DEAD)
+    const struct transaction *t = &dataplane_driver_of(instance_driver(w.target.instance))->transaction;
+    if (w.target.instance->phase == INSTANCE_WRITING && t->preview_only && strcmp(w.path, "/transactions") != 0 &&
+        t->state != TRANSACTION_DELETE_DEAD)
         return strcmp(w.method, "POST") == 0 ? '(' : strcmp(w.method, "DELETE") == 0 ? ')' : '|';
     if (str_has_prefix(w.path, "/runtime/"))
         return str_has_suffix(w.path, "/info") ? 'i' : str_has_suffix(w.path, "/servers") ? 'v' : 'b';
@@ -441,7 +445,7 @@ static void put_file_servers(struct buf *b, const char *set)
 
 static void put_file(struct buf *b, const struct sets *sets)
 {
-    buf_printf(b, "# _version=%lld\nglobal\n", (long long)w.file_version);
+    buf_printf(b, "# _version=%lld\n%sglobal\n", (long long)w.file_version, w.file_head != NULL ? w.file_head : "");
     for (size_t i = 0; i < w.backends; i++) {
         if (w.absent[i])
             continue;

@@ -340,12 +340,19 @@ static inline void assert_settled_two(const char *set)
 
 /* ---- life ---- */
 
+/* Which takes its driver over. */
+static inline const struct instance_options *world_instance(void)
+{
+    w.options.instance.driver = dataplane_driver_new(NULL, FILE_CLIENT, w.routes ? RUNTIME_CLIENT : NULL);
+    return &w.options.instance;
+}
+
 static inline void target_make(void)
 {
     struct error err;
     w.target.servers = servers_new(&w.options.servers);
     const struct engine *engine = servers_engine(w.target.servers);
-    w.target.instance = instance_new(NULL, &w.options.instance, &engine, 1, &err);
+    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &err);
     ck_assert_ptr_nonnull(w.target.instance);
 }
 
@@ -374,12 +381,9 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
     w.pid = 100;
     w.options.servers = (struct servers_options){
         .backends = backend_names, .backend_count = backends, .rules = rules, .park_ttl_ms = park_ttl_ms};
-    w.options.instance = (struct instance_options){.client = FILE_CLIENT,
-                                                   .runtime = routes ? RUNTIME_CLIENT : NULL,
-                                                   .resync_period_ms = RESYNC_MS,
-                                                   .telemetry = &w.telemetry,
-                                                   .history = w.history,
-                                                   .log = &w.daemon_log};
+    w.routes = routes;
+    w.options.instance = (struct instance_options){
+        .resync_period_ms = RESYNC_MS, .telemetry = &w.telemetry, .history = w.history, .log = &w.daemon_log};
     target_make();
 }
 

@@ -131,7 +131,7 @@ void doctor_dataplane_fini(struct doctor_dataplane *d)
     timer_fini(&d->deadline);
     free(d->version);
     about_haproxy_fini(&d->haproxy);
-    codec_reload_history_fini(&d->reloads);
+    reload_history_fini(&d->reloads);
     *d = (struct doctor_dataplane){0};
 }
 

@@ -49,7 +49,7 @@ struct doctor_dataplane {
     struct about_haproxy haproxy;
     struct about_global global;
     size_t open_transactions, transactions; /* in_progress; all */
-    struct codec_reload_history reloads;
+    struct reload_history reloads;
 };
 
 /* done is called once, from the loop. */

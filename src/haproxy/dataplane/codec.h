@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "haproxy/backend.h"
+#include "haproxy/driver.h"
 #include "haproxy/runtime.h"
 
 struct yyjson_val;
@@ -52,14 +53,8 @@ struct codec_reload_status {
 int codec_read_reload(const char *json, size_t len, struct codec_reload_status *ret, struct error *err) must_check;
 void codec_reload_fini(struct codec_reload_status *r);
 
-/* GET .../reloads, in any order: how the last one that ended did end, and whether one is still to come. */
-struct codec_reload_history {
-    bool pending;
-    bool last_failed;
-    char *response; /* of the last one that ended: HAProxy's own words; NULL where none ended */
-};
-int codec_read_reloads(const char *json, size_t len, struct codec_reload_history *ret, struct error *err) must_check;
-void codec_reload_history_fini(struct codec_reload_history *h);
+/* GET .../reloads */
+int codec_read_reloads(const char *json, size_t len, struct reload_history *ret, struct error *err) must_check;
 
 /* GET .../runtime/backends/B/servers: fills servers, sorted, and sets readable. An address in brackets loses them. */
 int codec_read_runtime(const char *json, size_t len, struct runtime *ret, struct error *err) must_check;

@@ -5,7 +5,7 @@
 #include "haproxy/dataplane/codec.h"
 #include "json/read.h"
 
-static int read_one(yyjson_val *val, struct codec_reload_history *history, int64_t *newest, struct error *err)
+static int read_one(yyjson_val *val, struct reload_history *history, int64_t *newest, struct error *err)
 {
     const char *status, *response;
     int64_t at;
@@ -28,27 +28,21 @@ static int read_one(yyjson_val *val, struct codec_reload_history *history, int64
     return 0;
 }
 
-int codec_read_reloads(const char *json, size_t len, struct codec_reload_history *ret, struct error *err)
+int codec_read_reloads(const char *json, size_t len, struct reload_history *ret, struct error *err)
 {
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, "the list of reloads", err);
     yyjson_val *root, *val;
     if (json_list_of(doc, "the list of reloads", &root, err) != 0)
         return -1;
-    struct codec_reload_history history = {0};
+    struct reload_history history = {0};
     int64_t newest = -1;
     yyjson_arr_iter iter = yyjson_arr_iter_with(root);
     while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
         if (read_one(val, &history, &newest, err) != 0) {
-            codec_reload_history_fini(&history);
+            reload_history_fini(&history);
             return -1;
         }
     }
     *ret = history;
     return 0;
-}
-
-void codec_reload_history_fini(struct codec_reload_history *h)
-{
-    free(h->response);
-    *h = (struct codec_reload_history){0};
 }

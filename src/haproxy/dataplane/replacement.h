@@ -4,7 +4,7 @@
  * skip_reload. The API does not store the bytes but what its parser makes of them: so the answer is compared with what
  * was sent, and where that means something else, the file from before goes back. Loading it is an empty commit, later:
  * until then a comment at its top says so, because neither the API nor HAProxy tells whoever starts in between.
- * It sends nothing itself (haproxy/instance does).
+ * It sends nothing itself (haproxy/dataplane/driver does).
  */
 #ifndef HAPROXY_DATAPLANE_REPLACEMENT_H
 #define HAPROXY_DATAPLANE_REPLACEMENT_H
@@ -27,13 +27,6 @@ enum replacement_state {
     REPLACEMENT_WRITE,
     REPLACEMENT_RESTORE, /* what was written means something else: the file from before */
     REPLACEMENT_DONE,
-};
-
-struct replacement_request {
-    struct cfg_content *text; /* no NUL in it; ends with a newline */
-    /* The file that is there, to go back; NULL: only validate. Both are borrowed until the machine has finished. */
-    struct cfg_content *before;
-    const struct cfg_edits *edits; /* that text was printed with; NULL: none. Borrowed, too */
 };
 
 struct replacement {

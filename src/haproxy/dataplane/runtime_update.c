@@ -10,15 +10,6 @@
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "haproxy/drift.h"
 
-const char *update_result_name(enum update_result r)
-{
-    static const char *const names[] = {
-        [UPDATE_WRITTEN] = "applied",         [UPDATE_RELOADS] = "reload",    [UPDATE_UNVERIFIED] = "unverified",
-        [UPDATE_CONFLICT] = "conflict",       [UPDATE_REJECTED] = "rejected", [UPDATE_UNAUTHORIZED] = "unauthorized",
-        [UPDATE_UNAVAILABLE] = "unavailable", [UPDATE_UNKNOWN] = "unknown"};
-    return (size_t)r < array_len(names) ? names[r] : "invalid";
-}
-
 void runtime_update_init(struct runtime_update *l)
 {
     *l = (struct runtime_update){.state = UPDATE_IDLE, .version = -1, .retry_after_ms = -1, .result = UPDATE_UNKNOWN};

@@ -1,6 +1,6 @@
 /*
  * The machine of one write without a reload: PUT server?version= -> the running HAProxy read back and compared, as
- * (state, event) -> action over plain structs. It sends nothing itself (servers/target does).
+ * (state, event) -> action over plain structs. It sends nothing itself (haproxy/dataplane/driver does).
  */
 #ifndef HAPROXY_DATAPLANE_RUNTIME_UPDATE_H
 #define HAPROXY_DATAPLANE_RUNTIME_UPDATE_H
@@ -11,24 +11,13 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "haproxy/dataplane/transaction.h"
+#include "haproxy/driver.h"
 #include "haproxy/backend.h"
 #include "haproxy/runtime.h"
 
 struct dataplane_answer;
 
 enum update_state { UPDATE_IDLE, UPDATE_WRITE, UPDATE_READ, UPDATE_DONE };
-
-/* How it ended: the label of runtime_updates_total{result}. */
-enum update_result {
-    UPDATE_WRITTEN,      /* the file has it (version), and the running HAProxy shows it */
-    UPDATE_RELOADS,      /* 202: the file has it, and the API reloads by itself (reload_id) */
-    UPDATE_UNVERIFIED,   /* the file has it, but the running HAProxy shows something else, or cannot be read: commit */
-    UPDATE_CONFLICT,     /* 409, 404: the version or the server is not what it was: read again */
-    UPDATE_REJECTED,     /* 400, 422, ...: the same again will fail */
-    UPDATE_UNAUTHORIZED, /* 401, 403 */
-    UPDATE_UNAVAILABLE,  /* 5xx, 429, no connection: nothing was written */
-    UPDATE_UNKNOWN,      /* sent, and the answer lost: read again to know */
-};
 
 struct runtime_update {
     enum update_state state;
@@ -60,8 +49,6 @@ int runtime_update_start(struct runtime_update *l, int64_t version, const char *
                          const struct backend_server *server, unsigned fields, bool keep_maintenance,
                          struct transaction_action *ret, struct error *err) must_check;
 struct transaction_action runtime_update_answer(struct runtime_update *l, const struct dataplane_answer *a);
-
-const char *update_result_name(enum update_result r);
 
 /* PUT .../runtime/backends/B/servers/S {"admin_state":"drain"}; allocated. */
 char *runtime_command_path(const char *backend, const char *server) must_check;

@@ -1,19 +1,11 @@
 /*
- * The machine of the files beside a configuration: makes those of one Data Plane API equal to a list, in an order in which
- * no reload at any moment finds a file missing, as (state, event) -> action over plain structs:
- *
- *   STORAGE_ADD     before the configuration is validated: what is new or has changed; of a map that loses lines, those
- *                   that it gains, added to what it has
- *   STORAGE_FINAL   the configuration is written, its reload is to come: these maps as they are to be
- *   STORAGE_END     that runs: what is in the list no more is deleted
- *   STORAGE_BACK    it will not run: what was changed gets its former bytes, as far as they are known, and what was
- *                   added is deleted
- *   STORAGE_CHECK   that runs: are the files there still as they were put? (Of a certificate only by its serial
- *                   number and its size.)
+ * The machine of the files beside a configuration: makes those of one Data Plane API equal to a list (enum storage_part of
+ * haproxy/driver), in an order in which no reload at any moment finds a file missing, as (state, event) -> action over
+ * plain structs.
  *
  * All with skip_reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
  * (STORAGE_LIST): another run of the daemon deletes no other files, and knows certificates, which are never read.
- * It sends nothing itself (haproxy/instance does).
+ * It sends nothing itself (haproxy/dataplane/driver does).
  */
 #ifndef HAPROXY_DATAPLANE_STORAGE_H
 #define HAPROXY_DATAPLANE_STORAGE_H
@@ -28,13 +20,6 @@
 #include "haproxy/storage_files.h"
 
 struct dataplane_answer;
-
-enum storage_part { STORAGE_ADD, STORAGE_FINAL, STORAGE_END, STORAGE_BACK, STORAGE_CHECK };
-
-struct storage_request {
-    enum storage_part part;
-    const struct storage_files *files; /* borrowed until the machine has finished */
-};
 
 /* One that was put there, or that is there by a name of the list. */
 struct storage_entry {

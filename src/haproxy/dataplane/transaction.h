@@ -1,7 +1,6 @@
 /*
  * The transaction machine: begin -> change ... -> commit, as (state, event) -> action over plain structs. It sends
- * nothing itself: `haproxy/dataplane/runtime_update`-like shells (haproxy/instance) perform the action and feed the
- * answer back.
+ * nothing itself: haproxy/dataplane/driver performs the action and feeds the answer back.
  *
  * One request at a time. Adding 500 servers takes the API 0.7 s of computing or more, which several requests in flight
  * do not lessen: they only spread it over its cores (1.2 to 1.5 times as fast with 2 to 8 of them on two cores), the
@@ -19,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "haproxy/driver.h"
 
 struct dataplane_answer;
 
@@ -40,21 +40,6 @@ enum transaction_state {
     TRANSACTION_LIST, /* after a 429, or at start: for failed and outdated ones; after a rejected begin: for that one */
     TRANSACTION_DELETE_DEAD, /* deleting one of those */
     TRANSACTION_DONE,
-};
-
-/* How it ended: the label of transactions_total{result}. */
-enum transaction_result {
-    TRANSACTION_COMMITTED, /* reload_id and version are set */
-    TRANSACTION_CLEANED,   /* transaction_start_cleanup only: nothing was to be written */
-    TRANSACTION_PREVIEWED, /* of transaction_start_preview: harmless, or (http_status of error) not possible */
-    TRANSACTION_HARMFUL,   /* what it would write changes the meaning of unmanaged lines: an operator has to act */
-    TRANSACTION_CONFLICT,  /* 409/406/404, or it is dead: read and try again at once */
-    TRANSACTION_LIMIT,     /* 429, and cleaning did not help: back off */
-    TRANSACTION_REJECTED,  /* 400/422 on a change, validation error at commit: the same again will fail: long backoff */
-    TRANSACTION_UNAUTHORIZED, /* 401/403 */
-    TRANSACTION_UNAVAILABLE,  /* 5xx, connection lost before the commit was sent */
-    TRANSACTION_UNKNOWN,      /* the commit was sent and its answer lost: read again to know */
-    TRANSACTION_ABORTED,      /* transaction_abort */
 };
 
 enum transaction_action_type {
@@ -128,7 +113,6 @@ struct transaction_action transaction_answer(struct transaction *t, const struct
  * transaction_answer. */
 void transaction_abort(struct transaction *t);
 
-const char *transaction_result_name(enum transaction_result r);
 void transaction_steps_free(struct transaction_step *steps, size_t count);
 
 #endif

@@ -2,18 +2,6 @@
 
 #include "haproxy/dataplane/codec.h"
 
-const char *transaction_result_name(enum transaction_result r)
-{
-    static const char *const names[] = {
-        [TRANSACTION_COMMITTED] = "committed",     [TRANSACTION_CLEANED] = "cleaned",
-        [TRANSACTION_CONFLICT] = "conflict",       [TRANSACTION_LIMIT] = "limit",
-        [TRANSACTION_REJECTED] = "rejected",       [TRANSACTION_UNAUTHORIZED] = "unauthorized",
-        [TRANSACTION_UNAVAILABLE] = "unavailable", [TRANSACTION_UNKNOWN] = "unknown",
-        [TRANSACTION_ABORTED] = "aborted",         [TRANSACTION_PREVIEWED] = "previewed",
-        [TRANSACTION_HARMFUL] = "harmful"};
-    return (size_t)r < array_len(names) ? names[r] : "invalid";
-}
-
 bool transaction_is_success(const struct dataplane_answer *a)
 {
     return a->error == NULL && a->status >= 200 && a->status < 300;

@@ -20,8 +20,8 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/dataplane/replacement.h"
-#include "haproxy/dataplane/storage.h"
+#include "haproxy/driver.h"
+#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 #include "net/digest.h"
 
@@ -243,9 +243,8 @@ static void replace(struct instance *in)
 {
     const struct engine *e = in->engine;
     struct replacement_request request = {0};
-    struct replacement r;
+    struct replaced r = {.result = TRANSACTION_UNKNOWN, .version = -1, .retry_after_ms = -1};
     e->ops->replace(e->self, &request);
-    replacement_init(&r);
     const char *word = request.before != NULL ? w.meanwhile : NULL;
     if (word != NULL) {
         w.meanwhile = NULL;
@@ -259,12 +258,11 @@ static void replace(struct instance *in)
             (void)error_set(&r.error, ERROR_INVALID, "%s", transaction_result_name(r.result));
     }
     e->ops->replaced(e->self, &r);
-    replacement_fini(&r);
 }
 
 /* ---- the map beside it ---- */
 
-static enum transaction_result store_part(struct instance *in, enum storage_part part, unsigned n, struct storage *s)
+static enum transaction_result store_part(struct instance *in, enum storage_part part, unsigned n, struct stored *s)
 {
     for (size_t i = 0; i < TARGETS && part == STORAGE_ADD; i++)
         ck_assert_msg(!str_eq(state_of(i), "rejected"), "files of what %zu rejects are added", i);
@@ -286,7 +284,7 @@ static enum transaction_result store_part(struct instance *in, enum storage_part
         in->grown = in->added = false;
     } else if (in->map != n || in->grown) {
         s->differing = 1;
-        s->differs = mem_strdup("maps/m.map");
+        s->differs = "maps/m.map";
     }
     return chance(10) ? TRANSACTION_UNAVAILABLE : TRANSACTION_COMMITTED;
 }
@@ -295,11 +293,10 @@ static void store(struct instance *in)
 {
     const struct engine *e = in->engine;
     struct storage_request request = {0};
-    struct storage s;
+    struct stored s = {.result = TRANSACTION_UNKNOWN, .retry_after_ms = -1};
     w.stores++;
     e->ops->store(e->self, &request);
     ck_assert_uint_eq(request.files->count, 1);
-    storage_init(&s);
     s.result = store_part(in, request.part, number_of(request.files->list[0].bytes), &s);
     s.changed = in->map != in->map_good || in->grown;
     if (s.result != TRANSACTION_COMMITTED)
@@ -307,7 +304,6 @@ static void store(struct instance *in)
     if (chance(12))
         new_document(dice_below(&w.dice, 2) == 0);
     e->ops->stored(e->self, &s);
-    storage_fini(&s);
 }
 
 /* An empty commit; its reload ends at a later step. */

@@ -18,8 +18,8 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/dataplane/replacement.h"
-#include "haproxy/dataplane/storage.h"
+#include "haproxy/driver.h"
+#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 
 #define DOCUMENT "global\n  description one\nuserlist u\n  user a insecure-password hunter2\n"
@@ -157,10 +157,9 @@ static inline bool would_ask(void)
 static inline void ask(enum transaction_result result, int status, int64_t retry_after_ms)
 {
     struct replacement_request request = {0};
-    struct replacement r;
+    struct replaced r = {.result = TRANSACTION_UNKNOWN, .version = -1, .retry_after_ms = -1};
     ck_assert(would_ask());
     w.in.engine->ops->replace(w.in.engine->self, &request);
-    replacement_init(&r);
     r.result = result;
     r.retry_after_ms = retry_after_ms;
     if (status == 0)
@@ -168,7 +167,6 @@ static inline void ask(enum transaction_result result, int status, int64_t retry
     else if (status >= 300)
         (void)error_set_http(&r.error, status, "status %d", status);
     w.in.engine->ops->replaced(w.in.engine->self, &r);
-    replacement_fini(&r);
 }
 
 /* In how many ms it is asked again; by a reading each second, as the instance has them. */
@@ -207,7 +205,7 @@ static inline bool would_store(void)
 }
 
 /* It stores that part next, and gets that. */
-static inline void stores(enum storage_part part, const struct storage *s)
+static inline void stores(enum storage_part part, const struct stored *s)
 {
     struct storage_request request = {0};
     ck_assert(would_store());
@@ -217,8 +215,8 @@ static inline void stores(enum storage_part part, const struct storage *s)
     w.in.engine->ops->stored(w.in.engine->self, s);
 }
 
-static const struct storage stored = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
-static const struct storage added = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true};
+static const struct stored stored = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
+static const struct stored added = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true};
 
 static inline void set_document_with_file(void)
 {

@@ -16,7 +16,7 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/dataplane/replacement.h"
+#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 
 #define ROUNDS 400
@@ -163,9 +163,8 @@ static void give(const char *text, size_t len);
 static void replace(struct instance *in)
 {
     struct replacement_request request = {0};
-    struct replacement r;
+    struct replaced r = {.result = TRANSACTION_UNKNOWN, .version = -1, .retry_after_ms = -1};
     in->engine->ops->replace(in->engine->self, &request);
-    replacement_init(&r);
     r.result = answer(in, &request);
     cleanup(mem_free_ptr) char *sent = mem_strdup(request.text->text);
     if (chance(10)) /* while it is under way */
@@ -182,7 +181,6 @@ static void replace(struct instance *in)
     if (r.result != TRANSACTION_PREVIEWED)
         in->fresh = false;
     in->engine->ops->replaced(in->engine->self, &r);
-    replacement_fini(&r);
 }
 
 static void load(struct instance *in)

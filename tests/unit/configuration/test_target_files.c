@@ -6,7 +6,7 @@ START_TEST(files_that_another_writer_changes)
     static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
                                          [CONFIGURATION_DRIFT_REPAIR] = "new",
                                          [CONFIGURATION_DRIFT_IGNORE] = "applied"};
-    const struct storage differs = {
+    const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 2, .differs = (char[]){"maps/a.map"}};
     world_begin((enum configuration_drift)_i);
     apply_with_file();
@@ -38,7 +38,7 @@ END_TEST
 
 START_TEST(a_file_that_cannot_be_stored_is_tried_again)
 {
-    struct storage failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
+    struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
     (void)error_set_http(&failed.error, 503, "no room");
     world_begin(CONFIGURATION_DRIFT_REPORT);
     set_document_with_file();
@@ -47,7 +47,7 @@ START_TEST(a_file_that_cannot_be_stored_is_tried_again)
     ck_assert(!would_store());
     ck_assert_uint_eq(w.told[CONFIGURATION_NOT_STORED], 1);
     w.now_us += 31000000;
-    struct storage some = stored;
+    struct stored some = stored;
     some.certificates = 1;
     stores(STORAGE_ADD, &some);
     ck_assert_ptr_null(failure());
@@ -75,7 +75,7 @@ END_TEST
 START_TEST(files_are_looked_at_where_nothing_may_be_written)
 {
     static const char missing[] = "HAProxy does not have its files as it has them, and nothing may be written";
-    const struct storage differs = {
+    const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
     bool dry_run = _i == 1;
     world_begin_as(CONFIGURATION_DRIFT_REPAIR, dry_run);
@@ -102,7 +102,7 @@ END_TEST
 
 START_TEST(files_that_were_missing_are_added_after_a_pause)
 {
-    const struct storage differs = {
+    const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
     world_begin(CONFIGURATION_DRIFT_REPORT);
     configuration_pause(w.c, true);
@@ -138,7 +138,7 @@ END_TEST
 /* HAProxy has half of its files. */
 START_TEST(files_go_back_amid_a_pause)
 {
-    struct storage failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
+    struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
     (void)error_set_http(&failed.error, 503, "no room");
     world_begin(CONFIGURATION_DRIFT_REPORT);
     set_document_with_file();

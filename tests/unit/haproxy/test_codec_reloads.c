@@ -38,7 +38,7 @@ static const struct {
 
 START_TEST(last_of_several)
 {
-    struct codec_reload_history h = {0};
+    struct reload_history h = {0};
     struct error err = {0};
     ck_assert_msg(codec_read_reloads(rows[_i].json, strlen(rows[_i].json), &h, &err) == rows[_i].status, "%s: %s",
                   rows[_i].json, err.message);
@@ -46,7 +46,7 @@ START_TEST(last_of_several)
     ck_assert_msg(str_eq(h.response, rows[_i].response), "%s", rows[_i].json);
     if (rows[_i].status != 0)
         ck_assert_int_eq(err.kind, ERROR_INVALID);
-    codec_reload_history_fini(&h);
+    reload_history_fini(&h);
 }
 END_TEST
 

@@ -2,7 +2,7 @@
  * engine_world.h. */
 #include "../engine_world.h"
 
-#include "haproxy/dataplane/runtime_update.h"
+#include "haproxy/change.h"
 
 /* Wants one server in its backend, and remembers what it was told. */
 struct few {
@@ -33,18 +33,17 @@ static void few_decide(void *self, struct engine_wants *ret_wants)
     ret_wants->waits = f->server != NULL && !ret_wants->transaction;
 }
 
-static void few_collect(void *self, struct transaction_step **steps, size_t *count)
+static void few_collect(void *self)
 {
     const struct few *f = self;
     if (f->server == NULL)
         return;
-    *steps = mem_resize(*steps, *count + 1, sizeof(**steps));
-    (*steps)[(*count)++] =
-        (struct transaction_step){.method = "POST",
-                                  .path = mem_printf("/configuration/backends/%s/servers", f->backend),
-                                  .body = mem_printf("{\"name\":\"%s\"}", f->server),
-                                  .what = mem_strdup("add it")};
-    instance_writes(instance_backend(f->in, f->backend));
+    struct instance_backend *b = instance_backend(f->in, f->backend);
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *name = mem_strdup(f->server);
+    const struct backend_server server = {.name = name, .address = name, .weight = -1};
+    const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b->actual, .server = &server};
+    ck_assert_int_eq(instance_change(f->in, b, &c, 1, &err), 0);
 }
 
 static bool few_may_change(const void *self, const char *kind, const char *name, const char *first, const char *second)
@@ -53,7 +52,7 @@ static bool few_may_change(const void *self, const char *kind, const char *name,
     return str_eq(kind, "backend") && str_eq(name, f->backend) && str_eq(first, "server") && str_eq(second, f->server);
 }
 
-static void few_committed(void *self, const struct transaction *t)
+static void few_committed(void *self, const struct written *t)
 {
     struct few *f = self;
     f->commits++;
@@ -69,7 +68,7 @@ static void few_update(void *self)
         instance_update(f->in, instance_backend(f->in, f->backend), &f->moved, SERVER_MAINTENANCE, false, &err), 0);
 }
 
-static void few_updated(void *self, const struct instance_backend *b, const struct runtime_update *u, int64_t was)
+static void few_updated(void *self, const struct instance_backend *b, const struct updated *u, int64_t was)
 {
     struct few *f = self;
     f->updates += str_eq(b->name, f->backend) && u->result == UPDATE_WRITTEN && u->version == was + 1;
@@ -135,7 +134,7 @@ static void world_few_after(const char *reload_list)
     target_end();
     few_make("be");
     w.target.servers = NULL;
-    w.target.instance = instance_new(NULL, &w.options.instance, &engine, 1, &err);
+    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &err);
     ck_assert_ptr_nonnull(w.target.instance);
     instance_start(w.target.instance);
     pass(0);
@@ -156,7 +155,7 @@ static void world_both(void)
     w.backends = w.options.servers.backend_count = 1;
     w.target.servers = servers_new(&w.options.servers);
     const struct engine *engines[] = {servers_engine(w.target.servers), &few_engine};
-    w.target.instance = instance_new(NULL, &w.options.instance, engines, 2, &err);
+    w.target.instance = instance_new(NULL, world_instance(), engines, 2, &err);
     ck_assert_ptr_nonnull(w.target.instance);
     w.backends = 2;
     instance_start(w.target.instance);
@@ -319,19 +318,19 @@ START_TEST(nothing_has_two_owners)
     world_make();
     few_make("be");
     const struct engine *engines[] = {servers_engine(w.target.servers), &few_engine};
-    ck_assert_ptr_null(instance_new(NULL, &w.options.instance, engines, 2, &err));
+    ck_assert_ptr_null(instance_new(NULL, world_instance(), engines, 2, &err));
     ck_assert_str_eq(err.message,
                      "the server lines of backend be would be managed by two: servers and few; leave it to "
                      "one of them");
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     few_claim.parts = ENGINE_SETTINGS;
-    ck_assert_ptr_null(instance_new(NULL, &w.options.instance, engines, 2, &err));
+    ck_assert_ptr_null(instance_new(NULL, world_instance(), engines, 2, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "the settings of backend be"));
     struct engine other = few_engine;
     const struct engine *both[] = {&few_engine, &other};
     few_engine.claim_count = other.claim_count = 0;
     few_engine.rest = other.rest = true;
-    ck_assert_ptr_null(instance_new(NULL, &w.options.instance, both, 2, &err));
+    ck_assert_ptr_null(instance_new(NULL, world_instance(), both, 2, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "the rest of the file"));
     world_end();
 }

@@ -192,7 +192,7 @@ END_TEST
 
 START_TEST(what_was_written_and_not_loaded_is_loaded)
 {
-    w.file_more = "# haproxy-k8s-sync: version 5 is loaded by the next one\n";
+    w.file_head = "# haproxy-k8s-sync: version 5 is loaded by the next one\n";
     instance_start(w.target.instance);
     desired("n1", "list");
     settle();

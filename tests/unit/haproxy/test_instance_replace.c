@@ -2,7 +2,7 @@
 #include "../engine_world.h"
 
 #include "haproxy/cfg/content.h"
-#include "haproxy/dataplane/replacement.h"
+#include "haproxy/driver.h"
 
 #define NEWS "\nlisten news\n  bind :1\n"
 
@@ -49,7 +49,7 @@ static void whole_replace(void *self, struct replacement_request *ret)
     ret->before = o->before;
 }
 
-static void whole_replaced(void *self, const struct replacement *r)
+static void whole_replaced(void *self, const struct replaced *r)
 {
     struct whole *o = self;
     ck_assert_msg(r->result == o->ends, "%s: %s", transaction_result_name(r->result), r->error.message);
@@ -59,19 +59,10 @@ static void whole_replaced(void *self, const struct replacement *r)
     o->reads_before = o->reads;
 }
 
-/* A commit that loads the file has no steps. */
-static void whole_collect(void *self, struct transaction_step **steps, size_t *count)
-{
-    (void)self;
-    (void)steps;
-    (void)count;
-}
-
 static const struct engine_ops whole_ops = {.name = "whole",
                                             .attach = whole_attach,
                                             .read = whole_read,
                                             .decide = whole_decide,
-                                            .collect = whole_collect,
                                             .replace = whole_replace,
                                             .replaced = whole_replaced};
 
@@ -90,7 +81,7 @@ static void world_whole(bool claims)
     whole_engine =
         (struct engine){.ops = &whole_ops, .self = &whole, .claims = &whole_claim, .claim_count = claims, .rest = true};
     w.target.servers = NULL;
-    w.target.instance = instance_new(NULL, &w.options.instance, &engine, 1, &err);
+    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &err);
     ck_assert_ptr_nonnull(w.target.instance);
     instance_start(w.target.instance);
     pass(0);

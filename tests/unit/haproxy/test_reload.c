@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/reload_answer.h"
 #include "haproxy/reload.h"
 
 static void answer(struct reload *r, int status, const char *body, uint64_t now_ms)

@@ -4,8 +4,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "haproxy/dataplane/runtime_update.h"
-#include "haproxy/dataplane/transaction.h"
+#include "haproxy/driver.h"
+#include "haproxy/driver.h"
 #include "change/diff_text.h"
 #include "servers/change/parking.h"
 #include "servers/change_log.h"
@@ -62,7 +62,7 @@ static void log_all(const char *backend, const char *desired,
 
 static void commit(const struct change_log_place *at, const struct plan *p)
 {
-    const struct transaction t = {.version = 8, .begin_us = 1, .change_us = 20, .commit_us = 300};
+    const struct written t = {.version = 8, .begin_us = 1, .change_us = 20, .commit_us = 300};
     change_log_commit(at, p, "MODIFIED slice", &t, 4000);
 }
 
@@ -236,7 +236,7 @@ END_TEST
 
 static void fast(const struct change_log_place *at, const struct plan *p)
 {
-    const struct runtime_update l = {.version = 9, .write_us = 77, .read_us = 5};
+    const struct updated l = {.version = 9, .write_us = 77, .read_us = 5};
     change_log_update(at, &p->diff.changes[0], "MODIFIED slice", &l, 88);
 }
 
@@ -261,8 +261,8 @@ START_TEST(a_drain_is_told_by_the_write_that_begins_it)
         {.op = DIFF_CHANGE, .fields = SERVER_MAINTENANCE, .parks = true, .detail = (char *)"maintenance on (parked)"},
         {.op = DIFF_CHANGE, .fields = SERVER_MAINTENANCE, .detail = (char *)"maintenance on (draining)"},
     };
-    const struct runtime_update l = {.version = 9};
-    const struct transaction t = {.version = 8};
+    const struct updated l = {.version = 9};
+    const struct written t = {.version = 8};
     struct change_log_place at = {.history = history, .url = "http://api", .backend = "web"};
     struct plan plan = {.diff = {.changes = changes, .change_count = array_len(changes)}};
     changes[0].server.name = (char *)"n1";

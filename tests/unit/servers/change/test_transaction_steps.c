@@ -1,12 +1,14 @@
-/* src/servers/change/transaction_steps: from a difference to the requests of a transaction. */
+/* src/servers/change/changes and src/haproxy/dataplane/transaction_steps: from a difference to the requests of a
+ * transaction. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "servers/change/transaction_steps.h"
+#include "haproxy/dataplane/transaction_steps.h"
 #include "../../json_text.h"
+#include "servers/change/changes.h"
 #include "servers/change/diff.h"
 
 static char *writable(const char *s)
@@ -23,6 +25,14 @@ static struct diff_change change(enum diff_op op, const char *name, const char *
                                            .weight = 100,
                                            .check = true,
                                            .json = writable(json)}};
+}
+
+static int add_steps(const struct backend *actual, const struct diff *d, struct transaction_step **steps, size_t *count,
+                     struct error *err)
+{
+    size_t changes;
+    cleanup(mem_free_ptr) struct change *list = changes_of(actual, d, &changes);
+    return transaction_steps_add(list, changes, steps, count, err);
 }
 
 START_TEST(steps_of_a_difference)
@@ -55,7 +65,7 @@ START_TEST(steps_of_a_difference)
     struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, array_len(expected));
     for (size_t i = 0; i < count; i++) {
         ck_assert_str_eq(steps[i].method, expected[i].method);
@@ -90,7 +100,7 @@ START_TEST(steps_for_a_backend_that_is_to_be_made)
     size_t count = 0;
     struct error err = {0};
     changes[1].server.maintenance = true;
-    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, ways[_i].whole ? 1 : 3);
     ck_assert_str_eq(steps[0].method, "POST");
     char *balance =
@@ -123,7 +133,7 @@ START_TEST(a_backend_without_servers_is_made_as_ever)
     struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 1);
     ck_assert_str_eq(steps[0].path, "/configuration/backends");
     ck_assert_str_eq(steps[0].body, "{" BASE_FIELDS ",\"balance\":{\"algorithm\":\"roundrobin\"}}");
@@ -144,7 +154,7 @@ START_TEST(a_backend_that_is_there_is_never_written_whole)
     struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, _i != 0 ? 3 : 2);
     for (size_t i = 0; i < count; i++) {
         ck_assert_ptr_null(strstr(steps[i].path, "full_section"));
@@ -165,9 +175,9 @@ START_TEST(several_backends_share_one_list)
     struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(transaction_steps_add(&a, &da, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&a, &da, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 1);
-    ck_assert_int_eq(transaction_steps_add(&b, &db, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&b, &db, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 3);
     ck_assert_str_eq(steps[0].path, "/configuration/backends/be_https/servers/n1");
     ck_assert_str_eq(steps[1].path, "/configuration/backends/be_http/servers/m1");
@@ -184,15 +194,15 @@ START_TEST(nothing_to_do_or_nothing_that_can_be_done)
     struct transaction_step *steps = NULL;
     size_t count = 0;
     struct error err = {0};
-    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
     ck_assert_uint_eq(count, 0);
     d = (struct diff){.verdict = DIFF_WRITE, .changes = &fine, .change_count = 1};
-    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
     d = (struct diff){.verdict = DIFF_WRITE, .changes = &broken, .change_count = 1, .backend_change = true};
-    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), -1);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     actual.json = writable("[");
-    ck_assert_int_eq(transaction_steps_add(&actual, &d, &steps, &count, &err), -1);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "backend be"));
     ck_assert_msg(count == 1, "the list is as it was");
     ck_assert_str_eq(steps[0].what, "remove server n1");

@@ -1,4 +1,4 @@
-#include "haproxy/reader.h"
+#include "haproxy/dataplane/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,57 +7,19 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/cfg/servers.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/replacement.h"
-#include "haproxy/cfg/servers.h"
 
 #define MAX_RESTARTS 5
 
 static void reader_on_answer(void *arg, const struct dataplane_answer *a);
 
-void reader_init(struct reader *o, struct dataplane_client *client, const char *const *names, size_t count,
-                 void (*done)(void *arg, struct reading *found, const struct error *err), void *arg)
+void reader_init(struct reader *o, struct dataplane_client *client, void (*done)(void *arg, const struct error *err),
+                 void *arg)
 {
-    *o = (struct reader){.client = client, .names = names, .count = count, .done = done, .arg = arg};
-    o->found = mem_array(count, sizeof(o->found[0]));
-    o->worker_pid = -1;
-    for (size_t i = 0; i < count; i++) {
-        backend_init(&o->found[i].backend);
-        runtime_init(&o->found[i].runtime);
-    }
-}
-
-void reader_let_file_go(struct reader *o, bool keep)
-{
-    if (o->file != NULL || !keep) {
-        cfg_content_unref(o->before);
-        o->before = keep ? cfg_content_ref(o->file) : NULL;
-    }
-    cfg_content_unref(o->file);
-    o->file = NULL;
-}
-
-static void reader_forget(struct reader *o)
-{
-    reader_let_file_go(o, true);
-    free(o->file_problem);
-    free(o->defaults_problem);
-    o->file_problem = o->defaults_problem = NULL;
-    for (size_t i = 0; i < o->count; i++) {
-        backend_fini(&o->found[i].backend);
-        runtime_fini(&o->found[i].runtime);
-        error_clear(&o->found[i].unreadable);
-    }
-}
-
-void reader_fini(struct reader *o)
-{
-    reader_forget(o);
-    reader_let_file_go(o, false);
-    free(o->found);
-    o->found = NULL;
-    o->count = 0;
+    *o = (struct reader){.client = client, .done = done, .arg = arg};
 }
 
 static void reader_ask(struct reader *o, enum reader_step step)
@@ -75,26 +37,21 @@ static void reader_ask(struct reader *o, enum reader_step step)
         dataplane_send(o->client, "GET", parts[step][0], NULL, reader_on_answer, o);
         return;
     }
-    cleanup(mem_free_ptr) char *name = str_url_encode(o->names[o->at]);
+    cleanup(mem_free_ptr) char *name = str_url_encode(o->to->names[o->at]);
     cleanup(mem_free_ptr) char *path = mem_printf("%s%s%s", parts[step][0], name, parts[step][1]);
     dataplane_send(o->client, "GET", path, NULL, reader_on_answer, o);
 }
 
 static void reader_begin(struct reader *o)
 {
-    reader_forget(o);
-    for (size_t i = 0; i < o->count; i++)
-        o->found[i].backend.name = mem_strdup(o->names[i]);
+    readout_begin(o->to);
     o->at = 0;
-    o->worker_pid = o->worker_uptime_s = -1;
-    o->worker_silent = false;
-    o->version = -1;
-    o->split = o->unloaded = false;
-    reader_ask(o, o->count > 0 ? READER_BACKEND : READER_RAW);
+    reader_ask(o, o->to->count > 0 ? READER_BACKEND : READER_RAW);
 }
 
-void reader_start(struct reader *o)
+void reader_start(struct reader *o, struct readout *to)
 {
+    o->to = to;
     o->restarts = 0;
     reader_begin(o);
 }
@@ -102,7 +59,7 @@ void reader_start(struct reader *o)
 static void reader_finish(struct reader *o, const struct error *err)
 {
     o->step = READER_IDLE;
-    o->done(o->arg, o->found, err);
+    o->done(o->arg, err);
 }
 
 static const char *step_name(enum reader_step step)
@@ -158,25 +115,25 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
     cleanup(cfg_file_fini) struct cfg_file head = {0};
     struct error broken = {0};
     size_t head_len;
-    bool known = cfg_content_goes_on_as(o->before, a->body, a->body_len, &head_len);
-    o->unloaded = replacement_is_unloaded(a->body, head_len, o->version);
+    bool known = cfg_content_goes_on_as(o->to->before, a->body, a->body_len, &head_len);
+    o->to->unloaded = replacement_is_unloaded(a->body, head_len, o->to->version);
     cfg_file_parse(&head, a->body, head_len);
-    o->file = known ? cfg_content_ref(o->before) : cfg_content_new(dataplane_answer_take(a), a->body_len);
-    const struct cfg_file *file = cfg_content_file(o->file, &broken);
+    o->to->file = known ? cfg_content_ref(o->to->before) : cfg_content_new(dataplane_answer_take(a), a->body_len);
+    const struct cfg_file *file = cfg_content_file(o->to->file, &broken);
     if (file == NULL) {
-        for (size_t i = 0; i < o->count; i++)
-            take_backend_of_file(o, &o->found[i], NULL, &broken);
-        o->file_problem = mem_strdup(broken.message);
-        reader_let_file_go(o, false);
+        for (size_t i = 0; i < o->to->count; i++)
+            take_backend_of_file(o, &o->to->found[i], NULL, &broken);
+        o->to->file_problem = mem_strdup(broken.message);
+        readout_let_file_go(o->to, false);
         return;
     }
     struct cfg_file now = *file; /* which goes on owning all of it */
     now.version = known ? head.version : now.version;
-    for (size_t i = 0; i < o->count; i++)
-        take_backend_of_file(o, &o->found[i], &now, &broken);
-    o->file_problem = cfg_file_problem(&now);
-    o->defaults_problem = cfg_file_defaults_problem(&now);
-    o->split = now.version >= 0 && now.version != o->version;
+    for (size_t i = 0; i < o->to->count; i++)
+        take_backend_of_file(o, &o->to->found[i], &now, &broken);
+    o->to->file_problem = cfg_file_problem(&now);
+    o->to->defaults_problem = cfg_file_defaults_problem(&now);
+    o->to->split = now.version >= 0 && now.version != o->to->version;
 }
 
 static void reader_take(struct reader *o, const struct dataplane_answer *a)
@@ -185,7 +142,7 @@ static void reader_take(struct reader *o, const struct dataplane_answer *a)
         take_raw(o, a);
         return;
     }
-    struct reading *f = &o->found[o->at];
+    struct reading *f = &o->to->found[o->at];
     struct error err = {0};
     int status = 0;
     if (o->step == READER_BACKEND && a->status == 404)
@@ -213,23 +170,23 @@ static int read_runtime(struct reader *o, const struct dataplane_answer *a, stru
     if (dataplane_answer_check(a, err) != 0)
         return -1;
     if (o->step == READER_RUNTIME)
-        return codec_read_runtime(a->body, a->body_len, &o->found[o->at].runtime, err);
+        return codec_read_runtime(a->body, a->body_len, &o->to->found[o->at].runtime, err);
     struct codec_worker worker;
-    o->worker_silent = codec_read_worker(a->body, a->body_len, &worker, err) != 0;
-    if (o->worker_silent)
+    o->to->worker_silent = codec_read_worker(a->body, a->body_len, &worker, err) != 0;
+    if (o->to->worker_silent)
         return -1;
-    o->worker_pid = worker.pid;
-    o->worker_uptime_s = worker.uptime_s;
-    snprintf(o->haproxy, sizeof(o->haproxy), "%s", worker.version);
+    o->to->worker_pid = worker.pid;
+    o->to->worker_uptime_s = worker.uptime_s;
+    snprintf(o->to->haproxy, sizeof(o->to->haproxy), "%s", worker.version);
     return 0;
 }
 
 /* For a backend without a server the API has no data: 404, or 500 in 3.0. The file has none either. */
 static bool runs_nothing(const struct reader *o, const struct dataplane_answer *a)
 {
-    const struct backend *b = &o->found[o->at].backend;
-    return o->worker_pid >= 0 && a->error == NULL && (a->status == 404 || a->status == 500) && b->server_count == 0 &&
-           b->template_count == 0;
+    const struct backend *b = &o->to->found[o->at].backend;
+    return o->to->worker_pid >= 0 && a->error == NULL && (a->status == 404 || a->status == 500) &&
+           b->server_count == 0 && b->template_count == 0;
 }
 
 static void reader_take_runtime(struct reader *o, const struct dataplane_answer *a)
@@ -238,7 +195,7 @@ static void reader_take_runtime(struct reader *o, const struct dataplane_answer 
     int status = read_runtime(o, a, &err);
     if (o->step == READER_WORKER || status == 0)
         return;
-    struct runtime *r = &o->found[o->at].runtime;
+    struct runtime *r = &o->to->found[o->at].runtime;
     runtime_fini(r);
     r->readable = runs_nothing(o, a);
     if (!r->readable)
@@ -248,27 +205,27 @@ static void reader_take_runtime(struct reader *o, const struct dataplane_answer 
 /* Who gave no answer in all the time of a request gives none about the next backend either. */
 static void give_runtime_up(struct reader *o, const struct error *err)
 {
-    for (size_t i = o->step == READER_WORKER ? 0 : o->at; i < o->count; i++)
-        o->found[i].runtime.why = mem_strdup(err->message);
+    for (size_t i = o->step == READER_WORKER ? 0 : o->at; i < o->to->count; i++)
+        o->to->found[i].runtime.why = mem_strdup(err->message);
     reader_finish(o, NULL);
 }
 
 /* Everything must have been read at one version; a change in between (another writer) starts again. */
 static bool version_moved(struct reader *o, int64_t version)
 {
-    if (o->version < 0)
-        o->version = version; /* the first answer decides */
+    if (o->to->version < 0)
+        o->to->version = version; /* the first answer decides */
     if (o->step == READER_BACKEND)
-        o->found[o->at].backend.version = version;
-    return version != o->version;
+        o->to->found[o->at].backend.version = version;
+    return version != o->to->version;
 }
 
 /* The next backend from `at` on that there is. */
 static void ask_runtime(struct reader *o)
 {
-    while (o->at < o->count && !o->found[o->at].backend.exists)
+    while (o->at < o->to->count && !o->to->found[o->at].backend.exists)
         o->at++;
-    if (o->at < o->count)
+    if (o->at < o->to->count)
         reader_ask(o, READER_RUNTIME);
     else
         reader_finish(o, NULL);
@@ -289,10 +246,10 @@ static void reader_advance(struct reader *o)
         reader_finish(o, NULL);
         return;
     }
-    const struct reading *f = &o->found[o->at];
+    const struct reading *f = &o->to->found[o->at];
     if (o->step != READER_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
         reader_ask(o, o->step + 1);
-    else if (++o->at < o->count)
+    else if (++o->at < o->to->count)
         reader_ask(o, READER_BACKEND);
     else
         reader_ask(o, READER_RAW);
@@ -313,9 +270,9 @@ static void reader_on_answer(void *arg, const struct dataplane_answer *a)
                            o->restarts);
     }
     if (status != 0) {
-        bool of_backend = o->step != READER_RAW && o->at < o->count;
+        bool of_backend = o->step != READER_RAW && o->at < o->to->count;
         error_prefix(&err, "reading %s%s%s", step_name(o->step), of_backend ? " " : "",
-                     of_backend ? o->names[o->at] : "");
+                     of_backend ? o->to->names[o->at] : "");
         reader_finish(o, &err);
         return;
     }

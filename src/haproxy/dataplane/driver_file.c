@@ -1,0 +1,139 @@
+/* The whole file, and those beside it: performs what their machines ask for, and compares what the API made of a file with
+ * what was sent. */
+#include "base/mem.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/cfg/edit.h"
+#include "haproxy/dataplane/driver_internal.h"
+
+/* Parsed, with the lines as they are numbered in the file before the edits. */
+static void driver_file_renumbered(struct cfg_file *f, const struct replacement_request *request)
+{
+    struct cfg_edits_back back = {0};
+    bool inserted;
+    cfg_file_parse(f, request->text->text, request->text->len);
+    for (size_t i = 0; i < f->line_count; i++)
+        f->lines[i].number = cfg_edits_line(request->edits, &back, f->lines[i].number, &inserted);
+}
+
+/* What the API made of it, against what was sent. Allocates; NULL: the same. */
+static char *driver_file_compare(const struct replacement_request *request, struct cfg_content *written)
+{
+    cleanup(cfg_file_fini) struct cfg_file edited = {0};
+    struct error err = {0};
+    const struct cfg_file *sent = cfg_content_file(request->text, &err);
+    const struct cfg_file *is = sent != NULL ? cfg_content_file(written, &err) : NULL;
+    if (is == NULL)
+        return mem_strdup(err.message);
+    if (request->edits != NULL && request->edits->count > 0) {
+        driver_file_renumbered(&edited, request);
+        sent = &edited;
+    }
+    return cfg_file_compare(sent, is, NULL);
+}
+
+/* The same text means the same on the next HAProxy. Allocates; NULL: it means what was sent. */
+static char *driver_file_judge(struct dataplane_driver *d, const struct replacement_request *request,
+                               const struct dataplane_answer *a)
+{
+    struct cfg_content *known = request->text->written;
+    size_t head;
+    cfg_content_unref(d->file);
+    if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {
+        d->file = cfg_content_ref(known);
+        return NULL;
+    }
+    d->file = cfg_content_new(dataplane_answer_take(a), a->body_len);
+    char *problem = driver_file_compare(request, d->file);
+    if (problem == NULL)
+        cfg_content_wrote(request->text, d->file);
+    return problem;
+}
+
+static void driver_file_replaced(struct dataplane_driver *d)
+{
+    const struct replacement *r = &d->replacement;
+    const struct replaced news = {.result = r->result,
+                                  .error = r->error,
+                                  .version = r->version,
+                                  .reload_id = r->reload_id,
+                                  .retry_after_ms = r->retry_after_ms,
+                                  .took_us = r->took_us,
+                                  .file = r->result == TRANSACTION_COMMITTED ? d->file : NULL};
+    if (r->result == TRANSACTION_REJECTED) /* it leaves a failed transaction behind */
+        d->cleaned = false;
+    struct cfg_content *file = d->file;
+    d->file = NULL; /* the next one may begin within the event */
+    d->base.events->replaced(d->base.arg, &news);
+    cfg_content_unref(file);
+}
+
+static void driver_file_perform(struct dataplane_driver *d, struct transaction_action action);
+
+static void driver_file_on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct dataplane_driver *d = arg;
+    const struct replacement_request request = d->replacement.request;
+    struct transaction_action action = replacement_answer(&d->replacement, a);
+    if (action.type == TRANSACTION_JUDGE) {
+        cleanup(mem_free_ptr) char *problem = driver_file_judge(d, &request, a);
+        action = replacement_judged(&d->replacement, problem);
+    }
+    driver_file_perform(d, action);
+}
+
+static void driver_file_perform(struct dataplane_driver *d, struct transaction_action action)
+{
+    const struct cfg_content *text = d->replacement.sends;
+    if (action.type == TRANSACTION_SEND)
+        dataplane_send_text(d->client, action.path, action.body, text->text, text->len, driver_file_on_answer, d);
+    else
+        driver_file_replaced(d);
+}
+
+void dataplane_driver_replace(struct driver *base, int64_t version, const struct replacement_request *request)
+{
+    struct dataplane_driver *d = dataplane_driver_of(base);
+    driver_file_perform(d, replacement_start(&d->replacement, version, request));
+}
+
+/* ---- files beside it ---- */
+
+static void driver_file_stored(struct dataplane_driver *d)
+{
+    const struct storage *s = &d->storage;
+    const struct stored news = {.result = s->result,
+                                .error = s->error,
+                                .retry_after_ms = s->retry_after_ms,
+                                .written = s->written,
+                                .deleted = s->deleted,
+                                .in_use = s->in_use,
+                                .certificates = s->certificates,
+                                .differing = s->differing,
+                                .differs = s->differs,
+                                .unfinished = s->unfinished,
+                                .changed = s->changed};
+    d->base.events->stored(d->base.arg, &news);
+}
+
+static void driver_file_store(struct dataplane_driver *d, struct storage_action action);
+
+static void driver_file_on_stored(void *arg, const struct dataplane_answer *a)
+{
+    struct dataplane_driver *d = arg;
+    driver_file_store(d, storage_answer(&d->storage, a));
+}
+
+static void driver_file_store(struct dataplane_driver *d, struct storage_action action)
+{
+    if (action.send)
+        dataplane_send_bytes(d->client, action.method, action.path, action.type, action.body, action.body_len,
+                             driver_file_on_stored, d);
+    else
+        driver_file_stored(d);
+}
+
+void dataplane_driver_store(struct driver *base, const struct storage_request *request)
+{
+    struct dataplane_driver *d = dataplane_driver_of(base);
+    driver_file_store(d, storage_start(&d->storage, request));
+}

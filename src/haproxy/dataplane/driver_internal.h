@@ -1,0 +1,56 @@
+/* The inside of haproxy/dataplane/driver, for its own files: driver.c (reading, reloads, commands), driver_write.c
+ * (transactions, runtime updates), driver_file.c (the whole file, and those beside it). */
+#ifndef HAPROXY_DATAPLANE_DRIVER_INTERNAL_H
+#define HAPROXY_DATAPLANE_DRIVER_INTERNAL_H
+
+#include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/driver.h"
+#include "haproxy/dataplane/reader.h"
+#include "haproxy/dataplane/replacement.h"
+#include "haproxy/dataplane/runtime_update.h"
+#include "haproxy/dataplane/storage.h"
+#include "haproxy/dataplane/transaction.h"
+#include "host/timer.h"
+
+struct dataplane_driver {
+    struct driver base; /* the first one: a struct driver * is one of it */
+    struct dataplane_client *client, *runtime;
+    struct reader reader;
+    struct reload *reload; /* that is asked about */
+    enum runtime_admin commanded;
+
+    struct transaction transaction;
+    struct transaction_step *steps; /* of the one to come */
+    size_t step_count;
+    bool cleaned; /* transactions of earlier runs were searched and deleted */
+
+    struct runtime_update update;
+    struct transaction_action reading; /* what `again` sends */
+    struct timer again;
+    bool hurry;
+
+    struct replacement replacement;
+    struct cfg_content *file; /* what it made of the text; NULL: nothing that is known */
+    struct storage storage;
+};
+
+static inline struct dataplane_driver *dataplane_driver_of(struct driver *d)
+{
+    return (struct dataplane_driver *)(void *)d;
+}
+
+/* driver_write.c */
+int dataplane_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err) must_check;
+void dataplane_driver_write(struct driver *d, int64_t version, bool review);
+void dataplane_driver_abort(struct driver *d);
+void dataplane_driver_clean(struct driver *d);
+void dataplane_driver_preview(struct driver *d, int64_t version);
+int dataplane_driver_update(struct driver *d, int64_t version, const struct update_request *request,
+                            struct error *err) must_check;
+void dataplane_driver_update_again(void *driver); /* of its timer */
+
+/* driver_file.c */
+void dataplane_driver_replace(struct driver *d, int64_t version, const struct replacement_request *request);
+void dataplane_driver_store(struct driver *d, const struct storage_request *request);
+
+#endif

@@ -1,0 +1,59 @@
+#include "haproxy/readout.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "haproxy/cfg/content.h"
+
+void readout_init(struct readout *o, const char *const *names, size_t count)
+{
+    *o = (struct readout){.names = names, .count = count, .worker_pid = -1};
+    o->found = mem_array(count, sizeof(o->found[0]));
+    for (size_t i = 0; i < count; i++) {
+        backend_init(&o->found[i].backend);
+        runtime_init(&o->found[i].runtime);
+    }
+}
+
+void readout_let_file_go(struct readout *o, bool keep)
+{
+    if (o->file != NULL || !keep) {
+        cfg_content_unref(o->before);
+        o->before = keep ? cfg_content_ref(o->file) : NULL;
+    }
+    cfg_content_unref(o->file);
+    o->file = NULL;
+}
+
+static void readout_forget(struct readout *o)
+{
+    readout_let_file_go(o, true);
+    free(o->file_problem);
+    free(o->defaults_problem);
+    o->file_problem = o->defaults_problem = NULL;
+    for (size_t i = 0; i < o->count; i++) {
+        backend_fini(&o->found[i].backend);
+        runtime_fini(&o->found[i].runtime);
+        error_clear(&o->found[i].unreadable);
+    }
+}
+
+void readout_begin(struct readout *o)
+{
+    readout_forget(o);
+    for (size_t i = 0; i < o->count; i++)
+        o->found[i].backend.name = mem_strdup(o->names[i]);
+    o->worker_pid = o->worker_uptime_s = -1;
+    o->worker_silent = false;
+    o->version = -1;
+    o->split = o->unloaded = false;
+}
+
+void readout_fini(struct readout *o)
+{
+    readout_forget(o);
+    readout_let_file_go(o, false);
+    free(o->found);
+    o->found = NULL;
+    o->count = 0;
+}
