@@ -179,7 +179,6 @@ struct driver_ops {
     /* Into the write to come, behind what is there; copies what it needs. -1: it cannot be put into words
      * (ERROR_INVALID), nothing was added. */
     int (*add)(struct driver *d, const struct change *list, size_t count, struct error *err);
-    size_t (*added)(const struct driver *d);
     /* Writes what was added (nothing: a reload of what is there). review: `judge` is asked before it is committed. */
     void (*write)(struct driver *d, int64_t version, bool review);
     void (*abort)(struct driver *d); /* at the end of the daemon: what was not committed is not committed any more */

@@ -54,6 +54,8 @@ static void look_at_text(const char *text)
     if (cli_processes_init(&processes, text, &err) == 0)
         check(processes.master_pid > 0 && processes.count > 0);
     cli_processes_fini(&processes);
+    struct cli_info info;
+    check(cli_info_read(&info, text, &err) != 0 || info.pid > 0);
     (void)cli_read_reload(text, &log);
     check(strlen(log) <= strlen(text));
     check(cli_read_done(text, &err) == 0 || err.kind != ERROR_NONE);

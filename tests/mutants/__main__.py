@@ -15,10 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-from . import aliases, cfg, configuration, connections, events, guard, inherit, leader, log, memory, names, objects, operator, plan, runtime_update, sequences, target, txn, watch
+from . import aliases, cfg, configuration, connections, events, guard, inherit, leader, local, log, memory, names, objects, operator, plan, runtime_update, sequences, target, txn, watch
 from .mutant import ROOT, Mutant, Room, Unfit
 
-ROOMS = (*aliases.ROOMS, *guard.ROOMS, *cfg.ROOMS, *configuration.ROOMS, *plan.ROOMS, *memory.ROOMS, *watch.ROOMS, *txn.ROOMS, *runtime_update.ROOMS, *leader.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
+ROOMS = (*aliases.ROOMS, *guard.ROOMS, *cfg.ROOMS, *configuration.ROOMS, *plan.ROOMS, *memory.ROOMS, *watch.ROOMS, *txn.ROOMS, *runtime_update.ROOMS, *leader.ROOMS, *local.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
          *operator.ROOMS, *names.ROOMS, *sequences.ROOMS, *connections.ROOMS, *target.ROOMS, *objects.ROOMS)
 # A mutant that loops forever is noticed by this; the slowest of the tests takes some seconds.
 TEST_TIMEOUT_S = 60

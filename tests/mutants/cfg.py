@@ -142,6 +142,6 @@ ROOMS = (
     Room("cfg, printed", ("test_cfg_edit", "test_cfg_words"), PRINTING),
     Room("cfg, sent", ("test_cfg_source",), SENDING),
     Room("cfg, meaning", ("test_cfg_difference", "test_cfg_file"), MEANING),
-    Room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replacement", "test_cfg_file"), SHOWING),
+    Room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replacement", "test_validation_text", "test_cfg_file"), SHOWING),
     Room("cfg, cost", ("test_cfg_difference",), COST),
 )

@@ -21,7 +21,7 @@ FILES = "haproxy/storage_files.c"
 REPLACEMENT = "haproxy/dataplane/replacement.c"
 KEEP = "configuration/keep.c"
 LOCKOUT = "configuration/lockout.c"
-TEXT = "haproxy/dataplane/validation_text.c"
+TEXT = "haproxy/validation_text.c"
 READ = "haproxy/instance_read.c"
 PACE = "haproxy/pace.c"
 
@@ -140,7 +140,7 @@ KEPT = (
     Mutant("a frontend has servers", KEEP, '(str_eq(s->kind, "backend") || str_eq(s->kind, "listen"))', "true"),
     Mutant("the lines of before stay", KEEP, "            cfg_edits_add(ret, line->number, CFG_EDIT_REMOVE, NULL, 0);\n", "            (void)line;\n"),
     Mutant("they stand before the backend's own lines", KEEP, "*last = s->line_count > 0 ? &s->lines[s->line_count - 1] : s->line;", "*last = s->line;"),
-    Mutant("numbers are those of what was sent", "haproxy/dataplane/validation_text.c", "    if (edits != NULL)\n", "    if (false)\n"),
+    Mutant("numbers are those of what was sent", "haproxy/validation_text.c", "    if (edits != NULL)\n", "    if (false)\n"),
 )
 
 NOT_LOCKED_OUT = (
@@ -185,8 +185,8 @@ REPLACING = (
     Mutant("what was loaded is taken for unloaded", REPLACEMENT, "return memmem(head, len, mark, strlen(mark)) != NULL;", "return memmem(head, len, \"is loaded by\", 12) != NULL;"),
     Mutant("the write is loaded at once", REPLACEMENT, '"only_validate" : "skip_reload"', '"only_validate" : "force_reload"'),
     Mutant("lines of the file as the API writes it are the user's", REPLACEMENT, "r->request.edits, !validates);", "r->request.edits, false);"),
-    Mutant("the line is not named", TEXT, "        else if (line > 0)\n", "        else if (false)\n"),
-    Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !", "if (!"),
+    Mutant("the line is not named", TEXT, "        else if (line > 0)\n            validation_say_line", "        else if (false)\n            validation_say_line"),
+    Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !text_list_next(&all))\n            continue;\n        if (line > 0 && rewritten)", "if (!text_list_next(&all))\n            continue;\n        if (line > 0 && rewritten)"),
 )
 
 STORING = (
@@ -385,10 +385,10 @@ ROOMS = (
     Room("configuration, what a write reads", ("test_instance_replace",), READ_BY_WRITING),
     Room("configuration, one text", ("test_cfg_content", "test_cfg_words"), SHARED),
     Room("configuration, what is remembered", ("test_store",), KEEPING),
-    Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_replacement"), KEPT),
+    Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_validation_text"), KEPT),
     Room("configuration, who would be locked out", ("test_lockout",), NOT_LOCKED_OUT),
     Room("configuration, the file that is followed", ("test_file_source",), FOLLOWING),
-    Room("configuration, the write", ("test_replacement",), REPLACING),
+    Room("configuration, the write", ("test_replacement", "test_validation_text"), REPLACING),
     Room("configuration, files beside it", ("test_storage",), STORING),
     Room("configuration, names of files", ("test_storage_files",), NAMING),
 )

@@ -101,11 +101,6 @@ static void dataplane_driver_login(const struct driver *d, const char **ret_user
     *ret_password = dataplane_client_password(own->client);
 }
 
-static size_t dataplane_driver_added(const struct driver *d)
-{
-    return ((const struct dataplane_driver *)(const void *)d)->step_count;
-}
-
 static bool dataplane_driver_wants_cleaning(const struct driver *d)
 {
     return !((const struct dataplane_driver *)(const void *)d)->cleaned;
@@ -135,7 +130,6 @@ static void dataplane_driver_free(struct driver *d)
 
 static const struct driver_ops dataplane_driver_ops = {.read = dataplane_driver_read,
                                                        .add = dataplane_driver_add,
-                                                       .added = dataplane_driver_added,
                                                        .write = dataplane_driver_write,
                                                        .abort = dataplane_driver_abort,
                                                        .wants_cleaning = dataplane_driver_wants_cleaning,

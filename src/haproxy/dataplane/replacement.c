@@ -11,7 +11,7 @@
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/transaction_verdict.h"
-#include "haproxy/dataplane/validation_text.h"
+#include "haproxy/validation_text.h"
 
 /* Each commit moves the version on, and so makes this comment one of the past. */
 #define REPLACEMENT_UNLOADED "# haproxy-k8s-sync: version %" PRId64 " is loaded by the next one\n"

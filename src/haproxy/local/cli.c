@@ -1,5 +1,6 @@
 #include "haproxy/local/cli.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -257,6 +258,32 @@ void cli_processes_fini(struct cli_processes *p)
     free(p->processes);
     free(p->text);
     *p = (struct cli_processes){0};
+}
+
+/* ---- show info ---- */
+
+/* What stands behind "NAME: " in that line; NULL: another line. */
+static const char *cli_info_value(const char *line, const char *name)
+{
+    size_t len = strlen(name);
+    return str_has_prefix(line, name) && str_has_prefix(line + len, ": ") ? line + len + 2 : NULL;
+}
+
+int cli_info_read(struct cli_info *ret, const char *answer, struct error *err)
+{
+    cleanup(mem_free_ptr) char *text = mem_strdup(answer);
+    char *at = text;
+    uint64_t n;
+    *ret = (struct cli_info){.pid = -1, .uptime_s = -1};
+    for (const char *line, *value; (line = cli_next_line(&at)) != NULL;) {
+        if ((value = cli_info_value(line, "Version")) != NULL)
+            snprintf(ret->version, sizeof(ret->version), "%s", value);
+        else if ((value = cli_info_value(line, "Pid")) != NULL && str_parse_uint(value, INT32_MAX, &n) == 0)
+            ret->pid = (int64_t)n;
+        else if ((value = cli_info_value(line, "Uptime_sec")) != NULL && str_parse_uint(value, INT64_MAX, &n) == 0)
+            ret->uptime_s = (int64_t)n;
+    }
+    return ret->pid > 0 ? 0 : cli_refuse(err, ERROR_INVALID, answer);
 }
 
 /* ---- reload ---- */

@@ -1,6 +1,6 @@
 /*
- * What HAProxy answers on its sockets, 2.6 to 3.4, as far as it is decided by: `show servers state`, `show proc`, `reload`
- * and the commands that change a server. Pure. Columns and rows that are not known are skipped.
+ * What HAProxy answers on its sockets, 2.6 to 3.4, as far as it is decided by: `show servers state`, `show proc`, `show
+ * info`, `reload` and the commands that change a server. Pure. Columns and rows that are not known are skipped.
  */
 #ifndef HAPROXY_LOCAL_CLI_H
 #define HAPROXY_LOCAL_CLI_H
@@ -67,6 +67,19 @@ struct cli_processes {
 
 int cli_processes_init(struct cli_processes *p, const char *answer, struct error *err) must_check;
 void cli_processes_fini(struct cli_processes *p);
+
+/* ---- show info ---- */
+
+#define CLI_VERSION_BYTES 32
+
+struct cli_info {
+    int64_t pid;      /* of the process that answers: a worker */
+    int64_t uptime_s; /* -1: not told */
+    char version[CLI_VERSION_BYTES];
+};
+
+/* ERROR_INVALID: no such answer. */
+int cli_info_read(struct cli_info *ret, const char *answer, struct error *err) must_check;
 
 /* ---- reload ---- */
 

@@ -108,6 +108,27 @@ START_TEST(test_processes)
 }
 END_TEST
 
+START_TEST(test_info)
+{
+    struct cli_info info;
+    struct error err = {0};
+    ck_assert_int_eq(cli_info_read(&info,
+                                   "Name: HAProxy\nVersion: 2.6.12-1+deb12u4\nRelease_date: 2026/01/05\nPid: 77\n"
+                                   "Uptime: 0d 0h03m09s\nUptime_sec: 189\nPid: \n\n",
+                                   &err),
+                     0);
+    ck_assert(info.pid == 77 && info.uptime_s == 189);
+    ck_assert_str_eq(info.version, "2.6.12-1+deb12u4");
+    ck_assert_int_eq(cli_info_read(&info, "Pid: 1", &err), 0);
+    ck_assert(info.pid == 1 && info.uptime_s == -1);
+    ck_assert_str_eq(info.version, "");
+    static const char *const bad[] = {"",         "Name: HAProxy\n", "Pid: x\n",         "Pid:7\n",
+                                      "Pids 8\n", "Pid: 0\n",        "Process_num: 1\n", "Permission denied\n"};
+    for (size_t i = 0; i < array_len(bad); i++)
+        ck_assert_msg(cli_info_read(&info, bad[i], &err) == -1 && err.kind == ERROR_INVALID, "%s", bad[i]);
+}
+END_TEST
+
 START_TEST(test_reload)
 {
     const char *log;
@@ -164,6 +185,7 @@ int main(void)
     tcase_add_test(t, test_servers_state);
     tcase_add_test(t, test_servers_state_that_is_none);
     tcase_add_test(t, test_processes);
+    tcase_add_test(t, test_info);
     tcase_add_test(t, test_reload);
     tcase_add_loop_test(t, test_done, 0, array_len(done));
     suite_add_tcase(s, t);

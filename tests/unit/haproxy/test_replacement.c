@@ -6,9 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/edit.h"
 #include "haproxy/dataplane/replacement.h"
-#include "haproxy/dataplane/validation_text.h"
 #include "txn_play.h"
 
 #define SENT "global\n  setenv KEY bogus-key\n"
@@ -164,67 +162,12 @@ START_TEST(what_was_written_says_that_it_is_not_loaded)
 }
 END_TEST
 
-static const struct {
-    const char *message, *text;
-} texts[] = {
-    {"validation error: exit status 1: msg=\"config parsing [/tmp/x:19] unknown keyword 'bogus' in 'backend' "
-     "section\"\nmsg=\"config Error(s) found in configuration file /tmp/x\"\nmsg=\"config Fatal errors found in "
-     "configuration.\"",
-     "line 19: unknown keyword 'bogus' in 'backend' section"},
-    {"msg=\"config [/tmp/x:37] 'server x/a' weight of server a is not within 0 and 256 (999)..\"",
-     "line 37: 'server x/a' weight of server a is not within 0 and 256 (999).."},
-    {"msg=\"config parsing [/tmp/x:34]: Missing LF on last line\"\nmsg=\"config : parsing [/tmp/y:2] : no \\\"b\\\"\"",
-     "line 34: Missing LF on last line; line 2: no \"b\""},
-    {"msg=\"config [ALERT] no line\"\nmsg=\"proxy 'x' has none\"", "[ALERT] no line; proxy 'x' has none"},
-    {"msg=\"a\"\nmsg=\"b\"\nmsg=\"c\"\nmsg=\"d\"\nmsg=\"e\"\nmsg=\"f\"", "a; b; c; d; e; and 1 more"},
-    {"msg=\"config Fatal errors found in configuration.\"", "msg=\"config Fatal errors found in configuration.\""},
-    {"msg=\"it is cut", "it is cut"},
-    {"msg=\"config parsing [/tmp/x:] a\"", "[/tmp/x:] a"},
-    {"msg=\"config parsing [/tmp/x", "[/tmp/x"},
-    {"invalid configuration: no newline character found", "invalid configuration: no newline character found"},
-    {"", ""},
-};
-
-START_TEST(what_haproxy_said)
-{
-    cleanup(mem_free_ptr) char *text = validation_text(texts[_i].message, NULL, false);
-    ck_assert_str_eq(text, texts[_i].text);
-}
-END_TEST
-
-/* Two lines stand behind line 10, line 20 was taken out. */
-static const struct {
-    unsigned sent;
-    const char *text;
-} edited[] = {
-    {10, "line 10: no"},
-    {11, "a server line that is kept, behind line 10: no"},
-    {12, "a server line that is kept, behind line 10: no"},
-    {13, "line 11: no"},
-    {21, "line 19: no"},
-    {22, "line 21: no"},
-};
-
-START_TEST(lines_are_those_of_the_user)
-{
-    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
-    cfg_edits_add(&edits, 10, CFG_EDIT_INSERT, "x", 1);
-    cfg_edits_add(&edits, 20, CFG_EDIT_REMOVE, NULL, 0);
-    cfg_edits_add(&edits, 10, CFG_EDIT_INSERT, "y", 1);
-    cleanup(mem_free_ptr) char *message = mem_printf("msg=\"config parsing [/tmp/x:%u] no\"", edited[_i].sent);
-    cleanup(mem_free_ptr) char *text = validation_text(message, &edits, false);
-    ck_assert_str_eq(text, edited[_i].text);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("replacement");
     TCase *t = tcase_create("replacement");
     tcase_add_loop_test(t, every_ending_of_a_replacement, 0, (int)array_len(rows));
     tcase_add_test(t, what_was_written_says_that_it_is_not_loaded);
-    tcase_add_loop_test(t, what_haproxy_said, 0, (int)array_len(texts));
-    tcase_add_loop_test(t, lines_are_those_of_the_user, 0, (int)array_len(edited));
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

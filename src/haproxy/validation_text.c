@@ -1,4 +1,4 @@
-#include "haproxy/dataplane/validation_text.h"
+#include "haproxy/validation_text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static char *validation_next(const char **at)
     return buf_take(&text);
 }
 
-/* "config parsing [/tmp/x:19]: TEXT" -> line 19, TEXT. 0: it names none. */
-static unsigned validation_line(const char **text)
+/* "config parsing [/tmp/x:19]: TEXT" -> line 19, TEXT; the file's name in *ret_name, of that length. 0: it names none. */
+static unsigned validation_line(const char **text, const char **ret_name, size_t *ret_len)
 {
     static const char *const starts[] = {"config", ":", "parsing"};
     const char *s = *text;
@@ -47,6 +47,8 @@ static unsigned validation_line(const char **text)
     if (close == NULL || digits == close || digits[-1] != ':')
         return 0;
     *text = close + 1 + strspn(close + 1, " :");
+    *ret_name = s + 1;
+    *ret_len = (size_t)(digits - 1 - *ret_name);
     return (unsigned)strtoul(digits, NULL, 10);
 }
 
@@ -71,8 +73,9 @@ char *validation_text(const char *message, const struct cfg_edits *edits, bool r
     struct text_list all = {.between = "; ", .max = SHOWN};
     const char *at = message;
     for (char *text; (text = validation_next(&at)) != NULL; free(text)) {
-        const char *says = text;
-        unsigned line = validation_line(&says);
+        const char *says = text, *name;
+        size_t len;
+        unsigned line = validation_line(&says, &name, &len);
         if (validation_says_nothing(says) || !text_list_next(&all))
             continue;
         if (line > 0 && rewritten)
@@ -83,4 +86,43 @@ char *validation_text(const char *message, const struct cfg_edits *edits, bool r
     }
     char *list = text_list_take(&all);
     return list != NULL ? list : mem_strdup(message);
+}
+
+/* The next line that is an error, behind "[ALERT] (PID) : "; *at is moved behind it. Allocates; NULL: no more. */
+static char *validation_next_alert(const char **at)
+{
+    static const char begin[] = "[ALERT]";
+    for (const char *line = *at; *line != '\0';) {
+        size_t len = strcspn(line, "\n");
+        const char *next = line + len + (line[len] == '\n');
+        *at = next;
+        if (str_has_prefix(line, begin)) {
+            const char *close = memchr(line, ')', len);
+            const char *text = close != NULL ? close + 1 : line + strlen(begin);
+            text += strspn(text, " :");
+            return mem_strndup(text, text < line + len ? (size_t)(line + len - text) : 0);
+        }
+        line = next;
+    }
+    return NULL;
+}
+
+char *validation_text_of_program(const char *said, const char *file, const struct cfg_edits *edits)
+{
+    struct text_list all = {.between = "; ", .max = SHOWN};
+    const char *at = said;
+    for (char *text; (text = validation_next_alert(&at)) != NULL; free(text)) {
+        const char *says = text, *name;
+        size_t len;
+        unsigned line = validation_line(&says, &name, &len);
+        if (validation_says_nothing(says) || !text_list_next(&all))
+            continue;
+        if (line > 0 && strlen(file) == len && memcmp(name, file, len) == 0)
+            validation_say_line(edits, line, &all.text);
+        else if (line > 0)
+            buf_printf(&all.text, "%.*s, line %u: ", (int)len, name, line);
+        buf_add(&all.text, says);
+    }
+    char *list = text_list_take(&all);
+    return list != NULL ? list : mem_strdup(said);
 }

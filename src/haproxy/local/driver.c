@@ -1,0 +1,274 @@
+/* The file, and commands. */
+#include "haproxy/local/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/cfg/mask.h"
+#include "haproxy/local/driver_internal.h"
+#include "haproxy/reload.h"
+#include "haproxy/validation_text.h"
+
+/* ---- telling from the loop ---- */
+
+static void local_driver_on_tell(void *arg)
+{
+    struct local_driver *d = arg;
+    d->tells(&d->base);
+}
+
+void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d))
+{
+    d->tells = tells;
+    timer_set(&d->tell, 0);
+}
+
+/* ---- reading ---- */
+
+/* Who wrote it meanwhile changed its identity, perhaps with the same bytes. */
+static void local_driver_take_file(struct local_driver *d, const struct local_answer *a)
+{
+    bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);
+    d->identity = a->identity;
+    if (!known) {
+        bool same = d->file != NULL && d->file->len == a->len && memcmp(d->file->text, a->data, a->len) == 0;
+        d->version++;
+        d->unloaded = d->unloaded && same;
+        if (!same) {
+            struct buf text = {0};
+            buf_addn(&text, a->data, a->len);
+            cfg_content_unref(d->file);
+            d->file = cfg_content_take(&text);
+        }
+    }
+    d->to->file = cfg_content_ref(d->file);
+    d->to->version = d->version;
+    d->to->unloaded = d->unloaded;
+}
+
+static void local_driver_on_file(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    d->request = NULL;
+    if (a->status == LOCAL_OK) {
+        local_driver_take_file(d, a);
+        local_driver_read_running(d);
+        return;
+    }
+    struct error err = {0};
+    (void)error_set(&err, ERROR_RETRY, "%s", a->message);
+    d->base.events->was_read(d->base.arg, &err);
+}
+
+static void local_driver_read(struct driver *base, struct readout *to)
+{
+    struct local_driver *d = local_driver_of(base);
+    readout_begin(to);
+    d->to = to;
+    d->at = 0;
+    d->request = local_read_config(d->options.helper, local_driver_on_file, d);
+}
+
+/* ---- the whole file ---- */
+
+/* Of a request about the file that did not go well. */
+static enum transaction_result local_driver_failed(const struct local_driver *d, const struct local_answer *a,
+                                                   bool wrote, struct error *err)
+{
+    switch (a->status) {
+    case LOCAL_CHANGED:
+        (void)error_set(err, ERROR_CONFLICT, "%s was changed meanwhile; it is read again", d->options.file);
+        return TRANSACTION_CONFLICT;
+    case LOCAL_LOCKED:
+        (void)error_set(err, ERROR_RETRY, "another daemon (pid %d) writes %s; this one waits until that ends",
+                        (int)a->pid, d->options.file);
+        return TRANSACTION_UNAVAILABLE;
+    case LOCAL_LOST:
+        (void)error_set(err, ERROR_RETRY, "%s", a->message);
+        return wrote ? TRANSACTION_UNKNOWN : TRANSACTION_UNAVAILABLE;
+    case LOCAL_OK:
+    case LOCAL_REJECTED:
+    case LOCAL_FAILED:
+        break;
+    }
+    (void)error_set(err, ERROR_RETRY, "%s", a->message);
+    return TRANSACTION_UNAVAILABLE;
+}
+
+static void local_driver_rejected(struct local_driver *d, const char *said, struct error *err)
+{
+    const struct replacement_request *r = &d->replacement;
+    cleanup(mem_free_ptr) char *text = validation_text_of_program(said, d->options.file, r->edits);
+    cleanup(mem_free_ptr) char *masked = cfg_mask_message(text, r->text->text);
+    (void)error_set(err, ERROR_INVALID, "%s", masked);
+}
+
+static void local_driver_on_replaced(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    bool writes = d->replacement.before != NULL;
+    struct replaced r = {.version = d->version, .retry_after_ms = -1};
+    d->request = NULL;
+    if (a->status == LOCAL_OK && writes) {
+        d->identity = a->identity;
+        cfg_content_hold(&d->file, d->replacement.text);
+        d->unloaded = true;
+        r.result = TRANSACTION_COMMITTED;
+        r.version = ++d->version;
+        r.file = d->file;
+    } else if (a->status == LOCAL_OK) {
+        r.result = TRANSACTION_PREVIEWED;
+    } else if (a->status == LOCAL_REJECTED) {
+        r.result = TRANSACTION_REJECTED;
+        local_driver_rejected(d, a->message, &r.error);
+    } else {
+        r.result = local_driver_failed(d, a, writes, &r.error);
+    }
+    d->replacement = (struct replacement_request){0};
+    d->base.events->replaced(d->base.arg, &r);
+}
+
+static void local_driver_tell_replaced(struct driver *base)
+{
+    struct local_driver *d = local_driver_of(base);
+    const struct replaced r = d->replaced;
+    base->events->replaced(base->arg, &r);
+}
+
+static void local_driver_replace(struct driver *base, int64_t version, const struct replacement_request *request)
+{
+    struct local_driver *d = local_driver_of(base);
+    bool writes = request->before != NULL;
+    if (writes && version != d->version) {
+        d->replaced = (struct replaced){.result = TRANSACTION_CONFLICT, .version = d->version, .retry_after_ms = -1};
+        (void)error_set(&d->replaced.error, ERROR_CONFLICT, "%s was changed meanwhile", d->options.file);
+        local_driver_tell(d, local_driver_tell_replaced);
+        return;
+    }
+    d->replacement = *request;
+    d->request =
+        local_write_config(d->options.helper, request->text->text, request->text->len, writes ? &d->identity : NULL,
+                           writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE, local_driver_on_replaced, d);
+}
+
+/* ---- writing ---- */
+
+static void local_driver_tell_written(struct driver *base)
+{
+    struct local_driver *d = local_driver_of(base);
+    const struct written w = d->written;
+    base->events->written(base->arg, &w);
+}
+
+/* Nothing was added: what is in the file is loaded. */
+static void local_driver_write(struct driver *base, int64_t version, bool review)
+{
+    struct local_driver *d = local_driver_of(base);
+    (void)version;
+    (void)review;
+    d->version++;
+    local_driver_reload(d);
+    free(d->reload_id);
+    d->reload_id = mem_printf("%u", d->reload.number);
+    d->written = (struct written){
+        .result = TRANSACTION_COMMITTED, .version = d->version, .reload_id = d->reload_id, .retry_after_ms = -1};
+    local_driver_tell(d, local_driver_tell_written);
+}
+
+/* What is under way ends soon, and its end is told. */
+static void local_driver_abort(struct driver *d)
+{
+    (void)d;
+}
+
+/* ---- reloads that others asked for ---- */
+
+static void local_driver_tell_last_reload(struct driver *base)
+{
+    const struct reload_history none = {0};
+    base->events->last_reload_told(base->arg, &none, NULL);
+}
+
+/* Nobody keeps a list of them. */
+static void local_driver_ask_last_reload(struct driver *base)
+{
+    local_driver_tell(local_driver_of(base), local_driver_tell_last_reload);
+}
+
+/* ---- commands ---- */
+
+static void local_driver_on_command(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    struct error err = {0};
+    d->command = NULL;
+    bool done = a->status == LOCAL_OK && cli_read_done(a->data, &err) == 0;
+    if (a->status != LOCAL_OK)
+        (void)error_set(&err, ERROR_RETRY, "%s", a->message);
+    d->base.events->commanded(d->base.arg, 0, done ? NULL : &err);
+}
+
+static void local_driver_command(struct driver *base, const char *backend, const char *server, enum runtime_admin state)
+{
+    struct local_driver *d = local_driver_of(base);
+    cleanup(mem_free_ptr) char *command =
+        mem_printf("set server %s/%s state %s", backend, server, runtime_admin_name(state));
+    d->command = local_command(d->options.commands, LOCAL_SOCKET_STATS, command, local_driver_on_command, d);
+}
+
+/* ---- life ---- */
+
+static bool local_driver_renew(struct driver *d, bool commands)
+{
+    (void)d;
+    (void)commands;
+    return false; /* there are no credentials */
+}
+
+static void local_driver_cancel(struct driver *base, bool commands)
+{
+    struct local_driver *d = local_driver_of(base);
+    struct local_request **r = commands ? &d->command : &d->request;
+    local_request_cancel(*r);
+    *r = NULL;
+    if (commands)
+        return;
+    timer_cancel(&d->tell);
+    d->reload.waits = NULL;
+}
+
+static void local_driver_free(struct driver *base)
+{
+    struct local_driver *d = local_driver_of(base);
+    local_driver_cancel(base, true);
+    local_driver_cancel(base, false);
+    local_driver_reload_fini(d);
+    timer_fini(&d->tell);
+    cfg_content_unref(d->file);
+    free(d->reload_id);
+    free(d);
+}
+
+static const struct driver_ops local_driver_ops = {.read = local_driver_read,
+                                                   .write = local_driver_write,
+                                                   .abort = local_driver_abort,
+                                                   .replace = local_driver_replace,
+                                                   .command = local_driver_command,
+                                                   .ask_reload = local_driver_ask_reload,
+                                                   .ask_last_reload = local_driver_ask_last_reload,
+                                                   .renew = local_driver_renew,
+                                                   .cancel = local_driver_cancel,
+                                                   .free = local_driver_free};
+
+struct driver *local_driver_new(struct event_base *base, const struct local_driver_options *options)
+{
+    struct local_driver *d = mem_alloc(sizeof(*d));
+    d->base = (struct driver){.ops = &local_driver_ops, .name = options->file, .runtime = options->commands != NULL};
+    d->options = *options;
+    timer_init(&d->tell, base, local_driver_on_tell, d);
+    local_driver_reload_init(d, base);
+    return &d->base;
+}

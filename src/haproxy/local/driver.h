@@ -1,0 +1,30 @@
+/*
+ * The way to a HAProxy on this machine, by its file and its sockets (haproxy/local/helper), for haproxy/driver.
+ *
+ * The file is written as it is given, byte for byte, after `haproxy -c` took it, and only where nobody else wrote it since
+ * it was read. A reload is asked for with the write that loads it; how it ended is told by the master, or, where that says
+ * nothing (HAProxy 2.6, a signal, a command), by the worker that runs afterwards.
+ */
+#ifndef HAPROXY_LOCAL_DRIVER_H
+#define HAPROXY_LOCAL_DRIVER_H
+
+#include <stdint.h>
+
+#include "haproxy/driver.h"
+
+struct event_base;
+struct local_helper;
+
+struct local_driver_options {
+    /* Borrowed, attached to the loop. commands: a second one, so that a command does not wait for `haproxy -c` or a
+     * reload; NULL: the running HAProxy is neither read nor written to. */
+    struct local_helper *helper, *commands;
+    const char *file;     /* of the helper's options; borrowed */
+    bool has_master;      /* there is a master socket */
+    bool by_master;       /* which reloads */
+    uint64_t deadline_ms; /* of a reload that says nothing; 0: 10 s */
+};
+
+struct driver *local_driver_new(struct event_base *base, const struct local_driver_options *options) must_check;
+
+#endif

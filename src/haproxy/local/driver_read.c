@@ -1,0 +1,106 @@
+/* What the running HAProxy has: who answers, and the servers of each backend. Whatever it says, the file was read. */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "haproxy/local/driver_internal.h"
+
+static void driver_read_finish(struct local_driver *d)
+{
+    d->base.events->was_read(d->base.arg, NULL);
+}
+
+static void driver_read_next(struct local_driver *d);
+
+/* What a reading of nobody is worth, for the backends from `at` on. */
+static void driver_read_give_up(struct local_driver *d, const char *why)
+{
+    d->to->worker_silent = d->to->worker_pid < 0;
+    for (size_t i = d->at; i < d->to->count; i++)
+        d->to->found[i].runtime.why = mem_strdup(why);
+    driver_read_finish(d);
+}
+
+/* ---- servers ---- */
+
+static enum runtime_admin driver_read_admin(unsigned admin)
+{
+    const unsigned maintenance = CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_INHERITED_MAINTENANCE |
+                                 CLI_ADMIN_CONFIGURED_MAINTENANCE | CLI_ADMIN_UNRESOLVED;
+    if (admin & maintenance)
+        return RUNTIME_MAINT;
+    return admin & (CLI_ADMIN_FORCED_DRAIN | CLI_ADMIN_INHERITED_DRAIN) ? RUNTIME_DRAIN : RUNTIME_READY;
+}
+
+static void driver_read_take_servers(struct runtime *r, const struct cli_servers *all)
+{
+    r->servers = mem_array(all->count, sizeof(r->servers[0]));
+    for (size_t i = 0; i < all->count; i++) {
+        const struct cli_server *s = &all->servers[i];
+        r->servers[r->count++] = (struct runtime_server){.name = mem_strdup(s->name),
+                                                         .address = mem_strdup(s->address),
+                                                         .port = (uint16_t)s->port,
+                                                         .weight = (int)s->weight,
+                                                         .admin = driver_read_admin(s->admin),
+                                                         .down = s->operation == CLI_STOPPED};
+    }
+    r->readable = true;
+    runtime_sort(r);
+}
+
+static void driver_read_on_servers(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    struct runtime *r = &d->to->found[d->at].runtime;
+    cleanup(cli_servers_fini) struct cli_servers all = {0};
+    struct error err = {0};
+    d->request = NULL;
+    if (a->status != LOCAL_OK) {
+        driver_read_give_up(d, a->message);
+        return;
+    }
+    if (cli_servers_init(&all, a->data, &err) == 0)
+        driver_read_take_servers(r, &all);
+    else
+        r->why = mem_strdup(err.message);
+    d->at++;
+    driver_read_next(d);
+}
+
+/* The next backend from `at` on that there is. */
+static void driver_read_next(struct local_driver *d)
+{
+    while (d->at < d->to->count && !d->to->found[d->at].backend.exists)
+        d->at++;
+    if (d->at == d->to->count) {
+        driver_read_finish(d);
+        return;
+    }
+    cleanup(mem_free_ptr) char *command = mem_printf("show servers state %s", d->to->names[d->at]);
+    d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, command, driver_read_on_servers, d);
+}
+
+/* ---- who answers ---- */
+
+static void driver_read_on_info(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    struct cli_info info;
+    struct error err = {0};
+    d->request = NULL;
+    if (a->status != LOCAL_OK || cli_info_read(&info, a->data, &err) != 0) {
+        driver_read_give_up(d, a->status != LOCAL_OK ? a->message : err.message);
+        return;
+    }
+    d->to->worker_pid = info.pid;
+    d->to->worker_uptime_s = info.uptime_s;
+    snprintf(d->to->haproxy, sizeof(d->to->haproxy), "%s", info.version);
+    driver_read_next(d);
+}
+
+void local_driver_read_running(struct local_driver *d)
+{
+    if (d->base.runtime)
+        d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, "show info", driver_read_on_info, d);
+    else
+        driver_read_finish(d);
+}

@@ -1,0 +1,209 @@
+/* A reload, and how it ended: by what the master says, or else by who runs afterwards. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "haproxy/local/driver_internal.h"
+#include "haproxy/reload.h"
+#include "haproxy/validation_text.h"
+
+#define DEADLINE_MS 10000
+#define AGAIN_MS 50
+
+/* ---- its end ---- */
+
+static void driver_reload_tell(struct local_driver *d)
+{
+    struct local_reload *o = &d->reload;
+    struct reload *r = o->waits;
+    if (r == NULL || o->step < LOCAL_RELOAD_SUCCEEDED)
+        return;
+    o->waits = NULL;
+    if (o->step == LOCAL_RELOAD_SUCCEEDED)
+        reload_succeeded(r);
+    else
+        reload_broken(r, o->step == LOCAL_RELOAD_FAILED ? ERROR_INVALID : ERROR_RETRY, o->why);
+    d->base.events->reload_told(d->base.arg);
+}
+
+static void driver_reload_end(struct local_driver *d, enum local_reload_step how, const char *why)
+{
+    struct local_reload *o = &d->reload;
+    o->step = how;
+    if (how == LOCAL_RELOAD_SUCCEEDED && o->loads == d->version)
+        d->unloaded = false;
+    if (why != NULL) {
+        free(o->why);
+        o->why = mem_strdup(why);
+    }
+    driver_reload_tell(d);
+}
+
+/* ---- who runs ---- */
+
+static bool driver_reload_can_look(const struct local_driver *d)
+{
+    return d->options.has_master || d->base.runtime;
+}
+
+static void driver_reload_look(struct local_driver *d);
+
+/* *ret_worker: -1 where nobody answers. */
+static void driver_reload_who(const struct local_driver *d, const struct local_answer *a, int64_t *ret_worker,
+                              unsigned *ret_failed)
+{
+    cleanup(cli_processes_fini) struct cli_processes all = {0};
+    struct cli_info info;
+    struct error err = {0};
+    *ret_worker = -1;
+    *ret_failed = 0;
+    if (a->status != LOCAL_OK)
+        return;
+    if (d->options.has_master && cli_processes_init(&all, a->data, &err) == 0) {
+        *ret_worker = all.worker_pid > 0 ? all.worker_pid : -1;
+        *ret_failed = all.failed_reloads;
+    } else if (!d->options.has_master && cli_info_read(&info, a->data, &err) == 0) {
+        *ret_worker = info.pid;
+    }
+}
+
+static void driver_reload_on_again(void *arg)
+{
+    driver_reload_look(arg);
+}
+
+static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    struct local_reload *o = &d->reload;
+    const char *log = "";
+    enum cli_reload says =
+        d->options.by_master && a->status == LOCAL_OK ? cli_read_reload(a->data, &log) : CLI_RELOAD_UNKNOWN;
+    o->request = NULL;
+    if (says == CLI_RELOAD_DONE) {
+        driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
+    } else if (says == CLI_RELOAD_FAILED) {
+        cleanup(mem_free_ptr) char *text = validation_text_of_program(log, d->options.file, NULL);
+        cleanup(mem_free_ptr) char *shown = text_shown(text, TEXT_LINE, TEXT_WHOLE);
+        cleanup(mem_free_ptr) char *why = mem_printf("failed, HAProxy says: %s", shown);
+        driver_reload_end(d, LOCAL_RELOAD_FAILED, why);
+    } else if (!d->options.by_master && a->status != LOCAL_OK) {
+        cleanup(mem_free_ptr) char *why = mem_printf("failed: %s", a->message);
+        driver_reload_end(d, LOCAL_RELOAD_FAILED, why);
+    } else if (!driver_reload_can_look(d)) {
+        driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
+    } else { /* a master that executes itself anew may close without a word */
+        o->step = LOCAL_RELOAD_WATCHED;
+        o->until_ms = clock_mono_ms() + (d->options.deadline_ms > 0 ? d->options.deadline_ms : DEADLINE_MS);
+        driver_reload_look(d);
+    }
+}
+
+static void driver_reload_ask(struct local_driver *d)
+{
+    d->reload.step = LOCAL_RELOAD_ASKED;
+    d->reload.request = local_reload(d->options.helper, driver_reload_on_reloaded, d);
+}
+
+static void driver_reload_watch_on(struct local_driver *d, const char *why_lost)
+{
+    if (clock_mono_ms() >= d->reload.until_ms)
+        driver_reload_end(d, LOCAL_RELOAD_LOST, why_lost);
+    else
+        timer_set(&d->reload.again, AGAIN_MS);
+}
+
+/* HAProxy 3 shows a worker that still starts: it has the file once it answers itself. */
+static void driver_reload_on_answers(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    struct cli_info info;
+    struct error err = {0};
+    d->reload.request = NULL;
+    if (a->status == LOCAL_OK && cli_info_read(&info, a->data, &err) == 0 && info.pid != d->reload.worker)
+        driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
+    else
+        driver_reload_watch_on(d, "is lost: the new worker does not answer");
+}
+
+static void driver_reload_on_new(struct local_driver *d)
+{
+    if (d->base.runtime && d->options.has_master)
+        d->reload.request =
+            local_command(d->options.helper, LOCAL_SOCKET_STATS, "show info", driver_reload_on_answers, d);
+    else
+        driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
+}
+
+static void driver_reload_on_seen(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    struct local_reload *o = &d->reload;
+    int64_t worker;
+    unsigned failed;
+    o->request = NULL;
+    driver_reload_who(d, a, &worker, &failed);
+    if (o->step == LOCAL_RELOAD_BEFORE) {
+        o->worker = worker;
+        o->failed = failed;
+        driver_reload_ask(d);
+    } else if (worker >= 0 && worker != o->worker) {
+        driver_reload_on_new(d);
+    } else if (failed > o->failed) {
+        driver_reload_end(d, LOCAL_RELOAD_FAILED, "failed; HAProxy's own log says why");
+    } else {
+        driver_reload_watch_on(d, worker < 0 ? "is lost: HAProxy does not answer" : "is lost: no new worker came");
+    }
+}
+
+static void driver_reload_look(struct local_driver *d)
+{
+    bool by_master = d->options.has_master;
+    d->reload.request = local_command(d->options.helper, by_master ? LOCAL_SOCKET_MASTER : LOCAL_SOCKET_STATS,
+                                      by_master ? "show proc" : "show info", driver_reload_on_seen, d);
+}
+
+/* ---- from outside ---- */
+
+void local_driver_reload(struct local_driver *d)
+{
+    struct local_reload *o = &d->reload;
+    local_request_cancel(o->request);
+    timer_cancel(&o->again);
+    o->number++;
+    o->loads = d->version;
+    o->step = LOCAL_RELOAD_BEFORE;
+    o->worker = -1;
+    o->failed = 0;
+    if (driver_reload_can_look(d))
+        driver_reload_look(d);
+    else
+        driver_reload_ask(d);
+}
+
+static void driver_reload_tell_asked(struct driver *base)
+{
+    driver_reload_tell(local_driver_of(base));
+}
+
+void local_driver_ask_reload(struct driver *base, struct reload *r)
+{
+    struct local_driver *d = local_driver_of(base);
+    d->reload.waits = r;
+    if (d->reload.step >= LOCAL_RELOAD_SUCCEEDED)
+        local_driver_tell(d, driver_reload_tell_asked);
+}
+
+void local_driver_reload_init(struct local_driver *d, struct event_base *base)
+{
+    timer_init(&d->reload.again, base, driver_reload_on_again, d);
+}
+
+void local_driver_reload_fini(struct local_driver *d)
+{
+    local_request_cancel(d->reload.request);
+    timer_fini(&d->reload.again);
+    free(d->reload.why);
+}
