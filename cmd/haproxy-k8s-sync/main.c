@@ -133,12 +133,12 @@ static void log_started(const struct settings *settings, const struct kube_acces
     cleanup(buf_fini) struct buf services = {0}, dataplanes = {0};
     settings_print_mappings(settings, &services);
     settings_print_dataplanes(settings, &dataplanes);
-    log_info(log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access->server),
-             log_str("access", access->source), log_str("dataplane", buf_str(&dataplanes)),
-             log_str("services", services.len > 0 ? buf_str(&services) : NULL),
-             log_str("config_file", settings->config_file), log_str("config_secret", settings->config_secret_name),
-             log_if(settings->dry_run, log_bool("dry_run", true)),
-             log_if(settings->seccomp, log_bool("seccomp", true)));
+    log_info(
+        log, "started", log_str("version", PROJECT_VERSION), log_str("kubernetes", access->server),
+        log_str("access", access->source), log_str("dataplane", dataplanes.len > 0 ? buf_str(&dataplanes) : NULL),
+        log_str("haproxy", settings->local.file), log_str("services", services.len > 0 ? buf_str(&services) : NULL),
+        log_str("config_file", settings->config_file), log_str("config_secret", settings->config_secret_name),
+        log_if(settings->dry_run, log_bool("dry_run", true)), log_if(settings->seccomp, log_bool("seccomp", true)));
 }
 
 static int main_run(struct settings *settings, char **environ_, const struct log *log)
@@ -163,6 +163,7 @@ static int main_run(struct settings *settings, char **environ_, const struct log
         log_started(settings, &access, log);
         loop(base, controller);
         log_info(log, "stopped");
+        status = controller_failed(controller) ? EXIT_FAILURE : EXIT_SUCCESS;
     } else {
         log_error(log, "cannot start", log_str("error", err.message));
     }

@@ -59,7 +59,7 @@ static void config_look(void *arg)
 {
     struct config_job *j = arg;
     bool settled = true, rejected = false, valid = true;
-    for (size_t i = 0; i < j->clients.dataplane_count; i++) {
+    for (size_t i = 0; i < targets_count(j->targets); i++) {
         const struct configuration_view v = configuration_view(j->configuration, i);
         settled = settled && config_is_settled(j, i);
         rejected = rejected || config_is_rejected(&v);
@@ -89,7 +89,7 @@ static int config_start(struct config_job *j, struct settings *settings, const s
     /* Without a CONFIG_SOURCE nobody said that there is a servers engine beside it. */
     const struct keep_rules none_kept = {0};
     bool alone = settings->config_source == SETTINGS_CONFIG_NONE;
-    const struct configuration_options options = {.target_count = j->clients.dataplane_count,
+    const struct configuration_options options = {.target_count = settings_haproxy_count(settings),
                                                   .require_all = settings->config_require_all,
                                                   .dry_run = j->options->what != COMMAND_CONFIG_APPLY,
                                                   .allow_lockout = settings->config_allow_lockout,
@@ -100,14 +100,17 @@ static int config_start(struct config_job *j, struct settings *settings, const s
     const struct targets_options targets = {
         .instance = {.resync_period_ms = settings->resync_period_ms, .telemetry = &j->telemetry, .log = log},
         .configuration = j->configuration};
-    j->targets = targets_new(j->base, &targets, j->clients.dataplanes, j->clients.dataplane_count, err);
+    size_t count;
+    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(j->base, &j->clients, settings, &count);
+    j->targets = targets_new(j->base, &targets, drivers, count, err);
     return j->targets != NULL ? 0 : -1;
 }
 
 static void config_show(const struct config_job *j)
 {
-    struct config_target *targets = mem_array(j->clients.dataplane_count, sizeof(targets[0]));
-    for (size_t i = 0; i < j->clients.dataplane_count; i++) {
+    size_t count = targets_count(j->targets);
+    struct config_target *targets = mem_array(count, sizeof(targets[0]));
+    for (size_t i = 0; i < count; i++) {
         const struct instance_view v = instance_view(targets_at(j->targets, i)->instance);
         targets[i] = (struct config_target){.url = v.url, .problem = v.problem->message};
     }
@@ -115,19 +118,19 @@ static void config_show(const struct config_job *j)
                                          .document = j->document,
                                          .configuration = j->configuration,
                                          .targets = targets,
-                                         .count = j->clients.dataplane_count};
+                                         .count = count};
     j->options->show(j->options->arg, &report);
     free(targets);
 }
 
-static struct document *config_read(const char *file, struct error *err)
+static struct document *config_read(const char *file, enum document_use use, struct error *err)
 {
     bool standard_input = str_eq(file, "-");
     const char *name = standard_input ? "standard input" : file;
     cleanup(buf_fini) struct buf text;
     buf_init_secret(&text, DOCUMENT_MAX_BYTES);
     if (buf_read_file(&text, standard_input ? "/dev/stdin" : file) == 0)
-        return document_new(name, buf_str(&text), text.len, NULL, err);
+        return document_new_of(use, name, buf_str(&text), text.len, NULL, NULL, err);
     (void)error_set(err, ERROR_INVALID, errno == EFBIG ? "%s: it is too large" : "%s: %m", name);
     return NULL;
 }
@@ -135,7 +138,8 @@ static struct document *config_read(const char *file, struct error *err)
 int config_run(struct event_base *base, struct settings *settings, const struct log *log,
                const struct config_options *options, struct error *err)
 {
-    struct config_job j = {.base = base, .options = options, .document = config_read(options->file, err)};
+    enum document_use use = settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
+    struct config_job j = {.base = base, .options = options, .document = config_read(options->file, use, err)};
     if (j.document == NULL)
         return -1;
     timer_init(&j.look, base, config_look, &j);

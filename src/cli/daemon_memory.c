@@ -306,14 +306,15 @@ static int memory_check_targets(const struct daemon_memory *m, struct error *err
 {
     const struct settings *s = m->settings;
     yyjson_val *list = memory_part(m, "haproxies");
-    bool same = yyjson_arr_size(list) == s->dataplane_count;
-    for (size_t i = 0; same && i < s->dataplane_count; i++)
-        same = memory_find(list, "url", s->dataplanes[i].url) != NULL;
+    bool same = yyjson_arr_size(list) == settings_haproxy_count(s);
+    for (size_t i = 0; same && i < settings_haproxy_count(s); i++)
+        same = memory_find(list, "url", settings_haproxy_name(s, i)) != NULL;
     if (!same)
         return error_set(err, ERROR_INVALID, "it has other HAProxies");
-    for (size_t i = 0; i < s->dataplane_count; i++)
+    for (size_t i = 0; i < settings_haproxy_count(s); i++)
         for (size_t k = 0; k < s->mapping_count; k++)
-            if (memory_check_backend(m, memory_of_backend(m, s->dataplanes[i].url, s->mappings[k].backend), err) != 0)
+            if (memory_check_backend(m, memory_of_backend(m, settings_haproxy_name(s, i), s->mappings[k].backend),
+                                     err) != 0)
                 return -1;
     return 0;
 }

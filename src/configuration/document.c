@@ -19,10 +19,10 @@ static void document_identify(struct document *d)
 }
 
 /* Takes over what it can use. */
-static struct cfg_content *document_content(struct buf *text, struct cfg_file *file)
+static struct cfg_content *document_content(enum document_use use, struct buf *text, struct cfg_file *file)
 {
     struct buf sent;
-    if (cfg_source_is_as_sent(file))
+    if (use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(file))
         return cfg_content_take_parsed(text, file);
     buf_init_secret(&sent, 0);
     buf_reserve(&sent, text->len);
@@ -33,11 +33,11 @@ static struct cfg_content *document_content(struct buf *text, struct cfg_file *f
 struct document *document_new(const char *origin, const char *bytes, size_t len, struct storage_files *files,
                               struct error *err)
 {
-    return document_new_of(origin, bytes, len, NULL, files, err);
+    return document_new_of(DOCUMENT_FOR_APIS, origin, bytes, len, NULL, files, err);
 }
 
-struct document *document_new_of(const char *origin, const char *bytes, size_t len, const char *hash,
-                                 struct storage_files *files, struct error *err)
+struct document *document_new_of(enum document_use use, const char *origin, const char *bytes, size_t len,
+                                 const char *hash, struct storage_files *files, struct error *err)
 {
     cleanup(cfg_file_fini) struct cfg_file file = {0};
     cleanup(buf_fini) struct buf text;
@@ -48,7 +48,8 @@ struct document *document_new_of(const char *origin, const char *bytes, size_t l
             error_set(err, ERROR_INVALID, "it has %zu bytes, and more than %u are not taken", len, DOCUMENT_MAX_BYTES);
     } else {
         buf_addn(&text, bytes, len);
-        status = cfg_source_init(&file, buf_str(&text), len, err);
+        status = use == DOCUMENT_FOR_FILE ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)
+                                          : cfg_source_init(&file, buf_str(&text), len, err);
     }
     if (status != 0) {
         (void)error_prefix(err, "%s", origin);
@@ -57,7 +58,7 @@ struct document *document_new_of(const char *origin, const char *bytes, size_t l
     struct document *d = mem_alloc(sizeof(*d));
     d->references = 1;
     d->origin = mem_strdup(origin);
-    d->content = document_content(&text, &file);
+    d->content = document_content(use, &text, &file);
     if (hash != NULL)
         memcpy(d->hash, hash, sizeof(d->hash));
     else
@@ -75,10 +76,11 @@ struct document *document_new_of(const char *origin, const char *bytes, size_t l
     return d;
 }
 
-struct document *document_restore(const char *origin, const char *text, size_t len, struct storage_files *files,
-                                  const char hash[DIGEST_SHA256_HEX_BYTES], struct error *err)
+struct document *document_restore(enum document_use use, const char *origin, const char *text, size_t len,
+                                  struct storage_files *files, const char hash[DIGEST_SHA256_HEX_BYTES],
+                                  struct error *err)
 {
-    struct document *d = document_new(origin, text, len, files, err);
+    struct document *d = document_new_of(use, origin, text, len, NULL, files, err);
     if (d == NULL)
         return NULL;
     memcpy(d->hash, hash, sizeof(d->hash));

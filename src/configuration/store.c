@@ -46,6 +46,7 @@ struct store {
     char *held_from;
     unsigned held;
     bool paused;
+    enum document_use use;
 };
 
 /* ---- the folder ---- */
@@ -316,7 +317,7 @@ struct document *store_document(const struct store *s, unsigned number, struct e
                         number);
         return NULL;
     }
-    return e->kept != NULL ? document_ref(e->kept) : store_content_get(s->folder, &e->v, e->text_hash, err);
+    return e->kept != NULL ? document_ref(e->kept) : store_content_get(s->folder, &e->v, e->text_hash, s->use, err);
 }
 
 /* ---- rejections ---- */
@@ -465,6 +466,11 @@ bool store_is_kept(const struct store *s)
 int store_folder_fd(const struct store *s)
 {
     return s->lock >= 0 ? s->fd : -1;
+}
+
+void store_use(struct store *s, enum document_use use)
+{
+    s->use = use;
 }
 
 void store_free(struct store *s)

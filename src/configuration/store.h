@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "configuration/document.h"
 #include "base/log.h"
 #include "net/digest.h"
 
 #define STORE_VERSIONS 10
 
-struct document;
 struct store;
 struct yyjson_mut_doc;
 struct yyjson_mut_val;
@@ -42,7 +42,8 @@ struct store_version {
 struct store *store_new(const char *folder, const struct log *log, struct error *err) must_check;
 /* The same to look at it, beside the daemon that has it: nothing may be changed. */
 struct store *store_read(const char *folder, const struct log *log, struct error *err) must_check;
-void store_free(struct store *s); /* NULL is allowed */
+void store_free(struct store *s);                       /* NULL is allowed */
+void store_use(struct store *s, enum document_use use); /* what its versions are read for; by default for APIs */
 
 bool store_is_kept(const struct store *s);  /* over a restart */
 int store_folder_fd(const struct store *s); /* that it writes to (for host/sandbox); -1: none */

@@ -142,7 +142,7 @@ static int store_content_read(const char *folder, unsigned number, size_t which,
 }
 
 static struct document *store_content_make(const char *folder, const struct store_version *v, const char *text_hash,
-                                           char **ret_path, struct error *err)
+                                           enum document_use use, char **ret_path, struct error *err)
 {
     char hash[DIGEST_SHA256_HEX_BYTES];
     cleanup(buf_fini) struct buf text, with;
@@ -164,14 +164,14 @@ static struct document *store_content_make(const char *folder, const struct stor
     }
     if (v->with_files && store_content_get_files(&with, &files, err) != 0)
         return NULL;
-    return document_restore(v->origin, buf_str(&text), text.len, v->with_files ? &files : NULL, v->hash, err);
+    return document_restore(use, v->origin, buf_str(&text), text.len, v->with_files ? &files : NULL, v->hash, err);
 }
 
 struct document *store_content_get(const char *folder, const struct store_version *v, const char *text_hash,
-                                   struct error *err)
+                                   enum document_use use, struct error *err)
 {
     cleanup(mem_free_ptr) char *path = NULL;
-    struct document *d = store_content_make(folder, v, text_hash, &path, err);
+    struct document *d = store_content_make(folder, v, text_hash, use, &path, err);
     if (d != NULL && !str_eq(d->id, v->id)) {
         document_unref(d);
         d = NULL;

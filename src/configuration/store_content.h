@@ -6,8 +6,8 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "configuration/document.h"
 
-struct document;
 struct store_version;
 
 /* fd: of the folder. A reader sees the old bytes or the new ones. -1 with errno. */
@@ -16,6 +16,6 @@ int store_content_put(int fd, unsigned number, const struct document *d) must_ch
 void store_content_remove(int fd, unsigned number);
 /* NULL, ERROR_INVALID: it is lost, or is not what was written (by text_hash, and the version's id). */
 struct document *store_content_get(const char *folder, const struct store_version *v, const char *text_hash,
-                                   struct error *err) must_check;
+                                   enum document_use use, struct error *err) must_check;
 
 #endif

@@ -1,8 +1,13 @@
 #include "daemon/clients.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/driver.h"
+#include "haproxy/local/driver.h"
+#include "haproxy/local/helper.h"
 #include "settings/settings.h"
 #include "kube/client.h"
 #include "settings/kubeconfig/kubeconfig.h"
@@ -54,12 +59,85 @@ struct dataplane_client *clients_dataplane(struct event_base *base, const struct
     return dataplane_client_new(base, c->http, &options, err);
 }
 
+/* ---- a HAProxy on this machine ---- */
+
+/* The files in front of the file itself and behind it, each list with NULL at its end. */
+static const char **clients_check_files(const struct settings_local *l, bool behind)
+{
+    const char **list = mem_array(l->check_files.count + 1, sizeof(list[0]));
+    size_t n = 0, own = l->check_files.count;
+    for (size_t i = 0; i < l->check_files.count; i++)
+        if (str_eq(l->check_files.list[i], l->file))
+            own = i;
+    for (size_t i = 0; i < l->check_files.count; i++)
+        if (i != own && (i > own) == behind)
+            list[n++] = l->check_files.list[i];
+    return list;
+}
+
+static const char **clients_words(char *text)
+{
+    const char **list = mem_array(strlen(text) / 2 + 2, sizeof(list[0]));
+    size_t n = 0;
+    for (char *word; (word = strsep(&text, " \t")) != NULL;)
+        if (*word != '\0')
+            list[n++] = word;
+    return list;
+}
+
+static struct local_helper *clients_helper(struct event_base *base, const struct settings *settings,
+                                           const struct clients_hooks *hooks, struct error *err)
+{
+    static const enum local_reload_way ways[] = {[SETTINGS_RELOAD_MASTER] = LOCAL_RELOAD_MASTER,
+                                                 [SETTINGS_RELOAD_SIGNAL] = LOCAL_RELOAD_SIGNAL,
+                                                 [SETTINGS_RELOAD_COMMAND] = LOCAL_RELOAD_COMMAND};
+    const struct settings_local *l = &settings->local;
+    cleanup(mem_free_ptr) const char **before = clients_check_files(l, false), **after = clients_check_files(l, true);
+    cleanup(mem_free_ptr) char *text = mem_strdup(l->reload_command != NULL ? l->reload_command : "");
+    cleanup(mem_free_ptr) const char **command = clients_words(text);
+    const struct local_helper_options options = {.config_file = l->file,
+                                                 .files_before = before,
+                                                 .files_after = after,
+                                                 .haproxy = l->program,
+                                                 .master_socket = l->master_socket,
+                                                 .stats_socket = l->stats_socket,
+                                                 .reload = ways[l->reload],
+                                                 .reload_command = l->reload_command != NULL ? command : NULL,
+                                                 .without_seccomp = !settings->seccomp};
+    struct local_helper *h = local_helper_start(&options, err);
+    if (h != NULL)
+        local_helper_attach(h, base, hooks->lost, hooks->lost_arg);
+    return h;
+}
+
+struct driver **clients_drivers(struct event_base *base, const struct clients *c, const struct settings *settings,
+                                size_t *ret_count)
+{
+    const struct settings_local *l = &settings->local;
+    struct driver **list = mem_array(c->dataplane_count + 1, sizeof(list[0]));
+    size_t n = 0;
+    const struct local_driver_options local = {.helper = c->local_file,
+                                               .commands = c->local_commands,
+                                               .file = l->file,
+                                               .has_master = l->master_socket != NULL,
+                                               .by_master = l->reload == SETTINGS_RELOAD_MASTER};
+    if (c->local_file != NULL)
+        list[n++] = local_driver_new(base, &local);
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        list[n++] = dataplane_driver_new(base, c->dataplanes[i].file, c->dataplanes[i].runtime);
+    *ret_count = n;
+    return list;
+}
+
 int clients_make(struct event_base *base, struct settings *settings, const struct kube_access *access,
                  const char *version, const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
                  struct error *err)
 {
     cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
     *ret = (struct clients){0};
+    if (settings->local.file != NULL && ((ret->local_file = clients_helper(base, settings, hooks, err)) == NULL ||
+                                         (ret->local_commands = clients_helper(base, settings, hooks, err)) == NULL))
+        return -1;
     ret->http = http_new(base, agent, err);
     if (ret->http == NULL)
         return -1;
@@ -92,5 +170,7 @@ void clients_free(struct clients *c)
     tls_files_free(c->dataplane_tls);
     kube_client_free(c->kube);
     http_free(c->http);
+    local_helper_free(c->local_file);
+    local_helper_free(c->local_commands);
     *c = (struct clients){0};
 }

@@ -1,5 +1,6 @@
 /*
- * The connections of one run: one libcurl multi, Kubernetes and the Data Plane APIs on it. Each of these has two
+ * The connections of one run: one libcurl multi, Kubernetes and the Data Plane APIs on it, or helper processes for a
+ * HAProxy on this machine. Each API has two
  * connections: one reads and writes the configuration, one step at a time; the other commands the running HAProxy,
  * which must not wait for that.
  */
@@ -17,7 +18,9 @@ struct settings_dataplane;
 struct event_base;
 struct http;
 struct kube_access;
+struct driver;
 struct kube_client;
+struct local_helper;
 struct tls_files;
 
 struct clients_dataplane {
@@ -25,10 +28,12 @@ struct clients_dataplane {
     struct dataplane_client *runtime;
 };
 
-/* What each Data Plane client gets. */
+/* What each Data Plane client gets; and whom a helper process tells that it is gone, where it must be started again. */
 struct clients_hooks {
     struct dataplane_client_events events;
     struct dataplane_gate gate;
+    void (*lost)(void *arg, const char *why); /* may be NULL */
+    void *lost_arg;
 };
 
 struct clients {
@@ -37,6 +42,9 @@ struct clients {
     struct clients_dataplane *dataplanes; /* as in settings, and in its order */
     size_t dataplane_count;
     struct tls_files *dataplane_tls; /* NULL: no URL is https */
+    /* Of a HAProxy on this machine: one for its file, its checks and its reloads, one for what must not wait for these.
+     * NULL: there is none. */
+    struct local_helper *local_file, *local_commands;
 };
 
 /* settings and log outlive them. requested gets the client's URL as its target. ERROR_INVALID: certificates or a
@@ -45,6 +53,10 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
                  const char *version, const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
                  struct error *err) must_check;
 void clients_free(struct clients *c); /* a zeroed one is allowed */
+
+/* The way to each HAProxy, in the order of the settings; new ones with each call, for targets_new. free() the list. */
+struct driver **clients_drivers(struct event_base *base, const struct clients *c, const struct settings *settings,
+                                size_t *ret_count) must_check;
 
 /* One connection to a Data Plane API, by the http and the TLS of c. */
 struct dataplane_client *clients_dataplane(struct event_base *base, const struct clients *c,

@@ -45,6 +45,7 @@ struct controller {
     struct server *servers[SERVERS]; /* NULL: not wanted */
     struct notify *notify;           /* NULL: not under systemd */
     struct clients clients;
+    bool failed;
     struct mappings mappings;
     struct mapping_state *states; /* mappings.count */
     struct sources *sources;
@@ -231,6 +232,20 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
     metric_add(c->telemetry.http_requests, 1, url, method, code, NULL);
 }
 
+/* Nothing can be written without it, and what became of the last write is not known. */
+static void on_helper_lost(void *arg, const char *why)
+{
+    struct controller *c = arg;
+    log_error(c->log, "the way to HAProxy is gone; stopping, to be started again", log_str("error", why));
+    c->failed = true;
+    controller_stop(c);
+}
+
+bool controller_failed(const struct controller *c)
+{
+    return c->failed;
+}
+
 /* ---- life ---- */
 
 static int make_targets(struct controller *c, struct error *err)
@@ -248,7 +263,9 @@ static int make_targets(struct controller *c, struct error *err)
                      .log = c->log},
         .configuration = config_engine_lead(c->config),
     };
-    c->targets = targets_new(c->base, &options, c->clients.dataplanes, c->clients.dataplane_count, err);
+    size_t count;
+    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(c->base, &c->clients, c->settings, &count);
+    c->targets = targets_new(c->base, &options, drivers, count, err);
     return c->targets != NULL ? 0 : -1;
 }
 
@@ -391,7 +408,7 @@ static int make_config(struct controller *c, struct error *err)
     static const struct config_engine_callbacks callbacks = {.read = on_config_read, .compare = on_config_compare};
     const struct config_engine_options options = {.settings = c->settings,
                                                   .kube = c->clients.kube,
-                                                  .target_count = c->clients.dataplane_count,
+                                                  .target_count = settings_haproxy_count(c->settings),
                                                   .keep = c->mappings.keep,
                                                   .telemetry = &c->telemetry,
                                                   .history = c->history,
@@ -462,6 +479,8 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     const struct clients_hooks hooks = {
         .events = {.requested = on_dataplane_request, .arg = c},
         .gate = {.may_write = controller_may_write, .may_take_back = may_take_back, .arg = c},
+        .lost = on_helper_lost,
+        .lost_arg = c,
     };
     c->base = base;
     c->settings = settings;

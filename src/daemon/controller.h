@@ -28,5 +28,7 @@ void controller_compare(struct controller *c);
 
 /* SIGTERM: finishes or aborts the transaction in hand, and ends the loop within 4 s. */
 void controller_stop(struct controller *c);
+/* It stopped because it cannot go on, which the log says: to be started again. */
+bool controller_failed(const struct controller *c);
 
 #endif

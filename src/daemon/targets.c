@@ -4,8 +4,7 @@
 
 #include "base/mem.h"
 #include "report/checks.h"
-#include "daemon/clients.h"
-#include "haproxy/dataplane/driver.h"
+#include "haproxy/driver.h"
 
 struct targets {
     struct target *list;
@@ -16,7 +15,7 @@ struct targets {
 };
 
 struct targets *targets_new(struct event_base *base, const struct targets_options *options,
-                            const struct clients_dataplane *list, size_t count, struct error *err)
+                            struct driver *const *drivers, size_t count, struct error *err)
 {
     struct targets *t = mem_alloc(sizeof(*t));
     t->list = mem_array(count, sizeof(t->list[0]));
@@ -24,7 +23,7 @@ struct targets *targets_new(struct event_base *base, const struct targets_option
         struct target *target = &t->list[t->count++];
         struct instance_options own = options->instance;
         own.several = count > 1;
-        own.driver = dataplane_driver_new(base, list[i].file, list[i].runtime);
+        own.driver = drivers[i];
         const struct engine *engines[2];
         size_t engine_count = 0;
         if (options->servers.backend_count > 0) {
@@ -37,6 +36,8 @@ struct targets *targets_new(struct event_base *base, const struct targets_option
             engines[engine_count++] = configuration_engine(options->configuration, i);
         target->instance = instance_new(base, &own, engines, engine_count, err);
         if (target->instance == NULL) {
+            for (size_t k = i + 1; k < count; k++)
+                drivers[k]->ops->free(drivers[k]);
             targets_free(t);
             return NULL;
         }

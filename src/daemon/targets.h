@@ -14,7 +14,7 @@
 #include "servers/servers.h"
 
 struct checks;
-struct clients_dataplane;
+struct driver;
 struct targets;
 
 struct target {
@@ -24,15 +24,16 @@ struct target {
     size_t number;                             /* of it there */
 };
 
-/* For each of them; the driver of `instance` is filled in from list. What the options borrow outlives the targets. */
+/* For each of them; the driver of `instance` is filled in. What the options borrow outlives the targets. */
 struct targets_options {
     struct instance_options instance;
     struct servers_options servers;
     const struct configuration *configuration; /* NULL: none */
 };
 
+/* The drivers are taken over, whatever comes of it; the list is not. */
 struct targets *targets_new(struct event_base *base, const struct targets_options *options,
-                            const struct clients_dataplane *list, size_t count, struct error *err) must_check;
+                            struct driver *const *drivers, size_t count, struct error *err) must_check;
 void targets_free(struct targets *t); /* NULL is allowed */
 
 /* As those of servers/servers and haproxy/instance. */

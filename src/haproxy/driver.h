@@ -206,6 +206,7 @@ struct driver {
     const struct driver_ops *ops;
     const char *name; /* for messages and metrics: a URL without userinfo, or a path */
     bool runtime;     /* the running HAProxy is read and written to, too; else all goes by the file and reloads */
+    bool tells_ends;  /* of reloads, by itself: ask_reload may be asked at once, and once for each */
     const struct driver_events *events; /* the owner sets it and arg */
     void *arg;
 };

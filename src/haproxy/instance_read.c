@@ -322,6 +322,16 @@ static bool instance_any_desired(const struct instance *in)
     return false;
 }
 
+/* Who changes lines in their place has nothing to preview. */
+static void instance_pass_in_place(struct instance *in)
+{
+    if (instance_driver(in)->ops->preview != NULL || in->guard.problem != NULL)
+        return;
+    guard_pass(&in->guard, in->version);
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->backends[i].reviewed = true;
+}
+
 static void instance_take_found(struct instance *in)
 {
     bool unreadable = false;
@@ -338,6 +348,7 @@ static void instance_take_found(struct instance *in)
     instance_read_unloaded(in);
     guard_read(&in->guard, in->version, in->readout.split, in->readout.file, in->readout.file_problem,
                in->readout.defaults_problem);
+    instance_pass_in_place(in);
     instance_free_file(in);
     if (!unreadable)
         pace_read(&in->pace);

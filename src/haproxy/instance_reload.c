@@ -21,6 +21,8 @@ void instance_reload_comes(struct instance *in, const char *id)
     if (id == NULL)
         return;
     reload_follow(&in->reload, id, clock_mono_ms());
+    if (instance_driver(in)->tells_ends)
+        in->reload.next_ms = 0;
     in->ended.waits = false;
     in->ended.pid_before = in->running.known ? in->running.pid : -1;
     in->ended.uptime_before_s = in->running.uptime_s;

@@ -9,6 +9,7 @@
 #include "settings/aliases.h"
 #include "settings/environment.h"
 #include "settings/findings.h"
+#include "settings/local.h"
 #include "settings/table.h"
 #include "settings/types.h"
 
@@ -73,7 +74,7 @@ static void settings_parse_row(char *const *env, const struct setting *row, stru
     }
     if (value != NULL) {
         setting_set_given(s, row);
-    } else {
+    } else if (row != SETTING(dataplanes) || s->local.file == NULL) {
         bool alias;
         value = settings_fallback(row, s, &alias);
         name = alias && row->alias != NULL ? row->alias : row->name;
@@ -182,6 +183,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     services_parse(&s, found);
     settings_check_source(&s, found);
     settings_check_both(&s, found);
+    local_check(&s, found);
     if (found->error_count == 0)
         settings_check_effects(&s, found);
     dataplanes_check_tls(&s, found);

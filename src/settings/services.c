@@ -66,16 +66,21 @@ static void services_fini(const struct setting *row, struct settings *s)
 
 const struct setting_type type_services = {services_parse_list, services_print_list, services_fini};
 
-/* ---- CONFIG_KEEP_BACKENDS, CONFIG_CERTS_SECRETS ---- */
+/* ---- CONFIG_KEEP_BACKENDS, CONFIG_CERTS_SECRETS, HAPROXY_CHECK_FILES ---- */
+
+static int names_check(const struct setting *row, const char *name, struct buf *note)
+{
+    if (row == SETTING(local.check_files))
+        return check_absolute_path(name, note);
+    return row == SETTING(config_keep_backends) ? name_check_backend(name, note) : name_check_subdomain(name, note);
+}
 
 static int names_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
     struct settings_names *ret = &SETTING_MEMBER(struct settings_names, row, s);
-    bool backends = row == SETTING(config_keep_backends);
     ret->list = mem_array(SETTINGS_MAPPINGS_MAX, sizeof(ret->list[0]));
     for (char *name; (name = value_next_entry(&value)) != NULL;) {
-        bool bad = (backends ? name_check_backend(name, note) : name_check_subdomain(name, note)) != 0 ||
-                   ret->count == SETTINGS_MAPPINGS_MAX;
+        bool bad = names_check(row, name, note) != 0 || ret->count == SETTINGS_MAPPINGS_MAX;
         for (size_t i = 0; !bad && i < ret->count; i++)
             bad = str_eq(ret->list[i], name);
         if (bad) {

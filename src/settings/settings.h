@@ -16,7 +16,7 @@
 #include "settings/secrets/secret.h"
 
 #define SETTINGS_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
-#define SETTINGS_MAX 64       /* rows of the table */
+#define SETTINGS_MAX 96       /* rows of the table */
 
 enum settings_health_check { SETTINGS_HEALTH_CHECK_BACKEND, SETTINGS_HEALTH_CHECK_NODE_PORT };
 
@@ -50,6 +50,18 @@ struct settings_dataplane {
 struct settings_names {
     char **list;
     size_t count;
+};
+
+enum settings_reload { SETTINGS_RELOAD_MASTER, SETTINGS_RELOAD_SIGNAL, SETTINGS_RELOAD_COMMAND };
+
+/* A HAProxy on this machine, by its own file and sockets. */
+struct settings_local {
+    char *file;                         /* absolute; NULL: none, the HAProxies are behind Data Plane APIs */
+    char *master_socket, *stats_socket; /* absolute; NULL: none */
+    char *program;                      /* a path, or a name in PATH */
+    struct settings_names check_files;  /* absolute */
+    enum settings_reload reload;
+    char *reload_command; /* words; NULL: none */
 };
 
 struct settings_listen {
@@ -92,7 +104,9 @@ struct settings {
     unsigned max_loss_percent; /* 0 to 100 */
     bool dry_run;
 
-    /* HAPROXY_DATAPLANE_URL: at least one, none twice, in the order given. */
+    struct settings_local local;
+
+    /* HAPROXY_DATAPLANE_URL: at least one, none twice, in the order given; none where there is a local.file. */
     struct settings_dataplane *dataplanes;
     size_t dataplane_count;
     char *dataplane_credentials_file; /* NULL: none */
@@ -140,7 +154,7 @@ struct settings {
 
     bool beside_mode; /* MODE is set: the names and defaults of an operator count (struct setting) */
 
-    uint64_t given; /* bit n: row n of settings/table.c was given, in whichever form; the others are defaults */
+    bool given[SETTINGS_MAX]; /* n: row n of settings/table.c was, in whichever form; the others are defaults */
 };
 
 /* The effective settings, one NAME=value a line and where it comes from behind "  # ", secrets masked; then a line of
@@ -151,7 +165,8 @@ void settings_print(const struct settings *c, struct buf *out);
 /* The mappings as INGRESS_SERVICES would have them: "ns/web:https=be_https, ns/api=api". For the log. */
 void settings_print_mappings(const struct settings *c, struct buf *out);
 
-/* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock". For the log. */
+/* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock"; "" where there is none. For the
+ * log. */
 void settings_print_dataplanes(const struct settings *c, struct buf *out);
 
 /* Whether anything of it is in Kubernetes. */
@@ -159,6 +174,10 @@ bool settings_need_kubernetes(const struct settings *c);
 
 /* The first namespace that the settings name: where the daemon would be looked for. */
 const char *settings_first_namespace(const struct settings *c);
+
+/* What a HAProxy is called: its URL, or the path of its file. */
+size_t settings_haproxy_count(const struct settings *s);
+const char *settings_haproxy_name(const struct settings *s, size_t i);
 
 /* Whether any of the URLs is an https one. */
 bool dataplanes_any_https(const struct settings *c);

@@ -264,6 +264,70 @@ const struct setting setting_table[] = {
         .example = "IPv4,IPv6",
     },
     {
+        .name = "HAPROXY_CONFIG_FILE",
+        TEXT(local.file, check_absolute_path),
+        .unset = "by their Data Plane APIs",
+        .expected = "the absolute path of HAProxy's own haproxy.cfg",
+        .help = "A HAProxy on this machine, without a Data Plane API: this is the file that it reads. It is replaced "
+                "after `haproxy -c` has taken the new one, byte for byte as CONFIG_SOURCE has it, and never where "
+                "somebody else has written to it meanwhile. Needs CONFIG_SOURCE; not beside HAPROXY_DATAPLANE_URL, "
+                "nor, for now, INGRESS_SERVICES, CONFIG_FILES_DIR or CONFIG_CERTS_SECRETS.",
+        .example = "/etc/haproxy/haproxy.cfg",
+    },
+    {
+        .name = "HAPROXY_MASTER_SOCKET",
+        TEXT(local.master_socket, check_absolute_path),
+        .unset = "no master socket",
+        .expected = "the absolute path of a unix socket",
+        .help = "HAProxy's master socket (`haproxy -W -S`), for HAPROXY_CONFIG_FILE: reloads go there, and what they "
+                "end with comes from there.",
+        .example = "/run/haproxy-master.sock",
+    },
+    {
+        .name = "HAPROXY_STATS_SOCKET",
+        TEXT(local.stats_socket, check_absolute_path),
+        .unset = "by the master socket",
+        .expected = "the absolute path of a unix socket",
+        .help = "HAProxy's stats socket (level admin), for HAPROXY_CONFIG_FILE: which process runs is read there.",
+        .example = "/run/haproxy/admin.sock",
+    },
+    {
+        .name = "HAPROXY_BIN",
+        TEXT(local.program, check_path),
+        .fallback = "haproxy",
+        .expected = "the path of the haproxy program, or its name in PATH",
+        .help = "The program that checks the file of HAPROXY_CONFIG_FILE: the one that runs.",
+        .example = "/usr/local/sbin/haproxy",
+    },
+    {
+        .name = "HAPROXY_CHECK_FILES",
+        SPECIAL(local.check_files, type_names),
+        .unset = "none",
+        .expected = "1 to 64 absolute paths, separated by commas or white space, none twice",
+        .help = "Further files that this HAProxy reads (its other -f), in its order. Where HAPROXY_CONFIG_FILE itself "
+                "is among them, those behind it are read after it; else it is the last one.",
+        .example = "/etc/haproxy/static.cfg",
+        .is_list = true,
+    },
+    {
+        .name = "HAPROXY_RELOAD",
+        WORDS(local.reload, [SETTINGS_RELOAD_MASTER] = "master", [SETTINGS_RELOAD_SIGNAL] = "signal",
+              [SETTINGS_RELOAD_COMMAND] = "command"),
+        .fallback = "master",
+        .expected = "master, signal or command",
+        .help = "How the HAProxy of HAPROXY_CONFIG_FILE is reloaded: by its master socket, by SIGUSR2 to its master "
+                "process, or by a command.",
+        .example = "command",
+    },
+    {
+        .name = "HAPROXY_RELOAD_COMMAND",
+        TEXT(local.reload_command, check_path),
+        .unset = "no command",
+        .expected = "a program and its arguments, separated by blanks; there is no shell",
+        .help = "The command of HAPROXY_RELOAD=command. It ends when HAProxy was told; 0 says that it was.",
+        .example = "systemctl reload haproxy",
+    },
+    {
         .name = "HAPROXY_DATAPLANE_URL",
         SPECIAL(dataplanes, type_dataplanes),
         .fallback = "http://haproxy:5555",
@@ -656,7 +720,7 @@ const struct setting setting_table[] = {
     {.name = NULL},
 };
 
-_Static_assert(array_len(setting_table) - 1 <= SETTINGS_MAX, "struct settings has a bit for each in `given`");
+_Static_assert(array_len(setting_table) - 1 <= SETTINGS_MAX, "struct settings has a place for each in `given`");
 
 const struct setting *setting_of(size_t member)
 {
@@ -666,17 +730,20 @@ const struct setting *setting_of(size_t member)
     abort(); /* a member that is no setting: a bug */
 }
 
-static uint64_t setting_bit(const struct setting *row)
-{
-    return (uint64_t)1 << (row - setting_table);
-}
-
 bool setting_is_given(const struct settings *s, const struct setting *row)
 {
-    return (s->given & setting_bit(row)) != 0;
+    return s->given[row - setting_table];
+}
+
+unsigned setting_count_given(const struct settings *s)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < array_len(s->given); i++)
+        count += s->given[i];
+    return count;
 }
 
 void setting_set_given(struct settings *s, const struct setting *row)
 {
-    s->given |= setting_bit(row);
+    s->given[row - setting_table] = true;
 }

@@ -66,5 +66,6 @@ char *setting_alias_text(const struct setting *row) must_check;
 /* Whether s's value was given rather than a default. */
 bool setting_is_given(const struct settings *s, const struct setting *row);
 void setting_set_given(struct settings *s, const struct setting *row);
+unsigned setting_count_given(const struct settings *s);
 
 #endif

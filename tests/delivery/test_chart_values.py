@@ -212,7 +212,8 @@ BY_OTHER_VALUES |= {"STATE_DIR"} | {f"CONFIG_{name}" for name in ("SOURCE", "SEC
                                                                   "ALLOW_LOCKOUT", "KEEP_BACKENDS", "CERTS_SECRETS", "DRIFT", "MIN_INTERVAL")}
 BY_OTHER_VALUES |= {"METRICS_ADDRESS", "PROBE_ADDRESS", "CONFIG_FILE", "CONFIG_FILES_DIR"}
 # What is mounted into a pod is always followed.
-NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH"}
+NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN",
+                    "HAPROXY_CHECK_FILES", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
 # The Go controller's names.
 SHORTER = {"HAPROXY_DATAPLANE_USERNAME": "env.haproxy.username", "HAPROXY_DATAPLANE_PASSWORD": "env.haproxy.password",

@@ -29,7 +29,7 @@ SENDING = (
     Mutant("an empty name is one", SOURCE, "if (words.count == plain && plain > 1 && cfg_word", "if (false && cfg_word"),
     Mutant("any number of words", SOURCE, "if (f->wordy != 0)", "if (false)"),
     Mutant("any bytes", SOURCE, "        if (good < line.len)\n", "        if (false)\n"),
-    Mutant("a CR anywhere", SOURCE, "if (memchr(line.text, '\\r', line.len) != NULL)", "if (false)"),
+    Mutant("a CR anywhere", SOURCE, "if (!as_it_is && memchr(line.text, '\\r', line.len) != NULL)", "if (false)"),
     Mutant("a NUL is sent", SOURCE, "if (memchr(line.text, '\\0', line.len) != NULL)", "if (false)"),
     Mutant("conditionals are sent", SOURCE, "    if (problem != NULL)\n", "    if (false)\n"),
     Mutant("a line without a section is sent", SOURCE, "    if (lost != NULL)\n", "    if (false)\n"),

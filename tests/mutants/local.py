@@ -36,8 +36,27 @@ SEEN = (
     Mutant("the beginning of a name is the name", TEXT, "if (line > 0 && strlen(file) == len && ", "if (line > 0 && "),
 )
 
+USED = (
+    Mutant("a HAProxy that reads the file itself gets what an API gets", "configuration/document.c", "use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(file)", "cfg_source_is_as_sent(file)"),
+    Mutant("what an API cannot keep is refused for a file", "configuration/document.c", "use == DOCUMENT_FOR_FILE ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)", "false ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)"),
+    Mutant("a carriage return is refused for a file", "haproxy/cfg/source.c", "if (!as_it_is && memchr(line.text, '\\r', line.len) != NULL)", "if (memchr(line.text, '\\r', line.len) != NULL)"),
+    Mutant("any bytes are a file", "haproxy/cfg/source.c", "if (check_bytes(f, true, err) == 0 && check_is_one(f, err) == 0)", "if (check_is_one(f, err) == 0)"),
+    Mutant("versions are read for APIs", "configuration/store.c", "    s->use = use;\n", "    (void)use;\n"),
+)
+
+SET = (
+    Mutant("both ways to HAProxy are taken", "settings/local.c", "    if (setting_is_given(s, SETTING(dataplanes)))\n        finding_error", "    if (false)\n        finding_error"),
+    Mutant("the default URL is a HAProxy, too", "settings/parse.c", "} else if (row != SETTING(dataplanes) || s->local.file == NULL) {", "} else {"),
+    Mutant("a reload without a way to it", "settings/local.c", "l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&", "false && l->master_socket == NULL &&"),
+    Mutant("the source may be HAProxy's own file", "settings/local.c", "str_eq(s->config_file, s->local.file)", "false"),
+    Mutant("a name alone is a file to check", "settings/services.c", "        return check_absolute_path(name, note);", "        return 0;"),
+    Mutant("an API without credentials is warned of where there is none", "settings/secrets/credentials.c", "if (!variables && c->local.file == NULL)", "if (!variables)"),
+)
+
 ROOMS = (
     Room("local, the file", ("test_local_driver",), FILE),
     Room("local, reloads", ("test_local_driver",), RELOADED),
+    Room("local, what a document is for", ("test_document", "test_store"), USED),
+    Room("local, settings", ("test_settings_local",), SET),
     Room("local, what runs", ("test_local_driver", "test_local_cli", "test_validation_text"), SEEN),
 )

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "loss.h"
-#include "daemon/clients.h"
+#include "haproxy/dataplane/driver.h"
 
 #define STEPS_AT_ONE_MOMENT 2000
 #define RESYNC_MS 30000
@@ -205,14 +205,13 @@ void daemon_start(struct world *w)
 {
     static char glob[] = "keep*";
     static char *const keep[] = {glob};
-    struct clients_dataplane clients[TARGETS_MAX];
+    struct driver *drivers[TARGETS_MAX];
     if (w->targets != NULL)
         return;
     telemetry_init(&w->telemetry, "0");
     w->history = history_new();
     for (size_t i = 0; i < w->settings.targets; i++)
-        clients[i] = (struct clients_dataplane){.file = &w->apis[i].file,
-                                                .runtime = w->settings.routes != 0 ? &w->apis[i].runtime : NULL};
+        drivers[i] = dataplane_driver_new(NULL, &w->apis[i].file, w->settings.routes != 0 ? &w->apis[i].runtime : NULL);
     const struct targets_options options = {
         .servers = {.backends = conf_backends,
                     .backend_count = OURS,
@@ -241,7 +240,7 @@ void daemon_start(struct world *w)
         w->empty_since_us[i] = UINT64_MAX;
     }
     loss_forget(w);
-    w->targets = targets_new(NULL, &options, clients, w->settings.targets, &err);
+    w->targets = targets_new(NULL, &options, drivers, w->settings.targets, &err);
     targets_start(w->targets);
     world_read(w);
 }

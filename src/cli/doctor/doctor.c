@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
+#include "settings/table.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/client.h"
 #include "net/http.h"
@@ -194,8 +195,8 @@ static void report_settings(const struct settings *settings, const struct settin
     if (settings->config_source == SETTINGS_CONFIG_SECRET)
         buf_printf(&services, "the whole haproxy.cfg with key %s of Secret %s/%s", settings->config_secret_key,
                    settings->config_secret_namespace, settings->config_secret_name);
-    doctor_ok(s, "settings", "settings", "%d set, the others at their defaults; keeps in sync: %s",
-              __builtin_popcountll(settings->given), buf_str(&services));
+    doctor_ok(s, "settings", "settings", "%u set, the others at their defaults; keeps in sync: %s",
+              setting_count_given(settings), buf_str(&services));
     if (settings->dry_run) {
         struct doctor_check *c = doctor_warn(s, "settings.dry-run", "DRY_RUN", "is true: the daemon writes nothing");
         doctor_why(c, "it only logs what it would change");

@@ -77,11 +77,13 @@ static int config_engine_open(struct config_engine *e, struct error *err)
     static const struct config_requests_callbacks requests = {.apply = config_engine_on_apply,
                                                               .rollback = config_engine_on_rollback};
     const struct config_engine_options *o = &e->options;
+    enum document_use use = o->settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
     const struct config_source_options options = {
-        .settings = o->settings, .kube = o->kube, .telemetry = o->telemetry, .log = o->log};
+        .settings = o->settings, .use = use, .kube = o->kube, .telemetry = o->telemetry, .log = o->log};
     e->store = store_new(o->settings->state_dir, o->log, err);
     if (e->store == NULL)
         return -1;
+    store_use(e->store, use);
     if (store_is_kept(e->store)) {
         e->requests = config_requests_new(e->base, o->settings->state_dir, store_folder_fd(e->store),
                                           o->settings->resync_period_ms, &requests, e, o->log, err);

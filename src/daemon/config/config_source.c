@@ -54,7 +54,7 @@ static void config_source_take(struct config_source *s, const char *origin, cons
                                const char *hash, struct storage_files *files)
 {
     struct error err = {0};
-    struct document *d = document_new_of(origin, bytes, len, hash, files, &err);
+    struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, files, &err);
     if (d == NULL) {
         config_source_fail(s, &err);
         return;

@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "configuration/document.h"
 
 struct checks;
 struct config_source;
-struct document;
 struct event_base;
 struct kube_client;
 struct secret_object;
@@ -22,6 +22,7 @@ struct telemetry;
 /* Borrowed. */
 struct config_source_options {
     const struct settings *settings;
+    enum document_use use;
     struct kube_client *kube; /* NULL: not needed */
     struct telemetry *telemetry;
     const struct log *log;

@@ -159,8 +159,8 @@ static void add_haproxies(const struct status *s, const struct status_now *now, 
                                  .left = STATUS_LISTS_MAX,
                                  .memory_left = STATUS_LISTS_MAX};
     if (now->targets == NULL)
-        for (size_t i = 0; i < s->options.settings->dataplane_count; i++)
-            status_haproxy_add_standby(s->options.settings->dataplanes[i].url, l->doc, l->list);
+        for (size_t i = 0; i < settings_haproxy_count(s->options.settings); i++)
+            status_haproxy_add_standby(settings_haproxy_name(s->options.settings, i), l->doc, l->list);
     else
         for (size_t i = 0; i < targets_count(now->targets); i++)
             status_haproxy_add(targets_at(now->targets, i), &h, l->doc, l->list, &l->worst);

@@ -32,8 +32,8 @@ static const struct cfg_file_line *line_of_no_section(const struct cfg_file *f)
     return NULL;
 }
 
-/* No text that a Data Plane API and HAProxy read alike. */
-static int check_bytes(const struct cfg_file *f, struct error *err)
+/* No text, or none that a Data Plane API and HAProxy read alike. */
+static int check_bytes(const struct cfg_file *f, bool as_it_is, struct error *err)
 {
     struct cfg_file_line line = {0};
     if (f->len == 0)
@@ -49,7 +49,7 @@ static int check_bytes(const struct cfg_file *f, struct error *err)
         if (good < line.len)
             return error_set(err, ERROR_INVALID, "line %u: not UTF-8 (byte 0x%02x in column %zu): save it as UTF-8",
                              line.number, (unsigned char)line.text[good], good + 1);
-        if (memchr(line.text, '\r', line.len) != NULL)
+        if (!as_it_is && memchr(line.text, '\r', line.len) != NULL)
             return error_set(err, ERROR_INVALID,
                              "line %u: a carriage return within the line, where HAProxy takes the line to end: remove "
                              "it, or make two lines of it",
@@ -162,19 +162,31 @@ static int check_lines(const struct cfg_file *f, struct error *err)
     return 0;
 }
 
+static int check_is_one(const struct cfg_file *f, struct error *err)
+{
+    if (f->len == 0)
+        return error_set(err, ERROR_INVALID, "it is empty: a haproxy.cfg has at least one section");
+    if (f->section_count == 0)
+        return error_set(err, ERROR_INVALID,
+                         "there is no section (global, defaults, frontend, ...) in it: is this a haproxy.cfg?");
+    return 0;
+}
+
 int cfg_source_init(struct cfg_file *f, const char *text, size_t len, struct error *err)
 {
     cfg_file_parse(f, text, len);
-    if (check_bytes(f, err) == 0 && check_lines(f, err) == 0) {
-        if (len == 0)
-            error_set(err, ERROR_INVALID, "it is empty: a haproxy.cfg has at least one section");
-        else if (f->section_count == 0)
-            error_set(err, ERROR_INVALID,
-                      "there is no section (global, defaults, frontend, ...) in it: is this a "
-                      "haproxy.cfg?");
-        else if (check_sections(f, err) == 0 && check_defaults(f, err) == 0)
-            return 0;
-    }
+    if (check_bytes(f, false, err) == 0 && check_lines(f, err) == 0 && check_is_one(f, err) == 0 &&
+        check_sections(f, err) == 0 && check_defaults(f, err) == 0)
+        return 0;
+    cfg_file_fini(f);
+    return -1;
+}
+
+int cfg_source_init_as_it_is(struct cfg_file *f, const char *text, size_t len, struct error *err)
+{
+    cfg_file_parse(f, text, len);
+    if (check_bytes(f, true, err) == 0 && check_is_one(f, err) == 0)
+        return 0;
     cfg_file_fini(f);
     return -1;
 }

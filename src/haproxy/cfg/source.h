@@ -1,5 +1,5 @@
 /*
- * A user's haproxy.cfg on its way to a Data Plane API (POST /v3/services/haproxy/configuration/raw): what cannot be
+ * A user's haproxy.cfg on its way to a HAProxy, mostly by a Data Plane API (POST /v3/services/haproxy/configuration/raw): what cannot be
  * sent, by line of the user's file, and what is sent in its place so that the API, which writes the file anew by kinds
  * of lines and names of sections, keeps its meaning. HAProxy itself, asked through the API, judges the rest. Pure.
  *
@@ -19,6 +19,10 @@
  * before the first section, two sections of one kind and name (the API keeps the last), a proxy before the first defaults section (it would inherit), a
  * million lines. It shows at most the names of sections. */
 int cfg_source_init(struct cfg_file *f, const char *text, size_t len, struct error *err) must_check;
+
+/* The same for a HAProxy that reads the file as it is: only what is no haproxy.cfg at all is refused (empty, no section, NUL,
+ * not UTF-8). HAProxy judges the rest, and conditionals are its own. */
+int cfg_source_init_as_it_is(struct cfg_file *f, const char *text, size_t len, struct error *err) must_check;
 
 /* What is to be sent of it is the text itself. */
 bool cfg_source_is_as_sent(const struct cfg_file *f);

@@ -266,7 +266,8 @@ static const struct driver_ops local_driver_ops = {.read = local_driver_read,
 struct driver *local_driver_new(struct event_base *base, const struct local_driver_options *options)
 {
     struct local_driver *d = mem_alloc(sizeof(*d));
-    d->base = (struct driver){.ops = &local_driver_ops, .name = options->file, .runtime = options->commands != NULL};
+    d->base = (struct driver){
+        .ops = &local_driver_ops, .name = options->file, .runtime = options->commands != NULL, .tells_ends = true};
     d->options = *options;
     timer_init(&d->tell, base, local_driver_on_tell, d);
     local_driver_reload_init(d, base);

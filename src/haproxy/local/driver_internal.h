@@ -28,6 +28,7 @@ struct local_reload {
     unsigned failed; /* reloads that the master counted as failed before it */
     uint64_t until_ms;
     char *why;            /* LOCAL_RELOAD_FAILED, LOCAL_RELOAD_LOST */
+    char *unanswered;     /* what the last question ended with; NULL: an answer */
     struct reload *waits; /* that is to be told; NULL: nobody asked yet */
     struct timer again;
     struct local_request *request;

@@ -43,6 +43,12 @@ static void driver_reload_end(struct local_driver *d, enum local_reload_step how
 
 /* ---- who runs ---- */
 
+static void driver_reload_note(struct local_reload *o, const struct local_answer *a)
+{
+    free(o->unanswered);
+    o->unanswered = a->status != LOCAL_OK ? mem_strdup(a->message) : NULL;
+}
+
 static bool driver_reload_can_look(const struct local_driver *d)
 {
     return d->options.has_master || d->base.runtime;
@@ -109,10 +115,14 @@ static void driver_reload_ask(struct local_driver *d)
 
 static void driver_reload_watch_on(struct local_driver *d, const char *why_lost)
 {
-    if (clock_mono_ms() >= d->reload.until_ms)
-        driver_reload_end(d, LOCAL_RELOAD_LOST, why_lost);
-    else
+    const struct local_reload *o = &d->reload;
+    if (clock_mono_ms() < o->until_ms) {
         timer_set(&d->reload.again, AGAIN_MS);
+        return;
+    }
+    cleanup(mem_free_ptr) char *why =
+        mem_printf("%s%s%s", why_lost, o->unanswered != NULL ? ": " : "", o->unanswered != NULL ? o->unanswered : "");
+    driver_reload_end(d, LOCAL_RELOAD_LOST, why);
 }
 
 /* HAProxy 3 shows a worker that still starts: it has the file once it answers itself. */
@@ -144,6 +154,7 @@ static void driver_reload_on_seen(void *arg, const struct local_answer *a)
     int64_t worker;
     unsigned failed;
     o->request = NULL;
+    driver_reload_note(o, a);
     driver_reload_who(d, a, &worker, &failed);
     if (o->step == LOCAL_RELOAD_BEFORE) {
         o->worker = worker;
@@ -206,4 +217,5 @@ void local_driver_reload_fini(struct local_driver *d)
     local_request_cancel(d->reload.request);
     timer_fini(&d->reload.again);
     free(d->reload.why);
+    free(d->reload.unanswered);
 }

@@ -255,7 +255,7 @@ void credentials_parse(char *const *env, struct settings *c, struct settings_fin
     cleanup(secret_file_fini) struct secret_file file = {0};
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {
-        if (!variables)
+        if (!variables && c->local.file == NULL)
             finding_warning(found, NO_VARIABLES ": the Data Plane API " NO_CREDENTIALS);
     } else if (read_lines(c, &file, &lines, found) != 0) {
         return;

@@ -56,6 +56,40 @@ START_TEST(bytes_of_any_kind)
 }
 END_TEST
 
+/* says NULL: HAProxy gets these bytes. */
+static const struct {
+    const char *bytes;
+    size_t len;
+    const char *says;
+} own[] = {
+    {BYTES("global\r\n maxconn 5"), NULL},
+    {BYTES("global\r maxconn 5\r"), NULL},
+    {BYTES("global\n.if defined(X)\n maxconn 5\n.endif\n"), NULL},
+    {BYTES("defaults\nbackend b\ndefaults\nbackend c\nbackend b\n"), NULL},
+    {BYTES("frontend f\ndefaults\nbackend \"b\n"), NULL},
+    {BYTES(""), "/etc/a.cfg: it is empty: "},
+    {BYTES("{\"kind\": \"Secret\"}\n"), "/etc/a.cfg: there is no section "},
+    {BYTES("global\n\n maxc\0onn 5\n"), "/etc/a.cfg: line 3: a NUL character"},
+    {BYTES("\xff\xfeg\0l\0"), "/etc/a.cfg: line 1: "},
+};
+
+START_TEST(bytes_for_a_haproxy_that_reads_them_itself)
+{
+    struct error err = {0};
+    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", own[_i].bytes, own[_i].len, NULL, NULL, &err);
+    if (own[_i].says != NULL) {
+        ck_assert_ptr_null(d);
+        ck_assert_msg(str_has_prefix(err.message, own[_i].says), "%s", err.message);
+        return;
+    }
+    ck_assert_msg(d != NULL, "%s", err.message);
+    ck_assert_uint_eq(d->content->len, own[_i].len);
+    ck_assert_mem_eq(d->content->text, own[_i].bytes, own[_i].len);
+    ck_assert_str_eq(d->hash, d->text_hash);
+    document_unref(d);
+}
+END_TEST
+
 START_TEST(as_much_as_16_mib)
 {
     static const char line[] = "# a comment of 32 bytes, no more\n";
@@ -81,6 +115,7 @@ int main(void)
     TCase *t = tcase_create("document");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, bytes_of_any_kind, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, bytes_for_a_haproxy_that_reads_them_itself, 0, (int)array_len(own));
     tcase_add_test(t, as_much_as_16_mib);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

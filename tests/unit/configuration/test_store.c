@@ -219,6 +219,28 @@ START_TEST(a_rollback_is_kept)
 }
 END_TEST
 
+/* What one HAProxy read as it was is nothing that a Data Plane API may get. */
+START_TEST(a_version_is_read_for_its_use)
+{
+    static const char text[] = "global\n.if defined(X)\n maxconn 5\n.endif\n";
+    struct error err = {0};
+    world_begin(false);
+    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", text, strlen(text), NULL, NULL, &err);
+    store_applied(w.s, d, "/etc/haproxy.cfg");
+    document_unref(d);
+    world_again();
+    store_use(w.s, DOCUMENT_FOR_FILE);
+    d = store_document(w.s, 1, &err);
+    ck_assert_msg(d != NULL, "%s", err.message);
+    ck_assert_str_eq(d->content->text, text);
+    document_unref(d);
+    world_again();
+    ck_assert_ptr_null(store_document(w.s, 1, &err));
+    ck_assert_msg(strstr(err.message, "a conditional") != NULL, "%s", err.message);
+    world_end();
+}
+END_TEST
+
 /* A version whose text is lost is not half a configuration. */
 START_TEST(a_damaged_text_is_not_used)
 {
@@ -325,6 +347,7 @@ int main(void)
     tcase_add_loop_test(t, files_belong_to_a_version, 0, 3);
     tcase_add_test(t, rejections_are_kept);
     tcase_add_test(t, a_rollback_is_kept);
+    tcase_add_test(t, a_version_is_read_for_its_use);
     tcase_add_test(t, a_damaged_text_is_not_used);
     tcase_add_loop_test(t, a_damaged_list_is_forgotten, 0, (int)array_len(damaged));
     tcase_add_test(t, one_daemon_for_each_folder);

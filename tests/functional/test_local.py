@@ -1,0 +1,243 @@
+"""The whole configuration on a HAProxy of this machine: its own file and sockets, no Data Plane API anywhere."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.harness import http
+from tests.harness.daemon import Daemon, clean_env
+from tests.harness.haproxy import HAProxy
+from tests.harness.process import wait_until
+
+from .rig import program
+
+TEMPLATE = """\
+global
+  stats socket {d}/haproxy.sock mode 600 level admin
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 5s
+  timeout server 5s
+frontend fe
+  bind 127.0.0.1:{port}
+  http-request return status 200 content-type text/plain string "zero"
+"""
+
+
+class Local:
+    """A HAProxy that runs, the file that the daemon follows, and the daemon's settings."""
+
+    def __init__(self, home: pathlib.Path):
+        self.home = home
+        self.haproxy = HAProxy(home / "haproxy", TEMPLATE)
+        self.first = self.haproxy.config.read_text()
+        self.source = home / "source.cfg"
+        self.settings = {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "HAPROXY_CONFIG_FILE": str(self.haproxy.config),
+                         "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket), "HAPROXY_STATS_SOCKET": str(self.haproxy.socket),
+                         "HAPROXY_BIN": self.haproxy.binary, "STATE_DIR": str(home / "state")}
+
+    def text(self, word: str) -> str:
+        return self.first.replace('"zero"', f'"{word}"')
+
+    def daemon(self, name: str = "daemon", **more: str) -> Daemon:
+        return Daemon(self.home / name, self.settings | more, program())
+
+    def put(self, text: str) -> None:
+        """As an editor does: a new file in its place."""
+        fresh = self.source.with_suffix(".new")
+        fresh.write_text(text)
+        fresh.rename(self.source)
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """`haproxy-k8s-sync config ...`"""
+        return subprocess.run([program(), "config", *words], env=clean_env(**self.settings), capture_output=True, text=True, check=False, timeout=60)
+
+    def says(self) -> str:
+        return http.request(f"http://127.0.0.1:{self.haproxy.port}", "GET", "/").text
+
+    def await_says(self, word: str) -> None:
+        wait_until(lambda: self.says() == word, 15, f"HAProxy says {word}")
+
+
+@pytest.fixture
+def local(tmp_path: pathlib.Path) -> Iterator[Local]:
+    made = Local(tmp_path)
+    with made.haproxy:
+        yield made
+
+
+def await_log(daemon: Daemon, what: str, times: int = 1) -> None:
+    wait_until(lambda: daemon.log().count(what) >= times, 30, f"{times} times in the log: {what}\n{daemon.tail()}")
+
+
+def test_what_the_source_has_is_what_haproxy_has_byte_for_byte(local: Local) -> None:
+    odd = local.text("one") + "\n# the end \t\n.if defined(NOBODY)\nfrontend never\n  bind :1\n.endif\n\n\n"
+    local.put(odd)
+    worker = local.haproxy.worker()
+    os.chmod(local.haproxy.config, 0o640)
+    before = local.haproxy.config.stat()
+    with local.daemon() as daemon:
+        local.await_says("one")
+        assert local.haproxy.config.read_text() == odd
+        wait_until(daemon.ready, 10, "ready")
+        after = local.haproxy.config.stat()
+        assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+        await_log(daemon, 'msg="configuration applied"')
+        assert local.haproxy.worker() != worker
+        local.put(local.text("two"))
+        local.await_says("two")
+        await_log(daemon, 'msg="configuration applied"', 2)
+        assert "Data Plane" not in daemon.log()
+    worker = local.haproxy.worker()
+    with local.daemon() as daemon:  # another start changes nothing
+        wait_until(daemon.ready, 10, "ready")
+        assert local.haproxy.worker() == worker
+
+
+def test_what_haproxy_refuses_is_named_by_line_and_changes_nothing(local: Local) -> None:
+    local.put(local.text("one"))
+    with local.daemon() as daemon:
+        local.await_says("one")
+        wait_until(daemon.ready, 10, "ready")
+        worker, have = local.haproxy.worker(), local.haproxy.config.read_bytes()
+        local.put(local.text("two").replace("timeout server", "timeout servant"))
+        await_log(daemon, "configuration rejected; no HAProxy gets it")
+        assert re.search(r'error="line 7: .*servant', daemon.log()), daemon.tail()
+        assert "line 7: " in daemon.get("/readyz")[1]
+        assert local.haproxy.config.read_bytes() == have and local.haproxy.worker() == worker and local.says() == "one"
+        assert [p.name for p in local.haproxy.dir.iterdir() if p.name.startswith(".") and not p.name.endswith(".lock")] == []
+        local.put(local.text("three"))
+        local.await_says("three")
+
+
+def test_a_hand_edit_is_reported_and_never_overwritten_unseen(local: Local) -> None:
+    local.put(local.text("one"))
+    with local.daemon(RESYNC_PERIOD="10s") as daemon:
+        local.await_says("one")
+        wait_until(daemon.ready, 10, "ready")
+        edited = local.text("edited")
+        local.haproxy.config.write_text(edited)
+        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+        wait_until(lambda: not daemon.ready(), 15, "the drift in /readyz")
+        assert local.haproxy.config.read_text() == edited and local.says() == "one"
+        local.put(local.text("two"))
+        local.await_says("two")
+        wait_until(daemon.ready, 10, "ready")
+
+
+def test_a_hand_edit_is_repaired_where_that_is_asked_for(local: Local) -> None:
+    local.put(local.text("one"))
+    with local.daemon(CONFIG_DRIFT="repair") as daemon:
+        local.await_says("one")
+        wait_until(daemon.ready, 10, "ready")
+        local.haproxy.config.write_text(local.text("edited"))
+        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+        wait_until(lambda: local.haproxy.config.read_text() == local.text("one"), 15, "the file from before")
+        wait_until(daemon.ready, 10, "ready")
+
+
+def test_two_daemons_on_one_file_take_turns(local: Local) -> None:
+    local.put(local.text("one"))
+    other = local.home / "other.cfg"
+    other.write_text(local.text("other"))
+    with local.daemon() as first:
+        local.await_says("one")
+        wait_until(first.ready, 10, "ready")
+        with local.daemon("second", CONFIG_FILE=str(other), STATE_DIR=str(local.home / "second-state")) as second:
+            await_log(second, f"another daemon (pid {first.pid}) writes {local.haproxy.config}")
+            assert not second.ready() and local.says() == "one"
+            first.stop()
+            second.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+            local.await_says("other")
+            first.start()
+
+
+def test_a_link_stays_a_link(local: Local) -> None:
+    real = local.haproxy.dir / "real.cfg"
+    local.haproxy.config.rename(real)
+    local.haproxy.config.symlink_to(real.name)
+    local.put(local.text("one"))
+    with local.daemon():
+        local.await_says("one")
+        assert local.haproxy.config.is_symlink() and real.read_text() == local.text("one")
+
+
+def test_a_helper_that_dies_ends_the_daemon_with_a_reason(local: Local) -> None:
+    local.put(local.text("one"))
+    daemon = local.daemon().start()
+    local.await_says("one")
+    helpers = pathlib.Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()
+    assert len(helpers) == 2
+    os.kill(int(helpers[0]), signal.SIGKILL)
+    assert daemon.process and daemon.process.wait(10) == 1
+    assert "the way to HAProxy is gone; stopping, to be started again" in daemon.log()
+    with local.daemon("next") as again:
+        wait_until(again.ready, 10, "ready")
+        assert local.says() == "one"
+
+
+def gone(local: Local) -> None:
+    local.haproxy.stop()
+
+
+def no_right(local: Local) -> None:
+    local.settings["HAPROXY_CONFIG_FILE"] = str(local.home / "nowhere" / "haproxy.cfg")
+
+
+def no_program(local: Local) -> None:
+    local.settings["HAPROXY_BIN"] = "/nowhere/haproxy"
+
+
+def no_sockets(local: Local) -> None:
+    local.settings["HAPROXY_MASTER_SOCKET"] = local.settings["HAPROXY_STATS_SOCKET"] = str(local.home / "nobody.sock")
+
+
+@pytest.mark.parametrize(("strike", "says"), [
+    (no_right, "/nowhere/haproxy.cfg: No such file or directory"),
+    (no_program, "/nowhere/haproxy"),
+    (no_sockets, "nobody.sock"),
+])
+def test_what_cannot_work_says_what_and_where(local: Local, strike: Callable[[Local], None], says: str) -> None:
+    strike(local)
+    local.put(local.text("one"))
+    with local.daemon() as daemon:
+        await_log(daemon, says)
+        assert not daemon.ready()
+
+
+def test_a_haproxy_that_comes_back_has_the_file(local: Local) -> None:
+    local.put(local.text("one"))
+    with local.daemon() as daemon:
+        local.await_says("one")
+        wait_until(daemon.ready, 10, "ready")
+        gone(local)
+        local.put(local.text("two"))
+        wait_until(lambda: local.haproxy.config.read_text() == local.text("two"), 15, "the new file")
+        local.haproxy.start()
+        local.await_says("two")
+        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+        wait_until(daemon.ready, 20, "ready")
+
+
+def test_the_commands_know_it(local: Local) -> None:
+    local.put(local.text("one"))
+    with local.daemon() as daemon:
+        local.await_says("one")
+        wait_until(daemon.ready, 10, "ready")
+        local.put(local.text("two"))
+        local.await_says("two")
+        await_log(daemon, 'msg="configuration applied"', 2)
+        history = local.command("history")
+        assert history.returncode == 0 and len(re.findall(r"^\s*\d+ ", history.stdout, re.M)) >= 2, history.stdout
+        assert local.command("rollback", "1").returncode == 0
+        local.await_says("one")
+        plan = local.command("plan", str(local.source))
+        assert str(local.haproxy.config) in plan.stdout and "frontend fe" in plan.stdout, plan.stdout + plan.stderr

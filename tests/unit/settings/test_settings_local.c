@@ -1,0 +1,108 @@
+/* HAPROXY_CONFIG_FILE: a HAProxy on this machine, and what goes with it. */
+#include <check.h>
+
+#include "../settings_text.h"
+
+#define SOURCE "CONFIG_SOURCE=file", "CONFIG_FILE=/etc/git/haproxy.cfg"
+#define OWN "HAPROXY_CONFIG_FILE=/etc/haproxy/haproxy.cfg"
+#define MASTER "HAPROXY_MASTER_SOCKET=/run/master.sock"
+
+START_TEST(a_file_and_a_master_socket_are_enough)
+{
+    cleanup(parsed_fini) struct parsed p = parse(SOURCE, OWN, MASTER);
+    assert_silent(&p);
+    ck_assert_uint_eq(p.settings.dataplane_count, 0);
+    ck_assert_uint_eq(settings_haproxy_count(&p.settings), 1);
+    ck_assert_str_eq(settings_haproxy_name(&p.settings, 0), "/etc/haproxy/haproxy.cfg");
+    ck_assert_str_eq(p.settings.local.program, "haproxy");
+    ck_assert_int_eq(p.settings.local.reload, SETTINGS_RELOAD_MASTER);
+    ck_assert(p.settings.local.stats_socket == NULL && p.settings.local.check_files.count == 0);
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
+    ck_assert_ptr_nonnull(strstr(text, OWN "  # from the environment\n"));
+    ck_assert_ptr_nonnull(strstr(text, "HAPROXY_RELOAD=master  # default\n"));
+    ck_assert_ptr_null(strstr(text, "http://haproxy:5555"));
+}
+END_TEST
+
+START_TEST(all_that_there_is)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse(SOURCE, OWN, "HAPROXY_STATS_SOCKET=/run/stats", "HAPROXY_BIN=/opt/haproxy", "HAPROXY_RELOAD=command",
+              "HAPROXY_RELOAD_COMMAND=systemctl reload haproxy",
+              "HAPROXY_CHECK_FILES=/etc/a.cfg, /etc/haproxy/haproxy.cfg,/etc/b.cfg");
+    assert_silent(&p);
+    ck_assert_uint_eq(p.settings.local.check_files.count, 3);
+    ck_assert_str_eq(p.settings.local.check_files.list[2], "/etc/b.cfg");
+    ck_assert_int_eq(p.settings.local.reload, SETTINGS_RELOAD_COMMAND);
+    ck_assert_str_eq(p.settings.local.reload_command, "systemctl reload haproxy");
+}
+END_TEST
+
+START_TEST(without_it_there_are_data_plane_apis)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, SOURCE, "HAPROXY_DATAPLANE_URL=http://a:1,http://b:2");
+    assert_silent(&p);
+    ck_assert_uint_eq(settings_haproxy_count(&p.settings), 2);
+    ck_assert_str_eq(settings_haproxy_name(&p.settings, 1), "http://b:2");
+}
+END_TEST
+
+static const struct {
+    const char *one, *two, *says;
+} rows[] = {
+    {MASTER, "HAPROXY_DATAPLANE_URL=http://a:1", "HAPROXY_CONFIG_FILE and HAPROXY_DATAPLANE_URL are both set"},
+    {MASTER, "CONFIG_SOURCE=none", "HAPROXY_CONFIG_FILE needs CONFIG_SOURCE: expected file or secret"},
+    {MASTER, "HAPROXY_BACKEND_NAME=be", "HAPROXY_CONFIG_FILE is set beside a Service"},
+    {MASTER, "CONFIG_FILES_DIR=/d", "HAPROXY_CONFIG_FILE is set beside CONFIG_FILES_DIR"},
+    {MASTER, "CONFIG_CERTS_SECRETS=a", "HAPROXY_CONFIG_FILE is set beside CONFIG_CERTS_SECRETS"},
+    {MASTER, "CONFIG_FILE=/etc/haproxy/haproxy.cfg", "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file"},
+    {MASTER, "HAPROXY_RELOAD=command", "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND"},
+    {"HAPROXY_RELOAD=signal", "HAPROXY_STATS_SOCKET=/s", "HAPROXY_RELOAD=signal needs HAPROXY_MASTER_SOCKET"},
+    {"HAPROXY_RELOAD=master", "HAPROXY_STATS_SOCKET=/s", "HAPROXY_RELOAD=master needs HAPROXY_MASTER_SOCKET"},
+    {MASTER, "HAPROXY_CHECK_FILES=/a,/a", "HAPROXY_CHECK_FILES"},
+    {MASTER, "HAPROXY_CHECK_FILES=a", "it does not begin with '/'"},
+    {MASTER, "HAPROXY_RELOAD=hup", "expected master, signal or command"},
+};
+
+START_TEST(what_does_not_fit_is_an_error)
+{
+    cleanup(parsed_fini) struct parsed p = parse(rows[_i].one, rows[_i].two, SOURCE, OWN);
+    ck_assert_int_eq(p.rc, -1);
+    assert_says(&p, rows[_i].says);
+}
+END_TEST
+
+static const struct {
+    const char *one, *two, *says;
+} idle[] = {
+    {OWN, "HAPROXY_DATAPLANE_USERNAME=u", "HAPROXY_DATAPLANE_USERNAME has no effect beside HAPROXY_CONFIG_FILE"},
+    {OWN, "HAPROXY_DATAPLANE_INSECURE=true", "HAPROXY_DATAPLANE_INSECURE has no effect beside HAPROXY_CONFIG_FILE"},
+    {OWN, "HAPROXY_RELOAD_COMMAND=x", "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_RELOAD=command"},
+    {"STATE_DIR=/s", "HAPROXY_BIN=/x", "HAPROXY_BIN has no effect without HAPROXY_CONFIG_FILE"},
+    {"STATE_DIR=/s", "HAPROXY_RELOAD=signal", "HAPROXY_RELOAD has no effect without HAPROXY_CONFIG_FILE"},
+};
+
+START_TEST(what_has_no_effect_is_said)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse(SOURCE, MASTER, "HAPROXY_DATAPLANE_PASSWORD=p", idle[_i].one, idle[_i].two);
+    assert_says(&p, idle[_i].says);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("settings_local");
+    TCase *t = tcase_create("settings_local");
+    tcase_add_test(t, a_file_and_a_master_socket_are_enough);
+    tcase_add_test(t, all_that_there_is);
+    tcase_add_test(t, without_it_there_are_data_plane_apis);
+    tcase_add_loop_test(t, what_does_not_fit_is_an_error, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, what_has_no_effect_is_said, 0, (int)array_len(idle));
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
