@@ -2,9 +2,11 @@
 #include "haproxy/local/helper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "local_world.h"
@@ -41,6 +43,20 @@ START_TEST(test_is_replaced_through_a_link_with_owner_and_mode)
 }
 END_TEST
 
+START_TEST(test_keeps_extended_attributes)
+{
+    char value[16];
+    if (setxattr(config, "user.note", "kept", 4, 0) != 0) {
+        printf("skipped: no attributes of users in /tmp: %m\n");
+        return;
+    }
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    ck_assert_int_eq(getxattr(config, "user.note", value, sizeof(value)), 4);
+    ck_assert_int_eq(memcmp(value, "kept", 4), 0);
+}
+END_TEST
+
 START_TEST(test_changed_by_hand_is_not_overwritten)
 {
     start();
@@ -65,6 +81,72 @@ START_TEST(test_changed_while_it_is_checked_is_not_overwritten)
     assert_file(config, "# by hand\n");
     ck_assert_uint_eq(left_behind(), 0);
     free(text);
+}
+END_TEST
+
+/* What says that it is another file: its time alone, then its mode alone. */
+START_TEST(test_of_another_time_or_mode_is_another_file)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1}};
+    start();
+    struct local_identity before = read_identity();
+    ck_assert_int_eq(utimensat(AT_FDCWD, config, times, 0), 0);
+    ck_assert_int_eq(write_text("# two\n", &before, 0), LOCAL_CHANGED);
+    before = read_identity();
+    ck_assert_int_eq(chmod(config, 0600), 0);
+    ck_assert_int_eq(write_text("# two\n", &before, 0), LOCAL_CHANGED);
+    assert_file(config, GOOD);
+}
+END_TEST
+
+/* For bytes that HAProxy ran before: a program that would refuse them is not asked. */
+START_TEST(test_unchecked_is_not_checked)
+{
+    put(program, "#!/bin/sh\nexit 1\n", 0755);
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, LOCAL_WRITE_UNCHECKED), LOCAL_OK);
+    assert_file(config, "# two\n");
+    ck_assert_int_eq(write_text("# three\n", NULL, 0), LOCAL_REJECTED);
+    assert_file(config, "# two\n");
+}
+END_TEST
+
+/* One that was killed left it. */
+START_TEST(test_temporary_file_of_another_is_not_in_the_way)
+{
+    char *temporary = in_folder(".haproxy.cfg.new");
+    put(temporary, "half", 0600);
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    assert_file(config, "# two\n");
+    ck_assert_uint_eq(left_behind(), 0);
+    free(temporary);
+}
+END_TEST
+
+/* Nothing is waited for, and nothing is put in its place. */
+START_TEST(test_fifo_is_no_file)
+{
+    struct stat st;
+    ck_assert_int_eq(unlink(config), 0);
+    ck_assert_int_eq(mkfifo(config, 0600), 0);
+    start();
+    ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
+    ck_assert_int_eq(lstat(config, &st), 0);
+    ck_assert(S_ISFIFO(st.st_mode));
+    ck_assert_uint_eq(left_behind(), 0);
+}
+END_TEST
+
+/* A program that a signal ends says nothing of the file. */
+START_TEST(test_program_that_is_killed)
+{
+    put(program, "#!/bin/sh\nkill -9 $$\n", 0755);
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(seen.message, "killed by signal 9"));
+    assert_file(config, GOOD);
 }
 END_TEST
 
@@ -206,7 +288,13 @@ int main(void)
     tcase_set_timeout(file, 60);
     tcase_add_checked_fixture(file, set_up, tear_down);
     tcase_add_test(file, test_is_replaced_through_a_link_with_owner_and_mode);
+    tcase_add_test(file, test_keeps_extended_attributes);
     tcase_add_test(file, test_changed_by_hand_is_not_overwritten);
+    tcase_add_test(file, test_of_another_time_or_mode_is_another_file);
+    tcase_add_test(file, test_unchecked_is_not_checked);
+    tcase_add_test(file, test_temporary_file_of_another_is_not_in_the_way);
+    tcase_add_test(file, test_fifo_is_no_file);
+    tcase_add_test(file, test_program_that_is_killed);
     tcase_add_test(file, test_changed_while_it_is_checked_is_not_overwritten);
     tcase_add_test(file, test_only_validated_stays_as_it_is);
     tcase_add_test(file, test_program_gets_all_files_in_order);

@@ -35,6 +35,23 @@ START_TEST(test_files_of_folders)
 }
 END_TEST
 
+/* The other side may be an attacker's by now: the names are checked where the files are, and a folder is one of the options. */
+START_TEST(test_files_outside_of_folders)
+{
+    char *maps = in_folder("maps");
+    const char *const folders[] = {maps, NULL};
+    ck_assert_int_eq(mkdir(maps, 0755), 0);
+    options.folders = folders;
+    start();
+    ck_assert_int_eq(wait_for(local_read_folder_file(helper, 0, "../haproxy.cfg", on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_str_eq(seen.data, "");
+    ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "../haproxy.cfg", on_answer, NULL)), LOCAL_FAILED);
+    assert_file(config, GOOD);
+    ck_assert_int_eq(wait_for(local_list_files(helper, 1, on_answer, NULL)), LOCAL_FAILED);
+    free(maps);
+}
+END_TEST
+
 /* ---- sockets ---- */
 
 static int listen_at(const char *path)
@@ -272,6 +289,7 @@ int main(void)
     tcase_set_timeout(rest, 60);
     tcase_add_checked_fixture(rest, set_up, tear_down);
     tcase_add_test(rest, test_files_of_folders);
+    tcase_add_test(rest, test_files_outside_of_folders);
     tcase_add_test(rest, test_commands_to_sockets);
     tcase_add_test(rest, test_sockets_that_do_not_answer);
     tcase_add_test(rest, test_that_ends_is_told);
