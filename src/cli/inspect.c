@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "haproxy/dataplane/client.h"
 #include "model/cache.h"
 #include "servers/names.h"
 #include "host/timer.h"
@@ -38,9 +37,10 @@ struct inspect {
     struct plan_rules rules;
     uint64_t park_ttl_ms;
     struct sources *sources;           /* NULL: Kubernetes is not asked */
-    struct inspect_haproxy *haproxies; /* as the clients' dataplanes */
-    size_t haproxies_left;             /* that are being read */
-    struct daemon_memory daemon;       /* as of after all of that */
+    struct inspect_haproxy *haproxies; /* as the clients' drivers */
+    size_t haproxy_count;
+    size_t haproxies_left;       /* that are being read */
+    struct daemon_memory daemon; /* as of after all of that */
     struct timer synced, refused, deadline;
     unsigned refused_reads; /* in a row at which all that was missing was refused */
     bool reading;           /* HAProxy; with Kubernetes it is over */
@@ -57,10 +57,10 @@ static void read_haproxies(struct inspect *i)
     timer_cancel(&i->synced);
     timer_cancel(&i->refused);
     timer_cancel(&i->deadline);
-    i->haproxies_left = i->clients->dataplane_count;
+    i->haproxies_left = i->haproxy_count;
     if (i->haproxies_left == 0)
         event_base_loopbreak(i->base);
-    for (size_t h = 0; h < i->clients->dataplane_count; h++)
+    for (size_t h = 0; h < i->haproxy_count; h++)
         inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
 }
 
@@ -208,7 +208,7 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
                                         .node_arg = i->sources,
                                         .now_ms = clock_mono_ms(),
                                         .daemon = &i->daemon};
-    t->url = dataplane_client_url(h->client);
+    t->url = h->driver->name;
     t->dirty = h->dirty;
     t->drift = mem_strdup(h->drift);
     t->warning = mem_strdup(h->warning);
@@ -231,7 +231,7 @@ static char *nearest_names(const struct inspect *i, const char *node)
 
 static void fill(struct inspect *i, struct inspect_report *r)
 {
-    inspect_report_init(r, i->clients->dataplane_count, i->mappings.count);
+    inspect_report_init(r, i->haproxy_count, i->mappings.count);
     r->rules = &i->rules.diff;
     r->sources = i->sources;
     r->node = i->options->node;
@@ -272,10 +272,11 @@ static void begin(struct inspect *i, struct settings *settings, const struct log
     timer_init(&i->synced, i->base, on_synced, i);
     timer_init(&i->refused, i->base, check_refusals, i);
     timer_init(&i->deadline, i->base, on_deadline, i);
-    i->haproxies = mem_array(i->clients->dataplane_count, sizeof(i->haproxies[0]));
-    for (size_t h = 0; h < i->clients->dataplane_count; h++)
-        inspect_haproxy_init(&i->haproxies[h], i->base, i->clients->dataplanes[h].file, i->mappings.backends,
-                             i->mappings.count, &i->rules.diff, on_haproxy, i);
+    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(i->base, i->clients, settings, &i->haproxy_count);
+    i->haproxies = mem_array(i->haproxy_count, sizeof(i->haproxies[0]));
+    for (size_t h = 0; h < i->haproxy_count; h++)
+        inspect_haproxy_init(&i->haproxies[h], i->base, drivers[h], i->mappings.backends, i->mappings.count,
+                             &i->rules.diff, on_haproxy, i);
     begin_sources(i, settings, log);
 }
 
@@ -283,7 +284,7 @@ static void end(struct inspect *i)
 {
     if (i->sources != NULL)
         sources_free(i->sources);
-    for (size_t h = 0; h < i->clients->dataplane_count; h++)
+    for (size_t h = 0; h < i->haproxy_count; h++)
         inspect_haproxy_fini(&i->haproxies[h]);
     free(i->haproxies);
     timer_fini(&i->synced);

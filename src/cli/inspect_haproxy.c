@@ -5,8 +5,6 @@
 
 #include "base/mem.h"
 #include "haproxy/drift.h"
-#include "haproxy/dataplane/client.h"
-#include "haproxy/dataplane/codec.h"
 #include "servers/change/diff.h"
 
 /* What is inconsistent is read again, once: a reload causes that for a moment. */
@@ -58,26 +56,23 @@ static void finish_without_history(struct inspect_haproxy *h, const struct error
 
 /* ---- how the last reload ended ---- */
 
-static void on_history(void *arg, const struct dataplane_answer *a)
+static void on_history(void *arg, const struct reload_history *history, const struct error *err)
 {
     struct inspect_haproxy *h = arg;
-    struct reload_history history = {0};
-    struct error err = {0};
-    if (dataplane_answer_check(a, &err) != 0 || codec_read_reloads(a->body, a->body_len, &history, &err) != 0) {
-        finish_without_history(h, &err);
+    if (err != NULL) {
+        finish_without_history(h, err);
         return;
     }
-    if (history.pending) {
+    if (history->pending) {
         h->warning = mem_strdup("a reload of HAProxy is pending; if it fails, more changes will be needed");
-    } else if (history.last_failed) {
+    } else if (history->last_failed) {
         h->dirty = true;
-        bool silent = history.response[strspn(history.response, " \t\r\n")] == '\0';
+        bool silent = history->response[strspn(history->response, " \t\r\n")] == '\0';
         h->warning =
-            mem_printf("HAProxy's last reload failed: %s", silent ? "no message (is it running?)" : history.response);
+            mem_printf("HAProxy's last reload failed: %s", silent ? "no message (is it running?)" : history->response);
     } else {
         check_drift(h);
     }
-    reload_history_fini(&history);
     finish(h);
 }
 
@@ -119,19 +114,19 @@ static void on_observed(void *arg, const struct error *err)
     }
     h->seen = true;
     h->dirty = h->readout.split;
-    dataplane_send(h->client, "GET", "/reloads", NULL, on_history, h);
+    h->driver->ops->ask_last_reload(h->driver);
 }
 
 static void look(void *arg)
 {
     struct inspect_haproxy *h = arg;
-    reader_start(&h->reader, &h->readout);
+    h->driver->ops->read(h->driver, &h->readout);
 }
 
 /* The file was read to its end; the running HAProxy was not. */
 static void keep_the_file(struct inspect_haproxy *h, const struct error *err)
 {
-    if (h->reader.step != READER_WORKER && h->reader.step != READER_RUNTIME)
+    if (h->readout.file == NULL)
         return;
     keep(h, h->readout.found);
     for (size_t i = 0; i < h->count; i++)
@@ -145,8 +140,8 @@ static void on_deadline(void *arg)
 {
     struct inspect_haproxy *h = arg;
     struct error err = {0};
-    dataplane_cancel(h->client);
-    error_set(&err, ERROR_RETRY, "%s did not answer all requests within %.1f s", dataplane_client_url(h->client),
+    h->driver->ops->cancel(h->driver, false);
+    error_set(&err, ERROR_RETRY, "%s did not answer all requests within %.1f s", h->driver->name,
               (double)h->timeout_ms / 1000.0);
     if (!h->seen)
         keep_the_file(h, &err);
@@ -156,26 +151,28 @@ static void on_deadline(void *arg)
         finish_unseen(h, &err);
 }
 
-void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct dataplane_client *client,
+static const struct driver_events events = {.was_read = on_observed, .last_reload_told = on_history};
+
+void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
                           const char *const *names, size_t count, const struct diff_rules *rules,
                           void (*done)(void *arg), void *arg)
 {
-    *h = (struct inspect_haproxy){.client = client, .rules = rules, .count = count, .done = done, .arg = arg};
+    *h = (struct inspect_haproxy){.driver = driver, .rules = rules, .count = count, .done = done, .arg = arg};
     h->found = mem_array(count, sizeof(h->found[0]));
     for (size_t i = 0; i < count; i++) {
         backend_init(&h->found[i].backend);
         runtime_init(&h->found[i].runtime);
     }
     readout_init(&h->readout, names, count);
-    reader_init(&h->reader, client, on_observed, h);
-    h->reader.with_runtime = true;
+    driver->events = &events;
+    driver->arg = h;
     timer_init(&h->again, base, look, h);
     timer_init(&h->deadline, base, on_deadline, h);
 }
 
 void inspect_haproxy_fini(struct inspect_haproxy *h)
 {
-    dataplane_cancel(h->client);
+    h->driver->ops->free(h->driver);
     readout_fini(&h->readout);
     for (size_t i = 0; i < h->count; i++) {
         backend_fini(&h->found[i].backend);

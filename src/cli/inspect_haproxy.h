@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 #include "host/timer.h"
-#include "haproxy/dataplane/reader.h"
+#include "haproxy/driver.h"
+#include "haproxy/readout.h"
 
 struct diff_rules;
 
 struct inspect_haproxy {
-    struct dataplane_client *client;
+    struct driver *driver;
     const struct diff_rules *rules;
-    struct reader reader;
     struct readout readout;
     struct reading *found; /* one for each name; where it could not be read, it says why */
     size_t count;
@@ -31,8 +31,9 @@ struct inspect_haproxy {
     void *arg;
 };
 
-/* names and rules are borrowed; done is called once, timeout_ms after the start at the latest. */
-void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct dataplane_client *client,
+/* The driver is taken over; names and rules are borrowed; done is called once, timeout_ms after the start at the
+ * latest. */
+void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
                           const char *const *names, size_t count, const struct diff_rules *rules,
                           void (*done)(void *arg), void *arg);
 void inspect_haproxy_fini(struct inspect_haproxy *h);

@@ -72,12 +72,6 @@ void local_check(const struct settings *s, struct settings_findings *found)
         return;
     }
     local_check_apis(s, found);
-    if (s->config_source == SETTINGS_CONFIG_NONE)
-        finding_error(found, "HAPROXY_CONFIG_FILE needs CONFIG_SOURCE: expected file or secret, where the whole "
-                             "configuration comes from");
-    if (s->config_source != SETTINGS_CONFIG_NONE && s->mapping_count > 0)
-        finding_error(found, "HAPROXY_CONFIG_FILE is set beside a Service (INGRESS_..., HAPROXY_BACKEND_NAME): servers "
-                             "of a Service are written by a Data Plane API only");
     if (s->config_files_dir != NULL || s->config_certs_secrets.count > 0)
         finding_error(found,
                       "HAPROXY_CONFIG_FILE is set beside %s: files beside haproxy.cfg are stored by a Data Plane "

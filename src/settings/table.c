@@ -268,10 +268,11 @@ const struct setting setting_table[] = {
         TEXT(local.file, check_absolute_path),
         .unset = "by their Data Plane APIs",
         .expected = "the absolute path of HAProxy's own haproxy.cfg",
-        .help = "A HAProxy on this machine, without a Data Plane API: this is the file that it reads. It is replaced "
-                "after `haproxy -c` has taken the new one, byte for byte as CONFIG_SOURCE has it, and never where "
-                "somebody else has written to it meanwhile. Needs CONFIG_SOURCE; not beside HAPROXY_DATAPLANE_URL, "
-                "nor, for now, INGRESS_SERVICES, CONFIG_FILES_DIR or CONFIG_CERTS_SECRETS.",
+        .help = "A HAProxy on this machine, without a Data Plane API: this is the file that it reads. The servers of a "
+                "Service are changed in their lines, and every other byte stays; a whole configuration replaces it "
+                "byte for byte, after `haproxy -c` has taken it. It is never written where somebody else has written "
+                "to it meanwhile. Not beside HAPROXY_DATAPLANE_URL, nor, for now, CONFIG_FILES_DIR or "
+                "CONFIG_CERTS_SECRETS.",
         .example = "/etc/haproxy/haproxy.cfg",
     },
     {
@@ -288,7 +289,9 @@ const struct setting setting_table[] = {
         TEXT(local.stats_socket, check_absolute_path),
         .unset = "by the master socket",
         .expected = "the absolute path of a unix socket",
-        .help = "HAProxy's stats socket (level admin), for HAPROXY_CONFIG_FILE: which process runs is read there.",
+        .help =
+            "HAProxy's stats socket (level admin), for HAPROXY_CONFIG_FILE: what runs is read there, and servers are "
+            "changed there.",
         .example = "/run/haproxy/admin.sock",
     },
     {
@@ -315,8 +318,8 @@ const struct setting setting_table[] = {
               [SETTINGS_RELOAD_COMMAND] = "command"),
         .fallback = "master",
         .expected = "master, signal or command",
-        .help = "How the HAProxy of HAPROXY_CONFIG_FILE is reloaded: by its master socket, by SIGUSR2 to its master "
-                "process, or by a command.",
+        .help = "How the HAProxy of HAPROXY_CONFIG_FILE is reloaded: by its master socket, by the signal USR2 to its "
+                "master process, or by a command.",
         .example = "command",
     },
     {

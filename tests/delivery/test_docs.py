@@ -39,7 +39,8 @@ def sh(block: Block, tools: Tools) -> None:
 
 
 def env(block: Block, tools: Tools) -> None:
-    tools.own.check(block.text, HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p")
+    by_api = "HAPROXY_CONFIG_FILE=" not in block.text
+    tools.own.check(block.text, **({"HAPROXY_DATAPLANE_USERNAME": "u", "HAPROXY_DATAPLANE_PASSWORD": "p"} if by_api else {}))
 
 
 def values(block: Block, tools: Tools) -> None:

@@ -16,7 +16,7 @@ from tests.harness.daemon import Daemon, clean_env
 from tests.harness.haproxy import HAProxy
 from tests.harness.process import wait_until
 
-from .rig import program
+from .rig import Rig, program
 
 TEMPLATE = """\
 global
@@ -241,3 +241,91 @@ def test_the_commands_know_it(local: Local) -> None:
         local.await_says("one")
         plan = local.command("plan", str(local.source))
         assert str(local.haproxy.config) in plan.stdout and "frontend fe" in plan.stdout, plan.stdout + plan.stderr
+
+
+# --- servers of a Service, in their lines
+
+def beside(rig: Rig, **more: str) -> dict[str, str]:
+    return {"HAPROXY_DATAPLANE_URL": "", "HAPROXY_DATAPLANE_USERNAME": "", "HAPROXY_DATAPLANE_PASSWORD": "",
+            "HAPROXY_CONFIG_FILE": str(rig.haproxy.config), "HAPROXY_MASTER_SOCKET": str(rig.haproxy.master_socket),
+            "HAPROXY_STATS_SOCKET": str(rig.haproxy.socket), "HAPROXY_BIN": rig.haproxy.binary, **more}
+
+
+@pytest.fixture
+def rig(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    with Rig(tmp_path) as made:
+        made.dataplane.kill()  # there is none, and what it does to the file is over
+        made.service()
+        yield made
+
+
+def others(text: str) -> list[str]:
+    """All lines but those of our servers."""
+    return [line for line in text.splitlines(keepends=True) if not re.match(r"\s*server n\d ", line)]
+
+
+def state(rig: Rig, name: str) -> str | None:
+    return rig.haproxy.states("be").get(name)
+
+
+def test_servers_are_kept_in_their_lines(rig: Rig) -> None:
+    config = rig.haproxy.config
+    config.write_text(config.read_text().replace("\nbackend be", "\n# by hand \t\n.if defined(NOBODY)\nfrontend never\n  bind :1\n.endif\n\nbackend be"))
+    before = config.read_text()
+    daemon = rig.start(**beside(rig))
+    daemon.wait_ready()
+    assert config.read_text() == before
+    rig.pods(1, 2, 3)
+    wait_until(lambda: {"n1", "n2", "n3"} <= set(rig.haproxy.servers("be")), 15, "three servers run")
+    daemon.wait_ready()
+    worker = rig.haproxy.worker()
+    rig.pods(2, 3)
+    wait_until(lambda: state(rig, "n1") == "maint", 15, "n1 is out")
+    rig.pods(1, 2, 3)
+    wait_until(lambda: state(rig, "n1") == "ready", 15, "n1 is back")
+    rig.node(2, "127.0.11.77")
+    wait_until(lambda: rig.haproxy.servers("be")["n2"]["srv_addr"] == "127.0.11.77", 15, "n2 has moved")
+    daemon.wait_ready()
+    assert rig.haproxy.worker() == worker, "no reload for any of that"
+    assert "server n2 127.0.11.77:" in config.read_text()
+    assert others(config.read_text()) == others(before)
+    assert "Data Plane" not in daemon.log()
+
+
+def test_a_hand_edit_stays_beside_what_is_written(rig: Rig) -> None:
+    daemon = rig.start(**beside(rig))
+    daemon.wait_ready()
+    edited = rig.haproxy.config.read_text().replace("timeout client 30s", "timeout client 31s # by hand")
+    rig.haproxy.config.write_text(edited)
+    rig.pods(1, 4)
+    wait_until(lambda: "n4" in rig.haproxy.servers("be"), 15, "n4 runs")
+    assert others(rig.haproxy.config.read_text()) == others(edited)
+
+
+def test_a_conditional_around_the_backend_is_refused_by_line(rig: Rig) -> None:
+    text = rig.haproxy.config.read_text().replace("  balance roundrobin\n", ".if !defined(NOBODY)\n  balance roundrobin\n.endif\n", 1)
+    rig.haproxy.config.write_text(text)
+    daemon = rig.start(**beside(rig))
+    rig.pods(1, 2)
+    daemon.wait_log(r"haproxy.cfg, line \d+: a conditional \(.if\) decides what backend be is")
+    assert not daemon.ready() and rig.haproxy.config.read_text() == text
+
+
+def test_both_engines_share_one_file(rig: Rig, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "source.cfg"
+    bare = re.sub(r"\n  server [^\n]*", "", rig.haproxy.config.read_text().split("backend other")[0])
+    source.write_text(bare + "backend other\n  server a 127.0.0.1:9\n")
+    daemon = rig.start(**beside(rig, CONFIG_SOURCE="file", CONFIG_FILE=str(source), CONFIG_ALLOW_LOCKOUT="true"))
+    rig.pods(1, 2)
+    wait_until(lambda: {"n1", "n2"} <= set(rig.haproxy.servers("be")), 20, "both run")
+    daemon.wait_ready()
+    source.write_text(source.read_text().replace("timeout client 30s", "timeout client 32s"))
+    wait_until(lambda: "timeout client 32s" in rig.haproxy.config.read_text(), 20, "the new configuration")
+    daemon.wait_ready()
+    assert {"n1", "n2"} <= set(rig.haproxy.servers("be"))
+
+
+def test_the_plan_is_made_without_an_api_too(rig: Rig) -> None:
+    rig.pods(1, 2)
+    plan = subprocess.run([program(), "plan"], env=clean_env(**rig.settings(**beside(rig))), capture_output=True, text=True, check=False, timeout=60)
+    assert "1 change: 1 to add" in plan.stdout and "n2" in plan.stdout, plan.stdout + plan.stderr

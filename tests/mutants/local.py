@@ -12,11 +12,11 @@ FILE = (
     Mutant("a validation writes", DRIVER, "writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE", "0"),
     Mutant("somebody's file is overwritten", DRIVER, "writes ? &d->identity : NULL,", "NULL,"),
     Mutant("a file of another version is overwritten", DRIVER, "if (writes && version != d->version) {", "if (false) {"),
-    Mutant("a write is no new version", DRIVER, "r.version = ++d->version;", "r.version = d->version;"),
-    Mutant("what was written is loaded", DRIVER, "        d->unloaded = true;\n", ""),
+    Mutant("a write is no new version", "haproxy/local/driver_write.c", "    d->unloaded = true;\n    d->version++;\n", "    d->unloaded = true;\n"),
+    Mutant("what was written is loaded", "haproxy/local/driver_write.c", "    d->unloaded = true;\n    d->version++;\n", "    d->version++;\n"),
     Mutant("the same file is another version", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = false;"),
     Mutant("what somebody wrote is not seen", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = d->file != NULL;"),
-    Mutant("HAProxy's own words are told", DRIVER, "validation_text_of_program(said, d->options.file, r->edits)", "mem_strdup(said)"),
+    Mutant("HAProxy's own words are told", "haproxy/local/driver_write.c", "validation_text_of_program(said, d->options.file, edits)", "mem_strdup(said)"),
     Mutant("a command that HAProxy refuses is done", DRIVER, "a->status == LOCAL_OK && cli_read_done(a->data, &err) == 0", "a->status == LOCAL_OK"),
 )
 
@@ -53,9 +53,53 @@ SET = (
     Mutant("an API without credentials is warned of where there is none", "settings/secrets/credentials.c", "if (!variables && c->local.file == NULL)", "if (!variables)"),
 )
 
+READ_CFG = "haproxy/local/config.c"
+EDIT = "haproxy/local/config_edit.c"
+WRITE = "haproxy/local/driver_write.c"
+
+LINES = (
+    Mutant("what a conditional decides is read", READ_CFG, "if (inside && depth > 0 && !config_is_directive(line))", "if (false)"),
+    Mutant("a conditional behind the backend is within it", READ_CFG, "bool inside = line->number == s->line->number || (line >= s->lines && line < end);", "bool inside = line->number >= s->line->number;"),
+    Mutant("defaults under a conditional are read", READ_CFG, "for (; s != NULL; s = s->defaults) {", "for (; s != NULL; s = NULL) {"),
+    Mutant("a variable is its name", READ_CFG, "return !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;", "return false;"),
+    Mutant("the first of two backends is the one", READ_CFG, "if (config_is_backend(s, first->name))", "if (false)"),
+    Mutant("an argument of nobody knows what is a keyword", READ_CFG, "return !word->known && cfg_is_among(", "return false && cfg_is_among("),
+    Mutant("a port with a sign is a number", READ_CFG, "bool has_port = colon != NULL && str_parse_uint(colon + 1, UINT16_MAX, &port) == 0;", "bool has_port = colon != NULL && (str_parse_uint(colon + 1, UINT16_MAX, &port) == 0 || true);"),
+    Mutant("a default-server says nothing of a line's state", READ_CFG, "    cfg_inherit_apply(&inherit, w->b);\n", ""),
+    Mutant("arguments of httpchk are none", READ_CFG, "!off && str_eq(option, \"httpchk\") && w->words.count > 2;", "false;"),
+    Mutant("`no option` takes no check away", READ_CFG, "config_replace(&w->b->adv_check, off ? \"\" : option);", "config_replace(&w->b->adv_check, option);"),
+    Mutant("blanks in front of what goes stay", EDIT, "        if (!e->gone[i]) {\n            buf_addn(out, at, (size_t)(w->raw - at));", "        buf_addn(out, at, (size_t)(w->raw - at));\n        if (!e->gone[i]) {"),
+    Mutant("a comment goes", EDIT, "    buf_addn(out, at, (size_t)(end - at));\n}", "    (void)end;\n}"),
+    Mutant("a word that contradicts stays", EDIT, "if (off != NULL && str_eq(w.name, off))", "if (false)"),
+    Mutant("a word that is there stands twice", EDIT, "if (on != NULL && !there)", "if (on != NULL)"),
+    Mutant("the first weight counts", EDIT, "else if (str_eq(w.name, keyword) && w.last > w.at && ", "else if (!there && str_eq(w.name, keyword) && w.last > w.at && "),
+    Mutant("any server of that name is meant", EDIT, "return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);", "return n != 0 ? n : (x->line->number < y->line->number) - (x->line->number > y->line->number);"),
+    Mutant("a new line looks like none", EDIT, "size_t indent_len = edit_indent(s, b->last, &indent);", "size_t indent_len = edit_indent(s, s->line, &indent);"),
+    Mutant("a name with a blank is two words", EDIT, 'if (word[strcspn(word, " \\t\\"\'\\\\#$")] == \'\\0\') {', "if (true) {"),
+    Mutant("parameters of the check from before stay", EDIT, "for (size_t i = first; i < e.words.count; i++)\n        e.gone[i] = true;", "for (size_t i = first; i < e.words.count && i < first + 1; i++)\n        e.gone[i] = true;"),
+    Mutant("an operator's httpchk is asked anew", EDIT, "settings->httpchk_healthz && !(str_eq(b->adv_check, \"httpchk\") && b->httpchk_params)", "settings->httpchk_healthz"),
+    Mutant("a default-server behind servers is in front of them", EDIT, "        if (edit_begins_with(&s->lines[i], \"server\"))\n            break;\n", ""),
+)
+
+WRITING = (
+    Mutant("changes are written without a look at the version", WRITE, "} else if (version != d->version) {", "} else if (false) {"),
+    Mutant("what was refused is written with the next", WRITE, "        d->written.result = local_driver_failed(d, a, true, &d->written.error);\n    }\n    driver_write_forget(d);", "        d->written.result = local_driver_failed(d, a, true, &d->written.error);\n    }\n    if (a->status == LOCAL_OK)\n        driver_write_forget(d);"),
+    Mutant("changes are written unchecked", WRITE, "d->writing->len, &d->identity, 0,", "d->writing->len, &d->identity, LOCAL_WRITE_UNCHECKED,"),
+    Mutant("an update is not read back", WRITE, "cleanup(mem_free_ptr) char *problem = driver_update_problem(u, &all);", "cleanup(mem_free_ptr) char *problem = NULL;"),
+    Mutant("an update waits for a reload", WRITE, "        d->unloaded = was_unloaded; /* the running HAProxy gets it now */\n", "        (void)was_unloaded;\n"),
+    Mutant("maintenance that is kept ends", WRITE, "        as.maintenance = !as.maintenance;\n", "        ;\n"),
+    Mutant("a weight is in the file alone", WRITE, "if (step == 1 && (u->fields & SERVER_WEIGHT))", "if (false)"),
+    Mutant("a state is in the file alone", WRITE, "if (step == 2 && (u->fields & SERVER_MAINTENANCE))", "if (false)"),
+    Mutant("any name is a word of a command", WRITE, "if ((unsigned char)*c <= ' ' ||", "if (false &&"),
+    Mutant("an update of another version is made", WRITE, "    if (version != d->version) {\n        driver_update_conflict(d);", "    if (false) {\n        driver_update_conflict(d);"),
+    Mutant("a backend that cannot be read keeps others up", DRIVER, "            (void)error_prefix(&r->unreadable, \"reading backend %s\", r->backend.name);\n", "            d->to->found[0].unreadable = (struct error){0};\n"),
+)
+
 ROOMS = (
     Room("local, the file", ("test_local_driver",), FILE),
     Room("local, reloads", ("test_local_driver",), RELOADED),
+    Room("local, lines", ("test_local_config", "test_local_config_edit"), LINES),
+    Room("local, servers", ("test_local_driver",), WRITING),
     Room("local, what a document is for", ("test_document", "test_store"), USED),
     Room("local, settings", ("test_settings_local",), SET),
     Room("local, what runs", ("test_local_driver", "test_local_cli", "test_validation_text"), SEEN),

@@ -160,7 +160,8 @@ static void look(struct doctor *d)
     usable.dataplanes = mem_array(d->clients.dataplane_count, sizeof(usable.dataplanes[0]));
     for (size_t i = 0; i < d->clients.dataplane_count; i++)
         if (doctor_dataplane_usable(&d->dataplanes[i]))
-            usable.dataplanes[usable.dataplane_count++] = d->clients.dataplanes[i];
+            usable.dataplanes[usable.dataplane_count++] = (struct clients_dataplane){
+                .file = d->clients.dataplanes[i].file, .runtime = d->clients.dataplanes[i].file}; /* it only reads */
     inspect_refresh(d->base, d->settings, &usable, d->options->log, &options);
     free(usable.dataplanes);
 }

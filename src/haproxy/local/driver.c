@@ -1,4 +1,4 @@
-/* The file, and commands. */
+/* Reads, replaces the whole file, commands. */
 #include "haproxy/local/driver.h"
 
 #include <stdlib.h>
@@ -7,10 +7,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/mask.h"
+#include "haproxy/local/config.h"
 #include "haproxy/local/driver_internal.h"
-#include "haproxy/reload.h"
-#include "haproxy/validation_text.h"
 
 /* ---- telling from the loop ---- */
 
@@ -49,12 +47,28 @@ static void local_driver_take_file(struct local_driver *d, const struct local_an
     d->to->unloaded = d->unloaded;
 }
 
+/* One backend that cannot be understood keeps no other one up. */
+static void local_driver_take_backends(struct local_driver *d)
+{
+    struct error broken = {0};
+    const struct cfg_file *f = d->to->count > 0 ? cfg_content_file(d->file, &broken) : NULL;
+    for (size_t i = 0; i < d->to->count; i++) {
+        struct reading *r = &d->to->found[i];
+        r->backend.version = d->version;
+        if (f == NULL)
+            r->unreadable = broken;
+        else if (local_config_read(f, &r->backend, &r->unreadable) != 0)
+            (void)error_prefix(&r->unreadable, "reading backend %s", r->backend.name);
+    }
+}
+
 static void local_driver_on_file(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
     d->request = NULL;
     if (a->status == LOCAL_OK) {
         local_driver_take_file(d, a);
+        local_driver_take_backends(d);
         local_driver_read_running(d);
         return;
     }
@@ -74,38 +88,6 @@ static void local_driver_read(struct driver *base, struct readout *to)
 
 /* ---- the whole file ---- */
 
-/* Of a request about the file that did not go well. */
-static enum transaction_result local_driver_failed(const struct local_driver *d, const struct local_answer *a,
-                                                   bool wrote, struct error *err)
-{
-    switch (a->status) {
-    case LOCAL_CHANGED:
-        (void)error_set(err, ERROR_CONFLICT, "%s was changed meanwhile; it is read again", d->options.file);
-        return TRANSACTION_CONFLICT;
-    case LOCAL_LOCKED:
-        (void)error_set(err, ERROR_RETRY, "another daemon (pid %d) writes %s; this one waits until that ends",
-                        (int)a->pid, d->options.file);
-        return TRANSACTION_UNAVAILABLE;
-    case LOCAL_LOST:
-        (void)error_set(err, ERROR_RETRY, "%s", a->message);
-        return wrote ? TRANSACTION_UNKNOWN : TRANSACTION_UNAVAILABLE;
-    case LOCAL_OK:
-    case LOCAL_REJECTED:
-    case LOCAL_FAILED:
-        break;
-    }
-    (void)error_set(err, ERROR_RETRY, "%s", a->message);
-    return TRANSACTION_UNAVAILABLE;
-}
-
-static void local_driver_rejected(struct local_driver *d, const char *said, struct error *err)
-{
-    const struct replacement_request *r = &d->replacement;
-    cleanup(mem_free_ptr) char *text = validation_text_of_program(said, d->options.file, r->edits);
-    cleanup(mem_free_ptr) char *masked = cfg_mask_message(text, r->text->text);
-    (void)error_set(err, ERROR_INVALID, "%s", masked);
-}
-
 static void local_driver_on_replaced(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
@@ -113,17 +95,15 @@ static void local_driver_on_replaced(void *arg, const struct local_answer *a)
     struct replaced r = {.version = d->version, .retry_after_ms = -1};
     d->request = NULL;
     if (a->status == LOCAL_OK && writes) {
-        d->identity = a->identity;
-        cfg_content_hold(&d->file, d->replacement.text);
-        d->unloaded = true;
+        local_driver_wrote(d, a, d->replacement.text);
         r.result = TRANSACTION_COMMITTED;
-        r.version = ++d->version;
+        r.version = d->version;
         r.file = d->file;
     } else if (a->status == LOCAL_OK) {
         r.result = TRANSACTION_PREVIEWED;
     } else if (a->status == LOCAL_REJECTED) {
         r.result = TRANSACTION_REJECTED;
-        local_driver_rejected(d, a->message, &r.error);
+        local_driver_rejected(d, a->message, d->replacement.edits, d->replacement.text, &r.error);
     } else {
         r.result = local_driver_failed(d, a, writes, &r.error);
     }
@@ -152,36 +132,6 @@ static void local_driver_replace(struct driver *base, int64_t version, const str
     d->request =
         local_write_config(d->options.helper, request->text->text, request->text->len, writes ? &d->identity : NULL,
                            writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE, local_driver_on_replaced, d);
-}
-
-/* ---- writing ---- */
-
-static void local_driver_tell_written(struct driver *base)
-{
-    struct local_driver *d = local_driver_of(base);
-    const struct written w = d->written;
-    base->events->written(base->arg, &w);
-}
-
-/* Nothing was added: what is in the file is loaded. */
-static void local_driver_write(struct driver *base, int64_t version, bool review)
-{
-    struct local_driver *d = local_driver_of(base);
-    (void)version;
-    (void)review;
-    d->version++;
-    local_driver_reload(d);
-    free(d->reload_id);
-    d->reload_id = mem_printf("%u", d->reload.number);
-    d->written = (struct written){
-        .result = TRANSACTION_COMMITTED, .version = d->version, .reload_id = d->reload_id, .retry_after_ms = -1};
-    local_driver_tell(d, local_driver_tell_written);
-}
-
-/* What is under way ends soon, and its end is told. */
-static void local_driver_abort(struct driver *d)
-{
-    (void)d;
 }
 
 /* ---- reloads that others asked for ---- */
@@ -237,6 +187,7 @@ static void local_driver_cancel(struct driver *base, bool commands)
     if (commands)
         return;
     timer_cancel(&d->tell);
+    timer_cancel(&d->update.again);
     d->reload.waits = NULL;
 }
 
@@ -247,14 +198,18 @@ static void local_driver_free(struct driver *base)
     local_driver_cancel(base, false);
     local_driver_reload_fini(d);
     timer_fini(&d->tell);
+    timer_fini(&d->update.again);
+    local_driver_write_fini(d);
     cfg_content_unref(d->file);
     free(d->reload_id);
     free(d);
 }
 
 static const struct driver_ops local_driver_ops = {.read = local_driver_read,
+                                                   .add = local_driver_add,
                                                    .write = local_driver_write,
                                                    .abort = local_driver_abort,
+                                                   .update = local_driver_update,
                                                    .replace = local_driver_replace,
                                                    .command = local_driver_command,
                                                    .ask_reload = local_driver_ask_reload,
@@ -270,6 +225,7 @@ struct driver *local_driver_new(struct event_base *base, const struct local_driv
         .ops = &local_driver_ops, .name = options->file, .runtime = options->commands != NULL, .tells_ends = true};
     d->options = *options;
     timer_init(&d->tell, base, local_driver_on_tell, d);
+    timer_init(&d->update.again, base, local_driver_update_again, d);
     local_driver_reload_init(d, base);
     return &d->base;
 }

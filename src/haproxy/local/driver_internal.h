@@ -1,8 +1,10 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
- * driver_reload.c. */
+ * driver_write.c (changes of it), driver_reload.c. */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
 
+#include "haproxy/cfg/content.h"
+#include "haproxy/cfg/edit.h"
 #include "haproxy/local/cli.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/local/helper.h"
@@ -34,6 +36,19 @@ struct local_reload {
     struct local_request *request;
 };
 
+/* One server, in the file and in the running HAProxy. */
+struct local_update {
+    char *backend;
+    struct backend_server wanted; /* the line as it is in the file then */
+    unsigned fields;
+    bool hurry;
+    unsigned next;  /* command */
+    unsigned reads; /* of what runs, so far */
+    uint64_t begin_us, write_us;
+    struct updated news; /* to be told */
+    struct timer again;
+};
+
 struct local_driver {
     struct driver base; /* the first one: a struct driver * is one of it */
     struct local_driver_options options;
@@ -47,6 +62,10 @@ struct local_driver {
     struct readout *to;
     size_t at; /* the backend whose servers are read */
 
+    struct cfg_edits edits;      /* of the write to come */
+    struct cfg_content *writing; /* what is being written; NULL: nothing */
+    uint64_t begin_us;
+    struct local_update update;
     struct replacement_request replacement;
     struct written written; /* to be told from the loop */
     struct replaced replaced;
@@ -61,8 +80,28 @@ static inline struct local_driver *local_driver_of(struct driver *d)
     return (struct local_driver *)(void *)d;
 }
 
-/* driver.c: calls it from the loop, once. */
-void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d));
+/* driver.c */
+void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d)); /* from the loop, once */
+
+/* driver_write.c */
+int local_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err) must_check;
+void local_driver_write(struct driver *d, int64_t version, bool review);
+void local_driver_abort(struct driver *d);
+int local_driver_update(struct driver *d, int64_t version, const struct update_request *request,
+                        struct error *err) must_check;
+void local_driver_update_again(void *driver); /* of its timer */
+void local_driver_write_fini(struct local_driver *d);
+/* The file is that now. */
+void local_driver_wrote(struct local_driver *d, const struct local_answer *a, struct cfg_content *text);
+/* Of a request about the file that did not go well. wrote: it might have. */
+enum transaction_result local_driver_failed(const struct local_driver *d, const struct local_answer *a, bool wrote,
+                                            struct error *err);
+/* What `haproxy -c` said of that text, by the user's lines. */
+void local_driver_rejected(const struct local_driver *d, const char *said, const struct cfg_edits *edits,
+                           const struct cfg_content *text, struct error *err);
+
+/* driver_read.c: one row of `show servers state`. */
+void local_driver_take_server(struct runtime_server *ret, const struct cli_server *s);
 
 /* driver_read.c: after the file. */
 void local_driver_read_running(struct local_driver *d);

@@ -31,17 +31,21 @@ static enum runtime_admin driver_read_admin(unsigned admin)
     return admin & (CLI_ADMIN_FORCED_DRAIN | CLI_ADMIN_INHERITED_DRAIN) ? RUNTIME_DRAIN : RUNTIME_READY;
 }
 
+void local_driver_take_server(struct runtime_server *ret, const struct cli_server *s)
+{
+    *ret = (struct runtime_server){.name = mem_strdup(s->name),
+                                   .address = mem_strdup(s->address),
+                                   .port = (uint16_t)s->port,
+                                   .weight = (int)s->weight,
+                                   .admin = driver_read_admin(s->admin),
+                                   .down = s->operation == CLI_STOPPED};
+}
+
 static void driver_read_take_servers(struct runtime *r, const struct cli_servers *all)
 {
     r->servers = mem_array(all->count, sizeof(r->servers[0]));
     for (size_t i = 0; i < all->count; i++) {
-        const struct cli_server *s = &all->servers[i];
-        r->servers[r->count++] = (struct runtime_server){.name = mem_strdup(s->name),
-                                                         .address = mem_strdup(s->address),
-                                                         .port = (uint16_t)s->port,
-                                                         .weight = (int)s->weight,
-                                                         .admin = driver_read_admin(s->admin),
-                                                         .down = s->operation == CLI_STOPPED};
+        local_driver_take_server(&r->servers[r->count++], &all->servers[i]);
     }
     r->readable = true;
     runtime_sort(r);

@@ -7,12 +7,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/driver.h"
 #include "servers/change/diff.h"
 #include "cli/inspect_haproxy.h"
 
 static struct world {
     uint64_t now_us;
-    struct timer *timers[2];
+    struct timer *timers[3];
     char path[128];
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
     void *arg;
@@ -41,6 +42,40 @@ void dataplane_send(struct dataplane_client *c, const char *method, const char *
     snprintf(w.path, sizeof(w.path), "%s", path);
     w.on_answer = on_answer;
     w.arg = arg;
+}
+
+/* It only reads. */
+void dataplane_send_bytes(struct dataplane_client *c, const char *method, const char *path, const char *content_type,
+                          const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                          void *arg)
+{
+    (void)c, (void)path, (void)content_type, (void)body, (void)len, (void)on_answer, (void)arg;
+    ck_abort_msg("%s", method);
+}
+
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
+                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    (void)c, (void)head, (void)text, (void)len, (void)on_answer, (void)arg;
+    ck_abort_msg("%s", path);
+}
+
+bool dataplane_credentials_refused(struct dataplane_client *c)
+{
+    (void)c;
+    return false;
+}
+
+const char *dataplane_client_user(const struct dataplane_client *c)
+{
+    (void)c;
+    return NULL;
+}
+
+const char *dataplane_client_password(const struct dataplane_client *c)
+{
+    (void)c;
+    return NULL;
 }
 
 char *dataplane_answer_take(const struct dataplane_answer *a)
@@ -125,7 +160,8 @@ static void setup(void)
     static const char *const names[] = {"be"};
     static const struct diff_rules rules;
     w = (struct world){.now_us = 1000000, .reloads = "[]", .file = "[]", .runs = "[]"};
-    inspect_haproxy_init(&h, NULL, NULL, names, 1, &rules, on_done, NULL);
+    inspect_haproxy_init(&h, NULL, dataplane_driver_new(NULL, NULL, (struct dataplane_client *)&w), names, 1, &rules,
+                         on_done, NULL);
     inspect_haproxy_start(&h, 5000);
 }
 

@@ -76,7 +76,7 @@ static inline void set_up(void)
     stats = mem_printf("%s/stats", folder);
     master = mem_printf("%s/master", folder);
     text = mem_printf("global\n    stats socket %s level admin\ndefaults\n    mode http\n    timeout connect 1s\n"
-                      "    timeout client 1s\n    timeout server 1s\nlisten web\n    bind unix@%s/web\n"
+                      "    timeout client 1s\n    timeout server 1s\nfrontend fe\n    bind unix@%s/web\nbackend web\n"
                       "    server s1 127.0.0.1:1\n",
                       stats, folder);
     put(config, text);

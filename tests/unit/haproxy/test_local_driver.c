@@ -2,6 +2,7 @@
 #include "local_haproxy.h"
 
 #include "haproxy/cfg/content.h"
+#include "haproxy/change.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/readout.h"
 #include "haproxy/reload.h"
@@ -18,6 +19,8 @@ static struct {
     int64_t version;
     char *reload_id;
     struct cfg_content *file;
+    enum update_result update;
+    bool maintenance; /* of the line that was updated */
 } last;
 
 static void on_read(void *arg, const struct error *err)
@@ -42,9 +45,20 @@ static void on_written(void *arg, const struct written *w)
     (void)arg;
     last.told++;
     last.result = w->result;
+    last.why = w->error;
     last.version = w->version;
     free(last.reload_id);
     last.reload_id = mem_strdup(w->reload_id);
+}
+
+static void on_updated(void *arg, const struct updated *u)
+{
+    (void)arg;
+    last.told++;
+    last.update = u->result;
+    last.maintenance = u->wanted->maintenance;
+    last.why = u->error;
+    last.version = u->version;
 }
 
 static void on_commanded(void *arg, uint64_t took_us, const struct error *err)
@@ -62,6 +76,7 @@ static void on_reload(void *arg)
 static const struct driver_events events = {.was_read = on_read,
                                             .written = on_written,
                                             .replaced = on_replaced,
+                                            .updated = on_updated,
                                             .commanded = on_commanded,
                                             .reload_told = on_reload};
 
@@ -93,7 +108,7 @@ static void set_up_driver(void)
     set_up();
     memset(&last, 0, sizeof(last));
     make_driver();
-    readout_init(&readout, names, 0);
+    readout_init(&readout, names, 1);
 }
 
 static void tear_down_driver(void)
@@ -199,7 +214,7 @@ START_TEST(what_haproxy_refuses_is_told_by_line)
     read_it();
     for (int writes = 0; writes < 2; writes++) {
         ck_assert_int_eq(replace(readout.version, c, writes != 0), TRANSACTION_REJECTED);
-        ck_assert_msg(strncmp(last.why.message, "line 11: unknown keyword 'nonsense'", 35) == 0, "%s",
+        ck_assert_msg(strncmp(last.why.message, "line 12: unknown keyword 'nonsense'", 35) == 0, "%s",
                       last.why.message);
         ck_assert_ptr_null(strstr(last.why.message, "ALERT"));
         assert_file_is(text);
@@ -255,6 +270,196 @@ START_TEST(a_reload_by_signal_is_seen_by_who_runs)
 }
 END_TEST
 
+/* ---- servers ---- */
+
+static const struct backend_server *line_of(const char *name)
+{
+    const struct backend_server *found = backend_find(&readout.found[0].backend, name);
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+static const struct runtime_server *row_of(const char *name)
+{
+    return runtime_find(&readout.found[0].runtime, name);
+}
+
+static enum transaction_result write_changes(const struct change *list, size_t count)
+{
+    struct error err = {0};
+    ck_assert_msg(driver->ops->add(driver, list, count, &err) == 0, "%s", err.message);
+    driver->ops->write(driver, readout.version, true);
+    await_told();
+    return last.result;
+}
+
+START_TEST(servers_are_read_from_the_file_and_from_what_runs)
+{
+    read_it();
+    ck_assert(readout.found[0].backend.exists && readout.found[0].unreadable.kind == ERROR_NONE);
+    ck_assert_int_eq(readout.found[0].backend.version, readout.version);
+    ck_assert_str_eq(line_of("s1")->address, "127.0.0.1");
+    ck_assert(readout.found[0].runtime.readable);
+    ck_assert(row_of("s1")->port == 1 && row_of("s1")->admin == RUNTIME_READY);
+    char *broken = mem_printf("%s    balance \"$X\"\n", text);
+    put(config, broken);
+    read_it(); /* of one backend alone */
+    ck_assert_int_eq(readout.found[0].unreadable.kind, ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(readout.found[0].unreadable.message, "reading backend web: haproxy.cfg, line 12"));
+    free(broken);
+}
+END_TEST
+
+START_TEST(changes_are_written_and_loaded)
+{
+    read_it();
+    const struct backend_server added = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
+    const struct change list[] = {
+        {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &added},
+        {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = line_of("s1")}};
+    ck_assert_int_eq(write_changes(list, 2), TRANSACTION_COMMITTED);
+    reload_follow(&reload, last.reload_id, 0);
+    driver->ops->ask_reload(driver, &reload);
+    await_told();
+    ck_assert_int_eq(reload.state, RELOAD_DONE);
+    read_it();
+    ck_assert_int_eq(readout.version, last.version);
+    ck_assert_uint_eq(readout.found[0].backend.server_count, 1);
+    ck_assert(row_of("s1") == NULL && row_of("n1") != NULL && row_of("n1")->port == 9);
+}
+END_TEST
+
+/* Not one of several, and nothing of it is left for the next write. */
+START_TEST(changes_that_haproxy_refuses_are_not_written)
+{
+    read_it();
+    const struct change bad = {
+        .kind = CHANGE_SET_BACKEND, .backend = &readout.found[0].backend, .settings.balance = "nonsense"};
+    ck_assert_int_eq(write_changes(&bad, 1), TRANSACTION_REJECTED);
+    ck_assert_msg(strncmp(last.why.message, "line 11: balance only supports", 30) == 0, "%s", last.why.message);
+    assert_file_is(text);
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    assert_file_is(text);
+    const struct backend_server nobody = {.name = (char *)"nobody"};
+    const struct change gone = {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &nobody};
+    struct error err = {0};
+    ck_assert_int_eq(driver->ops->add(driver, &gone, 1, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(changes_of_another_file_are_a_conflict)
+{
+    read_it();
+    const struct change c = {
+        .kind = CHANGE_SET_BACKEND, .backend = &readout.found[0].backend, .settings.balance = "leastconn"};
+    readout.version--;
+    ck_assert_int_eq(write_changes(&c, 1), TRANSACTION_CONFLICT);
+    readout.version++;
+    char *theirs = mem_printf("%s    # theirs\n", text);
+    put(config, theirs);
+    ck_assert_int_eq(write_changes(&c, 1), TRANSACTION_CONFLICT);
+    assert_file_is(theirs);
+    free(theirs);
+}
+END_TEST
+
+static enum update_result update(struct backend_server s, unsigned fields, bool keep)
+{
+    struct error err = {0};
+    const struct update_request r = {.backend = "web", .server = &s, .fields = fields, .keep_maintenance = keep};
+    ck_assert_msg(driver->ops->update(driver, readout.version, &r, &err) == 0, "%s", err.message);
+    await_told();
+    return last.update;
+}
+
+START_TEST(one_server_changes_without_a_reload)
+{
+    read_it();
+    int64_t pid = readout.worker_pid;
+    struct backend_server s = *line_of("s1");
+    s.address = (char *)"127.0.0.7";
+    s.port = 7;
+    s.weight = 5;
+    ck_assert_msg(update(s, SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT, false) == UPDATE_WRITTEN, "%s",
+                  last.why.message);
+    read_it();
+    ck_assert_int_eq(readout.version, last.version);
+    ck_assert(line_of("s1")->port == 7 && line_of("s1")->weight == 5 && !readout.unloaded);
+    ck_assert_str_eq(row_of("s1")->address, "127.0.0.7");
+    ck_assert(row_of("s1")->port == 7 && row_of("s1")->weight == 5);
+    s = *line_of("s1");
+    s.maintenance = true;
+    ck_assert_int_eq(update(s, SERVER_MAINTENANCE, false), UPDATE_WRITTEN);
+    read_it();
+    ck_assert(line_of("s1")->maintenance && row_of("s1")->admin == RUNTIME_MAINT);
+    s = *line_of("s1");
+    s.maintenance = false;
+    s.port = 8;
+    ck_assert_int_eq(update(s, SERVER_MAINTENANCE | SERVER_PORT, true), UPDATE_WRITTEN); /* the port alone */
+    ck_assert(last.maintenance);
+    read_it();
+    ck_assert(line_of("s1")->maintenance && row_of("s1")->admin == RUNTIME_MAINT && row_of("s1")->port == 8);
+    s = *line_of("s1");
+    s.maintenance = false;
+    ck_assert_int_eq(update(s, SERVER_MAINTENANCE, false), UPDATE_WRITTEN);
+    read_it();
+    ck_assert(!line_of("s1")->maintenance && row_of("s1")->admin == RUNTIME_READY);
+    ck_assert_int_eq(readout.worker_pid, pid);
+}
+END_TEST
+
+/* The file has it; a reload is to bring it about. */
+START_TEST(what_haproxy_does_not_run_is_not_verified)
+{
+    char *more = mem_printf("%s    server s2 127.0.0.1:2\n", text);
+    put(config, more);
+    read_it();
+    struct backend_server s = *line_of("s2");
+    s.port = 3;
+    ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_UNVERIFIED);
+    ck_assert_ptr_nonnull(strstr(last.why.message, "server s2 is as desired in haproxy.cfg, but not verified"));
+    read_it();
+    ck_assert_uint_eq(line_of("s2")->port, 3);
+    free(more);
+    /* Nor what it runs in another way. */
+    more = mem_printf("%.*s disabled\n", (int)strlen(text) - 1, text);
+    put(config, more);
+    read_it();
+    s = *line_of("s1");
+    s.weight = 9;
+    ck_assert_int_eq(update(s, SERVER_WEIGHT, false), UPDATE_UNVERIFIED);
+    ck_assert_ptr_nonnull(strstr(last.why.message, "HAProxy has it in ready, not in maint"));
+    free(more);
+}
+END_TEST
+
+START_TEST(a_server_of_another_file_is_a_conflict)
+{
+    read_it();
+    struct backend_server s = *line_of("s1");
+    s.port = 3;
+    char *theirs = mem_printf("%s    # theirs\n", text);
+    readout.version--;
+    ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
+    assert_file_is(text);
+    readout.version++;
+    put(config, theirs);
+    ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
+    assert_file_is(theirs);
+    struct error err = {0};
+    free(theirs);
+    theirs = mem_printf("%s    server a;b 127.0.0.1:2\n", text);
+    put(config, theirs);
+    read_it();
+    s.name = (char *)"a;b";
+    const struct update_request r = {.backend = "web", .server = &s, .fields = SERVER_PORT};
+    ck_assert_int_eq(driver->ops->update(driver, readout.version, &r, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    free(theirs);
+}
+END_TEST
+
 /* Commands wait for nothing, and a state that HAProxy does not know is no state. */
 START_TEST(a_server_is_put_into_a_state)
 {
@@ -297,6 +502,13 @@ int main(void)
     tcase_add_test(t, a_file_that_somebody_wrote_is_never_overwritten);
     tcase_add_test(t, a_reload_that_haproxy_refuses_is_told);
     tcase_add_test(t, a_reload_by_signal_is_seen_by_who_runs);
+    tcase_add_test(t, servers_are_read_from_the_file_and_from_what_runs);
+    tcase_add_test(t, changes_are_written_and_loaded);
+    tcase_add_test(t, changes_that_haproxy_refuses_are_not_written);
+    tcase_add_test(t, changes_of_another_file_are_a_conflict);
+    tcase_add_test(t, one_server_changes_without_a_reload);
+    tcase_add_test(t, what_haproxy_does_not_run_is_not_verified);
+    tcase_add_test(t, a_server_of_another_file_is_a_conflict);
     tcase_add_test(t, a_server_is_put_into_a_state);
     tcase_add_test(t, a_haproxy_that_is_gone_is_told);
     suite_add_tcase(s, t);

@@ -24,6 +24,18 @@ START_TEST(a_file_and_a_master_socket_are_enough)
 }
 END_TEST
 
+/* Servers of a Service are written there as well, with a whole configuration or without. */
+START_TEST(servers_alone_or_beside_a_configuration)
+{
+    cleanup(parsed_fini) struct parsed p = parse(OWN, MASTER, "HAPROXY_BACKEND_NAME=be");
+    assert_silent(&p);
+    ck_assert_uint_eq(p.settings.mapping_count, 1);
+    cleanup(parsed_fini) struct parsed both = parse(SOURCE, OWN, MASTER, "HAPROXY_BACKEND_NAME=be");
+    assert_silent(&both);
+    ck_assert_uint_eq(both.settings.mapping_count, 1);
+}
+END_TEST
+
 START_TEST(all_that_there_is)
 {
     cleanup(parsed_fini) struct parsed p =
@@ -51,8 +63,6 @@ static const struct {
     const char *one, *two, *says;
 } rows[] = {
     {MASTER, "HAPROXY_DATAPLANE_URL=http://a:1", "HAPROXY_CONFIG_FILE and HAPROXY_DATAPLANE_URL are both set"},
-    {MASTER, "CONFIG_SOURCE=none", "HAPROXY_CONFIG_FILE needs CONFIG_SOURCE: expected file or secret"},
-    {MASTER, "HAPROXY_BACKEND_NAME=be", "HAPROXY_CONFIG_FILE is set beside a Service"},
     {MASTER, "CONFIG_FILES_DIR=/d", "HAPROXY_CONFIG_FILE is set beside CONFIG_FILES_DIR"},
     {MASTER, "CONFIG_CERTS_SECRETS=a", "HAPROXY_CONFIG_FILE is set beside CONFIG_CERTS_SECRETS"},
     {MASTER, "CONFIG_FILE=/etc/haproxy/haproxy.cfg", "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file"},
@@ -95,6 +105,7 @@ int main(void)
     Suite *s = suite_create("settings_local");
     TCase *t = tcase_create("settings_local");
     tcase_add_test(t, a_file_and_a_master_socket_are_enough);
+    tcase_add_test(t, servers_alone_or_beside_a_configuration);
     tcase_add_test(t, all_that_there_is);
     tcase_add_test(t, without_it_there_are_data_plane_apis);
     tcase_add_loop_test(t, what_does_not_fit_is_an_error, 0, (int)array_len(rows));

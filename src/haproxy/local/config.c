@@ -1,0 +1,321 @@
+#include "haproxy/local/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "haproxy/cfg/file.h"
+#include "haproxy/cfg/inherit.h"
+#include "haproxy/cfg/keywords.h"
+
+#define TEXT_SHOWN 203
+
+const char *const local_config_checks[] = {"httpchk",     "tcp-check",   "ssl-hello-chk", "smtpchk",    "ldap-check",
+                                           "mysql-check", "pgsql-check", "redis-check",   "spop-check", NULL};
+
+/* ---- words ---- */
+
+struct local_word local_config_word(const struct cfg_line *l, size_t at)
+{
+    const char *name = cfg_word(l, at);
+    const struct cfg_keyword *k = cfg_keyword_find(name);
+    bool argument = k != NULL && cfg_keyword_takes_argument(k) && at + 1 < l->count;
+    return (struct local_word){.name = name, .at = at, .last = at + argument, .known = k != NULL};
+}
+
+void local_config_split_address(const char *text, char **ret_address, uint16_t *ret_port)
+{
+    const char *close = text[0] == '[' ? strchr(text, ']') : NULL;
+    const char *colon = close != NULL ? (close[1] == ':' ? close + 1 : NULL) : strrchr(text, ':');
+    uint64_t port = 0;
+    *ret_port = 0;
+    bool has_port = colon != NULL && str_parse_uint(colon + 1, UINT16_MAX, &port) == 0;
+    if (has_port)
+        *ret_port = (uint16_t)port;
+    if (close != NULL && (has_port || close[1] == '\0'))
+        *ret_address = mem_strndup(text + 1, (size_t)(close - text) - 1);
+    else
+        *ret_address = has_port ? mem_strndup(text, (size_t)(colon - text)) : mem_strdup(text);
+}
+
+/* In "" HAProxy puts the value of a variable in its place. */
+static bool config_is_variable(const struct cfg_word *w)
+{
+    return !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;
+}
+
+/* ---- what is read ---- */
+
+struct config_walk {
+    struct backend *b;
+    struct cfg_line words;
+    const struct cfg_file_line *line;
+    struct error *err;
+};
+
+static int config_check_words(const struct config_walk *w, size_t from, size_t to)
+{
+    for (size_t i = from; i < to && i < w->words.count; i++)
+        if (config_is_variable(&w->words.words[i]))
+            return error_set(
+                w->err, ERROR_INVALID,
+                "haproxy.cfg, line %u: an environment variable in the backend %s, whose value is not known "
+                "here: write the value itself",
+                w->line->number, w->b->name);
+    return 0;
+}
+
+static void config_replace(char **to, const char *with)
+{
+    free(*to);
+    *to = mem_strdup(with);
+}
+
+static void config_add_unsupported(struct config_walk *w, char *reason)
+{
+    struct backend *b = w->b;
+    struct buf text = {0};
+    text_addn(&text, w->line->text, w->line->len, TEXT_FLAT, TEXT_SHOWN);
+    b->unsupported = mem_resize(b->unsupported, b->unsupported_count + 1, sizeof(b->unsupported[0]));
+    b->unsupported[b->unsupported_count++] =
+        (struct backend_unsupported_line){.line = w->line->number, .text = buf_take(&text), .reason = reason};
+}
+
+static const char *const config_switches[] = {"check",   "no-check",      "backup", "no-backup", "disabled",
+                                              "enabled", "send-proxy-v2", "port",   "weight",    "no-send-proxy-v2"};
+
+/* One of ours behind a keyword that is not known may be that one's argument. */
+static bool config_is_ambiguous(const struct cfg_line *l, const struct local_word *word)
+{
+    return !word->known && cfg_is_among(cfg_word(l, word->last + 1), config_switches, array_len(config_switches));
+}
+
+/* The last one counts, as HAProxy has it. */
+static int config_take_keyword(const struct config_walk *w, const struct local_word *word, struct backend_server *s)
+{
+    const char *argument = word->last > word->at ? cfg_word(&w->words, word->last) : "";
+    uint64_t n;
+    if (str_eq(word->name, "check") || str_eq(word->name, "no-check"))
+        s->check = str_eq(word->name, "check");
+    else if (str_eq(word->name, "backup") || str_eq(word->name, "no-backup"))
+        s->backup = !(s->no_backup = str_eq(word->name, "no-backup"));
+    else if (str_eq(word->name, "disabled") || str_eq(word->name, "enabled"))
+        s->maintenance = !(s->enabled = str_eq(word->name, "enabled"));
+    else if (str_eq(word->name, "send-proxy-v2") || str_eq(word->name, "no-send-proxy-v2"))
+        s->send_proxy_v2 = str_eq(word->name, "send-proxy-v2");
+    else if (str_eq(word->name, "weight"))
+        s->weight = str_parse_uint(argument, 65535, &n) == 0 ? (int)n : s->weight;
+    else if (str_eq(word->name, "port"))
+        s->check_port = str_parse_uint(argument, UINT16_MAX, &n) == 0 ? (uint16_t)n : s->check_port;
+    else
+        return 0;
+    return config_check_words(w, word->at, word->last + 1);
+}
+
+static int config_take_server(struct config_walk *w)
+{
+    struct backend *b = w->b;
+    const struct cfg_line *l = &w->words;
+    if (l->count < 3) {
+        config_add_unsupported(w, mem_strdup("a server line needs a name and an address"));
+        return 0;
+    }
+    if (config_check_words(w, 1, 3) != 0)
+        return -1;
+    b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(b->servers[0]));
+    struct backend_server *s = &b->servers[b->server_count++];
+    *s = (struct backend_server){.name = mem_strdup(l->words[1].text), .weight = -1};
+    local_config_split_address(l->words[2].text, &s->address, &s->port);
+    for (size_t i = 3; i < l->count;) {
+        const struct local_word word = local_config_word(l, i);
+        if (config_is_ambiguous(l, &word)) {
+            config_add_unsupported(w, mem_printf("whether \"%.64s\" takes the word behind it is not known", word.name));
+            return 0;
+        }
+        if (config_take_keyword(w, &word, s) != 0)
+            return -1;
+        i = word.last + 1;
+    }
+    return 0;
+}
+
+static int config_take_template(struct config_walk *w)
+{
+    struct backend *b = w->b;
+    const char *range = cfg_word(&w->words, 2), *dash = strchr(range, '-');
+    cleanup(mem_free_ptr) char *low = mem_strndup(range, dash != NULL ? (size_t)(dash - range) : 0);
+    uint64_t first = 1, last;
+    if (config_check_words(w, 1, 3) != 0)
+        return -1;
+    if (w->words.count < 4 || (dash != NULL && str_parse_uint(low, UINT32_MAX, &first) != 0) ||
+        str_parse_uint(dash != NULL ? dash + 1 : range, UINT32_MAX, &last) != 0 || last < first) {
+        config_add_unsupported(w, mem_strdup("a server-template line needs a prefix, a range and an address"));
+        return 0;
+    }
+    b->templates = mem_resize(b->templates, b->template_count + 1, sizeof(b->templates[0]));
+    b->templates[b->template_count++] = (struct backend_template){
+        .prefix = mem_strdup(cfg_word(&w->words, 1)), .first = (unsigned)first, .last = (unsigned)last};
+    return 0;
+}
+
+static int config_take_default(struct config_walk *w)
+{
+    for (size_t i = 1; i < w->words.count;) {
+        const struct local_word word = local_config_word(&w->words, i);
+        if (str_eq(word.name, "send-proxy-v2") || str_eq(word.name, "no-send-proxy-v2"))
+            w->b->default_send_proxy_v2 = str_eq(word.name, "send-proxy-v2");
+        i = word.last + 1;
+    }
+    return config_check_words(w, 1, w->words.count);
+}
+
+static int config_take_option(struct config_walk *w)
+{
+    bool off = str_eq(cfg_word(&w->words, 0), "no");
+    const char *option = cfg_word(&w->words, off ? 2 : 1);
+    for (size_t i = 0; local_config_checks[i] != NULL; i++) {
+        if (!str_eq(option, local_config_checks[i]) || (off && !str_eq(option, w->b->adv_check)))
+            continue;
+        config_replace(&w->b->adv_check, off ? "" : option);
+        w->b->httpchk_params = !off && str_eq(option, "httpchk") && w->words.count > 2;
+        return config_check_words(w, 1, w->words.count);
+    }
+    return 0;
+}
+
+static int config_take_line(struct config_walk *w)
+{
+    const char *first = cfg_word(&w->words, 0);
+    if (w->words.broken)
+        return error_set(w->err, ERROR_INVALID,
+                         "haproxy.cfg, line %u: a quote does not end, or there are too many words", w->line->number);
+    if (str_eq(first, "server"))
+        return config_take_server(w);
+    if (str_eq(first, "server-template"))
+        return config_take_template(w);
+    if (str_eq(first, "default-server"))
+        return config_take_default(w);
+    if (str_eq(first, "option") || str_eq(first, "no"))
+        return config_take_option(w);
+    if (str_eq(first, "mode"))
+        config_replace(&w->b->mode, cfg_word(&w->words, 1));
+    else if (str_eq(first, "balance"))
+        config_replace(&w->b->balance, cfg_word(&w->words, 1));
+    else
+        return 0;
+    return config_check_words(w, 1, w->words.count);
+}
+
+/* ---- conditionals ---- */
+
+static bool config_is_directive(const struct cfg_file_line *line)
+{
+    return line->text[strspn(line->text, " \t\v\f\r")] == '.';
+}
+
+/* How a line changes how deep the next one is in .if ... .endif. */
+static int config_depth(struct cfg_line *words, const struct cfg_file_line *line)
+{
+    if (!config_is_directive(line))
+        return 0;
+    cfg_line_split(words, line->text, line->len);
+    return str_eq(cfg_word(words, 0), ".if") ? 1 : str_eq(cfg_word(words, 0), ".endif") ? -1 : 0;
+}
+
+/* The first line of s, its header too, that a conditional decides about; 0: none. What begins behind its last line is
+ * about the next section. */
+static unsigned config_conditional_line(const struct cfg_file *f, const struct cfg_file_section *s)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    const struct cfg_file_line *end = s->lines + s->line_count;
+    int depth = 0;
+    cfg_line_init(&words);
+    for (const struct cfg_file_line *line = f->lines; line < f->lines + f->line_count; line++) {
+        bool inside = line->number == s->line->number || (line >= s->lines && line < end);
+        if (inside && depth > 0 && !config_is_directive(line))
+            return line->number;
+        depth += config_depth(&words, line);
+    }
+    return 0;
+}
+
+static int config_check_conditionals(const struct cfg_file *f, const struct cfg_file_section *s, const char *backend,
+                                     struct error *err)
+{
+    for (; s != NULL; s = s->defaults) {
+        unsigned line = config_conditional_line(f, s);
+        if (line != 0)
+            return error_set(
+                err, ERROR_INVALID,
+                "haproxy.cfg, line %u: a conditional (.if) decides what backend %s is: leave it out of that "
+                "backend and of the defaults section that it is from",
+                line, backend);
+    }
+    return 0;
+}
+
+/* ---- the file ---- */
+
+static bool config_is_backend(const struct cfg_file_section *s, const char *name)
+{
+    return str_eq(s->kind, "backend") && str_eq(s->name, name);
+}
+
+const struct cfg_file_section *local_config_section(const struct cfg_file *f, const char *backend)
+{
+    for (size_t i = 0; i < f->section_count; i++)
+        if (config_is_backend(&f->sections[i], backend))
+            return &f->sections[i];
+    return NULL;
+}
+
+static int config_check_one(const struct cfg_file *f, const struct cfg_file_section *first, struct error *err)
+{
+    for (const struct cfg_file_section *s = first + 1; s < f->sections + f->section_count; s++)
+        if (config_is_backend(s, first->name))
+            return error_set(err, ERROR_INVALID, "haproxy.cfg, line %u: line %u begins a backend %s already",
+                             s->line->number, first->line->number, first->name);
+    return 0;
+}
+
+/* What default-server lines say of the state of servers, those of the defaults section, too. */
+static void config_inherit(const struct cfg_file *f, const struct cfg_file_section *own, struct config_walk *w)
+{
+    cleanup(cfg_inherit_fini) struct cfg_inherit inherit = {0};
+    for (const struct cfg_file_section *s = f->sections; s <= own; s++) {
+        cfg_inherit_section(&inherit, s, w->b->name);
+        for (size_t i = 0; i < s->line_count && (s == own || str_eq(s->kind, "defaults")); i++) {
+            cfg_line_split(&w->words, s->lines[i].text, s->lines[i].len);
+            if (str_eq(cfg_word(&w->words, 0), "default-server"))
+                cfg_inherit_line(&inherit, &w->words, s->lines[i].number);
+        }
+    }
+    cfg_inherit_apply(&inherit, w->b);
+}
+
+int local_config_read(const struct cfg_file *f, struct backend *ret, struct error *err)
+{
+    const struct cfg_file_section *s = local_config_section(f, ret->name);
+    struct config_walk w = {.b = ret, .err = err};
+    int status = 0;
+    if (s == NULL)
+        return 0;
+    if (config_check_one(f, s, err) != 0 || config_check_conditionals(f, s, ret->name, err) != 0)
+        return -1;
+    ret->exists = true;
+    config_replace(&ret->mode, "");
+    config_replace(&ret->balance, "");
+    config_replace(&ret->adv_check, "");
+    cfg_line_init(&w.words);
+    for (size_t i = 0; i < s->line_count && status == 0; i++) {
+        w.line = &s->lines[i];
+        cfg_line_split(&w.words, w.line->text, w.line->len);
+        status = config_take_line(&w);
+    }
+    if (status == 0)
+        config_inherit(f, s, &w);
+    cfg_line_fini(&w.words);
+    return status;
+}

@@ -1,0 +1,44 @@
+/*
+ * A backend as haproxy.cfg itself has it, for a HAProxy that is reached without a Data Plane API: the same plain values
+ * that haproxy/dataplane/codec fills from JSON (HAProxy configuration manual, 4.2 "balance", "default-server", "option
+ * httpchk", "server", "server-template", and 5.2). Pure.
+ */
+#ifndef HAPROXY_LOCAL_CONFIG_H
+#define HAPROXY_LOCAL_CONFIG_H
+
+#include "base/error.h"
+#include "haproxy/backend.h"
+#include "haproxy/cfg/words.h"
+
+struct cfg_file;
+struct cfg_file_section;
+
+/* Fills ret, of which the name is given; exists stays false where the file has none of that name. json is NULL of all of
+ * it. A server line that HAProxy reads in a way that cannot be told here goes into `unsupported`.
+ * ERROR_INVALID, with the line: what is read depends on a conditional or on a variable of the environment, the backend
+ * stands there twice, or a line is broken. Elsewhere in the file these are no matter. */
+int local_config_read(const struct cfg_file *f, struct backend *ret, struct error *err) must_check;
+
+/* ---- for haproxy/local/config_edit */
+
+/* The one section of that backend; NULL: there is none. */
+const struct cfg_file_section *local_config_section(const struct cfg_file *f, const char *backend);
+
+/* A word of a server or default-server line with what belongs to it. */
+struct local_word {
+    const char *name; /* "weight"; valid as long as the line's words are */
+    size_t at, last;  /* word numbers: of the keyword, and of its argument, or the same */
+    bool known;
+};
+
+/* The keyword at word `at`; `last` + 1 is the next one. */
+struct local_word local_config_word(const struct cfg_line *l, size_t at);
+
+/* "10.0.0.1:80", "[::1]:80", "name": *ret_address is to be freed. A port that is no plain number ("+1000", a range) is
+ * left with the address, and 0. */
+void local_config_split_address(const char *text, char **ret_address, uint16_t *ret_port);
+
+/* The kinds of check that `option` names, one of which a backend has; ends with NULL. */
+extern const char *const local_config_checks[];
+
+#endif

@@ -1,0 +1,496 @@
+#include "haproxy/local/config_edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/keywords.h"
+#include "haproxy/local/config.h"
+
+#define DEFAULT_INDENT "    "
+
+/* ---- one line ---- */
+
+/* A line as it is to be: pieces of the old one, and what stands in the place of others. */
+struct edit_line {
+    const struct cfg_file_line *line;
+    struct cfg_line words;
+    bool gone[RAWCFG_MAX_WORDS];           /* with the blanks in front of it */
+    const char *instead[RAWCFG_MAX_WORDS]; /* NULL: as it stands */
+    struct buf more;                       /* behind the last word, each with a blank in front */
+};
+
+static void edit_line_init(struct edit_line *e, const struct cfg_file_line *line)
+{
+    memset(e, 0, sizeof(*e));
+    e->line = line;
+    cfg_line_init(&e->words);
+    cfg_line_split(&e->words, line->text, line->len);
+}
+
+static void edit_line_fini(struct edit_line *e)
+{
+    cfg_line_fini(&e->words);
+    buf_fini(&e->more);
+}
+
+static void edit_line_print(const struct edit_line *e, struct buf *out)
+{
+    const char *at = e->line->text, *end = at + e->line->len;
+    for (size_t i = 0; i < e->words.count; i++) {
+        const struct cfg_word *w = &e->words.words[i];
+        const char *behind = w->raw + w->raw_len;
+        if (!e->gone[i]) {
+            buf_addn(out, at, (size_t)(w->raw - at));
+            if (e->instead[i] != NULL)
+                buf_add(out, e->instead[i]);
+            else
+                buf_addn(out, w->raw, w->raw_len);
+        }
+        at = behind;
+    }
+    buf_addn(out, buf_str(&e->more), e->more.len);
+    buf_addn(out, at, (size_t)(end - at));
+}
+
+static bool edit_line_is_edited(const struct edit_line *e)
+{
+    bool edited = e->more.len > 0;
+    for (size_t i = 0; i < e->words.count; i++)
+        edited = edited || e->gone[i] || e->instead[i] != NULL;
+    return edited;
+}
+
+static void edit_line_done(struct edit_line *e, struct cfg_edits *ret)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    if (!edit_line_is_edited(e))
+        return;
+    edit_line_print(e, &text);
+    cfg_edits_add(ret, e->line->number, CFG_EDIT_REPLACE, buf_str(&text), text.len);
+}
+
+/* ---- keywords of a line ---- */
+
+static void edit_drop(struct edit_line *e, const struct local_word *w)
+{
+    for (size_t i = w->at; i <= w->last; i++)
+        e->gone[i] = true;
+}
+
+/* Takes the words `off` out, and sees that `on` is there; either may be NULL. first: of its keywords. */
+static void edit_set(struct edit_line *e, size_t first, const char *on, const char *off)
+{
+    bool there = false;
+    for (size_t i = first; i < e->words.count;) {
+        const struct local_word w = local_config_word(&e->words, i);
+        if (off != NULL && str_eq(w.name, off))
+            edit_drop(e, &w);
+        there = there || (on != NULL && str_eq(w.name, on));
+        i = w.last + 1;
+    }
+    if (on != NULL && !there)
+        buf_printf(&e->more, " %s", on);
+}
+
+/* The argument of each one there is, as the last one counts. value NULL: none is to be there. */
+static void edit_value(struct edit_line *e, size_t first, const char *keyword, const char *value)
+{
+    bool there = false;
+    for (size_t i = first; i < e->words.count;) {
+        const struct local_word w = local_config_word(&e->words, i);
+        if (str_eq(w.name, keyword) && value == NULL)
+            edit_drop(e, &w);
+        else if (str_eq(w.name, keyword) && w.last > w.at && !str_eq(cfg_word(&e->words, w.last), value))
+            e->instead[w.last] = value;
+        there = there || str_eq(w.name, keyword);
+        i = w.last + 1;
+    }
+    if (value != NULL && !there)
+        buf_printf(&e->more, " %s %s", keyword, value);
+}
+
+/* ---- a server ---- */
+
+static char *edit_place(const struct backend_server *s)
+{
+    return s->port != 0 ? str_host_port(s->address, s->port) : mem_strdup(s->address);
+}
+
+/* A DNS name that we put there: HAProxy is to start, and to take what it knew, though DNS is away. */
+static bool edit_wants_init(const struct backend_server *s)
+{
+    return str_ip_family(s->address) == 0 && strpbrk(s->address, "/@") == NULL;
+}
+
+static void edit_state(struct edit_line *e, const struct backend_server *s)
+{
+    edit_set(e, 3, s->maintenance ? "disabled" : NULL, s->maintenance ? "enabled" : "disabled");
+    if (!s->maintenance && s->enabled)
+        edit_set(e, 3, "enabled", NULL);
+}
+
+static void edit_server(struct edit_line *e, const struct backend_server *s, unsigned fields, const char *place,
+                        const char *weight, const char *check_port)
+{
+    if (fields & (SERVER_ADDRESS | SERVER_PORT))
+        e->instead[2] = str_eq(cfg_word(&e->words, 2), place) ? NULL : place;
+    if ((fields & SERVER_ADDRESS) && edit_wants_init(s))
+        edit_set(e, 3, NULL, NULL);
+    if (fields & SERVER_CHECK)
+        edit_set(e, 3, s->check ? "check" : NULL, s->check ? "no-check" : "check");
+    if (fields & SERVER_CHECK_PORT)
+        edit_value(e, 3, "port", s->check_port != 0 ? check_port : NULL);
+    if (fields & SERVER_WEIGHT)
+        edit_value(e, 3, "weight", weight);
+    if (fields & SERVER_BACKUP)
+        edit_set(e, 3, s->no_backup ? "no-backup" : NULL, "backup");
+    if (fields & SERVER_MAINTENANCE)
+        edit_state(e, s);
+    if (fields & SERVER_PROXY_V2)
+        edit_set(e, 3, s->send_proxy_v2 ? "send-proxy-v2" : NULL,
+                 s->send_proxy_v2 ? "no-send-proxy-v2" : "send-proxy-v2");
+}
+
+/* ---- where the lines are ---- */
+
+struct edit_named {
+    char *name;
+    const struct cfg_file_line *line;
+};
+
+/* One backend of the file, looked through once: several thousand lines may be about to change. */
+struct edit_backend {
+    const char *name;
+    const struct cfg_file_section *section; /* NULL: the file has none */
+    struct edit_named *servers;             /* ordered by name, those of one name by their place */
+    size_t count;
+    const struct cfg_file_line *last; /* server line; NULL: there is none */
+};
+
+static int edit_order(const void *a, const void *b)
+{
+    const struct edit_named *x = a, *y = b;
+    int n = strcmp(x->name, y->name);
+    return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
+}
+
+static void edit_backend_fini(struct edit_backend *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        free(b->servers[i].name);
+    free(b->servers);
+    *b = (struct edit_backend){0};
+}
+
+static void edit_backend_find(struct edit_backend *b, const struct cfg_file *f, const char *name)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    if (str_eq(b->name, name))
+        return;
+    edit_backend_fini(b);
+    b->name = name;
+    b->section = local_config_section(f, name);
+    if (b->section == NULL)
+        return;
+    b->servers = mem_array(b->section->line_count, sizeof(b->servers[0]));
+    for (size_t i = 0; i < b->section->line_count; i++) {
+        const struct cfg_file_line *line = &b->section->lines[i];
+        cfg_line_split(&words, line->text, line->len);
+        if (!str_eq(cfg_word(&words, 0), "server"))
+            continue;
+        b->servers[b->count++] = (struct edit_named){mem_strdup(cfg_word(&words, 1)), line};
+        b->last = line;
+    }
+    if (b->count > 1)
+        qsort(b->servers, b->count, sizeof(b->servers[0]), edit_order);
+}
+
+/* The first line of that name; NULL: there is none. */
+static const struct cfg_file_line *edit_find_server(const struct edit_backend *b, const char *name)
+{
+    size_t low = 0, high = b->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(b->servers[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < b->count && str_eq(b->servers[low].name, name) ? b->servers[low].line : NULL;
+}
+
+static void edit_set_server(const struct cfg_file_line *line, const struct change *c, struct cfg_edits *ret)
+{
+    const struct backend_server *s = c->server;
+    cleanup(edit_line_fini) struct edit_line e;
+    cleanup(mem_free_ptr) char *place = edit_place(s);
+    cleanup(mem_free_ptr) char *weight = mem_printf("%d", s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT);
+    cleanup(mem_free_ptr) char *check_port = mem_printf("%u", s->check_port);
+    edit_line_init(&e, line);
+    edit_server(&e, s, c->fields, place, weight, check_port);
+    edit_line_done(&e, ret);
+}
+
+/* Words that need it are in quotes: a name or an address is the API's or the cluster's. */
+static void edit_add_word(struct buf *out, const char *word)
+{
+    if (word[strcspn(word, " \t\"'\\#$")] == '\0') {
+        buf_add(out, word);
+        return;
+    }
+    buf_add(out, "\"");
+    for (; *word != '\0'; word++)
+        buf_printf(out, strchr("\"\\$", *word) != NULL ? "\\%c" : "%c", *word);
+    buf_add(out, "\"");
+}
+
+static void edit_new_server(const struct backend_server *s, const char *indent, size_t indent_len, struct buf *out)
+{
+    cleanup(mem_free_ptr) char *place = edit_place(s);
+    buf_addn(out, indent, indent_len);
+    buf_add(out, "server ");
+    edit_add_word(out, s->name);
+    buf_add(out, " ");
+    edit_add_word(out, place);
+    if (s->check)
+        buf_add(out, " check");
+    if (s->check_port != 0)
+        buf_printf(out, " port %u", s->check_port);
+    buf_printf(out, " weight %d", s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT);
+    if (s->no_backup)
+        buf_add(out, " no-backup");
+    if (s->maintenance)
+        buf_add(out, " disabled");
+    else if (s->enabled)
+        buf_add(out, " enabled");
+    if (s->send_proxy_v2)
+        buf_add(out, " send-proxy-v2");
+    if (edit_wants_init(s))
+        buf_add(out, " init-addr last,libc,none");
+}
+
+/* ---- where new lines stand ---- */
+
+static bool edit_begins_with(const struct cfg_file_line *line, const char *word)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    cfg_line_split(&words, line->text, line->len);
+    return str_eq(cfg_word(&words, 0), word);
+}
+
+/* The last line of s that begins with that word; NULL: there is none. */
+static const struct cfg_file_line *edit_last(const struct cfg_file_section *s, const char *word)
+{
+    for (size_t i = s->line_count; i-- > 0;)
+        if (edit_begins_with(&s->lines[i], word))
+            return &s->lines[i];
+    return NULL;
+}
+
+/* As that line has it, or the first one of the section. */
+static size_t edit_indent(const struct cfg_file_section *s, const struct cfg_file_line *like, const char **ret)
+{
+    if (like == NULL && s->line_count > 0)
+        like = &s->lines[0];
+    *ret = like != NULL ? like->text : DEFAULT_INDENT;
+    return like != NULL ? strspn(like->text, " \t") : strlen(DEFAULT_INDENT);
+}
+
+static void edit_insert_server(const struct edit_backend *b, const struct backend_server *server, struct cfg_edits *ret)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    const struct cfg_file_section *s = b->section;
+    const char *indent;
+    size_t indent_len = edit_indent(s, b->last, &indent);
+    const struct cfg_file_line *behind = b->last != NULL     ? b->last
+                                         : s->line_count > 0 ? &s->lines[s->line_count - 1]
+                                                             : s->line;
+    edit_new_server(server, indent, indent_len, &text);
+    cfg_edits_add(ret, behind->number, CFG_EDIT_INSERT, buf_str(&text), text.len);
+}
+
+/* ---- the backend ---- */
+
+static void edit_insert_first(const struct cfg_file_section *s, const char *text, struct cfg_edits *ret)
+{
+    const char *indent;
+    size_t indent_len = edit_indent(s, NULL, &indent);
+    cleanup(mem_free_ptr) char *line = mem_printf("%.*s%s", (int)indent_len, indent, text);
+    cfg_edits_add(ret, s->line->number, CFG_EDIT_INSERT, line, strlen(line));
+}
+
+/* The words of that line from `first` on are these; its blanks in front and its comment stay. */
+static void edit_rewrite(const struct cfg_file_line *line, size_t first, const char *words, struct cfg_edits *ret)
+{
+    cleanup(edit_line_fini) struct edit_line e;
+    edit_line_init(&e, line);
+    for (size_t i = first; i < e.words.count; i++)
+        e.gone[i] = true;
+    buf_printf(&e.more, " %s", words);
+    edit_line_done(&e, ret);
+}
+
+/* Parameters of another algorithm (hash expression, URL parameter) go with it. */
+static void edit_balance(const struct cfg_file_section *s, const char *algorithm, struct cfg_edits *ret)
+{
+    const struct cfg_file_line *last = edit_last(s, "balance");
+    cleanup(mem_free_ptr) char *text = mem_printf("balance %s", algorithm);
+    if (last != NULL)
+        edit_rewrite(last, 1, algorithm, ret);
+    else
+        edit_insert_first(s, text, ret);
+}
+
+/* The last of the lines that say which kind of check there is. */
+static const struct cfg_file_line *edit_last_check(const struct cfg_file_section *s)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    for (size_t i = s->line_count; i-- > 0;) {
+        cfg_line_split(&words, s->lines[i].text, s->lines[i].len);
+        for (size_t k = 0; str_eq(cfg_word(&words, 0), "option") && local_config_checks[k] != NULL; k++)
+            if (str_eq(cfg_word(&words, 1), local_config_checks[k]))
+                return &s->lines[i];
+    }
+    return NULL;
+}
+
+/* The last one counts, for HAProxy, too. */
+static void edit_check(const struct cfg_file_section *s, const struct backend *b,
+                       const struct backend_settings *settings, struct cfg_edits *ret)
+{
+    const char *want = settings->adv_check != NULL ? settings->adv_check : b->adv_check;
+    bool asks = settings->httpchk_healthz && !(str_eq(b->adv_check, "httpchk") && b->httpchk_params);
+    if (str_eq(want, b->adv_check) && !asks)
+        return;
+    const struct cfg_file_line *last = edit_last_check(s);
+    cleanup(mem_free_ptr) char *option =
+        mem_printf("%s%s", want, asks && str_eq(want, "httpchk") ? " GET /healthz" : "");
+    cleanup(mem_free_ptr) char *text = mem_printf("option %s", option);
+    if (last != NULL)
+        edit_rewrite(last, 1, option, ret);
+    else
+        edit_insert_first(s, text, ret);
+}
+
+/* In front of all servers: on a default-server that stands there, or on one of its own. */
+static void edit_proxy_default(const struct cfg_file_section *s, struct cfg_edits *ret)
+{
+    for (size_t i = 0; i < s->line_count; i++) {
+        if (edit_begins_with(&s->lines[i], "server"))
+            break;
+        if (!edit_begins_with(&s->lines[i], "default-server"))
+            continue;
+        cleanup(edit_line_fini) struct edit_line e;
+        edit_line_init(&e, &s->lines[i]);
+        edit_set(&e, 1, "send-proxy-v2", "no-send-proxy-v2");
+        edit_line_done(&e, ret);
+        return;
+    }
+    edit_insert_first(s, "default-server send-proxy-v2", ret);
+}
+
+static void edit_set_backend(const struct cfg_file_section *s, const struct change *c, struct cfg_edits *ret)
+{
+    if (c->settings.balance != NULL && !str_eq(c->settings.balance, c->backend->balance))
+        edit_balance(s, c->settings.balance, ret);
+    edit_check(s, c->backend, &c->settings, ret);
+    if (c->settings.proxy_v2 && !c->backend->default_send_proxy_v2)
+        edit_proxy_default(s, ret);
+}
+
+/* ---- a backend that is made ---- */
+
+static unsigned edit_last_number(const struct cfg_file *f)
+{
+    struct cfg_file_line line = {0};
+    while (cfg_file_next(f, &line))
+        continue;
+    return line.number;
+}
+
+static void edit_append(const struct cfg_file *f, struct cfg_edits *ret, const char *text)
+{
+    cfg_edits_add(ret, edit_last_number(f), CFG_EDIT_INSERT, text, strlen(text));
+}
+
+static void edit_make_backend(const struct cfg_file *f, const struct change *c, struct cfg_edits *ret)
+{
+    const struct backend_settings *s = &c->settings;
+    cleanup(mem_free_ptr) char *header = mem_printf("backend %s", c->backend->name);
+    cleanup(mem_free_ptr) char *balance = mem_printf(DEFAULT_INDENT "balance %s", s->balance != NULL ? s->balance : "");
+    cleanup(mem_free_ptr) char *check =
+        mem_printf(DEFAULT_INDENT "option %s%s", s->adv_check != NULL ? s->adv_check : "",
+                   s->httpchk_healthz && str_eq(s->adv_check, "httpchk") ? " GET /healthz" : "");
+    edit_append(f, ret, "");
+    edit_append(f, ret, header);
+    edit_append(f, ret, DEFAULT_INDENT "mode tcp"); /* TLS and PROXY v2 go through to the ingress untouched */
+    if (s->balance != NULL)
+        edit_append(f, ret, balance);
+    if (s->adv_check != NULL)
+        edit_append(f, ret, check);
+    if (s->proxy_v2)
+        edit_append(f, ret, DEFAULT_INDENT "default-server send-proxy-v2");
+}
+
+static void edit_append_server(const struct cfg_file *f, const struct backend_server *s, struct cfg_edits *ret)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    edit_new_server(s, DEFAULT_INDENT, strlen(DEFAULT_INDENT), &text);
+    edit_append(f, ret, buf_str(&text));
+}
+
+/* ---- all of them ---- */
+
+static int edit_line_of(const struct edit_backend *b, const struct change *c, struct cfg_edits *ret, struct error *err)
+{
+    const struct cfg_file_line *line = edit_find_server(b, c->server->name);
+    if (line == NULL)
+        return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s in backend %s", c->server->name,
+                         c->backend->name);
+    if (c->kind == CHANGE_SET_SERVER)
+        edit_set_server(line, c, ret);
+    else
+        cfg_edits_add(ret, line->number, CFG_EDIT_REMOVE, NULL, 0);
+    return 0;
+}
+
+static int edit_one(const struct cfg_file *f, struct edit_backend *b, const struct change *c, struct cfg_edits *ret,
+                    struct error *err)
+{
+    edit_backend_find(b, f, c->backend->name);
+    switch (c->kind) {
+    case CHANGE_MAKE_BACKEND:
+        edit_make_backend(f, c, ret);
+        return 0;
+    case CHANGE_SET_BACKEND:
+        if (b->section == NULL)
+            return error_set(err, ERROR_INVALID, "haproxy.cfg has no backend %s", c->backend->name);
+        edit_set_backend(b->section, c, ret);
+        return 0;
+    case CHANGE_ADD_SERVER:
+        if (b->section != NULL)
+            edit_insert_server(b, c->server, ret);
+        else
+            edit_append_server(f, c->server, ret);
+        return 0;
+    case CHANGE_SET_SERVER:
+    case CHANGE_REMOVE_SERVER:
+        break;
+    }
+    return edit_line_of(b, c, ret, err);
+}
+
+int local_config_edit(const struct cfg_file *f, const struct change *changes, size_t count, struct cfg_edits *ret,
+                      struct error *err)
+{
+    cleanup(edit_backend_fini) struct edit_backend b = {0};
+    for (size_t i = 0; i < count; i++)
+        if (edit_one(f, &b, &changes[i], ret, err) != 0)
+            return -1;
+    return 0;
+}
