@@ -7,6 +7,12 @@ READ = "haproxy/local/driver_read.c"
 RELOAD = "haproxy/local/driver_reload.c"
 CLI = "haproxy/local/cli.c"
 TEXT = "haproxy/validation_text.c"
+FILES = "haproxy/local/files.c"
+CONFIG = "haproxy/local/helper_config.c"
+PROCESS = "haproxy/local/helper_process.c"
+HELPER = "haproxy/local/helper.c"
+TALK = "haproxy/local/talk.c"
+MESSAGE = "haproxy/local/message.c"
 
 FILE = (
     Mutant("a validation writes", DRIVER, "writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE", "0"),
@@ -95,7 +101,70 @@ WRITING = (
     Mutant("a backend that cannot be read keeps others up", DRIVER, "            (void)error_prefix(&r->unreadable, \"reading backend %s\", r->backend.name);\n", "            d->to->found[0].unreadable = (struct error){0};\n"),
 )
 
+REPLACED = (
+    Mutant("the lock is not taken", CONFIG, "if (flock(fd, LOCK_EX | LOCK_NB) != 0) {", "if (false) {"),
+    Mutant("who has no lock writes", CONFIG, "if ((a->flags & LOCAL_WRITE_ONLY_VALIDATE) == 0 && helper_config_lock(w) != 0)", "if (false)"),
+    Mutant("who has the lock is not noted", CONFIG, "    (void)helper_note_holder(fd, w->helper->daemon);\n", ""),
+    Mutant("a file that was changed is checked", CONFIG, "else if (a->expects && !local_identity_same(&now, &a->expected))", "else if (false)"),
+    Mutant("what changed while it was checked is overwritten", CONFIG, "helper_write(w, &p, a, a->expects ? &a->expected : NULL);", "helper_write(w, &p, a, NULL);"),
+    Mutant("a question is a write", CONFIG, "helper_check(w, path) == 0) && !validate)", "helper_check(w, path) == 0))"),
+    Mutant("what was refused is written", CONFIG, "if ((unchecked || helper_check(w, path) == 0)", "if ((helper_check(w, path) <= 0)"),
+    Mutant("what HAProxy ran before is checked", CONFIG, "unchecked = (a->flags & LOCAL_WRITE_UNCHECKED) != 0", "unchecked = false"),
+    Mutant("what was refused stays beside", CONFIG, "    else\n        (void)unlinkat(p->folder, temporary, 0);", "    else\n        ;"),
+    Mutant("the temporary name is told", CONFIG, "            buf_add(&line, name);", "            buf_add(&line, temporary);"),
+    Mutant("a check that was killed refuses the file", CONFIG, "if (w->outcome != CHILD_EXITED || w->exit_status > CHECK_WOULD_NOT_START) {", "if (false) {"),
+    Mutant("the check has no end", CONFIG, "o->check_timeout_ms > 0 ? o->check_timeout_ms : CHECK_TIMEOUT_MS", "1000000"),
+    Mutant("the files in front are left out", CONFIG, "for (size_t i = 0; i < before; i++) {", "for (size_t i = before; i < before; i++) {"),
+    Mutant("the files behind are left out", CONFIG, "for (size_t i = 0; i < after; i++) {", "for (size_t i = after; i < after; i++) {"),
+    Mutant("what is there after a write is not told", CONFIG, "    w->answer.identity = now;\n}\n\nstatic void helper_write", "}\n\nstatic void helper_write"),
+    Mutant("an identity is a size", FILES, "return a->device == b->device && a->inode == b->inode && a->size == b->size && a->modified_ns == b->modified_ns &&\n           a->owner == b->owner && a->group == b->group && a->mode == b->mode;", "return a->size == b->size;"),
+    Mutant("an identity has no time", FILES, "a->modified_ns == b->modified_ns &&", "true &&"),
+    Mutant("an identity has no mode", FILES, "a->mode == b->mode;", "true;"),
+    Mutant("the link is replaced", FILES, "realpath(path, NULL)", "mem_strdup(path)"),
+    Mutant("the mode is not kept", FILES, "return fchmod(fd, like->st_mode & 07777);", "return 0;"),
+    Mutant("the group is not kept", FILES, "if (st.st_gid != like->st_gid && ", "if (false && "),
+    Mutant("attributes are not kept", FILES, "if (from >= 0 && file_copy_attributes(from, to) != 0)", "if (false)"),
+    Mutant("a file that could not be written stays", FILES, "    int saved = errno;\n    (void)unlinkat(p->folder, temporary, 0);\n    errno = saved;\n    return -1;", "    return -1;"),
+    Mutant("a file of one that was killed is in the way", FILES, "    (void)unlinkat(p->folder, temporary, 0); /* of one of us that was killed */\n", ""),
+    Mutant("what was exchanged stays", FILES, "    else\n        (void)unlinkat(p->folder, temporary, 0);\n    return *ret_changed", "    return *ret_changed"),
+    Mutant("a fifo is a file", FILES, "(fstat(fd, st) == 0 && S_ISREG(st->st_mode))", "fstat(fd, st) == 0"),
+)
+
+ASKED = (
+    Mutant("a name with a slash is one of the folder", MESSAGE, "strchr(name, '/') == NULL", "true"),
+    Mutant("a name with a dot in front is one", MESSAGE, "*name != '.' && ", ""),
+    Mutant("a name with a control character is one", MESSAGE, "!str_has_control(name)", "true"),
+    Mutant("a message of any length is one", MESSAGE, "    *ret = len;\n    return len <= LOCAL_FRAME_MAX_BYTES ? 0 : -1;", "    *ret = len;\n    return 0;"),
+    Mutant("a request of no known kind is one", MESSAGE, "message_get_number(&r, LOCAL_KIND_LIST_FILES)", "message_get_number(&r, UINT64_MAX)"),
+    Mutant("bytes behind a request are none of its", MESSAGE, "    ret->bytes = message_get_bytes(&r, &ret->len);\n    return r.bad || r.left > 0", "    ret->bytes = message_get_bytes(&r, &ret->len);\n    return r.bad"),
+    Mutant("any folder is one", PROCESS, "if (a->where >= count || ", "if ("),
+    Mutant("any name is one of the folder", PROCESS, "!local_message_name_fits(a->name))) {", "false)) {"),
+    Mutant("a file that is not there cannot be deleted", PROCESS, "errno == ENOENT", "false"),
+    Mutant("the worker is asked as the master", PROCESS, 'through_master ? "@1 " : ""', '""'),
+    Mutant("half an answer is one", PROCESS, "        return 0;\n    buf_clear(&w->data);\n    helper_fail(w, \"%s\", err.message);", "        return 0;\n    helper_fail(w, \"%s\", err.message);"),
+    Mutant("process 1 gets the signal", PROCESS, "    if (pid <= 1)\n        helper_fail", "    if (pid <= 0)\n        helper_fail"),
+    Mutant("a reload command that failed is done", PROCESS, "    if (w->outcome != CHILD_EXITED || w->exit_status != 0)\n", "    if (false)\n"),
+    Mutant("the end of the daemon is not seen", PROCESS, "    w->helper->peer_gone = true;\n", ""),
+    Mutant("a socket is waited for forever", TALK, "        if (now >= t->until_ms)\n            return -1;\n        int n = poll(fds, array_len(fds), (int)(t->until_ms - now));", "        int n = poll(fds, array_len(fds), -1);"),
+    Mutant("the end of a question is not told", TALK, "if (shutdown(t->fd, SHUT_WR) != 0 && errno != ENOTCONN)", "if (false)"),
+    Mutant("the daemon's files are open there", HELPER, "return close_range(HELPER_SOCKET + 1, ~0u, 0);", "return 0;"),
+    Mutant("the helper has no filter", HELPER, "(!options->without_seccomp && sandbox_enter_wide(&err) != 0)", "false"),
+    Mutant("a signal to the group ends it", HELPER, "        sigaction(numbers[i], &quiet, NULL);\n", "        (void)quiet;\n"),
+    Mutant("a cancelled request is told", HELPER, "        r->answered = NULL;", "        ;"),
+)
+
+SAID = (
+    Mutant("a worker that leaves is the one that serves", CLI, "(newest->is_old && !p->is_old) ||", "(!newest->is_old && p->is_old) ||"),
+    Mutant("a refused reload succeeded", CLI, "if (answer[strlen(\"Success=\")] == '1')", "if (answer[strlen(\"Success=\")] != '2')"),
+    Mutant("what HAProxy says is a success", CLI, "    return cli_refuse(err, ERROR_INVALID, start);\n}", "    return 0;\n}"),
+    Mutant("any columns are the ones", CLI, "return found == (1u << COLUMN_COUNT) - 1 ? 0 : -1;", "return 0;"),
+    Mutant("a line that ends early is a server", CLI, "        if (*word == '\\0')\n            return -1;", "        if (*word == '\\0')\n            return 0;"),
+)
+
 ROOMS = (
+    Room("local, the helper's file", ("test_local_helper",), REPLACED),
+    Room("local, what the helper is asked", ("test_local_requests",), ASKED),
+    Room("local, what HAProxy said", ("test_local_cli",), SAID),
     Room("local, the file", ("test_local_driver",), FILE),
     Room("local, reloads", ("test_local_driver",), RELOADED),
     Room("local, lines", ("test_local_config", "test_local_config_edit"), LINES),

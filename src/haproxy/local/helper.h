@@ -1,9 +1,15 @@
 /*
  * A HAProxy on this machine, reached by its own files and sockets. What the daemon's filter of system calls forbids (other
  * programs, files that are written by name) a small process does for it: the helper. It is forked before the filter is put
- * on and before a secret is read, has a filter of its own, and knows its files, sockets and programs from the options that
- * it began with: no request names a path. Over a socket pair it gets fixed requests, one at a time, and answers each; it
- * ends when the daemon does, and leaves no temporary file and no child behind.
+ * on, has a filter of its own, and knows its files, sockets and programs from the options that it began with: no request
+ * names a path. Over a socket pair it gets fixed requests, one at a time, and answers each; it ends when the daemon does,
+ * and leaves no temporary file and no child behind. The closed socket tells it so, also of a daemon that was killed. A
+ * signal of the kernel's (PR_SET_PDEATHSIG) would end it before it has tidied up.
+ *
+ * What the daemon's memory held at the fork, the helper's holds, too: settings, and what a kubeconfig has in it (a token, a
+ * key). It does not use that, and cannot find and wipe it: those are the daemon's objects. It keeps it to itself: nobody can
+ * attach to it or read its memory but root, it dumps no core, and a program that it runs gets nothing but its arguments
+ * and the environment of the options.
  *
  * The former bytes of the file are not kept by it: who writes has read them, and versions are in STATE_DIR. A copy beside
  * the file would be one more place with passwords in it.

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include "haproxy/local/helper_process.h"
+#include "haproxy/local/message.h"
 #include "local_world.h"
 
 /* ---- folders ---- */
@@ -38,17 +39,24 @@ END_TEST
 /* The other side may be an attacker's by now: the names are checked where the files are, and a folder is one of the options. */
 START_TEST(test_files_outside_of_folders)
 {
-    char *maps = in_folder("maps");
+    char *maps = in_folder("maps"), *below = in_folder("maps/below"), *file = in_folder("maps/below/file");
     const char *const folders[] = {maps, NULL};
     ck_assert_int_eq(mkdir(maps, 0755), 0);
+    ck_assert_int_eq(mkdir(below, 0755), 0);
+    put(file, "x", 0640);
     options.folders = folders;
     start();
+    ck_assert_int_eq(wait_for(local_read_folder_file(helper, 0, "below/file", on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "below/file", on_answer, NULL)), LOCAL_FAILED);
+    assert_file(file, "x");
     ck_assert_int_eq(wait_for(local_read_folder_file(helper, 0, "../haproxy.cfg", on_answer, NULL)), LOCAL_FAILED);
     ck_assert_str_eq(seen.data, "");
     ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "../haproxy.cfg", on_answer, NULL)), LOCAL_FAILED);
     assert_file(config, GOOD);
-    ck_assert_int_eq(wait_for(local_list_files(helper, 1, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(wait_for(local_list_files(helper, 1000000000, on_answer, NULL)), LOCAL_FAILED);
     free(maps);
+    free(below);
+    free(file);
 }
 END_TEST
 
@@ -71,9 +79,12 @@ static pid_t serve(int fd, const char *answer, bool close_after, bool endless)
     if (pid != 0)
         return pid;
     char got[256];
+    size_t len = 0;
     int c = accept(fd, NULL, NULL);
-    ssize_t n = read(c, got, sizeof(got) - 1);
-    got[n > 0 ? n : 0] = '\0';
+    /* As a master does: up to the end of what is asked. */
+    for (ssize_t n; (n = read(c, got + len, sizeof(got) - 1 - len)) > 0;)
+        len += (size_t)n;
+    got[len] = '\0';
     put(in_folder("got"), got, 0600);
     signal(SIGPIPE, SIG_DFL);
     do
@@ -152,6 +163,7 @@ START_TEST(test_that_ends_is_told)
     ck_assert_uint_eq(seen.times, 1);
     while (seen.ends == 0)
         event_base_loop(base, EVLOOP_ONCE);
+    ck_assert_uint_eq(seen.times, 1); /* not the cancelled one */
     ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_LOST);
     ck_assert_uint_eq(seen.ends, 1);
 }
@@ -220,6 +232,23 @@ START_TEST(test_hostile_requests_end_it)
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     close(ends[0]);
+}
+END_TEST
+
+START_TEST(test_requests_that_are_none)
+{
+    struct local_ask got, ask = {.kind = LOCAL_KIND_LIST_FILES, .name = "a", .bytes = "b", .len = 1};
+    struct buf b = {0};
+    ck_assert_int_eq(local_message_put_ask(&b, &ask), 0);
+    size_t len = b.len - LOCAL_FRAME_HEAD_BYTES;
+    ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len, &got), 0);
+    for (size_t i = 0; i < len; i++)
+        ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, i, &got), -1);
+    buf_addn(&b, "", 1);
+    ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len + 1, &got), -1);
+    b.data[LOCAL_FRAME_HEAD_BYTES] = 127; /* no kind that there is */
+    ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len, &got), -1);
+    buf_fini(&b);
 }
 END_TEST
 
@@ -296,6 +325,7 @@ int main(void)
     tcase_add_test(rest, test_has_a_filter_and_nothing_open);
     tcase_add_test(rest, test_signals_to_the_group_do_not_end_it);
     tcase_add_loop_test(rest, test_hostile_requests_end_it, 0, 3);
+    tcase_add_test(rest, test_requests_that_are_none);
     tcase_add_test(rest, test_reload_by_signal_and_by_command);
     tcase_add_test(rest, test_leaves_nothing_when_the_daemon_goes);
     suite_add_tcase(s, rest);
