@@ -155,8 +155,12 @@ def test_two_daemons_on_one_file_take_turns(local: Local) -> None:
             await_log(second, f"another daemon (pid {first.pid}) writes {local.haproxy.config}")
             assert not second.ready() and local.says() == "one"
             first.stop()
-            second.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
-            local.await_says("other")
+
+            def asked_again() -> bool:
+                second.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+                return local.says() == "other"
+
+            wait_until(asked_again, 30, "the second one's configuration", interval=1)
             first.start()
 
 
@@ -329,3 +333,8 @@ def test_the_plan_is_made_without_an_api_too(rig: Rig) -> None:
     rig.pods(1, 2)
     plan = subprocess.run([program(), "plan"], env=clean_env(**rig.settings(**beside(rig))), capture_output=True, text=True, check=False, timeout=60)
     assert "1 change: 1 to add" in plan.stdout and "n2" in plan.stdout, plan.stdout + plan.stderr
+
+
+def test_doctor_says_what_it_does_not_look_at(rig: Rig) -> None:
+    done = subprocess.run([program(), "doctor"], env=clean_env(**rig.settings(**beside(rig))), capture_output=True, text=True, check=False, timeout=60)
+    assert f"HAProxy {rig.haproxy.config}" in done.stdout and "not looked at: it has no Data Plane API" in done.stdout, done.stdout + done.stderr

@@ -136,6 +136,15 @@ static void add_clock(struct doctor *d)
         doctor_clock_report_skew("clock.haproxy", "HAProxy", d->settings->dataplanes[i].url, &d->dataplanes[i].skew, s);
 }
 
+/* Its file and sockets are not looked at: what does so is named. */
+static void add_local(struct doctor *d)
+{
+    struct doctor_section *s = doctor_section(d->report, "haproxy", d->settings->local.file, NULL);
+    struct doctor_check *c = doctor_skip(s, "haproxy.local", "this HAProxy", "not looked at: it has no Data Plane API");
+    doctor_fix(c, "let the daemon's own reading say what is wrong",
+               d->settings->mapping_count > 0 ? "haproxy-k8s-sync plan" : "haproxy-k8s-sync config plan");
+}
+
 static void on_refresh(void *arg, const struct inspect_report *seen)
 {
     struct doctor *d = arg;
@@ -145,6 +154,8 @@ static void on_refresh(void *arg, const struct inspect_report *seen)
         doctor_service_report(seen, i, d->settings, d->report);
     for (size_t i = 0; i < d->settings->dataplane_count; i++)
         add_haproxy(d, seen, i);
+    if (d->settings->local.file != NULL)
+        add_local(d);
     doctor_proxy_report(d->base, seen, d->settings, d->report);
 }
 
