@@ -124,6 +124,8 @@ def test_spare_nodes_need_no_reload_at_the_first_visit(world: World) -> None:
         six.pods(new)
         six.wait_state("ready", *NODES)
         world.expect_one_truth()
+        # What is done is seen before it is answered.
+        wait_until(lambda: (world.written() - before).fast >= len(new), 10, "each new server's update to be answered")
         assert world.written() - before == Written(fast=len(new))
         six.go_on()
         assert not six.broken()
