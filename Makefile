@@ -1,5 +1,5 @@
 # make            the daemon: build/haproxy-k8s-sync
-# make demo       see it work in half a minute (KEEP=1: leave it running)
+# make demo       see it work in half a minute (KEEP=1: leave it running; TARGET=local: without a Data Plane API)
 # make demo-config  the same for a whole haproxy.cfg from a file: edited, applied, refused with its line, under traffic (KEEP=1)
 # make test       unit tests (sanitizers on), fuzz corpora, streams of events, conformance and functional tests
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
@@ -150,7 +150,7 @@ pytest:
 
 demo demo-config: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
-	@$(PYTHON) -m tests.demo $(if $(filter %-config,$@),--configuration) $(if $(KEEP),--keep)
+	@TARGET=$(TARGET) $(PYTHON) -m tests.demo $(if $(filter %-config,$@),--configuration) $(if $(KEEP),--keep)
 
 e2e:
 	@scripts/deps build test e2e

@@ -16,6 +16,7 @@
 #include "net/library_memory.h"
 #include "daemon/clients.h"
 #include "cli/command.h"
+#include "cli/copy.h"
 #include "cli/flags.h"
 #include "daemon/controller.h"
 #include "cli/config.h"
@@ -371,6 +372,12 @@ int main(int argc, char **argv, char **environ_)
     if (command.kind == COMMAND_VERSION) {
         puts("haproxy-k8s-sync " PROJECT_VERSION);
         return EXIT_SUCCESS;
+    }
+    if (command.kind == COMMAND_COPY_TO) {
+        if (copy_to(command.operand, &err) == 0)
+            return EXIT_SUCCESS;
+        fprintf(stderr, "haproxy-k8s-sync: %s\n", err.message);
+        return EXIT_FAILURE;
     }
     return main_start(&command, flags.environment);
 }

@@ -10,7 +10,7 @@ _haproxy_k8s_sync() {
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if [ "$COMP_CWORD" = 1 ]; then
-        words='plan explain doctor config check-config --help --version'
+        words='plan explain doctor config check-config copy-to --help --version'
     else
         case $option in
         -o | --output) words='text json' ;;
@@ -34,7 +34,7 @@ _haproxy_k8s_sync() {
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     # A file.
     case "${COMP_WORDS[1]} ${COMP_WORDS[2]-} $COMP_CWORD" in
-    'config plan 3' | 'config validate 3' | 'config apply 3') compopt -o default 2>/dev/null ;;
+    'config plan 3' | 'config validate 3' | 'config apply 3' | 'copy-to '*' 2') compopt -o default 2>/dev/null ;;
     esac
     # A value follows at once.
     [[ ${#COMPREPLY[@]} != 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null

@@ -1,7 +1,7 @@
 # Completion of haproxy-k8s-sync(8) for fish.
 
 for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
-    set -l none 'not __fish_seen_subcommand_from plan explain doctor config check-config'
+    set -l none 'not __fish_seen_subcommand_from plan explain doctor config check-config copy-to'
     set -l asking '__fish_seen_subcommand_from plan explain doctor config'
     set -l config '__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from plan validate apply history rollback'
     set -l file '__fish_seen_subcommand_from config; and __fish_seen_subcommand_from plan validate apply'
@@ -10,6 +10,8 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $none -a explain -d 'Why a node is in use, draining or out'
     complete -c $program -n $none -a doctor -d 'What a sync needs, and how to fix what fails'
     complete -c $program -n $none -a check-config -d 'The settings in effect, and what is wrong with them'
+    complete -c $program -n $none -a copy-to -d 'This program with its libraries, into a folder'
+    complete -c $program -n '__fish_seen_subcommand_from copy-to' -F
     complete -c $program -n $none -a config -d 'A whole haproxy.cfg'
     complete -c $program -n $config -a plan -d 'What it would change in each HAProxy, and what that costs'
     complete -c $program -n $config -a validate -d 'What each HAProxy says of it'

@@ -163,7 +163,7 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         {"--version", COMMAND_VERSION}, {"-V", COMMAND_VERSION},
         {"plan", COMMAND_PLAN},         {"explain", COMMAND_EXPLAIN},
         {"doctor", COMMAND_DOCTOR},     {"check-config", COMMAND_CHECK_CONFIG},
-        {"config", COMMAND_CONFIG},
+        {"config", COMMAND_CONFIG},     {"copy-to", COMMAND_COPY_TO},
     };
     *ret = (struct command){.kind = COMMAND_RUN, .daemon = "", .timeout_ms = INSPECT_TIMEOUT_MS};
     for (size_t i = 0; argc > 1 && i < array_len(kinds); i++)
@@ -175,7 +175,11 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         return command_parse_options(argc - 1, argv + 1, ret, err);
     if (ret->kind == COMMAND_CONFIG)
         return command_parse_config(argc - 1, argv + 1, ret, err);
-    if (argc > 2)
-        return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[2]);
+    bool copies = ret->kind == COMMAND_COPY_TO;
+    if (copies && (argc < 3 || *argv[2] == '\0'))
+        return error_set(err, ERROR_INVALID, "copy-to needs a folder: haproxy-k8s-sync copy-to FOLDER");
+    ret->operand = copies ? argv[2] : NULL;
+    if (argc > (copies ? 3 : 2))
+        return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[copies ? 3 : 2]);
     return 0;
 }

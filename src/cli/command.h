@@ -18,6 +18,7 @@ enum command_kind {
     COMMAND_PLAN,    /* plan [-o text|json] [--color=auto|always|never] [--timeout=30s] [--daemon=URL|none] */
     COMMAND_DOCTOR,  /* doctor [-o text|json] [--color=...] [--timeout=...] */
     COMMAND_EXPLAIN, /* explain [--color=...] [--timeout=...] NODE */
+    COMMAND_COPY_TO, /* copy-to FOLDER */
     COMMAND_CONFIG,  /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
 };
 
@@ -34,7 +35,7 @@ struct command {
     enum command_kind kind;
     const char *node; /* EXPLAIN; borrowed from argv, as the next */
     enum command_config config;
-    const char *operand; /* CONFIG: FILE ("-" is standard input) or N; NULL: none */
+    const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; NULL: none */
     bool json;
     const char *daemon; /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */
     enum page_colour colour;

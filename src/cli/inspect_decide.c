@@ -169,6 +169,31 @@ static enum inspect_way way_of(const struct inspect_target *t, const struct insp
     return commanded || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
 }
 
+/* To these alone HAProxy adds a server without a reload, and to `hash-type consistent`, which is not looked at. */
+static bool balance_is_dynamic(const char *balance)
+{
+    static const char *const names[] = {"", "roundrobin", "leastconn", "first", "random"};
+    for (size_t i = 0; i < array_len(names); i++)
+        if (balance == NULL || str_eq(balance, names[i]))
+            return true;
+    return false;
+}
+
+/* Who comes and goes without a reload does not where another change of the backend takes one. */
+static void decide_ways(const struct inspect_target *t, struct inspect_backend *b)
+{
+    const struct diff *d = &b->plan.diff;
+    bool adds = t->adds && inspect_updates(b) && !is_dirty(t, b) && !d->backend_change && !d->create_backend &&
+                balance_is_dynamic(b->actual.balance);
+    b->ways = mem_array(d->change_count, sizeof(b->ways[0]));
+    for (size_t i = 0; i < d->change_count; i++) {
+        b->ways[i] = way_of(t, b, &d->changes[i]);
+        adds = adds && (d->changes[i].op != DIFF_CHANGE || b->ways[i] == INSPECT_WITHOUT_RELOAD);
+    }
+    for (size_t i = 0; i < d->change_count && adds; i++)
+        b->ways[i] = INSPECT_WITHOUT_RELOAD;
+}
+
 /* Parked without a reload, but for a moment only: the transaction that follows removes those without a node. */
 static void let_homeless_go(struct inspect_backend *b, const struct inspect_rules *rules)
 {
@@ -212,9 +237,7 @@ static void decide_rest(const struct inspect_target *t, struct inspect_backend *
     backend_decision_plan(&input, &b->plan);
     if (input.for_file && !backend_decision_suspended(&input) && !input.dirty && rules->node_exists != NULL)
         let_homeless_go(b, rules);
-    b->ways = mem_array(b->plan.diff.change_count, sizeof(b->ways[0]));
-    for (size_t i = 0; i < b->plan.diff.change_count; i++)
-        b->ways[i] = way_of(t, b, &b->plan.diff.changes[i]);
+    decide_ways(t, b);
     if (b->plan.verdict == PLAN_WRITE && decide_pauses(b, PLAN_WRITE))
         decide_pause(b, rules->daemon->wall_minus_mono_ms);
 }

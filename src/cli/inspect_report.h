@@ -93,6 +93,7 @@ struct inspect_backend {
 struct inspect_target {
     const char *url;                  /* of its Data Plane API; borrowed */
     struct inspect_backend *backends; /* as the mappings of the report */
+    bool adds;                        /* servers come and go without a reload */
     bool dirty;                       /* it may not run what haproxy.cfg says: each change needs a reload */
     char
         *drift; /* how what it runs differs from haproxy.cfg; NULL: it does not, or a reload is pending or has failed */

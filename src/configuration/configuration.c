@@ -207,6 +207,14 @@ static enum retry_class configuration_failure(const struct target *t)
     return retry_class_of(problem);
 }
 
+/* What keeps it from being applied; NULL: nothing that is known. */
+static const char *configuration_obstacle(const struct target *t)
+{
+    if (t->why.kind != ERROR_NONE)
+        return t->why.message;
+    return t->in != NULL && t->progress != PROGRESS_APPLIED ? instance_view(t->in).waits : NULL;
+}
+
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
     const struct target *t = &c->targets[target];
@@ -216,7 +224,7 @@ struct configuration_view configuration_view(const struct configuration *c, size
                                    .paused = c->paused,
                                    .failure = retry_class_name(configuration_failure(t)),
                                    .next_try_ms = t->retry.not_before_ms,
-                                   .reason = t->why.kind != ERROR_NONE ? t->why.message : NULL,
+                                   .reason = configuration_obstacle(t),
                                    .runs = t->runs,
                                    .runs_since_ms = t->runs_since_ms};
     if (c->document != NULL) {
@@ -244,10 +252,12 @@ bool configuration_ready(const struct configuration *c, struct checks *checks)
                NULL);
     for (size_t i = 0; i < c->count && c->document != NULL; i++) {
         const struct target *t = &c->targets[i];
-        bool ok = t->progress == PROGRESS_APPLIED, says = t->why.kind != ERROR_NONE;
+        const char *obstacle = configuration_obstacle(t);
+        bool ok = t->progress == PROGRESS_APPLIED;
         any = any || ok;
         checks_add(checks, ok ? CHECK_OK : CHECK_FAIL, mem_printf("target %s configuration", target_url(t)),
-                   mem_printf("%s%s%s", progresses[t->progress].words, says ? ": " : "", says ? t->why.message : ""),
+                   mem_printf("%s%s%s", progresses[t->progress].words, obstacle != NULL ? ": " : "",
+                              obstacle != NULL ? obstacle : ""),
                    NULL);
     }
     return any && why == NULL;

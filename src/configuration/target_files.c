@@ -1,4 +1,4 @@
-/* The files that the document refers to, on their way to one HAProxy (haproxy/dataplane/storage). */
+/* The files that the document refers to, on their way to one HAProxy (store of haproxy/driver). */
 #include "base/clock.h"
 #include "base/str.h"
 #include "configuration/configuration_internal.h"

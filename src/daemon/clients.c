@@ -85,6 +85,11 @@ static const char **clients_words(char *text)
     return list;
 }
 
+_Static_assert((int)SETTINGS_FOLDER_MAPS == (int)STORAGE_MAP &&
+                   (int)SETTINGS_FOLDER_CERTS == (int)STORAGE_CERTIFICATE &&
+                   (int)SETTINGS_FOLDER_FILES == (int)STORAGE_GENERAL,
+               "the helper knows a folder by its kind");
+
 static struct local_helper *clients_helper(struct event_base *base, const struct settings *settings,
                                            const struct clients_hooks *hooks, struct error *err)
 {
@@ -95,9 +100,14 @@ static struct local_helper *clients_helper(struct event_base *base, const struct
     cleanup(mem_free_ptr) const char **before = clients_check_files(l, false), **after = clients_check_files(l, true);
     cleanup(mem_free_ptr) char *text = mem_strdup(l->reload_command != NULL ? l->reload_command : "");
     cleanup(mem_free_ptr) const char **command = clients_words(text);
+    cleanup(mem_free_ptr) char *maps = settings_local_folder(l, SETTINGS_FOLDER_MAPS);
+    cleanup(mem_free_ptr) char *certs = settings_local_folder(l, SETTINGS_FOLDER_CERTS);
+    cleanup(mem_free_ptr) char *files = settings_local_folder(l, SETTINGS_FOLDER_FILES);
+    const char *const folders[] = {maps, certs, files, NULL};
     const struct local_helper_options options = {.config_file = l->file,
                                                  .files_before = before,
                                                  .files_after = after,
+                                                 .folders = folders,
                                                  .haproxy = l->program,
                                                  .master_socket = l->master_socket,
                                                  .stats_socket = l->stats_socket,
@@ -106,7 +116,7 @@ static struct local_helper *clients_helper(struct event_base *base, const struct
                                                  .without_seccomp = !settings->seccomp};
     struct local_helper *h = local_helper_start(&options, err);
     if (h != NULL)
-        local_helper_attach(h, base, hooks->lost, hooks->lost_arg);
+        local_helper_attach(h, base, &hooks->helper);
     return h;
 }
 
@@ -120,6 +130,7 @@ struct driver **clients_drivers(struct event_base *base, const struct clients *c
                                                .commands = c->local_commands,
                                                .file = l->file,
                                                .has_master = l->master_socket != NULL,
+                                               .has_stats = l->stats_socket != NULL,
                                                .by_master = l->reload == SETTINGS_RELOAD_MASTER};
     if (c->local_file != NULL)
         list[n++] = local_driver_new(base, &local);
@@ -129,14 +140,23 @@ struct driver **clients_drivers(struct event_base *base, const struct clients *c
     return list;
 }
 
+int clients_local(struct event_base *base, const struct settings *settings, const struct clients_hooks *hooks,
+                  struct clients *ret, struct error *err)
+{
+    if (settings->local.file == NULL)
+        return 0;
+    ret->local_file = clients_helper(base, settings, hooks, err);
+    ret->local_commands = ret->local_file != NULL ? clients_helper(base, settings, hooks, err) : NULL;
+    return ret->local_commands != NULL ? 0 : -1;
+}
+
 int clients_make(struct event_base *base, struct settings *settings, const struct kube_access *access,
                  const char *version, const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
                  struct error *err)
 {
     cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
     *ret = (struct clients){0};
-    if (settings->local.file != NULL && ((ret->local_file = clients_helper(base, settings, hooks, err)) == NULL ||
-                                         (ret->local_commands = clients_helper(base, settings, hooks, err)) == NULL))
+    if (clients_local(base, settings, hooks, ret, err) != 0)
         return -1;
     ret->http = http_new(base, agent, err);
     if (ret->http == NULL)

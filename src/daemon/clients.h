@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "haproxy/dataplane/client.h"
+#include "haproxy/local/helper.h"
 
 struct settings;
 struct settings_dataplane;
@@ -28,12 +29,11 @@ struct clients_dataplane {
     struct dataplane_client *runtime;
 };
 
-/* What each Data Plane client gets; and whom a helper process tells that it is gone, where it must be started again. */
+/* What each Data Plane client gets, and each helper process. */
 struct clients_hooks {
     struct dataplane_client_events events;
     struct dataplane_gate gate;
-    void (*lost)(void *arg, const char *why); /* may be NULL */
-    void *lost_arg;
+    struct local_helper_events helper;
 };
 
 struct clients {
@@ -53,6 +53,11 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
                  const char *version, const struct clients_hooks *hooks, const struct log *log, struct clients *ret,
                  struct error *err) must_check;
 void clients_free(struct clients *c); /* a zeroed one is allowed */
+
+/* The helper processes, where the settings name a HAProxy on this machine: the first thing of all, they are forked. A part
+ * of clients_make. -1: as there. */
+int clients_local(struct event_base *base, const struct settings *settings, const struct clients_hooks *hooks,
+                  struct clients *ret, struct error *err) must_check;
 
 /* The way to each HAProxy, in the order of the settings; new ones with each call, for targets_new. free() the list. */
 struct driver **clients_drivers(struct event_base *base, const struct clients *c, const struct settings *settings,

@@ -232,6 +232,12 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
     metric_add(c->telemetry.http_requests, 1, url, method, code, NULL);
 }
 
+static void on_helper_request(void *arg, const char *request, const struct local_answer *a)
+{
+    struct controller *c = arg;
+    metric_add(c->telemetry.local_requests, 1, c->settings->local.file, request, local_status_name(a->status), NULL);
+}
+
 /* Nothing can be written without it, and what became of the last write is not known. */
 static void on_helper_lost(void *arg, const char *why)
 {
@@ -479,8 +485,7 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     const struct clients_hooks hooks = {
         .events = {.requested = on_dataplane_request, .arg = c},
         .gate = {.may_write = controller_may_write, .may_take_back = may_take_back, .arg = c},
-        .lost = on_helper_lost,
-        .lost_arg = c,
+        .helper = {.answered = on_helper_request, .ended = on_helper_lost, .arg = c},
     };
     c->base = base;
     c->settings = settings;

@@ -48,9 +48,10 @@ const char *transaction_result_name(enum transaction_result r);
 
 struct written {
     enum transaction_result result;
-    struct error error;    /* why, with what was being done; kind NONE where committed */
-    int64_t version;       /* after TRANSACTION_COMMITTED the new one */
-    const char *reload_id; /* NULL: none comes, it is applied already */
+    struct error error;     /* why, with what was being done; kind NONE where committed */
+    int64_t version;        /* after TRANSACTION_COMMITTED the new one */
+    const char *reload_id;  /* NULL: none comes, it is applied already */
+    const char *reload_why; /* it could not be without; NULL: nobody tried, or nothing is to be said */
     int64_t retry_after_ms;
     bool gone_at_commit;                     /* perhaps committed all the same */
     uint64_t begin_us, change_us, commit_us; /* time spent in requests of each part */
@@ -172,6 +173,8 @@ struct driver_events {
     void (*commanded)(void *arg, uint64_t took_us, const struct error *err); /* NULL: it is in that state */
     void (*reload_told)(void *arg);
     void (*last_reload_told)(void *arg, const struct reload_history *h, const struct error *err);
+    /* At any time: the file may be another by now. waited: `waits` is over, what failed by it may be tried again. */
+    void (*go_on)(void *arg, bool waited);
 };
 
 struct driver_ops {
@@ -179,8 +182,9 @@ struct driver_ops {
     /* Into the write to come, behind what is there; copies what it needs. -1: it cannot be put into words
      * (ERROR_INVALID), nothing was added. */
     int (*add)(struct driver *d, const struct change *list, size_t count, struct error *err);
-    /* Writes what was added (nothing: a reload of what is there). review: `judge` is asked before it is committed. */
-    void (*write)(struct driver *d, int64_t version, bool review);
+    /* Writes what was added (nothing: a reload of what is there). review: `judge` is asked before it is committed. reload:
+     * what runs may not be the file, so that one has to follow. */
+    void (*write)(struct driver *d, int64_t version, bool review, bool reload);
     void (*abort)(struct driver *d); /* at the end of the daemon: what was not committed is not committed any more */
     /* Deletes what earlier runs left behind, where it says that there is something. NULL: there never is. */
     bool (*wants_cleaning)(const struct driver *d);
@@ -204,9 +208,11 @@ struct driver_ops {
 
 struct driver {
     const struct driver_ops *ops;
-    const char *name; /* for messages and metrics: a URL without userinfo, or a path */
-    bool runtime;     /* the running HAProxy is read and written to, too; else all goes by the file and reloads */
-    bool tells_ends;  /* of reloads, by itself: ask_reload may be asked at once, and once for each */
+    const char *name;  /* for messages and metrics: a URL without userinfo, or a path */
+    bool runtime;      /* the running HAProxy is read and written to, too; else all goes by the file and reloads */
+    bool adds;         /* servers come and go without a reload, where HAProxy lets them */
+    bool tells_ends;   /* of reloads, by itself: ask_reload may be asked at once, and once for each */
+    const char *waits; /* for another daemon, which has the file: what to say of it; NULL: for none */
     const struct driver_events *events; /* the owner sets it and arg */
     void *arg;
 };

@@ -23,7 +23,8 @@ const struct driver_events instance_events = {.was_read = instance_was_read,
                                               .updated = instance_updated,
                                               .commanded = instance_commanded_one,
                                               .reload_told = instance_reload_told,
-                                              .last_reload_told = instance_last_reload_told};
+                                              .last_reload_told = instance_last_reload_told,
+                                              .go_on = instance_go_on};
 
 /* ---- what is next ---- */
 
@@ -234,6 +235,7 @@ void instance_free(struct instance *in)
     guard_fini(&in->guard);
     commands_fini(&in->commands);
     free(in->updating_server);
+    free(in->reload_why);
     free(in->ended.id);
     free(in->running.drift);
     free(in->running.drift_found);
@@ -248,6 +250,21 @@ void instance_start(struct instance *in)
 {
     timer_set(&in->resync, in->options.resync_period_ms);
     instance_step(in);
+}
+
+void instance_go_on(void *arg, bool waited)
+{
+    struct instance *in = arg;
+    if (in->stopping)
+        return;
+    if (waited) {
+        log_info(in->options.log, "the other daemon has left HAProxy's file to this one",
+                 log_str("target", instance_url(in)));
+        instance_refresh(in);
+    } else {
+        instance_outdated(in);
+        instance_step(in);
+    }
 }
 
 void instance_refresh(struct instance *in)
@@ -325,6 +342,7 @@ struct instance_view instance_view(const struct instance *in)
         .drift = in->running.drift,
         .file_problem = in->guard.problem,
         .unloaded = in->readout.unloaded,
+        .waits = instance_driver(in)->waits,
         .worker_pid = in->running.known ? in->running.pid : -1,
         .haproxy = in->readout.haproxy,
         .verification = instance_verification(in),

@@ -95,7 +95,8 @@ struct instance {
     struct pace pace;
     struct guard guard;
     uint64_t write_started_us;
-    bool one_by_one; /* a transaction for several backends was rejected: one transaction for each backend */
+    char *reload_why; /* that was said last; NULL: nothing */
+    bool one_by_one;  /* a transaction for several backends was rejected: one transaction for each backend */
 
     const struct engine *replacing;    /* whose file, or files beside it, are written */
     struct instance_backend *updating; /* the one that has a runtime update */
@@ -138,6 +139,7 @@ bool instance_renew_credentials(struct instance *in);
 /* One thing at a time is under way: it begins when idle; when it is done, the next follows. */
 void instance_begin(struct instance *in, enum instance_phase phase);
 void instance_done(struct instance *in);
+void instance_go_on(void *in, bool waited);
 
 /* instance_read.c */
 void instance_read(struct instance *in);

@@ -75,8 +75,8 @@ static void instance_read_unloaded(struct instance *in)
 {
     if (in->dirty || in->reload.state == RELOAD_PENDING || !in->readout.unloaded)
         return;
-    log_warn(in->options.log, "haproxy.cfg was written and not loaded; loading it with an empty commit",
-             log_str("target", instance_url(in)), log_int("version", in->version));
+    log_warn(in->options.log, "haproxy.cfg was written and not loaded; loading it", log_str("target", instance_url(in)),
+             log_int("version", in->version));
     instance_must_reload(in);
 }
 

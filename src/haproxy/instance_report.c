@@ -104,6 +104,8 @@ void instance_problem(struct instance *in, const char *what, const struct error 
 
 void instance_problem_over(struct instance *in)
 {
+    if (instance_driver(in)->waits != NULL)
+        return;
     instance_log_problem_over(in, instance_only_backend(in), &in->problem, &in->problem_limit);
     log_limit_reset(&in->trouble_limit);
 }

@@ -1,6 +1,9 @@
 /* Transactions: performs what the transaction machine asks for, and decides what each ending means. */
 
+#include <stdlib.h>
+
 #include "base/mem.h"
+#include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/instance_internal.h"
 
@@ -149,6 +152,16 @@ static size_t instance_count_writing(const struct instance *in)
     return count;
 }
 
+/* Once, as long as it is the same. */
+static void instance_say_why(struct instance *in, const char *why)
+{
+    if (why == NULL || str_eq(why, in->reload_why))
+        return;
+    free(in->reload_why);
+    in->reload_why = mem_strdup(why);
+    log_info(in->options.log, "this change takes a reload", log_str("target", instance_url(in)), log_str("why", why));
+}
+
 static void instance_write_committed(struct instance *in, const struct written *t)
 {
     instance_wrote(in, t->version);
@@ -161,7 +174,11 @@ static void instance_write_committed(struct instance *in, const struct written *
         instance_report_empty_commit(in, t);
     in->drift_answered = true;
     in->renewed = false;
-    pace_committed(&in->pace, clock_mono_ms());
+    if (t->reload_id == NULL && instance_driver(in)->tells_ends) /* nothing that others could share */
+        pace_updated(&in->pace);
+    else
+        pace_committed(&in->pace, clock_mono_ms());
+    instance_say_why(in, t->reload_why);
     /* Its reload also loads whatever was not loaded before, so its result decides from here on. None: applied at
      * once. */
     in->last_reload.known = true;
@@ -207,6 +224,13 @@ static void instance_wait_after(struct instance *in, const struct write_failure 
     instance_problem(in, what, f->error);
 }
 
+static const char *instance_unavailable(const struct instance *in, const struct error *err)
+{
+    if (instance_driver(in)->waits != NULL)
+        return "HAProxy's file is another daemon's";
+    return err->http_status != 0 ? "the Data Plane API answered with an error" : "the Data Plane API is not available";
+}
+
 void instance_write_failed(struct instance *in, const struct write_failure *f)
 {
     switch (f->result) {
@@ -239,9 +263,7 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
     case TRANSACTION_CLEANED:
     case TRANSACTION_PREVIEWED:
     case TRANSACTION_HARMFUL:
-        instance_wait_after(in, f,
-                            f->error->http_status != 0 ? "the Data Plane API answered with an error"
-                                                       : "the Data Plane API is not available");
+        instance_wait_after(in, f, instance_unavailable(in, f->error));
         break;
     }
 }
@@ -332,7 +354,7 @@ static void instance_write_transaction(struct instance *in)
         return;
     instance_begin(in, INSTANCE_WRITING);
     in->write_started_us = clock_mono_us();
-    d->ops->write(d, in->version, instance_wants_review(in));
+    d->ops->write(d, in->version, instance_wants_review(in), in->dirty || !wanted);
 }
 
 /* ---- what the engines want ---- */

@@ -39,8 +39,7 @@ void storage_files_fini(struct storage_files *f)
 /* Those of a Secret's keys. */
 static int storage_check_name(const char *name, struct error *err)
 {
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
-    if (name[0] == '\0' || name[0] == '.' || name[strspn(name, allowed)] != '\0' ||
+    if (name[0] == '\0' || name[0] == '.' || name[strspn(name, STORAGE_NAME_ALPHABET)] != '\0' ||
         strlen(name) > STORAGE_NAME_MAX_BYTES)
         return error_set(
             err, ERROR_INVALID,
@@ -50,7 +49,7 @@ static int storage_check_name(const char *name, struct error *err)
     return 0;
 }
 
-/* As the API does: what stands before the last dot loses its dots, and a map ends with ".map". */
+/* As the Data Plane API does: what stands before the last dot loses its dots, and a map ends with ".map". */
 static char *storage_name(enum storage_kind place, const char *name)
 {
     const char *last = strrchr(name, '.');
@@ -126,8 +125,8 @@ static int storage_files_check_room(const struct storage_files *f, const struct 
 {
     const struct storage_file *same = storage_files_find(f, new->place, new->stored);
     if (same != NULL)
-        return error_set(err, ERROR_INVALID, "the Data Plane API stores it as %s, as it does %s/%s; rename one of them",
-                         new->stored, storage_folder(same->kind), same->name);
+        return error_set(err, ERROR_INVALID, "it is stored as %s, as is %s/%s; rename one of them", new->stored,
+                         storage_folder(same->kind), same->name);
     if (new->place == STORAGE_GENERAL && str_eq(new->stored, STORAGE_LIST))
         return error_set(err, ERROR_INVALID, "the daemon keeps a list of its own by that name");
     if (f->count == STORAGE_FILES_MAX)

@@ -1,6 +1,7 @@
 /*
  * Further files of a configuration, which haproxy.cfg refers to: maps, certificates with their keys, any others. Each has
- * the name that its user gave it and the one that a Data Plane API stores it by (haproxy/dataplane/storage).
+ * the name that its user gave it and the one that it is stored by, which is a Data Plane API's (haproxy/dataplane/storage)
+ * and, so that one configuration serves both, that of a HAProxy on this machine (haproxy/local/driver).
  */
 #ifndef HAPROXY_STORAGE_FILES_H
 #define HAPROXY_STORAGE_FILES_H
@@ -15,17 +16,20 @@
 #define STORAGE_FILE_MAX_BYTES (16u << 20)
 #define STORAGE_FILES_MAX_BYTES (64u << 20) /* of all together */
 #define STORAGE_NAME_MAX_BYTES 200
+/* The bytes that a name may have. */
+#define STORAGE_NAME_ALPHABET "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
 #define STORAGE_LIST "haproxy-k8s-sync.files" /* a general file of the daemon's own: what it put there */
 
 enum storage_kind { STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL };
 #define STORAGE_KINDS 3
 
 struct storage_file {
-    enum storage_kind kind;  /* as it was given */
-    enum storage_kind place; /* where the API has it: GENERAL for a certificate whose key it does not know (Ed25519) */
-    char *name;              /* "example.com.pem" */
-    char *stored;            /* "example_com.pem" */
-    char *bytes;             /* NUL behind the last */
+    enum storage_kind kind; /* as it was given */
+    enum storage_kind
+        place;    /* where it is stored: GENERAL for a certificate whose key the API does not know (Ed25519) */
+    char *name;   /* "example.com.pem" */
+    char *stored; /* "example_com.pem" */
+    char *bytes;  /* NUL behind the last */
     size_t len;
     char hash[DIGEST_SHA256_HEX_BYTES];
 };

@@ -33,6 +33,7 @@ struct telemetry {
     struct metric *watch_event_to_commit;
     struct metric *watch_event_to_runtime;
     struct metric *http_requests;
+    struct metric *local_requests;
     struct metric *watch_restarts;
     struct metric *relists;
     struct metric *cached_objects;

@@ -1,3 +1,7 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "base/str.h"
 #include "settings/local.h"
 #include "settings/settings.h"
@@ -13,6 +17,27 @@ const char *settings_haproxy_name(const struct settings *s, size_t i)
     return s->local.file != NULL ? s->local.file : s->dataplanes[i].url;
 }
 
+char *settings_local_folder(const struct settings_local *l, enum settings_folder kind)
+{
+    static const char *const beside[SETTINGS_FOLDERS] = {"maps", "ssl", "general"}; /* as the Data Plane API has them */
+    const char *const given[SETTINGS_FOLDERS] = {l->maps_dir, l->certs_dir, l->files_dir};
+    const char *slash = strrchr(l->file, '/');
+    if (given[kind] != NULL)
+        return mem_strdup(given[kind]);
+    return mem_printf("%.*s/%s", (int)(slash - l->file), l->file, beside[kind]);
+}
+
+/* Without slashes that mean nothing. */
+static char *local_plain(const char *path)
+{
+    char *plain = mem_strdup(path), *to = plain;
+    for (const char *from = path; *from != '\0'; from++)
+        if (*from != '/' || (from[1] != '/' && from[1] != '\0'))
+            *to++ = *from;
+    *to = '\0';
+    return plain;
+}
+
 static void local_check_without(const struct settings *s, struct settings_findings *found)
 {
     const struct settings_local *l = &s->local;
@@ -23,6 +48,9 @@ static void local_check_without(const struct settings *s, struct settings_findin
                   {SETTING(local.stats_socket), l->stats_socket != NULL},
                   {SETTING(local.program), !str_eq(l->program, SETTING(local.program)->fallback)},
                   {SETTING(local.check_files), l->check_files.count > 0},
+                  {SETTING(local.maps_dir), l->maps_dir != NULL},
+                  {SETTING(local.certs_dir), l->certs_dir != NULL},
+                  {SETTING(local.files_dir), l->files_dir != NULL},
                   {SETTING(local.reload), l->reload != SETTINGS_RELOAD_MASTER},
                   {SETTING(local.reload_command), l->reload_command != NULL}};
     for (size_t i = 0; i < array_len(theirs); i++)
@@ -64,6 +92,38 @@ static void local_check_apis(const struct settings *s, struct settings_findings 
                             theirs[i]->name);
 }
 
+static bool local_same_folder(const char *a, const char *b)
+{
+    cleanup(mem_free_ptr) char *x = local_plain(a), *y = local_plain(b);
+    return str_eq(x, y);
+}
+
+/* Those that are written to are each other's and the source's: what one of them deletes is no file of another one. */
+static void local_check_folders(const struct settings *s, struct settings_findings *found)
+{
+    static const char *const sources[SETTINGS_FOLDERS] = {"maps", "certs", "files"};
+    const struct setting *rows[SETTINGS_FOLDERS] = {SETTING(local.maps_dir), SETTING(local.certs_dir),
+                                                    SETTING(local.files_dir)};
+    char *folders[SETTINGS_FOLDERS];
+    for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
+        folders[i] = settings_local_folder(&s->local, (enum settings_folder)i);
+    for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
+        for (size_t k = 0; k < SETTINGS_FOLDERS; k++) {
+            cleanup(mem_free_ptr) char *source =
+                s->config_files_dir != NULL ? mem_printf("%s/%s", s->config_files_dir, sources[k]) : mem_strdup("");
+            if (k > i && local_same_folder(folders[i], folders[k]))
+                finding_error(found, "%s and %s are the same folder, %s: expected one for each", rows[i]->name,
+                              rows[k]->name, folders[i]);
+            if (local_same_folder(folders[i], source))
+                finding_error(found,
+                              "%s is %s, which CONFIG_FILES_DIR has: expected the source in one folder, and HAProxy's "
+                              "own files in another",
+                              rows[i]->name, folders[i]);
+        }
+    for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
+        free(folders[i]);
+}
+
 void local_check(const struct settings *s, struct settings_findings *found)
 {
     if (s->local.file == NULL) {
@@ -72,11 +132,7 @@ void local_check(const struct settings *s, struct settings_findings *found)
         return;
     }
     local_check_apis(s, found);
-    if (s->config_files_dir != NULL || s->config_certs_secrets.count > 0)
-        finding_error(found,
-                      "HAPROXY_CONFIG_FILE is set beside %s: files beside haproxy.cfg are stored by a Data Plane "
-                      "API only",
-                      s->config_files_dir != NULL ? "CONFIG_FILES_DIR" : "CONFIG_CERTS_SECRETS");
+    local_check_folders(s, found);
     if (s->config_file != NULL && str_eq(s->config_file, s->local.file))
         finding_error(found, "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file: expected the source in one, and "
                              "HAProxy's own in the other");

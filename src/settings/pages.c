@@ -35,6 +35,8 @@ static const char help_head[] =
     "       haproxy-k8s-sync config history  print the configurations that STATE_DIR keeps\n"
     "       haproxy-k8s-sync config rollback [N]\n"
     "                                        make the running daemon go back to one, until its source changes\n"
+    "       haproxy-k8s-sync copy-to FOLDER  copy this program with its loader and libraries, for a container of\n"
+    "                                        HAProxy's image, which has haproxy -c and none of these\n"
     "       haproxy-k8s-sync --help | --version\n"
     "Options of plan, explain, doctor and config: --color=auto|always|never and --timeout=30s. All but config apply "
     "and\n"

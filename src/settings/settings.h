@@ -54,12 +54,17 @@ struct settings_names {
 
 enum settings_reload { SETTINGS_RELOAD_MASTER, SETTINGS_RELOAD_SIGNAL, SETTINGS_RELOAD_COMMAND };
 
+/* Folders of files beside it, in the order of haproxy/storage_files. */
+enum settings_folder { SETTINGS_FOLDER_MAPS, SETTINGS_FOLDER_CERTS, SETTINGS_FOLDER_FILES };
+#define SETTINGS_FOLDERS 3
+
 /* A HAProxy on this machine, by its own file and sockets. */
 struct settings_local {
-    char *file;                         /* absolute; NULL: none, the HAProxies are behind Data Plane APIs */
-    char *master_socket, *stats_socket; /* absolute; NULL: none */
-    char *program;                      /* a path, or a name in PATH */
-    struct settings_names check_files;  /* absolute */
+    char *file;                             /* absolute; NULL: none, the HAProxies are behind Data Plane APIs */
+    char *master_socket, *stats_socket;     /* absolute; NULL: none */
+    char *program;                          /* a path, or a name in PATH */
+    struct settings_names check_files;      /* absolute */
+    char *maps_dir, *certs_dir, *files_dir; /* absolute; NULL: beside the file, see settings_local_folder */
     enum settings_reload reload;
     char *reload_command; /* words; NULL: none */
 };
@@ -178,6 +183,9 @@ const char *settings_first_namespace(const struct settings *c);
 /* What a HAProxy is called: its URL, or the path of its file. */
 size_t settings_haproxy_count(const struct settings *s);
 const char *settings_haproxy_name(const struct settings *s, size_t i);
+
+/* Where files of that kind are put: as given, or beside the file. Allocates. */
+char *settings_local_folder(const struct settings_local *l, enum settings_folder kind);
 
 /* Whether any of the URLs is an https one. */
 bool dataplanes_any_https(const struct settings *c);

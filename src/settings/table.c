@@ -106,10 +106,10 @@ const struct setting setting_table[] = {
         .expected = "the absolute path of a folder",
         .help =
             "The folder of the files that the haproxy.cfg of CONFIG_FILE refers to: maps/NAME, certs/NAME and "
-            "files/NAME. They are stored by the Data Plane API, in the folders that it is configured to use, before "
-            "the "
-            "configuration is validated; maps lose lines, and files are deleted, when it no longer needs them. It is "
-            "followed, too. Names and paths: docs/configuration-files.md.",
+            "files/NAME. They are stored by the Data Plane API, in the folders that it is configured to use, or, with "
+            "HAPROXY_CONFIG_FILE, in HAPROXY_MAPS_DIR and its like, before the configuration is validated; maps lose "
+            "lines, and files are deleted, when it no longer needs them. It is followed, too. Names and paths: "
+            "docs/configuration-files.md.",
         .example = "/etc/haproxy-k8s-sync/haproxy.d",
     },
     {
@@ -271,8 +271,7 @@ const struct setting setting_table[] = {
         .help = "A HAProxy on this machine, without a Data Plane API: this is the file that it reads. The servers of a "
                 "Service are changed in their lines, and every other byte stays; a whole configuration replaces it "
                 "byte for byte, after `haproxy -c` has taken it. It is never written where somebody else has written "
-                "to it meanwhile. Not beside HAPROXY_DATAPLANE_URL, nor, for now, CONFIG_FILES_DIR or "
-                "CONFIG_CERTS_SECRETS.",
+                "to it meanwhile. Not beside HAPROXY_DATAPLANE_URL.",
         .example = "/etc/haproxy/haproxy.cfg",
     },
     {
@@ -311,6 +310,32 @@ const struct setting setting_table[] = {
                 "is among them, those behind it are read after it; else it is the last one.",
         .example = "/etc/haproxy/static.cfg",
         .is_list = true,
+    },
+    {
+        .name = "HAPROXY_MAPS_DIR",
+        TEXT(local.maps_dir, check_absolute_path),
+        .unset = "maps, beside HAPROXY_CONFIG_FILE",
+        .expected = "the absolute path of a folder",
+        .help = "Where the maps of a whole configuration are put for the HAProxy of HAPROXY_CONFIG_FILE. The folder is "
+                "made where only it itself is not there; so are the two that follow.",
+        .example = "/etc/haproxy/maps",
+    },
+    {
+        .name = "HAPROXY_CERTS_DIR",
+        TEXT(local.certs_dir, check_absolute_path),
+        .unset = "ssl, beside HAPROXY_CONFIG_FILE",
+        .expected = "the absolute path of a folder",
+        .help = "Where its certificates are put, each with its key; but those with an Ed25519 key are put into "
+                "HAPROXY_FILES_DIR, as a Data Plane API has them.",
+        .example = "/etc/haproxy/ssl",
+    },
+    {
+        .name = "HAPROXY_FILES_DIR",
+        TEXT(local.files_dir, check_absolute_path),
+        .unset = "general, beside HAPROXY_CONFIG_FILE",
+        .expected = "the absolute path of a folder",
+        .help = "Where its other files are put, and the daemon's list of all that it put beside the configuration.",
+        .example = "/etc/haproxy/general",
     },
     {
         .name = "HAPROXY_RELOAD",

@@ -60,6 +60,11 @@ def look(rig: Rig, *words: str, **settings: str) -> Found:
     before = rig.writes() if running else None
     as_json, as_text = run(rig, "-o", "json", *words, **settings), run(rig, *words, **settings)
     assert not running or rig.writes() == before, "it wrote something"
+    return compare(as_json, as_text)
+
+
+def compare(as_json: "subprocess.CompletedProcess[str]", as_text: "subprocess.CompletedProcess[str]") -> Found:
+    """The same as JSON and as text."""
     body = json.loads(as_json.stdout)
     found = Found(as_json.returncode, body["checks"], as_text.stdout + as_text.stderr)
     statuses = [check["status"] for check in found.checks]

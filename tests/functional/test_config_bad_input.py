@@ -71,8 +71,8 @@ def test_what_is_handled(site: FileSite, change: object) -> None:
 @pytest.mark.parametrize(("files", "says"), [
     ({"certs/a.pem": None}, "certs/a.pem: .*private key"),
     ({"maps/a.map": b"a 1\n" + b"x" * (1 << 20)}, "maps/a.map: line 2 has 1048576 bytes, and HAProxy reads lines of at most"),
-    ({"files/a.b.http": b"1", "files/a_b.http": b"2"}, "files/a.b.http: the Data Plane API stores it as a_b.http, as it does files/a_b.http|"
-                                                       "files/a_b.http: the Data Plane API stores it as a_b.http, as it does files/a.b.http"),
+    ({"files/a.b.http": b"1", "files/a_b.http": b"2"}, "files/a.b.http: it is stored as a_b.http, as is files/a_b.http|"
+                                                       "files/a_b.http: it is stored as a_b.http, as is files/a.b.http"),
     ({"maps/.a.map": b"a 1\n", "maps/a b.map": b"a 1\n"}, "maps/a b.map: the name of a file has letters"),
 ], ids=["a certificate without a key", "a map line of 1 MB", "one name of two", "a blank in the name"])
 def test_files_that_cannot_be_used_change_nothing(site: FileSite, files: dict[str, bytes | None], says: str) -> None:

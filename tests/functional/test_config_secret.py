@@ -272,7 +272,7 @@ def test_a_certificate_that_cannot_be_used(site: Site, left_out: str | None, say
     ({"maps_..": b"x"}, "key maps_..: maps/..: the name of a file"),
     ({"maps_hosts.map": b"a b\n" + b"x" * (1 << 20) + b" b\n"}, "key maps_hosts.map: maps/hosts.map: line 2 has 1048578 bytes"),
     ({"certs_shop.pem": b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"}, "key certs_shop.pem: certs/shop.pem: "),
-    ({"maps_a.b.map": b"x y\n", "maps_a_b.map": b"x y\n"}, "the Data Plane API stores it as a_b.map, as it does maps/a"),
+    ({"maps_a.b.map": b"x y\n", "maps_a_b.map": b"x y\n"}, "it is stored as a_b.map, as is maps/a"),
 ], ids=["no name", "a line of 1 MB", "no certificate", "names that become the same"])
 def test_a_key_that_is_no_file(site: Site, files: dict[str, bytes], says: str) -> None:
     site.rig.kube.put(secret(site.text()))

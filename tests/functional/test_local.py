@@ -144,26 +144,6 @@ def test_a_hand_edit_is_repaired_where_that_is_asked_for(local: Local) -> None:
         wait_until(daemon.ready, 10, "ready")
 
 
-def test_two_daemons_on_one_file_take_turns(local: Local) -> None:
-    local.put(local.text("one"))
-    other = local.home / "other.cfg"
-    other.write_text(local.text("other"))
-    with local.daemon() as first:
-        local.await_says("one")
-        wait_until(first.ready, 10, "ready")
-        with local.daemon("second", CONFIG_FILE=str(other), STATE_DIR=str(local.home / "second-state")) as second:
-            await_log(second, f"another daemon (pid {first.pid}) writes {local.haproxy.config}")
-            assert not second.ready() and local.says() == "one"
-            first.stop()
-
-            def asked_again() -> bool:
-                second.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
-                return local.says() == "other"
-
-            wait_until(asked_again, 30, "the second one's configuration", interval=1)
-            first.start()
-
-
 def test_a_link_stays_a_link(local: Local) -> None:
     real = local.haproxy.dir / "real.cfg"
     local.haproxy.config.rename(real)
@@ -296,6 +276,21 @@ def test_servers_are_kept_in_their_lines(rig: Rig) -> None:
     assert "Data Plane" not in daemon.log()
 
 
+def test_nodes_never_seen_come_without_a_reload(rig: Rig) -> None:
+    daemon = rig.start(**beside(rig, PARK_TTL="0s"))
+    daemon.wait_ready()
+    worker = rig.haproxy.worker()
+    for last in (2, 3, 4, 5):
+        rig.pods(*range(1, last + 1))
+        wait_until(lambda last=last: state(rig, f"n{last}") == "ready", 15, f"n{last} is in rotation")
+        daemon.wait_ready()
+    rig.pods(1)
+    wait_until(lambda: set(rig.haproxy.servers("be")) == {"n1", "sorry"}, 15, "the others are gone")
+    daemon.wait_ready()
+    assert rig.haproxy.worker() == worker, daemon.tail()
+    assert re.findall(r"^  server (n\d)", rig.haproxy.config.read_text(), re.M) == ["n1"]
+
+
 def test_a_hand_edit_stays_beside_what_is_written(rig: Rig) -> None:
     daemon = rig.start(**beside(rig))
     daemon.wait_ready()
@@ -333,8 +328,3 @@ def test_the_plan_is_made_without_an_api_too(rig: Rig) -> None:
     rig.pods(1, 2)
     plan = subprocess.run([program(), "plan"], env=clean_env(**rig.settings(**beside(rig))), capture_output=True, text=True, check=False, timeout=60)
     assert "1 change: 1 to add" in plan.stdout and "n2" in plan.stdout, plan.stdout + plan.stderr
-
-
-def test_doctor_says_what_it_does_not_look_at(rig: Rig) -> None:
-    done = subprocess.run([program(), "doctor"], env=clean_env(**rig.settings(**beside(rig))), capture_output=True, text=True, check=False, timeout=60)
-    assert f"HAProxy {rig.haproxy.config}" in done.stdout and "not looked at: it has no Data Plane API" in done.stdout, done.stdout + done.stderr

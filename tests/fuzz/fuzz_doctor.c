@@ -1,4 +1,4 @@
-/* What strangers answer to `doctor`: about ourselves, about themselves, and at a node's port. */
+/* What strangers answer to `doctor`: about ourselves, about themselves, at a node's port, and on this machine. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -6,7 +6,11 @@
 #include "haproxy/dataplane/about.h"
 #include "kube/access_review.h"
 #include "net/proxy_talk.h"
+#include "base/mem.h"
 #include "cli/doctor/doctor_clock.h"
+#include "cli/doctor_local/doctor_local_gather.h"
+#include "cli/doctor_local/doctor_local_judge.h"
+#include "cli/doctor_local/doctor_local_systemd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -52,6 +56,25 @@ static void read_port(const uint8_t *data, size_t size)
     }
 }
 
+/* The text as what systemd says, as its environment file, as haproxy.cfg, and as what a program calls itself. */
+static void read_machine(const char *text, size_t size)
+{
+    cleanup(local_facts_fini) struct local_facts f = {0};
+    struct local_version version;
+    size_t count = 0;
+    char **words = systemd_command(text, &text, 1);
+    while (words != NULL && words[count] != NULL)
+        count++;
+    haproxy_command_line_read(&f.service.line, (const char *const *)(uintptr_t)words, count);
+    if (f.service.line.file_count > count)
+        abort();
+    mem_wipe_free_list(words);
+    free(systemd_environment_file(text, 0));
+    local_global_read(text, size, &f.global);
+    if (local_version_read(text, &version) && version.text[0] == '\0')
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
@@ -62,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     read_reviews(text, size);
     read_about(text, size);
+    read_machine(text, size);
     read_port(data, size);
     struct doctor_skew skew = doctor_skew_of(text, 1795305707000, 1000);
     if (skew.known && skew.least_ms > skew.most_ms)

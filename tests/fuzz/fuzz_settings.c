@@ -12,7 +12,7 @@
 #include "settings/parse.h"
 #include "settings/settings.h"
 
-#define ENTRIES_MAX 64
+#define ENTRIES_MAX 128
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

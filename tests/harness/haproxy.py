@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -132,9 +133,12 @@ class HAProxy:
         """The pid of the worker that answers now: changes with each reload."""
         return int(re.search(r"^Pid: (\d+)", self.runtime("show info"), re.M)[1])  # type: ignore[index]
 
+    def ask_master(self, command: str) -> str:
+        return self._ask(self.master_socket, command)
+
     def answers_anew(self) -> bool:
         """Whether the worker that answers is one of the latest reload's: for a moment the one before it still does."""
-        _, _, workers = self._ask(self.master_socket, "show proc; quit").partition("# workers\n")
+        _, _, workers = self.ask_master("show proc; quit").partition("# workers\n")
         return str(self.worker()) in [line.split()[0] for line in workers.partition("\n#")[0].splitlines() if line.strip()]
 
     def servers(self, backend: str) -> dict[str, dict[str, str]]:
@@ -149,6 +153,24 @@ class HAProxy:
     def states(self, backend: str) -> dict[str, str]:
         """Server -> what it is told to do: "ready", "drain" or "maint"."""
         return {name: admin_state(int(row["srv_admin_state"])) for name, row in self.servers(backend).items()}
+
+    def reload(self) -> None:
+        """As an operator does it: until another worker answers. One that is still about the last one might miss the signal."""
+        def is_idle() -> bool:
+            with contextlib.suppress(OSError, TypeError):
+                return self.answers_anew()
+            return False
+
+        wait_until(is_idle, 10, "the end of the reload before")
+        before = self.worker()
+        os.kill(int(self.pid_file.read_text().split()[0]), signal.SIGUSR2)
+
+        def answers() -> bool:
+            with contextlib.suppress(OSError, TypeError):
+                return self.worker() != before
+            return False
+
+        wait_until(answers, 10, "the worker of a reload")
 
     def stop(self) -> None:
         if self.process:
@@ -199,6 +221,11 @@ class DataPlane:
         self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE  # it is not the one that is tested
         if own:
             self._tls.load_cert_chain(own.certificate, own.key)
+
+    def settings(self) -> dict[str, str]:
+        """The daemon's, to reach it."""
+        user, _, password = self.auth.partition(":")
+        return {"HAPROXY_DATAPLANE_URL": self.url, "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password}
 
     def command(self) -> list[str]:
         raise NotImplementedError

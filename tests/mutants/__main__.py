@@ -14,14 +14,15 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
-from . import aliases, cfg, configuration, connections, events, guard, inherit, leader, local, log, memory, names, objects, operator, plan, runtime_update, sequences, target, txn, watch
+from . import aliases, cfg, configuration, connections, doctor_local, events, guard, inherit, leader, local, local_files, log, memory, names, objects, operator, plan, runtime_update, sequences, target, txn, watch
 from .mutant import ROOT, Mutant, Room, Unfit
 
-ROOMS = (*aliases.ROOMS, *guard.ROOMS, *cfg.ROOMS, *configuration.ROOMS, *plan.ROOMS, *memory.ROOMS, *watch.ROOMS, *txn.ROOMS, *runtime_update.ROOMS, *leader.ROOMS, *local.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
+ROOMS = (*aliases.ROOMS, *guard.ROOMS, *cfg.ROOMS, *configuration.ROOMS, *plan.ROOMS, *memory.ROOMS, *watch.ROOMS, *txn.ROOMS, *runtime_update.ROOMS, *leader.ROOMS, *local.ROOMS, *local_files.ROOMS, *doctor_local.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
          *operator.ROOMS, *names.ROOMS, *sequences.ROOMS, *connections.ROOMS, *target.ROOMS, *objects.ROOMS)
-# A mutant that loops forever is noticed by this; the slowest of the tests takes some seconds.
-TEST_TIMEOUT_S = 60
+# A mutant that loops forever is noticed by this: so many times what the test takes by itself.
+LONGEST_S, AT_LEAST_S, TIMES = 60.0, 8.0, 6.0
 # A test program in one process: a crash or a failure ends it, which is all that is asked here. Nobody reads a shrunk stream.
 ENV = {"SEQUENCES_SHRINK": "no", "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "CK_FORK": "no", "CK_RUN_CASE": "", "LC_ALL": "C"}
 
@@ -30,14 +31,17 @@ class Bench:
     def __init__(self, folder: pathlib.Path, compiler: list[str]):
         self.folder = folder.resolve()
         self.compiler = compiler
+        self.takes: dict[str, float] = {}
+        """Seconds, of each test by itself."""
 
     def passes(self, test: str, library: pathlib.Path | None) -> bool:
         env = {k: v for k, v in ENV.items() if v}
         if library is not None:
             env["LD_PRELOAD"] = str(library)
+        limit = min(LONGEST_S, max(AT_LEAST_S, TIMES * self.takes[test])) if test in self.takes else LONGEST_S
         # Nothing may be left in the tree, and a mutant may say a lot: the output is nobody's.
         try:
-            return subprocess.run([self.folder / test], cwd=ROOT, env=env, timeout=TEST_TIMEOUT_S, stdin=subprocess.DEVNULL,
+            return subprocess.run([self.folder / test], cwd=ROOT, env=env, timeout=limit, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
         except subprocess.TimeoutExpired:
             return False
@@ -61,7 +65,14 @@ class Bench:
 def sound_tests(bench: Bench, rooms: list[Room], workers: concurrent.futures.Executor) -> list[str]:
     """A test that fails by itself would notice anything."""
     tests = sorted({test for room in rooms for test in room.tests})
-    return [test for test, passes in zip(tests, workers.map(lambda t: bench.passes(t, None), tests)) if not passes]
+
+    def passes(test: str) -> bool:
+        began = time.monotonic()
+        passed = bench.passes(test, None)
+        bench.takes[test] = time.monotonic() - began
+        return passed
+
+    return [test for test, sound in zip(tests, workers.map(passes, tests)) if not sound]
 
 
 def try_all(bench: Bench, rooms: list[Room], workers: concurrent.futures.Executor) -> tuple[int, int]:

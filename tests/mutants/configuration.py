@@ -16,7 +16,8 @@ CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
 FOLDER = "configuration/files_folder.c"
 STORAGE = "haproxy/dataplane/storage.c"
-MAP = "haproxy/dataplane/storage_map.c"
+MAP = "haproxy/storage_map.c"
+LIST = "haproxy/storage_list.c"
 FILES = "haproxy/storage_files.c"
 REPLACEMENT = "haproxy/dataplane/replacement.c"
 KEEP = "configuration/keep.c"
@@ -196,11 +197,11 @@ STORING = (
     Mutant("each run writes all files", STORAGE, "if (e == NULL || (e->present && str_eq(e->hash, f->hash)))", "if (e == NULL)"),
     Mutant("what is there is not compared", STORAGE, "if (s->was_read && s->now.len == f->len && memcmp(", "if (false && memcmp("),
     Mutant("a map loses lines before the configuration", STORAGE, "s->whole = !(add && map && e->present) ||", "s->whole = true ||"),
-    Mutant("the list comes after the files", STORAGE, "    if (add && !s->announced)\n        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(s, false));\n", ""),
-    Mutant("the list says that what changes runs", STORAGE, "bool known = e->hash[0] != '\\0' && (ends ||", "bool known = e->hash[0] != '\\0' && (true ||"),
-    Mutant("what a killed run changed is never loaded", STORAGE, "        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */\n        if (!e->changed)", "        if (strlen(hash) + 1 == sizeof(e->hash))"),
+    Mutant("the list comes after the files", STORAGE, "    if (add && !s->announced)\n        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));\n", ""),
+    Mutant("the list says that what changes runs", LIST, "&& !e->changed && (f == NULL || str_eq(f->hash, e->hash));", ";"),
+    Mutant("what a killed run changed is never loaded", LIST, "        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */\n        if (!e->changed)", "        if (strlen(hash) + 1 == sizeof(e->hash))"),
     Mutant("files of others are deleted", STORAGE, "            e->found = true;\n", ""),
-    Mutant("files of others are deleted by another run", STORAGE, '        e->found = str_eq(how, "found");\n', ""),
+    Mutant("files of others are deleted by another run", LIST, '        e->found = str_eq(how, "found");\n', ""),
     Mutant("a file that is gone is as it was put", STORAGE, "if (!e->present || !storage_is_as_put(s, f))", "if (e->present && !storage_is_as_put(s, f))"),
     Mutant("any bytes are as they were put", STORAGE, "return s->now.len == len && memcmp(buf_str(&s->now), bytes, len) == 0;", "return true;"),
     Mutant("an empty map differs", STORAGE, "bool empty = f->len == 0 && f->place == STORAGE_MAP; /*", "bool empty = false; /*"),
@@ -210,7 +211,7 @@ STORING = (
     Mutant("what runs is deleted with what does not", STORAGE, "        e->changed = e->added = false;\n", "        e->changed = false;\n"),
     Mutant("what was deleted is the daemon's for ever", STORAGE, "    if (s->deleted == 0)\n        return storage_done(s, TRANSACTION_COMMITTED);\n    /*", "    if (true)\n        return storage_done(s, TRANSACTION_COMMITTED);\n    /*"),
     Mutant("nothing goes back", STORAGE, "if (!e->changed || e->good == NULL)", "if (true)"),
-    Mutant("what was gone is not noticed", STORAGE, "        s->entries[i].present = false;\n", ""),
+    Mutant("what was gone is not noticed", STORAGE, "        s->entries.list[i].present = false;\n", ""),
     Mutant("what is in use stops the rest", STORAGE, "        s->in_use++;\n        s->at++;\n        return storage_next(s);", "        s->in_use++;\n        return storage_done(s, TRANSACTION_COMMITTED);"),
     Mutant("a page is an answer of the storage", STORAGE, "bool ours = a->error == NULL && a->version >= 0;", "bool ours = a->error == NULL;"),
     Mutant("an empty map is sent", STORAGE, "if (len == 0 && place == STORAGE_MAP) {", "if (false) {"),

@@ -15,11 +15,12 @@ TALK = "haproxy/local/talk.c"
 MESSAGE = "haproxy/local/message.c"
 
 FILE = (
-    Mutant("a validation writes", DRIVER, "writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE", "0"),
+    Mutant("a text is checked twice", DRIVER, "return d->checked == c && clock", "return false && clock"),
+    Mutant("what was checked vouches for another text", DRIVER, "return d->checked == c && clock", "return clock"),
+    Mutant("a validation writes", DRIVER, "unsigned flags = writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE", "unsigned flags = 0"),
     Mutant("somebody's file is overwritten", DRIVER, "writes ? &d->identity : NULL,", "NULL,"),
     Mutant("a file of another version is overwritten", DRIVER, "if (writes && version != d->version) {", "if (false) {"),
-    Mutant("a write is no new version", "haproxy/local/driver_write.c", "    d->unloaded = true;\n    d->version++;\n", "    d->unloaded = true;\n"),
-    Mutant("what was written is loaded", "haproxy/local/driver_write.c", "    d->unloaded = true;\n    d->version++;\n", "    d->version++;\n"),
+    Mutant("a write is no new version", "haproxy/local/driver_write.c", "    d->unloaded = d->locked = true;\n    d->version++;\n", "    d->unloaded = true;\n"),
     Mutant("the same file is another version", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = false;"),
     Mutant("what somebody wrote is not seen", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = d->file != NULL;"),
     Mutant("HAProxy's own words are told", "haproxy/local/driver_write.c", "validation_text_of_program(said, d->options.file, edits)", "mem_strdup(said)"),
@@ -27,9 +28,10 @@ FILE = (
 )
 
 RELOADED = (
-    Mutant("what was loaded is not loaded", RELOAD, "        d->unloaded = false;\n", "        ;\n"),
+    Mutant("what was loaded is not loaded", RELOAD, "        local_request_cancel(local_driver_loaded(d, NULL));\n", "        ;\n"),
     Mutant("any end is a good one", RELOAD, "if (o->step == LOCAL_RELOAD_SUCCEEDED)\n        reload_succeeded(r);", "if (o->step >= LOCAL_RELOAD_SUCCEEDED)\n        reload_succeeded(r);"),
     Mutant("who ran before is not looked at", RELOAD, "worker >= 0 && worker != o->worker", "worker >= 0"),
+    Mutant("a master that does not listen yet is lost", RELOAD, "    if (o->step == LOCAL_RELOAD_BEFORE && worker < 0 && clock_mono_ms() < o->until_ms) {", "    if (false) {"),
     Mutant("it is told within the question", RELOAD, "        local_driver_tell(d, driver_reload_tell_asked);", "        driver_reload_tell_asked(base);"),
 )
 
@@ -84,12 +86,46 @@ LINES = (
     Mutant("a name with a blank is two words", EDIT, 'if (word[strcspn(word, " \\t\\"\'\\\\#$")] == \'\\0\') {', "if (true) {"),
     Mutant("parameters of the check from before stay", EDIT, "for (size_t i = first; i < e.words.count; i++)\n        e.gone[i] = true;", "for (size_t i = first; i < e.words.count && i < first + 1; i++)\n        e.gone[i] = true;"),
     Mutant("an operator's httpchk is asked anew", EDIT, "settings->httpchk_healthz && !(str_eq(b->adv_check, \"httpchk\") && b->httpchk_params)", "settings->httpchk_healthz"),
+    Mutant("a keyword that nobody knows takes the next word", EDIT, "if (!w.known && (e->unknown == 0 || at < e->unknown))", "if (false)"),
     Mutant("a default-server behind servers is in front of them", EDIT, "        if (edit_begins_with(&s->lines[i], \"server\"))\n            break;\n", ""),
 )
 
+COMMAND = "haproxy/local/server_command.c"
+
+COMMANDS = (
+    Mutant("a default-server behind the line reaches it", COMMAND, "if (before != 0 && s->lines[i].number >= before)", "if (false)"),
+    Mutant("defaults of defaults are none", COMMAND, "return command_words_inherit(w, s->defaults, err) == 0 ?", "return s != NULL ?"),
+    Mutant("what is said again stands twice", COMMAND, "    command_words_drop(w, keyword);\n    if (off)", "    if (off)"),
+    Mutant("what is taken back stays", COMMAND, "        command_words_drop(w, keyword + strlen(\"no-\"));", "        ;"),
+    Mutant("what is of the file goes with it", COMMAND, "if (command_is_of_file(keyword) || ", "if ("),
+    Mutant("a check is not begun", COMMAND, "if (command_words_have(&all, \"check\"))", "if (false)"),
+    Mutant("an agent is not begun", COMMAND, "if (command_words_have(&all, \"agent-check\"))", "if (false)"),
+    Mutant("a check speaks otherwise than the traffic", COMMAND, "    command_words_add_checks(&all);\n", ""),
+    Mutant("a check elsewhere speaks as the traffic", COMMAND, "|| command_words_have(w, \"port\") || command_words_have(w, \"addr\"))", "|| false)"),
+    Mutant("plain checks are not", COMMAND, "        w->plain_checks = off;", "        w->plain_checks = false;"),
+    Mutant("who is in maintenance is enabled", COMMAND, "    if (!s->maintenance)\n        command_put", "    if (true)\n        command_put"),
+    Mutant("a keyword that nobody knows is a command's", COMMAND, "        if (!word.known)\n            return", "        if (false)\n            return"),
+    Mutant("a second command may hide in a word", COMMAND, "strchr(\";\\\\\\\"'<#\", *c) != NULL", "false"),
+    Mutant("a live server is deleted", COMMAND, '        command_put(c, mem_printf("set server %s/%s state maint", backend, change->server->name));\n', ""),
+    Mutant("any field changes by a command", COMMAND, "if (change->fields & ~can)", "if (false)"),
+)
+
 WRITING = (
-    Mutant("changes are written without a look at the version", WRITE, "} else if (version != d->version) {", "} else if (false) {"),
-    Mutant("what was refused is written with the next", WRITE, "        d->written.result = local_driver_failed(d, a, true, &d->written.error);\n    }\n    driver_write_forget(d);", "        d->written.result = local_driver_failed(d, a, true, &d->written.error);\n    }\n    if (a->status == LOCAL_OK)\n        driver_write_forget(d);"),
+    Mutant("a reload that has to be is none", WRITE, "} else if (d->reloads || why != NULL) {", "} else if (why != NULL) {"),
+    Mutant("what is not loaded yet needs no reload", WRITE, "if (!d->base.runtime || d->unloaded)", "if (!d->base.runtime)"),
+    Mutant("what commands brought about is not loaded", WRITE, "        d->request = local_driver_loaded(d, driver_write_on_noted);\n", "        d->request = local_note_loaded(d->options.helper, &d->identity, driver_write_on_noted, d);\n"),
+    Mutant("who was added and is not in the file stays", WRITE, "        local_driver_take_back(d, d->early.commands.list[i]);", "        ;"),
+    Mutant("who was there before is taken back", "haproxy/local/driver_commands.c", "r->done = status == 0 ? r->next : at;", "r->done = r->next;"),
+    Mutant("who is new waits for the check", WRITE, "c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late", "&d->late"),
+    Mutant("who leaves is gone before the file is written", WRITE, "c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late", "&d->early"),
+    Mutant("a command that is refused is done", "haproxy/local/driver_commands.c", "        if (cli_read_done(line, err) != 0)\n            return -1;", "        if (cli_read_done(line, err) != 0)\n            break;"),
+    Mutant("only the first of several commands is looked at", "haproxy/local/driver_commands.c", "*ret_at += *line == '\\0')", "rest = NULL)"),
+    Mutant("who is still in use takes a reload", "haproxy/local/driver_commands.c", "if (status != 0 && err.kind == ERROR_CONFLICT && commands_is_removal(refused)) {", "if (false) {"),
+    Mutant("who leaves is still a server", "haproxy/local/driver_read.c", "if (!local_driver_leaves(d, d->to->names[d->at], all->servers[i].name))", "if (true)"),
+    Mutant("who leaves is asked once", "haproxy/local/driver_commands.c", "    timer_set(&l->again, l->wait_ms);\n", ""),
+    Mutant("who is back in the file is deleted", "haproxy/local/driver_commands.c", "return section != NULL && local_config_server(section, slash + 1, &words) != NULL;", "return false;"),
+    Mutant("changes are written without a look at the version", WRITE, "if (d->edits.count > 0 && version != d->version) {", "if (false) {"),
+    Mutant("what was refused is written with the next", WRITE, "static void driver_write_end(struct local_driver *d)\n{\n    local_driver_write_forget(d);", "static void driver_write_end(struct local_driver *d)\n{\n    if (d->written.result == TRANSACTION_COMMITTED)\n        local_driver_write_forget(d);"),
     Mutant("changes are written unchecked", WRITE, "d->writing->len, &d->identity, 0,", "d->writing->len, &d->identity, LOCAL_WRITE_UNCHECKED,"),
     Mutant("an update is not read back", WRITE, "cleanup(mem_free_ptr) char *problem = driver_update_problem(u, &all);", "cleanup(mem_free_ptr) char *problem = NULL;"),
     Mutant("an update waits for a reload", WRITE, "        d->unloaded = was_unloaded; /* the running HAProxy gets it now */\n", "        (void)was_unloaded;\n"),
@@ -102,9 +138,9 @@ WRITING = (
 )
 
 REPLACED = (
-    Mutant("the lock is not taken", CONFIG, "if (flock(fd, LOCK_EX | LOCK_NB) != 0) {", "if (false) {"),
+    Mutant("the lock is not taken", CONFIG, "if (helper_flock(fd, F_OFD_SETLK, &lock) != 0) {", "if (false) {"),
     Mutant("who has no lock writes", CONFIG, "if ((a->flags & LOCAL_WRITE_ONLY_VALIDATE) == 0 && helper_config_lock(w) != 0)", "if (false)"),
-    Mutant("who has the lock is not noted", CONFIG, "    (void)helper_note_holder(fd, w->helper->daemon);\n", ""),
+    Mutant("who has the lock is not noted", CONFIG, "mem_printf(\"%d\\n%s%s\", (int)h->daemon, new, old)", "mem_printf(\"%d\\n%s%s\", 0, new, old)"),
     Mutant("a file that was changed is checked", CONFIG, "else if (a->expects && !local_identity_same(&now, &a->expected))", "else if (false)"),
     Mutant("what changed while it was checked is overwritten", CONFIG, "helper_write(w, &p, a, a->expects ? &a->expected : NULL);", "helper_write(w, &p, a, NULL);"),
     Mutant("a question is a write", CONFIG, "helper_check(w, path) == 0) && !validate)", "helper_check(w, path) == 0))"),
@@ -135,11 +171,11 @@ ASKED = (
     Mutant("a name with a dot in front is one", MESSAGE, "*name != '.' && ", ""),
     Mutant("a name with a control character is one", MESSAGE, "!str_has_control(name)", "true"),
     Mutant("a message of any length is one", MESSAGE, "    *ret = len;\n    return len <= LOCAL_FRAME_MAX_BYTES ? 0 : -1;", "    *ret = len;\n    return 0;"),
-    Mutant("a request of no known kind is one", MESSAGE, "message_get_number(&r, LOCAL_KIND_LIST_FILES)", "message_get_number(&r, UINT64_MAX)"),
+    Mutant("a request of no known kind is one", MESSAGE, "message_get_number(&r, LOCAL_KIND_NOTE_LOADED)", "message_get_number(&r, UINT64_MAX)"),
     Mutant("bytes behind a request are none of its", MESSAGE, "    ret->bytes = message_get_bytes(&r, &ret->len);\n    return r.bad || r.left > 0", "    ret->bytes = message_get_bytes(&r, &ret->len);\n    return r.bad"),
     Mutant("any folder is one", PROCESS, "if (a->where >= count || ", "if ("),
     Mutant("any name is one of the folder", PROCESS, "!local_message_name_fits(a->name))) {", "false)) {"),
-    Mutant("a file that is not there cannot be deleted", PROCESS, "errno == ENOENT", "false"),
+    Mutant("a file that is not there cannot be deleted", PROCESS, "AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)", "AT_SYMLINK_NOFOLLOW) != 0 && false)"),
     Mutant("the worker is asked as the master", PROCESS, 'through_master ? "@1 " : ""', '""'),
     Mutant("half an answer is one", PROCESS, "        return 0;\n    buf_clear(&w->data);\n    helper_fail(w, \"%s\", err.message);", "        return 0;\n    helper_fail(w, \"%s\", err.message);"),
     Mutant("process 1 gets the signal", PROCESS, "    if (pid <= 1)\n        helper_fail", "    if (pid <= 0)\n        helper_fail"),
@@ -161,14 +197,58 @@ SAID = (
     Mutant("a line that ends early is a server", CLI, "        if (*word == '\\0')\n            return -1;", "        if (*word == '\\0')\n            return 0;"),
 )
 
+DECIDED = (
+    Mutant("who comes takes a reload, says plan", "cli/inspect_decide.c", "bool adds = t->adds && ", "bool adds = false && "),
+    Mutant("every balance takes servers, says plan", "cli/inspect_decide.c", "balance_is_dynamic(b->actual.balance);", "true;"),
+    Mutant("what is not loaded is no matter, says plan", "cli/inspect_decide.c", "inspect_updates(b) && !is_dirty(t, b) && ", "inspect_updates(b) && "),
+)
+
+NOTED = (
+    Mutant("what is about to come is not noted", CONFIG, "        (void)helper_note(h, h->lock, &coming);\n", "        ;\n"),
+    Mutant("what was there goes before what comes is there", CONFIG, "char *old = h->has_unloaded ? helper_note_line(&h->unloaded) : mem_strdup(\"\");", "char *old = mem_strdup(\"\");"),
+    Mutant("what is in its place is not looked at", CONFIG, "    helper_take_notes(h, h->lock, p); /* of which one is in its place now */\n", ""),
+    Mutant("who takes the lock forgets what was noted", CONFIG, "h->has_unloaded = local_file_read(p, NULL, &h->unloaded) == 0 && helper_is_noted(text, &h->unloaded);", "h->has_unloaded = false;"),
+    Mutant("any file is the one that was noted", CONFIG, "    return strstr(text, behind_another) != NULL;", "    return strchr(text, '\\n') != NULL;"),
+    Mutant("who has no lock learns nothing", CONFIG, "    w->answer.unloaded = helper_is_noted(text, &w->answer.identity);\n", ""),
+    Mutant("a writer that lives is none", CONFIG, "lock.l_type != F_UNLCK)", "false)"),
+    Mutant("a writer that is dead lives", CONFIG, "lock.l_type != F_UNLCK)", "true)"),
+    Mutant("of another mode it is another file", CONFIG, "           u->modified_ns == i->modified_ns;", "           u->modified_ns == i->modified_ns && u->mode == i->mode;"),
+    Mutant("what was loaded before is this file", CONFIG, "if (h->lock < 0 || !helper_is_written_file(h, &a->expected))", "if (h->lock < 0)"),
+    Mutant("it is loaded until we end", CONFIG, "    if (helper_note(h, h->lock, NULL) != 0)\n        helper_fail", "    if (false)\n        helper_fail"),
+    Mutant("it is loaded when we end", CONFIG, "    h->has_unloaded = false;\n    if (helper_note", "    if (helper_note"),
+    Mutant("more lines stay than are noted", CONFIG, "&& ftruncate(fd, (off_t)len) == 0 ? 0 : -1", "? 0 : -1"),
+    Mutant("an answer does not say it", MESSAGE, "    ret->unloaded = message_get_number(&r, 1) == 1;\n", "    (void)message_get_number(&r, 1);\n"),
+)
+
+BESIDE = (
+    Mutant("what was written is loaded", WRITE, "    d->unloaded = d->locked = true;\n    d->version++;\n", "    d->locked = true;\n    d->version++;\n"),
+    Mutant("what an earlier daemon wrote is loaded", DRIVER, "    return a->pid == 0;\n", "    return false;\n"),
+    Mutant("what a daemon loads right now is ours to load", DRIVER, "    return a->pid == 0;\n", "    return true;\n"),
+    Mutant("what another daemon leaves is never looked at", DRIVER, "    if (a->pid != 0 && d->waits == NULL)\n        timer_set", "    if (false)\n        timer_set"),
+    Mutant("an answer that is older than the reload counts", DRIVER, "if (!a->unloaded || local_identity_same(&d->loaded, &a->identity))", "if (!a->unloaded)"),
+    Mutant("what was loaded is loaded at each start", DRIVER, "    return local_note_loaded(d->options.helper, &d->identity, answered, d);", "    return local_lock_config(d->options.helper, answered, d);"),
+    Mutant("an update is never noted", WRITE, "        if (d->unloaded)\n            driver_update_tell(&d->base);", "        if (true)\n            driver_update_tell(&d->base);"),
+    Mutant("an update loads the whole file", WRITE, "        if (d->unloaded)\n            driver_update_tell(&d->base);", "        if (false)\n            driver_update_tell(&d->base);"),
+    Mutant("the lock is asked for once", DRIVER, "    if (a->status == LOCAL_LOCKED)\n        timer_set(&d->ask_again, LOCK_AGAIN_MS);\n", "    if (a->status == LOCAL_LOCKED)\n        return;\n"),
+    Mutant("the lock is never asked for", DRIVER, "    if (d->waits == NULL)\n        timer_set(&d->ask_again, LOCK_AGAIN_MS);\n", ""),
+    Mutant("nobody is told that the wait is over", DRIVER, "    d->base.waits = NULL;\n    if (", "    d->base.waits = NULL;\n    if (!waited && "),
+    Mutant("the wait is never over", DRIVER, "    d->base.waits = NULL;\n    if (", "    if ("),
+    Mutant("who waits is not known", DRIVER, "    d->base.waits = d->waits;\n", ""),
+    Mutant("who has no lock reloads", WRITE, "if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST) {\n        d->written", "if (a->status == LOCAL_LOST) {\n        d->written"),
+)
+
 ROOMS = (
+    Room("local, plan", ("test_inspect_decide",), DECIDED),
+    Room("local, the lock", ("test_local_lock",), NOTED),
+    Room("local, daemons on one file", ("test_local_driver_lock",), BESIDE),
     Room("local, the helper's file", ("test_local_helper",), REPLACED),
     Room("local, what the helper is asked", ("test_local_requests",), ASKED),
     Room("local, what HAProxy said", ("test_local_cli",), SAID),
     Room("local, the file", ("test_local_driver",), FILE),
     Room("local, reloads", ("test_local_driver",), RELOADED),
     Room("local, lines", ("test_local_config", "test_local_config_edit"), LINES),
-    Room("local, servers", ("test_local_driver",), WRITING),
+    Room("local, commands", ("test_server_command",), COMMANDS),
+    Room("local, servers", ("test_local_servers",), WRITING),
     Room("local, what a document is for", ("test_document", "test_store"), USED),
     Room("local, settings", ("test_settings_local",), SET),
     Room("local, what runs", ("test_local_driver", "test_local_cli", "test_validation_text"), SEEN),

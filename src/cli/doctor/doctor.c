@@ -17,6 +17,7 @@
 #include "cli/doctor/doctor_proxy.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/doctor/doctor_service.h"
+#include "cli/doctor_local/doctor_local.h"
 #include "cli/inspect.h"
 #include "cli/inspect_report.h"
 
@@ -26,11 +27,12 @@ struct doctor {
     const struct doctor_options *options;
     struct doctor_report *report;
     struct clients clients; /* the Data Plane clients as in settings, some of them NULL */
-    struct error no_kube, no_dataplanes;
+    struct error no_kube, no_dataplanes, no_local;
     struct doctor_kubernetes kubernetes;
     struct doctor_section *kubernetes_section; /* of the report */
     struct doctor_dataplane *dataplanes;       /* as in settings */
-    size_t asking;                             /* requests without an answer yet */
+    struct doctor_local local;
+    size_t asking; /* requests without an answer yet */
 };
 
 /* ---- clients ---- */
@@ -51,7 +53,10 @@ static void make_dataplanes(struct doctor *d)
 
 static void make_clients(struct doctor *d)
 {
+    static const struct clients_hooks hooks = {0};
     cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", d->options->version);
+    if (clients_local(d->base, d->settings, &hooks, &d->clients, &d->no_local) != 0)
+        clients_free(&d->clients); /* it says why */
     d->clients.http = http_new(d->base, agent, &d->no_kube);
     if (d->clients.http == NULL)
         abort(); /* out of memory */
@@ -87,6 +92,10 @@ static void ask_all(struct doctor *d)
         d->asking++;
         doctor_dataplane_start(&d->dataplanes[i], d->base, d->clients.dataplanes[i].file, d->options->timeout_ms,
                                on_asked, d);
+    }
+    if (d->clients.local_commands != NULL) {
+        d->asking++;
+        doctor_local_start(&d->local, d->base, d->settings, d->clients.local_file, d->options->timeout_ms, on_asked, d);
     }
     if (d->asking > 0)
         event_base_dispatch(d->base);
@@ -136,13 +145,18 @@ static void add_clock(struct doctor *d)
         doctor_clock_report_skew("clock.haproxy", "HAProxy", d->settings->dataplanes[i].url, &d->dataplanes[i].skew, s);
 }
 
-/* Its file and sockets are not looked at: what does so is named. */
-static void add_local(struct doctor *d)
+/* The one on this machine. */
+static void add_local(struct doctor *d, const struct inspect_report *seen)
 {
     struct doctor_section *s = doctor_section(d->report, "haproxy", d->settings->local.file, NULL);
-    struct doctor_check *c = doctor_skip(s, "haproxy.local", "this HAProxy", "not looked at: it has no Data Plane API");
-    doctor_fix(c, "let the daemon's own reading say what is wrong",
-               d->settings->mapping_count > 0 ? "haproxy-k8s-sync plan" : "haproxy-k8s-sync config plan");
+    if (d->clients.local_commands == NULL) {
+        doctor_fail(s, "haproxy.helper", "helper", "%s", d->no_local.message);
+        return;
+    }
+    const struct doctor_haproxy_input in = {.settings = d->settings, .seen = seen, .target = &seen->targets[0]};
+    doctor_local_report(&d->local, in.target, s);
+    for (size_t i = 0; i < seen->mapping_count; i++)
+        doctor_backend_report(&in, &in.target->backends[i], d->report);
 }
 
 static void on_refresh(void *arg, const struct inspect_report *seen)
@@ -155,7 +169,7 @@ static void on_refresh(void *arg, const struct inspect_report *seen)
     for (size_t i = 0; i < d->settings->dataplane_count; i++)
         add_haproxy(d, seen, i);
     if (d->settings->local.file != NULL)
-        add_local(d);
+        add_local(d, seen);
     doctor_proxy_report(d->base, seen, d->settings, d->report);
 }
 
@@ -167,6 +181,10 @@ static void look(struct doctor *d)
                                             .show = on_refresh,
                                             .arg = d};
     struct clients usable = {.http = d->clients.http};
+    if (d->clients.local_commands != NULL) {
+        usable.local_file = d->clients.local_file;
+        usable.local_commands = d->clients.local_commands;
+    }
     usable.kube = doctor_kubernetes_usable(&d->kubernetes) ? d->clients.kube : NULL;
     usable.dataplanes = mem_array(d->clients.dataplane_count, sizeof(usable.dataplanes[0]));
     for (size_t i = 0; i < d->clients.dataplane_count; i++)
@@ -221,6 +239,7 @@ static void report_settings(const struct settings *settings, const struct settin
 static void end(struct doctor *d)
 {
     doctor_kubernetes_fini(&d->kubernetes);
+    doctor_local_fini(&d->local);
     for (size_t i = 0; i < d->settings->dataplane_count; i++)
         doctor_dataplane_fini(&d->dataplanes[i]);
     free(d->dataplanes);

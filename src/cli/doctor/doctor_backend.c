@@ -25,7 +25,8 @@ static bool report_exists(const struct doctor_haproxy_input *in, const struct in
 {
     static const char id[] = "backend.exists", label[] = "backend";
     if (!b->seen) {
-        doctor_fail(s, id, label, "cannot be read: %s", b->unseen.message);
+        struct doctor_check *c = doctor_fail(s, id, label, "cannot be read: %s", b->unseen.message);
+        doctor_why(c, "nothing is written to a backend that is not read to its end");
     } else if (b->actual.exists) {
         size_t managed = 0;
         for (size_t i = 0; i < b->actual.server_count; i++)
@@ -66,8 +67,8 @@ static void report_lines(const struct doctor_haproxy_input *in, const struct ins
         cleanup(mem_free_ptr) char *why = inspect_why(b);
         struct doctor_check *c =
             doctor_fail(s, id, label, "cannot be written safely: %s", why != NULL ? why : "no reason given");
-        doctor_advice(c, "remove that line, or use only keywords that this Data Plane API supports; until then nothing "
-                         "is written to this backend");
+        doctor_advice(c, "remove that line%s; until then nothing is written to this backend",
+                      in->of != NULL ? ", or use only keywords that this Data Plane API supports" : "");
         return;
     }
     for (size_t i = 0; i < d->skip_count; i++)
@@ -120,7 +121,8 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
 }
 
 /* Desired servers that get no traffic because their health check fails. */
-static void report_health(const struct inspect_backend *b, struct doctor_section *s)
+static void report_health(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
+                          struct doctor_section *s)
 {
     size_t live = 0, down = 0;
     cleanup(buf_fini) struct buf names = {0};
@@ -143,7 +145,8 @@ static void report_health(const struct inspect_backend *b, struct doctor_section
     doctor_why(c, "they get no connections; the node's port does not answer HAProxy, or not this kind of check "
                   "(HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK), or only one side uses the PROXY protocol");
     doctor_fix(c, "on HAProxy's machine, see the result of its check",
-               "echo 'show stat %s 4 -1' | socat stdio /run/haproxy/admin.sock | cut -d, -f2,18,37", b->of->backend);
+               "echo 'show stat %s 4 -1' | socat stdio %s | cut -d, -f2,18,37", b->of->backend,
+               in->settings->local.stats_socket != NULL ? in->settings->local.stats_socket : "/run/haproxy/admin.sock");
 }
 
 void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
@@ -158,5 +161,5 @@ void doctor_backend_report(const struct doctor_haproxy_input *in, const struct i
     report_mode(b, s);
     report_lines(in, b, s);
     report_plan(b, s);
-    report_health(b, s);
+    report_health(in, b, s);
 }

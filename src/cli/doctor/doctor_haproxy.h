@@ -16,7 +16,7 @@ struct tls_files;
 
 struct doctor_haproxy_input {
     const struct settings *settings;
-    const struct settings_dataplane *of;
+    const struct settings_dataplane *of;  /* NULL: it is reached by its own file and sockets */
     const struct doctor_dataplane *asked; /* its client NULL: none could be made, because of no_client */
     const struct error *no_client;
     const struct tls_files *tls; /* NULL: no URL is https */

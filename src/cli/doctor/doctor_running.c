@@ -1,17 +1,15 @@
 /* The running HAProxy: does it run, are runtime updates possible, how do its reloads end, has it a master. */
-#include <inttypes.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
 #include "cli/doctor/doctor_dataplane.h"
 #include "cli/doctor/doctor_haproxy.h"
+#include "cli/doctor/doctor_process.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect_report.h"
 
-#define STAT_MAX_BYTES 4096
 #define SOCKET_LINES "global\n  stats socket /run/haproxy/admin.sock mode 660 level admin expose-fd listeners"
 
 /* ---- it runs ---- */
@@ -142,30 +140,6 @@ static bool is_here(const struct settings_dataplane *of)
     return of->socket != NULL;
 }
 
-/* "77 (haproxy) S 76 ..." (proc(5)): name and parent. What is in the text is cut. */
-static bool parse_stat(char *text, const char **ret_name, uint64_t *ret_parent)
-{
-    char *open = strchr(text, '('), *close = strrchr(text, ')');
-    if (open == NULL || close == NULL || close < open || strlen(close) < sizeof(") S 1") - 1)
-        return false;
-    char *parent = close + sizeof(") S ") - 1;
-    *close = '\0';
-    parent[strcspn(parent, " \n")] = '\0';
-    *ret_name = open + 1;
-    return str_parse_uint(parent, INT32_MAX, ret_parent) == 0;
-}
-
-/* Whether that process is a HAProxy, and its parent. False also where /proc cannot be read. */
-static bool is_haproxy(uint64_t pid, uint64_t *ret_parent)
-{
-    cleanup(mem_free_ptr) char *path = mem_printf("/proc/%" PRIu64 "/stat", pid);
-    const char *name = "";
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, STAT_MAX_BYTES);
-    return buf_read_file(&text, path) == 0 && text.len > 0 && parse_stat(text.data, &name, ret_parent) &&
-           str_has_prefix(name, "haproxy");
-}
-
 enum master { MASTER_UNKNOWN, MASTER_YES, MASTER_NO };
 
 static enum master check_master(const struct doctor_haproxy_input *in)
@@ -174,9 +148,9 @@ static enum master check_master(const struct doctor_haproxy_input *in)
     uint64_t master = 0, parent = 0;
     if (d->global.master_worker)
         return MASTER_YES;
-    if (d->haproxy.pid <= 0 || !is_here(in->of) || !is_haproxy((uint64_t)d->haproxy.pid, &master))
+    if (d->haproxy.pid <= 0 || !is_here(in->of) || !doctor_is_haproxy((uint64_t)d->haproxy.pid, &master))
         return MASTER_UNKNOWN;
-    return is_haproxy(master, &parent) ? MASTER_YES : MASTER_NO;
+    return doctor_is_haproxy(master, &parent) ? MASTER_YES : MASTER_NO;
 }
 
 void doctor_master_worker_report(const struct doctor_haproxy_input *in, struct doctor_section *s)

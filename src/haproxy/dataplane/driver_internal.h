@@ -41,7 +41,7 @@ static inline struct dataplane_driver *dataplane_driver_of(struct driver *d)
 
 /* driver_write.c */
 int dataplane_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err) must_check;
-void dataplane_driver_write(struct driver *d, int64_t version, bool review);
+void dataplane_driver_write(struct driver *d, int64_t version, bool review, bool reload);
 void dataplane_driver_abort(struct driver *d);
 void dataplane_driver_clean(struct driver *d);
 void dataplane_driver_preview(struct driver *d, int64_t version);

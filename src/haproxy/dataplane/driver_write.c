@@ -62,9 +62,10 @@ static void dataplane_driver_transact(struct dataplane_driver *d, struct transac
         dataplane_driver_written(d);
 }
 
-void dataplane_driver_write(struct driver *d, int64_t version, bool review)
+void dataplane_driver_write(struct driver *d, int64_t version, bool review, bool reload)
 {
     struct dataplane_driver *own = dataplane_driver_of(d);
+    (void)reload; /* each commit asks for one */
     struct transaction_action begin = transaction_start(&own->transaction, version, own->steps, own->step_count);
     own->steps = NULL;
     own->step_count = 0;

@@ -6,13 +6,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
-#include "haproxy/dataplane/storage_map.h"
+#include "haproxy/storage_map.h"
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "json/read.h"
 #include "net/pem.h"
-
-static const char *const places[STORAGE_KINDS] = {
-    [STORAGE_MAP] = "maps", [STORAGE_CERTIFICATE] = "ssl_certificates", [STORAGE_GENERAL] = "general"};
 
 void storage_init(struct storage *s)
 {
@@ -21,89 +18,15 @@ void storage_init(struct storage *s)
     buf_init_secret(&s->now, 0);
 }
 
-static void storage_entry_keep(struct storage_entry *e, const char *bytes, size_t len)
-{
-    mem_wipe_free(e->good);
-    e->good = bytes != NULL ? mem_alloc(len + 1) : NULL;
-    e->good_len = len;
-    if (len > 0 && bytes != NULL)
-        memcpy(e->good, bytes, len);
-}
-
-static void storage_drop_entry(struct storage *s, size_t i)
-{
-    free(s->entries[i].stored);
-    storage_entry_keep(&s->entries[i], NULL, 0);
-    memmove(&s->entries[i], &s->entries[i + 1], (s->count - i - 1) * sizeof(*s->entries));
-    s->count--;
-}
-
 void storage_fini(struct storage *s)
 {
-    while (s->count > 0)
-        storage_drop_entry(s, s->count - 1);
-    free(s->entries);
+    storage_entries_fini(&s->entries);
     free(s->list);
     free(s->differs);
     buf_fini(&s->path);
     buf_fini(&s->body);
     buf_fini(&s->type);
     buf_fini(&s->now);
-}
-
-static struct storage_entry *storage_entry(struct storage *s, enum storage_kind place, const char *stored)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->entries[i].place == place && str_eq(s->entries[i].stored, stored))
-            return &s->entries[i];
-    return NULL;
-}
-
-static struct storage_entry *storage_entry_add(struct storage *s, enum storage_kind place, const char *stored)
-{
-    s->entries = mem_resize(s->entries, s->count + 1, sizeof(*s->entries));
-    s->entries[s->count] = (struct storage_entry){.place = place, .stored = mem_strdup(stored)};
-    return &s->entries[s->count++];
-}
-
-/* ---- its own list: "maps hosts.map DIGEST put", one a line; "-": not known; "found": it was there before ---- */
-
-static void storage_read_line(struct storage *s, char *line)
-{
-    const char *place = strsep(&line, " "), *stored = strsep(&line, " "), *hash = strsep(&line, " "), *how = line;
-    if (how == NULL || stored[0] == '\0' || strpbrk(stored, "/?#%") != NULL || s->count == 4 * STORAGE_FILES_MAX)
-        return;
-    for (int k = 0; k < STORAGE_KINDS; k++) {
-        if (!str_eq(place, places[k]) || storage_entry(s, (enum storage_kind)k, stored) != NULL)
-            continue;
-        struct storage_entry *e = storage_entry_add(s, (enum storage_kind)k, stored);
-        e->found = str_eq(how, "found");
-        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */
-        if (!e->changed)
-            memcpy(e->hash, hash, sizeof(e->hash));
-    }
-}
-
-static void storage_read_list(struct storage *s, const char *text)
-{
-    cleanup(mem_free_ptr) char *copy = mem_strdup(text);
-    char *rest = copy;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
-        storage_read_line(s, line);
-}
-
-/* ends: what is there runs; else digests of what is to change are left out. */
-static char *storage_list_text(const struct storage *s, bool ends)
-{
-    struct buf text = {0};
-    for (size_t i = 0; i < s->count; i++) {
-        const struct storage_entry *e = &s->entries[i];
-        const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
-        bool known = e->hash[0] != '\0' && (ends || (!e->changed && (f == NULL || str_eq(f->hash, e->hash))));
-        buf_printf(&text, "%s %s %s %s\n", places[e->place], e->stored, known ? e->hash : "-",
-                   e->found ? "found" : "put");
-    }
-    return buf_take(&text);
 }
 
 /* ---- requests ---- */
@@ -113,9 +36,7 @@ static struct storage_action storage_done(struct storage *s, enum transaction_re
     s->state = STORAGE_DONE;
     s->result = result;
     s->request = (struct storage_request){0};
-    s->changed = false;
-    for (size_t i = 0; i < s->count; i++)
-        s->changed = s->changed || s->entries[i].changed;
+    s->changed = storage_entries_changed(&s->entries);
     buf_fini(&s->now);
     buf_fini(&s->body);
     return (struct storage_action){0};
@@ -126,7 +47,7 @@ static struct storage_action storage_get(struct storage *s, enum storage_state s
 {
     s->state = state;
     buf_clear(&s->path);
-    buf_printf(&s->path, "/storage/%s%s%s", places[place], stored[0] != '\0' ? "/" : "", stored);
+    buf_printf(&s->path, "/storage/%s%s%s", storage_place_name(place), stored[0] != '\0' ? "/" : "", stored);
     return (struct storage_action){.send = true, .method = "GET", .path = buf_str(&s->path)};
 }
 
@@ -146,7 +67,8 @@ static struct storage_action storage_send(struct storage *s, enum storage_state 
     buf_clear(&s->path);
     buf_clear(&s->type);
     buf_clear(&s->body);
-    buf_printf(&s->path, "/storage/%s%s%s?skip_reload=true", places[place], new ? "" : "/", new ? "" : stored);
+    buf_printf(&s->path, "/storage/%s%s%s?skip_reload=true", storage_place_name(place), new ? "" : "/",
+               new ? "" : stored);
     if (form) {
         buf_printf(&s->type, "multipart/form-data; boundary=%s", mark);
         buf_printf(&s->body,
@@ -193,7 +115,7 @@ static struct storage_action storage_put(struct storage *s, const struct storage
     const char *bytes = f->bytes;
     size_t len = f->len;
     if (add && !s->announced)
-        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(s, false));
+        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));
     if (e->present && !e->changed && e->good == NULL && s->was_read)
         storage_entry_keep(e, buf_str(&s->now), s->now.len);
     s->whole = !(add && map && e->present) || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
@@ -212,7 +134,7 @@ static struct storage_action storage_next_put(struct storage *s)
 {
     for (; s->at < s->request.files->count; s->at++, s->was_read = false) {
         const struct storage_file *f = &s->request.files->list[s->at];
-        struct storage_entry *e = storage_entry(s, f->place, f->stored);
+        struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
         if (e == NULL || (e->present && str_eq(e->hash, f->hash)))
             continue;
         if (e->present && !s->was_read && f->place != STORAGE_CERTIFICATE && s->request.part == STORAGE_ADD)
@@ -264,7 +186,7 @@ static struct storage_action storage_next_check(struct storage *s)
 {
     for (; s->at < s->request.files->count; s->at++, s->was_read = false) {
         const struct storage_file *f = &s->request.files->list[s->at];
-        struct storage_entry *e = storage_entry(s, f->place, f->stored);
+        struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
         if (e == NULL)
             continue;
         if (e->present && !s->was_read)
@@ -278,8 +200,8 @@ static struct storage_action storage_next_check(struct storage *s)
 /* What runs now is good. */
 static void storage_settle(struct storage *s)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        struct storage_entry *e = &s->entries[i];
+    for (size_t i = 0; i < s->entries.count; i++) {
+        struct storage_entry *e = &s->entries.list[i];
         const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
         e->changed = e->added = false;
         storage_entry_keep(e, f != NULL && f->place == STORAGE_CERTIFICATE ? f->bytes : NULL, f != NULL ? f->len : 0);
@@ -290,26 +212,26 @@ static struct storage_action storage_delete(struct storage *s, const struct stor
 {
     s->state = STORAGE_DELETE;
     buf_clear(&s->path);
-    buf_printf(&s->path, "/storage/%s/%s?skip_reload=true", places[e->place], e->stored);
+    buf_printf(&s->path, "/storage/%s/%s?skip_reload=true", storage_place_name(e->place), e->stored);
     return (struct storage_action){.send = true, .method = "DELETE", .path = buf_str(&s->path)};
 }
 
 static struct storage_action storage_next_end(struct storage *s)
 {
-    while (s->at < s->count) {
-        struct storage_entry *e = &s->entries[s->at];
+    while (s->at < s->entries.count) {
+        struct storage_entry *e = &s->entries.list[s->at];
         if (storage_files_find(s->request.files, e->place, e->stored) != NULL) {
             s->at++;
             continue;
         }
         if (e->found || !e->present) {
-            storage_drop_entry(s, s->at);
+            storage_entries_drop(&s->entries, s->at);
             continue;
         }
         return storage_delete(s, e);
     }
     storage_settle(s);
-    char *text = storage_list_text(s, true);
+    char *text = storage_list_text(&s->entries, NULL);
     if (!str_eq(text, s->list != NULL ? s->list : ""))
         return storage_send_list(s, STORAGE_WRITE_LIST, text);
     free(text);
@@ -318,8 +240,8 @@ static struct storage_action storage_next_end(struct storage *s)
 
 static struct storage_action storage_next_back(struct storage *s)
 {
-    for (; s->at < s->count; s->at++) {
-        struct storage_entry *e = &s->entries[s->at];
+    for (; s->at < s->entries.count; s->at++) {
+        struct storage_entry *e = &s->entries.list[s->at];
         if (e->changed && e->added)
             return storage_delete(s, e);
         if (!e->changed || e->good == NULL)
@@ -330,15 +252,15 @@ static struct storage_action storage_next_back(struct storage *s)
     if (s->deleted == 0)
         return storage_done(s, TRANSACTION_COMMITTED);
     /* A file of that name which another writer puts there is his. */
-    return storage_send_list(s, STORAGE_WRITE_LIST, storage_list_text(s, false));
+    return storage_send_list(s, STORAGE_WRITE_LIST, storage_list_text(&s->entries, s->request.files));
 }
 
 /* True: files of this kind are to be there, or were put there. */
 static bool storage_concerns(const struct storage *s, enum storage_kind place)
 {
     bool any = false;
-    for (size_t i = 0; i < s->count; i++)
-        any = any || s->entries[i].place == place;
+    for (size_t i = 0; i < s->entries.count; i++)
+        any = any || s->entries.list[i].place == place;
     for (size_t i = 0; i < s->request.files->count; i++)
         any = any || s->request.files->list[i].place == place;
     return any;
@@ -352,8 +274,8 @@ static struct storage_action storage_next_names(struct storage *s)
         return storage_get(s, STORAGE_READ_NAMES, (enum storage_kind)s->at, "");
     for (size_t i = 0; i < s->request.files->count; i++) {
         const struct storage_file *f = &s->request.files->list[i];
-        if (storage_entry(s, f->place, f->stored) == NULL)
-            storage_entry_add(s, f->place, f->stored);
+        if (storage_entries_find(&s->entries, f->place, f->stored) == NULL)
+            storage_entries_add(&s->entries, f->place, f->stored);
     }
     s->at = 0;
     s->state = STORAGE_WRITE;
@@ -382,8 +304,8 @@ struct storage_action storage_start(struct storage *s, const struct storage_requ
         return storage_next(s);
     if (!s->known)
         return storage_get(s, STORAGE_READ_LIST, STORAGE_GENERAL, STORAGE_LIST);
-    for (size_t i = 0; i < s->count; i++)
-        s->entries[i].present = false;
+    for (size_t i = 0; i < s->entries.count; i++)
+        s->entries.list[i].present = false;
     return storage_next_names(s);
 }
 
@@ -415,9 +337,9 @@ static int storage_take_names(struct storage *s, const struct dataplane_answer *
         if (json_is_object(val, "a file", err) != 0 || json_need_string(val, "storage_name", &stored, err) != 0)
             return -1;
         enum storage_kind place = (enum storage_kind)s->at;
-        struct storage_entry *e = storage_entry(s, place, stored);
+        struct storage_entry *e = storage_entries_find(&s->entries, place, stored);
         if (e == NULL && storage_files_find(s->request.files, place, stored) != NULL) {
-            e = storage_entry_add(s, place, stored);
+            e = storage_entries_add(&s->entries, place, stored);
             e->found = true;
         }
         if (e != NULL)
@@ -431,7 +353,7 @@ static struct storage_action storage_wrote(struct storage *s)
 {
     bool back = s->request.part == STORAGE_BACK;
     const struct storage_file *f = back ? NULL : &s->request.files->list[s->at];
-    struct storage_entry *e = back ? &s->entries[s->at] : storage_entry(s, f->place, f->stored);
+    struct storage_entry *e = back ? &s->entries.list[s->at] : storage_entries_find(&s->entries, f->place, f->stored);
     e->added = !back && (e->added || !e->present);
     e->changed = !back;
     e->found = e->found && e->present;
@@ -453,7 +375,7 @@ static struct storage_action storage_succeeded(struct storage *s, const struct d
         s->has_list = a->status == 200;
         free(s->list);
         s->list = s->has_list ? mem_strndup(a->body, a->body_len) : NULL;
-        storage_read_list(s, s->list != NULL ? s->list : "");
+        storage_list_read(&s->entries, s->list != NULL ? s->list : "");
         return storage_next_names(s);
     case STORAGE_READ_NAMES:
         if (storage_take_names(s, a, &err) != 0)
@@ -471,7 +393,7 @@ static struct storage_action storage_succeeded(struct storage *s, const struct d
     case STORAGE_WRITE:
         return storage_wrote(s);
     case STORAGE_DELETE:
-        storage_drop_entry(s, s->at);
+        storage_entries_drop(&s->entries, s->at);
         s->deleted++;
         return storage_next(s);
     case STORAGE_WRITE_LIST:

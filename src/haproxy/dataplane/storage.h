@@ -18,21 +18,9 @@
 #include "base/error.h"
 #include "haproxy/dataplane/transaction.h"
 #include "haproxy/storage_files.h"
+#include "haproxy/storage_list.h"
 
 struct dataplane_answer;
-
-/* One that was put there, or that is there by a name of the list. */
-struct storage_entry {
-    enum storage_kind place;
-    char *stored;
-    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what the API has; "": not known */
-    bool found;                         /* it was there before: it is never deleted */
-    bool present;
-    bool changed; /* it is not what runs */
-    bool added;   /* there was none while the configuration from before was loaded */
-    char *good;   /* what runs, of a certificate, or of what has changed; NULL: not known */
-    size_t good_len;
-};
 
 enum storage_state {
     STORAGE_IDLE,
@@ -53,8 +41,8 @@ struct storage {
     bool announced; /* in this run */
     bool has_list;  /* the API has one */
     char *list;     /* what it has; NULL: none */
-    struct storage_entry *entries;
-    size_t count, at;
+    struct storage_entries entries;
+    size_t at;
     struct buf path, body, type, now; /* now: of the file in hand */
     bool was_read;                    /* now is */
     bool whole;                       /* what is written is the file as it is to be */

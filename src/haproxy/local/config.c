@@ -263,6 +263,17 @@ static bool config_is_backend(const struct cfg_file_section *s, const char *name
     return str_eq(s->kind, "backend") && str_eq(s->name, name);
 }
 
+const struct cfg_file_line *local_config_server(const struct cfg_file_section *s, const char *server,
+                                                struct cfg_line *words)
+{
+    for (size_t i = 0; i < s->line_count; i++) {
+        cfg_line_split(words, s->lines[i].text, s->lines[i].len);
+        if (str_eq(cfg_word(words, 0), "server") && str_eq(cfg_word(words, 1), server))
+            return &s->lines[i];
+    }
+    return NULL;
+}
+
 const struct cfg_file_section *local_config_section(const struct cfg_file *f, const char *backend)
 {
     for (size_t i = 0; i < f->section_count; i++)

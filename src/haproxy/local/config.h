@@ -12,6 +12,7 @@
 
 struct cfg_file;
 struct cfg_file_section;
+struct cfg_file_line;
 
 /* Fills ret, of which the name is given; exists stays false where the file has none of that name. json is NULL of all of
  * it. A server line that HAProxy reads in a way that cannot be told here goes into `unsupported`.
@@ -23,6 +24,9 @@ int local_config_read(const struct cfg_file *f, struct backend *ret, struct erro
 
 /* The one section of that backend; NULL: there is none. */
 const struct cfg_file_section *local_config_section(const struct cfg_file *f, const char *backend);
+/* Its `server` line of that name, with its words; NULL: there is none. */
+const struct cfg_file_line *local_config_server(const struct cfg_file_section *s, const char *server,
+                                                struct cfg_line *words);
 
 /* A word of a server or default-server line with what belongs to it. */
 struct local_word {

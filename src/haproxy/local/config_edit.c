@@ -18,7 +18,8 @@ struct edit_line {
     struct cfg_line words;
     bool gone[RAWCFG_MAX_WORDS];           /* with the blanks in front of it */
     const char *instead[RAWCFG_MAX_WORDS]; /* NULL: as it stands */
-    struct buf more;                       /* behind the last word, each with a blank in front */
+    struct buf more;                       /* each with a blank in front */
+    size_t unknown; /* the first keyword that is not known, and may take what stands behind it; 0: none */
 };
 
 static void edit_line_init(struct edit_line *e, const struct cfg_file_line *line)
@@ -49,8 +50,9 @@ static void edit_line_print(const struct edit_line *e, struct buf *out)
                 buf_addn(out, w->raw, w->raw_len);
         }
         at = behind;
+        if (i + 1 == (e->unknown != 0 ? e->unknown : e->words.count))
+            buf_addn(out, buf_str(&e->more), e->more.len);
     }
-    buf_addn(out, buf_str(&e->more), e->more.len);
     buf_addn(out, at, (size_t)(end - at));
 }
 
@@ -79,12 +81,20 @@ static void edit_drop(struct edit_line *e, const struct local_word *w)
         e->gone[i] = true;
 }
 
+static struct local_word edit_word(struct edit_line *e, size_t at)
+{
+    const struct local_word w = local_config_word(&e->words, at);
+    if (!w.known && (e->unknown == 0 || at < e->unknown))
+        e->unknown = at;
+    return w;
+}
+
 /* Takes the words `off` out, and sees that `on` is there; either may be NULL. first: of its keywords. */
 static void edit_set(struct edit_line *e, size_t first, const char *on, const char *off)
 {
     bool there = false;
     for (size_t i = first; i < e->words.count;) {
-        const struct local_word w = local_config_word(&e->words, i);
+        const struct local_word w = edit_word(e, i);
         if (off != NULL && str_eq(w.name, off))
             edit_drop(e, &w);
         there = there || (on != NULL && str_eq(w.name, on));
@@ -99,7 +109,7 @@ static void edit_value(struct edit_line *e, size_t first, const char *keyword, c
 {
     bool there = false;
     for (size_t i = first; i < e->words.count;) {
-        const struct local_word w = local_config_word(&e->words, i);
+        const struct local_word w = edit_word(e, i);
         if (str_eq(w.name, keyword) && value == NULL)
             edit_drop(e, &w);
         else if (str_eq(w.name, keyword) && w.last > w.at && !str_eq(cfg_word(&e->words, w.last), value))

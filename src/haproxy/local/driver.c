@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/local/config.h"
 #include "haproxy/local/driver_internal.h"
+
+#define LOCK_AGAIN_MS 1000
+/* How long what `haproxy -c` said of a text holds. */
+#define CHECKED_MS 60000
 
 /* ---- telling from the loop ---- */
 
@@ -24,17 +29,78 @@ void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d))
     timer_set(&d->tell, 0);
 }
 
+/* ---- written, and not loaded ---- */
+
+struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered)
+{
+    d->unloaded = false;
+    d->loaded = d->identity;
+    return local_note_loaded(d->options.helper, &d->identity, answered, d);
+}
+
+/* Our own memory comes first: what is asked for may be older than what was noted. Where the other daemon that wrote it
+ * still has the file, it is about to load it. */
+static bool local_driver_is_unloaded(struct local_driver *d, const struct local_answer *a, bool same)
+{
+    if (!a->unloaded || local_identity_same(&d->loaded, &a->identity))
+        return d->unloaded && same;
+    if (a->pid != 0 && d->waits == NULL)
+        timer_set(&d->ask_again, LOCK_AGAIN_MS);
+    return a->pid == 0;
+}
+
+/* ---- another daemon has the file ---- */
+
+static void local_driver_go_on(struct local_driver *d)
+{
+    bool waited = d->waits != NULL;
+    free(d->waits);
+    d->waits = NULL;
+    d->base.waits = NULL;
+    if (d->base.events->go_on != NULL)
+        d->base.events->go_on(d->base.arg, waited);
+}
+
+static void local_driver_on_lock(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    d->lock = NULL;
+    if (a->status == LOCAL_LOCKED)
+        timer_set(&d->ask_again, LOCK_AGAIN_MS);
+    else
+        local_driver_go_on(d); /* whoever asks next is told what is wrong */
+}
+
+static void local_driver_on_ask_again(void *arg)
+{
+    struct local_driver *d = arg;
+    if (d->waits == NULL)
+        local_driver_go_on(d);
+    else
+        d->lock = local_lock_config(d->options.helper, local_driver_on_lock, d);
+}
+
+void local_driver_wait(struct local_driver *d, pid_t other)
+{
+    if (d->waits == NULL)
+        timer_set(&d->ask_again, LOCK_AGAIN_MS);
+    free(d->waits);
+    d->waits =
+        mem_printf("another daemon (pid %d) writes %s; this one waits until that ends", (int)other, d->options.file);
+    d->base.waits = d->waits;
+}
+
 /* ---- reading ---- */
 
 /* Who wrote it meanwhile changed its identity, perhaps with the same bytes. */
 static void local_driver_take_file(struct local_driver *d, const struct local_answer *a)
 {
     bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);
+    bool same = known || (d->file != NULL && d->file->len == a->len && memcmp(d->file->text, a->data, a->len) == 0);
     d->identity = a->identity;
+    d->unloaded = local_driver_is_unloaded(d, a, same);
     if (!known) {
-        bool same = d->file != NULL && d->file->len == a->len && memcmp(d->file->text, a->data, a->len) == 0;
         d->version++;
-        d->unloaded = d->unloaded && same;
         if (!same) {
             struct buf text = {0};
             buf_addn(&text, a->data, a->len);
@@ -88,14 +154,30 @@ static void local_driver_read(struct driver *base, struct readout *to)
 
 /* ---- the whole file ---- */
 
+/* What `haproxy -c` took a moment ago is not checked again to be written. */
+static void driver_keep_checked(struct local_driver *d, struct cfg_content *c)
+{
+    cfg_content_unref(d->checked);
+    d->checked = c != NULL ? cfg_content_ref(c) : NULL;
+    d->checked_ms = clock_mono_ms();
+}
+
+static bool driver_is_checked(const struct local_driver *d, const struct cfg_content *c)
+{
+    return d->checked == c && clock_mono_ms() - d->checked_ms < CHECKED_MS;
+}
+
 static void local_driver_on_replaced(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
     bool writes = d->replacement.before != NULL;
     struct replaced r = {.version = d->version, .retry_after_ms = -1};
     d->request = NULL;
+    if (a->status == LOCAL_OK && !writes)
+        driver_keep_checked(d, d->replacement.text);
     if (a->status == LOCAL_OK && writes) {
         local_driver_wrote(d, a, d->replacement.text);
+        driver_keep_checked(d, NULL);
         r.result = TRANSACTION_COMMITTED;
         r.version = d->version;
         r.file = d->file;
@@ -128,10 +210,12 @@ static void local_driver_replace(struct driver *base, int64_t version, const str
         local_driver_tell(d, local_driver_tell_replaced);
         return;
     }
+    unsigned flags = writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE;
+    if (writes && driver_is_checked(d, request->text))
+        flags = LOCAL_WRITE_UNCHECKED;
     d->replacement = *request;
-    d->request =
-        local_write_config(d->options.helper, request->text->text, request->text->len, writes ? &d->identity : NULL,
-                           writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE, local_driver_on_replaced, d);
+    d->request = local_write_config(d->options.helper, request->text->text, request->text->len,
+                                    writes ? &d->identity : NULL, flags, local_driver_on_replaced, d);
 }
 
 /* ---- reloads that others asked for ---- */
@@ -188,7 +272,15 @@ static void local_driver_cancel(struct driver *base, bool commands)
         return;
     timer_cancel(&d->tell);
     timer_cancel(&d->update.again);
+    local_driver_write_forget(d);
     d->reload.waits = NULL;
+}
+
+static void local_driver_forget_lock(struct local_driver *d)
+{
+    local_request_cancel(d->lock);
+    timer_fini(&d->ask_again);
+    free(d->waits);
 }
 
 static void local_driver_free(struct driver *base)
@@ -197,10 +289,16 @@ static void local_driver_free(struct driver *base)
     local_driver_cancel(base, true);
     local_driver_cancel(base, false);
     local_driver_reload_fini(d);
+    local_driver_forget_lock(d);
     timer_fini(&d->tell);
     timer_fini(&d->update.again);
+    local_driver_forget_leaving(d);
+    free(d->leaving.list);
+    timer_fini(&d->leaving.again);
     local_driver_write_fini(d);
+    local_driver_store_fini(d);
     cfg_content_unref(d->file);
+    cfg_content_unref(d->checked);
     free(d->reload_id);
     free(d);
 }
@@ -211,6 +309,7 @@ static const struct driver_ops local_driver_ops = {.read = local_driver_read,
                                                    .abort = local_driver_abort,
                                                    .update = local_driver_update,
                                                    .replace = local_driver_replace,
+                                                   .store = local_driver_store,
                                                    .command = local_driver_command,
                                                    .ask_reload = local_driver_ask_reload,
                                                    .ask_last_reload = local_driver_ask_last_reload,
@@ -221,11 +320,17 @@ static const struct driver_ops local_driver_ops = {.read = local_driver_read,
 struct driver *local_driver_new(struct event_base *base, const struct local_driver_options *options)
 {
     struct local_driver *d = mem_alloc(sizeof(*d));
-    d->base = (struct driver){
-        .ops = &local_driver_ops, .name = options->file, .runtime = options->commands != NULL, .tells_ends = true};
+    d->base = (struct driver){.ops = &local_driver_ops,
+                              .name = options->file,
+                              .runtime = options->commands != NULL,
+                              .adds = options->commands != NULL,
+                              .tells_ends = true};
     d->options = *options;
     timer_init(&d->tell, base, local_driver_on_tell, d);
     timer_init(&d->update.again, base, local_driver_update_again, d);
+    timer_init(&d->ask_again, base, local_driver_on_ask_again, d);
+    local_driver_store_init(d);
+    timer_init(&d->leaving.again, base, local_driver_leaving_again, d);
     local_driver_reload_init(d, base);
     return &d->base;
 }

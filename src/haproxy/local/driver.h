@@ -17,10 +17,12 @@ struct local_helper;
 
 struct local_driver_options {
     /* Borrowed, attached to the loop. commands: a second one, so that a command does not wait for `haproxy -c` or a
-     * reload; NULL: the running HAProxy is neither read nor written to. */
+     * reload; NULL: the running HAProxy is neither read nor written to. The helper has a folder for each storage_kind,
+     * in their order. */
     struct local_helper *helper, *commands;
     const char *file;     /* of the helper's options; borrowed */
     bool has_master;      /* there is a master socket */
+    bool has_stats;       /* there is a stats socket; else commands go through the master */
     bool by_master;       /* which reloads */
     uint64_t deadline_ms; /* of a reload that says nothing; 0: 10 s */
 };

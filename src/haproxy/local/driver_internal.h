@@ -1,5 +1,5 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
- * driver_write.c (changes of it), driver_reload.c. */
+ * driver_write.c (changes of it), driver_store.c (what is beside it), driver_reload.c. */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
 
@@ -8,7 +8,9 @@
 #include "haproxy/local/cli.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/local/helper.h"
+#include "haproxy/local/server_command.h"
 #include "haproxy/readout.h"
+#include "haproxy/storage_list.h"
 #include "host/timer.h"
 
 enum local_reload_step {
@@ -36,6 +38,34 @@ struct local_reload {
     struct local_request *request;
 };
 
+/* A change with what it points to. */
+struct local_change {
+    struct change change;
+    struct backend backend;
+    struct backend_server server;
+};
+
+/* Commands, one line after the other. */
+struct local_run {
+    struct local_driver *driver;
+    struct server_commands commands;
+    size_t first, next; /* of those that were sent last, and behind them */
+    size_t done;
+    struct local_request *request;
+    bool running;
+    char *why; /* one was refused; NULL: all are done */
+    void (*ended)(struct local_driver *d);
+};
+
+/* Servers that the file has no more, in maintenance, and still in use. */
+struct local_leaving {
+    char **list; /* the commands that delete them */
+    size_t count, at;
+    uint64_t wait_ms;
+    struct timer again;
+    struct local_request *request;
+};
+
 /* One server, in the file and in the running HAProxy. */
 struct local_update {
     char *backend;
@@ -49,6 +79,23 @@ struct local_update {
     struct timer again;
 };
 
+/* The files beside it. */
+struct local_store {
+    struct storage_request request;
+    struct storage_entries entries; /* with digests of what is there, as far as it was looked at; "": another one */
+    bool known;                     /* the list was read */
+    bool locked, announced, looked; /* in this request */
+    char *list;                     /* as it is there; NULL: not known */
+    char *writes;                   /* and as it is about to be */
+    size_t at;                      /* file or entry in hand: */
+    bool was_read, there;
+    bool is_other; /* a link, a folder: nothing that was put there */
+    struct buf now;
+    bool whole; /* what is written is the file as it is to be */
+    struct stored news;
+    char *differs;
+};
+
 struct local_driver {
     struct driver base; /* the first one: a struct driver * is one of it */
     struct local_driver_options options;
@@ -56,17 +103,33 @@ struct local_driver {
     int64_t version;                /* counts the contents that the file had, as far as they were seen */
     struct local_identity identity; /* of the last one */
     struct cfg_content *file;       /* its bytes */
-    bool unloaded;                  /* it was written here, and no reload has loaded it */
+    struct cfg_content *checked;    /* the text that `haproxy -c` took last, at checked_ms; NULL: none */
+    uint64_t checked_ms;
+    bool unloaded;                /* it was written, here or before our start, and no reload has loaded it */
+    struct local_identity loaded; /* the last one that was loaded */
 
     struct local_request *request, *command; /* under way; NULL: none */
+    bool locked;                             /* no other daemon can have the file any more */
+    struct local_request *lock;              /* beside these, while another one has it */
+    struct timer ask_again;
+    char *waits;
     struct readout *to;
     size_t at; /* the backend whose servers are read */
 
-    struct cfg_edits edits;      /* of the write to come */
+    struct cfg_edits edits;       /* of the write to come */
+    struct local_change *changes; /* the same, as they were asked for */
+    size_t change_count;
+    bool reloads;                 /* it has to */
+    struct local_run early, late; /* instead of a reload: beside the write, and after it */
+    char *no_commands;            /* why there are none; NULL: there are */
+    bool in_file;                 /* the write went well */
+    struct local_leaving leaving;
+    char *reload_why;
     struct cfg_content *writing; /* what is being written; NULL: nothing */
     uint64_t begin_us;
     struct local_update update;
     struct replacement_request replacement;
+    struct local_store store;
     struct written written; /* to be told from the loop */
     struct replaced replaced;
     void (*tells)(struct driver *d); /* which of them */
@@ -81,12 +144,17 @@ static inline struct local_driver *local_driver_of(struct driver *d)
 }
 
 /* driver.c */
+/* Another daemon has the file: its owner is told when to go on. */
+void local_driver_wait(struct local_driver *d, pid_t other);
+/* What is in the file runs. The request notes that; answered: it is to be waited for. NULL: cancel it. */
+struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered) must_check;
 void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d)); /* from the loop, once */
 
 /* driver_write.c */
 int local_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err) must_check;
-void local_driver_write(struct driver *d, int64_t version, bool review);
+void local_driver_write(struct driver *d, int64_t version, bool review, bool reload);
 void local_driver_abort(struct driver *d);
+void local_driver_write_forget(struct local_driver *d); /* the write to come */
 int local_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                         struct error *err) must_check;
 void local_driver_update_again(void *driver); /* of its timer */
@@ -94,17 +162,32 @@ void local_driver_write_fini(struct local_driver *d);
 /* The file is that now. */
 void local_driver_wrote(struct local_driver *d, const struct local_answer *a, struct cfg_content *text);
 /* Of a request about the file that did not go well. wrote: it might have. */
-enum transaction_result local_driver_failed(const struct local_driver *d, const struct local_answer *a, bool wrote,
+enum transaction_result local_driver_failed(struct local_driver *d, const struct local_answer *a, bool wrote,
                                             struct error *err);
 /* What `haproxy -c` said of that text, by the user's lines. */
 void local_driver_rejected(const struct local_driver *d, const char *said, const struct cfg_edits *edits,
                            const struct cfg_content *text, struct error *err);
+
+/* driver_commands.c */
+/* ended: from here, where there are none. */
+void local_run_begin(struct local_run *r, struct local_driver *d, void (*ended)(struct local_driver *d));
+void local_run_clear(struct local_run *r); /* nothing is told any more */
+/* A command that was done, and should not have been: a server that it added is in maintenance at once, and deleted. */
+void local_driver_take_back(struct local_driver *d, const char *command);
+bool local_driver_leaves(const struct local_driver *d, const char *backend, const char *server) must_check;
+void local_driver_leaving_again(void *driver); /* of its timer */
+void local_driver_forget_leaving(struct local_driver *d);
 
 /* driver_read.c: one row of `show servers state`. */
 void local_driver_take_server(struct runtime_server *ret, const struct cli_server *s);
 
 /* driver_read.c: after the file. */
 void local_driver_read_running(struct local_driver *d);
+
+/* driver_store.c */
+void local_driver_store(struct driver *d, const struct storage_request *request);
+void local_driver_store_init(struct local_driver *d);
+void local_driver_store_fini(struct local_driver *d);
 
 /* driver_reload.c */
 void local_driver_reload_init(struct local_driver *d, struct event_base *base);

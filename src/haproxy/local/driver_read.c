@@ -41,12 +41,13 @@ void local_driver_take_server(struct runtime_server *ret, const struct cli_serve
                                    .down = s->operation == CLI_STOPPED};
 }
 
-static void driver_read_take_servers(struct runtime *r, const struct cli_servers *all)
+/* One that leaves is as good as gone. */
+static void driver_read_take_servers(const struct local_driver *d, struct runtime *r, const struct cli_servers *all)
 {
     r->servers = mem_array(all->count, sizeof(r->servers[0]));
-    for (size_t i = 0; i < all->count; i++) {
-        local_driver_take_server(&r->servers[r->count++], &all->servers[i]);
-    }
+    for (size_t i = 0; i < all->count; i++)
+        if (!local_driver_leaves(d, d->to->names[d->at], all->servers[i].name))
+            local_driver_take_server(&r->servers[r->count++], &all->servers[i]);
     r->readable = true;
     runtime_sort(r);
 }
@@ -63,7 +64,7 @@ static void driver_read_on_servers(void *arg, const struct local_answer *a)
         return;
     }
     if (cli_servers_init(&all, a->data, &err) == 0)
-        driver_read_take_servers(r, &all);
+        driver_read_take_servers(d, r, &all);
     else
         r->why = mem_strdup(err.message);
     d->at++;

@@ -1,4 +1,5 @@
 /* A reload, and how it ended: by what the master says, or else by who runs afterwards. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -11,6 +12,9 @@
 
 #define DEADLINE_MS 10000
 #define AGAIN_MS 50
+/* A master that executes itself anew, as it does when it starts and with each reload, refuses connections and then
+ * knows no worker for a moment. */
+#define ANEW_MS 1000
 
 /* ---- its end ---- */
 
@@ -33,7 +37,9 @@ static void driver_reload_end(struct local_driver *d, enum local_reload_step how
     struct local_reload *o = &d->reload;
     o->step = how;
     if (how == LOCAL_RELOAD_SUCCEEDED && o->loads == d->version)
-        d->unloaded = false;
+        local_request_cancel(local_driver_loaded(d, NULL));
+    if (how == LOCAL_RELOAD_SUCCEEDED)
+        local_driver_forget_leaving(d); /* they are in the worker from before, as long as they are used */
     if (why != NULL) {
         free(o->why);
         o->why = mem_strdup(why);
@@ -55,6 +61,7 @@ static bool driver_reload_can_look(const struct local_driver *d)
 }
 
 static void driver_reload_look(struct local_driver *d);
+static void driver_reload_ask(struct local_driver *d);
 
 /* *ret_worker: -1 where nobody answers. */
 static void driver_reload_who(const struct local_driver *d, const struct local_answer *a, int64_t *ret_worker,
@@ -77,7 +84,16 @@ static void driver_reload_who(const struct local_driver *d, const struct local_a
 
 static void driver_reload_on_again(void *arg)
 {
-    driver_reload_look(arg);
+    struct local_driver *d = arg;
+    if (d->reload.step == LOCAL_RELOAD_ASKED)
+        driver_reload_ask(d);
+    else
+        driver_reload_look(d);
+}
+
+static bool driver_reload_nobody_listens(const struct local_answer *a)
+{
+    return a->status != LOCAL_OK && (a->error_number == ECONNREFUSED || a->error_number == ENOENT);
 }
 
 static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
@@ -100,6 +116,12 @@ static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
         driver_reload_end(d, LOCAL_RELOAD_FAILED, why);
     } else if (!driver_reload_can_look(d)) {
         driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
+    } else if (driver_reload_nobody_listens(a) && clock_mono_ms() < o->until_ms) {
+        timer_set(&o->again, AGAIN_MS);
+    } else if (driver_reload_nobody_listens(a)) {
+        cleanup(mem_free_ptr) char *why =
+            mem_printf("is lost: %s", a->message); /* it starts with the file, once it does */
+        driver_reload_end(d, LOCAL_RELOAD_LOST, why);
     } else { /* a master that executes itself anew may close without a word */
         o->step = LOCAL_RELOAD_WATCHED;
         o->until_ms = clock_mono_ms() + (d->options.deadline_ms > 0 ? d->options.deadline_ms : DEADLINE_MS);
@@ -156,10 +178,15 @@ static void driver_reload_on_seen(void *arg, const struct local_answer *a)
     o->request = NULL;
     driver_reload_note(o, a);
     driver_reload_who(d, a, &worker, &failed);
-    if (o->step == LOCAL_RELOAD_BEFORE) {
+    if (o->step == LOCAL_RELOAD_BEFORE && worker < 0 && clock_mono_ms() < o->until_ms) {
+        timer_set(&o->again, AGAIN_MS);
+    } else if (o->step == LOCAL_RELOAD_BEFORE) {
         o->worker = worker;
         o->failed = failed;
         driver_reload_ask(d);
+    } else if (worker >= 0 && o->worker < 0 && d->options.has_master) {
+        driver_reload_end(d, LOCAL_RELOAD_LOST,
+                          "is lost: HAProxy did not say who ran before it"); /* the same, perhaps */
     } else if (worker >= 0 && worker != o->worker) {
         driver_reload_on_new(d);
     } else if (failed > o->failed) {
@@ -186,6 +213,7 @@ void local_driver_reload(struct local_driver *d)
     o->number++;
     o->loads = d->version;
     o->step = LOCAL_RELOAD_BEFORE;
+    o->until_ms = clock_mono_ms() + ANEW_MS;
     o->worker = -1;
     o->failed = 0;
     if (driver_reload_can_look(d))

@@ -13,7 +13,7 @@
 
 /* ---- of any write ---- */
 
-enum transaction_result local_driver_failed(const struct local_driver *d, const struct local_answer *a, bool wrote,
+enum transaction_result local_driver_failed(struct local_driver *d, const struct local_answer *a, bool wrote,
                                             struct error *err)
 {
     switch (a->status) {
@@ -21,8 +21,8 @@ enum transaction_result local_driver_failed(const struct local_driver *d, const 
         (void)error_set(err, ERROR_CONFLICT, "%s was changed meanwhile; it is read again", d->options.file);
         return TRANSACTION_CONFLICT;
     case LOCAL_LOCKED:
-        (void)error_set(err, ERROR_RETRY, "another daemon (pid %d) writes %s; this one waits until that ends",
-                        (int)a->pid, d->options.file);
+        local_driver_wait(d, a->pid);
+        (void)error_set(err, ERROR_RETRY, "%s", d->waits);
         return TRANSACTION_UNAVAILABLE;
     case LOCAL_LOST:
         (void)error_set(err, ERROR_RETRY, "%s", a->message);
@@ -48,7 +48,7 @@ void local_driver_wrote(struct local_driver *d, const struct local_answer *a, st
 {
     d->identity = a->identity;
     cfg_content_hold(&d->file, text);
-    d->unloaded = true;
+    d->unloaded = d->locked = true;
     d->version++;
 }
 
@@ -62,8 +62,19 @@ static struct cfg_content *driver_write_text(struct local_driver *d, const struc
     return cfg_content_take(&text);
 }
 
-static void driver_write_forget(struct local_driver *d)
+void local_driver_write_forget(struct local_driver *d)
 {
+    local_run_clear(&d->early);
+    local_run_clear(&d->late);
+    free(d->no_commands);
+    d->no_commands = NULL;
+    for (size_t i = 0; i < d->change_count; i++) {
+        backend_fini(&d->changes[i].backend);
+        backend_server_fini(&d->changes[i].server);
+    }
+    free(d->changes);
+    d->changes = NULL;
+    d->change_count = 0;
     cfg_edits_fini(&d->edits);
     cfg_content_unref(d->writing);
     d->writing = NULL;
@@ -71,8 +82,9 @@ static void driver_write_forget(struct local_driver *d)
 
 void local_driver_write_fini(struct local_driver *d)
 {
-    driver_write_forget(d);
+    local_driver_write_forget(d);
     free(d->update.backend);
+    free(d->reload_why);
     backend_server_fini(&d->update.wanted);
 }
 
@@ -85,17 +97,78 @@ static void driver_write_tell(struct driver *base)
     base->events->written(base->arg, &w);
 }
 
-/* What is in the file is loaded. */
-static void driver_write_load(struct local_driver *d)
+/* ---- by a reload, or by commands ---- */
+
+static void driver_write_done(struct local_driver *d, bool by_reload)
 {
-    local_driver_reload(d);
     free(d->reload_id);
-    d->reload_id = mem_printf("%u", d->reload.number);
+    d->reload_id = by_reload ? mem_printf("%u", d->reload.number) : NULL;
     d->written = (struct written){.result = TRANSACTION_COMMITTED,
                                   .version = d->version,
                                   .reload_id = d->reload_id,
+                                  .reload_why = by_reload ? d->reload_why : NULL,
                                   .retry_after_ms = -1,
                                   .change_us = clock_mono_us() - d->begin_us};
+}
+
+/* What is in the file is loaded. */
+static void driver_write_load(struct local_driver *d, const char *why)
+{
+    free(d->reload_why);
+    d->reload_why = why != NULL ? mem_strdup(why) : NULL;
+    local_driver_reload(d);
+    driver_write_done(d, true);
+}
+
+static void driver_write_end(struct local_driver *d)
+{
+    local_driver_write_forget(d);
+    driver_write_tell(&d->base);
+}
+
+/* Servers that are in the running HAProxy already are not in the file: they leave again. */
+static void driver_write_take_back(struct local_driver *d)
+{
+    for (size_t i = 0; i < d->early.done; i++)
+        local_driver_take_back(d, d->early.commands.list[i]);
+}
+
+/* HAProxy runs what the file says. */
+static void driver_write_on_noted(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    (void)a;
+    d->request = NULL;
+    driver_write_done(d, false);
+    driver_write_end(d);
+}
+
+static void driver_write_on_late(struct local_driver *d)
+{
+    if (d->late.why != NULL) {
+        driver_write_load(d, d->late.why);
+    } else {
+        d->request = local_driver_loaded(d, driver_write_on_noted);
+        return;
+    }
+    driver_write_end(d);
+}
+
+/* Both are over: the write, and the commands beside it. */
+static void driver_write_join(struct local_driver *d)
+{
+    if (d->request != NULL || d->early.running)
+        return;
+    const char *why = d->no_commands != NULL ? d->no_commands : d->early.why;
+    if (!d->in_file) {
+        driver_write_take_back(d);
+    } else if (d->reloads || why != NULL) {
+        driver_write_load(d, why);
+    } else {
+        local_run_begin(&d->late, d, driver_write_on_late);
+        return;
+    }
+    driver_write_end(d);
 }
 
 static void driver_write_on_written(void *arg, const struct local_answer *a)
@@ -103,17 +176,67 @@ static void driver_write_on_written(void *arg, const struct local_answer *a)
     struct local_driver *d = arg;
     d->request = NULL;
     d->written = (struct written){.version = d->version, .retry_after_ms = -1};
-    if (a->status == LOCAL_OK) {
+    d->in_file = a->status == LOCAL_OK;
+    if (d->in_file) {
         local_driver_wrote(d, a, d->writing);
-        driver_write_load(d);
     } else if (a->status == LOCAL_REJECTED) {
         d->written.result = TRANSACTION_REJECTED;
         local_driver_rejected(d, a->message, NULL, d->writing, &d->written.error);
     } else {
         d->written.result = local_driver_failed(d, a, true, &d->written.error);
     }
-    driver_write_forget(d);
-    driver_write_tell(&d->base);
+    driver_write_join(d);
+}
+
+/* What does the same as a reload of the file that is being written. Who is new need not wait for `haproxy -c`, which
+ * takes longer than all the rest: HAProxy itself looks at its words. Who leaves stays until the file is written. */
+static void driver_write_make_commands(struct local_driver *d)
+{
+    struct error err = {0};
+    const struct cfg_file *f = cfg_content_file(d->writing, &err);
+    int status = f != NULL ? 0 : -1;
+    for (size_t i = 0; i < d->change_count && status == 0; i++) {
+        const struct change *c = &d->changes[i].change;
+        struct local_run *r = c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late;
+        status = server_commands_add(&r->commands, f, c, &err);
+    }
+    if (status != 0)
+        d->no_commands = mem_strdup(err.message);
+}
+
+static void driver_write_begin(struct local_driver *d)
+{
+    d->writing = driver_write_text(d, &d->edits);
+    d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, 0,
+                                    driver_write_on_written, d);
+    if (!d->base.runtime || d->unloaded)
+        d->reloads = true;
+    if (!d->reloads)
+        driver_write_make_commands(d);
+    if (!d->reloads && d->no_commands == NULL)
+        local_run_begin(&d->early, d, driver_write_join);
+}
+
+static void driver_write_keep(struct local_driver *d, const struct change *c)
+{
+    d->changes = mem_resize(d->changes, d->change_count + 1, sizeof(d->changes[0]));
+    struct local_change *kept = &d->changes[d->change_count++];
+    *kept = (struct local_change){.change = {.kind = c->kind, .fields = c->fields}};
+    backend_init(&kept->backend);
+    kept->backend.name = mem_strdup(c->backend->name);
+    if (c->server != NULL)
+        backend_server_copy(&kept->server, c->server);
+    kept->change.server = c->server; /* whether there is one; see driver_write_point */
+}
+
+/* The list is where it stays. */
+static void driver_write_point(struct local_driver *d)
+{
+    for (size_t i = 0; i < d->change_count; i++) {
+        struct local_change *kept = &d->changes[i];
+        kept->change.backend = &kept->backend;
+        kept->change.server = kept->change.server != NULL ? &kept->server : NULL;
+    }
 }
 
 int local_driver_add(struct driver *base, const struct change *list, size_t count, struct error *err)
@@ -133,27 +256,46 @@ int local_driver_add(struct driver *base, const struct change *list, size_t coun
         cfg_edits_add(&d->edits, e->line, e->kind, e->text, e->text != NULL ? strlen(e->text) : 0);
     }
     cfg_edits_fini(&edits);
+    for (size_t i = 0; i < count; i++)
+        driver_write_keep(d, &list[i]);
     return 0;
 }
 
-void local_driver_write(struct driver *base, int64_t version, bool review)
+/* Who may not write the file has no say in what runs, either; who cannot, has. */
+static void driver_write_on_lock(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    d->request = NULL;
+    if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST) {
+        d->written = (struct written){.version = d->version, .retry_after_ms = -1};
+        d->written.result = local_driver_failed(d, a, false, &d->written.error);
+    } else if (d->edits.count > 0) {
+        d->locked = a->status == LOCAL_OK;
+        driver_write_begin(d);
+        return;
+    } else {
+        d->version++;
+        driver_write_load(d, NULL);
+    }
+    driver_write_end(d);
+}
+
+void local_driver_write(struct driver *base, int64_t version, bool review, bool reload)
 {
     struct local_driver *d = local_driver_of(base);
     (void)review;
+    driver_write_point(d);
     d->begin_us = clock_mono_us();
-    if (d->edits.count == 0) {
-        d->version++;
-        driver_write_load(d);
-        local_driver_tell(d, driver_write_tell);
-    } else if (version != d->version) {
+    d->reloads = reload;
+    if (d->edits.count > 0 && version != d->version) {
         d->written = (struct written){.result = TRANSACTION_CONFLICT, .version = d->version, .retry_after_ms = -1};
         (void)error_set(&d->written.error, ERROR_CONFLICT, "%s was changed meanwhile", d->options.file);
-        driver_write_forget(d);
+        local_driver_write_forget(d);
         local_driver_tell(d, driver_write_tell);
+    } else if (d->edits.count > 0 && d->locked) {
+        driver_write_begin(d);
     } else {
-        d->writing = driver_write_text(d, &d->edits);
-        d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, 0,
-                                        driver_write_on_written, d);
+        d->request = local_lock_config(d->options.helper, driver_write_on_lock, d);
     }
 }
 
@@ -208,6 +350,14 @@ static char *driver_update_problem(const struct local_update *u, const struct cl
     return mem_strdup("HAProxy does not run it");
 }
 
+static void driver_update_on_noted(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    (void)a;
+    d->request = NULL;
+    driver_update_tell(&d->base);
+}
+
 static void driver_update_on_read(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
@@ -222,7 +372,10 @@ static void driver_update_on_read(void *arg, const struct local_answer *a)
     cleanup(mem_free_ptr) char *problem = driver_update_problem(u, &all);
     if (problem == NULL) {
         u->news.result = UPDATE_WRITTEN;
-        driver_update_tell(&d->base);
+        if (d->unloaded)
+            driver_update_tell(&d->base);
+        else
+            d->request = local_driver_loaded(d, driver_update_on_noted);
     } else if ((u->fields & (SERVER_ADDRESS | SERVER_PORT)) && !u->hurry && ++u->reads < UPDATE_READS) {
         timer_set(&u->again, UPDATE_AGAIN_MS << u->reads); /* from 3.0 on a task of its own brings addresses about */
     } else {
@@ -290,7 +443,7 @@ static void driver_update_on_written(void *arg, const struct local_answer *a)
     if (a->status == LOCAL_OK) {
         local_driver_wrote(d, a, d->writing);
         d->unloaded = was_unloaded; /* the running HAProxy gets it now */
-        driver_write_forget(d);
+        local_driver_write_forget(d);
         driver_update_command(d);
         return;
     }
@@ -300,7 +453,7 @@ static void driver_update_on_written(void *arg, const struct local_answer *a)
     } else {
         u->news.result = as_update[local_driver_failed(d, a, true, &u->news.error)];
     }
-    driver_write_forget(d);
+    local_driver_write_forget(d);
     driver_update_tell(&d->base);
 }
 
@@ -317,7 +470,7 @@ static void driver_update_conflict(struct local_driver *d)
 {
     d->update.news.result = UPDATE_CONFLICT;
     (void)error_set(&d->update.news.error, ERROR_CONFLICT, "%s was changed meanwhile", d->options.file);
-    driver_write_forget(d);
+    local_driver_write_forget(d);
     local_driver_tell(d, driver_update_tell);
 }
 

@@ -27,6 +27,7 @@ struct local_request {
     struct buf frame; /* with what of it was not sent yet */
     size_t sent;
     bool too_long;
+    const char *name;
     local_answered *answered; /* NULL: cancelled */
     void *arg;
 };
@@ -40,8 +41,7 @@ struct local_helper {
     struct buf in;
     bool told_end;
     char *why_lost;
-    void (*on_end)(void *arg, const char *why);
-    void *arg;
+    struct local_helper_events events;
 };
 
 /* ---- the beginning ---- */
@@ -139,6 +139,8 @@ static void helper_tell_first(struct local_helper *h, const struct local_answer 
     h->first = r->next;
     if (h->first == NULL)
         h->last = &h->first;
+    if (h->events.answered != NULL)
+        h->events.answered(h->events.arg, r->name, answer);
     if (r->answered != NULL)
         r->answered(r->arg, answer);
     request_free(r);
@@ -181,8 +183,8 @@ static void helper_on_step(void *arg)
     if (!lost || h->told_end)
         return;
     h->told_end = true;
-    if (h->on_end != NULL)
-        h->on_end(h->arg, h->why_lost);
+    if (h->events.ended != NULL)
+        h->events.ended(h->events.arg, h->why_lost);
 }
 
 static void helper_on_writable(evutil_socket_t fd, short what, void *arg)
@@ -247,11 +249,10 @@ static void helper_on_readable(evutil_socket_t fd, short what, void *arg)
         helper_lose(h, "what it sent is no answer");
 }
 
-void local_helper_attach(struct local_helper *h, struct event_base *base, void (*on_end)(void *arg, const char *why),
-                         void *arg)
+void local_helper_attach(struct local_helper *h, struct event_base *base, const struct local_helper_events *events)
 {
-    h->on_end = on_end;
-    h->arg = arg;
+    if (events != NULL)
+        h->events = *events;
     timer_init(&h->step, base, helper_on_step, h);
     h->readable = event_new(base, h->socket, EV_READ | EV_PERSIST, helper_on_readable, h);
     h->writable = event_new(base, h->socket, EV_WRITE, helper_on_writable, h);
@@ -305,10 +306,33 @@ void local_helper_free(struct local_helper *h)
 
 /* ---- what is asked ---- */
 
+static const char *helper_request_name(const struct local_ask *a)
+{
+    static const char *const names[] = {
+        [LOCAL_KIND_READ_CONFIG] = "read",        [LOCAL_KIND_WRITE_CONFIG] = "write",
+        [LOCAL_KIND_LOCK_CONFIG] = "lock",        [LOCAL_KIND_COMMAND] = "command",
+        [LOCAL_KIND_RELOAD] = "reload",           [LOCAL_KIND_PUT_FILE] = "put file",
+        [LOCAL_KIND_DELETE_FILE] = "delete file", [LOCAL_KIND_READ_FILE] = "read file",
+        [LOCAL_KIND_LIST_FILES] = "list files",   [LOCAL_KIND_NOTE_LOADED] = "note loaded",
+    };
+    bool validates = a->kind == LOCAL_KIND_WRITE_CONFIG && (a->flags & LOCAL_WRITE_ONLY_VALIDATE) != 0;
+    return validates ? "validate" : names[a->kind];
+}
+
+const char *local_status_name(enum local_status s)
+{
+    static const char *const names[] = {
+        [LOCAL_OK] = "ok",         [LOCAL_REJECTED] = "rejected", [LOCAL_CHANGED] = "changed",
+        [LOCAL_LOCKED] = "locked", [LOCAL_FAILED] = "failed",     [LOCAL_LOST] = "lost",
+    };
+    return names[s];
+}
+
 static struct local_request *helper_ask(struct local_helper *h, const struct local_ask *a, local_answered *answered,
                                         void *arg)
 {
     struct local_request *r = mem_alloc(sizeof(*r));
+    r->name = helper_request_name(a);
     r->answered = answered;
     r->arg = arg;
     r->frame.secret = true;
@@ -341,6 +365,14 @@ struct local_request *local_write_config(struct local_helper *h, const char *byt
 struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg)
 {
     const struct local_ask a = {.kind = LOCAL_KIND_LOCK_CONFIG, .name = "", .bytes = ""};
+    return helper_ask(h, &a, answered, arg);
+}
+
+struct local_request *local_note_loaded(struct local_helper *h, const struct local_identity *identity,
+                                        local_answered *answered, void *arg)
+{
+    const struct local_ask a = {
+        .kind = LOCAL_KIND_NOTE_LOADED, .name = "", .bytes = "", .expects = true, .expected = *identity};
     return helper_ask(h, &a, answered, arg);
 }
 

@@ -68,10 +68,21 @@ struct local_helper_options {
 /* Forks it. Before threads, before secrets, before the filter; an event loop may be there already, or not. The answers
  * come by an event base that is told later. ERROR_FATAL. */
 struct local_helper *local_helper_start(const struct local_helper_options *options, struct error *err) must_check;
-/* on_end: once, from the loop, when the helper is gone: nothing is answered any more, the daemon has to be started again.
- * Requests that waited were told LOCAL_LOST before. May be NULL. */
-void local_helper_attach(struct local_helper *h, struct event_base *base, void (*on_end)(void *arg, const char *why),
-                         void *arg);
+
+struct local_answer;
+
+/* From the loop; each may be NULL. */
+struct local_helper_events {
+    /* Each request, before its own call: "read", "validate", "write", "lock", "command", "reload", "list files", ... */
+    void (*answered)(void *arg, const char *request, const struct local_answer *a);
+    /* Once, when the helper is gone: nothing is answered any more, the daemon has to be started again. Requests that
+     * waited were told LOCAL_LOST before. */
+    void (*ended)(void *arg, const char *why);
+    void *arg;
+};
+
+/* events: copied; NULL: nobody wants to know. */
+void local_helper_attach(struct local_helper *h, struct event_base *base, const struct local_helper_events *events);
 /* Ends the helper and waits for it, some milliseconds (2 s at most). Requests that wait are dropped without a word. NULL is allowed. */
 void local_helper_free(struct local_helper *h);
 pid_t local_helper_pid(const struct local_helper *h);
@@ -94,6 +105,9 @@ enum local_status {
     LOCAL_LOST,   /* the helper is gone; what became of the request is not known */
 };
 
+/* The label of a metric. */
+const char *local_status_name(enum local_status s);
+
 struct local_answer {
     enum local_status status;
     int error_number;    /* errno behind LOCAL_FAILED; 0: another reason */
@@ -101,7 +115,10 @@ struct local_answer {
     const char *data;    /* bytes of a file, answer of a socket or a program; never NULL, a NUL stands behind it */
     size_t len;
     struct local_identity identity; /* of the file that was read, or that is there after a write */
-    pid_t pid;                      /* LOCAL_LOCKED; and LOCAL_OK of a reload by a signal: who got it */
+    /* Of local_read_config: a daemon wrote that file, and none noted that it was loaded. pid: who has the lock, where that
+     * is another helper's daemon, which may be about to load it; else 0. */
+    bool unloaded;
+    pid_t pid; /* LOCAL_LOCKED; and LOCAL_OK of a reload by a signal: who got it */
 };
 
 /* From the loop, once for each request; the answer is there for the call alone. Another request may be begun from it. */
@@ -128,6 +145,11 @@ struct local_request *local_write_config(struct local_helper *h, const char *byt
  * at once: LOCAL_OK (ours, also when it was before) or LOCAL_LOCKED. */
 struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg) must_check;
 
+/* HAProxy runs the file that has this identity. Until then a daemon that comes after this one is told that it was written
+ * and not loaded, however this one ended. */
+struct local_request *local_note_loaded(struct local_helper *h, const struct local_identity *identity,
+                                        local_answered *answered, void *arg) must_check;
+
 /* command: without a newline at its end; a payload ("<<\n...") is part of it. `data`: the answer as it came, until HAProxy
  * closed the connection. Through the master LOCAL_SOCKET_STATS puts "@1 " in front. */
 struct local_request *local_command(struct local_helper *h, enum local_socket socket, const char *command,
@@ -139,13 +161,14 @@ struct local_request *local_command(struct local_helper *h, enum local_socket so
 struct local_request *local_reload(struct local_helper *h, local_answered *answered, void *arg) must_check;
 
 /* A file in options.folders[folder]. name: no slash, not "." nor "..", no control character, no dot in front. A new one
- * gets mode 0640; one that is replaced keeps owner, group and mode. */
+ * gets mode 0640; one that is replaced keeps owner, group and mode. A folder that is not there is made, with mode 0750, where
+ * the one above is. */
 struct local_request *local_put_file(struct local_helper *h, unsigned folder, const char *name, const char *bytes,
                                      size_t len, local_answered *answered, void *arg) must_check;
-/* LOCAL_OK also where there was none. */
+/* LOCAL_OK also where there was none, or no folder. */
 struct local_request *local_delete_file(struct local_helper *h, unsigned folder, const char *name,
                                         local_answered *answered, void *arg) must_check;
-/* `data` and `identity`; a link is not followed. */
+/* `data` and `identity`; a link is not followed (ELOOP). No file or no folder: ENOENT. */
 struct local_request *local_read_folder_file(struct local_helper *h, unsigned folder, const char *name,
                                              local_answered *answered, void *arg) must_check;
 /* `data`: the names of regular files, a line each, sorted. */

@@ -1,8 +1,8 @@
 /* The configuration file: read, locked, checked by HAProxy, replaced. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 #define CHECK_TIMEOUT_MS 60000
 /* HAProxy's: 1, the file has errors; 2, it has none, and nothing to listen on. */
 #define CHECK_WOULD_NOT_START 2
-#define HELPER_PID_BYTES 32
+#define LOCK_BYTES 256 /* a number, and two lines of four */
 
 static int helper_config_place(struct helper_work *w, struct local_place *p)
 {
@@ -24,53 +24,100 @@ static int helper_config_place(struct helper_work *w, struct local_place *p)
     return -1;
 }
 
-void helper_config_read(struct helper_work *w)
-{
-    cleanup(local_place_fini) struct local_place p;
-    if (helper_config_place(w, &p) != 0 || local_file_read(&p, &w->data, &w->answer.identity) == 0)
-        return;
-    buf_clear(&w->data);
-    helper_fail(w, "cannot read %s: %m", w->helper->options->config_file);
-}
-
 /* ---- one daemon for each file ---- */
 
-static pid_t helper_holder(int fd)
+/* The lock file says who has it, for people, and which files were written and not loaded, for the daemon that comes next:
+ * "pid\n", and a line "device inode size time\n" for each. Two at most: the one in its place, and the one that is about to
+ * replace it. A machine that goes down loses nothing by it: HAProxy loads the file as it starts. */
+
+static int helper_open_lock(const struct local_place *p, int flags, char **ret_name)
 {
-    char text[HELPER_PID_BYTES] = "";
+    *ret_name = mem_printf(".%s.lock", p->name);
+    return openat(p->folder, *ret_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0640);
+}
+
+/* A lock of the open file, as flock(2) has it, that can be looked at without being taken. */
+static int helper_flock(int fd, int command, struct flock *ret)
+{
+    *ret = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, command, ret);
+}
+
+static void helper_read_lock(int fd, char text[LOCK_BYTES])
+{
+    ssize_t n = pread(fd, text, LOCK_BYTES - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+}
+
+static pid_t helper_holder(char *text)
+{
     uint64_t pid = 0;
-    if (pread(fd, text, sizeof(text) - 1, 0) < 0)
-        return 0;
+    text[strcspn(text, "\n")] = '\0';
     return str_parse_uint(text, INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
 }
 
-static int helper_note_holder(int fd, pid_t pid)
+static char *helper_note_line(const struct local_identity *i)
 {
-    cleanup(mem_free_ptr) char *text = mem_printf("%d", (int)pid);
+    return mem_printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n", i->device, i->inode, i->size,
+                      i->modified_ns);
+}
+
+/* Whatever became of its owner and mode. */
+static bool helper_is_written_file(const struct helper *h, const struct local_identity *i)
+{
+    const struct local_identity *u = &h->unloaded;
+    return h->has_unloaded && u->device == i->device && u->inode == i->inode && u->size == i->size &&
+           u->modified_ns == i->modified_ns;
+}
+
+static bool helper_is_noted(const char *text, const struct local_identity *i)
+{
+    cleanup(mem_free_ptr) char *line = helper_note_line(i), *behind_another = mem_printf("\n%s", line);
+    return strstr(text, behind_another) != NULL;
+}
+
+/* coming: what is about to be put in place; NULL: nothing. Written over what is there, so that a daemon that ends amid it
+ * leaves one or the other. */
+static int helper_note(const struct helper *h, int fd, const struct local_identity *coming)
+{
+    cleanup(mem_free_ptr) char *new = coming != NULL ? helper_note_line(coming) : mem_strdup("");
+    cleanup(mem_free_ptr) char *old = h->has_unloaded ? helper_note_line(&h->unloaded) : mem_strdup("");
+    cleanup(mem_free_ptr) char *text = mem_printf("%d\n%s%s", (int)h->daemon, new, old);
     size_t len = strlen(text);
-    return ftruncate(fd, 0) == 0 && pwrite(fd, text, len, 0) == (ssize_t)len ? 0 : -1;
+    return pwrite(fd, text, len, 0) == (ssize_t)len && ftruncate(fd, (off_t)len) == 0 ? 0 : -1;
+}
+
+static void helper_take_notes(struct helper *h, int fd, const struct local_place *p)
+{
+    char text[LOCK_BYTES];
+    helper_read_lock(fd, text);
+    h->has_unloaded = local_file_read(p, NULL, &h->unloaded) == 0 && helper_is_noted(text, &h->unloaded);
+    /* Without it the lock holds as well. */
+    (void)helper_note(h, fd, NULL);
 }
 
 static int helper_take_lock(struct helper_work *w, const struct local_place *p)
 {
-    cleanup(mem_free_ptr) char *name = mem_printf(".%s.lock", p->name);
-    int fd = openat(p->folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
+    cleanup(mem_free_ptr) char *name = NULL;
+    char text[LOCK_BYTES];
+    struct flock lock;
+    int fd = helper_open_lock(p, O_CREAT, &name);
     if (fd < 0) {
         helper_fail(w, "cannot open the lock %s/%s: %m", p->folder_path, name);
         return -1;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK) {
+    if (helper_flock(fd, F_OFD_SETLK, &lock) != 0) {
+        if (errno == EAGAIN || errno == EACCES) {
+            helper_read_lock(fd, text);
             w->answer.status = LOCAL_LOCKED;
-            w->answer.pid = helper_holder(fd);
+            w->answer.pid = helper_holder(text);
         } else {
             helper_fail(w, "cannot lock %s/%s: %m", p->folder_path, name);
         }
         close(fd);
         return -1;
     }
-    /* The number is for people: without it the lock holds as well. */
-    (void)helper_note_holder(fd, w->helper->daemon);
+    helper_take_notes(w->helper, fd, p);
     w->helper->lock = fd;
     return 0;
 }
@@ -81,6 +128,48 @@ int helper_config_lock(struct helper_work *w)
         return 0;
     cleanup(local_place_fini) struct local_place p;
     return helper_config_place(w, &p) != 0 ? -1 : helper_take_lock(w, &p);
+}
+
+/* As the lock file has it, of the file that was just read. */
+static void helper_look_at_lock(struct helper_work *w, const struct local_place *p)
+{
+    cleanup(mem_free_ptr) char *name = NULL;
+    char text[LOCK_BYTES];
+    struct flock lock;
+    int fd = helper_open_lock(p, 0, &name);
+    if (fd < 0)
+        return;
+    helper_read_lock(fd, text);
+    w->answer.unloaded = helper_is_noted(text, &w->answer.identity);
+    if (w->answer.unloaded && helper_flock(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+        w->answer.pid = helper_holder(text);
+    close(fd);
+}
+
+void helper_config_read(struct helper_work *w)
+{
+    const struct helper *h = w->helper;
+    cleanup(local_place_fini) struct local_place p;
+    if (helper_config_place(w, &p) != 0)
+        return;
+    if (local_file_read(&p, &w->data, &w->answer.identity) != 0) {
+        buf_clear(&w->data);
+        helper_fail(w, "cannot read %s: %m", h->options->config_file);
+    } else if (h->lock < 0) {
+        helper_look_at_lock(w, &p);
+    } else {
+        w->answer.unloaded = helper_is_written_file(h, &w->answer.identity);
+    }
+}
+
+void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a)
+{
+    struct helper *h = w->helper;
+    if (h->lock < 0 || !helper_is_written_file(h, &a->expected))
+        return; /* another one was written since */
+    h->has_unloaded = false;
+    if (helper_note(h, h->lock, NULL) != 0)
+        helper_fail(w, "cannot write to the lock of %s: %m", h->options->config_file);
 }
 
 /* ---- haproxy -c ---- */
@@ -177,11 +266,27 @@ static void helper_changed(struct helper_work *w, const struct local_identity *n
     w->answer.identity = *now;
 }
 
+/* What is about to be put in place is noted before, and not as loaded: whoever comes next finds it, whenever we end. */
+static enum local_swap helper_swap_noted(struct helper *h, const struct local_place *p, const char *temporary,
+                                         const struct local_identity *expected)
+{
+    struct local_place beside = *p; /* borrows */
+    struct local_identity coming;
+    beside.name = (char *)(uintptr_t)temporary;
+    if (local_file_read(&beside, NULL, &coming) == 0)
+        (void)helper_note(h, h->lock, &coming);
+    enum local_swap swap = local_file_swap(p, temporary, expected);
+    int saved = errno;
+    helper_take_notes(h, h->lock, p); /* of which one is in its place now */
+    errno = saved;
+    return swap;
+}
+
 static void helper_swap(struct helper_work *w, const struct local_place *p, const char *temporary,
                         const struct local_identity *expected)
 {
     struct local_identity now = {0};
-    enum local_swap swap = local_file_swap(p, temporary, expected);
+    enum local_swap swap = helper_swap_noted(w->helper, p, temporary, expected);
     if (swap == LOCAL_SWAP_FAILED)
         helper_fail(w, "cannot rename to %s/%s: %m", p->folder_path, p->name);
     if (local_file_read(p, NULL, &now) != 0)

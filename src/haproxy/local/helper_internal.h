@@ -13,6 +13,9 @@ struct helper {
     int socket;
     pid_t daemon;
     int lock; /* -1: not ours */
+    /* The file in its place was written, and is not noted as loaded. Known while the lock is ours. */
+    bool has_unloaded;
+    struct local_identity unloaded;
     bool peer_gone;
 };
 
@@ -37,6 +40,7 @@ int helper_run(struct helper_work *w, const struct child_options *o) must_check;
 
 /* helper_config.c */
 void helper_config_read(struct helper_work *w);
+void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a);
 void helper_config_write(struct helper_work *w, const struct local_ask *a);
 int helper_config_lock(struct helper_work *w) must_check; /* -1: said in w */
 

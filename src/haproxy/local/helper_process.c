@@ -23,6 +23,7 @@
 
 #define COMMAND_TIMEOUT_MS 10000
 #define RELOAD_TIMEOUT_MS 60000
+#define NEW_FOLDER_MODE 0750
 
 static uint64_t helper_timeout(uint64_t ms, uint64_t otherwise)
 {
@@ -213,10 +214,25 @@ static int helper_folder(struct helper_work *w, const struct local_ask *a, struc
         helper_fail(w, "no such file can be in a folder");
         return -1;
     }
-    if (local_place_in_folder(p, folders[a->where], a->name) == 0)
-        return 0;
-    helper_fail(w, "cannot open %s: %m", folders[a->where]);
-    return -1;
+    const char *folder = folders[a->where];
+    int rc = local_place_in_folder(p, folder, a->name);
+    bool makes = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_PUT_FILE;
+    if (makes && mkdir(folder, NEW_FOLDER_MODE) == 0)
+        rc = local_place_in_folder(p, folder, a->name);
+    bool nothing = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_DELETE_FILE; /* to delete */
+    if (rc != 0 && !nothing)
+        helper_fail(w, "cannot %s the folder %s: %m%s", makes ? "make" : "open", folder,
+                    makes ? "; make it, with the right for the daemon to write there" : "");
+    return rc;
+}
+
+static void helper_fail_file(struct helper_work *w, const char *doing, const struct local_place *p)
+{
+    if (errno == ELOOP)
+        helper_fail(w, "%s/%s is a symbolic link, which is not followed: a file is to be in its place", p->folder_path,
+                    p->name);
+    else
+        helper_fail(w, "cannot %s %s/%s: %m", doing, p->folder_path, p->name);
 }
 
 static void helper_put_file(struct helper_work *w, const struct local_place *p, const struct local_ask *a)
@@ -224,11 +240,11 @@ static void helper_put_file(struct helper_work *w, const struct local_place *p, 
     cleanup(mem_free_ptr) char *temporary = mem_printf(".%s.new", p->name);
     const char *step;
     if (local_file_write_beside(p, temporary, a->bytes, a->len, &step) != 0)
-        helper_fail(w, "cannot %s %s/%s: %m", step, p->folder_path, p->name);
+        helper_fail_file(w, step, p);
     else if (local_file_swap(p, temporary, NULL) != LOCAL_SWAPPED)
-        helper_fail(w, "cannot rename to %s/%s: %m", p->folder_path, p->name);
+        helper_fail_file(w, "rename to", p);
     else if (local_file_read(p, NULL, &w->answer.identity) != 0)
-        helper_fail(w, "cannot read %s/%s again: %m", p->folder_path, p->name);
+        helper_fail_file(w, "read again", p);
 }
 
 static void helper_delete_file(struct helper_work *w, const struct local_place *p)
@@ -237,15 +253,17 @@ static void helper_delete_file(struct helper_work *w, const struct local_place *
     if (fstatat(p->folder, p->name, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
         return;
     if (unlinkat(p->folder, p->name, 0) != 0 || fsync(p->folder) != 0)
-        helper_fail(w, "cannot delete %s/%s: %m", p->folder_path, p->name);
+        helper_fail_file(w, "delete", p);
 }
 
 static void helper_read(struct helper_work *w, const struct local_place *p)
 {
     if (local_file_read(p, &w->data, &w->answer.identity) == 0)
         return;
+    int saved = errno;
     buf_clear(&w->data);
-    helper_fail(w, "cannot read %s/%s: %m", p->folder_path, p->name);
+    errno = saved;
+    helper_fail_file(w, "read", p);
 }
 
 static bool helper_is_listed(const struct local_place *p, const char *name)
@@ -307,6 +325,9 @@ static void helper_do(struct helper_work *w, const struct local_ask *a)
     case LOCAL_KIND_LOCK_CONFIG:
         if (helper_config_lock(w) == 0)
             w->answer.pid = w->helper->daemon;
+        return;
+    case LOCAL_KIND_NOTE_LOADED:
+        helper_config_note_loaded(w, a);
         return;
     case LOCAL_KIND_COMMAND:
         helper_command(w, a);

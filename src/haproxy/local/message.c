@@ -71,6 +71,7 @@ int local_message_put_answer(struct buf *out, const struct local_answer *a)
     message_put_number(out, a->status);
     message_put_number(out, (uint64_t)a->error_number);
     message_put_number(out, (uint64_t)a->pid);
+    message_put_number(out, a->unloaded ? 1 : 0);
     message_put_identity(out, &a->identity);
     message_put_bytes(out, a->message, strlen(a->message));
     message_put_bytes(out, a->data, a->len);
@@ -142,7 +143,7 @@ int local_message_length(const char head[LOCAL_FRAME_HEAD_BYTES], size_t *ret)
 int local_message_get_ask(const char *bytes, size_t len, struct local_ask *ret)
 {
     struct message_reader r = {.at = bytes, .left = len};
-    ret->kind = (enum local_kind)message_get_number(&r, LOCAL_KIND_LIST_FILES);
+    ret->kind = (enum local_kind)message_get_number(&r, LOCAL_KIND_NOTE_LOADED);
     ret->flags = (unsigned)message_get_number(&r, LOCAL_WRITE_ONLY_VALIDATE | LOCAL_WRITE_UNCHECKED);
     ret->where = (unsigned)message_get_number(&r, UINT_MAX);
     ret->expects = message_get_number(&r, 1) == 1;
@@ -158,6 +159,7 @@ int local_message_get_answer(const char *bytes, size_t len, struct local_answer 
     ret->status = (enum local_status)message_get_number(&r, LOCAL_FAILED);
     ret->error_number = (int)message_get_number(&r, INT_MAX);
     ret->pid = (pid_t)message_get_number(&r, INT_MAX);
+    ret->unloaded = message_get_number(&r, 1) == 1;
     message_get_identity(&r, &ret->identity);
     ret->message = message_get_text(&r);
     ret->data = message_get_bytes(&r, &ret->len);

@@ -64,6 +64,7 @@ static const struct {
     {"config history", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_HISTORY}},
     {"config rollback", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_ROLLBACK}},
     {"config rollback 7", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_ROLLBACK, .operand = "7"}},
+    {"copy-to /opt/x", {.kind = COMMAND_COPY_TO, .operand = "/opt/x"}},
     {"config --help", {.kind = COMMAND_HELP}},
     {"config plan -h", {.kind = COMMAND_HELP}},
 };
@@ -127,6 +128,8 @@ static const struct {
     {"config history 3", "unexpected argument \"3\""},
     {"config rollback 0", "config rollback \"0\": expected the number of a version, see config history"},
     {"config rollback last", "config rollback \"last\": expected the number of a version, see config history"},
+    {"copy-to", "copy-to needs a folder: haproxy-k8s-sync copy-to FOLDER"},
+    {"copy-to a b", "unknown argument \"b\""},
     {"config plan --daemon=none", "unknown option \"--daemon=none\""},
     {"explain -- n1 n2", "unexpected argument \"n2\""},
     {"plan -o", "-o needs a value: expected text or json"},

@@ -40,7 +40,7 @@ static const struct {
     enum inspect_verdict verdict;
     uint64_t park_ttl_ms;
     const char *gone, *file_problem;
-    bool dirty, dry_run;
+    bool dirty, dry_run, adds;
 } cases[] = {
     {WANT2, N1 N2, "n1 ready; n2 ready", "", .verdict = INSPECT_IN_SYNC, .park_ttl_ms = 1000},
     {WANT2, N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready", "change n2", .verdict = INSPECT_CHANGES},
@@ -53,6 +53,13 @@ static const struct {
     /* Some of them need a reload, others not. */
     {WANT2 "; n3 10.0.0.3:80", N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready",
      "add n3 reload; change n2", .verdict = INSPECT_CHANGES},
+    /* A HAProxy that takes servers without a reload. */
+    {WANT2 "; n3 10.0.0.3:80", N1 "server n2 10.0.0.9:80 check weight 100", "n1 ready; n2 ready", "add n3; change n2",
+     .verdict = INSPECT_CHANGES, .adds = true},
+    {WANT1, N1 N2, "n1 ready; n2 ready", "remove n2; command n2 maint", .verdict = INSPECT_CHANGES, .adds = true},
+    {WANT2, N1, "n1 ready", "add n2 reload", .verdict = INSPECT_CHANGES, .adds = true, .dirty = true},
+    {WANT2, N1, "!HTTP 500", "add n2 reload", .verdict = INSPECT_CHANGES, .adds = true},
+    {WANT2, "balance static-rr\n" N1, "n1 ready", "add n2 reload", .verdict = INSPECT_CHANGES, .adds = true},
     /* What is out. */
     {WANT1, N1 N2, "n1 ready; n2 ready", "park n2; command n2 maint", .verdict = INSPECT_CHANGES, .park_ttl_ms = 1000},
     {WANT1, N1 N2, "n1 ready; n2 ready", "remove n2 reload; command n2 maint", .verdict = INSPECT_CHANGES},
@@ -113,6 +120,7 @@ START_TEST(one_backend)
     w.gone = cases[_i].gone;
     w.rules.dry_run = cases[_i].dry_run;
     world_target(&w)->dirty = cases[_i].dirty;
+    world_target(&w)->adds = cases[_i].adds;
     world_target(&w)->file_problem = mem_strdup(cases[_i].file_problem);
     struct inspect_backend *b = world_add(&w, "be", cases[_i].desired);
     world_see_running(&w, b, cases[_i].actual, cases[_i].running);

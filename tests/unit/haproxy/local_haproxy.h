@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +86,7 @@ static inline void set_up(void)
     running = fork();
     if (running == 0) {
         int null = open("/dev/null", O_RDWR);
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that is killed leaves none behind */
         dup2(null, 1);
         dup2(null, 2);
         execl(haproxy, haproxy, "-W", "-S", master, "-f", config, (char *)NULL);
@@ -93,7 +95,7 @@ static inline void set_up(void)
     base = event_base_new();
     helper = local_helper_start(&options, &err);
     ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, NULL, NULL);
+    local_helper_attach(helper, base, NULL);
     while (command(LOCAL_SOCKET_STATS, "show version") != LOCAL_OK ||
            command(LOCAL_SOCKET_MASTER, "show proc") != LOCAL_OK)
         ck_assert_int_eq(waitpid(running, NULL, WNOHANG), 0);

@@ -97,7 +97,7 @@ static inline void start(void)
     struct error err = {0};
     helper = local_helper_start(&options, &err);
     ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, on_end, NULL);
+    local_helper_attach(helper, base, &(struct local_helper_events){.ended = on_end});
 }
 
 static inline void tear_down(void)

@@ -74,6 +74,8 @@ static const struct {
     {"  server n1 10.0.0.1:80 sni \"str(a b)\" 'crt' \"/x y\"", S(1), SERVER_WEIGHT,
      "  server n1 10.0.0.1:80 sni \"str(a b)\" 'crt' \"/x y\" weight 1"},
     {"  server n1 10.0.0.1:80", S(1), 0, "  server n1 10.0.0.1:80"},
+    {"  server n1 10.0.0.1:80 check nobody-knows x # y", S(7, .maintenance = true), SERVER_WEIGHT | SERVER_MAINTENANCE,
+     "  server n1 10.0.0.1:80 check weight 7 disabled nobody-knows x # y"}, /* which may take a word */
     {"  server n1 10.0.0.1:80",
      {.name = (char *)"n1", .address = (char *)"::1", .port = 80},
      SERVER_ADDRESS,

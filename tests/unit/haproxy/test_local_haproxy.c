@@ -33,7 +33,7 @@ START_TEST(test_servers_come_and_go)
                   err.message);
     ck_assert_uint_eq(servers(LOCAL_SOCKET_STATS, "show servers state"), 2);
     ck_assert_int_eq(done("del server web/n1", &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert(done("disable server web/n1", &err) == 0 && done("del server web/n1", &err) == 0);
     ck_assert_int_eq(done("del server web/n1", &err), -1);
     ck_assert_int_eq(err.kind, ERROR_GONE);
@@ -73,7 +73,7 @@ START_TEST(test_reload_by_signal)
     local_helper_free(helper);
     options.reload = LOCAL_RELOAD_SIGNAL;
     helper = local_helper_start(&options, &err);
-    local_helper_attach(helper, base, NULL, NULL);
+    local_helper_attach(helper, base, NULL);
     ck_assert_msg(wait_for(local_reload(helper, on_answer, NULL)) == LOCAL_OK, "%s", seen.message);
     ck_assert_int_eq(seen.pid, running);
     await_new_worker(&before);

@@ -237,7 +237,7 @@ END_TEST
 
 START_TEST(test_requests_that_are_none)
 {
-    struct local_ask got, ask = {.kind = LOCAL_KIND_LIST_FILES, .name = "a", .bytes = "b", .len = 1};
+    struct local_ask got, ask = {.kind = LOCAL_KIND_NOTE_LOADED, .name = "a", .bytes = "b", .len = 1};
     struct buf b = {0};
     ck_assert_int_eq(local_message_put_ask(&b, &ask), 0);
     size_t len = b.len - LOCAL_FRAME_HEAD_BYTES;
@@ -246,7 +246,7 @@ START_TEST(test_requests_that_are_none)
         ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, i, &got), -1);
     buf_addn(&b, "", 1);
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len + 1, &got), -1);
-    b.data[LOCAL_FRAME_HEAD_BYTES] = 127; /* no kind that there is */
+    b.data[LOCAL_FRAME_HEAD_BYTES] = LOCAL_KIND_NOTE_LOADED + 1; /* no kind that there is */
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len, &got), -1);
     buf_fini(&b);
 }

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/storage.h"
-#include "haproxy/dataplane/storage_map.h"
+#include "haproxy/storage_map.h"
 
 #include "../certs.h"
 

@@ -65,9 +65,8 @@ END_TEST
 START_TEST(names_that_become_the_same)
 {
     add(STORAGE_MAP, "a.b.map", "x y\n");
-    assert_refused(
-        STORAGE_MAP, "a_b.map", "x y\n", 4,
-        "maps/a_b.map: the Data Plane API stores it as a_b.map, as it does maps/a.b.map; rename one of them");
+    assert_refused(STORAGE_MAP, "a_b.map", "x y\n", 4,
+                   "maps/a_b.map: it is stored as a_b.map, as is maps/a.b.map; rename one of them");
     add(STORAGE_GENERAL, "a_b.map", "of another folder\n");
     assert_refused(STORAGE_GENERAL, STORAGE_LIST, "x", 1,
                    "files/haproxy-k8s-sync.files: the daemon keeps a list of its own by that name");
@@ -172,7 +171,7 @@ START_TEST(certificates)
     add(STORAGE_CERTIFICATE, "ed.pem", ed_both);
     ck_assert_int_eq(storage_files_find(&files, STORAGE_GENERAL, "ed.pem")->kind, STORAGE_CERTIFICATE);
     assert_refused(STORAGE_GENERAL, "ed.pem", "x", 1,
-                   "files/ed.pem: the Data Plane API stores it as ed.pem, as it does certs/ed.pem; rename one of them");
+                   "files/ed.pem: it is stored as ed.pem, as is certs/ed.pem; rename one of them");
     assert_refused(STORAGE_CERTIFICATE, "n.pem", cert, strlen(cert),
                    "certs/n.pem: no PEM private key that can be read beside the certificate (one with a passphrase "
                    "cannot); what has none, a CA for one, belongs to files/");

@@ -36,6 +36,27 @@ START_TEST(servers_alone_or_beside_a_configuration)
 }
 END_TEST
 
+static void assert_folder(const struct parsed *p, enum settings_folder kind, const char *path)
+{
+    cleanup(mem_free_ptr) char *is = settings_local_folder(&p->settings.local, kind);
+    ck_assert_str_eq(is, path);
+}
+
+/* Where the Data Plane API has them by default, so that one configuration serves both. */
+START_TEST(files_are_beside_it_or_where_they_are_said_to_be)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse(SOURCE, OWN, MASTER, "CONFIG_FILES_DIR=/etc/git/files", "HAPROXY_CERTS_DIR=/srv/certs");
+    assert_silent(&p);
+    assert_folder(&p, SETTINGS_FOLDER_MAPS, "/etc/haproxy/maps");
+    assert_folder(&p, SETTINGS_FOLDER_CERTS, "/srv/certs");
+    assert_folder(&p, SETTINGS_FOLDER_FILES, "/etc/haproxy/general");
+    cleanup(parsed_fini) struct parsed top = parse(SOURCE, MASTER, "HAPROXY_CONFIG_FILE=/haproxy.cfg");
+    assert_silent(&top);
+    assert_folder(&top, SETTINGS_FOLDER_CERTS, "/ssl");
+}
+END_TEST
+
 START_TEST(all_that_there_is)
 {
     cleanup(parsed_fini) struct parsed p =
@@ -63,8 +84,12 @@ static const struct {
     const char *one, *two, *says;
 } rows[] = {
     {MASTER, "HAPROXY_DATAPLANE_URL=http://a:1", "HAPROXY_CONFIG_FILE and HAPROXY_DATAPLANE_URL are both set"},
-    {MASTER, "CONFIG_FILES_DIR=/d", "HAPROXY_CONFIG_FILE is set beside CONFIG_FILES_DIR"},
-    {MASTER, "CONFIG_CERTS_SECRETS=a", "HAPROXY_CONFIG_FILE is set beside CONFIG_CERTS_SECRETS"},
+    {MASTER, "HAPROXY_MAPS_DIR=maps", "it does not begin with '/'"},
+    {MASTER, "HAPROXY_MAPS_DIR=/etc//haproxy/ssl/",
+     "HAPROXY_MAPS_DIR and HAPROXY_CERTS_DIR are the same folder, /etc//haproxy/ssl/: expected one for each"},
+    {"HAPROXY_MAPS_DIR=/d", "HAPROXY_FILES_DIR=/d", "HAPROXY_MAPS_DIR and HAPROXY_FILES_DIR are the same folder, /d"},
+    {MASTER, "CONFIG_FILES_DIR=/etc/haproxy", "HAPROXY_MAPS_DIR is /etc/haproxy/maps, which CONFIG_FILES_DIR has"},
+    {"CONFIG_FILES_DIR=/d", "HAPROXY_CERTS_DIR=/d/files", "HAPROXY_CERTS_DIR is /d/files, which CONFIG_FILES_DIR has"},
     {MASTER, "CONFIG_FILE=/etc/haproxy/haproxy.cfg", "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file"},
     {MASTER, "HAPROXY_RELOAD=command", "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND"},
     {"HAPROXY_RELOAD=signal", "HAPROXY_STATS_SOCKET=/s", "HAPROXY_RELOAD=signal needs HAPROXY_MASTER_SOCKET"},
@@ -89,6 +114,9 @@ static const struct {
     {OWN, "HAPROXY_DATAPLANE_INSECURE=true", "HAPROXY_DATAPLANE_INSECURE has no effect beside HAPROXY_CONFIG_FILE"},
     {OWN, "HAPROXY_RELOAD_COMMAND=x", "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_RELOAD=command"},
     {"STATE_DIR=/s", "HAPROXY_BIN=/x", "HAPROXY_BIN has no effect without HAPROXY_CONFIG_FILE"},
+    {"STATE_DIR=/s", "HAPROXY_MAPS_DIR=/d", "HAPROXY_MAPS_DIR has no effect without HAPROXY_CONFIG_FILE"},
+    {"STATE_DIR=/s", "HAPROXY_CERTS_DIR=/d", "HAPROXY_CERTS_DIR has no effect without HAPROXY_CONFIG_FILE"},
+    {"STATE_DIR=/s", "HAPROXY_FILES_DIR=/d", "HAPROXY_FILES_DIR has no effect without HAPROXY_CONFIG_FILE"},
     {"STATE_DIR=/s", "HAPROXY_RELOAD=signal", "HAPROXY_RELOAD has no effect without HAPROXY_CONFIG_FILE"},
 };
 
@@ -106,6 +134,7 @@ int main(void)
     TCase *t = tcase_create("settings_local");
     tcase_add_test(t, a_file_and_a_master_socket_are_enough);
     tcase_add_test(t, servers_alone_or_beside_a_configuration);
+    tcase_add_test(t, files_are_beside_it_or_where_they_are_said_to_be);
     tcase_add_test(t, all_that_there_is);
     tcase_add_test(t, without_it_there_are_data_plane_apis);
     tcase_add_loop_test(t, what_does_not_fit_is_an_error, 0, (int)array_len(rows));

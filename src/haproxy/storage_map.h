@@ -1,6 +1,6 @@
 /* Lines of a map file while it changes. Pure. */
-#ifndef HAPROXY_DATAPLANE_STORAGE_MAP_H
-#define HAPROXY_DATAPLANE_STORAGE_MAP_H
+#ifndef HAPROXY_STORAGE_MAP_H
+#define HAPROXY_STORAGE_MAP_H
 
 #include <stdbool.h>
 

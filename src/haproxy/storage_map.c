@@ -1,4 +1,4 @@
-#include "haproxy/dataplane/storage_map.h"
+#include "haproxy/storage_map.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,342 @@
+#include "cli/doctor_local/doctor_local.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/local/helper.h"
+#include "host/child.h"
+#include "settings/settings.h"
+#include "cli/doctor_local/doctor_local_gather.h"
+#include "cli/doctor_local/doctor_local_judge.h"
+#include "cli/doctor_local/doctor_local_systemd.h"
+
+#define ENVIRONMENT_FILE_MAX_BYTES (1u << 20)
+
+static void local_next(struct doctor_local *d);
+
+/* ---- programs ---- */
+
+static struct local_run *local_run_of(struct doctor_local *d)
+{
+    return d->step == LOCAL_ASK_VERSION ? &d->facts.version : &d->facts.check;
+}
+
+static void local_take_run(struct local_run *r, const struct child_result *result, char *text, uint64_t took_us)
+{
+    bool ended = result->outcome == CHILD_EXITED;
+    r->problem = ended ? NULL : text;
+    r->status = result->status;
+    r->out = mem_strdup(result->out->data != NULL ? result->out->data : "");
+    r->took_us = took_us;
+    if (ended)
+        free(text);
+}
+
+static void local_take_systemd(struct doctor_local *d, const char *shown);
+
+static void local_on_ended(void *arg, const struct child_result *result)
+{
+    struct doctor_local *d = arg;
+    const struct child_options options = {.timeout_ms = d->timeout_ms};
+    char *text = child_result_text(result, &options);
+    d->child = NULL;
+    if (d->step != LOCAL_ASK_SYSTEMD) {
+        local_take_run(local_run_of(d), result, text, clock_mono_us() - d->began_us);
+    } else if (result->outcome == CHILD_EXITED && result->status == 0) {
+        local_take_systemd(d, result->out->data != NULL ? result->out->data : "");
+        free(text);
+    } else {
+        d->facts.service.problem =
+            mem_printf("systemctl: %s%s%s", text, *result->said != '\0' ? ": " : "", result->said);
+        free(text);
+    }
+    local_next(d);
+}
+
+/* As the helper process runs them. */
+static void local_run(struct doctor_local *d, const char *program, const char *const *args, bool together,
+                      char **ret_problem)
+{
+    const char *path = getenv("PATH");
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *name = mem_printf("PATH=%s", path != NULL ? path : "/usr/sbin:/usr/bin:/sbin:/bin");
+    char *environment[] = {name, NULL};
+    const struct child_options run = {.command = program,
+                                      .args = (char *const *)(uintptr_t)args,
+                                      .env = environment,
+                                      .max_out_bytes = LOCAL_ANSWER_MAX_BYTES,
+                                      .timeout_ms = d->timeout_ms,
+                                      .together = together};
+    d->began_us = clock_mono_us();
+    d->child = child_start(d->base, &run, local_on_ended, d, &err);
+    if (d->child != NULL)
+        return;
+    *ret_problem = mem_strdup(err.message);
+    local_next(d);
+}
+
+/* In the order in which HAProxy reads them, as settings say it. */
+static void local_check(struct doctor_local *d)
+{
+    const struct settings_local *l = &d->settings->local;
+    size_t n = 0;
+    bool listed = false;
+    cleanup(mem_free_ptr) const char **args = mem_array(2 * l->check_files.count + 4, sizeof(args[0]));
+    args[n++] = "-c";
+    for (size_t i = 0; i < l->check_files.count; i++) {
+        args[n++] = "-f";
+        args[n++] = l->check_files.list[i];
+        listed = listed || str_eq(l->check_files.list[i], l->file);
+    }
+    if (!listed) {
+        args[n++] = "-f";
+        args[n++] = l->file;
+    }
+    d->facts.check.asked = true;
+    local_run(d, d->facts.program, args, true, &d->facts.check.problem);
+}
+
+static void local_ask_version(struct doctor_local *d)
+{
+    static const char *const args[] = {"-v", NULL};
+    d->facts.version.asked = true;
+    local_run(d, d->facts.program, args, true, &d->facts.version.problem);
+}
+
+/* ---- systemd ---- */
+
+static void local_ask_systemd(struct doctor_local *d)
+{
+    static const char *const args[] = {"show", "--no-pager", "-p", SYSTEMD_PROPERTIES, "haproxy.service", NULL};
+    local_run(d, d->systemctl, args, false, &d->facts.service.problem);
+}
+
+/* Those that are there, with their texts; the list ends with NULL. */
+static char **local_read_environment(struct local_service *s, const char *shown)
+{
+    char **texts = mem_array(1, sizeof(texts[0]));
+    for (size_t n = 0;; n++) {
+        cleanup(buf_fini) struct buf text;
+        buf_init(&text, ENVIRONMENT_FILE_MAX_BYTES);
+        char *path = systemd_environment_file(shown, n);
+        if (path == NULL)
+            return texts;
+        if (buf_read_file(&text, path) != 0) {
+            free(path);
+            continue;
+        }
+        size_t count = s->environment_file_count++;
+        s->environment_files = mem_resize(s->environment_files, count + 1, sizeof(s->environment_files[0]));
+        s->environment_files[count] = path;
+        texts = mem_resize(texts, count + 2, sizeof(texts[0]));
+        texts[count] = buf_take(&text);
+        texts[count + 1] = NULL;
+    }
+}
+
+static void local_take_systemd(struct doctor_local *d, const char *shown)
+{
+    struct local_service *s = &d->facts.service;
+    cleanup(mem_free_ptr) char *load = systemd_property(shown, "LoadState", 0);
+    cleanup(mem_free_ptr) char *active = systemd_property(shown, "ActiveState", 0);
+    cleanup(mem_free_ptr) char *pid = systemd_property(shown, "MainPID", 0);
+    uint64_t number = 0;
+    size_t count = 0;
+    char **texts = local_read_environment(s, shown);
+    const char *const *files = (const char *const *)(uintptr_t)texts;
+    char **words = systemd_command(shown, files, s->environment_file_count);
+    while (words != NULL && words[count] != NULL)
+        count++;
+    s->known = true;
+    s->is_there = str_eq(load, "loaded") && words != NULL;
+    s->is_active = str_eq(active, "active") || str_eq(active, "reloading");
+    s->main_pid = pid != NULL && str_parse_uint(pid, INT32_MAX, &number) == 0 ? (pid_t)number : 0;
+    s->extra_options = systemd_variable(shown, files, s->environment_file_count, "EXTRAOPTS");
+    haproxy_command_line_read(&s->line, (const char *const *)(uintptr_t)words, count);
+    s->files = local_gather_files(&s->line, &d->settings->local, "");
+    mem_wipe_free_list(words);
+    mem_wipe_free_list(texts);
+}
+
+/* ---- sockets ---- */
+
+static void local_take_level(const struct local_answer *a, struct local_socket_facts *s)
+{
+    const char *word = a->status == LOCAL_OK ? a->data + strspn(a->data, " \n") : "";
+    s->level = *word != '\0' ? mem_strndup(word, strcspn(word, " \n")) : NULL;
+}
+
+static void local_take_first(const struct local_answer *a, int rc, const struct error *err,
+                             struct local_socket_facts *s)
+{
+    s->answered = a->status == LOCAL_OK && rc == 0;
+    s->ask_error = a->status == LOCAL_OK ? 0 : a->error_number;
+    s->problem = s->answered ? NULL : mem_strdup(a->status == LOCAL_OK ? err->message : a->message);
+}
+
+static void local_on_answer(void *arg, const struct local_answer *a)
+{
+    struct doctor_local *d = arg;
+    struct local_facts *f = &d->facts;
+    struct error err = {0};
+    int rc = -1;
+    d->request = NULL;
+    if (d->step == LOCAL_ASK_PROCESSES) {
+        rc = a->status == LOCAL_OK ? cli_processes_init(&f->processes, a->data, &err) : -1;
+        f->has_processes = rc == 0;
+        local_take_first(a, rc, &err, &f->master);
+        if (rc == 0 && d->settings->local.reload == SETTINGS_RELOAD_SIGNAL && kill(f->processes.master_pid, 0) != 0)
+            f->signal_error = errno;
+    } else if (d->step == LOCAL_ASK_INFO) {
+        rc = a->status == LOCAL_OK ? cli_info_read(&f->info, a->data, &err) : -1;
+        f->has_info = rc == 0;
+        local_take_first(a, rc, &err, &f->stats);
+    } else {
+        local_take_level(a, d->step == LOCAL_ASK_MASTER_LEVEL ? &f->master : &f->stats);
+    }
+    local_next(d);
+}
+
+static void local_command_to(struct doctor_local *d, enum local_socket socket, const char *command)
+{
+    struct local_socket_facts *s = socket == LOCAL_SOCKET_MASTER ? &d->facts.master : &d->facts.stats;
+    s->asked = true;
+    d->request = local_command(d->helper, socket, command, local_on_answer, d);
+}
+
+/* ---- one after the other ---- */
+
+/* What cannot be asked, or was not answered before, is not. */
+static bool local_can(const struct doctor_local *d, enum doctor_local_step step)
+{
+    const struct local_facts *f = &d->facts;
+    switch (step) {
+    case LOCAL_ASK_VERSION:
+        return f->program != NULL;
+    case LOCAL_ASK_CHECK:
+        return f->program != NULL && f->file.real != NULL && f->file.is_regular && f->file.read_error == 0;
+    case LOCAL_ASK_SYSTEMD:
+        return d->systemctl != NULL;
+    case LOCAL_ASK_PROCESSES:
+        return f->master.path != NULL;
+    case LOCAL_ASK_MASTER_LEVEL: /* a level that is too low may be why */
+        return f->master.asked && f->master.ask_error == 0;
+    case LOCAL_ASK_INFO:
+        return f->stats.path != NULL || f->master.answered;
+    case LOCAL_ASK_STATS_LEVEL:
+        return f->stats.answered;
+    case LOCAL_ASK_STEPS:
+        break;
+    }
+    return false;
+}
+
+static void local_ask(struct doctor_local *d)
+{
+    switch (d->step) {
+    case LOCAL_ASK_VERSION:
+        local_ask_version(d);
+        return;
+    case LOCAL_ASK_CHECK:
+        local_check(d);
+        return;
+    case LOCAL_ASK_SYSTEMD:
+        local_ask_systemd(d);
+        return;
+    case LOCAL_ASK_PROCESSES:
+        local_command_to(d, LOCAL_SOCKET_MASTER, "show proc");
+        return;
+    case LOCAL_ASK_MASTER_LEVEL:
+        local_command_to(d, LOCAL_SOCKET_MASTER, "show cli level");
+        return;
+    case LOCAL_ASK_INFO:
+        local_command_to(d, LOCAL_SOCKET_STATS, "show info");
+        return;
+    case LOCAL_ASK_STATS_LEVEL:
+        local_command_to(d, LOCAL_SOCKET_STATS, "show cli level");
+        return;
+    case LOCAL_ASK_STEPS:
+        return;
+    }
+}
+
+static void local_next(struct doctor_local *d)
+{
+    do
+        d->step++;
+    while (d->step < LOCAL_ASK_STEPS && !local_can(d, d->step));
+    if (d->step < LOCAL_ASK_STEPS) {
+        local_ask(d);
+        return;
+    }
+    timer_set(&d->end, 0);
+}
+
+static void local_on_end(void *arg)
+{
+    struct doctor_local *d = arg;
+    local_gather_instances(&d->settings->local, &d->facts);
+    d->done(d->arg);
+}
+
+/* ---- life ---- */
+
+static void local_find_reload_program(struct doctor_local *d)
+{
+    const char *command = d->settings->local.reload_command;
+    if (command == NULL)
+        return;
+    const char *word = command + strspn(command, " \t");
+    cleanup(mem_free_ptr) char *name = mem_strndup(word, strcspn(word, " \t"));
+    d->facts.reload_program = local_gather_program(name);
+}
+
+void doctor_local_start(struct doctor_local *d, struct event_base *base, const struct settings *settings,
+                        struct local_helper *helper, uint64_t timeout_ms, void (*done)(void *arg), void *arg)
+{
+    const struct settings_local *l = &settings->local;
+    *d = (struct doctor_local){.base = base,
+                               .settings = settings,
+                               .helper = helper,
+                               .timeout_ms = timeout_ms,
+                               .done = done,
+                               .arg = arg,
+                               .step = LOCAL_ASK_VERSION};
+    timer_init(&d->end, base, local_on_end, d);
+    local_gather_file(l, &d->facts);
+    local_gather_socket(l->master_socket, &d->facts.master);
+    local_gather_socket(l->stats_socket, &d->facts.stats);
+    d->facts.program = local_gather_program(l->program);
+    d->systemctl = local_gather_program("systemctl");
+    local_find_reload_program(d);
+    if (local_can(d, LOCAL_ASK_VERSION))
+        local_ask(d);
+    else
+        local_next(d);
+}
+
+void doctor_local_fini(struct doctor_local *d)
+{
+    child_cancel(d->child);
+    timer_fini(&d->end);
+    free(d->systemctl);
+    local_request_cancel(d->request);
+    local_facts_fini(&d->facts);
+    *d = (struct doctor_local){0};
+}
+
+void doctor_local_report(const struct doctor_local *d, const struct inspect_target *target, struct doctor_section *s)
+{
+    const struct local_judged in = {
+        .settings = d->settings, .facts = &d->facts, .target = target, .now_s = (int64_t)(clock_wall_ms() / 1000)};
+    local_judge_file(&in, s);
+    local_judge_program(&in, s);
+    local_judge_running(&in, s);
+    local_judge_service(&in, s);
+}

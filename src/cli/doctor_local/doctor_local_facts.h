@@ -1,0 +1,127 @@
+/*
+ * What `doctor` saw of a HAProxy on this machine: its file, the program, the sockets, processes and systemd's unit. Plain
+ * values: gathered by doctor_local_file, doctor_local_processes and doctor_local, judged by doctor_local_judge.
+ */
+#ifndef CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_FACTS_H
+#define CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "haproxy/local/cli.h"
+#include "cli/doctor_local/doctor_local_command_line.h"
+
+/* As whom we run, which is as whom the daemon runs. */
+struct local_self {
+    char *user, *group;    /* "haproxy-k8s-sync", or the number where there is no name */
+    bool may_give_files;   /* CAP_CHOWN */
+    bool is_over_stickies; /* CAP_FOWNER */
+};
+
+/* Whose something is. */
+struct local_owner {
+    uid_t uid;
+    gid_t gid;
+    unsigned mode;      /* rights alone */
+    char *user, *group; /* as above */
+    bool is_us;         /* the user is */
+    bool is_our_group;  /* one of them is */
+};
+
+struct local_file_facts {
+    const char *path; /* as set */
+    char *real;       /* behind links; NULL: not found, `error` */
+    char *link;       /* what a link says; NULL: it is none */
+    int error;        /* errno; 0: found */
+    bool is_regular;
+    uint64_t size;
+    int64_t modified_s;
+    struct local_owner owner;
+    int read_error, replace_error; /* errno of access(2) for reading and writing; 0: allowed */
+    bool is_mount;                 /* of its own */
+
+    char *folder;
+    struct local_owner folder_owner;
+    int folder_error; /* of a new file in there */
+    bool folder_is_sticky;
+
+    char *lock; /* its path */
+    bool lock_exists;
+    int lock_error; /* of opening it */
+    bool lock_held;
+    pid_t lock_pid; /* whose number is in it; 0: none */
+};
+
+/* What haproxy.cfg says of what matters here. */
+struct local_global {
+    bool master_worker;
+    char *chroot;   /* NULL: none */
+    char **sockets; /* the paths of `stats socket` */
+    size_t socket_count;
+};
+
+/* How a program ended. */
+struct local_run {
+    bool asked;
+    char *problem; /* it could not be run, or did not end by itself; NULL: it ended, with `status` */
+    int status;
+    char *out; /* never NULL where it ended */
+    uint64_t took_us;
+};
+
+struct local_socket_facts {
+    const char *path; /* NULL: none is set */
+    int error;        /* errno of stat(2); 0: there is something */
+    bool is_socket;
+    struct local_owner owner;
+    bool asked, answered;
+    int ask_error; /* errno of the first command; 0: another reason */
+    char *problem; /* why there is no answer; NULL: there is one */
+    char *level;   /* "admin", "operator", "user"; NULL: not told */
+};
+
+/* One HAProxy that runs here: its first process, and the others as their children. */
+struct local_instance {
+    pid_t pid;
+    bool has_workers;
+    pid_t *processes; /* it and all below it */
+    size_t process_count;
+    struct haproxy_command_line line;
+    enum local_file_is *files; /* as line.files */
+};
+
+struct local_service {
+    bool known;    /* systemd answered */
+    char *problem; /* why not */
+    bool is_there, is_active;
+    pid_t main_pid;
+    char **environment_files; /* that are there, in their order */
+    size_t environment_file_count;
+    char *extra_options; /* EXTRAOPTS; NULL: not set */
+    struct haproxy_command_line line;
+    enum local_file_is *files;
+};
+
+struct local_facts {
+    struct local_self self;
+    struct local_file_facts file;
+    struct local_global global;
+    char *program; /* as found in PATH; NULL: not there */
+    struct local_run version, check;
+    struct local_socket_facts master, stats;
+    bool has_processes;
+    struct cli_processes processes; /* `show proc` */
+    bool has_info;
+    struct cli_info info; /* `show info` */
+    struct local_instance *instances;
+    size_t instance_count;
+    struct local_service service;
+    char *reload_program; /* of HAPROXY_RELOAD_COMMAND, as found; NULL: not there, or none */
+    int signal_error;     /* errno of a signal to the master; 0: allowed, or not asked */
+};
+
+void local_facts_fini(struct local_facts *f); /* a zeroed one is allowed */
+
+#endif

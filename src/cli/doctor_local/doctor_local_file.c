@@ -1,0 +1,237 @@
+/* The file, whose it is, and who we are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/file.h"
+#include "haproxy/cfg/words.h"
+#include "haproxy/local/helper.h"
+#include "settings/settings.h"
+#include "cli/doctor_local/doctor_local_facts.h"
+#include "cli/doctor_local/doctor_local_gather.h"
+
+#define RIGHTS 07777
+#define LOCK_BYTES 32
+
+/* ---- who ---- */
+
+static char *file_user(uid_t uid)
+{
+    const struct passwd *p = getpwuid(uid);
+    return p != NULL ? mem_strdup(p->pw_name) : mem_printf("%u", (unsigned)uid);
+}
+
+static char *file_group(gid_t gid)
+{
+    const struct group *g = getgrgid(gid);
+    return g != NULL ? mem_strdup(g->gr_name) : mem_printf("%u", (unsigned)gid);
+}
+
+static bool file_is_our_group(gid_t gid)
+{
+    int count = getgroups(0, NULL);
+    cleanup(mem_free_ptr) gid_t *groups = mem_array(count > 0 ? (size_t)count : 1, sizeof(groups[0]));
+    count = getgroups(count, groups);
+    for (int i = 0; i < count; i++)
+        if (groups[i] == gid)
+            return true;
+    return gid == getegid();
+}
+
+static struct local_owner file_owner(const struct stat *st)
+{
+    return (struct local_owner){.uid = st->st_uid,
+                                .gid = st->st_gid,
+                                .mode = st->st_mode & RIGHTS,
+                                .user = file_user(st->st_uid),
+                                .group = file_group(st->st_gid),
+                                .is_us = st->st_uid == geteuid(),
+                                .is_our_group = file_is_our_group(st->st_gid)};
+}
+
+static bool file_has_capability(unsigned number)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    return syscall(SYS_capget, &head, data) == 0 && (data[number / 32].effective & 1u << number % 32) != 0;
+}
+
+/* ---- the file ---- */
+
+static int file_access(const char *path, int how)
+{
+    return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* One that is mounted by itself lies in another file system than its folder for rename(2), whatever stat(2) says. */
+static bool file_is_mount(const char *path)
+{
+    struct statx x;
+    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &x) == 0 &&
+           (x.stx_attributes & x.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+static char *file_read_link(const char *path)
+{
+    char text[4096];
+    ssize_t len = readlink(path, text, sizeof(text));
+    return len > 0 ? mem_strndup(text, (size_t)len) : NULL;
+}
+
+/* Whether another has it, and what number it wrote there; looked at as haproxy/local/helper_config does, without being taken. */
+static void file_look_at_lock(struct local_file_facts *f)
+{
+    char text[LOCK_BYTES] = "";
+    uint64_t pid = 0;
+    const char *name = strrchr(f->real, '/') + 1;
+    f->lock = mem_printf("%s/.%s.lock", str_eq(f->folder, "/") ? "" : f->folder, name);
+    f->lock_exists = access(f->lock, F_OK) == 0;
+    int fd = f->lock_exists ? open(f->lock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (f->lock_exists && fd < 0)
+        f->lock_error = errno;
+    if (fd < 0)
+        return;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    f->lock_held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+    text[strcspn(text, "\n")] = '\0';
+    if (len > 0 && str_parse_uint(text, INT32_MAX, &pid) == 0)
+        f->lock_pid = (pid_t)pid;
+    close(fd);
+}
+
+static void file_look_at_folder(struct local_file_facts *f)
+{
+    struct stat st;
+    char *slash = strrchr(f->real, '/');
+    f->folder = slash == f->real ? mem_strdup("/") : mem_strndup(f->real, (size_t)(slash - f->real));
+    if (stat(f->folder, &st) != 0) {
+        f->folder_error = errno;
+        return;
+    }
+    f->folder_owner = file_owner(&st);
+    f->folder_is_sticky = (st.st_mode & S_ISVTX) != 0;
+    f->folder_error = file_access(f->folder, W_OK | X_OK);
+}
+
+static void file_read_text(const char *path, struct local_global *ret)
+{
+    cleanup(buf_wipe) struct buf text;
+    buf_init_secret(&text, LOCAL_FILE_MAX_BYTES);
+    if (buf_read_file(&text, path) == 0)
+        local_global_read(buf_str(&text), text.len, ret);
+}
+
+void local_gather_file(const struct settings_local *l, struct local_facts *all)
+{
+    struct local_file_facts *f = &all->file;
+    struct stat st;
+    all->self = (struct local_self){.user = file_user(geteuid()),
+                                    .group = file_group(getegid()),
+                                    .may_give_files = file_has_capability(CAP_CHOWN),
+                                    .is_over_stickies = file_has_capability(CAP_FOWNER)};
+    f->path = l->file;
+    f->link = file_read_link(l->file);
+    f->real = realpath(l->file, NULL);
+    if (f->real == NULL || stat(f->real, &st) != 0) {
+        f->error = errno;
+        free(f->real);
+        f->real = NULL;
+        return;
+    }
+    f->is_regular = S_ISREG(st.st_mode);
+    f->size = (uint64_t)st.st_size;
+    f->modified_s = st.st_mtim.tv_sec;
+    f->owner = file_owner(&st);
+    f->read_error = file_access(f->real, R_OK);
+    f->replace_error = file_access(f->real, W_OK);
+    f->is_mount = file_is_mount(f->real);
+    file_look_at_folder(f);
+    file_look_at_lock(f);
+    if (f->is_regular && f->read_error == 0)
+        file_read_text(f->real, &all->global);
+}
+
+/* ---- sockets and programs ---- */
+
+void local_gather_socket(const char *path, struct local_socket_facts *s)
+{
+    struct stat st;
+    s->path = path;
+    if (path == NULL)
+        return;
+    if (stat(path, &st) != 0) {
+        s->error = errno;
+        return;
+    }
+    s->is_socket = S_ISSOCK(st.st_mode);
+    s->owner = file_owner(&st);
+}
+
+static bool file_is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && file_access(path, X_OK) == 0;
+}
+
+char *local_gather_program(const char *name)
+{
+    const char *at = getenv("PATH");
+    if (strchr(name, '/') != NULL)
+        return file_is_program(name) ? mem_strdup(name) : NULL;
+    while (at != NULL && *at != '\0') {
+        size_t len = strcspn(at, ":");
+        char *path = mem_printf("%.*s/%s", (int)len, at, name);
+        if (len > 0 && file_is_program(path))
+            return path;
+        free(path);
+        at += len + (at[len] == ':');
+    }
+    return NULL;
+}
+
+/* ---- what it says ---- */
+
+static void file_take_line(const struct cfg_line *l, struct local_global *g)
+{
+    if (str_eq(cfg_word(l, 0), "master-worker"))
+        g->master_worker = true;
+    if (str_eq(cfg_word(l, 0), "chroot") && *cfg_word(l, 1) != '\0') {
+        free(g->chroot);
+        g->chroot = mem_strdup(cfg_word(l, 1));
+    }
+    const char *address = cfg_word(l, 2);
+    if (!str_eq(cfg_word(l, 0), "stats") || !str_eq(cfg_word(l, 1), "socket"))
+        return;
+    if (str_has_prefix(address, "unix@"))
+        address += strlen("unix@");
+    if (*address != '/')
+        return;
+    g->sockets = mem_resize(g->sockets, g->socket_count + 1, sizeof(g->sockets[0]));
+    g->sockets[g->socket_count++] = mem_strdup(address);
+}
+
+void local_global_read(const char *text, size_t len, struct local_global *ret)
+{
+    struct cfg_file f;
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_file_parse(&f, text, len);
+    cfg_line_init(&words);
+    for (size_t i = 0; i < f.section_count; i++) {
+        const struct cfg_file_section *s = &f.sections[i];
+        for (size_t k = 0; str_eq(s->kind, "global") && k < s->line_count; k++) {
+            cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
+            file_take_line(&words, ret);
+        }
+    }
+    cfg_file_fini(&f);
+}

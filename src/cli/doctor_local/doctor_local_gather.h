@@ -1,0 +1,34 @@
+/* Looks at what is there, without changing anything: the file system and /proc. */
+#ifndef CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_GATHER_H
+#define CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_GATHER_H
+
+#include <sys/types.h>
+
+#include "base/compiler.h"
+
+enum local_file_is;
+struct haproxy_command_line;
+struct local_facts;
+struct local_global;
+struct local_socket_facts;
+struct settings_local;
+
+/* Who we are, and the file: also what is in it, as far as it can be read. */
+void local_gather_file(const struct settings_local *l, struct local_facts *f);
+/* path NULL: none is set. */
+void local_gather_socket(const char *path, struct local_socket_facts *s);
+/* A path, or a name in PATH; NULL: there is no such program that we may run. Allocates. */
+char *local_gather_program(const char *name) must_check;
+
+/* Every HAProxy that is to be seen; after local_gather_file. */
+void local_gather_instances(const struct settings_local *l, struct local_facts *f);
+/* Which each of them is; as many as line has. Allocates. */
+enum local_file_is *local_gather_files(const struct haproxy_command_line *line, const struct settings_local *l,
+                                       const char *working_folder) must_check;
+
+/* ---- pure ---- */
+
+/* text: of haproxy.cfg, len bytes. */
+void local_global_read(const char *text, size_t len, struct local_global *ret);
+
+#endif

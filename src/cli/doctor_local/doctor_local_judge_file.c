@@ -1,0 +1,305 @@
+/* The file, the program, and what the one says of the other. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/local/helper.h"
+#include "haproxy/validation_text.h"
+#include "settings/settings.h"
+#include "cli/doctor/doctor_report.h"
+#include "cli/doctor_local/doctor_local_judge.h"
+
+#define OLDEST_MAJOR 2
+#define OLDEST_MINOR 6
+#define NAMED 3 /* other HAProxies */
+#define CHECK_WOULD_NOT_START 2
+
+static const char write_id[] = "haproxy.write", write_label[] = "write";
+
+/* ---- found and read ---- */
+
+/* Allocates. */
+static char *judge_errno(int number)
+{
+    errno = number;
+    return mem_printf("%m");
+}
+
+static void judge_missing(const struct local_judged *in, struct doctor_section *s)
+{
+    const struct local_facts *f = in->facts;
+    cleanup(mem_free_ptr) char *why = judge_errno(f->file.error);
+    struct doctor_check *c =
+        f->file.link != NULL ? doctor_fail(s, "haproxy.config", "haproxy.cfg", "is a link to %s: %s", f->file.link, why)
+                             : doctor_fail(s, "haproxy.config", "haproxy.cfg", "%s: %s", f->file.path, why);
+    doctor_why(c, "this is the file that the daemon keeps; nothing is written without it");
+    for (size_t i = 0; i < f->instance_count && i < NAMED; i++) {
+        const struct haproxy_command_line *l = &f->instances[i].line;
+        if (l->file_count > 0 && !str_eq(l->files[l->file_count - 1], f->file.path))
+            doctor_fix(c, "name a file that HAProxy reads here", "HAPROXY_CONFIG_FILE=%s", l->files[l->file_count - 1]);
+    }
+    doctor_advice(c,
+                  f->file.error == EACCES ? "let user %s look into each of its folders (x)"
+                                          : "create it, readable and writable for user %s",
+                  f->self.user);
+}
+
+static bool judge_config(const struct local_judged *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.config", label[] = "haproxy.cfg";
+    const struct local_file_facts *f = &in->facts->file;
+    if (f->real == NULL) {
+        judge_missing(in, s);
+        return false;
+    }
+    if (!f->is_regular || f->size > LOCAL_FILE_MAX_BYTES) {
+        struct doctor_check *c = f->is_regular ? doctor_fail(s, id, label, "%" PRIu64 " bytes; up to %zu are kept",
+                                                             f->size, (size_t)LOCAL_FILE_MAX_BYTES)
+                                               : doctor_fail(s, id, label, "%s is no file", f->real);
+        doctor_advice(c, "let HAPROXY_CONFIG_FILE be the one file that the daemon is to keep; further ones belong into "
+                         "HAPROXY_CHECK_FILES");
+        return false;
+    }
+    if (f->read_error != 0) {
+        struct doctor_check *c =
+            doctor_fail(s, id, label, "user %s may not read %s (%s:%s, mode %04o)", in->facts->self.user, f->real,
+                        f->owner.user, f->owner.group, f->owner.mode);
+        doctor_fix(c, "as root", "chown %s %s", in->facts->self.user, f->real);
+        return false;
+    }
+    doctor_ok(s, id, label, "%s%s%s%" PRIu64 " bytes, %s:%s, mode %04o", f->link != NULL ? "a link to " : "",
+              f->link != NULL ? f->real : "", f->link != NULL ? ", which is followed and stays: " : "", f->size,
+              f->owner.user, f->owner.group, f->owner.mode);
+    return true;
+}
+
+/* ---- replaced ---- */
+
+static void judge_folder_closed(const struct local_facts *f, struct doctor_section *s)
+{
+    const struct local_file_facts *file = &f->file;
+    const struct local_owner *o = &file->folder_owner;
+    struct doctor_check *c;
+    if (file->folder_error == EROFS) {
+        c = doctor_fail(s, write_id, write_label, "%s is read-only for us", file->folder);
+        doctor_fix(c, "under systemd, in the daemon's unit (systemctl edit haproxy-k8s-sync)",
+                   "[Service]\nReadWritePaths=%s", file->folder);
+        doctor_advice(c,
+                      "in a pod, mount the volume that has haproxy.cfg without readOnly, and into both containers; a "
+                      "ConfigMap cannot be written to");
+    } else if (file->folder_error == EPERM) {
+        c = doctor_fail(s, write_id, write_label, "%s has the attribute \"immutable\"", file->folder);
+        doctor_fix(c, "as root", "chattr -i %s", file->folder);
+    } else if (file->folder_error == EACCES) {
+        c = doctor_fail(s, write_id, write_label, "user %s may not make a file in %s (%s:%s, mode %04o)", f->self.user,
+                        file->folder, o->user, o->group, o->mode);
+        /* Never HAProxy's own: its workers would write what its master runs. */
+        doctor_fix(c, "as root, let its group write there", "chgrp %s %s\nchmod g+wx %s", f->self.group, file->folder,
+                   file->folder);
+    } else {
+        cleanup(mem_free_ptr) char *text = judge_errno(file->folder_error);
+        c = doctor_fail(s, write_id, write_label, "%s: %s", file->folder, text);
+    }
+    doctor_why(c, "each change is written to a file beside haproxy.cfg, which is then renamed to it");
+}
+
+static void judge_rename(const struct local_facts *f, struct doctor_section *s)
+{
+    const struct local_file_facts *file = &f->file;
+    if (file->is_mount) {
+        struct doctor_check *c =
+            doctor_fail(s, write_id, write_label, "%s is mounted by itself: no file can be renamed to it", file->real);
+        doctor_why(c,
+                   "a bind mount of one file, or subPath of a pod's volume, holds on to the old file; each change is "
+                   "a new one that takes its name");
+        doctor_advice(c, "mount the folder that it is in, not the file, and into HAProxy's container, too");
+    }
+    if (file->replace_error == EPERM) {
+        struct doctor_check *c =
+            doctor_fail(s, write_id, write_label, "%s has the attribute \"immutable\"", file->real);
+        doctor_fix(c, "as root", "chattr -i %s", file->real);
+    }
+    if (file->folder_is_sticky && !file->owner.is_us && !file->folder_owner.is_us && !f->self.is_over_stickies) {
+        struct doctor_check *c =
+            doctor_fail(s, write_id, write_label, "%s is sticky (mode %04o), and haproxy.cfg in it belongs to %s",
+                        file->folder, file->folder_owner.mode, file->owner.user);
+        doctor_why(c, "in such a folder only the owner of a file may replace it");
+        doctor_fix(c, "as root", "chmod -t %s", file->folder);
+    }
+}
+
+/* The new file gets what the old one has, or there is no new one. */
+static void judge_kept(const struct local_facts *f, struct doctor_section *s)
+{
+    const struct local_owner *o = &f->file.owner;
+    if (f->self.may_give_files)
+        return;
+    if (!o->is_us) {
+        struct doctor_check *c =
+            doctor_fail(s, write_id, write_label, "%s belongs to user %s, and only root could give a new file to it",
+                        f->file.real, o->user);
+        doctor_why(c, "a change keeps owner, group and mode of haproxy.cfg, or it is not made");
+        doctor_fix(c, "as root", "chown %s %s", f->self.user, f->file.real);
+    }
+    if (!o->is_our_group) {
+        struct doctor_check *c = doctor_fail(s, write_id, write_label, "%s is of group %s, which user %s is not in",
+                                             f->file.real, o->group, f->self.user);
+        doctor_why(c, "a change keeps owner, group and mode of haproxy.cfg, or it is not made");
+        doctor_fix(c, "under systemd, in the daemon's unit (systemctl edit haproxy-k8s-sync)",
+                   "[Service]\nSupplementaryGroups=%s", o->group);
+        doctor_fix(c, "as root", "chgrp %s %s", f->self.group, f->file.real);
+    }
+}
+
+static void judge_write(const struct local_judged *in, struct doctor_section *s)
+{
+    const struct local_facts *f = in->facts;
+    size_t before = s->check_count;
+    if (f->file.real == NULL || !f->file.is_regular) {
+        doctor_skip(s, write_id, write_label, "needs haproxy.cfg, see above");
+        return;
+    }
+    if (f->file.folder_error != 0)
+        judge_folder_closed(f, s);
+    judge_rename(f, s);
+    if (f->file.folder_error == 0)
+        judge_kept(f, s);
+    if (s->check_count == before)
+        doctor_ok(s, write_id, write_label, "user %s may replace it in %s; owner, group and mode are kept",
+                  f->self.user, f->file.folder);
+}
+
+/* ---- one daemon for each file ---- */
+
+static void judge_lock(const struct local_judged *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.lock", label[] = "one daemon";
+    const struct local_facts *f = in->facts;
+    if (f->file.real == NULL)
+        return;
+    if (f->file.lock_error != 0) {
+        cleanup(mem_free_ptr) char *why = judge_errno(f->file.lock_error);
+        struct doctor_check *c =
+            doctor_fail(s, id, label, "user %s cannot open the lock %s: %s", f->self.user, f->file.lock, why);
+        doctor_why(c, "a daemon of another user left it; who does not get the lock writes nothing");
+        doctor_fix(c, "as root, while no daemon runs", "rm %s", f->file.lock);
+    } else if (f->file.lock_held && f->file.lock_pid > 0) {
+        doctor_ok(s, id, label, "process %d keeps this file; a second daemon would wait for its end",
+                  (int)f->file.lock_pid);
+    } else if (f->file.lock_held) {
+        doctor_ok(s, id, label, "a daemon keeps this file; a second one would wait for its end");
+    } else {
+        doctor_ok(s, id, label, "no daemon keeps this file now");
+    }
+}
+
+void local_judge_file(const struct local_judged *in, struct doctor_section *s)
+{
+    (void)judge_config(in, s);
+    judge_write(in, s);
+    judge_lock(in, s);
+}
+
+/* ---- the program ---- */
+
+bool local_version_read(const char *said, struct local_version *ret)
+{
+    static const char *const starts[] = {"HAProxy version ", "HA-Proxy version "};
+    for (size_t i = 0; i < array_len(starts); i++) {
+        const char *at = str_has_prefix(said, starts[i]) ? said + strlen(starts[i]) : said;
+        uint64_t major, minor;
+        size_t first = strspn(at, "0123456789"), second = at[first] == '.' ? strspn(at + first + 1, "0123456789") : 0;
+        cleanup(mem_free_ptr) char *one = mem_strndup(at, first);
+        cleanup(mem_free_ptr) char *two = mem_strndup(at[first] == '.' ? at + first + 1 : "", second);
+        if (at == said || str_parse_uint(one, 1000, &major) != 0 || str_parse_uint(two, 1000, &minor) != 0)
+            continue;
+        *ret = (struct local_version){.major = (unsigned)major, .minor = (unsigned)minor};
+        snprintf(ret->text, sizeof(ret->text), "%.*s", (int)strcspn(at, " \n"), at);
+        return true;
+    }
+    return false;
+}
+
+bool local_version_is_old(const struct local_version *v)
+{
+    return v->major < OLDEST_MAJOR || (v->major == OLDEST_MAJOR && v->minor < OLDEST_MINOR);
+}
+
+static void judge_version(const struct local_judged *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.program", label[] = "program";
+    const struct local_facts *f = in->facts;
+    struct local_version v;
+    struct doctor_check *c;
+    if (f->program == NULL || f->version.problem != NULL) {
+        c = f->program == NULL ? doctor_fail(s, id, label, "%s: no such program that user %s may run",
+                                             in->settings->local.program, f->self.user)
+                               : doctor_fail(s, id, label, "%s", f->version.problem);
+        doctor_why(c, "each change is checked by it (haproxy -c) before it is written");
+        doctor_fix(c, "name the one that runs here", "HAPROXY_BIN=/usr/sbin/haproxy");
+        doctor_advice(c, "in a pod beside HAProxy, use an image that has the same HAProxy in it");
+    } else if (!local_version_read(f->version.out != NULL ? f->version.out : "", &v)) {
+        c = doctor_fail(s, id, label, "%s -v does not answer as a HAProxy does", f->program);
+        doctor_fix(c, "name the one that runs here", "HAPROXY_BIN=/usr/sbin/haproxy");
+    } else if (local_version_is_old(&v)) {
+        c = doctor_fail(s, id, label, "%s is HAProxy %s; %d.%d or later is needed", f->program, v.text, OLDEST_MAJOR,
+                        OLDEST_MINOR);
+        doctor_why(c, "before it, servers cannot be added and removed while it runs");
+        doctor_advice(c, "upgrade HAProxy");
+    } else {
+        doctor_ok(s, id, label, "%s is HAProxy %s", f->program, v.text);
+    }
+}
+
+/* As it can be typed. Allocates. */
+static char *judge_check_line(const struct local_judged *in)
+{
+    const struct settings_local *l = &in->settings->local;
+    struct buf line = {0};
+    bool listed = false;
+    buf_printf(&line, "%s -c", in->facts->program);
+    for (size_t i = 0; i < l->check_files.count; i++) {
+        buf_printf(&line, " -f %s", l->check_files.list[i]);
+        listed = listed || str_eq(l->check_files.list[i], l->file);
+    }
+    if (!listed)
+        buf_printf(&line, " -f %s", l->file);
+    return buf_take(&line);
+}
+
+static void judge_check(const struct local_judged *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.check", label[] = "haproxy -c";
+    const struct local_facts *f = in->facts;
+    const struct local_run *r = &f->check;
+    struct doctor_check *c;
+    if (!r->asked) {
+        doctor_skip(s, id, label, "needs %s", f->program == NULL ? "HAPROXY_BIN" : "haproxy.cfg");
+        return;
+    }
+    if (r->problem == NULL && r->status == 0) {
+        doctor_ok(s, id, label, "takes the file as it is, %.1f ms", (double)r->took_us / 1000.0);
+        return;
+    }
+    if (r->problem != NULL || r->status > CHECK_WOULD_NOT_START) {
+        c = r->problem != NULL ? doctor_fail(s, id, label, "%s", r->problem)
+                               : doctor_fail(s, id, label, "exit status %d: %s", r->status, r->out);
+    } else {
+        cleanup(mem_free_ptr) char *text = validation_text_of_program(r->out, in->settings->local.file, NULL);
+        c = doctor_fail(s, id, label, "refuses the file: %s", text);
+    }
+    doctor_why(c, "each change is checked with the rest of the file, as user %s: until this works, none is written",
+               f->self.user);
+    cleanup(mem_free_ptr) char *line = judge_check_line(in);
+    doctor_fix(c, "see all that it says", "%s", line);
+}
+
+void local_judge_program(const struct local_judged *in, struct doctor_section *s)
+{
+    judge_version(in, s);
+    judge_check(in, s);
+}

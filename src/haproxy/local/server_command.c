@@ -1,0 +1,237 @@
+#include "haproxy/local/server_command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/file.h"
+#include "haproxy/local/config.h"
+
+void server_commands_fini(struct server_commands *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        free(c->list[i]);
+    free(c->list);
+    *c = (struct server_commands){0};
+}
+
+/* Takes the text over. */
+static void command_put(struct server_commands *c, char *text)
+{
+    c->list = mem_resize(c->list, c->count + 1, sizeof(c->list[0]));
+    c->list[c->count++] = text;
+}
+
+/* ---- the words of a server ---- */
+
+/* Words of a line and of the default-server lines that reach it, the last of each kind. */
+struct command_words {
+    struct command_word {
+        char *keyword, *argument; /* argument NULL: none */
+    } * list;
+    size_t count;
+    bool plain_checks; /* no-check-ssl */
+};
+
+static void command_words_fini(struct command_words *w)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        free(w->list[i].keyword);
+        free(w->list[i].argument);
+    }
+    free(w->list);
+}
+
+static void command_words_drop(struct command_words *w, const char *keyword)
+{
+    for (size_t i = 0; i < w->count;) {
+        if (!str_eq(w->list[i].keyword, keyword)) {
+            i++;
+            continue;
+        }
+        free(w->list[i].keyword);
+        free(w->list[i].argument);
+        memmove(&w->list[i], &w->list[i + 1], (w->count - i - 1) * sizeof(w->list[0]));
+        w->count--;
+    }
+}
+
+static bool command_words_have(const struct command_words *w, const char *keyword)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (str_eq(w->list[i].keyword, keyword))
+            return true;
+    return false;
+}
+
+/* A server that is added is in maintenance until it is enabled, and has an address and no name to resolve: what else is
+ * said of that is of the file alone. */
+static bool command_is_of_file(const char *keyword)
+{
+    static const char *const words[] = {"disabled",     "enabled",        "init-addr",  "resolvers",
+                                        "resolve-opts", "resolve-prefer", "resolve-net"};
+    return cfg_is_among(keyword, words, array_len(words));
+}
+
+static void command_words_add(struct command_words *w, const char *keyword, const char *argument)
+{
+    bool off = str_has_prefix(keyword, "no-");
+    if (str_eq(keyword, "check-ssl") || str_eq(keyword, "no-check-ssl"))
+        w->plain_checks = off;
+    command_words_drop(w, keyword);
+    if (off)
+        command_words_drop(w, keyword + strlen("no-"));
+    if (command_is_of_file(keyword) || (off && argument == NULL && !str_eq(keyword, "no-verifyhost") &&
+                                        !str_has_prefix(keyword, "no-sslv") && !str_has_prefix(keyword, "no-tlsv")))
+        return; /* what it takes back is gone */
+    w->list = mem_resize(w->list, w->count + 1, sizeof(w->list[0]));
+    w->list[w->count++] = (struct command_word){mem_strdup(keyword), argument != NULL ? mem_strdup(argument) : NULL};
+}
+
+/* Checks that go to the server's own place speak as its traffic does: of a line HAProxy makes it so itself ("check-ssl",
+ * "check-send-proxy" in 5.2 of its manual), to a command it has to be said. */
+static void command_words_add_checks(struct command_words *w)
+{
+    static const struct {
+        const char *traffic, *check;
+    } as[] = {{"send-proxy", "check-send-proxy"},
+              {"send-proxy-v2", "check-send-proxy"},
+              {"send-proxy-v2-ssl", "check-send-proxy"},
+              {"send-proxy-v2-ssl-cn", "check-send-proxy"},
+              {"socks4", "check-via-socks4"}};
+    if (!command_words_have(w, "check") || command_words_have(w, "port") || command_words_have(w, "addr"))
+        return;
+    if (command_words_have(w, "ssl") && !w->plain_checks)
+        command_words_add(w, "check-ssl", NULL);
+    for (size_t i = 0; i < array_len(as); i++)
+        if (command_words_have(w, as[i].traffic))
+            command_words_add(w, as[i].check, NULL);
+}
+
+/* A command ends at a newline or a ';', and knows other quotes than the file: such a word takes a reload. */
+static bool command_is_plain(const char *word)
+{
+    for (const char *c = word; *c != '\0'; c++)
+        if ((unsigned char)*c <= ' ' || strchr(";\\\"'<#", *c) != NULL)
+            return false;
+    return *word != '\0';
+}
+
+static int command_words_take(struct command_words *w, const struct cfg_line *l, size_t first, struct error *err)
+{
+    for (size_t i = first; i < l->count;) {
+        const struct local_word word = local_config_word(l, i);
+        const char *argument = word.last > word.at ? cfg_word(l, word.last) : NULL;
+        if (!word.known)
+            return error_set(err, ERROR_INVALID, "what \"%.64s\" takes is not known", word.name);
+        if (!l->words[word.last].plain || !command_is_plain(argument != NULL ? argument : word.name))
+            return error_set(err, ERROR_INVALID, "the value of \"%.64s\" fits into no command", word.name);
+        command_words_add(w, word.name, argument);
+        i = word.last + 1;
+    }
+    return 0;
+}
+
+/* The default-server lines of s that stand before that line; 0: all of them. */
+static int command_words_take_defaults(struct command_words *w, const struct cfg_file_section *s, unsigned before,
+                                       struct error *err)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    int status = 0;
+    cfg_line_init(&words);
+    for (size_t i = 0; i < s->line_count && status == 0; i++) {
+        if (before != 0 && s->lines[i].number >= before)
+            break;
+        cfg_line_split(&words, s->lines[i].text, s->lines[i].len);
+        if (str_eq(cfg_word(&words, 0), "default-server"))
+            status = command_words_take(w, &words, 1, err);
+    }
+    return status;
+}
+
+/* Those of the defaults sections that it is from, the farthest first. */
+static int command_words_inherit(struct command_words *w, const struct cfg_file_section *s, struct error *err)
+{
+    if (s == NULL)
+        return 0;
+    return command_words_inherit(w, s->defaults, err) == 0 ? command_words_take_defaults(w, s, 0, err) : -1;
+}
+
+/* ---- commands ---- */
+
+static int command_add_server(struct server_commands *c, const struct cfg_file *f, const struct change *change,
+                              struct error *err)
+{
+    const struct backend_server *s = change->server;
+    const struct cfg_file_section *section = local_config_section(f, change->backend->name);
+    cleanup(command_words_fini) struct command_words all = {0};
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    const struct cfg_file_line *line = section != NULL ? local_config_server(section, s->name, &words) : NULL;
+    if (line == NULL)
+        return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s", s->name);
+    if (str_ip_family(s->address) == 0 || s->port == 0)
+        return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
+    if (command_words_inherit(&all, section->defaults, err) != 0 ||
+        command_words_take_defaults(&all, section, line->number, err) != 0 ||
+        command_words_take(&all, &words, 3, err) != 0)
+        return -1;
+    command_words_add_checks(&all);
+    struct buf text = {0};
+    cleanup(mem_free_ptr) char *place = str_host_port(s->address, s->port);
+    buf_printf(&text, "add server %s/%s %s", change->backend->name, s->name, place);
+    for (size_t i = 0; i < all.count; i++) {
+        const struct command_word *w = &all.list[i];
+        buf_printf(&text, " %s%s%s", w->keyword, w->argument != NULL ? " " : "",
+                   w->argument != NULL ? w->argument : "");
+    }
+    command_put(c, buf_take(&text));
+    if (command_words_have(&all, "agent-check"))
+        command_put(c, mem_printf("enable agent %s/%s", change->backend->name, s->name));
+    if (command_words_have(&all, "check"))
+        command_put(c, mem_printf("enable health %s/%s", change->backend->name, s->name));
+    if (!s->maintenance)
+        command_put(c, mem_printf("enable server %s/%s", change->backend->name, s->name));
+    return 0;
+}
+
+static int command_set_server(struct server_commands *c, const struct change *change, struct error *err)
+{
+    const struct backend_server *s = change->server;
+    const char *backend = change->backend->name;
+    const unsigned can = SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT | SERVER_MAINTENANCE;
+    if (change->fields & ~can)
+        return error_set(err, ERROR_INVALID, "its check or its PROXY protocol changes");
+    if ((change->fields & (SERVER_ADDRESS | SERVER_PORT)) && (str_ip_family(s->address) == 0 || s->port == 0))
+        return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
+    if (change->fields & (SERVER_ADDRESS | SERVER_PORT))
+        command_put(c, mem_printf("set server %s/%s addr %s port %u", backend, s->name, s->address, s->port));
+    if (change->fields & SERVER_WEIGHT)
+        command_put(c, mem_printf("set server %s/%s weight %d", backend, s->name, s->weight));
+    if (change->fields & SERVER_MAINTENANCE)
+        command_put(c, mem_printf("set server %s/%s state %s", backend, s->name, s->maintenance ? "maint" : "ready"));
+    return 0;
+}
+
+int server_commands_add(struct server_commands *c, const struct cfg_file *f, const struct change *change,
+                        struct error *err)
+{
+    const char *backend = change->backend->name;
+    if (change->server == NULL)
+        return error_set(err, ERROR_INVALID, "backend %s itself changes", backend);
+    if (!command_is_plain(backend) || !command_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
+        strchr(change->server->name, '/') != NULL)
+        return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
+                         change->server->name);
+    int status = 0;
+    if (change->kind == CHANGE_ADD_SERVER)
+        status = command_add_server(c, f, change, err);
+    else if (change->kind == CHANGE_SET_SERVER)
+        status = command_set_server(c, change, err);
+    if (change->kind == CHANGE_REMOVE_SERVER) {
+        command_put(c, mem_printf("set server %s/%s state maint", backend, change->server->name));
+        command_put(c, mem_printf("del server %s/%s", backend, change->server->name));
+    }
+    return status == 0 ? 0 : error_prefix(err, "server %s/%s", backend, change->server->name);
+}

@@ -1,0 +1,519 @@
+"""`doctor` beside a HAProxy that is reached by its own file and sockets: what goes wrong there, each with what repairs it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from tests.harness.daemon import Daemon, clean_env
+from tests.harness.haproxy import HAProxy, haproxy_binary, haproxy_version
+from tests.harness.process import Process, wait_until
+
+from .doctor import LONGEST, Found, compare, lines, look
+from .rig import Rig, program
+from .wrapped import root_only
+
+pytestmark = pytest.mark.skipif(haproxy_binary() is None, reason="no HAProxy here")
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+TEMPLATE = """\
+global
+  stats socket {d}/haproxy.sock mode 600 level admin
+  stats socket {d}/operator.sock mode 666 level operator
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 5s
+  timeout server 5s
+frontend fe
+  bind 127.0.0.1:{port}
+  default_backend be
+backend be
+  server n1 127.0.0.1:9
+"""
+NOBODY = 65534
+AS_NOBODY = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+
+
+class Balancer(HAProxy):
+    """A HAProxy whose command line is the test's."""
+
+    def begin(self, *words: str, file: pathlib.Path | None = None) -> "Balancer":
+        self.process = Process([self.binary, *words, "-p", str(self.pid_file), "-f", str(file or self.config)], self.log_file, name="haproxy")
+        wait_until(lambda: "Pid:" in self._ask(self.socket, "show info"), 10, f"{self.socket}; its log: {self.log_file}")
+        if "-S" in words:  # the master comes back behind its worker
+            master = pathlib.Path(words[words.index("-S") + 1].partition(",")[0])
+            wait_until(lambda: re.search(f"^{self.worker()} |Permission denied", self._ask(master, "show proc; quit"), re.M), 10, f"{master}")
+        return self
+
+    def start(self) -> "Balancer":
+        return self.begin("-W", "-S", f"{self.master_socket},mode,666")
+
+
+class Place:
+    """A folder that any user can reach, with a HAProxy in it, and the settings for that."""
+
+    def __init__(self, home: pathlib.Path):
+        self.home = home
+        self.haproxy = Balancer(home / "h", TEMPLATE)
+        self.config = self.haproxy.config
+        self.source = home / "source.cfg"
+        self.source.write_text(self.config.read_text())
+        self.settings = {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "STATE_DIR": str(home / "state"),
+                         "HAPROXY_CONFIG_FILE": str(self.config), "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket),
+                         "HAPROXY_STATS_SOCKET": str(self.haproxy.socket), "HAPROXY_BIN": self.haproxy.binary}
+
+    def script(self, name: str, text: str) -> str:
+        path = self.home / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    def seen(self) -> list[tuple[str, int, int]]:
+        """All files that lie there but what HAProxy itself writes."""
+        found = ((path, path.lstat()) for path in self.home.rglob("*") if path.suffix not in (".log", ".pid", ".tmp") and not path.is_dir())
+        return sorted((str(path), state.st_ino, state.st_mtime_ns) for path, state in found)
+
+    def look(self, *words: str, before: Sequence[str] = (), settings: dict[str, str] | None = None) -> Found:
+        """before: a command in front of doctor."""
+        env, there = clean_env(**(self.settings | (settings or {}))), self.seen()
+
+        def run(how: str) -> "subprocess.CompletedProcess[str]":
+            return subprocess.run([*before, str(program()), "doctor", *words, "-o", how], env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=LONGEST, check=False)
+
+        def fixes(done: "subprocess.CompletedProcess[str]") -> list[list[str]]:
+            return [lines(check) for check in json.loads(done.stdout)["checks"]]
+
+        # doctor names what runs on the machine: HAProxys of other tests come and go between one look and the next.
+        for _ in range(20):
+            as_json, as_text, after = run("json"), run("text"), run("json")
+            if fixes(as_json) == fixes(after):
+                break
+        assert self.seen() == there, "it changed something"
+        return compare(as_json, as_text)
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    home = pathlib.Path(tempfile.mkdtemp(prefix="doctor-"))
+    home.chmod(0o755)
+    try:
+        made = Place(home)
+        try:
+            yield made
+        finally:
+            made.haproxy.stop()
+    finally:
+        shutil.rmtree(home)
+
+
+@pytest.fixture
+def running(place: Place) -> Place:
+    place.haproxy.start()
+    return place
+
+
+# --- all is well
+
+def test_all_is_well(running: Place) -> None:
+    found = running.look()
+    assert found.status == 0, found.text
+    assert {check["status"] for check in found.checks if check["id"] not in ("clock.synchronised", "haproxy.service")} == {"ok"}, found.text
+    worker, master = running.haproxy.worker(), running.haproxy.process.pid  # type: ignore[union-attr]
+    version = ".".join(map(str, haproxy_version(running.haproxy.binary)))
+    for id_, text in (("config", f"{running.config.stat().st_size} bytes"), ("write", "may replace it"), ("lock", "no daemon keeps this file"),
+                      ("program", f"{running.haproxy.binary} is HAProxy {version}"), ("check", "takes the file as it is"),
+                      ("running", f"runs, process {worker}, for "), ("master-worker", f"master {master}, worker {worker};"),
+                      ("reload", "by the master's socket; 0 so far"), ("runtime", f"{running.haproxy.socket} answers, level admin"),
+                      ("files", f"process {master} reads this file"), ("instances", f"process {master}")):
+        assert found.one(f"haproxy.{id_}")["subject"] == str(running.config)
+        found.says(f"haproxy.{id_}", "ok", text)
+    assert f"\nHAProxy {running.config}\n" in found.text
+
+
+def test_the_master_is_enough(running: Place) -> None:
+    found = running.look(settings={"HAPROXY_STATS_SOCKET": ""})
+    assert found.status == 0
+    found.says("haproxy.runtime", "ok", "the master's socket answers, level admin")
+
+
+def test_the_stats_socket_is_enough_with_a_command_that_reloads(running: Place) -> None:
+    more = {"HAPROXY_MASTER_SOCKET": "", "HAPROXY_RELOAD": "command", "HAPROXY_RELOAD_COMMAND": "true now"}
+    found = running.look(settings=more)
+    assert found.status == 0, found.text
+    found.says("haproxy.reload", "ok", "by true now")
+    found.says("haproxy.instances", "ok", f"process {running.haproxy.process.pid}")  # type: ignore[union-attr]
+    found = running.look(settings=more | {"HAPROXY_RELOAD_COMMAND": "nowhere now"})
+    found.says("haproxy.reload", "fail", "nowhere now: no such program")
+    assert found.failed() == ["haproxy.reload"]
+    found = running.look(settings=more | {"HAPROXY_STATS_SOCKET": ""})
+    found.says("haproxy.running", "skip", "needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET")
+
+
+def test_while_the_daemon_runs(running: Place) -> None:
+    with Daemon(running.home / "daemon", running.settings | {"STATE_DIR": str(running.home / "daemon-state")}, program()) as daemon:
+        running.source.write_text(running.source.read_text().replace("timeout client 5s", "timeout client 6s"))
+        wait_until(lambda: "timeout client 6s" in running.config.read_text(), 20, "the new configuration")
+        wait_until(daemon.ready, 20, "ready")
+        env = clean_env(**running.settings)
+        done = [subprocess.run([str(program()), "doctor", "-o", how], env=env, capture_output=True, text=True, timeout=LONGEST, check=False)
+                for how in ("json", "text")]
+        found = compare(*done)
+        assert found.status == 0, found.text
+        found.says("haproxy.lock", "ok", f"process {daemon.pid} keeps this file")
+        found.says("haproxy.reload", "ok", "1 so far, the last one succeeded")
+
+
+# --- servers of a Service
+
+@pytest.fixture
+def rig(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    with Rig(tmp_path) as made:
+        made.dataplane.kill()  # there is none
+        made.service()
+        yield made
+
+
+def beside(rig: Rig, **more: str) -> dict[str, str]:
+    return {"HAPROXY_DATAPLANE_URL": "", "HAPROXY_DATAPLANE_USERNAME": "", "HAPROXY_DATAPLANE_PASSWORD": "",
+            "HAPROXY_CONFIG_FILE": str(rig.haproxy.config), "HAPROXY_MASTER_SOCKET": str(rig.haproxy.master_socket),
+            "HAPROXY_STATS_SOCKET": str(rig.haproxy.socket), "HAPROXY_BIN": rig.haproxy.binary, **more}
+
+
+def test_the_backends_of_services(rig: Rig) -> None:
+    found = look(rig, **beside(rig))
+    assert found.status == 0, found.text
+    assert [check["section"] for check in found.checks if check["section"] in ("service", "haproxy", "backend")] == sorted(
+        (check["section"] for check in found.checks if check["section"] in ("service", "haproxy", "backend")), key=["service", "haproxy", "backend"].index)
+    found.says("backend.exists", "ok", "1 managed, 1 unmanaged")
+    found.says("backend.plan", "ok", "in sync")
+    assert not found.all("haproxy.drift") and "Data Plane" not in found.text
+    rig.pods(1, 2)
+    look(rig, **beside(rig)).says("backend.plan", "ok", "1 change to make")
+    look(rig, **beside(rig, HAPROXY_BACKEND_NAME="nowhere")).says("backend.exists", "fail", "haproxy.cfg has no backend of this name")
+
+
+def test_a_file_that_was_not_loaded(rig: Rig) -> None:
+    text = rig.haproxy.config.read_text()
+    rig.haproxy.config.write_text(text + "backend fresh\n  mode tcp\n")
+    found = look(rig, **beside(rig, HAPROXY_BACKEND_NAME="fresh"))
+    found.says("haproxy.drift", "warn", "backend fresh is in haproxy.cfg, and not in what runs")
+    rig.haproxy.config.write_text(text.replace("server n1 127.0.11.1:30443 check weight 100", "server n1 127.0.11.9:30443 check weight 100"))
+    look(rig, **beside(rig)).says("haproxy.drift", "warn", "running HAProxy differs from haproxy.cfg: backend be: server n1")
+    rig.haproxy.config.write_text(text.replace("\nbackend be\n", "\nbackend be\n.if defined(A)\n  mode tcp\n.endif\n"))
+    look(rig, **beside(rig)).says("backend.exists", "fail", "a conditional (.if) decides what backend be is")
+
+
+# --- the file
+
+def test_no_file(running: Place) -> None:
+    found = running.look(settings={"HAPROXY_CONFIG_FILE": str(running.home / "none.cfg")})
+    assert found.status == 1
+    found.says("haproxy.config", "fail", "none.cfg: No such file or directory")
+    found.says("haproxy.write", "skip", "needs haproxy.cfg")
+    found.says("haproxy.check", "skip", "needs haproxy.cfg")
+    found = running.look(settings={"HAPROXY_CONFIG_FILE": str(running.home)})
+    found.says("haproxy.config", "fail", f"{running.home} is no file")
+
+
+def test_a_link_is_followed(running: Place) -> None:
+    link = running.home / "haproxy.cfg"
+    link.symlink_to(running.config)
+    found = running.look(settings={"HAPROXY_CONFIG_FILE": str(link)})
+    assert found.status == 0, found.text
+    found.says("haproxy.config", "ok", f"a link to {running.config}, which is followed and stays")
+    found.says("haproxy.write", "ok", f"in {running.haproxy.dir}")
+    found.says("haproxy.files", "ok", "reads this file")
+    link.unlink()
+    link.symlink_to("nobody.cfg")
+    found = running.look(settings={"HAPROXY_CONFIG_FILE": str(link)})
+    found.says("haproxy.config", "fail", "is a link to nobody.cfg: No such file")
+
+
+@root
+def test_another_user(running: Place) -> None:
+    found = running.look(before=AS_NOBODY)
+    text = f"may not make a file in {running.haproxy.dir} (root:root, mode 0755)"
+    check = found.says("haproxy.write", "fail", text)
+    assert f"chgrp nogroup {running.haproxy.dir}" in lines(check) and f"chmod g+wx {running.haproxy.dir}" in lines(check)
+    check = found.says("haproxy.runtime", "fail", f"user nobody may not connect to {running.haproxy.socket} (root:root, mode 0600)")
+    assert any("mode 660 group haproxy level admin" in line for line in lines(check))
+    found.says("haproxy.master-worker", "ok", "worker")
+    # As told, step by step.
+    for line in lines(found.one("haproxy.write")):
+        subprocess.run(line.split(), check=True)
+    found = running.look(before=AS_NOBODY)
+    owner = next(c for c in found.all("haproxy.write") if "belongs to user root" in c["found"])
+    group = next(c for c in found.all("haproxy.write") if "is of group root" in c["found"])
+    for line in (*lines(owner), *(line for line in lines(group) if line.startswith("chgrp"))):
+        subprocess.run(line.split(), check=True)
+    found = running.look(before=AS_NOBODY, settings={"HAPROXY_STATS_SOCKET": ""})
+    found.says("haproxy.write", "ok", "user nobody may replace it")
+    assert found.status == 0, found.text
+    running.config.chmod(0)
+    found = running.look(before=AS_NOBODY, settings={"HAPROXY_STATS_SOCKET": ""})
+    found.says("haproxy.config", "fail", "user nobody may not read")
+
+
+@root
+def test_a_sticky_folder(running: Place) -> None:
+    running.haproxy.dir.chmod(0o1777)
+    found = running.look(before=AS_NOBODY)
+    found.says("haproxy.write", "fail", "is sticky (mode 1777), and haproxy.cfg in it belongs to root")
+    os.chown(running.config, NOBODY, NOBODY)
+    assert "is sticky" not in running.look(before=AS_NOBODY).text
+
+
+@root
+def test_a_lock_of_another_user(running: Place) -> None:
+    lock = running.haproxy.dir / ".haproxy.cfg.lock"
+    lock.touch(0o600)
+    check = running.look(before=AS_NOBODY).says("haproxy.lock", "fail", f"user nobody cannot open the lock {lock}: Permission denied")
+    assert lines(check) == [f"rm {lock}"]
+
+
+@root_only
+def test_a_file_that_is_mounted_by_itself(running: Place) -> None:
+    other = running.home / "other.cfg"
+    other.write_text(running.config.read_text())
+    mounts = ["unshare", "-m", "sh", "-c", f"mount --bind {other} {running.config} && exec \"$@\"", "sh"]
+    check = running.look(before=mounts).says("haproxy.write", "fail", f"{running.config} is mounted by itself")
+    assert any("mount the folder" in fix["how"] for fix in check["fixes"])
+    read_only = ["unshare", "-m", "sh", "-c", f"d={running.haproxy.dir}; mount --bind $d $d && mount -o remount,bind,ro $d && exec \"$@\"", "sh"]
+    check = running.look(before=read_only).says("haproxy.write", "fail", f"{running.haproxy.dir} is read-only for us")
+    assert f"ReadWritePaths={running.haproxy.dir}" in lines(check)
+
+
+# --- the program, and what it says
+
+def test_no_such_program(running: Place) -> None:
+    found = running.look(settings={"HAPROXY_BIN": "/nowhere/haproxy"})
+    assert found.failed() == ["haproxy.program"]
+    found.says("haproxy.program", "fail", "/nowhere/haproxy: no such program that user")
+    found.says("haproxy.check", "skip", "needs HAPROXY_BIN")
+    found = running.look(settings={"HAPROXY_BIN": "/bin/true"})
+    found.says("haproxy.program", "fail", "/bin/true -v does not answer as a HAProxy does")
+
+
+def test_a_program_of_another_version(running: Place) -> None:
+    real = running.haproxy.binary
+    for version, id_, status, text in (("2.4.22-x 2023/02/14", "program", "fail", "is HAProxy 2.4.22-x; 2.6 or later is needed"),
+                                       ("9.9.9 2040/01/01", "running", "warn", "HAPROXY_BIN is 9.9.9")):
+        fake = running.script("fake", f'[ "$1" = -v ] || exec {real} "$@"\necho "HAProxy version {version} - https://haproxy.org/"')
+        running.look(settings={"HAPROXY_BIN": fake}).says(f"haproxy.{id_}", status, text)
+
+
+def test_a_file_that_haproxy_refuses(running: Place) -> None:
+    running.config.write_text(running.config.read_text().replace("timeout client", "timeout cliant"))
+    found = running.look()
+    assert found.failed() == ["haproxy.check"]
+    check = found.says("haproxy.check", "fail", "refuses the file: line 7: ")
+    assert lines(check) == [f"{running.haproxy.binary} -c -f {running.config}"]
+
+
+def test_a_check_that_does_not_end(running: Place) -> None:
+    fake = running.script("fake", f'[ "$1" = -c ] || exec {running.haproxy.binary} "$@"\nexec sleep 100')
+    found = running.look("--timeout", "2s", settings={"HAPROXY_BIN": fake})
+    found.says("haproxy.check", "fail", "still running after 2 s")
+    fake = running.script("fake", f'[ "$1" = -c ] || exec {running.haproxy.binary} "$@"\necho no library >&2; exit 127')
+    running.look(settings={"HAPROXY_BIN": fake}).says("haproxy.check", "fail", "exit status 127: no library")
+
+
+def test_files_beside_it_count(place: Place) -> None:
+    more = place.home / "more.cfg"
+    more.write_text("backend elsewhere\n  mode http\n  server a 127.0.0.1:9\n")
+    place.config.write_text(place.config.read_text().replace("default_backend be", "default_backend elsewhere"))
+    place.haproxy.begin("-W", "-S", f"{place.haproxy.master_socket}", "-f", str(more))
+    found = place.look()
+    found.says("haproxy.check", "fail", "elsewhere")
+    check = found.says("haproxy.files", "warn", f"reads {more}, too")
+    assert lines(check) == [f"HAPROXY_CHECK_FILES={more},{place.config}"]
+    found = place.look(settings={"HAPROXY_CHECK_FILES": f"{more},{place.config}"})
+    assert found.status == 0, found.text
+    found.says("haproxy.files", "ok", "reads this file, and 1 of HAPROXY_CHECK_FILES")
+
+
+# --- sockets
+
+def test_nobody_runs(place: Place) -> None:
+    found = place.look()
+    assert found.failed() == ["haproxy.running", "haproxy.master-worker", "haproxy.runtime"]
+    check = found.says("haproxy.running", "fail", "none with this file is to be seen here")
+    assert lines(check) == [f"haproxy -W -S /run/haproxy-master.sock -f {place.config}"]
+    found.says("haproxy.master-worker", "fail", f"there is no {place.haproxy.master_socket} (HAPROXY_MASTER_SOCKET)")
+    found.says("haproxy.reload", "skip", "needs the master's socket")
+
+
+def test_a_master_without_a_socket_or_with_another_one(place: Place) -> None:
+    place.haproxy.begin("-W")
+    found = place.look()
+    check = found.says("haproxy.master-worker", "fail", "was started without a socket for its master (-S)")
+    assert lines(check) == [f"haproxy -W -S {place.haproxy.master_socket} -f {place.config}"]
+    assert found.failed() == ["haproxy.master-worker"]
+    place.haproxy.stop()
+    other = place.home / "other.sock"
+    place.haproxy.begin("-W", "-S", str(other))
+    check = place.look().says("haproxy.master-worker", "fail", "has its master's socket elsewhere")
+    assert lines(check) == [f"HAPROXY_MASTER_SOCKET={other}"]
+
+
+def test_haproxy_without_a_master(place: Place) -> None:
+    place.haproxy.begin("-db")
+    pid = place.haproxy.process.pid  # type: ignore[union-attr]
+    found = place.look()
+    check = found.says("haproxy.master-worker", "fail", f"process {pid} runs without a master (no -W)")
+    assert lines(check) == [f"haproxy -W -S {place.haproxy.master_socket} -f {place.config}"]
+    found.says("haproxy.runtime", "ok", "answers, level admin")
+    found = place.look(settings={"HAPROXY_MASTER_SOCKET": "", "HAPROXY_RELOAD": "command", "HAPROXY_RELOAD_COMMAND": "true"})
+    found.says("haproxy.master-worker", "fail", f"process {pid} runs without a master")
+
+
+def test_sockets_that_are_none(running: Place) -> None:
+    found = running.look(settings={"HAPROXY_MASTER_SOCKET": str(running.config), "HAPROXY_STATS_SOCKET": str(running.home / "none.sock")})
+    found.says("haproxy.master-worker", "fail", f"{running.config} is no socket")
+    check = found.says("haproxy.runtime", "fail", "there is no ")
+    assert f"HAPROXY_STATS_SOCKET={running.haproxy.socket}" in lines(check)
+    dead = running.home / "dead.sock"
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(dead))
+    found = running.look(settings={"HAPROXY_MASTER_SOCKET": str(dead), "HAPROXY_STATS_SOCKET": str(dead)})
+    found.says("haproxy.master-worker", "fail", f"nobody listens at {dead} any more")
+    found.says("haproxy.runtime", "fail", f"nobody listens at {dead} any more")
+    found = running.look(settings={"HAPROXY_MASTER_SOCKET": str(running.haproxy.socket)})
+    found.says("haproxy.master-worker", "fail", f"{running.haproxy.socket}: HAProxy says: Unknown command")
+
+
+def test_levels(running: Place) -> None:
+    operator = str(running.haproxy.dir / "operator.sock")
+    check = running.look(settings={"HAPROXY_STATS_SOCKET": operator}).says("haproxy.runtime", "warn", f"{operator} has level operator")
+    assert f"HAPROXY_STATS_SOCKET={running.haproxy.socket}" in lines(check)
+    running.haproxy.stop()
+    running.haproxy.begin("-W", "-S", f"{running.haproxy.master_socket},level,user")
+    found = running.look(settings={"HAPROXY_STATS_SOCKET": ""})
+    if haproxy_version(running.haproxy.binary) < (3, 0):
+        found.says("haproxy.reload", "fail", "the master's socket has level user, which refuses a reload")
+        found.says("haproxy.runtime", "warn", "the master's socket has level user")
+    else:
+        found.says("haproxy.master-worker", "fail", "has level user, which may not ask")
+        found.says("haproxy.reload", "skip", "needs the master's socket")
+
+
+@root
+def test_a_signal_needs_a_right(running: Place) -> None:
+    found = running.look(settings={"HAPROXY_RELOAD": "signal"})
+    found.says("haproxy.reload", "ok", "by a signal to the master; 0 so far")
+    found = running.look(before=AS_NOBODY, settings={"HAPROXY_RELOAD": "signal"})
+    master = running.haproxy.process.pid  # type: ignore[union-attr]
+    found.says("haproxy.reload", "fail", f"user nobody may not send a signal to HAProxy's master, process {master}")
+
+
+def test_a_reload_that_failed(running: Place) -> None:
+    good = running.config.read_text()
+    running.config.write_text(good.replace("timeout client", "timeout cliant"))
+    running.haproxy.process.signal(signal.SIGUSR2)  # type: ignore[union-attr]
+    asked = HAProxy._ask
+    wait_until(lambda: "[failed: 1]" in asked(running.haproxy.master_socket, "show proc; quit"), 15, "the reload to fail")
+    running.config.write_text(good)
+    found = running.look()
+    assert found.failed() == ["haproxy.reload"], found.text
+    found.says("haproxy.reload", "fail", "the last one failed, 1 in a row")
+
+
+# --- several
+
+def test_sockets_of_two_haproxies(running: Place) -> None:
+    other = Balancer(running.home / "o", TEMPLATE)
+    with other:
+        found = running.look(settings={"HAPROXY_STATS_SOCKET": str(other.socket)})
+        found.says("haproxy.runtime", "fail", f"{other.socket} is of process {other.worker()}, which is none of master ")
+        found = running.look(settings={"HAPROXY_CONFIG_FILE": str(other.config)})
+        check = found.says("haproxy.files", "fail", f"reads {running.config}, not {other.config}")
+        assert f"HAPROXY_CONFIG_FILE={running.config}" in lines(check)
+        assert found.failed() == ["haproxy.files"]
+
+
+def test_two_haproxies_with_one_file(place: Place) -> None:
+    text = re.sub(r"^  stats socket .*\n", "", place.config.read_text(), flags=re.M)
+    place.config.write_text(text)
+    with contextlib.ExitStack() as stack:
+        made = [stack.enter_context(Process([place.haproxy.binary, "-W", "-S", str(place.home / f"{n}.sock"), "-f", str(place.config)],
+                                            place.home / f"{n}.log", name="haproxy")) for n in range(2)]
+        for n in range(2):
+            wait_until(lambda: "worker " in HAProxy._ask(place.home / f"{n}.sock", "show proc; quit"), 10, f"master {n}")
+        found = place.look(settings={"HAPROXY_STATS_SOCKET": "", "HAPROXY_MASTER_SOCKET": str(place.home / "1.sock")})
+        assert found.status == 0, found.text
+        found.says("haproxy.instances", "warn", f"process {made[0].pid} reads the same file, and {made[1].pid} is the one at the sockets")
+
+
+# --- systemd, as it answers
+
+def systemd(place: Place, extra: str = "", default: str | None = None, load: str = "loaded", active: str = "active") -> dict[str, str]:
+    """A systemctl that says what systemd 252 says of Debian's unit with this HAProxy."""
+    (place.home / "bin").mkdir(exist_ok=True)
+    files = ""
+    if default is not None:
+        (place.home / "default").write_text(default)
+        files = f"EnvironmentFiles={place.home / 'default'} (ignore_errors=yes)\n"
+    pid = place.haproxy.process.pid if place.haproxy.process and active == "active" else 0
+    command = f"{place.haproxy.binary} -Ws -f $CONFIG -p $PIDFILE $EXTRAOPTS"
+    shown = (f"MainPID={pid}\nExecStart={{ path={place.haproxy.binary} ; argv[]={command} ; ignore_errors=no ; pid=0 }}\n"
+             f"Environment=CONFIG={place.config} PIDFILE=/run/haproxy.pid \"EXTRAOPTS=-S {place.haproxy.master_socket}\"{extra}\n"
+             f"{files}LoadState={load}\nActiveState={active}\n")
+    (place.home / "shown").write_text(shown)
+    place.script("bin/systemctl", f'[ "$1" = show ] && [ "$5" = haproxy.service ] && exec cat {place.home / "shown"}\necho no >&2; exit 1')
+    return {"PATH": f"{place.home / 'bin'}:/usr/bin:/bin"}
+
+
+def test_a_service_that_starts_it_well(running: Place) -> None:
+    found = running.look(settings=systemd(running, default="#EXTRAOPTS=\"-de\"\n"))
+    assert found.status == 0, found.text
+    found.says("haproxy.service", "ok", f"haproxy.service, process {running.haproxy.process.pid}, "  # type: ignore[union-attr]
+               f"master's socket {running.haproxy.master_socket}")
+    running.script("bin/systemctl", "echo Host is down >&2; exit 1")
+    found = running.look(settings={"PATH": f"{running.home / 'bin'}:/usr/bin:/bin"})
+    found.says("haproxy.service", "skip", "exit status 1: Host is down")
+    found = running.look(settings={"PATH": "/bin-of-nobody"})
+    found.says("haproxy.service", "skip", "no systemctl")
+
+
+@pytest.mark.parametrize(("default", "status", "says", "fix"), [
+    ('EXTRAOPTS="-de -m 16"\n', "warn", "without a socket for its master (-S)", 'EXTRAOPTS="-de -m 16 -S {master}"'),
+    ('EXTRAOPTS="-S /run/other.sock"\n', "warn", "puts the master's socket to /run/other.sock", 'EXTRAOPTS="-S {master}"'),
+    ("CONFIG=/etc/hostname\n", "fail", "haproxy.service reads /etc/hostname, not {config}", 'CONFIG="{config}"'),
+    ('EXTRAOPTS="-S {master} -f /etc/hostname"\n', "warn", "haproxy.service reads /etc/hostname, too", "HAPROXY_CHECK_FILES={config},/etc/hostname"),
+])
+def test_a_service_that_would_start_it_otherwise(running: Place, default: str, status: str, says: str, fix: str) -> None:
+    names = {"{master}": str(running.haproxy.master_socket), "{config}": str(running.config)}
+
+    def named(text: str) -> str:
+        for name, value in names.items():
+            text = text.replace(name, value)
+        return text
+
+    check = running.look(settings=systemd(running, default=named(default))).says("haproxy.service", status, named(says))
+    assert named(fix) in lines(check)
+
+
+def test_a_service_that_is_not_the_one(running: Place) -> None:
+    found = running.look(settings=systemd(running, load="not-found"))
+    found.says("haproxy.service", "ok", "there is no haproxy.service")
+    found = running.look(settings=systemd(running, active="inactive"))
+    found.says("haproxy.service", "warn", "is not active, though a HAProxy runs")
+    more = systemd(running)
+    (running.home / "shown").write_text((running.home / "shown").read_text().replace("MainPID=", "MainPID=1"))
+    running.look(settings=more).says("haproxy.service", "warn", "and another one is at the sockets")
+    running.haproxy.stop()
+    found = running.look(settings=systemd(running, active="failed"))
+    assert "systemctl start haproxy" in lines(found.says("haproxy.running", "fail", "none with this file"))

@@ -1,0 +1,83 @@
+"""Files beside the configuration of a HAProxy on this machine (haproxy/local/driver_store)."""
+
+from .mutant import Mutant, Room
+
+STORE = "haproxy/local/driver_store.c"
+PROCESS = "haproxy/local/helper_process.c"
+FILES = "haproxy/local/files.c"
+LIST = "haproxy/storage_list.c"
+SETTINGS = "settings/local.c"
+
+STORED = (
+    Mutant("one daemon's files meet another one's configuration", STORE, "    if (d->store.locked)\n        return false;\n    d->request", "    if (true)\n        return false;\n    d->request"),
+    Mutant("a lock that another one has is ours", STORE, "d->store.locked = a->status == LOCAL_OK;", "d->store.locked = true;"),
+    Mutant("a file is deleted without the lock", STORE, "        else if (!driver_store_lock(d))\n            driver_store_delete(d, e);", "        else\n            driver_store_delete(d, e);"),
+    Mutant("it is told within the call", STORE, "    local_driver_tell(d, driver_store_tell);", "    driver_store_tell(&d->base);"),
+    Mutant("each run writes all files", STORE, "e->present && str_eq(e->hash, f->hash)))\n            continue;", "false))\n            continue;"),
+    Mutant("what is there is not compared", STORE, "return s->there && s->now.len == f->len && memcmp(buf_str(&s->now), f->bytes, f->len) == 0;", "return s->there && s->now.len == f->len;"),
+    Mutant("files of others are deleted", STORE, "e->found = new ? s->there : e->found;", "e->found = new ? false : e->found;"),
+    Mutant("what another run put there is of others", STORE, "e->found = new ? s->there : e->found;", "e->found = s->there;"),
+    Mutant("a file that was deleted by hand is not written", STORE, "    e->present = s->there;\n    if (same)", "    e->present = true;\n    if (same)"),
+    Mutant("what was changed by hand is loaded already", STORE, "(e->hash[0] != '\\0' && !str_eq(e->hash, f->hash)); /*", "false; /*"),
+    Mutant("what was changed by hand stays", STORE, "    } else if (str_eq(e->hash, f->hash)) {", "    } else if (false) {"),
+    Mutant("some files are written before the others are looked at", STORE, "if (!s->looked && s->request.part == STORAGE_ADD && driver_store_look_on(d))", "if (!s->looked && s->request.part == STORAGE_ADD && s->at == 0 && driver_store_look_on(d))"),
+    Mutant("the list comes after the files", STORE, "if (driver_store_lock(d) || driver_store_announce(d))", "if (driver_store_lock(d))"),
+    Mutant("the list says that what changes runs", STORE, "driver_store_write_list(d, storage_list_text(&s->entries, s->request.files));", "driver_store_write_list(d, storage_list_text(&s->entries, NULL));"),
+    Mutant("what a killed run changed is never loaded", LIST, "        if (!e->changed)\n            memcpy", "        e->changed = false;\n        if (strlen(hash) + 1 == sizeof(e->hash))\n            memcpy"),
+    Mutant("a map loses lines before the configuration", STORE, "s->whole = !grows ||", "s->whole = true ||"),
+    Mutant("maps never lose lines", STORE, "bool grows = s->request.part == STORAGE_ADD && ", "bool grows = "),
+    Mutant("maps that wait are not told", STORE, "s->news.unfinished = s->news.unfinished || !s->whole;", "(void)0;"),
+    Mutant("a grown map is as it is to be", STORE, "    if (s->whole)\n        memcpy(e->hash", "    if (true)\n        memcpy(e->hash"),
+    Mutant("the bytes from before are not known", STORE, "        storage_entry_keep(e, buf_str(&s->now), s->now.len);\n", "        ;\n"),
+    Mutant("what was put last counts as what runs", STORE, "s->there && !e->changed && e->good == NULL)", "s->there)"),
+    Mutant("what runs is deleted with what does not", STORE, "e->added = e->added || !e->present;", "e->added = true;"),
+    Mutant("what was added for nothing stays", STORE, "e->added = e->added || !e->present;", "e->added = false;"),
+    Mutant("nobody knows that files changed", STORE, "    e->changed = true;\n    e->hash[0] = '\\0';", "    e->hash[0] = '\\0';"),
+    Mutant("a disk that is full is no failure", STORE, "    if (a->status != LOCAL_OK) {\n        driver_store_fail(d, a);\n        return;\n    }\n    e->present = true;", "    e->present = true;"),
+    Mutant("certificates are not counted", STORE, "f->kind == STORAGE_CERTIFICATE;", "false;"),
+    Mutant("what differs is not told", STORE, "if (!driver_store_is_there(s, f) && s->news.differing++ == 0)", "if (!driver_store_is_there(s, f) && s->news.differing == 0)"),
+    Mutant("a link is a failure of the look", STORE, "bool may_be_other = s->request.part == STORAGE_CHECK || s->request.part == STORAGE_END;", "bool may_be_other = s->request.part == STORAGE_END;"),
+    Mutant("a link is replaced", STORE, "bool may_be_other = s->request.part == STORAGE_CHECK || s->request.part == STORAGE_END;", "bool may_be_other = true;"),
+    Mutant("what haproxy.cfg names is deleted", STORE, "        if (wanted || named) {", "        if (wanted) {"),
+    Mutant("what a comment names stays", STORE, "if (whole && !comment)", "if (whole)"),
+    Mutant("a part of a name is the name", STORE, "if (whole && !comment)", "if (!comment)"),
+    Mutant("the first place alone counts", STORE, "line = hit + 1) {", "line = text + strlen(text)) {"),
+    Mutant("what another one put there is deleted", STORE, "(s->was_read && driver_store_is_anothers(s, e))", "false"),
+    Mutant("what a killed run put there is another one's", STORE, "(e->hash[0] != '\\0' && !str_eq(e->hash, hash))", "!str_eq(e->hash, hash)"),
+    Mutant("a link in its place is deleted", STORE, "if (e->found || s->is_other ||", "if (e->found ||"),
+    Mutant("what was found is deleted", STORE, "if (e->found || s->is_other ||", "if (s->is_other ||"),
+    Mutant("what runs is never known to", STORE, "    driver_store_settle(s);\n", ""),
+    Mutant("the list stays as it was announced", STORE, "    bool same = str_eq(text, s->list != NULL ? s->list : \"\");\n", "    bool same = true;\n"),
+    Mutant("the empty list stays", STORE, "    if (text[0] == '\\0')\n", "    if (false)\n"),
+    Mutant("nothing goes back", STORE, "if (!e->changed || (!e->added && e->good == NULL))", "if (true)"),
+    Mutant("what went back is still another", STORE, "    e->changed = false;\n    digest", "    digest"),
+    Mutant("the digest is not of what went back", STORE, "    digest_sha256_hex(e->good, e->good_len, e->hash);\n", ""),
+    Mutant("the list has what went back as it was announced", STORE, "if (s->news.written + s->news.deleted == 0 ||", "if (true ||"),
+    Mutant("what was checked with other files is not checked again", STORE, "    if (request->part != STORAGE_CHECK) {", "    if (false) {"),
+    Mutant("the list is never read", STORE, "(request->part == STORAGE_ADD || request->part == STORAGE_CHECK))\n        d->request", "false)\n        d->request"),
+    Mutant("a missing file cannot be told", STORE, "bool none = a->error_number == ENOENT || a->error_number == ENOTDIR;", "bool none = false;"),
+    Mutant("any failure is a missing file", STORE, "bool none = a->error_number == ENOENT || a->error_number == ENOTDIR;", "bool none = true;"),
+)
+
+PUT = (
+    Mutant("a folder is not made", PROCESS, "bool makes = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_PUT_FILE;", "bool makes = false;"),
+    Mutant("who looks makes a folder", PROCESS, "bool makes = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_PUT_FILE;", "bool makes = rc != 0 && errno == ENOENT;"),
+    Mutant("anybody looks into a new folder", PROCESS, "#define NEW_FOLDER_MODE 0750", "#define NEW_FOLDER_MODE 0755"),
+    Mutant("what is in no folder cannot be deleted", PROCESS, "bool nothing = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_DELETE_FILE; /*", "bool nothing = false; /*"),
+    Mutant("a link is not named", PROCESS, "    if (errno == ELOOP)\n", "    if (false)\n"),
+    Mutant("anybody reads a key", FILES, "#define NEW_FILE_MODE 0640", "#define NEW_FILE_MODE 0644"),
+)
+
+FOLDERS = (
+    Mutant("folders stand in the one above", SETTINGS, 'return mem_printf("%.*s/%s", (int)(slash - l->file), l->file, beside[kind]);', 'return mem_printf("%.*s%s", (int)(slash - l->file), l->file, beside[kind]);'),
+    Mutant("a folder that is set is another", SETTINGS, "    if (given[kind] != NULL)\n", "    if (given[kind] == NULL)\n"),
+    Mutant("two kinds share a folder", SETTINGS, "if (k > i && local_same_folder(folders[i], folders[k]))", "if (false)"),
+    Mutant("the source is written to", SETTINGS, "if (local_same_folder(folders[i], source))", "if (false)"),
+    Mutant("a slash more is another folder", SETTINGS, "if (*from != '/' || (from[1] != '/' && from[1] != '\\0'))", "if (true)"),
+)
+
+ROOMS = (
+    Room("local, files beside it", ("test_local_store", "test_local_store_failures"), STORED),
+    Room("local, files that are put", ("test_local_store", "test_local_store_failures"), PUT),
+    Room("local, folders of files", ("test_settings_local",), FOLDERS),
+)

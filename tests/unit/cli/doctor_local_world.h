@@ -1,0 +1,194 @@
+/* A HAProxy on this machine at which nothing is wrong, for the tests to break; and what is said of it. */
+#ifndef TEST_DOCTOR_LOCAL_WORLD_H
+#define TEST_DOCTOR_LOCAL_WORLD_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/doctor_local/doctor_local_judge.h"
+#include "settings/settings.h"
+
+#include "doctor_text.h"
+
+#define FILE_PATH "/etc/haproxy/haproxy.cfg"
+#define MASTER_PATH "/run/haproxy-master.sock"
+#define STATS_PATH "/run/haproxy/admin.sock"
+#define MASTER_PID 70
+#define WORKER_PID 71
+#define NOW_S 1000000
+
+struct world {
+    struct settings settings;
+    struct local_facts facts;
+    char *names[2]; /* of HAPROXY_CHECK_FILES */
+};
+
+static inline void put(char **place, const char *text)
+{
+    free(*place);
+    *place = mem_strdup(text);
+}
+
+static inline struct local_owner owned(const char *user, const char *group, unsigned mode, bool us, bool our_group)
+{
+    return (struct local_owner){.uid = us ? 1000 : 0,
+                                .gid = our_group ? 1000 : 0,
+                                .mode = mode,
+                                .user = mem_strdup(user),
+                                .group = mem_strdup(group),
+                                .is_us = us,
+                                .is_our_group = our_group};
+}
+
+static inline void disown(struct local_owner *o, const char *user, const char *group, unsigned mode, bool us,
+                          bool our_group)
+{
+    free(o->user);
+    free(o->group);
+    *o = owned(user, group, mode, us, our_group);
+}
+
+static inline void command_line(struct haproxy_command_line *l, enum local_file_is **files, const char *const *words,
+                                size_t count, enum local_file_is is)
+{
+    haproxy_command_line_fini(l);
+    haproxy_command_line_read(l, words, count);
+    free(*files);
+    *files = mem_array(l->file_count + 1, sizeof((*files)[0]));
+    for (size_t i = 0; i < l->file_count; i++)
+        (*files)[i] = str_eq(l->files[i], FILE_PATH) ? LOCAL_FILE_OURS : is;
+}
+
+#define COMMAND_LINE(of, is, ...)                                                                     \
+    do {                                                                                              \
+        const char *const words[] = {__VA_ARGS__};                                                    \
+        __typeof__(of) started = (of);                                                                \
+        command_line(&started->line, &started->files, words, sizeof(words) / sizeof(words[0]), (is)); \
+    } while (0)
+
+static inline struct local_instance *add_instance(struct world *w, pid_t pid, bool workers)
+{
+    struct local_facts *f = &w->facts;
+    f->instances = mem_resize(f->instances, f->instance_count + 1, sizeof(f->instances[0]));
+    struct local_instance *i = &f->instances[f->instance_count++];
+    *i = (struct local_instance){.pid = pid, .has_workers = workers, .process_count = workers ? 2 : 1};
+    i->processes = mem_array(2, sizeof(i->processes[0]));
+    i->processes[0] = pid;
+    i->processes[1] = pid + 1;
+    return i;
+}
+
+static inline void proc(struct world *w, const char *answer)
+{
+    struct error err = {0};
+    cli_processes_fini(&w->facts.processes);
+    ck_assert_int_eq(cli_processes_init(&w->facts.processes, answer, &err), 0);
+}
+
+#define PROC(failed, workers)                                                  \
+    "#<PID> <type> <reloads> <uptime> <version>\n70 master 3 [failed: " failed \
+    "] 0d00h00m03s 2.8.5\n# workers\n" workers
+#define WORKER "71 worker 0 0d00h00m03s 2.8.5\n"
+
+static inline struct world world_new(void)
+{
+    struct world w = {.settings.local = {.file = (char *)(uintptr_t)FILE_PATH,
+                                         .master_socket = (char *)(uintptr_t)MASTER_PATH,
+                                         .stats_socket = (char *)(uintptr_t)STATS_PATH,
+                                         .program = (char *)(uintptr_t) "haproxy"}};
+    struct local_facts *f = &w.facts;
+    f->self = (struct local_self){.user = mem_strdup("sync"), .group = mem_strdup("sync")};
+    f->file = (struct local_file_facts){.path = FILE_PATH,
+                                        .real = mem_strdup(FILE_PATH),
+                                        .is_regular = true,
+                                        .size = 300,
+                                        .modified_s = NOW_S - 500,
+                                        .owner = owned("sync", "haproxy", 0640, true, true),
+                                        .folder = mem_strdup("/etc/haproxy"),
+                                        .folder_owner = owned("root", "haproxy", 0775, false, true),
+                                        .lock = mem_strdup("/etc/haproxy/.haproxy.cfg.lock")};
+    f->program = mem_strdup("/usr/sbin/haproxy");
+    f->version = (struct local_run){.asked = true, .out = mem_strdup("HAProxy version 2.8.5 2023/12/07 - https://\n")};
+    f->check = (struct local_run){.asked = true, .out = mem_strdup(""), .took_us = 12300};
+    f->master = (struct local_socket_facts){
+        .path = MASTER_PATH, .is_socket = true, .asked = true, .answered = true, .level = mem_strdup("admin")};
+    f->stats = f->master;
+    f->stats.path = STATS_PATH;
+    f->stats.level = mem_strdup("admin");
+    f->has_processes = f->has_info = true;
+    f->info = (struct cli_info){.pid = WORKER_PID, .uptime_s = 100, .version = "2.8.5"};
+    f->service = (struct local_service){.known = true, .is_there = true, .is_active = true, .main_pid = MASTER_PID};
+    proc(&w, PROC("0", WORKER));
+    struct local_instance *i = add_instance(&w, MASTER_PID, true);
+    COMMAND_LINE(i, LOCAL_FILE_OTHER, "-Ws", "-f", FILE_PATH, "-S", MASTER_PATH);
+    COMMAND_LINE(&f->service, LOCAL_FILE_OTHER, "-Ws", "-f", FILE_PATH, "-S", MASTER_PATH);
+    return w;
+}
+
+static inline void world_fini(struct world *w)
+{
+    local_facts_fini(&w->facts);
+}
+
+/* As a systemd of Debian has it. */
+static inline void environment_file(struct world *w)
+{
+    w->facts.service.environment_files = mem_array(1, sizeof(char *));
+    w->facts.service.environment_files[0] = mem_strdup("/etc/default/haproxy");
+    w->facts.service.environment_file_count = 1;
+}
+
+/* One thing is wrong, and this is said about it. */
+struct wrong {
+    void (*strike)(struct world *w); /* NULL: nothing is */
+    const char *id;
+    enum check_state mark;
+    const char *says[4];
+};
+
+/* The check of that id with that mark has all of it, in what was found, its why or its fixes. */
+static inline void expect_wrong(const struct wrong *row,
+                                void (*judge)(const struct local_judged *, struct doctor_section *))
+{
+    cleanup(world_fini) struct world w = world_new();
+    cleanup(doctored_fini) struct doctored d = doctored_new();
+    if (row->strike != NULL)
+        row->strike(&w);
+    const struct local_judged in = {.settings = &w.settings, .facts = &w.facts, .now_s = NOW_S};
+    judge(&in, d.section);
+    struct doctor_section one = {.kind = "haproxy"};
+    cleanup(mem_free_ptr) struct doctor_check **checks = mem_array(d.section->check_count + 1, sizeof(checks[0]));
+    one.checks = checks;
+    size_t failed = 0;
+    for (size_t i = 0; i < d.section->check_count; i++) {
+        struct doctor_check *c = d.section->checks[i];
+        failed += c->is.state == CHECK_FAIL;
+        if (str_eq(c->id, row->id) && c->is.state == row->mark)
+            checks[one.check_count++] = c;
+    }
+    cleanup(mem_free_ptr) char *text = section_text(&one), *all = section_text(d.section);
+    for (size_t i = 0; i < array_len(row->says) && row->says[i] != NULL; i++)
+        ck_assert_msg(strstr(text, row->says[i]) != NULL, "no \"%s\" in %s %s:\n%s", row->says[i],
+                      check_state_word(row->mark), row->id, all);
+    ck_assert_msg(row->mark == CHECK_FAIL || row->mark == CHECK_SKIP || failed == 0, "a failure:\n%s", all);
+}
+
+static inline int world_run(const char *name, const TTest *test, size_t count, const TTest *more)
+{
+    Suite *suite = suite_create(name);
+    TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, test, 0, (int)count);
+    tcase_add_test(all, more);
+    suite_add_tcase(suite, all);
+    SRunner *sr = srunner_create(suite);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* A driver for a HAProxy that runs, and what it told last. */
+#ifndef TESTS_LOCAL_DRIVER_H
+#define TESTS_LOCAL_DRIVER_H
+
+#include "local_haproxy.h"
+
+#include "haproxy/cfg/content.h"
+#include "haproxy/change.h"
+#include "haproxy/local/driver.h"
+#include "haproxy/readout.h"
+#include "haproxy/reload.h"
+
+static struct driver *driver;
+static struct readout readout;
+static struct reload reload;
+static bool reloads; /* it has to */
+
+static struct {
+    unsigned told;
+    struct error error; /* of a reading or a command */
+    enum transaction_result result;
+    struct error why; /* of a write */
+    int64_t version;
+    char *reload_id, *reload_why;
+    struct cfg_content *file;
+    enum update_result update;
+    bool maintenance; /* of the line that was updated */
+} last;
+
+static inline void on_read(void *arg, const struct error *err)
+{
+    (void)arg;
+    last.told++;
+    last.error = err != NULL ? *err : (struct error){0};
+}
+
+static inline void on_replaced(void *arg, const struct replaced *r)
+{
+    (void)arg;
+    last.told++;
+    last.result = r->result;
+    last.why = r->error;
+    last.version = r->version;
+    last.file = r->file;
+}
+
+static inline void on_written(void *arg, const struct written *w)
+{
+    (void)arg;
+    last.told++;
+    last.result = w->result;
+    last.why = w->error;
+    last.version = w->version;
+    free(last.reload_id);
+    last.reload_id = w->reload_id != NULL ? mem_strdup(w->reload_id) : NULL;
+    free(last.reload_why);
+    last.reload_why = w->reload_why != NULL ? mem_strdup(w->reload_why) : NULL;
+}
+
+static inline void on_updated(void *arg, const struct updated *u)
+{
+    (void)arg;
+    last.told++;
+    last.update = u->result;
+    last.maintenance = u->wanted->maintenance;
+    last.why = u->error;
+    last.version = u->version;
+}
+
+static inline void on_commanded(void *arg, uint64_t took_us, const struct error *err)
+{
+    (void)took_us;
+    on_read(arg, err);
+}
+
+static inline void on_reload(void *arg)
+{
+    (void)arg;
+    last.told++;
+}
+
+static const struct driver_events events = {.was_read = on_read,
+                                            .written = on_written,
+                                            .replaced = on_replaced,
+                                            .updated = on_updated,
+                                            .commanded = on_commanded,
+                                            .reload_told = on_reload};
+
+/* Each is told once, and never within the call that asks for it. */
+static inline void await_told(void)
+{
+    ck_assert_uint_eq(last.told, 0);
+    while (last.told == 0)
+        event_base_loop(base, EVLOOP_ONCE);
+    ck_assert_uint_eq(last.told, 1);
+    last.told = 0;
+}
+
+static inline void make_driver_of(struct local_helper *file)
+{
+    const struct local_driver_options o = {.helper = file,
+                                           .commands = helper,
+                                           .file = config,
+                                           .has_master = options.master_socket != NULL,
+                                           .has_stats = options.stats_socket != NULL,
+                                           .by_master = options.reload == LOCAL_RELOAD_MASTER,
+                                           .deadline_ms = 2000};
+    driver = local_driver_new(base, &o);
+    driver->events = &events;
+}
+
+static inline void make_driver(void)
+{
+    make_driver_of(helper);
+}
+
+static inline void set_up_driver(void)
+{
+    static const char *const names[] = {"web"};
+    set_up();
+    reloads = true;
+    memset(&last, 0, sizeof(last));
+    make_driver();
+    readout_init(&readout, names, 1);
+}
+
+static inline void tear_down_driver(void)
+{
+    driver->ops->free(driver);
+    readout_fini(&readout);
+    reload_fini(&reload);
+    free(last.reload_id);
+    free(last.reload_why);
+    tear_down();
+}
+
+static inline void read_it(void)
+{
+    driver->ops->read(driver, &readout);
+    await_told();
+    ck_assert_msg(last.error.kind == ERROR_NONE, "%s", last.error.message);
+}
+
+static inline struct cfg_content *content_of(const char *more)
+{
+    char *all = mem_printf("%s%s", text, more);
+    return cfg_content_new(all, strlen(all));
+}
+
+static inline enum transaction_result replace(int64_t version, struct cfg_content *c, bool writes)
+{
+    driver->ops->replace(driver, version,
+                         &(struct replacement_request){.text = c, .before = writes ? readout.file : NULL});
+    await_told();
+    return last.result;
+}
+
+/* How the reload of what is there ends. */
+static inline enum reload_state reload_it(void)
+{
+    driver->ops->write(driver, readout.version, false, true);
+    await_told();
+    ck_assert_int_eq(last.result, TRANSACTION_COMMITTED);
+    reload_follow(&reload, last.reload_id, 0);
+    driver->ops->ask_reload(driver, &reload);
+    await_told();
+    enum reload_state state = reload.state;
+    reload_follow(&reload, last.reload_id, 0);
+    driver->ops->ask_reload(driver, &reload); /* of one that has ended */
+    await_told();
+    ck_assert_int_eq(reload.state, state);
+    return state;
+}
+
+static inline void assert_file_is(const char *expected)
+{
+    struct buf b = {0};
+    ck_assert_int_eq(buf_read_file(&b, config), 0);
+    ck_assert_str_eq(buf_str(&b), expected);
+    buf_fini(&b);
+}
+
+static inline const struct backend_server *line_of(const char *name)
+{
+    const struct backend_server *found = backend_find(&readout.found[0].backend, name);
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+static inline const struct runtime_server *row_of(const char *name)
+{
+    return runtime_find(&readout.found[0].runtime, name);
+}
+
+static inline enum transaction_result write_changes(const struct change *list, size_t count)
+{
+    struct error err = {0};
+    ck_assert_msg(driver->ops->add(driver, list, count, &err) == 0, "%s", err.message);
+    driver->ops->write(driver, readout.version, true, reloads);
+    await_told();
+    return last.result;
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* haproxy/local/helper: one daemon for each file, and what the next one learns of one that was killed. */
+#include <signal.h>
+
+#include "local_world.h"
+
+static enum local_status note_loaded(const struct local_identity *i)
+{
+    return wait_for(local_note_loaded(helper, i, on_answer, NULL));
+}
+
+static bool is_unloaded(void)
+{
+    (void)read_identity();
+    return seen.answer.unloaded;
+}
+
+/* As a daemon that is killed leaves it, and with it its helper; and the next one. */
+static void die_and_start(void)
+{
+    ck_assert_int_eq(kill(local_helper_pid(helper), SIGKILL), 0);
+    local_helper_free(helper);
+    start();
+}
+
+/* The line of a file in the lock. */
+static char *line_of(const char *path)
+{
+    struct stat st;
+    ck_assert_int_eq(stat(path, &st), 0);
+    return mem_printf("%llu %llu %llu %lld%09ld\n", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+                      (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+START_TEST(test_who_comes_next_learns_what_was_not_loaded)
+{
+    start();
+    ck_assert(!is_unloaded());
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    ck_assert(is_unloaded());
+    for (int i = 0; i < 2;
+         i++) { /* one that dies without having done anything takes nothing away, with the lock or without */
+        die_and_start();
+        ck_assert(is_unloaded() && seen.answer.pid == 0);
+        if (i == 1)
+            ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+        ck_assert(is_unloaded() && seen.answer.pid == 0);
+    }
+    die_and_start();
+    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+    struct local_identity is = read_identity();
+    ck_assert_int_eq(note_loaded(&is), LOCAL_OK);
+    ck_assert(!is_unloaded());
+    die_and_start();
+    ck_assert(!is_unloaded());
+}
+END_TEST
+
+/* A reload that ends behind the next write has loaded the one before. */
+START_TEST(test_what_was_loaded_is_that_file_alone)
+{
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    struct local_identity two = seen.answer.identity;
+    ck_assert_int_eq(write_text("# three\n", NULL, 0), LOCAL_OK);
+    struct local_identity three = seen.answer.identity;
+    ck_assert_int_eq(note_loaded(&two), LOCAL_OK);
+    ck_assert(is_unloaded());
+    die_and_start();
+    ck_assert(is_unloaded());
+    ck_assert_int_eq(note_loaded(&three), LOCAL_OK); /* who has no lock notes nothing */
+    ck_assert(is_unloaded());
+}
+END_TEST
+
+START_TEST(test_of_another_mode_it_is_the_same_file)
+{
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    ck_assert_int_eq(chmod(config, 0600), 0);
+    ck_assert(is_unloaded());
+    die_and_start();
+    ck_assert(is_unloaded());
+    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(chmod(config, 0640), 0);
+    struct local_identity is = read_identity();
+    ck_assert_int_eq(note_loaded(&is), LOCAL_OK);
+    ck_assert(!is_unloaded());
+}
+END_TEST
+
+START_TEST(test_what_somebody_else_wrote_is_not_ours_to_load)
+{
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    put(config, "# by hand\n", 0640);
+    ck_assert(!is_unloaded());
+    die_and_start();
+    ck_assert(!is_unloaded());
+}
+END_TEST
+
+/* Killed between the note and the rename: whichever of the two files is there, it was not loaded. */
+START_TEST(test_killed_before_the_rename)
+{
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    die_and_start();
+    char *lock = in_folder(".haproxy.cfg.lock"), *coming = in_folder("coming");
+    put(coming, "# three\n", 0640);
+    char *two = line_of(config), *three = line_of(coming), *text = mem_printf("%d\n%s%s", (int)getpid(), three, two);
+    put(lock, text, 0640);
+    ck_assert(is_unloaded());
+    ck_assert_int_eq(rename(coming, config), 0);
+    ck_assert(is_unloaded());
+    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+    free(text);
+    text = mem_printf("%d\n%s", (int)getpid(), three); /* the other one is gone for good */
+    assert_file(lock, text);
+    free(text);
+    free(two);
+    free(three);
+    free(lock);
+    free(coming);
+}
+END_TEST
+
+/* A write that failed at its end has left the file that was there, and what is known of it. */
+START_TEST(test_what_was_not_replaced_is_still_not_loaded)
+{
+    char *text = mem_printf("#!/bin/sh\ntest ! -e %s/by-hand || mv %s/by-hand %s\n", folder, folder, config);
+    char *by_hand = in_folder("by-hand");
+    put(program, text, 0755);
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    put(by_hand, "# by hand\n", 0640);
+    struct local_identity two = seen.answer.identity;
+    ck_assert_int_eq(write_text("# three\n", &two, 0), LOCAL_CHANGED);
+    ck_assert(!is_unloaded());
+    struct local_identity is = seen.answer.identity;
+    ck_assert_int_eq(write_text("# three\n", &is, 0), LOCAL_OK);
+    char *three = line_of(config), *lock = in_folder(".haproxy.cfg.lock");
+    char *wanted = mem_printf("%d\n%s", (int)getpid(), three);
+    assert_file(lock, wanted);
+    free(three);
+    free(lock);
+    free(wanted);
+    free(by_hand);
+    free(text);
+}
+END_TEST
+
+/* It is told whose it is: that one may be about to load it. */
+START_TEST(test_while_its_writer_lives)
+{
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    struct local_helper *writer = helper;
+    start();
+    ck_assert(is_unloaded());
+    ck_assert_int_eq(seen.answer.pid, getpid());
+    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_LOCKED);
+    ck_assert_int_eq(seen.answer.pid, getpid());
+    local_helper_free(writer);
+    ck_assert(is_unloaded());
+    ck_assert_int_eq(seen.answer.pid, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local_lock");
+    TCase *t = tcase_create("lock");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, test_who_comes_next_learns_what_was_not_loaded);
+    tcase_add_test(t, test_what_was_loaded_is_that_file_alone);
+    tcase_add_test(t, test_of_another_mode_it_is_the_same_file);
+    tcase_add_test(t, test_what_somebody_else_wrote_is_not_ours_to_load);
+    tcase_add_test(t, test_killed_before_the_rename);
+    tcase_add_test(t, test_what_was_not_replaced_is_still_not_loaded);
+    tcase_add_test(t, test_while_its_writer_lives);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,490 @@
+/* src/haproxy/local/driver and the servers of a HAProxy that runs, with and without a reload. */
+#include "local_driver.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+START_TEST(servers_are_read_from_the_file_and_from_what_runs)
+{
+    read_it();
+    ck_assert(readout.found[0].backend.exists && readout.found[0].unreadable.kind == ERROR_NONE);
+    ck_assert_int_eq(readout.found[0].backend.version, readout.version);
+    ck_assert_str_eq(line_of("s1")->address, "127.0.0.1");
+    ck_assert(readout.found[0].runtime.readable);
+    ck_assert(row_of("s1")->port == 1 && row_of("s1")->admin == RUNTIME_READY);
+    char *broken = mem_printf("%s    balance \"$X\"\n", text);
+    put(config, broken);
+    read_it(); /* of one backend alone */
+    ck_assert_int_eq(readout.found[0].unreadable.kind, ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(readout.found[0].unreadable.message, "reading backend web: haproxy.cfg, line 12"));
+    free(broken);
+}
+END_TEST
+
+START_TEST(changes_are_written_and_loaded)
+{
+    read_it();
+    const struct backend_server added = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
+    const struct change list[] = {
+        {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &added},
+        {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = line_of("s1")}};
+    ck_assert_int_eq(write_changes(list, 2), TRANSACTION_COMMITTED);
+    reload_follow(&reload, last.reload_id, 0);
+    driver->ops->ask_reload(driver, &reload);
+    await_told();
+    ck_assert_int_eq(reload.state, RELOAD_DONE);
+    read_it();
+    ck_assert_int_eq(readout.version, last.version);
+    ck_assert_uint_eq(readout.found[0].backend.server_count, 1);
+    ck_assert(row_of("s1") == NULL && row_of("n1") != NULL && row_of("n1")->port == 9);
+}
+END_TEST
+
+/* The servers that HAProxy runs, each with its place, weight, state and health check. */
+static char *rows(void)
+{
+    struct buf b = {0};
+    for (size_t i = 0; i < readout.found[0].runtime.count; i++) {
+        const struct runtime_server *s = &readout.found[0].runtime.servers[i];
+        buf_printf(&b, "%s %s:%u w%d %s\n", s->name, s->address, s->port, s->weight, runtime_admin_name(s->admin));
+    }
+    return buf_take(&b);
+}
+
+/* What a reload would make of the file. */
+START_TEST(servers_come_and_go_without_a_reload)
+{
+    char *with = mem_printf("%.*s    default-server inter 30s weight 7\n    server s1 127.0.0.1:1\n",
+                            (int)(strstr(text, "    server s1") - text), text);
+    put(config, with);
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+    int64_t pid = readout.worker_pid;
+    reloads = false;
+    const struct backend_server
+        n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3, .check = true},
+        n2 = {.name = (char *)"n2", .address = (char *)"::1", .port = 8, .weight = 100, .maintenance = true};
+    struct backend_server s1 = {0};
+    backend_server_copy(&s1, line_of("s1"));
+    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
+                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n2}};
+    ck_assert_int_eq(write_changes(come, 2), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    read_it();
+    ck_assert(!readout.unloaded && readout.version == last.version && readout.worker_pid == pid);
+    ck_assert_uint_eq(readout.found[0].backend.server_count, 3);
+    cleanup(mem_free_ptr) char *now = rows();
+    ck_assert_str_eq(now, "n1 127.0.0.9:9 w3 ready\nn2 ::1:8 w100 maint\ns1 127.0.0.1:1 w7 ready\n");
+    reloads = true;
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+    cleanup(mem_free_ptr) char *after = rows();
+    ck_assert_str_eq(after, now);
+    pid = readout.worker_pid;
+    reloads = false;
+    const struct change go[] = {
+        {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &s1},
+        {.kind = CHANGE_SET_SERVER, .backend = &readout.found[0].backend, .server = &n2, .fields = SERVER_WEIGHT}};
+    ck_assert_int_eq(write_changes(go, 2), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    read_it();
+    ck_assert(row_of("s1") == NULL && readout.found[0].backend.server_count == 2 && readout.worker_pid == pid);
+    backend_server_fini(&s1);
+    free(with);
+}
+END_TEST
+
+static int socket_at(const char *path, bool listens)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    int status =
+        listens ? bind(fd, (struct sockaddr *)&at, sizeof(at)) : connect(fd, (struct sockaddr *)&at, sizeof(at));
+    ck_assert_int_eq(status, 0);
+    if (listens)
+        ck_assert_int_eq(listen(fd, 5), 0);
+    return fd;
+}
+
+/* HAProxy has it, whatever the readout shows. */
+static bool haproxy_has(const char *server)
+{
+    cleanup(mem_free_ptr) char *row = mem_printf(" %s ", server);
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "show servers state web"), LOCAL_OK);
+    return strstr(seen.data, row) != NULL;
+}
+
+static struct {
+    int server, client, served; /* sockets */
+    struct backend_server s1;
+    char *text, *behind, *front;
+} use;
+
+static void use_end(void)
+{
+    close(use.client);
+    close(use.served);
+    use.client = use.served = -1;
+}
+
+static void use_fini(void)
+{
+    close(use.server);
+    backend_server_fini(&use.s1);
+    free(use.text);
+    free(use.behind);
+    free(use.front);
+}
+
+/* s1 is removed while somebody is served by it. */
+static void remove_s1_in_use(void)
+{
+    use.text =
+        mem_printf("defaults\n    mode tcp\n    timeout connect 1s\n    timeout client 30s\n    timeout server 30s\n"
+                   "frontend used\n    bind unix@%s/used\n    default_backend web\nglobal\n    stats socket %s level "
+                   "admin\nbackend web\n    server s1 unix@%s/s1\n    server s2 127.0.0.1:2\n",
+                   folder, stats, folder);
+    use.behind = mem_printf("%s/s1", folder);
+    use.front = mem_printf("%s/used", folder);
+    put(config, use.text);
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+    use.server = socket_at(use.behind, true);
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "set server web/s2 state maint"), LOCAL_OK);
+    use.client = socket_at(use.front, false);
+    use.served = accept(use.server, NULL, NULL);
+    int64_t pid = readout.worker_pid;
+    reloads = false;
+    use.s1 = (struct backend_server){0};
+    backend_server_copy(&use.s1, line_of("s1"));
+    const struct change go = {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &use.s1};
+    ck_assert_int_eq(write_changes(&go, 1), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    read_it();
+    ck_assert(row_of("s1") == NULL && readout.found[0].backend.server_count == 1 && readout.worker_pid == pid);
+    ck_assert(haproxy_has("s1"));
+}
+
+/* It leaves the file at once, and HAProxy once nobody uses it any more; until then it is in maintenance. */
+START_TEST(a_server_that_is_used_goes_later)
+{
+    char c;
+    remove_s1_in_use();
+    ck_assert_int_eq(send(use.client, "a", 1, 0), 1);
+    ck_assert_int_eq(recv(use.served, &c, 1, 0), 1);
+    use_end();
+    while (haproxy_has("s1"))
+        event_base_loop(base, EVLOOP_ONCE);
+    use_fini();
+}
+END_TEST
+
+START_TEST(a_server_that_is_back_in_the_file_stays)
+{
+    remove_s1_in_use();
+    put(config, use.text);
+    read_it();
+    use_end();
+    while (row_of("s1") == NULL) {
+        event_base_loop(base, EVLOOP_ONCE);
+        read_it();
+    }
+    ck_assert(haproxy_has("s1"));
+    use_fini();
+}
+END_TEST
+
+/* A write that waits for `haproxy -c` until the file "go" is there. */
+START_TEST(who_is_new_does_not_wait_for_the_check)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *slow = mem_printf("%s/slow", folder), *go = mem_printf("%s/go", folder);
+    cleanup(mem_free_ptr) char *script =
+        mem_printf("#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.01; done\nexec %s \"$@\"\n", go, haproxy);
+    put(slow, script);
+    ck_assert_int_eq(chmod(slow, 0755), 0);
+    options.haproxy = slow;
+    struct local_helper *file = local_helper_start(&options, &err);
+    local_helper_attach(file, base, NULL);
+    driver->ops->free(driver);
+    make_driver_of(file);
+    reloads = false;
+    put(go, "");
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+    unlink(go);
+    reloads = false;
+    const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
+    const struct change list[] = {
+        {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
+        {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = line_of("s1")}};
+    ck_assert_int_eq(driver->ops->add(driver, list, 2, &err), 0);
+    driver->ops->write(driver, readout.version, true, false);
+    while (!haproxy_has("n1"))
+        event_base_loop(base, EVLOOP_ONCE);
+    ck_assert_uint_eq(last.told, 0);
+    ck_assert(haproxy_has("s1")); /* who leaves does wait */
+    assert_file_is(text);
+    put(go, "");
+    await_told();
+    ck_assert_int_eq(last.result, TRANSACTION_COMMITTED);
+    ck_assert(last.reload_id == NULL && !haproxy_has("s1"));
+    driver->ops->free(driver);
+    local_helper_free(file);
+    make_driver();
+}
+END_TEST
+
+/* What was written and not loaded is, before anything is said to HAProxy of what comes after it. */
+START_TEST(what_was_not_loaded_is_loaded_first)
+{
+    read_it();
+    struct cfg_content *c = content_of("backend more\n");
+    driver->ops->replace(driver, readout.version, &(struct replacement_request){.text = c, .before = readout.file});
+    await_told();
+    ck_assert_int_eq(last.result, TRANSACTION_COMMITTED);
+    cfg_content_unref(c);
+    read_it();
+    reloads = false;
+    const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
+    const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1};
+    ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
+    ck_assert_ptr_nonnull(last.reload_id);
+}
+END_TEST
+
+/* It does not wait for the check; where that refuses the file, it leaves again. Who was there before stays. */
+START_TEST(who_is_not_in_the_file_is_not_in_haproxy)
+{
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+    reloads = false;
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "add server web/old 127.0.0.8:8"), LOCAL_OK);
+    char *broken = mem_printf("%sbackend broken\n    nonsense\n", text);
+    put(config, broken);
+    read_it();
+    const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3},
+                                old = {.name = (char *)"old", .address = (char *)"127.0.0.8", .port = 8, .weight = 1};
+    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
+                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &old}};
+    ck_assert_int_eq(write_changes(come, 2), TRANSACTION_REJECTED);
+    assert_file_is(broken);
+    while (haproxy_has("n1"))
+        event_base_loop(base, EVLOOP_ONCE);
+    ck_assert(haproxy_has("old"));
+    put(config, text);
+    read_it();
+    ck_assert_int_eq(write_changes(come, 1), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    ck_assert(haproxy_has("n1"));
+    free(broken);
+}
+END_TEST
+
+/* Where HAProxy or the file wants one, there is one, and why. */
+START_TEST(what_cannot_be_without_a_reload_has_one)
+{
+    read_it();
+    reloads = false;
+    const struct change balance = {
+        .kind = CHANGE_SET_BACKEND, .backend = &readout.found[0].backend, .settings.balance = "static-rr"};
+    ck_assert_int_eq(write_changes(&balance, 1), TRANSACTION_COMMITTED);
+    ck_assert_str_eq(last.reload_why, "backend web itself changes");
+    reload_follow(&reload, last.reload_id, 0);
+    driver->ops->ask_reload(driver, &reload);
+    await_told();
+    ck_assert_int_eq(reload.state, RELOAD_DONE);
+    read_it();
+    const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
+    const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1};
+    ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
+    ck_assert_msg(strncmp(last.reload_why, "add server web/n1 127.0.0.9:9 weight 3: HAProxy says: ", 54) == 0, "%s",
+                  last.reload_why);
+    reload_follow(&reload, last.reload_id, 0);
+    driver->ops->ask_reload(driver, &reload);
+    await_told();
+    read_it();
+    ck_assert(row_of("n1") != NULL && row_of("n1")->weight == 3);
+}
+END_TEST
+
+/* Not one of several, and nothing of it is left for the next write. */
+START_TEST(changes_that_haproxy_refuses_are_not_written)
+{
+    read_it();
+    const struct change bad = {
+        .kind = CHANGE_SET_BACKEND, .backend = &readout.found[0].backend, .settings.balance = "nonsense"};
+    ck_assert_int_eq(write_changes(&bad, 1), TRANSACTION_REJECTED);
+    ck_assert_msg(strncmp(last.why.message, "line 11: balance only supports", 30) == 0, "%s", last.why.message);
+    assert_file_is(text);
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    assert_file_is(text);
+    const struct backend_server nobody = {.name = (char *)"nobody"};
+    const struct change gone = {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &nobody};
+    struct error err = {0};
+    ck_assert_int_eq(driver->ops->add(driver, &gone, 1, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(changes_of_another_file_are_a_conflict)
+{
+    read_it();
+    const struct change c = {
+        .kind = CHANGE_SET_BACKEND, .backend = &readout.found[0].backend, .settings.balance = "leastconn"};
+    readout.version--;
+    ck_assert_int_eq(write_changes(&c, 1), TRANSACTION_CONFLICT);
+    readout.version++;
+    char *theirs = mem_printf("%s    # theirs\n", text);
+    put(config, theirs);
+    ck_assert_int_eq(write_changes(&c, 1), TRANSACTION_CONFLICT);
+    assert_file_is(theirs);
+    free(theirs);
+}
+END_TEST
+
+static enum update_result update(struct backend_server s, unsigned fields, bool keep)
+{
+    struct error err = {0};
+    const struct update_request r = {.backend = "web", .server = &s, .fields = fields, .keep_maintenance = keep};
+    ck_assert_msg(driver->ops->update(driver, readout.version, &r, &err) == 0, "%s", err.message);
+    await_told();
+    return last.update;
+}
+
+START_TEST(one_server_changes_without_a_reload)
+{
+    read_it();
+    int64_t pid = readout.worker_pid;
+    struct backend_server s = *line_of("s1");
+    s.address = (char *)"127.0.0.7";
+    s.port = 7;
+    s.weight = 5;
+    ck_assert_msg(update(s, SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT, false) == UPDATE_WRITTEN, "%s",
+                  last.why.message);
+    read_it();
+    ck_assert_int_eq(readout.version, last.version);
+    ck_assert(line_of("s1")->port == 7 && line_of("s1")->weight == 5 && !readout.unloaded);
+    ck_assert_str_eq(row_of("s1")->address, "127.0.0.7");
+    ck_assert(row_of("s1")->port == 7 && row_of("s1")->weight == 5);
+    s = *line_of("s1");
+    s.maintenance = true;
+    ck_assert_int_eq(update(s, SERVER_MAINTENANCE, false), UPDATE_WRITTEN);
+    read_it();
+    ck_assert(line_of("s1")->maintenance && row_of("s1")->admin == RUNTIME_MAINT);
+    s = *line_of("s1");
+    s.maintenance = false;
+    s.port = 8;
+    ck_assert_int_eq(update(s, SERVER_MAINTENANCE | SERVER_PORT, true), UPDATE_WRITTEN); /* the port alone */
+    ck_assert(last.maintenance);
+    read_it();
+    ck_assert(line_of("s1")->maintenance && row_of("s1")->admin == RUNTIME_MAINT && row_of("s1")->port == 8);
+    s = *line_of("s1");
+    s.maintenance = false;
+    ck_assert_int_eq(update(s, SERVER_MAINTENANCE, false), UPDATE_WRITTEN);
+    read_it();
+    ck_assert(!line_of("s1")->maintenance && row_of("s1")->admin == RUNTIME_READY);
+    ck_assert_int_eq(readout.worker_pid, pid);
+}
+END_TEST
+
+/* The file has it; a reload is to bring it about. */
+START_TEST(what_haproxy_does_not_run_is_not_verified)
+{
+    char *more = mem_printf("%s    server s2 127.0.0.1:2\n", text);
+    put(config, more);
+    read_it();
+    struct backend_server s = *line_of("s2");
+    s.port = 3;
+    ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_UNVERIFIED);
+    ck_assert_ptr_nonnull(strstr(last.why.message, "server s2 is as desired in haproxy.cfg, but not verified"));
+    read_it();
+    ck_assert_uint_eq(line_of("s2")->port, 3);
+    free(more);
+    /* Nor what it runs in another way. */
+    more = mem_printf("%.*s disabled\n", (int)strlen(text) - 1, text);
+    put(config, more);
+    read_it();
+    s = *line_of("s1");
+    s.weight = 9;
+    ck_assert_int_eq(update(s, SERVER_WEIGHT, false), UPDATE_UNVERIFIED);
+    ck_assert_ptr_nonnull(strstr(last.why.message, "HAProxy has it in ready, not in maint"));
+    free(more);
+}
+END_TEST
+
+START_TEST(a_server_of_another_file_is_a_conflict)
+{
+    read_it();
+    struct backend_server s = *line_of("s1");
+    s.port = 3;
+    char *theirs = mem_printf("%s    # theirs\n", text);
+    readout.version--;
+    ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
+    assert_file_is(text);
+    readout.version++;
+    put(config, theirs);
+    ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
+    assert_file_is(theirs);
+    struct error err = {0};
+    free(theirs);
+    theirs = mem_printf("%s    server a;b 127.0.0.1:2\n", text);
+    put(config, theirs);
+    read_it();
+    s.name = (char *)"a;b";
+    const struct update_request r = {.backend = "web", .server = &s, .fields = SERVER_PORT};
+    ck_assert_int_eq(driver->ops->update(driver, readout.version, &r, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    free(theirs);
+}
+END_TEST
+
+/* Commands wait for nothing, and a state that HAProxy does not know is no state. */
+START_TEST(a_server_is_put_into_a_state)
+{
+    driver->ops->command(driver, "web", "s1", RUNTIME_MAINT);
+    await_told();
+    ck_assert_msg(last.error.kind == ERROR_NONE, "%s", last.error.message);
+    driver->ops->command(driver, "web", "s9", RUNTIME_MAINT);
+    await_told();
+    ck_assert_int_eq(last.error.kind, ERROR_GONE);
+}
+END_TEST
+
+/* The file is read whoever runs. */
+int main(void)
+{
+    if (!find_haproxy())
+        return EXIT_SUCCESS;
+    Suite *s = suite_create("local_servers");
+    TCase *t = tcase_create("running");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, set_up_driver, tear_down_driver);
+    tcase_add_test(t, servers_are_read_from_the_file_and_from_what_runs);
+    tcase_add_test(t, changes_are_written_and_loaded);
+    tcase_add_test(t, servers_come_and_go_without_a_reload);
+    tcase_add_test(t, a_server_that_is_used_goes_later);
+    tcase_add_test(t, a_server_that_is_back_in_the_file_stays);
+    tcase_add_test(t, who_is_new_does_not_wait_for_the_check);
+    tcase_add_test(t, what_was_not_loaded_is_loaded_first);
+    tcase_add_test(t, who_is_not_in_the_file_is_not_in_haproxy);
+    tcase_add_test(t, what_cannot_be_without_a_reload_has_one);
+    tcase_add_test(t, changes_that_haproxy_refuses_are_not_written);
+    tcase_add_test(t, changes_of_another_file_are_a_conflict);
+    tcase_add_test(t, one_server_changes_without_a_reload);
+    tcase_add_test(t, what_haproxy_does_not_run_is_not_verified);
+    tcase_add_test(t, a_server_of_another_file_is_a_conflict);
+    tcase_add_test(t, a_server_is_put_into_a_state);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

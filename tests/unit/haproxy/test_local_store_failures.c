@@ -1,0 +1,197 @@
+/* src/haproxy/local/driver_store where files cannot be put, read or deleted, and where somebody else has his hand in it. */
+#include "local_store.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+START_TEST(a_link_is_left_alone_and_nothing_is_written)
+{
+    struct stat st;
+    put_at(general, "elsewhere", "x");
+    cleanup(mem_free_ptr) char *link = path_of(general, "two");
+    ck_assert_int_eq(symlink("elsewhere", link), 0);
+    want(STORAGE_GENERAL, "one", "1");
+    want(STORAGE_GENERAL, "two", "2");
+    must_fail(STORAGE_ADD, "general/two is a symbolic link, which is not followed");
+    ck_assert(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
+    assert_at(general, "elsewhere", "x");
+    assert_at(general, "one", NULL);
+    assert_at(general, STORAGE_LIST, NULL);
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(mkdir(link, 0755), 0);
+    must_fail(STORAGE_ADD, "cannot read ");
+    ck_assert_int_eq(rmdir(link), 0);
+    loaded();
+    assert_at(general, "two", "2");
+}
+END_TEST
+
+START_TEST(a_full_disk_leaves_what_runs)
+{
+    struct rlimit old, few;
+    char big[8193];
+    memset(big, 'x', sizeof(big) - 1);
+    big[sizeof(big) - 1] = '\0';
+    want(STORAGE_GENERAL, "one", "1");
+    want(STORAGE_GENERAL, "two", "2");
+    loaded();
+    end();
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    few = old;
+    few.rlim_cur = 4096;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &few), 0);
+    begin();
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    want_none();
+    want(STORAGE_GENERAL, "one", "changed");
+    want(STORAGE_GENERAL, "two", big);
+    must_fail(STORAGE_ADD, "cannot write ");
+    assert_at(general, "one", "changed");
+    assert_at(general, "two", "2");
+    ck_assert_uint_eq(temporary_files(general), 0);
+    must(STORAGE_BACK);
+    assert_at(general, "one", "1");
+    assert_at(general, "two", "2");
+    ck_assert(!last.news.changed);
+}
+END_TEST
+
+START_TEST(a_folder_that_goes_is_made_again_with_all_in_it)
+{
+    want(STORAGE_MAP, "a.map", "a b\n");
+    want(STORAGE_MAP, "b.map", "b c\n");
+    loaded();
+    char *aside = in_folder("aside");
+    ck_assert_int_eq(rename(maps, aside), 0);
+    must(STORAGE_CHECK);
+    ck_assert_uint_eq(last.news.differing, 2);
+    ck_assert_int_ne(access(maps, F_OK), 0);
+    must(STORAGE_ADD);
+    ck_assert(last.news.written == 2 && last.news.changed);
+    assert_at(maps, "a.map", "a b\n");
+    must(STORAGE_END);
+    cleanup(mem_free_ptr) char *gone = in_folder("gone");
+    want(STORAGE_MAP, "c.map", "c d\n");
+    must(STORAGE_ADD);
+    ck_assert_int_eq(rename(maps, gone), 0);
+    must(STORAGE_BACK);
+    want_none();
+    loaded(); /* there is nothing to delete */
+    ck_assert_uint_eq(last.news.deleted, 0);
+    free(aside);
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_made_is_named)
+{
+    cleanup(mem_free_ptr) char *nowhere = in_folder("no/where");
+    end();
+    folders[STORAGE_MAP] = nowhere;
+    begin();
+    want(STORAGE_MAP, "a.map", "a b\n");
+    must_fail(STORAGE_ADD, "cannot make the folder ");
+    ck_assert_ptr_nonnull(strstr(last.news.error.message, "no/where: No such file or directory; make it, with the "));
+    cleanup(mem_free_ptr) char *above = in_folder("no");
+    ck_assert_int_eq(mkdir(above, 0755), 0);
+    put(nowhere, "no folder", 0644);
+    must_fail(STORAGE_ADD, "no/where: Not a directory");
+}
+END_TEST
+
+START_TEST(no_right_is_said)
+{
+    cleanup(mem_free_ptr) char *path = path_of(maps, "a.map");
+    put_at(maps, "a.map", "a b\n");
+    put_at(general, "x", "x");
+    ck_assert_int_eq(chmod(folder, 0777), 0);
+    ck_assert_int_eq(chmod(general, 0777), 0);
+    ck_assert_int_eq(chmod(maps, 0555), 0);
+    ck_assert_int_eq(chmod(config, 0644), 0);
+    end();
+    bool root = geteuid() == 0;
+    if (root)
+        ck_assert_int_eq(seteuid(65534), 0);
+    begin();
+    if (root)
+        ck_assert_int_eq(seteuid(0), 0);
+    want(STORAGE_MAP, "a.map", "b c\n");
+    must_fail(STORAGE_ADD, "maps/a.map: Permission denied");
+    ck_assert_int_eq(chmod(path, 0), 0);
+    must_fail(STORAGE_CHECK, "cannot read ");
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    assert_at(maps, "a.map", "a b\n");
+}
+END_TEST
+
+START_TEST(two_daemons_do_not_write_at_once)
+{
+    struct error err = {0};
+    want(STORAGE_GENERAL, "one", "1");
+    loaded();
+    end();
+    struct local_helper *first = local_helper_start(&options, &err);
+    local_helper_attach(first, base, NULL);
+    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    begin();
+    must(STORAGE_ADD); /* it only looks */
+    must(STORAGE_END);
+    want(STORAGE_GENERAL, "two", "2");
+    must_fail(STORAGE_ADD, "another daemon (pid ");
+    assert_at(general, "two", NULL);
+    want_none();
+    must_fail(STORAGE_END, "another daemon (pid ");
+    assert_at(general, "one", "1");
+    local_helper_free(first);
+    loaded();
+    assert_at(general, "one", NULL);
+}
+END_TEST
+
+START_TEST(a_helper_that_is_gone_is_told)
+{
+    want(STORAGE_GENERAL, "one", "1");
+    must(STORAGE_ADD);
+    ck_assert_int_eq(kill(local_helper_pid(helper), SIGKILL), 0);
+    must_fail(STORAGE_BACK, "the helper process is gone");
+    must_fail(STORAGE_CHECK, "the helper process is gone");
+    must_fail(STORAGE_END, "the helper process is gone");
+}
+END_TEST
+
+/* Whoever writes to the list names no file outside of the folders, and makes nothing ours that was not. */
+START_TEST(a_list_of_another_one_does_no_harm)
+{
+    put_at(general, "x", "x");
+    put_at(general, STORAGE_LIST,
+           "general .. - put\ngeneral .hidden - put\nmaps ../haproxy.cfg - put\nnowhere a - put\n\nx\ngeneral x 12 "
+           "found\n");
+    put_at(general, ".hidden", "x");
+    loaded();
+    ck_assert_uint_eq(last.news.deleted, 0);
+    assert_at(general, "x", "x");
+    assert_at(general, ".hidden", "x");
+    assert_file(config, GOOD);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local_store_failures");
+    TCase *t = tcase_create("local_store_failures");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, set_up_store, tear_down_store);
+    tcase_add_test(t, a_link_is_left_alone_and_nothing_is_written);
+    tcase_add_test(t, a_full_disk_leaves_what_runs);
+    tcase_add_test(t, a_folder_that_goes_is_made_again_with_all_in_it);
+    tcase_add_test(t, a_folder_that_cannot_be_made_is_named);
+    tcase_add_test(t, no_right_is_said);
+    tcase_add_test(t, two_daemons_do_not_write_at_once);
+    tcase_add_test(t, a_helper_that_is_gone_is_told);
+    tcase_add_test(t, a_list_of_another_one_does_no_harm);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,155 @@
+/* src/haproxy/local/server_command: what a reload would do to a server, as commands. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/file.h"
+#include "haproxy/local/server_command.h"
+
+#define N1 "  server n1 10.0.0.1:80"
+
+/* says: the commands, a line each; why: NULL, or why it takes a reload. */
+static const struct {
+    const char *text;
+    const char *says, *why;
+} added[] = {
+    {"backend be\n" N1 "\n", "add server be/n1 10.0.0.1:80\nenable server be/n1\n", NULL},
+    {"backend be\n" N1 " check weight 5 # x\n",
+     "add server be/n1 10.0.0.1:80 check weight 5\nenable health be/n1\nenable server be/n1\n", NULL},
+    {"backend be\n  default-server inter 2s check weight 9\n" N1 " weight 5\n",
+     "add server be/n1 10.0.0.1:80 inter 2s check weight 5\nenable health be/n1\nenable server be/n1\n", NULL},
+    {"defaults\n  default-server inter 1s fall 2\nbackend be\n  default-server inter 2s\n" N1 "\n",
+     "add server be/n1 10.0.0.1:80 fall 2 inter 2s\nenable server be/n1\n", NULL},
+    {"defaults a\n  default-server fall 3\ndefaults b from a\n  default-server rise 4\ndefaults c\n  default-server "
+     "fall 9\nbackend be from b\n" N1 "\n",
+     "add server be/n1 10.0.0.1:80 fall 3 rise 4\nenable server be/n1\n", NULL},
+    {"backend be\n" N1 "\n  default-server inter 2s\n", "add server be/n1 10.0.0.1:80\nenable server be/n1\n",
+     NULL}, /* it comes too late */
+    {"backend be\n  default-server check send-proxy-v2\n" N1 " no-check no-send-proxy-v2\n",
+     "add server be/n1 10.0.0.1:80\nenable server be/n1\n", NULL},
+    {"backend be\n" N1 " ssl verify none no-tlsv10 init-addr last,none resolvers x\n",
+     "add server be/n1 10.0.0.1:80 ssl verify none no-tlsv10\nenable server be/n1\n", NULL},
+    {"backend be\n  default-server check send-proxy-v2\n" N1
+     " ssl verify none check-sni a.example agent-check agent-port 9\n",
+     "add server be/n1 10.0.0.1:80 check send-proxy-v2 ssl verify none check-sni a.example agent-check agent-port 9 "
+     "check-ssl check-send-proxy\nenable agent be/n1\nenable health be/n1\nenable server be/n1\n",
+     NULL},
+    {"backend be\n  default-server check-ssl\n" N1 " check ssl verify none no-check-ssl\n",
+     "add server be/n1 10.0.0.1:80 check ssl verify none\nenable health be/n1\nenable server be/n1\n", NULL},
+    {"backend be\n" N1 " check ssl verify none send-proxy port 81\n",
+     "add server be/n1 10.0.0.1:80 check ssl verify none send-proxy port 81\nenable health be/n1\nenable server "
+     "be/n1\n",
+     NULL}, /* elsewhere it speaks plainly */
+    {"backend be\n" N1 " nobody-knows\n", NULL, "server be/n1: what \"nobody-knows\" takes is not known"},
+    {"backend be\n" N1 " sni \"str(a b)\"\n", NULL, "server be/n1: the value of \"sni\" fits into no command"},
+    {"backend be\n" N1 " cookie a;b\n", NULL, "server be/n1: the value of \"cookie\" fits into no command"},
+    {"backend other\n" N1 "\n", NULL, "server be/n1: haproxy.cfg has no server n1"},
+};
+
+static char *all_of(const struct server_commands *c)
+{
+    struct buf b = {0};
+    for (size_t i = 0; i < c->count; i++)
+        buf_printf(&b, "%s\n", c->list[i]);
+    return buf_take(&b);
+}
+
+static void check_change(const char *text, const struct change *change, const char *says, const char *why)
+{
+    cleanup(cfg_file_fini) struct cfg_file f = {0};
+    cleanup(server_commands_fini) struct server_commands c = {0};
+    struct error err = {0};
+    cfg_file_parse(&f, text, strlen(text));
+    int rc = server_commands_add(&c, &f, change, &err);
+    if (why != NULL) {
+        ck_assert_int_eq(rc, -1);
+        ck_assert_str_eq(err.message, why);
+        return;
+    }
+    ck_assert_msg(rc == 0, "%s", err.message);
+    cleanup(mem_free_ptr) char *is = all_of(&c);
+    ck_assert_str_eq(is, says);
+}
+
+START_TEST(a_server_that_comes)
+{
+    const struct backend b = {.name = (char *)"be"};
+    const struct backend_server s = {.name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80, .weight = 5};
+    const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
+    check_change(added[_i].text, &c, added[_i].says, added[_i].why);
+}
+END_TEST
+
+#define S(...)                                                                       \
+    {                                                                                \
+        .name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80, __VA_ARGS__ \
+    }
+
+static const struct {
+    enum change_kind kind;
+    struct backend_server server;
+    unsigned fields;
+    const char *says, *why;
+} others[] = {
+    {CHANGE_ADD_SERVER, S(.maintenance = true), 0, "add server be/n1 10.0.0.1:80\n", NULL},
+    {CHANGE_ADD_SERVER,
+     {.name = (char *)"n1", .address = (char *)"::1", .port = 80},
+     0,
+     "add server be/n1 [::1]:80\nenable server be/n1\n",
+     NULL},
+    {CHANGE_ADD_SERVER,
+     {.name = (char *)"n1", .address = (char *)"web", .port = 80},
+     0,
+     NULL,
+     "server be/n1: its address is a name, or without a port"},
+    {CHANGE_ADD_SERVER,
+     {.name = (char *)"n;1", .address = (char *)"::1", .port = 80},
+     0,
+     NULL,
+     "server be/n;1 has a name that fits into no command"},
+    {CHANGE_REMOVE_SERVER, S(), 0, "set server be/n1 state maint\ndel server be/n1\n", NULL},
+    {CHANGE_SET_SERVER, S(.weight = 4), SERVER_ADDRESS | SERVER_WEIGHT | SERVER_MAINTENANCE,
+     "set server be/n1 addr 10.0.0.1 port 80\nset server be/n1 weight 4\nset server be/n1 state ready\n", NULL},
+    {CHANGE_SET_SERVER, S(.maintenance = true), SERVER_MAINTENANCE, "set server be/n1 state maint\n", NULL},
+    {CHANGE_SET_SERVER, S(), SERVER_CHECK, NULL, "server be/n1: its check or its PROXY protocol changes"},
+    {CHANGE_SET_SERVER,
+     {.name = (char *)"n1", .address = (char *)"web", .port = 80},
+     SERVER_PORT,
+     NULL,
+     "server be/n1: its address is a name, or without a port"},
+};
+
+START_TEST(any_other_change)
+{
+    const struct backend b = {.name = (char *)"be"};
+    const struct change c = {
+        .kind = others[_i].kind, .backend = &b, .server = &others[_i].server, .fields = others[_i].fields};
+    check_change("backend be\n" N1 "\n", &c, others[_i].says, others[_i].why);
+}
+END_TEST
+
+START_TEST(a_backend_takes_a_reload)
+{
+    const struct backend b = {.name = (char *)"be"};
+    const struct change c = {.kind = CHANGE_SET_BACKEND, .backend = &b};
+    check_change("backend be\n", &c, NULL, "backend be itself changes");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("server_command");
+    TCase *t = tcase_create("server_command");
+    tcase_add_loop_test(t, a_server_that_comes, 0, (int)array_len(added));
+    tcase_add_loop_test(t, any_other_change, 0, (int)array_len(others));
+    tcase_add_test(t, a_backend_takes_a_reload);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
