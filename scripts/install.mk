@@ -1,7 +1,7 @@
 # What `make install` puts where, and `make uninstall` takes away again. Settings that are there already are kept, by both.
 #
 # PREFIX=/usr/local DESTDIR= SYSCONFDIR=/etc; the package (deploy/debian/rules) takes the parts one by one.
-.PHONY: install uninstall install-program install-unit install-settings install-docs
+.PHONY: install uninstall install-program install-unit install-local install-settings install-docs
 
 SYSCONFDIR ?= /etc
 STRIP ?= -s
@@ -12,6 +12,7 @@ ZSHDIR ?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,s
 MANDIR ?= $(PREFIX)/share/man/man8
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/haproxy-k8s-sync
+LOCALDIR ?= $(PREFIX)/share/haproxy-k8s-sync
 ASKING := haproxy-k8s-sync-as-service
 
 # $(call placed,FILE,FOLDER,MODE): a text that names the program by its path.
@@ -35,6 +36,12 @@ install-program:
 
 install-unit:
 	$(call placed,deploy/systemd/haproxy-k8s-sync.service,$(UNITDIR),644)
+	$(MAKE) --no-print-directory install-local
+
+# A part of the unit for those who link it: not where systemd looks by itself.
+install-local:
+	install -d $(DESTDIR)$(LOCALDIR)
+	install -m 644 deploy/systemd/local.conf $(DESTDIR)$(LOCALDIR)/
 
 install-settings:
 	install -d -m 700 $(DESTDIR)$(SYSCONFDIR)/haproxy-k8s-sync
@@ -50,5 +57,5 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR),$(PREFIX)/bin/haproxy-k8s-sync $(PREFIX)/sbin/$(ASKING) $(MANDIR)/haproxy-k8s-sync.8 \
 		$(MANDIR)/$(ASKING).8 $(BASHDIR)/haproxy-k8s-sync $(BASHDIR)/$(ASKING) $(FISHDIR)/haproxy-k8s-sync.fish \
 		$(FISHDIR)/$(ASKING).fish $(ZSHDIR)/_haproxy-k8s-sync $(UNITDIR)/haproxy-k8s-sync.service)
-	rm -rf $(DESTDIR)$(DOCDIR)
+	rm -rf $(DESTDIR)$(DOCDIR) $(DESTDIR)$(LOCALDIR)
 	@echo "settings and credentials stay: $(DESTDIR)$(SYSCONFDIR)/haproxy-k8s-sync.env, $(DESTDIR)$(SYSCONFDIR)/haproxy-k8s-sync/"

@@ -157,6 +157,14 @@ def as_service(words: list[str]) -> None:
     ours(["haproxy-k8s-sync", *words[1:]])
 
 
+def copied(words: list[str]) -> None:
+    """The program in the chart's pod beside HAProxy, by its own loader."""
+    template = (ROOT / "charts/haproxy-k8s-sync/templates/_sidecar.tpl").read_text()
+    if f"[{', '.join(words[:4])}]" not in template:
+        raise Wrong(f"not how the chart runs it: {words[:4]}")
+    ours(["haproxy-k8s-sync", *words[4:]])
+
+
 def haproxy(words: list[str]) -> None:
     if not set(words[1:]) <= {"-c", "-f", "-W", "-db", "-S"} | {w for w in words if w.startswith("/")}:
         raise Wrong(f"haproxy {words[1:]}")
@@ -164,7 +172,9 @@ def haproxy(words: list[str]) -> None:
 
 PROGRAMS = {
     "make": make, "haproxy-k8s-sync": ours, "haproxy-k8s-sync-as-service": as_service, "skopeo": skopeo, "systemctl": systemctl, "apt-get": apt, "haproxy": haproxy,
+    "/opt/haproxy-k8s-sync/ld.so": copied,
     "curl": asked("--help", "all"), "install": asked("--help"), "keepalived": asked("--help"), "base64": asked("--help"),
+    **{name: asked("--help") for name in ("useradd", "userdel", "chown", "chgrp", "chmod", "ln", "rm", "echo", "ls")},
     "openssl": lambda words: None, "ip": lambda words: None, "promtool": lambda words: None,
 }
 

@@ -133,6 +133,8 @@ OTHERWISE: dict[str, Any] = {
     "operator-defaults": {"haproxy-operator": [("", "secrets", "haproxy-config", "list watch patch"), EVENTS],
                           "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
     "config-file": {},
+    "sidecar-config": {"lb": [("", "secrets", "edge", "list watch patch")]},
+    "sidecar-file": {},
     "config-file-volume": {"lb": OWN_LEASE},
     "without-rights": {},
     "other-cluster": {},
@@ -157,7 +159,7 @@ def test_the_token_is_there_only_where_it_is_used(rendered: cases.Renderings) ->
     for name in cases.NAMES:
         found = rendered[name]
         pod_spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
-        assert pod_spec["automountServiceAccountToken"] is (name not in ("other-cluster", "config-file"))
+        assert pod_spec["automountServiceAccountToken"] is (name not in ("other-cluster", "config-file", "sidecar-file"))
         assert all(d["automountServiceAccountToken"] is False for d in found if d["kind"] == "ServiceAccount")
 
 
@@ -253,7 +255,7 @@ def test_one_replica_is_never_two(rendered: cases.Renderings) -> None:
         spec = chart.only(found, "Deployment")["spec"]
         if spec["strategy"]["type"] != "Recreate" or spec["replicas"] > 1:
             settings = pod.settings(found)
-            assert settings.get("LEADER_ELECT") == "true" or settings["DRY_RUN"] == "true", name
+            assert settings.get("LEADER_ELECT") == "true" or settings["DRY_RUN"] == "true" or "HAPROXY_CONFIG_FILE" in settings, name
 
 
 def test_the_container_may_do_nothing_by_default(rendered: cases.Renderings) -> None:
@@ -305,13 +307,15 @@ def test_the_notes_tell_the_next_three_commands(rendered: cases.Renderings, name
     deployment = chart.only(found, "Deployment")["metadata"]["name"]
     port = pod.container(found)["ports"][0]["containerPort"]
     commands = [line.strip() for line in said.splitlines() if line.startswith("     kubectl ")]
+    program = " ".join(pod.container(found).get("command", ["haproxy-k8s-sync"]))
     assert commands == [
         f"kubectl --namespace lb rollout status deployment/{deployment}",
-        f"kubectl --namespace lb exec deployment/{deployment} --container haproxy-k8s-sync -- haproxy-k8s-sync doctor",
+        f"kubectl --namespace lb exec deployment/{deployment} --container haproxy-k8s-sync -- {program} doctor",
         f"kubectl --namespace lb port-forward deployment/{deployment} {port}",
     ]
     # Words that a template leaves behind.
     assert not re.search(r"<no value>|%!|map\[|\n\n\n", said), said
     settings = pod.settings(found)
-    assert ("It has no credentials" in said) == (not any(s.endswith(("USERNAME_FILE", "TOKEN_FILE", "CREDENTIALS_FILE")) for s in settings))
+    assert ("HAProxy runs in the same pod" in said) == ("HAPROXY_CONFIG_FILE" in settings)
+    assert ("It has no credentials" in said) == ("HAPROXY_CONFIG_FILE" not in settings and not any(s.endswith(("USERNAME_FILE", "TOKEN_FILE", "CREDENTIALS_FILE")) for s in settings))
     assert ("a dry run" in said) == (settings.get("DRY_RUN") == "true")

@@ -17,7 +17,8 @@ from .once import version
 
 # Kubernetes' own objects and the user's own names: anything goes.
 FREE = {"global", "commonLabels", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext",
-        "securityContext", "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations"}
+        "securityContext", "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations",
+        *(f"sidecar.{name}" for name in ("resources", "securityContext", "readinessProbe", "livenessProbe", "service.annotations"))}
 # Names of an operator, which have no defaults here: test_chart_operator.py.
 OPERATORS = ("watchNamespace", "secretName", "secretKey", "certsSecretNames", "dataplane", "spire", "vault", "controller", "metrics", "probes",
              "zoneAntiAffinity", "rbac.namespaced")
@@ -129,6 +130,7 @@ def test_a_value_that_cannot_be_is_refused_by_its_path(helm: pathlib.Path, value
         assert word in str(e.value)
 
 
+SIDECAR = {"sidecar": {"enabled": True, "configMap": "first"}}
 IMPOSSIBLE = {
     "user without password": ({"env": {"haproxy": {"username": "admin"}}}, "env.haproxy.username is set without env.haproxy.password"),
     "password without user": ({"env": {"haproxy": {"password": "x"}}}, "env.haproxy.password is set without env.haproxy.username"),
@@ -168,6 +170,16 @@ IMPOSSIBLE = {
     "a file and no volume": ({"config": {"source": "file"}}, "set config.file.configMap to a ConfigMap or config.file.volume to one of"),
     "a file in two volumes": ({"config": {"source": "file", "file": {"configMap": "a", "volume": "b"}}}, "not both"),
     "Secrets beside a file": ({"config": {"source": "file", "certsSecrets": ["a"], "file": {"volume": "b"}}}, "config.certsSecrets is set"),
+    "a HAProxy without a beginning": ({"sidecar": {"enabled": True}}, "sidecar.configMap is empty"),
+    "a Secret elsewhere to begin with": ({"sidecar": {"enabled": True}, "config": {"source": "secret", "secret": {"namespace": "a"}}},
+                                         "sidecar.configMap is empty"),
+    "a beginning of no HAProxy": ({"sidecar": {"configMap": "a"}}, "there is no HAProxy in the pod"),
+    "two ways to HAProxy": (merged(SIDECAR, nested(("env", "haproxy", "dataplaneURL"), "http://a:1")), "beside env.haproxy.dataplaneURL"),
+    "credentials of no API": (merged(SIDECAR, {"credentials": {"existingSecret": "a"}}), "beside credentials or certificates of a Data Plane API"),
+    "a leader of several HAProxies": (merged(SIDECAR, {"leaderElection": {"enabled": True}}), "all of them have to write"),
+    "a policy for two": (merged(SIDECAR, {"networkPolicy": {"enabled": True}}), "apply one of your own"),
+    "a port for two": (merged(SIDECAR, {"sidecar": {"ports": [{"name": "web", "containerPort": 8080}]}}), "8080 is the daemon's own"),
+    "a name for two": (merged(SIDECAR, {"sidecar": {"ports": [{"name": "http", "containerPort": 80}]}}), "call it otherwise"),
     "TLS without https": ({"tls": {"caSecret": "a"}}, "env.haproxy.dataplaneURL has no https URL"),
 }
 
@@ -211,9 +223,11 @@ BY_OTHER_VALUES = {"HAPROXY_DATAPLANE_CREDENTIALS_FILE", "HAPROXY_DATAPLANE_CA_F
 BY_OTHER_VALUES |= {"STATE_DIR"} | {f"CONFIG_{name}" for name in ("SOURCE", "SECRET_NAMESPACE", "SECRET_NAME", "SECRET_KEY", "REQUIRE_ALL",
                                                                   "ALLOW_LOCKOUT", "KEEP_BACKENDS", "CERTS_SECRETS", "DRIFT", "MIN_INTERVAL")}
 BY_OTHER_VALUES |= {"METRICS_ADDRESS", "PROBE_ADDRESS", "CONFIG_FILE", "CONFIG_FILES_DIR"}
+# With a HAProxy in the pod.
+BY_OTHER_VALUES |= {"HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"}
 # What is mounted into a pod is always followed.
-NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN",
-                    "HAPROXY_CHECK_FILES", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
+NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_CHECK_FILES", "HAPROXY_MAPS_DIR",
+                    "HAPROXY_CERTS_DIR", "HAPROXY_FILES_DIR", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
 # The Go controller's names.
 SHORTER = {"HAPROXY_DATAPLANE_USERNAME": "env.haproxy.username", "HAPROXY_DATAPLANE_PASSWORD": "env.haproxy.password",

@@ -18,7 +18,7 @@ FOLDER = ROOT / "deploy/completion"
 NAME = "haproxy-k8s-sync"
 
 # The words that were typed, the last one as far as it was -> what is offered.
-COMMANDS = {"plan", "explain", "doctor", "config", "check-config"}
+COMMANDS = {"plan", "explain", "doctor", "config", "check-config", "copy-to"}
 CASES: list[tuple[list[str], set[str]]] = [
     ([""], COMMANDS),
     (["pl"], {"plan"}),

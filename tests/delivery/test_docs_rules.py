@@ -22,6 +22,7 @@ BAD_BLOCKS = [
     ("sh", "kubectl aply -f deploy/rbac.yaml\n", "no kubectl"),
     ("sh", "kubectl apply --forcibly -f deploy/rbac.yaml\n", "forcibly"),
     ("sh", "kubectl -n a exec deploy/b -- haproxy-k8s-sync plam\n", "knows no 'plam'"),
+    ("sh", "kubectl -n a exec deployment/b -- /opt/haproxy-k8s-sync/ld.so /opt/haproxy-k8s-sync/haproxy-k8s-sync plan\n", "not how the chart runs it"),
     ("sh", "haproxy-k8s-sync explian node-7\n", "knows no 'explian'"),
     ("sh", "haproxy-k8s-sync plan --colour=never\n", "no flag --colour"),
     ("sh", "helm upgrade --instal x charts/haproxy-k8s-sync\n", "no flag --instal"),

@@ -65,6 +65,9 @@ def test_files_are_those_of_the_unit_and_the_package() -> None:
     unit = (ROOT / "deploy/systemd/haproxy-k8s-sync.service").read_text()
     for name in ("/etc/haproxy-k8s-sync.env", "/etc/haproxy-k8s-sync/kubeconfig", "secret_"):
         assert name in TEXT and name in unit, name
+    page = (ROOT / "docs/sidecar.md").read_text()
+    for line in re.findall(r"^# ((?:useradd|install -d -g|chown) .*)", section("THE SERVICE"), re.M):
+        assert line in page.replace(" --shell /usr/sbin/nologin", ""), f"{line}: not what docs/sidecar.md says"
     rules = (ROOT / "deploy/debian/rules").read_text()
     example, = re.findall(r"^\.It Pa (/usr/share/doc/\S+)", section("FILES"), re.M)
     assert "examples/" in example and f"/{example.rpartition('/')[2]}" in rules

@@ -19,6 +19,7 @@ from . import package
 from .once import run, version
 
 UNIT = ROOT / "deploy/systemd/haproxy-k8s-sync.service"
+LOCAL = ROOT / "deploy/systemd/local.conf"
 SETTINGS = ROOT / "deploy/systemd/haproxy-k8s-sync.env"
 # Of 10, by systemd's own count: what is left is that it talks over the network.
 EXPOSURE = 1.5
@@ -29,6 +30,7 @@ FILES = {
     "usr/bin/haproxy-k8s-sync": "-rwxr-xr-x",
     "usr/sbin/haproxy-k8s-sync-as-service": "-rwxr-xr-x",
     "lib/systemd/system/haproxy-k8s-sync.service": "-rw-r--r--",
+    "usr/share/haproxy-k8s-sync/local.conf": "-rw-r--r--",
     "usr/share/bash-completion/completions/haproxy-k8s-sync": "-rw-r--r--",
     "usr/share/bash-completion/completions/haproxy-k8s-sync-as-service": "lrwxrwxrwx",
     "usr/share/fish/vendor_completions.d/haproxy-k8s-sync.fish": "-rw-r--r--",
@@ -139,8 +141,14 @@ def test_make_install_and_uninstall(tmp_path: pathlib.Path) -> None:
 
 # --- the unit and its settings
 
-def unit_environment() -> dict[str, str]:
-    return dict(line.split("=", 1) for line in re.findall(r"^Environment=(.*)", UNIT.read_text(), re.M))
+def unit_environment(unit: pathlib.Path = UNIT) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in re.findall(r"^Environment=(.*)", unit.read_text(), re.M))
+
+
+def local_environment() -> dict[str, str]:
+    """With local.conf."""
+    taken = re.search(r"^UnsetEnvironment=(.*)", LOCAL.read_text(), re.M)[1].split()  # type: ignore[index]
+    return {name: value for name, value in (unit_environment() | unit_environment(LOCAL)).items() if name not in taken}
 
 
 def shipped_settings() -> dict[str, str]:
@@ -156,8 +164,13 @@ def test_settings_that_are_shipped(tmp_path: pathlib.Path) -> None:
     text, settings, unit = SETTINGS.read_text(), shipped_settings(), unit_environment()
     assert not re.search(r"^[^#\n]", text, re.M), "all is commented out"
     (tmp_path / "password").write_text("p\n")
+    local = {name: settings.pop(name) for name in unit_environment(LOCAL)}
+    assert local == unit_environment(LOCAL)
     done = check_config(**settings, HAPROXY_DATAPLANE_PASSWORD_FILE=str(tmp_path / "password"))
     assert (done.returncode, done.stderr) == (0, "")
+    done = check_config(**{name: value for name, value in (settings | local).items() if "_DATAPLANE_" not in name})
+    assert (done.returncode, done.stderr) == (0, "")
+    settings |= local
     for name in ("HAPROXY_DATAPLANE_URL", "LISTEN_ADDRESS", "SECCOMP"):
         assert settings[name] == unit[name], f"{name} is not what the unit says"
     example = dict(line.split("=", 1) for line in re.findall(r"^#([A-Z0-9_]+=.*)", (ROOT / "config.example.env").read_text(), re.M))
@@ -172,12 +185,20 @@ def test_unit_names_settings_that_exist() -> None:
     done = check_config(**{name: value for name, value in unit.items() if name not in files},
                         HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p")
     assert (done.returncode, done.stderr) == (0, "")
+    done = check_config(**{name: value for name, value in local_environment().items() if name not in files})
+    assert (done.returncode, done.stderr) == (0, ""), "with local.conf, which takes away what belongs to a Data Plane API"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
-def test_exposure_of_the_unit() -> None:
-    done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--no-pager", f"--threshold={EXPOSURE * 10:.0f}", UNIT],
-                          capture_output=True, text=True)
+@pytest.mark.parametrize("parts", [[], [LOCAL]], ids=["alone", "local"])
+def test_exposure_of_the_unit(parts: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "etc/systemd/system"
+    (folder / f"{UNIT.name}.d").mkdir(parents=True)
+    shutil.copy(UNIT, folder)
+    for part in parts:
+        shutil.copy(part, folder / f"{UNIT.name}.d")
+    done = subprocess.run(["systemd-analyze", "security", "--offline=yes", f"--root={tmp_path}", "--no-pager", f"--threshold={EXPOSURE * 10:.0f}",
+                           UNIT.name], capture_output=True, text=True)
     found = re.search(r"Overall exposure level.*: ([\d.]+)", done.stdout)
     assert found and done.returncode == 0 and float(found[1]) <= EXPOSURE, done.stdout + done.stderr
 

@@ -22,6 +22,12 @@ deployment.yaml names those files.
 {{- else if $config.source }}
 {{- $haproxy = omit $haproxy "balance" "advCheck" "sendProxyV2" }}
 {{- end }}
+{{- if .Values.sidecar.enabled }}
+{{- $settings = omit $settings "HAPROXY_DATAPLANE_URL" }}
+{{- $haproxy = omit $haproxy "dataplaneServerName" "dataplaneInsecure" }}
+{{- $_ := set $settings "HAPROXY_CONFIG_FILE" "/etc/haproxy/haproxy.cfg" }}
+{{- $_ := set $settings "HAPROXY_MASTER_SOCKET" "/run/haproxy/master.sock" }}
+{{- end }}
 {{- range $name, $value := omit $env "ingressNamespace" "ingressServiceName" "ingressServicePort" "ingressServices" "adoptServers" "haproxy" }}
 {{- $_ := set $settings (snakecase $name | upper) $value }}
 {{- end }}
@@ -97,11 +103,11 @@ to fit.
 {{- toYaml $urls }}
 {{- end }}
 
-{{/* "true" or nothing. By itself: with more than one replica; a dry run is no candidate for the Lease. */}}
+{{/* "true" or nothing. By itself: with more than one replica; a dry run is no candidate for the Lease, nor who has a HAProxy of its own. */}}
 {{- define "haproxy-k8s-sync.leaderElection" -}}
 {{- $enabled := toString .Values.leaderElection.enabled }}
 {{- $wanted := or (eq $enabled "true") (and (ne $enabled "false") (gt (int .Values.replicaCount) 1)) }}
-{{- if and $wanted (ne (toString .Values.env.dryRun) "true") -}}
+{{- if and $wanted (ne (toString .Values.env.dryRun) "true") (not .Values.sidecar.enabled) -}}
 true
 {{- end }}
 {{- end }}

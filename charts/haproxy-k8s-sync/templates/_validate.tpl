@@ -6,6 +6,7 @@
   (include "haproxy-k8s-sync.validateConfig" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateCredentials" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateTLS" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validateSidecar" . | fromYamlArray)
   (include "haproxy-k8s-sync.validatePods" . | fromYamlArray) }}
 {{- if $problems }}
 {{- fail (printf "\n\n%s\n" (join "\n" $problems)) }}
@@ -132,10 +133,11 @@
 {{- $problems := list }}
 {{- $elected := include "haproxy-k8s-sync.leaderElection" . }}
 {{- $writes := ne (toString .Values.env.dryRun) "true" }}
-{{- if and $writes (not $elected) (gt (int .Values.replicaCount) 1) }}
+{{- $alone := not .Values.sidecar.enabled }}
+{{- if and $writes $alone (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "replicaCount is %d and leaderElection.enabled is false: all of them would write to HAProxy; leave leaderElection.enabled out or use one replica" (int .Values.replicaCount)) }}
 {{- end }}
-{{- if and $writes (not $elected) (eq (toString (dig "type" "" (default dict .Values.strategy))) "RollingUpdate") }}
+{{- if and $writes $alone (not $elected) (eq (toString (dig "type" "" (default dict .Values.strategy))) "RollingUpdate") }}
 {{- $problems = append $problems "strategy.type is RollingUpdate without leader election: the old and the new pod would both write to HAProxy; set leaderElection.enabled to true" }}
 {{- end }}
 {{- if and (not (empty .Values.podDisruptionBudget.minAvailable)) (not (empty .Values.podDisruptionBudget.maxUnavailable)) }}

@@ -1,0 +1,187 @@
+{{/* HAProxy in the same pod: what is there before the two begin. */}}
+{{- define "haproxy-k8s-sync.sidecarBegin" -}}
+# The program with its libraries, for a container of another image.
+- name: program
+  image: {{ include "haproxy-k8s-sync.image" . | quote }}
+  {{- with .Values.image.pullPolicy }}
+  imagePullPolicy: {{ . }}
+  {{- end }}
+  args: [copy-to, /opt/haproxy-k8s-sync]
+  {{- with .Values.securityContext }}
+  securityContext:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  volumeMounts:
+    - name: haproxy-k8s-sync
+      mountPath: /opt/haproxy-k8s-sync
+# What HAProxy begins with; the file in the pod is the daemon's from then on, also over a restart of this.
+- name: haproxy-cfg
+  image: {{ .Values.sidecar.image | quote }}
+  {{- with .Values.sidecar.pullPolicy }}
+  imagePullPolicy: {{ . }}
+  {{- end }}
+  command:
+    - sh
+    - -ec
+    - |
+      [ -e /etc/haproxy/haproxy.cfg ] && exit
+      cp {{ include "haproxy-k8s-sync.sidecarFirst" . }} /etc/haproxy/.first
+      chmod 640 /etc/haproxy/.first
+      mv /etc/haproxy/.first /etc/haproxy/haproxy.cfg
+  {{- with .Values.securityContext }}
+  securityContext:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  volumeMounts:
+    - name: {{ include "haproxy-k8s-sync.sidecarFirstVolume" . }}
+      mountPath: /first
+      readOnly: true
+    - name: haproxy
+      mountPath: /etc/haproxy
+{{- end }}
+
+{{- define "haproxy-k8s-sync.sidecarHAProxy" -}}
+- name: haproxy
+  image: {{ .Values.sidecar.image | quote }}
+  {{- with .Values.sidecar.pullPolicy }}
+  imagePullPolicy: {{ . }}
+  {{- end }}
+  # Master and workers in the foreground, and the socket by which the daemon has them reload.
+  command: [haproxy, -W, -db, -S, "/run/haproxy/master.sock,mode,660", -f, /etc/haproxy/haproxy.cfg]
+  {{- with .Values.sidecar.extraArgs }}
+  args:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.sidecar.ports }}
+  ports:
+    {{- range . }}
+    - {{ omit . "servicePort" | toJson }}
+    {{- end }}
+  {{- end }}
+  {{- with .Values.sidecar.livenessProbe }}
+  livenessProbe:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.sidecar.readinessProbe }}
+  readinessProbe:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.sidecar.resources }}
+  resources:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.sidecar.securityContext }}
+  securityContext:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  volumeMounts:
+    - name: haproxy
+      mountPath: /etc/haproxy
+      readOnly: true
+    - name: haproxy-run
+      mountPath: /run/haproxy
+    {{- with .Values.sidecar.volumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.sidecarVolumes" -}}
+{{- if eq (include "haproxy-k8s-sync.sidecarFirstVolume" .) "first" -}}
+- name: first
+  {{- if .Values.sidecar.configMap }}
+  configMap:
+    name: {{ .Values.sidecar.configMap }}
+  {{- else }}
+  secret:
+    secretName: {{ .Values.config.secret.name }}
+    defaultMode: 0440
+    items:
+      - key: {{ .Values.config.secret.key }}
+        path: {{ .Values.config.secret.key }}
+  {{- end }}
+{{- end }}
+- name: haproxy-k8s-sync
+  emptyDir: {}
+# HAProxy's own file, and the files beside it that it is checked as.
+- name: haproxy
+  emptyDir:
+    sizeLimit: 512Mi
+- name: haproxy-run
+  emptyDir:
+    medium: Memory
+    sizeLimit: 1Mi
+{{- end }}
+
+{{/* Where the first haproxy.cfg is: in a volume of its own, or in that of config.source: file. */}}
+{{- define "haproxy-k8s-sync.sidecarFirstVolume" -}}
+{{- if or .Values.sidecar.configMap (ne (default "" .Values.config.source) "file") -}}
+first
+{{- else -}}
+{{ default "config" .Values.config.file.volume }}
+{{- end }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.sidecarFirst" -}}
+{{- if .Values.sidecar.configMap -}}
+/first/{{ default "haproxy.cfg" .Values.sidecar.key }}
+{{- else if eq (default "" .Values.config.source) "file" -}}
+/first/{{ default "haproxy.cfg" .Values.config.file.path }}
+{{- else -}}
+/first/{{ .Values.config.secret.key }}
+{{- end }}
+{{- end }}
+
+{{/* As a list of words. */}}
+{{- define "haproxy-k8s-sync.sidecarProgram" -}}
+[/opt/haproxy-k8s-sync/ld.so, --library-path, /opt/haproxy-k8s-sync, /opt/haproxy-k8s-sync/haproxy-k8s-sync]
+{{- end }}
+
+{{/* The daemon's. haproxy -c runs in its container: the default does not do for that. */}}
+{{- define "haproxy-k8s-sync.resources" -}}
+{{- $resources := deepCopy (default dict .Values.resources) }}
+{{- if and .Values.sidecar.enabled (eq (toString (dig "limits" "memory" "" $resources)) "64Mi") }}
+{{- $_ := set $resources.limits "memory" "256Mi" }}
+{{- end }}
+{{- toYaml $resources }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validateSidecar" -}}
+{{- $problems := list }}
+{{- if .Values.sidecar.enabled }}
+{{- $source := default "" .Values.config.source }}
+{{- $elsewhere := and (eq $source "secret") (ne (include "haproxy-k8s-sync.configNamespace" .) .Release.Namespace) }}
+{{- if and (not .Values.sidecar.configMap) (or (eq $source "") $elsewhere) }}
+{{- $problems = append $problems "sidecar.configMap is empty: set it to a ConfigMap with the haproxy.cfg that HAProxy begins with" }}
+{{- end }}
+{{- $urls := .Values.env.haproxy.dataplaneURL }}
+{{- if not (has (toString $urls) (list "" "<nil>" "[]" "http://haproxy:5555")) }}
+{{- $problems = append $problems "sidecar.enabled is true beside env.haproxy.dataplaneURL: the HAProxy in the pod has no Data Plane API; set one of them" }}
+{{- end }}
+{{- with .Values }}
+{{- if or (include "haproxy-k8s-sync.ownCredentials" $) (include "haproxy-k8s-sync.ownTLS" $) .credentials.existingSecret .tls.existingSecret .tls.caSecret .tls.caConfigMap }}
+{{- $problems = append $problems "sidecar.enabled is true beside credentials or certificates of a Data Plane API (env.haproxy.username, credentials, tls), which the HAProxy in the pod does not have: leave them out" }}
+{{- end }}
+{{- end }}
+{{- if eq (toString .Values.leaderElection.enabled) "true" }}
+{{- $problems = append $problems "leaderElection.enabled is true beside sidecar.enabled: each replica has a HAProxy of its own, and all of them have to write; leave it out" }}
+{{- end }}
+{{- if .Values.networkPolicy.enabled }}
+{{- $problems = append $problems "networkPolicy.enabled is true beside sidecar.enabled: the policy knows what the daemon needs, not whom HAProxy serves and reaches; apply one of your own" }}
+{{- end }}
+{{- $ours := list (include "haproxy-k8s-sync.port" .) }}
+{{- range $name, $of := pick .Values "metrics" "probes" }}
+{{- $ours = append $ours (toString (dig "port" "" (default dict $of))) }}
+{{- end }}
+{{- range .Values.sidecar.ports }}
+{{- if has .name (list "http" "metrics" "probes") }}
+{{- $problems = append $problems (printf "sidecar.ports: %s is what a port of the daemon is called, in the same pod: call it otherwise" .name) }}
+{{- end }}
+{{- if has (toString .containerPort) $ours }}
+{{- $problems = append $problems (printf "sidecar.ports: %v is the daemon's own, in the same pod: set env.listenAddress to another" .containerPort) }}
+{{- end }}
+{{- end }}
+{{- else if .Values.sidecar.configMap }}
+{{- $problems = append $problems "sidecar.configMap is set, but sidecar.enabled is not: there is no HAProxy in the pod" }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
