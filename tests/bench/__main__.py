@@ -1,6 +1,6 @@
 """make bench: prints figures; what a machine lacks is skipped by name. These variables change what it does:
 
-ONLY           parts to run, out of program, mapping, sync, double, rolling, configuration (separated by commas)
+ONLY           parts to run, out of program, mapping, sync, double, rolling, configuration, local (separated by commas)
 NODES, RUNS    sync: nodes written to a real kube-apiserver, and how often each figure is taken
 MANY           double: nodes that the Kubernetes double generates
 QUIET          sync: seconds of nothing
@@ -27,7 +27,7 @@ import time
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, configuration, first_sync, mapping, report, rolling
+from . import changes, cluster, configuration, first_sync, local, mapping, report, rolling
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
@@ -98,12 +98,25 @@ def whole_configuration(home: pathlib.Path) -> None:
     configuration.measure(home / "configuration", RUNS)
 
 
+def own_files(home: pathlib.Path) -> None:
+    try:
+        kube = cluster.start(home / "local-kube")
+    except realparts.Missing as e:
+        report.heading(f"skipped: new servers of a HAProxy by its own files, on a real kube-apiserver: {e}")
+        return
+    try:
+        cluster.fill(kube, local.FIRST + local.MANY + 50)
+        local.measure(home / "local", kube, RUNS * 2)
+    finally:
+        kube.stop()
+
+
 def map_endpoints(_: pathlib.Path) -> None:
     mapping.measure(MAPPED_NODES, MAPPED_ENDPOINTS, MAPPINGS)
 
 
 PARTS = {"program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles,
-         "rolling": rolling_update, "configuration": whole_configuration}
+         "rolling": rolling_update, "configuration": whole_configuration, "local": own_files}
 
 
 def chosen() -> list[str]:

@@ -20,7 +20,7 @@ from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, Rea
 from tests.harness.process import wait_until
 
 from . import report
-from .setup import cpu_seconds
+from .setup import cpu_seconds, haproxy as haproxy_program
 
 TARGETS = 2
 # The API gathers reloads for so long; it is part of both figures, and its chance is kept small.
@@ -81,7 +81,7 @@ class Pair:
 
     def _add(self, home: pathlib.Path) -> None:
         home.mkdir()
-        haproxy = HAProxy(home, self.text(1), self._wrapped(home, _haproxy()))
+        haproxy = HAProxy(home, self.text(1), self._wrapped(home, haproxy_program()))
         dataplane: DataPlane
         try:
             dataplane = RealDataPlane(haproxy, home / "dataplane", self._wrapped(home, realparts.dataplaneapi()), RELOAD_DELAY)
@@ -105,13 +105,6 @@ class Pair:
             "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password})
         with made:
             yield made
-
-
-def _haproxy() -> pathlib.Path:
-    try:
-        return realparts.haproxy_chosen()
-    except realparts.Missing:
-        return realparts.haproxy_debian()
 
 
 def _replace(source: pathlib.Path, text: str) -> None:

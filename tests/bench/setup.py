@@ -7,7 +7,8 @@ import re
 
 from tests.harness import realparts
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 
 BACKEND = "bench"
@@ -43,13 +44,24 @@ backend bench
 """
 
 
-class Target:
-    """One HAProxy with its Data Plane API; `with Target(home) as target`."""
+def haproxy() -> pathlib.Path:
+    """The one that $HAPROXY names, or the system's."""
+    try:
+        return realparts.haproxy_chosen()
+    except realparts.Missing:
+        return realparts.haproxy_debian()
 
-    def __init__(self, home: pathlib.Path):
+
+class Target:
+    """One HAProxy with its Data Plane API, or reached by its own file and sockets; `with Target(home) as target`."""
+
+    def __init__(self, home: pathlib.Path, local: bool = False):
         self.home = home
-        self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(realparts.haproxy_debian()))
+        self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(haproxy()))
         self.dataplane: DataPlane
+        if local:
+            self.dataplane = LocalFiles(self.haproxy, home / "dataplane", counts_checks=False)
+            return
         try:
             self.dataplane = RealDataPlane(self.haproxy, home / "dataplane", str(realparts.dataplaneapi()), 1.0)
         except realparts.Missing:
@@ -57,7 +69,11 @@ class Target:
 
     def describe(self) -> str:
         haproxy = realparts.version_of(pathlib.Path(self.haproxy.binary)).split(" - ")[0]
-        return f"{haproxy}; Data Plane API: {self.dataplane.kind} {self.dataplane.play}"
+        return haproxy + ("; by its own file and sockets" if self.is_local else f"; Data Plane API: {self.dataplane.kind} {self.dataplane.play}")
+
+    @property
+    def is_local(self) -> bool:
+        return self.dataplane.kind == LocalFiles.kind
 
     def __enter__(self) -> "Target":
         self.haproxy.start()
@@ -85,11 +101,9 @@ class Target:
                    f"{count} servers in HAProxy", 0.02)
 
     def daemon(self, kubeconfig: pathlib.Path, namespace: str, name: str = "daemon", **settings: str) -> Daemon:
-        user, password = AUTH.split(":")
         return Daemon(self.home / name, {
             "INGRESS_NAMESPACE": namespace, "INGRESS_SERVICE_NAME": SERVICE, "KUBECONFIG": str(kubeconfig),
-            "HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user,
-            "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND, "HAPROXY_BACKEND_PORT": str(NODE_PORT),
+            **self.dataplane.settings(), "HAPROXY_BACKEND_NAME": BACKEND, "HAPROXY_BACKEND_PORT": str(NODE_PORT),
             "RESYNC_PERIOD": "1h", "MAX_LOSS_PERCENT": "100", "ALLOW_EMPTY": "true", "HAPROXY_KEEP_SERVERS": KEPT_SERVER, **settings})
 
 

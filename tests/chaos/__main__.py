@@ -28,7 +28,7 @@ from . import lane, parts
 from .faults import FAULTS, NAMES, NOT_APPLICABLE, PARTS, Fault
 
 # Worlds side by side, of each kind: they mostly wait.
-LANES = {"double": 4, "real": 1, "whole": 1, "clock": 1, "fast": 1}
+LANES = {"double": 4, "real": 1, "whole": 1, "local": 1, "clock": 1, "fast": 1}
 
 # The seed of every run that is given none, besides a fresh one.
 FIXED = "1"
@@ -36,14 +36,14 @@ FIXED = "1"
 BY_THE_CLOCK = frozenset(("in sync", "no leak", "limit", "traffic"))
 AGAIN = 5
 # How often a kind is taken for a case that several are fit for: real parts are slow to recover.
-WEIGHTS = {"double": 6, "clock": 2, "real": 1, "whole": 1, "fast": 1}
+WEIGHTS = {"double": 6, "clock": 2, "real": 1, "whole": 1, "local": 2, "fast": 1}
 
 
 def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="python3 -m tests.chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--seed", default="", help="any text, or two with a comma, which share the cases; default: the fixed one and a fresh one")
     p.add_argument("--only", default="", help="part:fault, or part: or :fault, several with commas")
-    p.add_argument("--kind", default="", help="only in this kind of world (double, real, whole, clock, fast)")
+    p.add_argument("--kind", default="", help="only in this kind of world (double, real, whole, local, clock, fast)")
     p.add_argument("--time", type=float, default=0, help="go on for so many seconds instead of playing each case once")
     p.add_argument("--rounds", type=int, default=1, help="play each case so many times")
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where the daemon was built, with and without sanitizers")
@@ -135,7 +135,7 @@ class Run:
 
     def _seed_for(self, fault: Fault) -> str:
         """Worlds that are slow to start are not started for two."""
-        if {"real", "fast", "whole"} & set(fault.kinds) and len(fault.kinds) == 1:
+        if {"real", "fast", "whole", "local"} & set(fault.kinds) and len(fault.kinds) == 1:
             return self.seeds[-1]
         return random.Random(f"{self.seeds}:{fault.id}").choice(self.seeds)
 

@@ -36,7 +36,7 @@ class Fault:
     @property
     def may_leave_transactions(self) -> bool:
         """Who begins one and dies, or never hears its id, leaves it to the next commit of anybody; else it has to be ended by us."""
-        if self.part == "daemon" or self.id == "configuration:kill":
+        if self.part in ("daemon", "local") or self.id == "configuration:kill":
             return self.name in ("kill", "memory", "dns", "fds")
         # A 410 to a commit says that the transaction is gone; that is believed. A begin has no body: what is cut "amid" that has arrived.
         told = {*STATUSES, "reset-connect", "reset-request", "dns"} - {"410"}
@@ -47,8 +47,9 @@ class Fault:
         return f"{self.part}:{self.name}"
 
 
-PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network", "configuration")
-"""The last one: the daemon and its way to the Data Plane API while the user's haproxy.cfg changes, too."""
+PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network", "configuration", "local")
+"""configuration: the daemon and its way to the Data Plane API while the user's haproxy.cfg changes, too; local: the daemon and its HAProxy
+where there is no Data Plane API."""
 RESETS = tuple(f"reset-{step}" for step in STEPS)
 STATUSES = ("401", "403", "409", "410", "429", "5xx")
 NAMES = ("kill", "stop", "stop-long", "restart", "disk-full", "slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES,
@@ -305,7 +306,7 @@ def _names_back(world: World) -> None:
 def _all() -> list[Fault]:
     found: list[Fault] = []
     for part in ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd"):
-        kinds = {"etcd": ("real",), "kube-apiserver": ("double", "real"), "haproxy": (*ANY, "whole")}.get(part, ANY)
+        kinds = {"etcd": ("real",), "kube-apiserver": ("double", "real"), "haproxy": (*ANY, "whole", "local")}.get(part, ANY)
         struck = part == "haproxy"
         found += [Fault(part, "kill", kinds, _kill(part), _back(part), (0.2, 3.0), (part, *_follow(part)), struck),
                   Fault(part, "stop", kinds, _stop(part), _cont(part), strikes_haproxy=struck),
@@ -338,6 +339,7 @@ def _all() -> list[Fault]:
         found += [Fault(part, name, ("clock",), _clock(part, sign), _clock_back(part), strikes_haproxy=part == "haproxy")
                   for name, sign in (("clock-forward", "+"), ("clock-back", "-"))]
     found += _of_configuration()
+    found += _local()
     found += [Fault(part, "dns", ("double",), _no_names(part), _names_back, may_die=("daemon",) if part == "daemon" else (),
                     needs=dns.possible) for part in ("daemon", "dataplane", "kube-apiserver", "network")]
     return [dataclasses.replace(f, hits=None) if f.id == "network:restart" else f for f in found]
@@ -381,6 +383,16 @@ def _of_configuration() -> list[Fault]:
             way("409", Mode("status", status=409)), way("5xx", Mode("status", status=500))]
 
 
+def _local() -> list[Fault]:
+    """What of it differs from the rows of the daemon and of HAProxy: who writes the file is one with who is struck."""
+    part, kinds, bound = "local", ("local",), 20.0
+    return [Fault(part, "kill", kinds, _kill("daemon"), _back("daemon"), (0.2, 3.0), ("daemon",), bound=bound),
+            Fault(part, "restart", kinds, _restart("daemon"), _nothing, (0.5, 2.0), bound=bound),
+            Fault(part, "stop", kinds, _stop("haproxy"), _cont("haproxy"), strikes_haproxy=True, bound=bound),
+            Fault(part, "fds", kinds, _few_fds("daemon"), _limits_end("daemon"), bound=bound),
+            Fault(part, "disk-full", kinds, _fill("haproxy"), _free("haproxy"), needs=disk.possible, bound=40)]
+
+
 def _follow(part: str) -> tuple[str, ...]:
     """Who may die with it: a kube-apiserver that has no etcd for long ends itself."""
     return ("kube-apiserver",) if part == "etcd" else ()
@@ -395,6 +407,8 @@ _GRPC = "it is spoken gRPC to: bytes that mean nothing are resets there; what cl
 _WIRE = "the network is no process and has no disk, clock or memory"
 
 _SAME = "strikes the daemon's files, clocks and clients, or every request alike: what it does about that is the same with and without"
+
+_SOCKETS = "there is nobody in between: HAProxy's own sockets are on this machine, and clocks and memory are in the rows of daemon and haproxy"
 
 # (part, fault) -> why not.
 NOT_APPLICABLE: dict[tuple[str, str], str] = {
@@ -412,5 +426,7 @@ NOT_APPLICABLE: dict[tuple[str, str], str] = {
        "binary, and under libfaketime the double's reload does not end" for name in ("clock-forward", "clock-back")},
     **{("configuration", name): _SAME for name in NAMES if name not in
        ("kill", "restart", "stop", "half-open", "reset-body", "reset-before-answer", "reset-mid-answer", "409", "5xx")},
+    **{("local", name): _SOCKETS for name in ("slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES, "dns", "stop-long",
+                                              "clock-forward", "clock-back", "memory")},
     ("etcd", "dns"): "is reached by address, and by the API server alone",
 }

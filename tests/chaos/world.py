@@ -2,7 +2,8 @@
 
 Kinds: `double` (Kubernetes and the Data Plane API are the doubles, the daemon has sanitizers), `real` (a real kube-apiserver over a real
 etcd, a real Data Plane API where there is one), `whole` (as double, but with a real Data Plane API where there is one, and the daemon has
-the user's haproxy.cfg beside the servers, documents.py), `clock` (as double, but the plain build, with a wall clock that can be set, as
+the user's haproxy.cfg beside the servers, documents.py), `local` (as whole, or without the user's file, but the daemon has HAProxy's own file
+and sockets and no Data Plane API), `clock` (as double, but the plain build, with a wall clock that can be set, as
 HAProxy's), `fast` (the plain build, whose every clock runs FAST times as fast).
 """
 
@@ -21,6 +22,7 @@ from tests.harness import realparts
 from tests.harness.backends import node_port
 from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, RealDataPlane
 from tests.harness.kube import KubeDouble, write_kubeconfig
+from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 from tests.harness.realkube import DAEMON_TOKEN, RealKube
 
@@ -34,7 +36,7 @@ from .sampler import Sampler, Unreadable, read_running
 from .stream import Admin, Cluster, Stream
 from .timeline import Timeline
 
-KINDS = ("double", "real", "whole", "clock", "fast")
+KINDS = ("double", "real", "whole", "local", "clock", "fast")
 FAST = 10
 NAMESPACE, SERVICE, BACKEND = "ingress", "web", "be"
 OURS = Ours(BACKEND, frozenset({"keep-1", "sorry"}))
@@ -99,7 +101,7 @@ class World:
         # Not where the daemon's clock is another than ours; half of the others have the long RESYNC_PERIOD, which helps nobody out.
         self.limited = kind == "real" or (kind != "fast" and random.Random(f"{seed}:{kind}:limit").random() < 0.5)
         self.settings = self._settings(rng)
-        self.flavour = "san" if kind in ("double", "real", "whole") else "plain"
+        self.flavour = "san" if kind in ("double", "real", "whole", "local") else "plain"
         binary = build / "san" / "haproxy-k8s-sync" if self.flavour == "san" else build / "haproxy-k8s-sync"
         self.daemon = ChaosDaemon(home / "daemon", self.settings, binary)
         if self.names:
@@ -115,6 +117,8 @@ class World:
         self.documents: Documents | None = None
         self.may_die: set[str] = set()
         """Parts whose death by themselves is nobody's failure now."""
+        self.helpers = 2 if kind == "local" else 0
+        """Children that live as long as the daemon."""
         self.fds: dict[int, int] = {}
         """pid of a daemon -> its open files when it was first at rest."""
         self.left: set[str] = set()
@@ -138,7 +142,9 @@ class World:
         real = self.kind in ("real", "whole") and shutil.which(os.environ.get("DATAPLANEAPI") or "dataplaneapi")
         self.haproxy = ChaosHAProxy(self.home / "haproxy", TEMPLATE, None, {"sorry": str(self.node_ports[0])})
         self.dataplane: DataPlane
-        if real:
+        if self.kind == "local":
+            self.dataplane = LocalFiles(self.haproxy, self.home / "dataplane", counts_checks=False)
+        elif real:
             self.dataplane = RealDataPlane(self.haproxy, self.home / "dataplane", str(real), reload_delay=0.3)
         else:
             self.dataplane = DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=0.3)
@@ -175,7 +181,9 @@ class World:
                     "ASAN_OPTIONS": "exitcode=99:detect_leaks=1:quarantine_size_mb=16:abort_on_error=0"}
         dataplane_host = f"dataplane.{dns.DOMAIN}" if self.names else host
         settings["HAPROXY_DATAPLANE_URL"] = f"http://{dataplane_host}:{self.to_dataplane.port}"
-        if self.kind == "whole":
+        if self.kind == "local":
+            settings = {k: v for k, v in settings.items() if not k.startswith("HAPROXY_DATAPLANE")} | self.dataplane.settings()
+        if self.kind == "whole" or (self.kind == "local" and rng.random() < 0.5):
             (self.home / "user").mkdir()
             settings |= {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.home / "user" / "haproxy.cfg"), "CONFIG_MIN_INTERVAL": "1s",
                          "CONFIG_DRIFT": rng.choice(("report", "repair")), **rng.choice(({}, {"STATE_DIR": str(self.home / "state")}))}
@@ -190,7 +198,7 @@ class World:
     def _parts(self) -> dict[str, Part]:
         # Whom another one waits for comes first.
         made = [Part("haproxy", lambda: self.haproxy.process, self.haproxy.start),
-                Part("dataplane", lambda: self.dataplane.process, self.dataplane.start),
+                *([Part("dataplane", lambda: self.dataplane.process, self.dataplane.start)] if self.kind != "local" else []),
                 Part("daemon", lambda: self.daemon.process, self._start_daemon)]
         if real := self.real:
             made += [Part("kube-apiserver", lambda: real.process, real.start_apiserver, real.stop_apiserver, real.launch_apiserver),
@@ -246,7 +254,8 @@ class World:
     def _take_baseline(self) -> None:
         """After a first commit of our own, with which the Data Plane API sorts the file, and before the daemon is there."""
         dataplane = self.dataplane
-        dataplane.follow(dataplane.commit(dataplane.begin()).headers["Reload-ID"])
+        if self.kind != "local":
+            dataplane.follow(dataplane.commit(dataplane.begin()).headers["Reload-ID"])
         self.sampler.take_baseline()
 
     def stop(self) -> None:
@@ -355,6 +364,8 @@ class World:
             raise AssertionError(f"{e}\n{self.daemon.tail(12)}") from e
 
     def open_transactions(self) -> list[str]:
+        if self.kind == "local":
+            return []
         listed = self.dataplane.get("/transactions", timeout=5).json() or []
         return [f"{t['id']} {t['status']}" for t in listed if t["status"] == "in_progress"]
 
@@ -398,7 +409,7 @@ class World:
             have = parts.open_files(pid)
             assert have <= self.fds[pid] + FDS_MORE, f"{have} open files, {self.fds[pid]} at first: {_links(pid)}"
             assert parts.threads(pid) <= 2, f"{parts.threads(pid)} threads"
-            assert not parts.children(pid), f"children {parts.children(pid)}"
+            assert len(parts.children(pid)) == self.helpers, f"children {parts.children(pid)}"
             return True
 
         try:

@@ -32,7 +32,8 @@ def play(story: Story, screen: Screen) -> None:
     screen.heading("4. A pod moves from node-2 to node-3: HAProxy knows both, so nothing is reloaded")
     story.pod_moves("node-2", "node-3")
     story.show_distribution()
-    screen.heading("5. node-4 is new to HAProxy: a transaction, and the only other reload")
+    screen.heading("5. node-4 is new to HAProxy: " + ("its line is written, and HAProxy gets it without a reload" if story.stage.is_local
+                                                      else "a transaction, and the only other reload"))
     story.node_joins("node-4")
     story.show_distribution()
     screen.heading("6. A heartbeat of node-1, as every node posts one every few minutes")
@@ -47,6 +48,7 @@ def show_places(stage: Balancer, screen: Screen, more: list[list[str]]) -> None:
         ["daemon: status page", f"http://127.0.0.1:{stage.daemon.port}/"],
         ["daemon: metrics", f"curl http://127.0.0.1:{stage.daemon.port}/metrics"],
         ["daemon: log", str(stage.daemon.log_path)],
+        ["HAProxy's commands", f"socat {stage.haproxy.socket} -"] if stage.is_local else
         ["Data Plane API", f"curl -u {AUTH} {stage.dataplane.url}{BASE}/configuration/raw"],
         ["haproxy.cfg", str(stage.haproxy.config)], *more], numbers=False)
     screen.say("")

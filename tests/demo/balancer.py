@@ -1,4 +1,5 @@
-"""A real HAProxy with a Data Plane API, traffic's destinations behind it, and the daemon: what each demo has."""
+"""A real HAProxy, with a Data Plane API or without ($TARGET=local: its own file and sockets), traffic's destinations behind it, and
+the daemon: what each demo has."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ import tempfile
 
 from tests.harness.backends import node_port
 from tests.harness.daemon import Daemon, program
-from tests.harness.haproxy import (AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, haproxy_version,
+from tests.harness.haproxy import (DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, haproxy_version,
                                    real_dataplane_binary)
+from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 
 from .nodes import Backend
@@ -95,7 +97,16 @@ class Balancer:
         self._stack = contextlib.ExitStack()
         self.daemon = Daemon(self.home / "daemon", self.settings())
 
+    @property
+    def is_local(self) -> bool:
+        return self.dataplane.kind == LocalFiles.kind
+
     def _dataplane(self) -> DataPlane:
+        target = os.environ.get("TARGET") or "api"
+        if target not in ("api", "local"):
+            raise Unprepared(f"TARGET={target}: api or local")
+        if target == "local":
+            return LocalFiles(self.haproxy, self.home / "dataplane")
         real = real_dataplane_binary()
         if real:
             return RealDataPlane(self.haproxy, self.home / "dataplane", real, RELOAD_DELAY_S)
@@ -103,8 +114,7 @@ class Balancer:
 
     def settings(self) -> dict[str, str]:
         """The settings of the daemon."""
-        user, _, password = AUTH.partition(":")
-        return {"HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password}
+        return self.dataplane.settings()
 
     def settings_file(self) -> pathlib.Path:
         """The same for `env $(cat ...)`: no value has a space."""
@@ -173,7 +183,8 @@ class Balancer:
 
     def parts(self) -> list[tuple[str, str]]:
         version = ".".join(map(str, haproxy_version(self.haproxy.binary)))
-        kind = f"the real one, {os.path.basename(self.dataplane.command()[0])}" if self.dataplane.kind == "real" else \
+        kind = "none: the daemon writes haproxy.cfg and speaks to HAProxy's sockets" if self.is_local else \
+            f"the real one, {os.path.basename(self.dataplane.command()[0])}" if self.dataplane.kind == "real" else \
             "its double (a real one is used when $DATAPLANEAPI or PATH has it)"
         return [("Data Plane API", kind), ("HAProxy", f"{version}, the real one, {self.haproxy.binary}"),
                 ("nodes", f"little web servers on {ADDRESSES['node-1']}, .2, .3, port {self.node_port}"),

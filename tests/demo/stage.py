@@ -37,7 +37,9 @@ class Stage(Balancer):
     # --- what is seen from outside, whichever Data Plane API runs
 
     def file_version(self) -> int:
-        """Goes up by one with each committed transaction; a file without one counts as 1."""
+        """Goes up by one with each write; a file that no Data Plane API wrote counts as 1."""
+        if self.is_local:
+            return self.dataplane.version()
         found = re.search(r"^# _version=(\d+)", self.haproxy.config.read_text(), re.M)
         return int(found[1]) if found else 1
 

@@ -33,8 +33,8 @@ class Rest:
 class Churn:
     """Made by `churn`, with the daemon in sync and the load on."""
 
-    def __init__(self, world: World, nodes: Nodes, load: Load):
-        self.world, self.nodes, self.load = world, nodes, load
+    def __init__(self, world: World, nodes: Nodes, load: Load, addresses: Mapping[str, str]):
+        self.world, self.nodes, self.load, self.addresses = world, nodes, load, addresses
         self.stays: dict[str, Visit] = {}
         """A visit to each node, besides those of the load."""
         self.rests: list[Rest] = []
@@ -49,17 +49,17 @@ class Churn:
     def pods(self, nodes: Sequence[str], conditions: Mapping[str, bool] | None = objects.READY) -> None:
         """Each of these nodes has a pod of these conditions, or none. A ready one is another than before."""
         for node in nodes:
-            number, _ = self._pods.get(node, (list(NODES).index(node) + 1, None))
+            number, _ = self._pods.get(node, (list(self.addresses).index(node) + 1, None))
             if conditions is None:
                 del self._pods[node]
             else:
-                self._pods[node] = (number + (10 if conditions == objects.READY and node in self._pods else 0), conditions)
+                self._pods[node] = (number + (100 if conditions == objects.READY and node in self._pods else 0), conditions)
         built = [objects.endpoint(f"10.1.0.{number}", node, known) for node, (number, known) in self._pods.items()]
         self.world.kube.admin.put(objects.slice_(f"{SERVICE}-1", SERVICE, built, namespace=self.world.namespace))
 
     def put_nodes(self, *names: str) -> None:
         for name in names:
-            self.world.put_node(name, NODES[name])
+            self.world.put_node(name, self.addresses[name])
 
     # --- what HAProxy makes of it
 
@@ -146,15 +146,17 @@ class Churn:
 
 
 @contextlib.contextmanager
-def churn(world: World, *begin_with: str, visits: int = VISITS, **settings: str) -> Iterator[Churn]:
-    """These nodes (none: all) have a pod and a visit each; then the load is on."""
+def churn(world: World, *begin_with: str, visits: int = VISITS, more: Mapping[str, str] | None = None,
+          **settings: str) -> Iterator[Churn]:
+    """These nodes (none: all) have a pod and a visit each; then the load is on. more: further ones that may come."""
     first = begin_with or tuple(NODES)
-    port = node_port(NODES.values())
+    all_nodes = {**NODES, **(more or {})}
+    port = node_port(all_nodes.values())
     world.put_service(node_ports={"https": (443, port)})
     with contextlib.ExitStack() as ends:
-        nodes = ends.enter_context(Nodes(NODES, port, world.home / "nodes"))
+        nodes = ends.enter_context(Nodes(all_nodes, port, world.home / "nodes"))
         load = Load(world.haproxy.port, world.home / "load", rate=RATE, visits=visits)
-        made = Churn(world, nodes, load)
+        made = Churn(world, nodes, load, all_nodes)
         made.put_nodes(*first)
         made.pods(first)
         world.start_daemon(**{"DRAIN_TIMEOUT": "1h", **settings})

@@ -14,11 +14,15 @@ from tests.harness import realparts
 class Combination:
     etcd: str       # a name of realparts.PARTS
     haproxy: str    # likewise
-    dataplane: str  # "double-3.4", "double-3.0" or "real"
+    dataplane: str  # "double-3.4", "double-3.0", "real" or "local": none, the daemon is beside HAProxy
     full: bool = False
 
     def __str__(self) -> str:
-        return f"{self.etcd}+{self.haproxy}+dataplane-{self.dataplane}"
+        return f"{self.etcd}+{self.haproxy}+" + (self.dataplane if self.is_local else f"dataplane-{self.dataplane}")
+
+    @property
+    def is_local(self) -> bool:
+        return self.dataplane == "local"
 
     def parts(self) -> dict[str, pathlib.Path]:
         """The programs; raises realparts.Missing for the first that this machine cannot have."""
@@ -34,4 +38,7 @@ COMBINATIONS = (
     Combination("etcd", "haproxy-debian", "real", full=True),
     Combination("etcd", "haproxy-ray", "real"),
     Combination("etcd", "haproxy-chosen", "real", full=True),
+    Combination("etcd", "haproxy-debian", "local", full=True),
+    Combination("etcd", "haproxy-ray", "local"),
+    Combination("etcd", "haproxy-chosen", "local", full=True),
 )

@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "every_combination: runs on every combination of parts, not on the full ones only")
     config.addinivalue_line("markers", "one_combination: runs on one, which differs from case to case, with a real Data Plane "
                                        "API where there is one")
+    config.addinivalue_line("markers", "needs_api: is about a Data Plane API, or several HAProxies of one daemon")
     config.addinivalue_line("markers", "needs_double: breaks the Data Plane API in a way that a real one cannot be told to")
 
 
@@ -54,16 +55,18 @@ def one_of(usable: list[Combination], name: str) -> list[Combination]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A combination that cannot be had is skipped once, by name (test_parts.py), not once for each case."""
-    if "world" not in metafunc.fixturenames:
+    given = next((name for name in ("world", "sites") if name in metafunc.fixturenames), None)
+    if given is None:
         return
     marked = metafunc.definition.get_closest_marker
-    usable = [c for c in COMBINATIONS if not (marked("needs_double") and c.dataplane == "real") and not lacking(c)]
+    usable = [c for c in COMBINATIONS if not lacking(c) and not (marked("needs_double") and c.dataplane in ("real", "local"))
+              and not (marked("needs_api") and c.is_local)]
     if marked("one_combination"):
         chosen = one_of(usable, metafunc.function.__name__)
     else:
         chosen = [c for c in usable if c.full or marked("every_combination")]
     # With none at all the case itself is skipped: it must not vanish.
-    metafunc.parametrize("world", chosen or [None], ids=str, indirect=True)
+    metafunc.parametrize(given, chosen or [None], ids=str, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +109,7 @@ def world(request: pytest.FixtureRequest, tmp_path: pathlib.Path, kubes: dict[st
         yield made
 
 
-@pytest.fixture(params=[c for c in COMBINATIONS if c.full and not lacking(c)] or [None], ids=str)
+@pytest.fixture
 def sites(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Sites]:
     if request.param is None:
         pytest.skip("no combination of real parts can be had here; test_parts.py names what each of them lacks")

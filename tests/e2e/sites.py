@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.haproxy import DataPlane, HAProxy
+from tests.harness.local import LocalFiles
+from tests.harness.process import wait_until
 
 from .combinations import Combination
 from .world import TEMPLATE, dataplane_of
@@ -39,10 +41,10 @@ class Sites:
             self.list.append((haproxy, dataplane))
 
     def settings(self, **more: str) -> dict[str, str]:
-        urls = ",".join(dataplane.url for _, dataplane in self.list)
-        user, _, password = self.list[0][1].auth.partition(":")
-        return {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "HAPROXY_DATAPLANE_URL": urls,
-                "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password, "RESYNC_PERIOD": "2s",
+        reached = self.list[0][1].settings()
+        if len(self.list) > 1:
+            reached["HAPROXY_DATAPLANE_URL"] = ",".join(dataplane.url for _, dataplane in self.list)
+        return {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), **reached, "RESYNC_PERIOD": "2s",
                 # Here they share a machine: the file of one has not the socket of another.
                 "CONFIG_ALLOW_LOCKOUT": "true" if len(self.list) > 1 else "false", **more}
 
@@ -60,6 +62,34 @@ class Sites:
         """What that HAProxy began with, changed; with a backend that shows what runs."""
         first = self.list[site][0].dir.joinpath("first.cfg").read_text()
         return first.replace("leastconn", balance) + f"\nbackend by-{balance}\n  mode tcp\n"
+
+    def validations(self, site: int = 0) -> int:
+        """How often that HAProxy was asked what it says of a configuration."""
+        dataplane = self.list[site][1]
+        return dataplane.checks() if isinstance(dataplane, LocalFiles) else dataplane.access_log().count("only_validate")
+
+    def await_reads(self, times: int = 2, site: int = 0) -> None:
+        """Until its file was read so often more."""
+        dataplane, daemon = self.list[site][1], self.daemon
+        assert daemon is not None
+
+        def reads() -> float:
+            if isinstance(dataplane, LocalFiles):
+                return daemon.metrics().sum("local_requests_total", request="read")
+            return dataplane.access_log().count("GET /v3/services/haproxy/configuration/raw")
+
+        before = reads()
+        wait_until(lambda: reads() > before + times, 20, f"{times} further readings of the file")
+
+    def add_by_hand(self, backend: str, site: int = 0) -> None:
+        """Another writer adds a backend, and loads it."""
+        haproxy, dataplane = self.list[site]
+        if isinstance(dataplane, LocalFiles):
+            dataplane.config.write_text(f"{dataplane.file()}\nbackend {backend}\n  mode tcp\n")
+            haproxy.reload()
+        else:
+            answer = dataplane.post(f"/configuration/backends?version={dataplane.version()}&force_reload=true", {"name": backend, "mode": "tcp"})
+            assert answer.status in (201, 202)
 
     def runs(self, site: int, balance: str) -> Callable[[], bool]:
         def check() -> bool:

@@ -105,6 +105,7 @@ def values_of(world: World, **env: object) -> Values:
                     **env}}
 
 
+@pytest.mark.needs_api
 @pytest.mark.one_combination
 def test_two_releases_side_by_side_and_what_they_leave(world: World, kube: RealKube) -> None:
     """Both with all there is; the daemon of the first has run, so there are a Lease and Events."""
@@ -157,6 +158,7 @@ def denials(daemon: Daemon) -> list[str]:
     return [line for line in daemon.log().splitlines() if re.search("forbidden|may not", line)]
 
 
+@pytest.mark.needs_api
 @pytest.mark.one_combination
 @pytest.mark.parametrize("feature", ["plain", "leader election", "events", "several namespaces", "lease elsewhere"])
 def test_the_daemon_works_with_the_rights_of_its_release(world: World, kube: RealKube, feature: str) -> None:

@@ -6,11 +6,15 @@ import itertools
 import pathlib
 import shutil
 
+import pytest
+
 from tests.harness.certificates import Authority, Pair
 from tests.harness.process import wait_until
 
 from .sites import Sites
 from .test_configuration import applied
+
+pytestmark = pytest.mark.needs_api
 
 NAMES = ("ca.crt", "tls.crt", "tls.key")
 BALANCES = ("static-rr", "first", "roundrobin")

@@ -83,6 +83,7 @@ def way(sites: Sites) -> Iterator[Way]:
 # --- who dies
 
 
+@pytest.mark.needs_api
 @pytest.mark.parametrize("heard", ["request", "answer"])
 def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
     """request: before it hears of it; answer: when it has carried it out."""
@@ -100,6 +101,7 @@ def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
         assert "configuration rejected" not in daemon.log(), step
 
 
+@pytest.mark.needs_api
 @pytest.mark.parametrize("heard", ["request", "answer"])
 @pytest.mark.parametrize("kept", [False, True], ids=["in memory", "STATE_DIR"])
 def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bool, heard: str) -> None:
@@ -127,6 +129,7 @@ def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bo
 # --- what says nothing of the bytes
 
 
+@pytest.mark.needs_api
 def test_503_at_the_validation_is_no_rejection(way: Way, tmp_path: pathlib.Path) -> None:
     """Neither now nor after a restart; other bytes are tried at once."""
     daemon = way.start(STATE_DIR=str(tmp_path / "state"))
@@ -153,6 +156,7 @@ def test_503_at_the_validation_is_no_rejection(way: Way, tmp_path: pathlib.Path)
     assert way.asked("only_validate") <= 2 * 2  # the first document's and this one's; a rejection would be counted twice
 
 
+@pytest.mark.needs_api
 def test_409_in_between(way: Way) -> None:
     """Another writer was faster: what it changed is seen, and written over as any drift before a new document."""
     daemon = way.start(CONFIG_DRIFT="repair")
@@ -174,6 +178,7 @@ def test_409_in_between(way: Way) -> None:
         assert "configuration rejected" not in daemon.log()
 
 
+@pytest.mark.needs_api
 def test_transactions_of_others(way: Way) -> None:
     """They are in nobody's way, as many as there may be, and are not deleted while they could be committed."""
     daemon = way.start()
@@ -192,6 +197,7 @@ def test_transactions_of_others(way: Way) -> None:
     way.nothing_open()
 
 
+@pytest.mark.needs_api
 def test_a_hand_edit_is_no_loss(way: Way) -> None:
     """With an editor, in the file: reported, and kept until there is another document; a rejected one does not repair it."""
     daemon = way.start()
@@ -240,6 +246,7 @@ exec {haproxy.binary} "$@"
     plane.restart()
 
 
+@pytest.mark.needs_api
 def test_one_of_two_rejects(sites: Sites) -> None:
     """By its own HAProxy: no one gets it, the line is the user's; what both take goes on."""
     sites.add()
@@ -260,6 +267,7 @@ def test_one_of_two_rejects(sites: Sites) -> None:
     daemon.wait_ready()
 
 
+@pytest.mark.needs_api
 @pytest.mark.parametrize("accepts", [True, False], ids=["accepts", "rejects"])
 def test_one_that_is_added_later(sites: Sites, tmp_path: pathlib.Path, accepts: bool) -> None:
     """It gets what the other one runs once it has validated it; the other one does not notice."""
@@ -324,6 +332,7 @@ def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
     assert reloads(haproxy) == before[1] + 1
 
 
+@pytest.mark.needs_api
 def test_what_the_api_changes_the_meaning_of_goes_back(sites: Sites) -> None:
     """Data Plane API 3.0 does not know log-profile sections: it moves their lines to the section above. A double is told to lose a
     word."""

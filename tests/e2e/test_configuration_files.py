@@ -12,20 +12,42 @@ import pytest
 
 from tests.harness.certificates import Pair, self_signed
 from tests.harness.haproxy import DataPlane, DoubleDataPlane
+from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 
 from .sites import Sites
 from .test_configuration import applied
 
 PLACES = {"maps": "maps", "certs": "ssl_certificates", "files": "general"}
+# Beside haproxy.cfg, where there is no Data Plane API.
+FOLDERS = {"maps": "maps", "certs": "ssl", "files": "general"}
 LIST = "haproxy-k8s-sync.files"
 
 
 def stored(plane: DataPlane, folder: str) -> dict[str, str]:
     """Name -> path, but for the daemon's own list."""
+    if isinstance(plane, LocalFiles):
+        beside = plane.config.parent / FOLDERS[folder]
+        return {path.name: str(path) for path in beside.glob("[!.]*") if path.name != LIST}
     answer = plane.get(f"/storage/{PLACES[folder]}")
     assert answer.status == 200, answer.text
     return {found["storage_name"]: found["file"] for found in answer.json() if found["storage_name"] != LIST}
+
+
+def overwrite(plane: DataPlane, folder: str, name: str, text: str) -> None:
+    """As another writer does it."""
+    if isinstance(plane, LocalFiles):
+        pathlib.Path(stored(plane, folder)[name]).write_text(text)
+    else:
+        answer = plane.put(f"/storage/{PLACES[folder]}/{name}?skip_reload=true", text, content_type="text/plain")
+        assert answer.status in (200, 204), answer.text
+
+
+def delete(plane: DataPlane, folder: str, name: str) -> None:
+    if isinstance(plane, LocalFiles):
+        pathlib.Path(stored(plane, folder)[name]).unlink()
+    else:
+        assert plane.delete(f"/storage/{PLACES[folder]}/{name}?skip_reload=true").status == 204
 
 
 def pem(*pairs: Pair) -> str:
@@ -48,6 +70,11 @@ class Files:
 
     def _foreign(self, folder: str) -> pathlib.Path:
         name = "foreign.map" if folder == "maps" else "foreign.txt"
+        if isinstance(self.plane, LocalFiles):
+            beside = self.plane.config.parent / FOLDERS[folder]
+            beside.mkdir()
+            (beside / name).write_text("a b\n")
+            return beside
         body = ('--cut\r\nContent-Disposition: form-data; name="file_upload"; filename="' + name + '"\r\n'
                 "Content-Type: application/octet-stream\r\n\r\na b\n\r\n--cut--\r\n")
         answer = self.plane.post(f"/storage/{PLACES[folder]}", body, content_type="multipart/form-data; boundary=cut")
@@ -159,7 +186,7 @@ def test_names_that_become_the_same_change_nothing(files: Files) -> None:
     before = files.plane.file()
     files.put("maps/a.b.map", "x y\n")
     files.put("maps/a_b.map", "x y\n")
-    files.daemon.wait_not_ready("maps/a.*the Data Plane API stores it as a_b.map, as it does maps/a")
+    files.daemon.wait_not_ready("maps/a.*it is stored as a_b.map, as is maps/a")
     assert files.plane.file() == before and set(stored(files.plane, "maps")) == {"hosts.map", "foreign.map"}
     (files.dir / "maps/a_b.map").unlink()
     files.settled(maps={"hosts.map", "foreign.map", "a_b.map"})
@@ -233,6 +260,7 @@ def test_a_rejected_configuration_puts_its_files_back(files: Files) -> None:
     assert shown(files) == other.certificate.read_text() and files.ask("one.example") == 202
 
 
+@pytest.mark.needs_api
 def test_what_one_rejects_leaves_no_files_on_another(sites: Sites) -> None:
     sites.add()
     planes = [plane for _, plane in sites.list]
@@ -272,10 +300,11 @@ def test_a_certificate_that_another_writer_changes(files: Files) -> None:
     files.give(files.text(["b1"], tls(files, path)))
     files.daemon = files.sites.start(CONFIG_FILES_DIR=str(files.dir), CONFIG_DRIFT="repair", RESYNC_PERIOD="1s", LOG_LEVEL="debug")
     files.applied()
-    looks = "GET path=/storage/ssl_certificates/www_example_com.pem status=200"
-    wait_until(lambda: files.daemon.log().count(looks) > 2, 20, "it to be looked at")
+    if not isinstance(files.plane, LocalFiles):
+        looks = "GET path=/storage/ssl_certificates/www_example_com.pem status=200"
+        wait_until(lambda: files.daemon.log().count(looks) > 2, 20, "it to be looked at")
     assert "changed by another writer" not in files.daemon.log()
-    assert files.plane.put("/storage/ssl_certificates/www_example_com.pem?skip_reload=true", pem(theirs), content_type="text/plain").status == 200
+    overwrite(files.plane, "certs", "www_example_com.pem", pem(theirs))
     files.daemon.wait_log('msg="files of the configuration were changed by another writer".* first=certs/www.example.com.pem.* repaired=true', 20)
     files.applied()
     wait_until(lambda: shown(files) == ours.certificate.read_text(), 10)
@@ -291,18 +320,18 @@ def test_a_file_that_another_writer_changes(files: Files, policy: str) -> None:
     files.settled(maps={"foreign.map", "hosts.map"}, files={"foreign.txt", "gone.http"})
 
     def content() -> str:
-        return files.plane.get("/storage/maps/hosts.map").text
+        return pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text()
 
-    assert files.plane.put("/storage/maps/hosts.map?skip_reload=true", "one.example b2\n", content_type="text/plain").status == 204
+    overwrite(files.plane, "maps", "hosts.map", "one.example b2\n")
     if policy == "report":
         files.daemon.wait_not_ready("another writer changed files of the configuration: maps/hosts.map")
         assert content() == "one.example b2\n"
-        assert files.plane.put("/storage/maps/hosts.map?skip_reload=true", "one.example b1\n", content_type="text/plain").status == 204
+        overwrite(files.plane, "maps", "hosts.map", "one.example b1\n")
         files.daemon.wait_ready()
         return
     wait_until(lambda: content() == "one.example b1\n", 20, "the map is repaired")
     files.applied()
     assert files.ask("one.example") == 201
-    assert files.plane.delete("/storage/general/gone.http?skip_reload=true").status == 204
+    delete(files.plane, "files", "gone.http")
     files.settled(files={"foreign.txt", "gone.http"})
     files.applied()

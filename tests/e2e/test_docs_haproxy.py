@@ -18,6 +18,8 @@ from tests.harness.process import ROOT, free_port, wait_until
 
 from .world import SERVICE, World, dataplane_of
 
+pytestmark = pytest.mark.needs_api
+
 EXAMPLES = ROOT / "docs" / "examples"
 USER, PASSWORD = "admin", "change-me"
 BACKENDS = ("ingress-https", "ingress-http")

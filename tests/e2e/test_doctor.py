@@ -69,6 +69,7 @@ def kubectl(client: Client, line: str) -> None:
     client.put(tree)
 
 
+@pytest.mark.needs_api
 def test_all_is_well_and_then_in_step(world: World, tmp_path: pathlib.Path) -> None:
     world.put_nodes("node-a", "node-b")
     world.put_slice("node-a", "node-b")
@@ -85,6 +86,7 @@ def test_all_is_well_and_then_in_step(world: World, tmp_path: pathlib.Path) -> N
     assert found["haproxy.reload"]["found"] == "succeeded"
 
 
+@pytest.mark.needs_api
 @pytest.mark.one_combination
 def test_its_fixes_grant_what_is_missing(world: World) -> None:
     world.put_nodes("node-a")
@@ -110,6 +112,7 @@ def test_its_fixes_grant_what_is_missing(world: World) -> None:
         world.kube.admin.delete(kind, f"{NAME}-nodes")
 
 
+@pytest.mark.needs_api
 def test_what_is_wrong_with_haproxy(world: World) -> None:
     world.put_nodes("node-a")
     world.put_slice("node-a")
@@ -135,6 +138,7 @@ def test_what_is_wrong_with_kubernetes(world: World) -> None:
     assert "service.object" in failed(doctor(world, 1))
 
 
+@pytest.mark.needs_api
 @pytest.mark.one_combination
 def test_the_proxy_protocol_on_both_sides(world: World, tmp_path: pathlib.Path) -> None:
     """From the wrong setting over the one that it names to traffic."""
@@ -157,6 +161,7 @@ def test_the_proxy_protocol_on_both_sides(world: World, tmp_path: pathlib.Path) 
         assert "default-server" in found["proxy.haproxy"]["found"]
 
 
+@pytest.mark.needs_api
 @pytest.mark.one_combination
 def test_in_a_pod(world: World, tmp_path: pathlib.Path) -> None:
     """With the files that the kubelet mounts and as the user that a pod has, on a file system of its own."""

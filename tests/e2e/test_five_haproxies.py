@@ -18,6 +18,8 @@ from tests.harness.process import free_port, wait_until
 
 from .world import BACKEND, TEMPLATE, World, dataplane_of
 
+pytestmark = pytest.mark.needs_api
+
 DAEMON_READS_EVERY = "2s"
 # A request to an API that hangs is given up after 30 s: whoever had waited for that one would be later than this.
 SOON_S = 20

@@ -62,7 +62,7 @@ def test_plan_says_what_the_daemon_then_does(world: World) -> None:
     for line in (rf"\+ node-a +127\.0\.10\.1:{world.node_port} ", r"~ old +maintenance on \(parked\)", "~ balance leastconn -> roundrobin"):
         assert re.search(rf"^ *{line}", text, re.M), f"no line {line!r} in:\n{text}"
     assert (world.version(), world.dataplane.file()) == before, "plan has written something"
-    assert not world.dataplane.get("/transactions").json()
+    assert not world.others_transactions()
 
     world.start_daemon()
     world.expect("node-a", "node-b")
@@ -159,6 +159,7 @@ def test_trouble_with_kubernetes_is_no_difference(world: World) -> None:
     assert any("nodes is forbidden" in problem and "deploy/rbac.yaml grants it" in problem for problem in problems), problems
 
 
+@pytest.mark.needs_api
 @pytest.mark.one_combination
 def test_trouble_with_the_data_plane_api_is_no_difference(world: World) -> None:
     world.put_nodes("node-a")

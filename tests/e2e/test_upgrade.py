@@ -19,6 +19,8 @@ from tests.harness.process import ROOT, free_port, wait_until
 from .handover import Handover, earlier, handover
 from .world import BACKEND, TEMPLATE, World, Written, dataplane_of
 
+pytestmark = pytest.mark.needs_api
+
 NEW, OLD = "new", "old"
 
 

@@ -17,8 +17,9 @@ from tests.bench import access_log
 from tests.harness import objects
 from tests.harness.backends import Backend, ask, backends, node_port, wait_traffic
 from tests.harness.daemon import Daemon, clean_env, program
-from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, admin_state
+from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, admin_state
 from tests.harness.lines import in_rotation, is_parked, parked, server_lines
+from tests.harness.local import LocalFiles
 from tests.harness.process import free_port, wait_until
 from tests.harness.realkube import Object, RealKube
 
@@ -98,7 +99,8 @@ def without_ours(text: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """What anybody has written through a Data Plane API. Each transaction is a reload; of fast writes none is."""
+    """What anybody has written through a Data Plane API, or the daemon into the file itself. Each transaction is a reload; of fast
+    writes none is."""
     transactions: int = 0
     fast: int = 0
 
@@ -110,6 +112,9 @@ _marks = itertools.count(1)
 
 
 def written(dataplane: DataPlane) -> Written:
+    if isinstance(dataplane, LocalFiles):
+        reloads = dataplane.reloads()
+        return Written(reloads, dataplane.version() - reloads)
     # A line is in the log a moment after its answer: whatever was answered is there once a later request is.
     mark = f"/configuration/version?mark={next(_marks)}"
     assert dataplane.get(mark).status == 200
@@ -121,7 +126,9 @@ def written(dataplane: DataPlane) -> Written:
 
 
 def dataplane_of(haproxy: HAProxy, home: pathlib.Path, combination: Combination, parts: dict[str, pathlib.Path]) -> DataPlane:
-    """The combination's kind of Data Plane API in front of this HAProxy."""
+    """The combination's kind of Data Plane API in front of this HAProxy, or its own file and sockets."""
+    if combination.dataplane == "local":
+        return LocalFiles(haproxy, home)
     if combination.dataplane == "real":
         return RealDataPlane(haproxy, home, str(parts["dataplaneapi"]))
     play = combination.dataplane.removeprefix("double-")
@@ -188,11 +195,8 @@ class World:
 
         MAX_LOSS_PERCENT=100: with two or three servers nearly every loss is more than half of them, which the brake would hold
         back for RESYNC_PERIOD. Its own cases set it."""
-        user, password = AUTH.split(":")
-        env = {"INGRESS_NAMESPACE": self.namespace, "INGRESS_SERVICE_NAME": SERVICE,
-               "HAPROXY_DATAPLANE_URL": self.dataplane.url, "HAPROXY_DATAPLANE_USERNAME": user,
-               "HAPROXY_DATAPLANE_PASSWORD": password, "HAPROXY_BACKEND_NAME": BACKEND, "MAX_LOSS_PERCENT": "100",
-               "RESYNC_PERIOD": "30s", "LOG_LEVEL": "debug", **more}
+        env = {"INGRESS_NAMESPACE": self.namespace, "INGRESS_SERVICE_NAME": SERVICE, **self.dataplane.settings(),
+               "HAPROXY_BACKEND_NAME": BACKEND, "MAX_LOSS_PERCENT": "100", "RESYNC_PERIOD": "30s", "LOG_LEVEL": "debug", **more}
         if "KUBECONFIG" not in env:
             env["KUBECONFIG"] = str(self.kube.kubeconfig(self.rights.token))
         return {name: value for name, value in env.items() if value}
@@ -361,13 +365,15 @@ class World:
             wait_until(rest, timeout, f"{nodes} resting in {self.haproxy.config} and HAProxy")
 
     def expect_one_truth(self, timeout: float = 30.0, backend: str = BACKEND) -> None:
-        """Until the file says what runs: the same servers at the same addresses, in maintenance here as there."""
+        """Until the file says what runs: the same servers at the same addresses, in maintenance here as there. On this machine one that
+        the file has no more is in maintenance until nobody uses it."""
         def same() -> bool:
             lines = {name: (line.split()[0], "maint" if is_parked(line) else "in rotation")
                      for name, line in self.all_ours(backend).items()}
             rows = {name: (f"{row['srv_addr']}:{row['srv_port']}", admin_state(int(row["srv_admin_state"])))
                     for name, row in self.haproxy.servers(backend).items() if name != "sorry"}
-            runs = {name: (at, "maint" if state == "maint" else "in rotation") for name, (at, state) in rows.items()}
+            runs = {name: (at, "maint" if state == "maint" else "in rotation") for name, (at, state) in rows.items()
+                    if name in lines or state != "maint" or not self.combination.is_local}
             assert lines == runs, f"the file has {lines}, HAProxy {runs}"
             return True
 
@@ -409,6 +415,23 @@ class World:
     def written(self) -> Written:
         """So far; two of them are compared: world.written() - before."""
         return written(self.dataplane)
+
+    def structural(self, changes: int = 1, fast: int = 0) -> Written:
+        """What so many changes that add or remove servers are, besides fast ones: a Data Plane API needs a transaction for each; beside
+        its HAProxy the daemon tells it by commands, and they are fast."""
+        return Written(fast=changes + fast) if self.combination.is_local else Written(transactions=changes, fast=fast)
+
+    def await_reads(self, times: int = 3) -> None:
+        """Until the daemon has read from HAProxy what it compares so often more, whatever came of it."""
+        name, of, each = "http_requests_total", {"method": "GET"}, 6
+        if self.combination.is_local:
+            name, of, each = "local_requests_total", {"request": "read"}, 1
+        of["target"] = self.dataplane.url
+        self.daemon.wait_metric(name, self.daemon.metrics().sum(name, **of) + each * (times + 1), timeout=60, **of)
+
+    def others_transactions(self) -> list[dict[str, Any]]:
+        """And ours, as long as they are open."""
+        return [] if self.combination.is_local else list(self.dataplane.get("/transactions").json() or [])
 
     @contextlib.contextmanager
     def no_reload(self) -> Iterator[None]:
