@@ -245,9 +245,9 @@ static const struct {
      "n1 ready; n2 ready; n3 ready", "park n2; kept n3; maint n2", INSPECT_CHANGES, 50},
     /* Parked for long enough: it goes with the next transaction. */
     {"", "", S("1") "; " S("3"), L("1") OFF("2"), "n1 ready; n2 maint", "add n3 reload", INSPECT_CHANGES, 100},
-    {PARKED, "\"parked\":[{\"server\":\"n2\",\"since\":\"T-2000\"}]", S("1") "; " S("3"), L("1") OFF("2"),
+    {PARKED, "\"parked\":[{\"server\":\"n2\",\"since\":\"T-20\"}]", S("1") "; " S("3"), L("1") OFF("2"),
      "n1 ready; n2 maint", "add n3 reload; remove n2 reload", INSPECT_CHANGES, 100},
-    {PARKED, "\"parked\":[{\"server\":\"n2\",\"since\":\"T-2000\",\"spare\":true}]", S("1") "; " S("3"),
+    {PARKED, "\"parked\":[{\"server\":\"n2\",\"since\":\"T-20\",\"spare\":true}]", S("1") "; " S("3"),
      L("1") OFF("2"), "n1 ready; n2 maint", "add n3 reload", INSPECT_CHANGES, 100},
     /* Whose state it is. */
     {STATES, STATE("2", "ready", "drain", "false"), S("1") "; " S("2"), L("1") L("2"), "n1 ready; n2 drain", "ready n2",
@@ -300,7 +300,7 @@ START_TEST(decisions_by_it)
     take(decisions[_i].old, decisions[_i].new);
     w.daemon = &m;
     w.now_ms = clock_mono_ms();
-    w.park_ttl_ms = 1000000;
+    w.park_ttl_ms = 10000;
     w.rules.max_loss_percent = decisions[_i].limit;
     struct inspect_backend *b = world_add(&w, "be", decisions[_i].desired);
     world_see_running(&w, b, decisions[_i].actual, decisions[_i].running);
