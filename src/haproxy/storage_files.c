@@ -170,3 +170,23 @@ void storage_files_hash(const struct storage_files *f, char ret[DIGEST_SHA256_HE
         buf_printf(&text, "%s/%s %s\n", storage_folder(f->list[i].kind), f->list[i].name, f->list[i].hash);
     digest_sha256_hex(buf_str(&text), text.len, ret);
 }
+
+static bool storage_is_of_name(char c)
+{
+    return c != '\0' && strchr(STORAGE_NAME_ALPHABET, c) != NULL;
+}
+
+bool storage_is_named(const char *text, const char *stored)
+{
+    const char *line = text;
+    for (const char *hit; (hit = strstr(line, stored)) != NULL; line = hit + 1) {
+        const char *begin = hit;
+        while (begin > text && begin[-1] != '\n')
+            begin--;
+        bool comment = begin[strspn(begin, " \t")] == '#';
+        bool whole = (hit == text || !storage_is_of_name(hit[-1])) && !storage_is_of_name(hit[strlen(stored)]);
+        if (whole && !comment)
+            return true;
+    }
+    return false;
+}

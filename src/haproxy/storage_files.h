@@ -6,6 +6,7 @@
 #ifndef HAPROXY_STORAGE_FILES_H
 #define HAPROXY_STORAGE_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -52,5 +53,8 @@ void storage_files_hash(const struct storage_files *f, char ret[DIGEST_SHA256_HE
 
 /* The user's folder of a kind: "maps", "certs", "files". */
 const char *storage_folder(enum storage_kind kind);
+
+/* In a line of haproxy.cfg that is no comment, by whatever path. What is kept for nothing does less harm than what is gone. */
+bool storage_is_named(const char *text, const char *stored);
 
 #endif

@@ -84,6 +84,7 @@ struct local_store {
     struct storage_request request;
     struct storage_entries entries; /* with digests of what is there, as far as it was looked at; "": another one */
     bool known;                     /* the list was read */
+    bool held;                      /* the lock was ours when the list was read, or came to be before it was used */
     bool locked, announced, looked; /* in this request */
     char *list;                     /* as it is there; NULL: not known */
     char *writes;                   /* and as it is about to be */
@@ -91,7 +92,7 @@ struct local_store {
     bool was_read, there;
     bool is_other; /* a link, a folder: nothing that was put there */
     struct buf now;
-    bool whole; /* what is written is the file as it is to be */
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what is written */
     struct stored news;
     char *differs;
 };

@@ -13,6 +13,7 @@
 #include "haproxy/storage_map.h"
 
 static void driver_store_next(struct local_driver *d);
+static void driver_store_begin(struct local_driver *d);
 
 /* ---- the end ---- */
 
@@ -67,8 +68,8 @@ static void driver_store_on_read(void *arg, const struct local_answer *a)
     struct local_store *s = &d->store;
     d->request = NULL;
     bool known = driver_store_take(s, a);
-    bool may_be_other = s->request.part == STORAGE_CHECK || s->request.part == STORAGE_END;
-    if (!known || (s->is_other && !may_be_other))
+    bool puts = s->request.part == STORAGE_ADD || s->request.part == STORAGE_FINAL;
+    if (!known || (s->is_other && puts))
         driver_store_fail(d, a);
     else
         driver_store_next(d);
@@ -138,15 +139,25 @@ static bool driver_store_write_list(struct local_driver *d, char *text)
 
 /* ---- before anything is written ---- */
 
+/* Until the lock was ours another daemon may have written to what was read. */
 static void driver_store_on_locked(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
+    struct local_store *s = &d->store;
+    bool held = s->held && a->status != LOCAL_LOCKED;
     d->request = NULL;
-    d->store.locked = a->status == LOCAL_OK;
-    if (d->store.locked)
+    s->locked = a->status == LOCAL_OK;
+    s->held = held || s->locked;
+    if (!held) {
+        s->known = false;
+        storage_entries_fini(&s->entries);
+    }
+    if (!s->locked)
+        driver_store_fail(d, a);
+    else if (held)
         driver_store_next(d);
     else
-        driver_store_fail(d, a);
+        driver_store_begin(d);
 }
 
 /* One daemon for each haproxy.cfg, and for what is beside it. True: this comes first. */
@@ -172,8 +183,7 @@ static void driver_store_on_put(void *arg, const struct local_answer *a)
         return;
     }
     e->present = true;
-    if (s->whole)
-        memcpy(e->hash, f->hash, sizeof(e->hash));
+    memcpy(e->hash, s->hash, sizeof(e->hash));
     s->news.written++;
     s->news.certificates += f->kind == STORAGE_CERTIFICATE;
     driver_store_next_file(s);
@@ -188,9 +198,9 @@ static void driver_store_put(struct local_driver *d, const struct storage_file *
     bool grows = s->request.part == STORAGE_ADD && f->place == STORAGE_MAP && s->there;
     if (s->request.part == STORAGE_ADD && s->there && !e->changed && e->good == NULL)
         storage_entry_keep(e, buf_str(&s->now), s->now.len);
-    s->whole = !grows || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
-    s->news.unfinished = s->news.unfinished || !s->whole;
-    if (!s->whole && grown.len == s->now.len) { /* it loses lines, and gains none */
+    bool whole = !grows || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
+    s->news.unfinished = s->news.unfinished || !whole;
+    if (!whole && grown.len == s->now.len) { /* it loses lines, and gains none */
         driver_store_next_file(s);
         driver_store_next(d);
         return;
@@ -199,8 +209,10 @@ static void driver_store_put(struct local_driver *d, const struct storage_file *
     e->found = e->found && e->present;
     e->changed = true;
     e->hash[0] = '\0';
-    d->request = local_put_file(d->options.helper, f->place, f->stored, s->whole ? f->bytes : buf_str(&grown),
-                                s->whole ? f->len : grown.len, driver_store_on_put, d);
+    const char *bytes = whole ? f->bytes : buf_str(&grown);
+    size_t len = whole ? f->len : grown.len;
+    digest_sha256_hex(bytes, len, s->hash);
+    d->request = local_put_file(d->options.helper, f->place, f->stored, bytes, len, driver_store_on_put, d);
 }
 
 /* Of one that was read: is there, is as it is to be, was there before. */
@@ -288,28 +300,6 @@ static void driver_store_next_check(struct local_driver *d)
 
 /* ---- END and BACK ---- */
 
-static bool driver_store_is_of_name(char c)
-{
-    return c != '\0' && strchr(STORAGE_NAME_ALPHABET, c) != NULL;
-}
-
-/* In a line that is no comment, by whatever path. What is kept for nothing does less harm than what is gone. */
-static bool driver_store_is_named(const struct local_driver *d, const char *stored)
-{
-    const char *text = d->file != NULL ? d->file->text : "", *line = text;
-    for (const char *hit; (hit = strstr(line, stored)) != NULL; line = hit + 1) {
-        const char *begin = hit;
-        while (begin > text && begin[-1] != '\n')
-            begin--;
-        bool comment = begin[strspn(begin, " \t")] == '#';
-        bool whole =
-            (hit == text || !driver_store_is_of_name(hit[-1])) && !driver_store_is_of_name(hit[strlen(stored)]);
-        if (whole && !comment)
-            return true;
-    }
-    return false;
-}
-
 static void driver_store_on_deleted(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
@@ -330,12 +320,14 @@ static void driver_store_delete(struct local_driver *d, const struct storage_ent
     d->request = local_delete_file(d->options.helper, e->place, e->stored, driver_store_on_deleted, d);
 }
 
-/* Somebody replaced or deleted what was put there: it is not ours any more. */
+/* Somebody replaced what was put there: it is not ours any more. */
 static bool driver_store_is_anothers(const struct local_store *s, const struct storage_entry *e)
 {
     char hash[DIGEST_SHA256_HEX_BYTES];
+    if (!s->was_read || !s->there || e->hash[0] == '\0')
+        return s->is_other;
     digest_sha256_hex(buf_str(&s->now), s->now.len, hash);
-    return !s->there || (e->hash[0] != '\0' && !str_eq(e->hash, hash));
+    return !str_eq(e->hash, hash);
 }
 
 /* What runs now is good. */
@@ -353,13 +345,13 @@ static void driver_store_next_end(struct local_driver *d)
     while (s->at < s->entries.count) {
         struct storage_entry *e = &s->entries.list[s->at];
         bool wanted = storage_files_find(s->request.files, e->place, e->stored) != NULL;
-        bool named = !wanted && !e->found && driver_store_is_named(d, e->stored);
+        bool named = !wanted && !e->found && storage_is_named(d->file != NULL ? d->file->text : "", e->stored);
         s->news.in_use += named;
         if (wanted || named) {
             driver_store_next_file(s);
             continue;
         }
-        if (e->found || s->is_other || (s->was_read && driver_store_is_anothers(s, e))) {
+        if (e->found || driver_store_is_anothers(s, e) || (s->was_read && !s->there)) {
             storage_entries_drop(&s->entries, s->at);
             s->was_read = s->is_other = false;
             continue;
@@ -391,28 +383,51 @@ static void driver_store_on_put_back(void *arg, const struct local_answer *a)
     }
     e->changed = false;
     digest_sha256_hex(e->good, e->good_len, e->hash);
+    storage_entry_keep(e, NULL, 0); /* who writes next looks again */
     s->news.written++;
     driver_store_next_file(s);
     driver_store_next(d);
 }
 
+/* That one is never deleted, and it is not what runs. */
+static void driver_store_leave(struct storage_entry *e)
+{
+    e->added = false;
+    e->found = true;
+    e->hash[0] = '\0';
+    storage_entry_keep(e, NULL, 0);
+}
+
+/* What was read there is ours, or nothing. */
+static void driver_store_put_back(struct local_driver *d, const struct storage_entry *e)
+{
+    if (e->added)
+        driver_store_delete(d, e);
+    else
+        d->request =
+            local_put_file(d->options.helper, e->place, e->stored, e->good, e->good_len, driver_store_on_put_back, d);
+}
+
 static void driver_store_next_back(struct local_driver *d)
 {
     struct local_store *s = &d->store;
-    for (; s->at < s->entries.count; s->at++) {
-        const struct storage_entry *e = &s->entries.list[s->at];
+    for (; s->at < s->entries.count; driver_store_next_file(s)) {
+        struct storage_entry *e = &s->entries.list[s->at];
         if (!e->changed || (!e->added && e->good == NULL))
             continue;
         if (driver_store_lock(d))
             return;
-        if (e->added)
-            driver_store_delete(d, e);
+        if (driver_store_is_anothers(s, e)) {
+            driver_store_leave(e);
+            continue;
+        }
+        if (s->was_read)
+            driver_store_put_back(d, e);
         else
-            d->request = local_put_file(d->options.helper, e->place, e->stored, e->good, e->good_len,
-                                        driver_store_on_put_back, d);
+            driver_store_read(d, e->place, e->stored);
         return;
     }
-    if (s->news.written + s->news.deleted == 0 || !driver_store_write_list(d, storage_list_text(&s->entries, NULL)))
+    if (!s->locked || !driver_store_write_list(d, storage_list_text(&s->entries, NULL)))
         driver_store_end(d);
 }
 
@@ -437,24 +452,30 @@ static void driver_store_next(struct local_driver *d)
     }
 }
 
-void local_driver_store(struct driver *base, const struct storage_request *request)
+static void driver_store_begin(struct local_driver *d)
 {
-    struct local_driver *d = local_driver_of(base);
     struct local_store *s = &d->store;
     free(s->differs);
     s->differs = NULL;
-    s->request = *request;
     s->news = (struct stored){.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
     s->at = 0;
-    s->locked = s->announced = s->looked = s->was_read = s->is_other = false;
+    s->announced = s->looked = s->was_read = s->is_other = false;
+    if (s->known)
+        driver_store_next(d);
+    else
+        d->request = local_read_folder_file(d->options.helper, STORAGE_GENERAL, STORAGE_LIST, driver_store_on_list, d);
+}
+
+void local_driver_store(struct driver *base, const struct storage_request *request)
+{
+    struct local_driver *d = local_driver_of(base);
+    d->store.request = *request;
+    d->store.locked = false;
     if (request->part != STORAGE_CHECK) { /* what `haproxy -c` took, it took with the files that there were */
         cfg_content_unref(d->checked);
         d->checked = NULL;
     }
-    if (!s->known && (request->part == STORAGE_ADD || request->part == STORAGE_CHECK))
-        d->request = local_read_folder_file(d->options.helper, STORAGE_GENERAL, STORAGE_LIST, driver_store_on_list, d);
-    else
-        driver_store_next(d);
+    driver_store_begin(d);
 }
 
 void local_driver_store_init(struct local_driver *d)

@@ -261,6 +261,63 @@ START_TEST(what_was_put_twice_gets_the_bytes_that_run)
 }
 END_TEST
 
+/* What was good is what was there last, not what went back once. */
+START_TEST(what_goes_back_is_what_was_there_last)
+{
+    put_at(general, "one", "1");
+    want(STORAGE_GENERAL, "one", "2");
+    must(STORAGE_ADD);
+    must(STORAGE_BACK);
+    assert_at(general, "one", "1");
+    put_at(general, "one", "by hand");
+    must(STORAGE_ADD);
+    assert_at(general, "one", "2");
+    must(STORAGE_BACK);
+    assert_at(general, "one", "by hand");
+}
+END_TEST
+
+START_TEST(what_another_one_changed_meanwhile_does_not_go_back)
+{
+    cleanup(mem_free_ptr) char *link = path_of(general, "link");
+    want(STORAGE_GENERAL, "one", "1");
+    want(STORAGE_MAP, "grown.map", "a 1\nb 2\n");
+    want(STORAGE_GENERAL, "gone", "1");
+    loaded();
+    want_none();
+    want(STORAGE_GENERAL, "one", "2");
+    want(STORAGE_MAP, "grown.map", "b 2\nc 3\n");
+    want(STORAGE_GENERAL, "gone", "2");
+    want(STORAGE_GENERAL, "new", "2");
+    want(STORAGE_GENERAL, "link", "2");
+    must(STORAGE_ADD);
+    put_at(general, "one", "by hand");
+    put_at(general, "new", "by hand");
+    put_at(maps, "grown.map", "by hand\n");
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(symlink("one", link), 0);
+    cleanup(mem_free_ptr) char *gone = path_of(general, "gone");
+    ck_assert_int_eq(unlink(gone), 0);
+    must(STORAGE_BACK);
+    ck_assert(last.news.written == 1 && last.news.deleted == 0);
+    ck_assert(last.news.changed); /* that does not run */
+    assert_at(general, "one", "by hand");
+    assert_at(general, "new", "by hand");
+    assert_at(general, "link", "by hand");
+    assert_at(maps, "grown.map", "by hand\n");
+    assert_at(general, "gone", "1"); /* haproxy.cfg may name it */
+    assert_list("maps grown.map - found\ngeneral gone %s put\ngeneral one - found\ngeneral link - found\ngeneral new - "
+                "found\n",
+                hash_of("1"));
+    must(STORAGE_BACK);
+    ck_assert_uint_eq(last.news.written, 0);
+    want_none();
+    loaded();
+    ck_assert_uint_eq(last.news.deleted, 1);
+    assert_at(general, "new", "by hand");
+}
+END_TEST
+
 /* HAProxy does not run what is there, whatever the configuration says now. */
 START_TEST(what_a_killed_run_changed_is_to_be_loaded)
 {
@@ -353,6 +410,8 @@ int main(void)
     tcase_add_loop_test(t, what_will_not_run_gets_its_former_bytes, 0, 2);
     tcase_add_test(t, what_was_checked_before_files_changed_is_checked_again);
     tcase_add_test(t, what_was_put_twice_gets_the_bytes_that_run);
+    tcase_add_test(t, what_goes_back_is_what_was_there_last);
+    tcase_add_test(t, what_another_one_changed_meanwhile_does_not_go_back);
     tcase_add_loop_test(t, what_a_killed_run_changed_is_to_be_loaded, 0, 3);
     tcase_add_test(t, what_was_changed_by_hand_to_what_is_wanted_is_to_be_loaded);
     tcase_add_test(t, each_byte_is_compared);

@@ -147,6 +147,29 @@ START_TEST(two_daemons_do_not_write_at_once)
 }
 END_TEST
 
+/* What it put there while we waited, or right before, is in its list, not in the one that we have read. */
+START_TEST(what_another_daemon_put_there_before_us_is_known)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *list = mem_printf("general two %s put\n", hash_of("2"));
+    struct local_helper *first = local_helper_start(&options, &err);
+    want(STORAGE_GENERAL, "one", "1");
+    if (_i == 0) {
+        local_helper_attach(first, base, NULL);
+        ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+        must_fail(STORAGE_ADD, "another daemon (pid ");
+    } else {
+        must(STORAGE_CHECK);
+    }
+    put_at(general, "two", "2");
+    put_at(general, STORAGE_LIST, list);
+    local_helper_free(first);
+    loaded();
+    assert_at(general, "one", "1");
+    assert_at(general, "two", NULL);
+}
+END_TEST
+
 START_TEST(a_helper_that_is_gone_is_told)
 {
     want(STORAGE_GENERAL, "one", "1");
@@ -186,6 +209,7 @@ int main(void)
     tcase_add_test(t, a_folder_that_cannot_be_made_is_named);
     tcase_add_test(t, no_right_is_said);
     tcase_add_test(t, two_daemons_do_not_write_at_once);
+    tcase_add_loop_test(t, what_another_daemon_put_there_before_us_is_known, 0, 2);
     tcase_add_test(t, a_helper_that_is_gone_is_told);
     tcase_add_test(t, a_list_of_another_one_does_no_harm);
     suite_add_tcase(s, t);
