@@ -63,10 +63,11 @@ SET = (
 
 READ_CFG = "haproxy/local/config.c"
 EDIT = "haproxy/local/config_edit.c"
+LINE = "haproxy/local/config_line.c"
 WRITE = "haproxy/local/driver_write.c"
 
 LINES = (
-    Mutant("what a conditional decides is read", READ_CFG, "if (inside && depth > 0 && !config_is_directive(line))", "if (false)"),
+    Mutant("what a conditional decides is read", READ_CFG, "if (inside && depth > 0 && !local_config_is_directive(line))", "if (false)"),
     Mutant("a conditional behind the backend is within it", READ_CFG, "bool inside = line->number == s->line->number || (line >= s->lines && line < end);", "bool inside = line->number >= s->line->number;"),
     Mutant("defaults under a conditional are read", READ_CFG, "for (; s != NULL; s = s->defaults) {", "for (; s != NULL; s = NULL) {"),
     Mutant("a variable is its name", READ_CFG, "return !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;", "return false;"),
@@ -74,19 +75,26 @@ LINES = (
     Mutant("an argument of nobody knows what is a keyword", READ_CFG, "return !word->known && cfg_is_among(", "return false && cfg_is_among("),
     Mutant("a port with a sign is a number", READ_CFG, "bool has_port = colon != NULL && str_parse_uint(colon + 1, UINT16_MAX, &port) == 0;", "bool has_port = colon != NULL && (str_parse_uint(colon + 1, UINT16_MAX, &port) == 0 || true);"),
     Mutant("a default-server says nothing of a line's state", READ_CFG, "    cfg_inherit_apply(&inherit, w->b);\n", ""),
+    Mutant("a variable in inherited defaults is its name", READ_CFG, "if (config_is_of(own, s) && ", "if (false && "),
+    Mutant("a variable in anybody's defaults is ours", READ_CFG, "if (config_is_of(own, s) && ", "if ("),
+    Mutant("a new line stands in a conditional", EDIT, "        if (!local_config_is_directive(&s->lines[i]))\n            return", "        if (true)\n            return"),
+    Mutant("a directive is what a line looks like", EDIT, "local_config_is_directive(&s->lines[i]) ? NULL : ", ""),
+    Mutant("HAProxy does not start while DNS is away", EDIT, "if ((fields & SERVER_ADDRESS) && e->instead[2]", "if (false && e->instead[2]"),
+    Mutant("a name that was there is ours", EDIT, "(fields & SERVER_ADDRESS) && e->instead[2] != NULL && ", "(fields & SERVER_ADDRESS) && "),
+    Mutant("an operator's init-addr stands twice", LINE, "        there = str_eq(w.name, keyword);\n", ""),
     Mutant("arguments of httpchk are none", READ_CFG, "!off && str_eq(option, \"httpchk\") && w->words.count > 2;", "false;"),
     Mutant("`no option` takes no check away", READ_CFG, "config_replace(&w->b->adv_check, off ? \"\" : option);", "config_replace(&w->b->adv_check, option);"),
-    Mutant("blanks in front of what goes stay", EDIT, "        if (!e->gone[i]) {\n            buf_addn(out, at, (size_t)(w->raw - at));", "        buf_addn(out, at, (size_t)(w->raw - at));\n        if (!e->gone[i]) {"),
-    Mutant("a comment goes", EDIT, "    buf_addn(out, at, (size_t)(end - at));\n}", "    (void)end;\n}"),
-    Mutant("a word that contradicts stays", EDIT, "if (off != NULL && str_eq(w.name, off))", "if (false)"),
-    Mutant("a word that is there stands twice", EDIT, "if (on != NULL && !there)", "if (on != NULL)"),
-    Mutant("the first weight counts", EDIT, "else if (str_eq(w.name, keyword) && w.last > w.at && ", "else if (!there && str_eq(w.name, keyword) && w.last > w.at && "),
+    Mutant("blanks in front of what goes stay", LINE, "        if (!e->gone[i]) {\n            buf_addn(out, at, (size_t)(w->raw - at));", "        buf_addn(out, at, (size_t)(w->raw - at));\n        if (!e->gone[i]) {"),
+    Mutant("a comment goes", LINE, "    buf_addn(out, at, (size_t)(end - at));\n}", "    (void)end;\n}"),
+    Mutant("a word that contradicts stays", LINE, "if (off != NULL && str_eq(w.name, off))", "if (false)"),
+    Mutant("a word that is there stands twice", LINE, "if (on != NULL && !there)", "if (on != NULL)"),
+    Mutant("the first weight counts", LINE, "else if (str_eq(w.name, keyword) && w.last > w.at && ", "else if (!there && str_eq(w.name, keyword) && w.last > w.at && "),
     Mutant("any server of that name is meant", EDIT, "return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);", "return n != 0 ? n : (x->line->number < y->line->number) - (x->line->number > y->line->number);"),
     Mutant("a new line looks like none", EDIT, "size_t indent_len = edit_indent(s, b->last, &indent);", "size_t indent_len = edit_indent(s, s->line, &indent);"),
     Mutant("a name with a blank is two words", EDIT, 'if (word[strcspn(word, " \\t\\"\'\\\\#$")] == \'\\0\') {', "if (true) {"),
     Mutant("parameters of the check from before stay", EDIT, "for (size_t i = first; i < e.words.count; i++)\n        e.gone[i] = true;", "for (size_t i = first; i < e.words.count && i < first + 1; i++)\n        e.gone[i] = true;"),
     Mutant("an operator's httpchk is asked anew", EDIT, "settings->httpchk_healthz && !(str_eq(b->adv_check, \"httpchk\") && b->httpchk_params)", "settings->httpchk_healthz"),
-    Mutant("a keyword that nobody knows takes the next word", EDIT, "if (!w.known && (e->unknown == 0 || at < e->unknown))", "if (false)"),
+    Mutant("a keyword that nobody knows takes the next word", LINE, "if (!w.known && (e->unknown == 0 || at < e->unknown))", "if (false)"),
     Mutant("a default-server behind servers is in front of them", EDIT, "        if (edit_begins_with(&s->lines[i], \"server\"))\n            break;\n", ""),
 )
 

@@ -210,7 +210,7 @@ static int config_take_line(struct config_walk *w)
 
 /* ---- conditionals ---- */
 
-static bool config_is_directive(const struct cfg_file_line *line)
+bool local_config_is_directive(const struct cfg_file_line *line)
 {
     return line->text[strspn(line->text, " \t\v\f\r")] == '.';
 }
@@ -218,7 +218,7 @@ static bool config_is_directive(const struct cfg_file_line *line)
 /* How a line changes how deep the next one is in .if ... .endif. */
 static int config_depth(struct cfg_line *words, const struct cfg_file_line *line)
 {
-    if (!config_is_directive(line))
+    if (!local_config_is_directive(line))
         return 0;
     cfg_line_split(words, line->text, line->len);
     return str_eq(cfg_word(words, 0), ".if") ? 1 : str_eq(cfg_word(words, 0), ".endif") ? -1 : 0;
@@ -234,7 +234,7 @@ static unsigned config_conditional_line(const struct cfg_file *f, const struct c
     cfg_line_init(&words);
     for (const struct cfg_file_line *line = f->lines; line < f->lines + f->line_count; line++) {
         bool inside = line->number == s->line->number || (line >= s->lines && line < end);
-        if (inside && depth > 0 && !config_is_directive(line))
+        if (inside && depth > 0 && !local_config_is_directive(line))
             return line->number;
         depth += config_depth(&words, line);
     }
@@ -291,19 +291,32 @@ static int config_check_one(const struct cfg_file *f, const struct cfg_file_sect
     return 0;
 }
 
+/* own: or a defaults section that it is from, or that one is from. */
+static bool config_is_of(const struct cfg_file_section *own, const struct cfg_file_section *s)
+{
+    while (own != NULL && own != s)
+        own = own->defaults;
+    return own == s;
+}
+
 /* What default-server lines say of the state of servers, those of the defaults section, too. */
-static void config_inherit(const struct cfg_file *f, const struct cfg_file_section *own, struct config_walk *w)
+static int config_inherit(const struct cfg_file *f, const struct cfg_file_section *own, struct config_walk *w)
 {
     cleanup(cfg_inherit_fini) struct cfg_inherit inherit = {0};
     for (const struct cfg_file_section *s = f->sections; s <= own; s++) {
         cfg_inherit_section(&inherit, s, w->b->name);
         for (size_t i = 0; i < s->line_count && (s == own || str_eq(s->kind, "defaults")); i++) {
-            cfg_line_split(&w->words, s->lines[i].text, s->lines[i].len);
-            if (str_eq(cfg_word(&w->words, 0), "default-server"))
-                cfg_inherit_line(&inherit, &w->words, s->lines[i].number);
+            w->line = &s->lines[i];
+            cfg_line_split(&w->words, w->line->text, w->line->len);
+            if (!str_eq(cfg_word(&w->words, 0), "default-server"))
+                continue;
+            if (config_is_of(own, s) && config_check_words(w, 1, w->words.count) != 0)
+                return -1;
+            cfg_inherit_line(&inherit, &w->words, w->line->number);
         }
     }
     cfg_inherit_apply(&inherit, w->b);
+    return 0;
 }
 
 int local_config_read(const struct cfg_file *f, struct backend *ret, struct error *err)
@@ -326,7 +339,7 @@ int local_config_read(const struct cfg_file *f, struct backend *ret, struct erro
         status = config_take_line(&w);
     }
     if (status == 0)
-        config_inherit(f, s, &w);
+        status = config_inherit(f, s, &w);
     cfg_line_fini(&w.words);
     return status;
 }

@@ -5,121 +5,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/cfg/keywords.h"
 #include "haproxy/local/config.h"
+#include "haproxy/local/config_line.h"
 
 #define DEFAULT_INDENT "    "
-
-/* ---- one line ---- */
-
-/* A line as it is to be: pieces of the old one, and what stands in the place of others. */
-struct edit_line {
-    const struct cfg_file_line *line;
-    struct cfg_line words;
-    bool gone[RAWCFG_MAX_WORDS];           /* with the blanks in front of it */
-    const char *instead[RAWCFG_MAX_WORDS]; /* NULL: as it stands */
-    struct buf more;                       /* each with a blank in front */
-    size_t unknown; /* the first keyword that is not known, and may take what stands behind it; 0: none */
-};
-
-static void edit_line_init(struct edit_line *e, const struct cfg_file_line *line)
-{
-    memset(e, 0, sizeof(*e));
-    e->line = line;
-    cfg_line_init(&e->words);
-    cfg_line_split(&e->words, line->text, line->len);
-}
-
-static void edit_line_fini(struct edit_line *e)
-{
-    cfg_line_fini(&e->words);
-    buf_fini(&e->more);
-}
-
-static void edit_line_print(const struct edit_line *e, struct buf *out)
-{
-    const char *at = e->line->text, *end = at + e->line->len;
-    for (size_t i = 0; i < e->words.count; i++) {
-        const struct cfg_word *w = &e->words.words[i];
-        const char *behind = w->raw + w->raw_len;
-        if (!e->gone[i]) {
-            buf_addn(out, at, (size_t)(w->raw - at));
-            if (e->instead[i] != NULL)
-                buf_add(out, e->instead[i]);
-            else
-                buf_addn(out, w->raw, w->raw_len);
-        }
-        at = behind;
-        if (i + 1 == (e->unknown != 0 ? e->unknown : e->words.count))
-            buf_addn(out, buf_str(&e->more), e->more.len);
-    }
-    buf_addn(out, at, (size_t)(end - at));
-}
-
-static bool edit_line_is_edited(const struct edit_line *e)
-{
-    bool edited = e->more.len > 0;
-    for (size_t i = 0; i < e->words.count; i++)
-        edited = edited || e->gone[i] || e->instead[i] != NULL;
-    return edited;
-}
-
-static void edit_line_done(struct edit_line *e, struct cfg_edits *ret)
-{
-    cleanup(buf_fini) struct buf text = {0};
-    if (!edit_line_is_edited(e))
-        return;
-    edit_line_print(e, &text);
-    cfg_edits_add(ret, e->line->number, CFG_EDIT_REPLACE, buf_str(&text), text.len);
-}
-
-/* ---- keywords of a line ---- */
-
-static void edit_drop(struct edit_line *e, const struct local_word *w)
-{
-    for (size_t i = w->at; i <= w->last; i++)
-        e->gone[i] = true;
-}
-
-static struct local_word edit_word(struct edit_line *e, size_t at)
-{
-    const struct local_word w = local_config_word(&e->words, at);
-    if (!w.known && (e->unknown == 0 || at < e->unknown))
-        e->unknown = at;
-    return w;
-}
-
-/* Takes the words `off` out, and sees that `on` is there; either may be NULL. first: of its keywords. */
-static void edit_set(struct edit_line *e, size_t first, const char *on, const char *off)
-{
-    bool there = false;
-    for (size_t i = first; i < e->words.count;) {
-        const struct local_word w = edit_word(e, i);
-        if (off != NULL && str_eq(w.name, off))
-            edit_drop(e, &w);
-        there = there || (on != NULL && str_eq(w.name, on));
-        i = w.last + 1;
-    }
-    if (on != NULL && !there)
-        buf_printf(&e->more, " %s", on);
-}
-
-/* The argument of each one there is, as the last one counts. value NULL: none is to be there. */
-static void edit_value(struct edit_line *e, size_t first, const char *keyword, const char *value)
-{
-    bool there = false;
-    for (size_t i = first; i < e->words.count;) {
-        const struct local_word w = edit_word(e, i);
-        if (str_eq(w.name, keyword) && value == NULL)
-            edit_drop(e, &w);
-        else if (str_eq(w.name, keyword) && w.last > w.at && !str_eq(cfg_word(&e->words, w.last), value))
-            e->instead[w.last] = value;
-        there = there || str_eq(w.name, keyword);
-        i = w.last + 1;
-    }
-    if (value != NULL && !there)
-        buf_printf(&e->more, " %s %s", keyword, value);
-}
+#define INIT_ADDRESS "last,libc,none"
 
 /* ---- a server ---- */
 
@@ -134,33 +24,33 @@ static bool edit_wants_init(const struct backend_server *s)
     return str_ip_family(s->address) == 0 && strpbrk(s->address, "/@") == NULL;
 }
 
-static void edit_state(struct edit_line *e, const struct backend_server *s)
+static void edit_state(struct local_line *e, const struct backend_server *s)
 {
-    edit_set(e, 3, s->maintenance ? "disabled" : NULL, s->maintenance ? "enabled" : "disabled");
+    local_line_set(e, 3, s->maintenance ? "disabled" : NULL, s->maintenance ? "enabled" : "disabled");
     if (!s->maintenance && s->enabled)
-        edit_set(e, 3, "enabled", NULL);
+        local_line_set(e, 3, "enabled", NULL);
 }
 
-static void edit_server(struct edit_line *e, const struct backend_server *s, unsigned fields, const char *place,
+static void edit_server(struct local_line *e, const struct backend_server *s, unsigned fields, const char *place,
                         const char *weight, const char *check_port)
 {
     if (fields & (SERVER_ADDRESS | SERVER_PORT))
         e->instead[2] = str_eq(cfg_word(&e->words, 2), place) ? NULL : place;
-    if ((fields & SERVER_ADDRESS) && edit_wants_init(s))
-        edit_set(e, 3, NULL, NULL);
+    if ((fields & SERVER_ADDRESS) && e->instead[2] != NULL && edit_wants_init(s))
+        local_line_add(e, 3, "init-addr", INIT_ADDRESS);
     if (fields & SERVER_CHECK)
-        edit_set(e, 3, s->check ? "check" : NULL, s->check ? "no-check" : "check");
+        local_line_set(e, 3, s->check ? "check" : NULL, s->check ? "no-check" : "check");
     if (fields & SERVER_CHECK_PORT)
-        edit_value(e, 3, "port", s->check_port != 0 ? check_port : NULL);
+        local_line_value(e, 3, "port", s->check_port != 0 ? check_port : NULL);
     if (fields & SERVER_WEIGHT)
-        edit_value(e, 3, "weight", weight);
+        local_line_value(e, 3, "weight", weight);
     if (fields & SERVER_BACKUP)
-        edit_set(e, 3, s->no_backup ? "no-backup" : NULL, "backup");
+        local_line_set(e, 3, s->no_backup ? "no-backup" : NULL, "backup");
     if (fields & SERVER_MAINTENANCE)
         edit_state(e, s);
     if (fields & SERVER_PROXY_V2)
-        edit_set(e, 3, s->send_proxy_v2 ? "send-proxy-v2" : NULL,
-                 s->send_proxy_v2 ? "no-send-proxy-v2" : "send-proxy-v2");
+        local_line_set(e, 3, s->send_proxy_v2 ? "send-proxy-v2" : NULL,
+                       s->send_proxy_v2 ? "no-send-proxy-v2" : "send-proxy-v2");
 }
 
 /* ---- where the lines are ---- */
@@ -235,13 +125,13 @@ static const struct cfg_file_line *edit_find_server(const struct edit_backend *b
 static void edit_set_server(const struct cfg_file_line *line, const struct change *c, struct cfg_edits *ret)
 {
     const struct backend_server *s = c->server;
-    cleanup(edit_line_fini) struct edit_line e;
+    cleanup(local_line_fini) struct local_line e;
     cleanup(mem_free_ptr) char *place = edit_place(s);
     cleanup(mem_free_ptr) char *weight = mem_printf("%d", s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT);
     cleanup(mem_free_ptr) char *check_port = mem_printf("%u", s->check_port);
-    edit_line_init(&e, line);
+    local_line_init(&e, line);
     edit_server(&e, s, c->fields, place, weight, check_port);
-    edit_line_done(&e, ret);
+    local_line_done(&e, ret);
 }
 
 /* Words that need it are in quotes: a name or an address is the API's or the cluster's. */
@@ -279,7 +169,7 @@ static void edit_new_server(const struct backend_server *s, const char *indent, 
     if (s->send_proxy_v2)
         buf_add(out, " send-proxy-v2");
     if (edit_wants_init(s))
-        buf_add(out, " init-addr last,libc,none");
+        buf_add(out, " init-addr " INIT_ADDRESS);
 }
 
 /* ---- where new lines stand ---- */
@@ -304,10 +194,19 @@ static const struct cfg_file_line *edit_last(const struct cfg_file_section *s, c
 /* As that line has it, or the first one of the section. */
 static size_t edit_indent(const struct cfg_file_section *s, const struct cfg_file_line *like, const char **ret)
 {
-    if (like == NULL && s->line_count > 0)
-        like = &s->lines[0];
+    for (size_t i = 0; i < s->line_count && like == NULL; i++)
+        like = local_config_is_directive(&s->lines[i]) ? NULL : &s->lines[i];
     *ret = like != NULL ? like->text : DEFAULT_INDENT;
     return like != NULL ? strspn(like->text, " \t") : strlen(DEFAULT_INDENT);
+}
+
+/* Behind the last line of its own: a directive behind that may be about the next section. */
+static const struct cfg_file_line *edit_end(const struct cfg_file_section *s)
+{
+    for (size_t i = s->line_count; i-- > 0;)
+        if (!local_config_is_directive(&s->lines[i]))
+            return &s->lines[i];
+    return s->line;
 }
 
 static void edit_insert_server(const struct edit_backend *b, const struct backend_server *server, struct cfg_edits *ret)
@@ -316,9 +215,7 @@ static void edit_insert_server(const struct edit_backend *b, const struct backen
     const struct cfg_file_section *s = b->section;
     const char *indent;
     size_t indent_len = edit_indent(s, b->last, &indent);
-    const struct cfg_file_line *behind = b->last != NULL     ? b->last
-                                         : s->line_count > 0 ? &s->lines[s->line_count - 1]
-                                                             : s->line;
+    const struct cfg_file_line *behind = b->last != NULL ? b->last : edit_end(s);
     edit_new_server(server, indent, indent_len, &text);
     cfg_edits_add(ret, behind->number, CFG_EDIT_INSERT, buf_str(&text), text.len);
 }
@@ -336,12 +233,12 @@ static void edit_insert_first(const struct cfg_file_section *s, const char *text
 /* The words of that line from `first` on are these; its blanks in front and its comment stay. */
 static void edit_rewrite(const struct cfg_file_line *line, size_t first, const char *words, struct cfg_edits *ret)
 {
-    cleanup(edit_line_fini) struct edit_line e;
-    edit_line_init(&e, line);
+    cleanup(local_line_fini) struct local_line e;
+    local_line_init(&e, line);
     for (size_t i = first; i < e.words.count; i++)
         e.gone[i] = true;
     buf_printf(&e.more, " %s", words);
-    edit_line_done(&e, ret);
+    local_line_done(&e, ret);
 }
 
 /* Parameters of another algorithm (hash expression, URL parameter) go with it. */
@@ -395,10 +292,10 @@ static void edit_proxy_default(const struct cfg_file_section *s, struct cfg_edit
             break;
         if (!edit_begins_with(&s->lines[i], "default-server"))
             continue;
-        cleanup(edit_line_fini) struct edit_line e;
-        edit_line_init(&e, &s->lines[i]);
-        edit_set(&e, 1, "send-proxy-v2", "no-send-proxy-v2");
-        edit_line_done(&e, ret);
+        cleanup(local_line_fini) struct local_line e;
+        local_line_init(&e, &s->lines[i]);
+        local_line_set(&e, 1, "send-proxy-v2", "no-send-proxy-v2");
+        local_line_done(&e, ret);
         return;
     }
     edit_insert_first(s, "default-server send-proxy-v2", ret);

@@ -72,6 +72,8 @@ static const struct {
     {BE " server n1 \"${A}:1\"\n", NULL},
     {BE " default-server inter \"$I\"\n server n1 a:1\n", NULL},
     {BE " balance \"$B\"\n", NULL},
+    {"defaults a\n default-server \"$D\"\ndefaults b from a\n" BE " server n1 a:1\n", NULL},
+    {"defaults a\n default-server \"$D\"\ndefaults b\n" BE " server n1 a:1\n", "n1 a 1 w-1 p0"},
     {BE " server n1 \"a\n", NULL},
     {BE " server n1 a:1\nbackend other\nbackend be\n", NULL},
     {".if x\n" BE " server n1 a:1\n.endif\n", NULL},
