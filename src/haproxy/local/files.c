@@ -225,10 +225,32 @@ static bool file_is(const struct local_place *p, const char *name, const struct 
     return S_ISREG(st.st_mode) && local_identity_same(&is, expected);
 }
 
-/* 0, or -1 with the temporary name still there. What comes out of the exchange is looked at: a writer that came between
- * our last look and the rename is not lost. */
+/* Is that file, whatever became of its owner and mode. */
+static bool file_is_inode(const struct local_place *p, const char *name, const struct stat *is)
+{
+    struct stat st;
+    return fstatat(p->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == is->st_dev &&
+           st.st_ino == is->st_ino;
+}
+
+/* Somebody's file came out of the exchange: it goes back to its place, and ours out of it. Where he has moved once more,
+ * what cannot go back stays, by a name that nobody else writes to. */
+static void file_give_back(const struct local_place *p, const char *temporary, const struct stat *ours)
+{
+    struct stat his;
+    if (renameat2(p->folder, temporary, p->folder, p->name, RENAME_EXCHANGE) != 0 &&
+        renameat2(p->folder, temporary, p->folder, p->name, RENAME_NOREPLACE) == 0)
+        return;
+    if (file_is_inode(p, temporary, ours) || fstatat(p->folder, temporary, &his, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    cleanup(mem_free_ptr) char *aside = mem_printf("%s.%llu", temporary, (unsigned long long)his.st_ino);
+    (void)renameat2(p->folder, temporary, p->folder, aside, RENAME_NOREPLACE);
+}
+
+/* 0, or -1. What comes out of the exchange is looked at: a writer that came between our last look and the rename is not
+ * lost. */
 static int file_exchange(const struct local_place *p, const char *temporary, const struct local_identity *expected,
-                         bool *ret_changed)
+                         const struct stat *ours, bool *ret_changed)
 {
     *ret_changed = !file_is(p, p->name, expected);
     if (*ret_changed)
@@ -237,7 +259,7 @@ static int file_exchange(const struct local_place *p, const char *temporary, con
         return errno == EINVAL || errno == ENOSYS ? renameat(p->folder, temporary, p->folder, p->name) : -1;
     *ret_changed = !file_is(p, temporary, expected);
     if (*ret_changed)
-        (void)renameat2(p->folder, temporary, p->folder, p->name, RENAME_EXCHANGE);
+        file_give_back(p, temporary, ours);
     else
         (void)unlinkat(p->folder, temporary, 0);
     return *ret_changed ? -1 : 0;
@@ -247,13 +269,17 @@ enum local_swap local_file_swap(const struct local_place *p, const char *tempora
                                 const struct local_identity *expected)
 {
     bool changed = false;
-    int rc = expected != NULL ? file_exchange(p, temporary, expected, &changed)
+    struct stat ours;
+    if (fstatat(p->folder, temporary, &ours, AT_SYMLINK_NOFOLLOW) != 0)
+        return LOCAL_SWAP_FAILED;
+    int rc = expected != NULL ? file_exchange(p, temporary, expected, &ours, &changed)
                               : renameat(p->folder, temporary, p->folder, p->name);
     if (rc != 0) {
         int saved = errno;
-        (void)unlinkat(p->folder, temporary, 0);
+        if (file_is_inode(p, temporary, &ours))
+            (void)unlinkat(p->folder, temporary, 0);
         errno = saved;
         return changed ? LOCAL_SWAP_CHANGED : LOCAL_SWAP_FAILED;
     }
-    return fsync(p->folder) == 0 ? LOCAL_SWAPPED : LOCAL_SWAP_FAILED;
+    return fsync(p->folder) == 0 ? LOCAL_SWAPPED : LOCAL_SWAPPED_UNSYNCED;
 }

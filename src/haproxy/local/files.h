@@ -25,10 +25,16 @@ int local_file_read(const struct local_place *p, struct buf *bytes, struct local
 int local_file_write_beside(const struct local_place *p, const char *temporary, const char *bytes, size_t len,
                             const char **ret_step) must_check;
 
-enum local_swap { LOCAL_SWAPPED, LOCAL_SWAP_CHANGED, LOCAL_SWAP_FAILED };
+enum local_swap {
+    LOCAL_SWAPPED,
+    LOCAL_SWAPPED_UNSYNCED, /* in its place, and not known to be on the disk: errno */
+    LOCAL_SWAP_CHANGED,
+    LOCAL_SWAP_FAILED, /* errno */
+};
 
 /* Puts the temporary file in place. expected not NULL: only if that is what it replaces, also where somebody writes at the
- * same moment, as far as the file system can exchange two names. Otherwise the temporary file is gone. */
+ * same moment, as far as the file system can exchange two names. Otherwise the temporary file is gone; bytes of somebody
+ * else are never deleted: should he be in the way of their way back, too, they stay beside, as "TEMPORARY.INODE". */
 enum local_swap local_file_swap(const struct local_place *p, const char *temporary,
                                 const struct local_identity *expected) must_check;
 

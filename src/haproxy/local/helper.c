@@ -313,7 +313,7 @@ static const char *helper_request_name(const struct local_ask *a)
         [LOCAL_KIND_LOCK_CONFIG] = "lock",        [LOCAL_KIND_COMMAND] = "command",
         [LOCAL_KIND_RELOAD] = "reload",           [LOCAL_KIND_PUT_FILE] = "put file",
         [LOCAL_KIND_DELETE_FILE] = "delete file", [LOCAL_KIND_READ_FILE] = "read file",
-        [LOCAL_KIND_LIST_FILES] = "list files",   [LOCAL_KIND_NOTE_LOADED] = "note loaded",
+        [LOCAL_KIND_NOTE_LOADED] = "note loaded",
     };
     bool validates = a->kind == LOCAL_KIND_WRITE_CONFIG && (a->flags & LOCAL_WRITE_ONLY_VALIDATE) != 0;
     return validates ? "validate" : names[a->kind];
@@ -414,11 +414,6 @@ struct local_request *local_read_folder_file(struct local_helper *h, unsigned fo
                                              local_answered *answered, void *arg)
 {
     return helper_ask_file(h, LOCAL_KIND_READ_FILE, folder, name, answered, arg);
-}
-
-struct local_request *local_list_files(struct local_helper *h, unsigned folder, local_answered *answered, void *arg)
-{
-    return helper_ask_file(h, LOCAL_KIND_LIST_FILES, folder, "", answered, arg);
 }
 
 void local_request_cancel(struct local_request *r)

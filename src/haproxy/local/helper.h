@@ -9,7 +9,7 @@
  * What the daemon's memory held at the fork, the helper's holds, too: settings, and what a kubeconfig has in it (a token, a
  * key). It does not use that, and cannot find and wipe it: those are the daemon's objects. It keeps it to itself: nobody can
  * attach to it or read its memory but root, it dumps no core, and a program that it runs gets nothing but its arguments
- * and the environment of the options.
+ * and our PATH.
  *
  * The former bytes of the file are not kept by it: who writes has read them, and versions are in STATE_DIR. A copy beside
  * the file would be one more place with passwords in it.
@@ -39,7 +39,7 @@ struct local_request;
 
 enum local_reload_way {
     LOCAL_RELOAD_MASTER,  /* `reload` on the master socket */
-    LOCAL_RELOAD_SIGNAL,  /* SIGUSR2 to the master that `show proc` names, or the pid file where that cannot be asked */
+    LOCAL_RELOAD_SIGNAL,  /* SIGUSR2 to the master that `show proc` names */
     LOCAL_RELOAD_COMMAND, /* a program */
 };
 
@@ -54,15 +54,12 @@ struct local_helper_options {
     const char *haproxy;               /* the program: a path, or a name in PATH; NULL: "haproxy" */
     const char *master_socket;         /* NULL: none */
     const char *stats_socket;          /* NULL: none: LOCAL_SOCKET_STATS then goes by `@1` through the master */
-    const char *pid_file;              /* NULL: none */
     enum local_reload_way reload;      /* */
     const char *const *reload_command; /* program and arguments; ends with NULL */
-    const char *const *folders;     /* of maps, certificates, ...: known by their index; ends with NULL; NULL: none */
-    const char *const *environment; /* of the programs, "NAME=value", ends with NULL; NULL: PATH alone, as we have it */
-    uint64_t check_timeout_ms;      /* of `haproxy -c`; 0: 60 s */
-    uint64_t command_timeout_ms;    /* of a command to a socket; 0: 10 s */
-    uint64_t reload_timeout_ms;     /* of a reload; 0: 60 s */
-    bool without_seccomp;           /* SECCOMP=false: no filter for the helper, either */
+    const char *const *folders;  /* of maps, certificates, ...: known by their index; ends with NULL; NULL: none */
+    uint64_t check_timeout_ms;   /* of `haproxy -c`; 0: 60 s */
+    uint64_t command_timeout_ms; /* of a command to a socket; 0: 10 s */
+    bool without_seccomp;        /* SECCOMP=false: no filter for the helper, either */
 };
 
 /* Forks it. Before threads, before secrets, before the filter; an event loop may be there already, or not. The answers
@@ -73,7 +70,7 @@ struct local_answer;
 
 /* From the loop; each may be NULL. */
 struct local_helper_events {
-    /* Each request, before its own call: "read", "validate", "write", "lock", "command", "reload", "list files", ... */
+    /* Each request, before its own call: "read", "validate", "write", "lock", "command", "reload", "put file", ... */
     void (*answered)(void *arg, const char *request, const struct local_answer *a);
     /* Once, when the helper is gone: nothing is answered any more, the daemon has to be started again. Requests that
      * waited were told LOCAL_LOST before. */
@@ -171,10 +168,6 @@ struct local_request *local_delete_file(struct local_helper *h, unsigned folder,
 /* `data` and `identity`; a link is not followed (ELOOP). No file or no folder: ENOENT. */
 struct local_request *local_read_folder_file(struct local_helper *h, unsigned folder, const char *name,
                                              local_answered *answered, void *arg) must_check;
-/* `data`: the names of regular files, a line each, sorted. */
-struct local_request *local_list_files(struct local_helper *h, unsigned folder, local_answered *answered,
-                                       void *arg) must_check;
-
 /* Its answer is not told any more; what it asks for may be done all the same. Not from its own call. */
 void local_request_cancel(struct local_request *r);
 

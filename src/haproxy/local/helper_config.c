@@ -30,9 +30,14 @@ static int helper_config_place(struct helper_work *w, struct local_place *p)
  * "pid\n", and a line "device inode size time\n" for each. Two at most: the one in its place, and the one that is about to
  * replace it. A machine that goes down loses nothing by it: HAProxy loads the file as it starts. */
 
+static char *helper_lock_name(const struct local_place *p)
+{
+    return mem_printf(".%s.lock", p->name);
+}
+
 static int helper_open_lock(const struct local_place *p, int flags, char **ret_name)
 {
-    *ret_name = mem_printf(".%s.lock", p->name);
+    *ret_name = helper_lock_name(p);
     return openat(p->folder, *ret_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0640);
 }
 
@@ -84,14 +89,20 @@ static int helper_note(const struct helper *h, int fd, const struct local_identi
     cleanup(mem_free_ptr) char *old = h->has_unloaded ? helper_note_line(&h->unloaded) : mem_strdup("");
     cleanup(mem_free_ptr) char *text = mem_printf("%d\n%s%s", (int)h->daemon, new, old);
     size_t len = strlen(text);
-    return pwrite(fd, text, len, 0) == (ssize_t)len && ftruncate(fd, (off_t)len) == 0 ? 0 : -1;
+    ssize_t n = pwrite(fd, text, len, 0);
+    if (n >= 0 && n != (ssize_t)len)
+        errno = ENOSPC;
+    return n == (ssize_t)len && ftruncate(fd, (off_t)len) == 0 ? 0 : -1;
 }
 
 static void helper_take_notes(struct helper *h, int fd, const struct local_place *p)
 {
     char text[LOCK_BYTES];
+    struct local_identity now = {0};
     helper_read_lock(fd, text);
-    h->has_unloaded = local_file_read(p, NULL, &h->unloaded) == 0 && helper_is_noted(text, &h->unloaded);
+    h->has_unloaded =
+        local_file_read(p, NULL, &now) == 0 && (helper_is_noted(text, &now) || helper_is_written_file(h, &now));
+    h->unloaded = now;
     /* Without it the lock holds as well. */
     (void)helper_note(h, fd, NULL);
 }
@@ -122,12 +133,27 @@ static int helper_take_lock(struct helper_work *w, const struct local_place *p)
     return 0;
 }
 
+/* Somebody removed it, or the link to the file leads to another one: who comes next would lock another file. */
+static bool helper_lock_is_there(const struct helper *h, const struct local_place *p)
+{
+    cleanup(mem_free_ptr) char *name = helper_lock_name(p);
+    struct stat ours, there;
+    return fstat(h->lock, &ours) == 0 && fstatat(p->folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
 int helper_config_lock(struct helper_work *w)
 {
-    if (w->helper->lock >= 0)
-        return 0;
+    struct helper *h = w->helper;
     cleanup(local_place_fini) struct local_place p;
-    return helper_config_place(w, &p) != 0 ? -1 : helper_take_lock(w, &p);
+    if (helper_config_place(w, &p) != 0)
+        return -1;
+    if (h->lock >= 0 && helper_lock_is_there(h, &p))
+        return 0;
+    if (h->lock >= 0)
+        close(h->lock);
+    h->lock = -1;
+    return helper_take_lock(w, &p);
 }
 
 /* As the lock file has it, of the file that was just read. */
@@ -266,29 +292,34 @@ static void helper_changed(struct helper_work *w, const struct local_identity *n
     w->answer.identity = *now;
 }
 
-/* What is about to be put in place is noted before, and not as loaded: whoever comes next finds it, whenever we end. */
-static enum local_swap helper_swap_noted(struct helper *h, const struct local_place *p, const char *temporary,
-                                         const struct local_identity *expected)
+/* What is about to be put in place is noted before, and not as loaded: whoever comes next finds it, whenever we end.
+ * -1: it cannot be, and the temporary file is gone. */
+static int helper_note_coming(struct helper_work *w, const struct local_place *p, const char *temporary)
 {
+    const struct helper *h = w->helper;
     struct local_place beside = *p; /* borrows */
     struct local_identity coming;
     beside.name = (char *)(uintptr_t)temporary;
-    if (local_file_read(&beside, NULL, &coming) == 0)
-        (void)helper_note(h, h->lock, &coming);
-    enum local_swap swap = local_file_swap(p, temporary, expected);
-    int saved = errno;
-    helper_take_notes(h, h->lock, p); /* of which one is in its place now */
-    errno = saved;
-    return swap;
+    if (local_file_read(&beside, NULL, &coming) == 0 && helper_note(h, h->lock, &coming) == 0)
+        return 0;
+    helper_fail(w, "cannot write to the lock %s/.%s.lock which file is to be loaded: %m", p->folder_path, p->name);
+    (void)helper_note(h, h->lock, NULL);
+    (void)unlinkat(p->folder, temporary, 0);
+    return -1;
 }
 
 static void helper_swap(struct helper_work *w, const struct local_place *p, const char *temporary,
                         const struct local_identity *expected)
 {
     struct local_identity now = {0};
-    enum local_swap swap = helper_swap_noted(w->helper, p, temporary, expected);
+    if (helper_note_coming(w, p, temporary) != 0)
+        return;
+    enum local_swap swap = local_file_swap(p, temporary, expected);
     if (swap == LOCAL_SWAP_FAILED)
         helper_fail(w, "cannot rename to %s/%s: %m", p->folder_path, p->name);
+    if (swap == LOCAL_SWAPPED_UNSYNCED)
+        helper_warn_unsynced(w, p);
+    helper_take_notes(w->helper, w->helper->lock, p); /* of which one is in its place now */
     if (local_file_read(p, NULL, &now) != 0)
         now.inode = 0; /* it went meanwhile */
     if (swap == LOCAL_SWAP_CHANGED)

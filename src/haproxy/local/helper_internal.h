@@ -3,6 +3,7 @@
 #define HAPROXY_LOCAL_HELPER_INTERNAL_H
 
 #include "base/buf.h"
+#include "haproxy/local/files.h"
 #include "haproxy/local/message.h"
 #include "host/child.h"
 
@@ -36,6 +37,8 @@ struct helper_work {
 
 /* LOCAL_FAILED with errno. */
 void helper_fail(struct helper_work *w, const char *fmt, ...) printf_like(2, 3);
+/* The file is in its place, and errno says why it may not survive. */
+void helper_warn_unsynced(struct helper_work *w, const struct local_place *p);
 int helper_run(struct helper_work *w, const struct child_options *o) must_check;
 
 /* helper_config.c */

@@ -1,13 +1,10 @@
 #include "haproxy/local/helper_process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,10 +21,11 @@
 #define COMMAND_TIMEOUT_MS 10000
 #define RELOAD_TIMEOUT_MS 60000
 #define NEW_FOLDER_MODE 0750
+#define COMM_BYTES 15 /* of a program's name, as the kernel shows it */
 
-static uint64_t helper_timeout(uint64_t ms, uint64_t otherwise)
+static uint64_t helper_command_timeout(const struct local_helper_options *o)
 {
-    return ms > 0 ? ms : otherwise;
+    return o->command_timeout_ms > 0 ? o->command_timeout_ms : COMMAND_TIMEOUT_MS;
 }
 
 /* ---- what is said ---- */
@@ -42,6 +40,15 @@ void helper_fail(struct helper_work *w, const char *fmt, ...)
     va_end(ap);
     w->answer.status = LOCAL_FAILED;
     w->answer.error_number = saved;
+}
+
+void helper_warn_unsynced(struct helper_work *w, const struct local_place *p)
+{
+    char *before = w->message;
+    w->message = mem_printf("%s/%s is written, and may be lost if the machine goes down now: its folder cannot be "
+                            "brought to the disk: %m\n%s",
+                            p->folder_path, p->name, before != NULL ? before : "");
+    free(before);
 }
 
 /* ---- programs ---- */
@@ -120,50 +127,56 @@ static void helper_command(struct helper_work *w, const struct local_ask *a)
     if (a->where > LOCAL_SOCKET_STATS || strlen(a->bytes) != a->len || a->len > LOCAL_COMMAND_MAX_BYTES)
         helper_fail(w, "no such command");
     else
-        (void)helper_talk(w, (enum local_socket)a->where, a->bytes,
-                          helper_timeout(w->helper->options->command_timeout_ms, COMMAND_TIMEOUT_MS));
+        (void)helper_talk(w, (enum local_socket)a->where, a->bytes, helper_command_timeout(w->helper->options));
 }
 
 /* ---- reload ---- */
 
-static pid_t helper_pid_of_file(const char *path)
+/* -1: said in w. */
+static int helper_master_pid(struct helper_work *w, pid_t *ret)
 {
-    cleanup(buf_fini) struct buf text = {.max_bytes = 64};
-    uint64_t pid = 0;
-    if (buf_read_file(&text, path) != 0)
-        return 0;
-    char *end = strpbrk(text.data != NULL ? text.data : (char[]){""}, "\n");
-    if (end != NULL)
-        *end = '\0';
-    return str_parse_uint(buf_str(&text), INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
-}
-
-static pid_t helper_master_pid(struct helper_work *w)
-{
-    const struct local_helper_options *o = w->helper->options;
     cleanup(cli_processes_fini) struct cli_processes list = {0};
     struct error err = {0};
-    pid_t pid = 0;
-    if (o->master_socket != NULL &&
-        helper_talk(w, LOCAL_SOCKET_MASTER, "show proc", helper_timeout(o->command_timeout_ms, COMMAND_TIMEOUT_MS)) ==
-            0 &&
-        cli_processes_init(&list, buf_str(&w->data), &err) == 0)
-        pid = list.master_pid;
+    if (helper_talk(w, LOCAL_SOCKET_MASTER, "show proc", helper_command_timeout(w->helper->options)) != 0)
+        return -1;
+    int rc = cli_processes_init(&list, buf_str(&w->data), &err);
     buf_clear(&w->data);
-    return pid <= 1 && o->pid_file != NULL ? helper_pid_of_file(o->pid_file) : pid;
+    *ret = list.master_pid;
+    errno = ESRCH;
+    if (rc != 0)
+        helper_fail(w, "%s", err.message);
+    else if (*ret <= 1)
+        helper_fail(w, "HAProxy's master socket names process %d as the master: it gets no signal", (int)*ret);
+    return rc != 0 || *ret <= 1 ? -1 : 0;
+}
+
+/* A number is all that the socket says: in another namespace, or by now, it is another process. */
+static int helper_check_master(struct helper_work *w, pid_t pid)
+{
+    const char *program = w->helper->options->haproxy, *slash = program != NULL ? strrchr(program, '/') : NULL;
+    const char *name = slash != NULL ? slash + 1 : program != NULL ? program : "haproxy";
+    cleanup(mem_free_ptr) char *path = mem_printf("/proc/%d/comm", (int)pid);
+    cleanup(buf_fini) struct buf comm = {.max_bytes = 64};
+    bool known = buf_read_file(&comm, path) == 0;
+    if (known && comm.len > 0)
+        comm.data[comm.len - 1] = '\0'; /* its newline */
+    if (known && (strncmp(buf_str(&comm), name, COMM_BYTES) == 0 || str_eq(buf_str(&comm), "haproxy")))
+        return 0;
+    errno = ESRCH;
+    helper_fail(w,
+                "HAProxy's master socket names process %d as the master, which is %s%s here: it gets no signal; "
+                "HAPROXY_RELOAD=signal needs HAProxy and the daemon in one pid namespace, HAPROXY_RELOAD=master "
+                "does not",
+                (int)pid, known ? "the program " : "no process", known ? buf_str(&comm) : "");
+    return -1;
 }
 
 static void helper_reload_by_signal(struct helper_work *w)
 {
-    pid_t pid = helper_master_pid(w);
-    /* Whatever the socket said: the pid file may have it. */
-    free(w->message);
-    w->message = NULL;
-    w->answer = (struct local_answer){.status = LOCAL_OK};
-    errno = ESRCH;
-    if (pid <= 1)
-        helper_fail(w, "the master process of HAProxy is not known: neither its socket nor its pid file says");
-    else if (kill(pid, SIGUSR2) != 0)
+    pid_t pid;
+    if (helper_master_pid(w, &pid) != 0 || helper_check_master(w, pid) != 0)
+        return;
+    if (kill(pid, SIGUSR2) != 0)
         helper_fail(w, "cannot send SIGUSR2 to HAProxy's master process %d: %m", (int)pid);
     else
         w->answer.pid = pid;
@@ -177,7 +190,7 @@ static void helper_reload_by_command(struct helper_work *w)
         .args = o->reload_command != NULL ? (char *const *)(uintptr_t)(o->reload_command + 1) : NULL,
         .env = w->helper->environment,
         .max_out_bytes = LOCAL_ANSWER_MAX_BYTES,
-        .timeout_ms = helper_timeout(o->reload_timeout_ms, RELOAD_TIMEOUT_MS),
+        .timeout_ms = RELOAD_TIMEOUT_MS,
         .together = true};
     errno = 0;
     if (run.command == NULL)
@@ -197,10 +210,20 @@ static void helper_reload(struct helper_work *w)
     else if (o->reload == LOCAL_RELOAD_SIGNAL)
         helper_reload_by_signal(w);
     else
-        (void)helper_talk(w, LOCAL_SOCKET_MASTER, "reload", helper_timeout(o->reload_timeout_ms, RELOAD_TIMEOUT_MS));
+        (void)helper_talk(w, LOCAL_SOCKET_MASTER, "reload", RELOAD_TIMEOUT_MS);
 }
 
 /* ---- files of folders ---- */
+
+/* It is to be there after a machine went down. */
+static int helper_make_folder(const char *folder)
+{
+    cleanup(local_place_fini) struct local_place above = {.folder = -1};
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/..", folder);
+    if (mkdir(folder, NEW_FOLDER_MODE) != 0 || local_place_in_folder(&above, path, "") != 0)
+        return -1;
+    return fsync(above.folder);
+}
 
 static int helper_folder(struct helper_work *w, const struct local_ask *a, struct local_place *p)
 {
@@ -210,14 +233,14 @@ static int helper_folder(struct helper_work *w, const struct local_ask *a, struc
         count++;
     *p = (struct local_place){.folder = -1};
     errno = EINVAL;
-    if (a->where >= count || (a->kind != LOCAL_KIND_LIST_FILES && !local_message_name_fits(a->name))) {
+    if (a->where >= count || !local_message_name_fits(a->name)) {
         helper_fail(w, "no such file can be in a folder");
         return -1;
     }
     const char *folder = folders[a->where];
     int rc = local_place_in_folder(p, folder, a->name);
     bool makes = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_PUT_FILE;
-    if (makes && mkdir(folder, NEW_FOLDER_MODE) == 0)
+    if (makes && helper_make_folder(folder) == 0)
         rc = local_place_in_folder(p, folder, a->name);
     bool nothing = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_DELETE_FILE; /* to delete */
     if (rc != 0 && !nothing)
@@ -235,16 +258,25 @@ static void helper_fail_file(struct helper_work *w, const char *doing, const str
         helper_fail(w, "cannot %s %s/%s: %m", doing, p->folder_path, p->name);
 }
 
+static void helper_put_in_place(struct helper_work *w, const struct local_place *p, const char *temporary)
+{
+    enum local_swap swap = local_file_swap(p, temporary, NULL);
+    if (swap == LOCAL_SWAPPED_UNSYNCED)
+        helper_warn_unsynced(w, p);
+    if (swap == LOCAL_SWAP_FAILED)
+        helper_fail_file(w, "rename to", p);
+    else if (local_file_read(p, NULL, &w->answer.identity) != 0)
+        helper_fail_file(w, "read again", p);
+}
+
 static void helper_put_file(struct helper_work *w, const struct local_place *p, const struct local_ask *a)
 {
     cleanup(mem_free_ptr) char *temporary = mem_printf(".%s.new", p->name);
     const char *step;
     if (local_file_write_beside(p, temporary, a->bytes, a->len, &step) != 0)
         helper_fail_file(w, step, p);
-    else if (local_file_swap(p, temporary, NULL) != LOCAL_SWAPPED)
-        helper_fail_file(w, "rename to", p);
-    else if (local_file_read(p, NULL, &w->answer.identity) != 0)
-        helper_fail_file(w, "read again", p);
+    else
+        helper_put_in_place(w, p, temporary);
 }
 
 static void helper_delete_file(struct helper_work *w, const struct local_place *p)
@@ -266,36 +298,6 @@ static void helper_read(struct helper_work *w, const struct local_place *p)
     helper_fail_file(w, "read", p);
 }
 
-static bool helper_is_listed(const struct local_place *p, const char *name)
-{
-    struct stat st;
-    return local_message_name_fits(name) && fstatat(p->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG(st.st_mode);
-}
-
-static void helper_names_free(struct dirent ***names)
-{
-    free(*names);
-}
-
-static void helper_list(struct helper_work *w, const struct local_place *p)
-{
-    cleanup(helper_names_free) struct dirent **names = NULL;
-    int count = scandirat(p->folder, ".", &names, NULL, alphasort);
-    if (count < 0)
-        helper_fail(w, "cannot list %s: %m", p->folder_path);
-    bool fits = true;
-    for (int i = 0; i < count; i++) {
-        const char *name = names[i]->d_name;
-        if (fits && helper_is_listed(p, name))
-            fits = buf_append(&w->data, name, strlen(name)) == 0 && buf_append(&w->data, "\n", 1) == 0;
-        free(names[i]);
-    }
-    errno = EFBIG;
-    if (!fits)
-        helper_fail(w, "cannot list %s: too many files", p->folder_path);
-}
-
 static void helper_folder_file(struct helper_work *w, const struct local_ask *a)
 {
     cleanup(local_place_fini) struct local_place p;
@@ -305,10 +307,8 @@ static void helper_folder_file(struct helper_work *w, const struct local_ask *a)
         helper_put_file(w, &p, a);
     else if (a->kind == LOCAL_KIND_DELETE_FILE)
         helper_delete_file(w, &p);
-    else if (a->kind == LOCAL_KIND_READ_FILE)
-        helper_read(w, &p);
     else
-        helper_list(w, &p);
+        helper_read(w, &p);
 }
 
 /* ---- one request after the other ---- */
@@ -338,7 +338,6 @@ static void helper_do(struct helper_work *w, const struct local_ask *a)
     case LOCAL_KIND_PUT_FILE:
     case LOCAL_KIND_DELETE_FILE:
     case LOCAL_KIND_READ_FILE:
-    case LOCAL_KIND_LIST_FILES:
         helper_folder_file(w, a);
         return;
     }
@@ -407,11 +406,15 @@ void local_helper_serve(const struct local_helper_options *options, int socket, 
 {
     const char *path = getenv("PATH");
     cleanup(mem_free_ptr) char *name = mem_printf("PATH=%s", path != NULL ? path : "/usr/sbin:/usr/bin:/sbin:/bin");
-    char *alone[] = {name, NULL};
-    struct helper p = {.options = options, .socket = socket, .daemon = daemon, .lock = -1, .base = event_base_new()};
+    char *const environment[] = {name, NULL};
+    struct helper p = {.options = options,
+                       .environment = environment,
+                       .socket = socket,
+                       .daemon = daemon,
+                       .lock = -1,
+                       .base = event_base_new()};
     if (p.base == NULL)
         abort(); /* out of memory */
-    p.environment = options->environment != NULL ? (char *const *)(uintptr_t)options->environment : alone;
     while (!p.peer_gone && helper_serve_one(&p) == 0)
         continue;
     if (p.lock >= 0)

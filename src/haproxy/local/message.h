@@ -21,7 +21,6 @@ enum local_kind {
     LOCAL_KIND_PUT_FILE,
     LOCAL_KIND_DELETE_FILE,
     LOCAL_KIND_READ_FILE,
-    LOCAL_KIND_LIST_FILES,
     LOCAL_KIND_NOTE_LOADED, /* the last one */
 };
 

@@ -1,5 +1,7 @@
 /* haproxy/local/helper: one daemon for each file, and what the next one learns of one that was killed. */
+#include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "local_world.h"
 
@@ -166,6 +168,75 @@ START_TEST(test_while_its_writer_lives)
 }
 END_TEST
 
+/* Whoever comes next would lock another file. */
+START_TEST(test_lock_that_was_removed_is_taken_anew)
+{
+    char *lock = in_folder(".haproxy.cfg.lock");
+    start();
+    struct local_helper *first = helper;
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    ck_assert_int_eq(unlink(lock), 0);
+    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(access(lock, F_OK), 0);
+    ck_assert(is_unloaded()); /* is not forgotten with it */
+    start();
+    ck_assert(is_unloaded());
+    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_LOCKED);
+    ck_assert_int_eq(unlink(lock), 0);
+    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(wait_for(local_write_config(first, "# three\n", 8, NULL, 0, on_answer, NULL)), LOCAL_LOCKED);
+    assert_file(config, "# two\n");
+    local_helper_free(first);
+    free(lock);
+}
+END_TEST
+
+START_TEST(test_lock_is_of_the_file_that_the_link_leads_to)
+{
+    char *one = in_folder("one.cfg"), *two = in_folder("two.cfg");
+    put(one, "# one\n", 0640);
+    put(two, "# two\n", 0640);
+    ck_assert_int_eq(unlink(config), 0);
+    ck_assert_int_eq(symlink("one.cfg", config), 0);
+    start();
+    struct local_helper *first = helper;
+    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(unlink(config), 0);
+    ck_assert_int_eq(symlink("two.cfg", config), 0);
+    start();
+    ck_assert_int_eq(write_text("# three\n", NULL, 0), LOCAL_OK);
+    ck_assert_int_eq(wait_for(local_write_config(first, "# four\n", 7, NULL, 0, on_answer, NULL)), LOCAL_LOCKED);
+    assert_file(two, "# three\n");
+    local_helper_free(first);
+    free(one);
+    free(two);
+}
+END_TEST
+
+/* Then nobody would know that it is to be loaded. The disk takes the file, and not all of the note. */
+START_TEST(test_what_cannot_be_noted_is_not_written)
+{
+    struct rlimit few;
+    char *lock = in_folder(".haproxy.cfg.lock");
+    start();
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
+    char *two = line_of(config), *noted = mem_printf("%d\n%s", (int)getpid(), two);
+    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, NULL, &few), 0);
+    few.rlim_cur = strlen(noted) + 4;
+    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, &few, NULL), 0);
+    ck_assert_int_eq(write_text("# three\n", NULL, 0), LOCAL_FAILED);
+    ck_assert_int_eq(seen.answer.error_number, ENOSPC);
+    ck_assert_msg(strstr(seen.message, "cannot write to the lock ") != NULL, "%s", seen.message);
+    assert_file(config, "# two\n");
+    assert_file(lock, noted);
+    ck_assert_uint_eq(left_behind(), 0);
+    ck_assert(is_unloaded());
+    free(two);
+    free(noted);
+    free(lock);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("local_lock");
@@ -179,6 +250,9 @@ int main(void)
     tcase_add_test(t, test_killed_before_the_rename);
     tcase_add_test(t, test_what_was_not_replaced_is_still_not_loaded);
     tcase_add_test(t, test_while_its_writer_lives);
+    tcase_add_test(t, test_lock_that_was_removed_is_taken_anew);
+    tcase_add_test(t, test_lock_is_of_the_file_that_the_link_leads_to);
+    tcase_add_test(t, test_what_cannot_be_noted_is_not_written);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

@@ -14,7 +14,7 @@
 START_TEST(test_files_of_folders)
 {
     static const char *const bad[] = {"", ".", "..", ".a", "a/b", "../a", "a\nb"};
-    char *maps = in_folder("maps");
+    char *maps = in_folder("maps"), *b = in_folder("maps/b");
     const char *const folders[] = {maps, NULL};
     ck_assert_int_eq(mkdir(maps, 0755), 0);
     options.folders = folders;
@@ -24,15 +24,15 @@ START_TEST(test_files_of_folders)
     ck_assert_int_eq(wait_for(local_put_file(helper, 1, "a", "x", 1, on_answer, NULL)), LOCAL_FAILED);
     ck_assert_int_eq(wait_for(local_put_file(helper, 0, "b", "x\0y", 3, on_answer, NULL)), LOCAL_OK);
     ck_assert_int_eq(wait_for(local_put_file(helper, 0, "a", "z", 1, on_answer, NULL)), LOCAL_OK);
-    ck_assert_int_eq(wait_for(local_list_files(helper, 0, on_answer, NULL)), LOCAL_OK);
-    ck_assert_str_eq(seen.data, "a\nb\n");
     ck_assert_int_eq(wait_for(local_read_folder_file(helper, 0, "b", on_answer, NULL)), LOCAL_OK);
     ck_assert(seen.answer.len == 3 && memcmp(seen.data, "x\0y", 3) == 0);
     ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "b", on_answer, NULL)), LOCAL_OK);
     ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "b", on_answer, NULL)), LOCAL_OK);
-    ck_assert_int_eq(wait_for(local_list_files(helper, 0, on_answer, NULL)), LOCAL_OK);
-    ck_assert_str_eq(seen.data, "a\n");
+    ck_assert_int_ne(access(b, F_OK), 0);
+    ck_assert_int_eq(wait_for(local_read_folder_file(helper, 0, "a", on_answer, NULL)), LOCAL_OK);
+    ck_assert_str_eq(seen.data, "z");
     free(maps);
+    free(b);
 }
 END_TEST
 
@@ -53,7 +53,7 @@ START_TEST(test_files_outside_of_folders)
     ck_assert_str_eq(seen.data, "");
     ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "../haproxy.cfg", on_answer, NULL)), LOCAL_FAILED);
     assert_file(config, GOOD);
-    ck_assert_int_eq(wait_for(local_list_files(helper, 1000000000, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(wait_for(local_read_folder_file(helper, 1000000000, "a", on_answer, NULL)), LOCAL_FAILED);
     free(maps);
     free(below);
     free(file);
@@ -252,34 +252,64 @@ START_TEST(test_requests_that_are_none)
 }
 END_TEST
 
-START_TEST(test_reload_by_signal_and_by_command)
+/* As a master with that process number answers. */
+static enum local_status reload_as(int listens, pid_t pid)
 {
-    static const char *const command[] = {"/bin/sh", "-c", "echo said; exit 3", NULL};
-    char *pid_file = in_folder("pid");
-    sigset_t usr2;
+    char *says = mem_printf("#<PID>          <type>          <reloads>       <uptime>        <version>\n"
+                            "%d              master          0               0d00h00m05s     2.6.12\n",
+                            (int)pid);
+    pid_t serves = serve(listens, says, true, false);
+    enum local_status status = wait_for(local_reload(helper, on_answer, NULL));
+    waitpid(serves, NULL, 0);
+    free(says);
+    return status;
+}
+
+/* Whoever has the number gets none: another namespace has other numbers. */
+START_TEST(test_reload_by_signal)
+{
+    char self[64];
+    sigset_t usr2, pending;
+    struct buf comm = {0};
+    ck_assert_int_eq(buf_read_file(&comm, "/proc/self/comm"), 0);
+    snprintf(self, sizeof(self), "/opt/%.*s-and-more", (int)comm.len - 1, comm.data);
+    buf_fini(&comm);
     sigemptyset(&usr2);
     sigaddset(&usr2, SIGUSR2);
     sigprocmask(SIG_BLOCK, &usr2, NULL);
-    char *text = mem_printf("%d\n", (int)getpid());
-    put(pid_file, text, 0600);
-    options.pid_file = pid_file;
+    int fd = listen_at(master), number;
+    options.master_socket = master;
+    options.haproxy = self;
     options.reload = LOCAL_RELOAD_SIGNAL;
     start();
-    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(reload_as(fd, getpid()), LOCAL_OK);
     ck_assert_int_eq(seen.answer.pid, getpid());
-    int number;
     ck_assert_int_eq(sigwait(&usr2, &number), 0);
-    put(pid_file, "1\n", 0600);
-    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(reload_as(fd, 1), LOCAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(seen.message, "names process 1 as the master: it gets no signal"));
+    ck_assert_int_eq(reload_as(fd, INT32_MAX), LOCAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(seen.message, "2147483647 as the master, which is no process here"));
     local_helper_free(helper);
+    options.haproxy = "/usr/sbin/nobody";
+    start();
+    ck_assert_int_eq(reload_as(fd, getpid()), LOCAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(seen.message, "as the master, which is the program test_local_"));
+    ck_assert(sigpending(&pending) == 0 && sigismember(&pending, SIGUSR2) == 0);
+    close(fd);
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(seen.answer.error_number, ECONNREFUSED);
+}
+END_TEST
+
+START_TEST(test_reload_by_command)
+{
+    static const char *const command[] = {"/bin/sh", "-c", "echo said; exit 3", NULL};
     options.reload = LOCAL_RELOAD_COMMAND;
     options.reload_command = command;
     start();
     ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
     ck_assert_str_eq(seen.data, "said\n");
     ck_assert_str_eq(seen.message, "/bin/sh: exit status 3");
-    free(text);
-    free(pid_file);
 }
 END_TEST
 
@@ -326,7 +356,8 @@ int main(void)
     tcase_add_test(rest, test_signals_to_the_group_do_not_end_it);
     tcase_add_loop_test(rest, test_hostile_requests_end_it, 0, 3);
     tcase_add_test(rest, test_requests_that_are_none);
-    tcase_add_test(rest, test_reload_by_signal_and_by_command);
+    tcase_add_test(rest, test_reload_by_signal);
+    tcase_add_test(rest, test_reload_by_command);
     tcase_add_test(rest, test_leaves_nothing_when_the_daemon_goes);
     suite_add_tcase(s, rest);
     SRunner *r = srunner_create(s);
