@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/local.h"
@@ -17,25 +18,33 @@ const char *settings_haproxy_name(const struct settings *s, size_t i)
     return s->local.file != NULL ? s->local.file : s->dataplanes[i].url;
 }
 
+static char *local_folder_of(const char *file)
+{
+    return mem_strndup(file, (size_t)(strrchr(file, '/') - file));
+}
+
 char *settings_local_folder(const struct settings_local *l, enum settings_folder kind)
 {
     static const char *const beside[SETTINGS_FOLDERS] = {"maps", "ssl", "general"}; /* as the Data Plane API has them */
     const char *const given[SETTINGS_FOLDERS] = {l->maps_dir, l->certs_dir, l->files_dir};
-    const char *slash = strrchr(l->file, '/');
     if (given[kind] != NULL)
         return mem_strdup(given[kind]);
-    return mem_printf("%.*s/%s", (int)(slash - l->file), l->file, beside[kind]);
+    cleanup(mem_free_ptr) char *folder = local_folder_of(l->file);
+    return mem_printf("%s/%s", folder, beside[kind]);
 }
 
-/* Without slashes that mean nothing. */
+/* Without slashes and dots that mean nothing. */
 static char *local_plain(const char *path)
 {
-    char *plain = mem_strdup(path), *to = plain;
-    for (const char *from = path; *from != '\0'; from++)
-        if (*from != '/' || (from[1] != '/' && from[1] != '\0'))
-            *to++ = *from;
-    *to = '\0';
-    return plain;
+    struct buf plain = {0};
+    buf_add(&plain, "");
+    while (*path != '\0') {
+        size_t slashes = strspn(path, "/"), len = strcspn(path + slashes, "/");
+        if (len > 0 && !(len == 1 && path[slashes] == '.'))
+            buf_printf(&plain, "%s%.*s", slashes > 0 ? "/" : "", (int)len, path + slashes);
+        path += slashes + len;
+    }
+    return buf_take(&plain);
 }
 
 static void local_check_without(const struct settings *s, struct settings_findings *found)
@@ -92,29 +101,45 @@ static void local_check_apis(const struct settings *s, struct settings_findings 
                             theirs[i]->name);
 }
 
-static bool local_same_folder(const char *a, const char *b)
+static bool local_same_path(const char *a, const char *b)
 {
     cleanup(mem_free_ptr) char *x = local_plain(a), *y = local_plain(b);
     return str_eq(x, y);
 }
 
 /* Those that are written to are each other's and the source's: what one of them deletes is no file of another one. */
+/* What is put into a folder is no file that HAProxy reads as its configuration: nothing has checked it. */
+static void local_check_apart(const struct settings *s, const struct setting *row, const char *folder,
+                              struct settings_findings *found)
+{
+    const struct settings_local *l = &s->local;
+    for (size_t i = 0; i <= l->check_files.count; i++) {
+        const char *file = i == 0 ? l->file : l->check_files.list[i - 1];
+        cleanup(mem_free_ptr) char *above = local_folder_of(file);
+        if (local_same_path(folder, above))
+            finding_error(found, "%s is %s, the folder of %s, which %s has: expected one for such files alone",
+                          row->name, folder, file, i == 0 ? "HAPROXY_CONFIG_FILE" : "HAPROXY_CHECK_FILES");
+    }
+}
+
 static void local_check_folders(const struct settings *s, struct settings_findings *found)
 {
     static const char *const sources[SETTINGS_FOLDERS] = {"maps", "certs", "files"};
     const struct setting *rows[SETTINGS_FOLDERS] = {SETTING(local.maps_dir), SETTING(local.certs_dir),
                                                     SETTING(local.files_dir)};
     char *folders[SETTINGS_FOLDERS];
-    for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
+    for (size_t i = 0; i < SETTINGS_FOLDERS; i++) {
         folders[i] = settings_local_folder(&s->local, (enum settings_folder)i);
+        local_check_apart(s, rows[i], folders[i], found);
+    }
     for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
         for (size_t k = 0; k < SETTINGS_FOLDERS; k++) {
             cleanup(mem_free_ptr) char *source =
                 s->config_files_dir != NULL ? mem_printf("%s/%s", s->config_files_dir, sources[k]) : mem_strdup("");
-            if (k > i && local_same_folder(folders[i], folders[k]))
+            if (k > i && local_same_path(folders[i], folders[k]))
                 finding_error(found, "%s and %s are the same folder, %s: expected one for each", rows[i]->name,
                               rows[k]->name, folders[i]);
-            if (local_same_folder(folders[i], source))
+            if (local_same_path(folders[i], source))
                 finding_error(found,
                               "%s is %s, which CONFIG_FILES_DIR has: expected the source in one folder, and HAProxy's "
                               "own files in another",
@@ -133,7 +158,7 @@ void local_check(const struct settings *s, struct settings_findings *found)
     }
     local_check_apis(s, found);
     local_check_folders(s, found);
-    if (s->config_file != NULL && str_eq(s->config_file, s->local.file))
+    if (s->config_file != NULL && local_same_path(s->config_file, s->local.file))
         finding_error(found, "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file: expected the source in one, and "
                              "HAProxy's own in the other");
     local_check_reload(s, found);

@@ -56,7 +56,7 @@ SET = (
     Mutant("both ways to HAProxy are taken", "settings/local.c", "    if (setting_is_given(s, SETTING(dataplanes)))\n        finding_error", "    if (false)\n        finding_error"),
     Mutant("the default URL is a HAProxy, too", "settings/parse.c", "} else if (row != SETTING(dataplanes) || s->local.file == NULL) {", "} else {"),
     Mutant("a reload without a way to it", "settings/local.c", "l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&", "false && l->master_socket == NULL &&"),
-    Mutant("the source may be HAProxy's own file", "settings/local.c", "str_eq(s->config_file, s->local.file)", "false"),
+    Mutant("the source may be HAProxy's own file", "settings/local.c", "local_same_path(s->config_file, s->local.file)", "false"),
     Mutant("a name alone is a file to check", "settings/services.c", "        return check_absolute_path(name, note);", "        return 0;"),
     Mutant("an API without credentials is warned of where there is none", "settings/secrets/credentials.c", "if (!variables && c->local.file == NULL)", "if (!variables)"),
 )
@@ -176,7 +176,6 @@ REPLACED = (
     Mutant("a name that may be lost was never written", FILES, "LOCAL_SWAPPED : LOCAL_SWAPPED_UNSYNCED;", "LOCAL_SWAPPED : LOCAL_SWAP_FAILED;"),
     Mutant("what somebody wrote at that moment is lost", FILES, "        file_give_back(p, temporary, ours);\n", "        ;\n"),
     Mutant("what somebody wrote stays beside", FILES, "        renameat2(p->folder, temporary, p->folder, p->name, RENAME_NOREPLACE) == 0)\n        return;", "        false)\n        return;"),
-    Mutant("any file by that name is ours", FILES, "        if (file_is_inode(p, temporary, &ours))\n", "        if (true)\n"),
     Mutant("what somebody wrote is where we write next", FILES, "    (void)renameat2(p->folder, temporary, p->folder, aside, RENAME_NOREPLACE);\n", "    (void)aside;\n"),
     Mutant("a fifo is a file", FILES, "(fstat(fd, st) == 0 && S_ISREG(st->st_mode))", "fstat(fd, st) == 0"),
 )

@@ -74,11 +74,14 @@ PUT = (
 )
 
 FOLDERS = (
-    Mutant("folders stand in the one above", SETTINGS, 'return mem_printf("%.*s/%s", (int)(slash - l->file), l->file, beside[kind]);', 'return mem_printf("%.*s%s", (int)(slash - l->file), l->file, beside[kind]);'),
+    Mutant("folders stand in the one above", SETTINGS, 'return mem_printf("%s/%s", folder, beside[kind]);', 'return mem_printf("%s%s", folder, beside[kind]);'),
     Mutant("a folder that is set is another", SETTINGS, "    if (given[kind] != NULL)\n", "    if (given[kind] == NULL)\n"),
-    Mutant("two kinds share a folder", SETTINGS, "if (k > i && local_same_folder(folders[i], folders[k]))", "if (false)"),
-    Mutant("the source is written to", SETTINGS, "if (local_same_folder(folders[i], source))", "if (false)"),
-    Mutant("a slash more is another folder", SETTINGS, "if (*from != '/' || (from[1] != '/' && from[1] != '\\0'))", "if (true)"),
+    Mutant("two kinds share a folder", SETTINGS, "if (k > i && local_same_path(folders[i], folders[k]))", "if (false)"),
+    Mutant("the source is written to", SETTINGS, "if (local_same_path(folders[i], source))", "if (false)"),
+    Mutant("a slash more is another folder", SETTINGS, 'slashes > 0 ? "/" : ""', '"///" + 3 - slashes'),
+    Mutant("a dot is another folder", SETTINGS, "if (len > 0 && !(len == 1 && path[slashes] == '.'))", "if (len > 0)"),
+    Mutant("a file of the source replaces haproxy.cfg", SETTINGS, "for (size_t i = 0; i <= l->check_files.count; i++) {", "for (size_t i = 1; i <= l->check_files.count; i++) {"),
+    Mutant("a file of the source replaces one beside haproxy.cfg", SETTINGS, "for (size_t i = 0; i <= l->check_files.count; i++) {", "for (size_t i = 0; i <= 0; i++) {"),
 )
 
 ROOMS = (
