@@ -32,6 +32,9 @@ RELOADED = (
     Mutant("any end is a good one", RELOAD, "if (o->step == LOCAL_RELOAD_SUCCEEDED)\n        reload_succeeded(r);", "if (o->step >= LOCAL_RELOAD_SUCCEEDED)\n        reload_succeeded(r);"),
     Mutant("who ran before is not looked at", RELOAD, "worker >= 0 && worker != o->worker", "worker >= 0"),
     Mutant("a master that does not listen yet is lost", RELOAD, "    if (o->step == LOCAL_RELOAD_BEFORE && worker < 0 && clock_mono_ms() < o->until_ms) {", "    if (false) {"),
+    Mutant("a reload that nobody was asked for failed", RELOAD, "says == CLI_RELOAD_FAILED || a->status == LOCAL_REJECTED", "says == CLI_RELOAD_FAILED || a->status != LOCAL_OK"),
+    Mutant("a lost reload is never found", READ, "    driver_read_find_lost_reload(d);\n", "    (void)driver_read_find_lost_reload;\n"),
+    Mutant("who ran before a lost reload came by it", READ, "        o->worker == d->to->worker_pid)", "        false)"),
     Mutant("it is told within the question", RELOAD, "        local_driver_tell(d, driver_reload_tell_asked);", "        driver_reload_tell_asked(base);"),
 )
 
@@ -65,6 +68,7 @@ READ_CFG = "haproxy/local/config.c"
 EDIT = "haproxy/local/config_edit.c"
 LINE = "haproxy/local/config_line.c"
 WRITE = "haproxy/local/driver_write.c"
+RUN = "haproxy/local/driver_commands.c"
 
 LINES = (
     Mutant("what a conditional decides is read", READ_CFG, "if (inside && depth > 0 && !local_config_is_directive(line))", "if (false)"),
@@ -114,7 +118,7 @@ COMMANDS = (
     Mutant("who is in maintenance is enabled", COMMAND, "    if (!s->maintenance)\n        command_put", "    if (true)\n        command_put"),
     Mutant("a keyword that nobody knows is a command's", COMMAND, "        if (!word.known)\n            return", "        if (false)\n            return"),
     Mutant("a second command may hide in a word", COMMAND, "strchr(\";\\\\\\\"'<#\", *c) != NULL", "false"),
-    Mutant("a live server is deleted", COMMAND, '        command_put(c, mem_printf("set server %s/%s state maint", backend, change->server->name));\n', ""),
+    Mutant("a live server is deleted", COMMAND, '    command_put(c, mem_printf("set server %.*s state maint", (int)len, place));\n', ""),
     Mutant("any field changes by a command", COMMAND, "if (change->fields & ~can)", "if (false)"),
 )
 
@@ -122,25 +126,27 @@ WRITING = (
     Mutant("a reload that has to be is none", WRITE, "} else if (d->reloads || why != NULL) {", "} else if (why != NULL) {"),
     Mutant("what is not loaded yet needs no reload", WRITE, "if (!d->base.runtime || d->unloaded)", "if (!d->base.runtime)"),
     Mutant("what commands brought about is not loaded", WRITE, "        d->request = local_driver_loaded(d, driver_write_on_noted);\n", "        d->request = local_note_loaded(d->options.helper, &d->identity, driver_write_on_noted, d);\n"),
-    Mutant("who was added and is not in the file stays", WRITE, "        local_driver_take_back(d, d->early.commands.list[i]);", "        ;"),
-    Mutant("who was there before is taken back", "haproxy/local/driver_commands.c", "r->done = status == 0 ? r->next : at;", "r->done = r->next;"),
+    Mutant("who was added and is not in the file stays", WRITE, "local_run_take_back(&d->late, &d->early);", "local_run_clear(&d->late);"),
+    Mutant("who was there before is taken back", RUN, "if (c->done && str_has_prefix(c->text, ADDITION))", "if (str_has_prefix(c->text, ADDITION))"),
     Mutant("who is new waits for the check", WRITE, "c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late", "&d->late"),
     Mutant("who leaves is gone before the file is written", WRITE, "c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late", "&d->early"),
-    Mutant("a command that is refused is done", "haproxy/local/driver_commands.c", "        if (cli_read_done(line, err) != 0)\n            return -1;", "        if (cli_read_done(line, err) != 0)\n            break;"),
-    Mutant("only the first of several commands is looked at", "haproxy/local/driver_commands.c", "*ret_at += *line == '\\0')", "rest = NULL)"),
-    Mutant("who is still in use takes a reload", "haproxy/local/driver_commands.c", "if (status != 0 && err.kind == ERROR_CONFLICT && commands_is_removal(refused)) {", "if (false) {"),
+    Mutant("a command that is refused is done", RUN, "c->done = cli_read_done(answer, &err) == 0;", "c->done = cli_read_done(answer, &err) <= 0;"),
+    Mutant("only the first of several commands is looked at", RUN, "i < r->next && a->status == LOCAL_OK", "i < r->sent + 1 && a->status == LOCAL_OK"),
+    Mutant("who is still in use takes a reload", RUN, "if (err.kind == ERROR_CONFLICT && commands_is_removal(c->text))", "if (false)"),
     Mutant("who leaves is still a server", "haproxy/local/driver_read.c", "if (!local_driver_leaves(d, d->to->names[d->at], all->servers[i].name))", "if (true)"),
-    Mutant("who leaves is asked once", "haproxy/local/driver_commands.c", "    timer_set(&l->again, l->wait_ms);\n", ""),
-    Mutant("who is back in the file is deleted", "haproxy/local/driver_commands.c", "return section != NULL && local_config_server(section, slash + 1, &words) != NULL;", "return false;"),
+    Mutant("who leaves is asked once", RUN, "    timer_set(&l->again, l->wait_ms);\n", ""),
+    Mutant("who is back in the file is deleted", RUN, "return section != NULL && local_config_server(section, slash + 1, &words) != NULL;", "return false;"),
     Mutant("changes are written without a look at the version", WRITE, "if (d->edits.count > 0 && version != d->version) {", "if (false) {"),
     Mutant("what was refused is written with the next", WRITE, "static void driver_write_end(struct local_driver *d)\n{\n    local_driver_write_forget(d);", "static void driver_write_end(struct local_driver *d)\n{\n    if (d->written.result == TRANSACTION_COMMITTED)\n        local_driver_write_forget(d);"),
     Mutant("changes are written unchecked", WRITE, "d->writing->len, &d->identity, 0,", "d->writing->len, &d->identity, LOCAL_WRITE_UNCHECKED,"),
     Mutant("an update is not read back", WRITE, "cleanup(mem_free_ptr) char *problem = driver_update_problem(u, &all);", "cleanup(mem_free_ptr) char *problem = NULL;"),
     Mutant("an update waits for a reload", WRITE, "        d->unloaded = was_unloaded; /* the running HAProxy gets it now */\n", "        (void)was_unloaded;\n"),
     Mutant("maintenance that is kept ends", WRITE, "        as.maintenance = !as.maintenance;\n", "        ;\n"),
-    Mutant("a weight is in the file alone", WRITE, "if (step == 1 && (u->fields & SERVER_WEIGHT))", "if (false)"),
-    Mutant("a state is in the file alone", WRITE, "if (step == 2 && (u->fields & SERVER_MAINTENANCE))", "if (false)"),
-    Mutant("any name is a word of a command", WRITE, "if ((unsigned char)*c <= ' ' ||", "if (false &&"),
+    Mutant("a weight is in the file alone", COMMAND, "if (change->fields & SERVER_WEIGHT)", "if (false)"),
+    Mutant("a state is in the file alone", COMMAND, "if (change->fields & SERVER_MAINTENANCE)", "if (false)"),
+    Mutant("what builds upon others is sent with them", RUN, "size_t end = r->next < c->first ? c->first : c->count;", "size_t end = c->count;"),
+    Mutant("a refusal ends nothing", RUN, "(r->why == NULL || r->in_any_case)", "true"),
+    Mutant("who cannot write speaks to HAProxy", WRITE, "(writes && a->status != LOCAL_OK)", "false"),
     Mutant("an update of another version is made", WRITE, "    if (version != d->version) {\n        driver_update_conflict(d);", "    if (false) {\n        driver_update_conflict(d);"),
     Mutant("a backend that cannot be read keeps others up", DRIVER, "            (void)error_prefix(&r->unreadable, \"reading backend %s\", r->backend.name);\n", "            d->to->found[0].unreadable = (struct error){0};\n"),
 )
@@ -208,6 +214,7 @@ ASKED = (
 SAID = (
     Mutant("a worker that leaves is the one that serves", CLI, "(newest->is_old && !p->is_old) ||", "(!newest->is_old && p->is_old) ||"),
     Mutant("a refused reload succeeded", CLI, "if (answer[strlen(\"Success=\")] == '1')", "if (answer[strlen(\"Success=\")] != '2')"),
+    Mutant("the end of a connection is a success", CLI, "return *answer != '\\0' ? 0 :", "return true ? 0 :"),
     Mutant("what HAProxy says is a success", CLI, "    return cli_refuse(err, ERROR_INVALID, start);\n}", "    return 0;\n}"),
     Mutant("any columns are the ones", CLI, "return found == (1u << COLUMN_COUNT) - 1 ? 0 : -1;", "return 0;"),
     Mutant("a line that ends early is a server", CLI, "        if (*word == '\\0')\n            return -1;", "        if (*word == '\\0')\n            return 0;"),
@@ -254,7 +261,7 @@ BESIDE = (
     Mutant("nobody is told that the wait is over", DRIVER, "    d->base.waits = NULL;\n    if (", "    d->base.waits = NULL;\n    if (!waited && "),
     Mutant("the wait is never over", DRIVER, "    d->base.waits = NULL;\n    if (", "    if ("),
     Mutant("who waits is not known", DRIVER, "    d->base.waits = d->waits;\n", ""),
-    Mutant("who has no lock reloads", WRITE, "if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST) {\n        d->written", "if (a->status == LOCAL_LOST) {\n        d->written"),
+    Mutant("who has no lock reloads", WRITE, "if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST ||", "if (a->status == LOCAL_LOST ||"),
 )
 
 ROOMS = (
@@ -268,7 +275,7 @@ ROOMS = (
     Room("local, reloads", ("test_local_driver",), RELOADED),
     Room("local, lines", ("test_local_config", "test_local_config_edit"), LINES),
     Room("local, commands", ("test_server_command",), COMMANDS),
-    Room("local, servers", ("test_local_servers",), WRITING),
+    Room("local, servers", ("test_local_servers", "test_local_commands"), WRITING),
     Room("local, what a document is for", ("test_document", "test_store"), USED),
     Room("local, settings", ("test_settings_local",), SET),
     Room("local, what runs", ("test_local_driver", "test_local_cli", "test_validation_text"), SEEN),

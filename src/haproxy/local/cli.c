@@ -50,27 +50,22 @@ static int cli_refuse(struct error *err, enum error_kind kind, const char *answe
 /* ---- show servers state ---- */
 
 enum cli_column {
-    COLUMN_BACKEND_ID,
-    COLUMN_BACKEND,
-    COLUMN_ID,
     COLUMN_NAME,
     COLUMN_ADDRESS,
     COLUMN_OPERATION,
     COLUMN_ADMIN,
     COLUMN_WEIGHT,
-    COLUMN_INITIAL_WEIGHT,
-    COLUMN_FQDN,
     COLUMN_PORT,
     COLUMN_COUNT
 };
 
 static const char *const cli_columns[COLUMN_COUNT] = {
-    "be_id",           "be_name",     "srv_id",      "srv_name", "srv_addr", "srv_op_state",
-    "srv_admin_state", "srv_uweight", "srv_iweight", "srv_fqdn", "srv_port",
+    "srv_name", "srv_addr", "srv_op_state", "srv_admin_state", "srv_uweight", "srv_port",
 };
 
 #define CLI_MAX_COLUMNS 64u
 #define CLI_SERVERS_MAX 1000000u
+#define CLI_PROCESSES_MAX 10000u
 
 /* Which column of the answer has what; the format's version 1 is all that there ever was, and grows at its end. */
 struct cli_header {
@@ -116,16 +111,10 @@ static int cli_server_read(struct cli_server *s, const struct cli_header *h, cha
         if (h->at[i] >= 0)
             words[h->at[i]] = word;
     }
-    *s = (struct cli_server){.backend = words[COLUMN_BACKEND],
-                             .name = words[COLUMN_NAME],
-                             .address = words[COLUMN_ADDRESS],
-                             .fqdn = str_eq(words[COLUMN_FQDN], "-") ? "" : words[COLUMN_FQDN]};
-    if (cli_number(words[COLUMN_BACKEND_ID], UINT32_MAX, &s->backend_id) != 0 ||
-        cli_number(words[COLUMN_ID], UINT32_MAX, &s->id) != 0 ||
-        cli_number(words[COLUMN_OPERATION], CLI_STOPPING, &operation) != 0 ||
+    *s = (struct cli_server){.name = words[COLUMN_NAME], .address = words[COLUMN_ADDRESS]};
+    if (cli_number(words[COLUMN_OPERATION], CLI_STOPPING, &operation) != 0 ||
         cli_number(words[COLUMN_ADMIN], UINT32_MAX, &s->admin) != 0 ||
         cli_number(words[COLUMN_WEIGHT], UINT32_MAX, &s->weight) != 0 ||
-        cli_number(words[COLUMN_INITIAL_WEIGHT], UINT32_MAX, &s->initial_weight) != 0 ||
         cli_number(words[COLUMN_PORT], 65535, &s->port) != 0)
         return -1;
     s->operation = (enum cli_operation)operation;
@@ -172,8 +161,7 @@ void cli_servers_fini(struct cli_servers *s)
 
 /* ---- show proc ---- */
 
-/* "1234  worker  3  0d00h00m08s  2.6.12"; the master's third column goes on: "[failed: 0]". */
-/* "[failed: 3]" behind it, if it is there; what follows is the next word. */
+/* "[failed: 3]" behind the master's third column, if it is there; what follows is the next word. */
 static const char *cli_failed(char **line, unsigned *ret)
 {
     const char *word = cli_word(line);
@@ -187,6 +175,7 @@ static const char *cli_failed(char **line, unsigned *ret)
     return cli_word(line);
 }
 
+/* "1234  worker  3  0d00h00m08s  2.6.12" */
 static int cli_process_read(struct cli_processes *list, struct cli_process *p, char *line, bool is_old)
 {
     unsigned pid, failed = 0;
@@ -228,14 +217,15 @@ static int cli_processes_read(struct cli_processes *list, const char *answer, st
     const char *head = cli_next_line(&at);
     if (head == NULL || !str_has_prefix(head, "#<PID>"))
         return cli_refuse(err, ERROR_INVALID, answer);
-    list->processes = mem_array(cli_count_lines(answer), sizeof(list->processes[0]));
+    size_t most = cli_count_lines(answer);
+    list->processes = mem_array(most < CLI_PROCESSES_MAX ? most : CLI_PROCESSES_MAX, sizeof(list->processes[0]));
     for (char *line; (line = cli_next_line(&at)) != NULL;) {
         struct cli_process *p = &list->processes[list->count];
         if (*line == '#')
             is_old = str_has_prefix(line, "# old");
         if (*line == '#' || *line == '\0')
             continue;
-        if (cli_process_read(list, p, line, is_old) != 0)
+        if (list->count == CLI_PROCESSES_MAX || cli_process_read(list, p, line, is_old) != 0)
             return error_set(err, ERROR_INVALID, "HAProxy's list of processes cannot be read: line %zu of it",
                              list->count + 2);
         list->count++;
@@ -329,8 +319,8 @@ static const struct {
 int cli_read_done(const char *answer, struct error *err)
 {
     const char *start = answer + strspn(answer, " \t\r\n");
-    if (*start == '\0')
-        return 0;
+    if (*start == '\0') /* silence is a newline; without it the connection ended before the answer */
+        return *answer != '\0' ? 0 : cli_refuse(err, ERROR_RETRY, answer);
     for (size_t i = 0; i < array_len(cli_said); i++)
         if (str_has_prefix(start, cli_said[i].begin))
             return cli_said[i].kind == ERROR_NONE ? 0 : cli_refuse(err, cli_said[i].kind, start);

@@ -23,14 +23,13 @@ enum cli_admin {
     CLI_ADMIN_FORCED_DRAIN = 0x08,
     CLI_ADMIN_INHERITED_DRAIN = 0x10,
     CLI_ADMIN_UNRESOLVED = 0x20,
-    CLI_ADMIN_OTHER_NAME = 0x40, /* its FQDN was set by a command */
 };
 
 enum cli_operation { CLI_STOPPED, CLI_STARTING, CLI_RUNNING, CLI_STOPPING };
 
 struct cli_server {
-    const char *backend, *name, *address, *fqdn; /* fqdn "" where it has none */
-    unsigned backend_id, id, port, weight, initial_weight;
+    const char *name, *address;
+    unsigned port, weight;
     unsigned admin; /* enum cli_admin */
     enum cli_operation operation;
 };
@@ -90,7 +89,7 @@ enum cli_reload cli_read_reload(const char *answer, const char **ret_log);
 
 /* ---- commands that change something ---- */
 
-/* What came of it: silence or a line that says so is success. ERROR_GONE: no such backend or server. ERROR_CONFLICT: it is
+/* What came of it: silence (a newline) or a line that says so is success. ERROR_RETRY: there is no answer. ERROR_GONE: no such backend or server. ERROR_CONFLICT: it is
  * there already, or still used (`del server`). ERROR_INVALID: refused, with HAProxy's words. ERROR_AUTH: the socket's level. */
 int cli_read_done(const char *answer, struct error *err) must_check;
 

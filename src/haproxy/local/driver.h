@@ -24,7 +24,7 @@ struct local_driver_options {
     bool has_master;      /* there is a master socket */
     bool has_stats;       /* there is a stats socket; else commands go through the master */
     bool by_master;       /* which reloads */
-    uint64_t deadline_ms; /* of a reload that says nothing; 0: 10 s */
+    uint64_t deadline_ms; /* of a reload that says nothing; 0: 60 s */
 };
 
 struct driver *local_driver_new(struct event_base *base, const struct local_driver_options *options) must_check;

@@ -11,6 +11,9 @@
 
 /* HAProxy takes no longer line than tune.bufsize, 16 KiB unless somebody made it smaller. */
 #define LINE_BYTES 4096
+/* Between the commands of a line: what it prints, a line, is no answer of theirs. Those end with an empty line or without
+ * one, which differs from command to command, and between HAProxy's versions. */
+#define MARK "show version"
 #define REMOVAL "del server "
 #define ADDITION "add server "
 #define LEAVING_FIRST_MS 500
@@ -117,72 +120,84 @@ bool local_driver_leaves(const struct local_driver *d, const char *backend, cons
     return false;
 }
 
-/* ---- one after the other ---- */
+/* ---- several at once ---- */
 
 static void run_next(struct local_run *r);
 
-/* Each of them says nothing, or a line, and an empty one. *ret_at goes on to the one that was refused. */
-static int run_read(const struct local_answer *a, size_t *ret_at, struct error *err)
+/* The answer that begins at *at, which goes on behind the mark that ends it; "": there is no such mark. */
+static const char *run_cut(char **at, const char *mark)
 {
-    if (a->status != LOCAL_OK)
-        return error_set(err, ERROR_RETRY, "%s", a->message);
-    cleanup(mem_free_ptr) char *text = mem_strdup(a->data);
-    char *rest = text;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL; *ret_at += *line == '\0')
-        if (cli_read_done(line, err) != 0)
-            return -1;
-    return 0;
+    char *answer = *at;
+    size_t len = strlen(mark);
+    for (char *line = answer; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (len > 0 && str_has_prefix(line, mark) && line[len] == '\n') {
+            *line = '\0';
+            *at = line + len + 1;
+            return answer;
+        }
+    }
+    *at += strlen(*at);
+    return *at;
 }
 
-static void run_end(struct local_run *r, char *why)
+/* Of which backend, what of it, and why: the same for each server that it is refused for. */
+static void run_refuse(struct local_run *r, const char *command, const char *why)
 {
-    r->running = false;
-    free(r->why);
-    r->why = why;
-    r->ended(r->driver);
+    size_t slash = strcspn(command, "/"), name = slash;
+    while (name > 0 && command[name - 1] != ' ')
+        name--;
+    if (r->why == NULL && name > 0)
+        r->why = mem_printf("backend %.*s: %.*s: %s", (int)(slash - name), command + name, (int)name - 1, command, why);
+}
+
+static void run_take(struct local_run *r, struct server_command *c, const char *answer)
+{
+    struct error err = {0};
+    c->done = cli_read_done(answer, &err) == 0;
+    if (c->done)
+        return;
+    if (err.kind == ERROR_CONFLICT && commands_is_removal(c->text))
+        leaving_add(r->driver, c->text); /* nobody new comes to it, in maintenance */
+    else
+        run_refuse(r, c->text, err.message);
 }
 
 static void run_on_answer(void *arg, const struct local_answer *a)
 {
     struct local_run *r = arg;
-    struct error err = {0};
-    size_t at = r->first;
+    cleanup(mem_free_ptr) char *text = mem_strdup(a->data);
+    char *at = text + strcspn(text, "\n");
+    cleanup(mem_free_ptr) char *mark = mem_strndup(text, (size_t)(at - text));
     r->request = NULL;
-    int status = run_read(a, &at, &err);
-    r->done = status == 0 ? r->next : at;
-    const char *refused = r->commands.list[at < r->next ? at : r->next - 1];
-    if (status != 0 && err.kind == ERROR_CONFLICT && commands_is_removal(refused)) {
-        leaving_add(r->driver, refused); /* nobody new comes to it, in maintenance */
-        status = 0;
-    }
-    if (status == 0)
-        run_next(r);
-    else
-        run_end(r, mem_printf("%s: %s", refused, err.message));
+    for (size_t i = r->sent; i < r->next && a->status == LOCAL_OK; i++)
+        run_take(r, &r->commands.list[i], run_cut(&at, mark));
+    if (a->status != LOCAL_OK)
+        run_refuse(r, r->commands.list[r->sent].text, a->message);
+    run_next(r);
 }
 
-/* As many as one line takes, for each line is a connection; through the master it is one. What may be refused without a
- * reload is alone. */
+/* As many as one line takes, for each line is a connection. HAProxy goes on behind one that it refuses: so what builds
+ * upon others has a line of its own, behind theirs. */
 static void run_next(struct local_run *r)
 {
     const struct local_driver_options *o = &r->driver->options;
     const struct server_commands *c = &r->commands;
+    const char *to = o->has_stats ? "" : "@1 ";
+    size_t end = r->next < c->first ? c->first : c->count;
     struct buf line = {0};
-    r->first = r->next;
-    while (r->next < c->count) {
-        const char *command = c->list[r->next];
-        bool alone = !o->has_stats || commands_is_removal(command);
-        if (r->next > r->first && (alone || line.len + strlen(command) > LINE_BYTES))
-            break;
-        buf_printf(&line, "%s%s", r->next > r->first ? "; " : "", command);
+    buf_add(&line, MARK);
+    r->sent = r->next;
+    while (r->next < end && (r->why == NULL || r->in_any_case) && (r->next == r->sent || line.len < LINE_BYTES)) {
+        buf_printf(&line, "; %s%s; %s" MARK, to, c->list[r->next].text, to);
         r->next++;
-        if (alone)
-            break;
     }
-    if (line.len > 0)
+    if (r->next > r->sent) {
         r->request = local_command(o->commands, LOCAL_SOCKET_STATS, line.data, run_on_answer, r);
-    else
-        run_end(r, NULL);
+    } else {
+        r->running = false;
+        r->ended(r->driver);
+    }
     buf_fini(&line);
 }
 
@@ -191,7 +206,6 @@ void local_run_begin(struct local_run *r, struct local_driver *d, void (*ended)(
     r->driver = d;
     r->ended = ended;
     r->running = true;
-    r->next = 0;
     run_next(r);
 }
 
@@ -203,22 +217,14 @@ void local_run_clear(struct local_run *r)
     *r = (struct local_run){0};
 }
 
-/* ---- what was not to be ---- */
-
-static void run_on_undone(void *arg, const struct local_answer *a)
+void local_run_take_back(struct local_run *r, const struct local_run *done)
 {
-    (void)arg;
-    (void)a;
-}
-
-void local_driver_take_back(struct local_driver *d, const char *command)
-{
-    if (!str_has_prefix(command, ADDITION))
-        return;
-    const char *name = command + strlen(ADDITION);
-    int len = (int)strcspn(name, " ");
-    cleanup(mem_free_ptr) char *out = mem_printf("set server %.*s state maint", len, name);
-    cleanup(mem_free_ptr) char *removal = mem_printf(REMOVAL "%.*s", len, name);
-    (void)!local_command(d->options.commands, LOCAL_SOCKET_STATS, out, run_on_undone, NULL);
-    leaving_add(d, removal);
+    local_run_clear(r);
+    r->in_any_case = true;
+    for (size_t i = 0; i < done->commands.count; i++) {
+        const struct server_command *c = &done->commands.list[i];
+        const char *name = c->text + strlen(ADDITION);
+        if (c->done && str_has_prefix(c->text, ADDITION))
+            server_commands_add_removal(&r->commands, name, strcspn(name, " "));
+    }
 }

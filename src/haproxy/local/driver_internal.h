@@ -49,11 +49,10 @@ struct local_change {
 struct local_run {
     struct local_driver *driver;
     struct server_commands commands;
-    size_t first, next; /* of those that were sent last, and behind them */
-    size_t done;
+    size_t sent, next; /* the first of the line that was sent last, and what is behind it */
     struct local_request *request;
-    bool running;
-    char *why; /* one was refused; NULL: all are done */
+    bool running, in_any_case; /* a refusal ends nothing */
+    char *why;                 /* one was refused; NULL: all are done */
     void (*ended)(struct local_driver *d);
 };
 
@@ -72,7 +71,6 @@ struct local_update {
     struct backend_server wanted; /* the line as it is in the file then */
     unsigned fields;
     bool hurry;
-    unsigned next;  /* command */
     unsigned reads; /* of what runs, so far */
     uint64_t begin_us, write_us;
     struct updated news; /* to be told */
@@ -173,8 +171,8 @@ void local_driver_rejected(const struct local_driver *d, const char *said, const
 /* ended: from here, where there are none. */
 void local_run_begin(struct local_run *r, struct local_driver *d, void (*ended)(struct local_driver *d));
 void local_run_clear(struct local_run *r); /* nothing is told any more */
-/* A command that was done, and should not have been: a server that it added is in maintenance at once, and deleted. */
-void local_driver_take_back(struct local_driver *d, const char *command);
+/* It is to undo what was done, and should not have been: servers that were added are in maintenance at once, and deleted. */
+void local_run_take_back(struct local_run *r, const struct local_run *done);
 bool local_driver_leaves(const struct local_driver *d, const char *backend, const char *server) must_check;
 void local_driver_leaving_again(void *driver); /* of its timer */
 void local_driver_forget_leaving(struct local_driver *d);

@@ -86,6 +86,17 @@ static void driver_read_next(struct local_driver *d)
 
 /* ---- who answers ---- */
 
+/* Another one than before a reload that nobody told the end of: it came about after all. */
+static void driver_read_find_lost_reload(struct local_driver *d)
+{
+    const struct local_reload *o = &d->reload;
+    if (!d->unloaded || o->step != LOCAL_RELOAD_LOST || o->loads != d->version || o->worker < 0 ||
+        o->worker == d->to->worker_pid)
+        return;
+    local_request_cancel(local_driver_loaded(d, NULL));
+    d->to->unloaded = false;
+}
+
 static void driver_read_on_info(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
@@ -99,6 +110,7 @@ static void driver_read_on_info(void *arg, const struct local_answer *a)
     d->to->worker_pid = info.pid;
     d->to->worker_uptime_s = info.uptime_s;
     snprintf(d->to->haproxy, sizeof(d->to->haproxy), "%s", info.version);
+    driver_read_find_lost_reload(d);
     driver_read_next(d);
 }
 

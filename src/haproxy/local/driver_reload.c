@@ -10,7 +10,7 @@
 #include "haproxy/reload.h"
 #include "haproxy/validation_text.h"
 
-#define DEADLINE_MS 10000
+#define DEADLINE_MS 60000
 #define AGAIN_MS 50
 /* A master that executes itself anew, as it does when it starts and with each reload, refuses connections and then
  * knows no worker for a moment. */
@@ -91,9 +91,20 @@ static void driver_reload_on_again(void *arg)
         driver_reload_look(d);
 }
 
+/* Nobody was asked. */
 static bool driver_reload_nobody_listens(const struct local_answer *a)
 {
-    return a->status != LOCAL_OK && (a->error_number == ECONNREFUSED || a->error_number == ENOENT);
+    return a->status != LOCAL_OK &&
+           (a->error_number == ECONNREFUSED || a->error_number == ENOENT || a->error_number == EACCES);
+}
+
+static void driver_reload_refused(struct local_driver *d, const struct local_answer *a, const char *log)
+{
+    cleanup(mem_free_ptr) char *text =
+        a->status == LOCAL_OK ? validation_text_of_program(log, d->options.file, NULL) : mem_strdup(a->message);
+    cleanup(mem_free_ptr) char *shown = text_shown(text, TEXT_LINE, TEXT_WHOLE);
+    cleanup(mem_free_ptr) char *why = mem_printf("failed%s: %s", a->status == LOCAL_OK ? ", HAProxy says" : "", shown);
+    driver_reload_end(d, LOCAL_RELOAD_FAILED, why);
 }
 
 static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
@@ -101,27 +112,21 @@ static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
     struct local_driver *d = arg;
     struct local_reload *o = &d->reload;
     const char *log = "";
-    enum cli_reload says =
-        d->options.by_master && a->status == LOCAL_OK ? cli_read_reload(a->data, &log) : CLI_RELOAD_UNKNOWN;
+    bool by_master = d->options.by_master, nobody = driver_reload_nobody_listens(a);
+    enum cli_reload says = by_master && a->status == LOCAL_OK ? cli_read_reload(a->data, &log) : CLI_RELOAD_UNKNOWN;
     o->request = NULL;
     if (says == CLI_RELOAD_DONE) {
         driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
-    } else if (says == CLI_RELOAD_FAILED) {
-        cleanup(mem_free_ptr) char *text = validation_text_of_program(log, d->options.file, NULL);
-        cleanup(mem_free_ptr) char *shown = text_shown(text, TEXT_LINE, TEXT_WHOLE);
-        cleanup(mem_free_ptr) char *why = mem_printf("failed, HAProxy says: %s", shown);
-        driver_reload_end(d, LOCAL_RELOAD_FAILED, why);
-    } else if (!d->options.by_master && a->status != LOCAL_OK) {
-        cleanup(mem_free_ptr) char *why = mem_printf("failed: %s", a->message);
-        driver_reload_end(d, LOCAL_RELOAD_FAILED, why);
+    } else if (says == CLI_RELOAD_FAILED || a->status == LOCAL_REJECTED) {
+        driver_reload_refused(d, a, log);
+    } else if (by_master && nobody && clock_mono_ms() < o->until_ms) {
+        timer_set(&o->again, AGAIN_MS);
+    } else if (a->status == LOCAL_LOST || nobody || (a->status != LOCAL_OK && !by_master)) {
+        /* Perhaps HAProxy starts with the file, once it does; a program that did not end may have told it. */
+        cleanup(mem_free_ptr) char *why = mem_printf("is lost: %s", a->message);
+        driver_reload_end(d, LOCAL_RELOAD_LOST, why);
     } else if (!driver_reload_can_look(d)) {
         driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
-    } else if (driver_reload_nobody_listens(a) && clock_mono_ms() < o->until_ms) {
-        timer_set(&o->again, AGAIN_MS);
-    } else if (driver_reload_nobody_listens(a)) {
-        cleanup(mem_free_ptr) char *why =
-            mem_printf("is lost: %s", a->message); /* it starts with the file, once it does */
-        driver_reload_end(d, LOCAL_RELOAD_LOST, why);
     } else { /* a master that executes itself anew may close without a word */
         o->step = LOCAL_RELOAD_WATCHED;
         o->until_ms = clock_mono_ms() + (d->options.deadline_ms > 0 ? d->options.deadline_ms : DEADLINE_MS);

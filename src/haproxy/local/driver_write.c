@@ -126,13 +126,6 @@ static void driver_write_end(struct local_driver *d)
     driver_write_tell(&d->base);
 }
 
-/* Servers that are in the running HAProxy already are not in the file: they leave again. */
-static void driver_write_take_back(struct local_driver *d)
-{
-    for (size_t i = 0; i < d->early.done; i++)
-        local_driver_take_back(d, d->early.commands.list[i]);
-}
-
 /* HAProxy runs what the file says. */
 static void driver_write_on_noted(void *arg, const struct local_answer *a)
 {
@@ -160,8 +153,10 @@ static void driver_write_join(struct local_driver *d)
     if (d->request != NULL || d->early.running)
         return;
     const char *why = d->no_commands != NULL ? d->no_commands : d->early.why;
-    if (!d->in_file) {
-        driver_write_take_back(d);
+    if (!d->in_file) { /* who is in the running HAProxy already leaves it before anything is tried again */
+        local_run_take_back(&d->late, &d->early);
+        local_run_begin(&d->late, d, driver_write_end);
+        return;
     } else if (d->reloads || why != NULL) {
         driver_write_load(d, why);
     } else {
@@ -261,16 +256,17 @@ int local_driver_add(struct driver *base, const struct change *list, size_t coun
     return 0;
 }
 
-/* Who may not write the file has no say in what runs, either; who cannot, has. */
+/* Who may not write the file has no say in what runs, either; who cannot, may load it. */
 static void driver_write_on_lock(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
     d->request = NULL;
-    if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST) {
+    bool writes = d->edits.count > 0;
+    if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST || (writes && a->status != LOCAL_OK)) {
         d->written = (struct written){.version = d->version, .retry_after_ms = -1};
         d->written.result = local_driver_failed(d, a, false, &d->written.error);
-    } else if (d->edits.count > 0) {
-        d->locked = a->status == LOCAL_OK;
+    } else if (writes) {
+        d->locked = true;
         driver_write_begin(d);
         return;
     } else {
@@ -320,6 +316,7 @@ static void driver_update_tell(struct driver *base)
     u->news.retry_after_ms = -1;
     u->news.write_us = u->write_us;
     u->news.read_us = clock_mono_us() - u->begin_us - u->write_us;
+    local_driver_write_forget(d);
     const struct updated news = u->news;
     base->events->updated(base->arg, &news);
 }
@@ -390,41 +387,10 @@ void local_driver_update_again(void *driver)
     d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, command, driver_update_on_read, d);
 }
 
-static void driver_update_command(struct local_driver *d);
-
-static void driver_update_on_command(void *arg, const struct local_answer *a)
+static void driver_update_on_commanded(struct local_driver *d)
 {
-    struct local_driver *d = arg;
-    struct error err = {0};
-    d->request = NULL;
-    if (a->status != LOCAL_OK)
-        driver_update_unverified(d, a->message);
-    else if (cli_read_done(a->data, &err) != 0)
-        driver_update_unverified(d, err.message);
-    else
-        driver_update_command(d);
-}
-
-/* The address first: a server must not come back at its old one. */
-static char *driver_update_next(struct local_update *u)
-{
-    const struct backend_server *s = &u->wanted;
-    for (unsigned step = u->next++; step < 3; step = u->next++) {
-        if (step == 0 && (u->fields & (SERVER_ADDRESS | SERVER_PORT)))
-            return mem_printf("set server %s/%s addr %s port %u", u->backend, s->name, s->address, s->port);
-        if (step == 1 && (u->fields & SERVER_WEIGHT))
-            return mem_printf("set server %s/%s weight %d", u->backend, s->name, s->weight);
-        if (step == 2 && (u->fields & SERVER_MAINTENANCE))
-            return mem_printf("set server %s/%s state %s", u->backend, s->name, s->maintenance ? "maint" : "ready");
-    }
-    return NULL;
-}
-
-static void driver_update_command(struct local_driver *d)
-{
-    cleanup(mem_free_ptr) char *command = driver_update_next(&d->update);
-    if (command != NULL)
-        d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, command, driver_update_on_command, d);
+    if (d->late.why != NULL)
+        driver_update_unverified(d, d->late.why);
     else
         local_driver_update_again(d);
 }
@@ -443,8 +409,7 @@ static void driver_update_on_written(void *arg, const struct local_answer *a)
     if (a->status == LOCAL_OK) {
         local_driver_wrote(d, a, d->writing);
         d->unloaded = was_unloaded; /* the running HAProxy gets it now */
-        local_driver_write_forget(d);
-        driver_update_command(d);
+        local_run_begin(&d->late, d, driver_update_on_commanded);
         return;
     }
     if (a->status == LOCAL_REJECTED) {
@@ -453,24 +418,13 @@ static void driver_update_on_written(void *arg, const struct local_answer *a)
     } else {
         u->news.result = as_update[local_driver_failed(d, a, true, &u->news.error)];
     }
-    local_driver_write_forget(d);
     driver_update_tell(&d->base);
-}
-
-/* Goes into a command as it is. */
-static bool driver_update_is_word(const char *name)
-{
-    for (const char *c = name; *c != '\0'; c++)
-        if ((unsigned char)*c <= ' ' || strchr(";\\\"'<#/", *c) != NULL)
-            return false;
-    return *name != '\0';
 }
 
 static void driver_update_conflict(struct local_driver *d)
 {
     d->update.news.result = UPDATE_CONFLICT;
     (void)error_set(&d->update.news.error, ERROR_CONFLICT, "%s was changed meanwhile", d->options.file);
-    local_driver_write_forget(d);
     local_driver_tell(d, driver_update_tell);
 }
 
@@ -484,18 +438,18 @@ int local_driver_update(struct driver *base, int64_t version, const struct updat
         as.maintenance = !as.maintenance;
     unsigned fields = r->fields & ~(r->keep_maintenance ? (unsigned)SERVER_MAINTENANCE : 0);
     const struct change change = {.kind = CHANGE_SET_SERVER, .backend = &backend, .server = &as, .fields = fields};
-    if (!driver_update_is_word(r->backend) || !driver_update_is_word(r->server->name))
-        return error_set(err, ERROR_INVALID, "server %s/%s has a name that no command can hold", r->backend,
-                         r->server->name);
-    if (local_driver_add(base, &change, 1, err) != 0)
+    if (server_commands_add(&d->late.commands, NULL, &change, err) != 0 ||
+        local_driver_add(base, &change, 1, err) != 0) {
+        local_driver_write_forget(d);
         return -1;
+    }
     free(u->backend);
     backend_server_fini(&u->wanted);
     u->backend = mem_strdup(r->backend);
     backend_server_copy(&u->wanted, &as);
     u->fields = fields;
     u->hurry = r->hurry;
-    u->next = u->reads = 0;
+    u->reads = 0;
     u->news = (struct updated){0};
     u->begin_us = clock_mono_us();
     u->write_us = 0;

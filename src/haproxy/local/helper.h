@@ -95,11 +95,13 @@ bool local_identity_same(const struct local_identity *a, const struct local_iden
 
 enum local_status {
     LOCAL_OK,
-    LOCAL_REJECTED, /* `haproxy -c` refused the file; `message` is what HAProxy said, with the user's name of the file */
-    LOCAL_CHANGED,  /* somebody else wrote the file meanwhile; nothing was written. `identity`: what is there now */
-    LOCAL_LOCKED, /* another daemon has the file: its pid in `pid` (0: not known). Nothing was done; ask again later */
-    LOCAL_FAILED, /* `message`: what, where, why; nothing was changed, no temporary file stays */
-    LOCAL_LOST,   /* the helper is gone; what became of the request is not known */
+    /* `haproxy -c` refused the file; `message` is what HAProxy said, with the user's name of the file. Of a reload: the
+     * program ended in an error. */
+    LOCAL_REJECTED,
+    LOCAL_CHANGED, /* somebody else wrote the file meanwhile; nothing was written. `identity`: what is there now */
+    LOCAL_LOCKED,  /* another daemon has the file: its pid in `pid` (0: not known). Nothing was done; ask again later */
+    LOCAL_FAILED,  /* `message`: what, where, why; nothing was changed, no temporary file stays */
+    LOCAL_LOST,    /* the helper is gone; what became of the request is not known */
 };
 
 /* The label of a metric. */
@@ -153,8 +155,8 @@ struct local_request *local_command(struct local_helper *h, enum local_socket so
                                     local_answered *answered, void *arg) must_check;
 
 /* By the way of the options. `data`: what the master answered (cli.h reads it; 2.6 answers nothing), or the program
- * printed. LOCAL_OK says that it was asked for, LOCAL_FAILED with a program that it ended in an error. Which worker runs
- * afterwards is the caller's to look at. */
+ * printed. LOCAL_OK says that it was asked for, LOCAL_REJECTED that the program ended in an error, LOCAL_FAILED that
+ * nobody could be asked, or that it did not end. Which worker runs afterwards is the caller's to look at. */
 struct local_request *local_reload(struct local_helper *h, local_answered *answered, void *arg) must_check;
 
 /* A file in options.folders[folder]. name: no slash, not "." nor "..", no control character, no dot in front. A new one

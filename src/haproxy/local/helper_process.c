@@ -199,7 +199,9 @@ static void helper_reload_by_command(struct helper_work *w)
         return;
     errno = 0;
     if (w->outcome != CHILD_EXITED || w->exit_status != 0)
-        helper_fail(w, "%s: %s", run.command, w->outcome_text);
+        helper_fail(w, "%s: %s%s%.1000s", run.command, w->outcome_text, w->data.len > 0 ? ": " : "", buf_str(&w->data));
+    if (w->outcome == CHILD_EXITED && w->exit_status != 0)
+        w->answer.status = LOCAL_REJECTED;
 }
 
 static void helper_reload(struct helper_work *w)

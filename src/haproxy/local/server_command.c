@@ -11,16 +11,23 @@
 void server_commands_fini(struct server_commands *c)
 {
     for (size_t i = 0; i < c->count; i++)
-        free(c->list[i]);
+        free(c->list[i].text);
     free(c->list);
     *c = (struct server_commands){0};
 }
 
-/* Takes the text over. */
+/* Both take the text over. */
 static void command_put(struct server_commands *c, char *text)
 {
     c->list = mem_resize(c->list, c->count + 1, sizeof(c->list[0]));
-    c->list[c->count++] = text;
+    c->list[c->count++] = (struct server_command){.text = text};
+}
+
+static void command_put_first(struct server_commands *c, char *text)
+{
+    command_put(c, text);
+    memmove(&c->list[c->first + 1], &c->list[c->first], (c->count - 1 - c->first) * sizeof(c->list[0]));
+    c->list[c->first++] = (struct server_command){.text = text};
 }
 
 /* ---- the words of a server ---- */
@@ -186,7 +193,7 @@ static int command_add_server(struct server_commands *c, const struct cfg_file *
         buf_printf(&text, " %s%s%s", w->keyword, w->argument != NULL ? " " : "",
                    w->argument != NULL ? w->argument : "");
     }
-    command_put(c, buf_take(&text));
+    command_put_first(c, buf_take(&text));
     if (command_words_have(&all, "agent-check"))
         command_put(c, mem_printf("enable agent %s/%s", change->backend->name, s->name));
     if (command_words_have(&all, "check"))
@@ -205,13 +212,19 @@ static int command_set_server(struct server_commands *c, const struct change *ch
         return error_set(err, ERROR_INVALID, "its check or its PROXY protocol changes");
     if ((change->fields & (SERVER_ADDRESS | SERVER_PORT)) && (str_ip_family(s->address) == 0 || s->port == 0))
         return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
-    if (change->fields & (SERVER_ADDRESS | SERVER_PORT))
-        command_put(c, mem_printf("set server %s/%s addr %s port %u", backend, s->name, s->address, s->port));
+    if (change->fields & (SERVER_ADDRESS | SERVER_PORT)) /* it must not come back at its old one */
+        command_put_first(c, mem_printf("set server %s/%s addr %s port %u", backend, s->name, s->address, s->port));
     if (change->fields & SERVER_WEIGHT)
         command_put(c, mem_printf("set server %s/%s weight %d", backend, s->name, s->weight));
     if (change->fields & SERVER_MAINTENANCE)
         command_put(c, mem_printf("set server %s/%s state %s", backend, s->name, s->maintenance ? "maint" : "ready"));
     return 0;
+}
+
+void server_commands_add_removal(struct server_commands *c, const char *place, size_t len)
+{
+    command_put(c, mem_printf("set server %.*s state maint", (int)len, place));
+    command_put(c, mem_printf("del server %.*s", (int)len, place));
 }
 
 int server_commands_add(struct server_commands *c, const struct cfg_file *f, const struct change *change,
@@ -230,8 +243,8 @@ int server_commands_add(struct server_commands *c, const struct cfg_file *f, con
     else if (change->kind == CHANGE_SET_SERVER)
         status = command_set_server(c, change, err);
     if (change->kind == CHANGE_REMOVE_SERVER) {
-        command_put(c, mem_printf("set server %s/%s state maint", backend, change->server->name));
-        command_put(c, mem_printf("del server %s/%s", backend, change->server->name));
+        cleanup(mem_free_ptr) char *place = mem_printf("%s/%s", backend, change->server->name);
+        server_commands_add_removal(c, place, strlen(place));
     }
     return status == 0 ? 0 : error_prefix(err, "server %s/%s", backend, change->server->name);
 }

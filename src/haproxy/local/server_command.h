@@ -6,6 +6,7 @@
 #ifndef HAPROXY_LOCAL_SERVER_COMMAND_H
 #define HAPROXY_LOCAL_SERVER_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -13,12 +14,20 @@
 
 struct cfg_file;
 
+struct server_command {
+    char *text;
+    bool done; /* by the driver: HAProxy did it */
+};
+
 struct server_commands {
-    char **list; /* in their order; each has to succeed before the next */
-    size_t count;
+    struct server_command *list; /* in their order */
+    size_t count, first;         /* the others build upon the first ones, and are not sent where one of those failed */
 };
 
 void server_commands_fini(struct server_commands *c); /* a zeroed one is allowed */
+
+/* place: "backend/server", so many bytes. */
+void server_commands_add_removal(struct server_commands *c, const char *place, size_t len);
 
 /* Appends those of this change; f is the file with it. ERROR_INVALID: it takes a reload, and why. */
 int server_commands_add(struct server_commands *c, const struct cfg_file *f, const struct change *change,

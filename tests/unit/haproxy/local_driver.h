@@ -201,4 +201,34 @@ static inline enum transaction_result write_changes(const struct change *list, s
     return last.result;
 }
 
+/* HAProxy has it, whatever the readout shows. */
+static inline bool haproxy_has(const char *server)
+{
+    cleanup(mem_free_ptr) char *row = mem_printf(" %s ", server);
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "show servers state web"), LOCAL_OK);
+    return strstr(seen.data, row) != NULL;
+}
+
+static inline unsigned admin_of(const char *server)
+{
+    struct cli_servers all;
+    struct error err;
+    unsigned admin = 0;
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "show servers state web"), LOCAL_OK);
+    ck_assert_int_eq(cli_servers_init(&all, seen.data, &err), 0);
+    for (size_t i = 0; i < all.count; i++)
+        admin = str_eq(all.servers[i].name, server) ? all.servers[i].admin : admin;
+    cli_servers_fini(&all);
+    return admin;
+}
+
+static inline enum update_result update(struct backend_server s, unsigned fields, bool keep)
+{
+    struct error err = {0};
+    const struct update_request r = {.backend = "web", .server = &s, .fields = fields, .keep_maintenance = keep};
+    ck_assert_msg(driver->ops->update(driver, readout.version, &r, &err) == 0, "%s", err.message);
+    await_told();
+    return last.update;
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 
 #define COLUMNS                                                                                                      \
@@ -23,20 +24,14 @@ START_TEST(test_servers_state)
                                       &err),
                      0);
     ck_assert_uint_eq(s.count, 3);
-    ck_assert_str_eq(s.servers[1].backend, "web");
     ck_assert_str_eq(s.servers[1].name, "s2");
     ck_assert_str_eq(s.servers[1].address, "127.0.0.2");
-    ck_assert_str_eq(s.servers[1].fqdn, "a.example");
-    ck_assert_str_eq(s.servers[0].fqdn, "");
     ck_assert_str_eq(s.servers[2].address, "::1");
     ck_assert_uint_eq(s.servers[1].admin, CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_CONFIGURED_MAINTENANCE);
     ck_assert_int_eq(s.servers[0].operation, CLI_STOPPED);
     ck_assert_int_eq(s.servers[1].operation, CLI_RUNNING);
     ck_assert_uint_eq(s.servers[1].weight, 10);
-    ck_assert_uint_eq(s.servers[1].initial_weight, 256);
     ck_assert_uint_eq(s.servers[1].port, 8082);
-    ck_assert_uint_eq(s.servers[2].backend_id, 3);
-    ck_assert_uint_eq(s.servers[1].id, 2);
     cli_servers_fini(&s);
     ck_assert_int_eq(cli_servers_init(&s, "1\n" COLUMNS "\n", &err), 0);
     ck_assert_uint_eq(s.count, 0);
@@ -108,6 +103,23 @@ START_TEST(test_processes)
 }
 END_TEST
 
+START_TEST(test_more_processes_than_there_can_be)
+{
+    struct cli_processes p;
+    struct error err = {0};
+    struct buf text = {0};
+    buf_add(&text, PROCESSES "1 master 0 0d 1\n");
+    for (unsigned i = 0; i < 9999; i++)
+        buf_add(&text, "7 worker 0 0d 1\n");
+    ck_assert_int_eq(cli_processes_init(&p, buf_str(&text), &err), 0);
+    ck_assert_uint_eq(p.count, 10000);
+    cli_processes_fini(&p);
+    buf_add(&text, "7 worker 0 0d 1\n");
+    ck_assert_int_eq(cli_processes_init(&p, buf_str(&text), &err), -1);
+    buf_fini(&text);
+}
+END_TEST
+
 START_TEST(test_info)
 {
     struct cli_info info;
@@ -149,7 +161,7 @@ static const struct {
     const char *answer;
     enum error_kind kind;
 } done[] = {
-    {"", ERROR_NONE},
+    {"", ERROR_RETRY}, /* closed before it answered */
     {"\n", ERROR_NONE},
     {"New server registered.\n\n", ERROR_NONE},
     {"Server deleted.\n", ERROR_NONE},
@@ -185,6 +197,7 @@ int main(void)
     tcase_add_test(t, test_servers_state);
     tcase_add_test(t, test_servers_state_that_is_none);
     tcase_add_test(t, test_processes);
+    tcase_add_test(t, test_more_processes_than_there_can_be);
     tcase_add_test(t, test_info);
     tcase_add_test(t, test_reload);
     tcase_add_loop_test(t, test_done, 0, array_len(done));

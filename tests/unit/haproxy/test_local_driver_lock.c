@@ -95,6 +95,7 @@ static void make_driver(void)
                                            .commands = runtime ? helper : NULL,
                                            .file = config,
                                            .has_master = runtime,
+                                           .has_stats = true,
                                            .by_master = master_reloads,
                                            .deadline_ms = 5000};
     driver = local_driver_new(base, &o);

@@ -307,9 +307,9 @@ START_TEST(test_reload_by_command)
     options.reload = LOCAL_RELOAD_COMMAND;
     options.reload_command = command;
     start();
-    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_REJECTED);
     ck_assert_str_eq(seen.data, "said\n");
-    ck_assert_str_eq(seen.message, "/bin/sh: exit status 3");
+    ck_assert_str_eq(seen.message, "/bin/sh: exit status 3: said\n");
 }
 END_TEST
 

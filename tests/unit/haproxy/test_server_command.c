@@ -53,7 +53,7 @@ static char *all_of(const struct server_commands *c)
 {
     struct buf b = {0};
     for (size_t i = 0; i < c->count; i++)
-        buf_printf(&b, "%s\n", c->list[i]);
+        buf_printf(&b, "%s\n", c->list[i].text);
     return buf_take(&b);
 }
 

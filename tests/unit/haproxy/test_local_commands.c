@@ -1,0 +1,196 @@
+/* src/haproxy/local/driver_commands: what is said to a HAProxy that runs, and what it answers. */
+#include "local_driver.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+/* Commands go elsewhere: to `socket`, or through the master; the file's helper keeps its ways. */
+static struct local_helper *command_by(const char *socket)
+{
+    struct error err = {0};
+    struct local_helper *file = helper;
+    driver->ops->free(driver);
+    options.stats_socket = socket;
+    helper = local_helper_start(&options, &err);
+    ck_assert_msg(helper != NULL, "%s", err.message);
+    local_helper_attach(helper, base, NULL);
+    make_driver_of(file);
+    return file;
+}
+
+static void command_as_before(struct local_helper *file)
+{
+    driver->ops->free(driver);
+    local_helper_free(helper);
+    helper = file;
+    options.stats_socket = stats;
+    make_driver();
+}
+
+/* Somebody who listens there instead of HAProxy, notes what is said and says that to each. */
+static pid_t pretend(const char *path, const char *heard, const char *says)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    ck_assert_int_eq(listen(fd, 5), 0);
+    pid_t pid = fork();
+    if (pid != 0) {
+        close(fd);
+        return pid;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int note = open(heard, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    for (int peer; (peer = accept(fd, NULL, NULL)) >= 0; close(peer)) {
+        char part[4096];
+        for (ssize_t n; (n = read(peer, part, sizeof(part))) > 0;)
+            if (write(note, part, (size_t)n) != n)
+                _exit(1);
+        if (write(peer, says, strlen(says)) < 0)
+            _exit(1);
+    }
+    _exit(0);
+}
+
+#define N(n)                                                                           \
+    {                                                                                  \
+        .name = (char *)"n" #n, .address = (char *)"127.0.0.9", .port = n, .weight = 3 \
+    }
+static const struct backend_server n1 = N(1), n2 = N(2);
+
+/* A connection that ends early, or another one's words: what was not answered was not done. */
+START_TEST(each_command_has_an_answer)
+{
+    static const char *const says[] = {"", "\n", "2.6\n\nNew server registered.\n\n2.6\n\nNew server registered.\n\n"};
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/pretend", folder), *heard = mem_printf("%s/heard", folder);
+    pid_t pid = pretend(path, heard, says[_i]);
+    struct local_helper *file = command_by(path);
+    read_it();
+    reloads = false;
+    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
+                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n2}};
+    ck_assert_int_eq(write_changes(come, 2), TRANSACTION_COMMITTED);
+    ck_assert_str_eq(last.reload_why, "backend web: add server: HAProxy says: nothing");
+    struct buf b = {0};
+    ck_assert_int_eq(buf_read_file(&b, heard), 0);
+    ck_assert_ptr_null(strstr(buf_str(&b), "enable"));
+    buf_fini(&b);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    command_as_before(file);
+}
+END_TEST
+
+/* Its file cannot be written: nothing is said to HAProxy, either. */
+START_TEST(who_cannot_write_says_nothing)
+{
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/pretend", folder), *heard = mem_printf("%s/heard", folder),
+                               *lock = mem_printf("%s/.haproxy.cfg.lock", folder);
+    pid_t pid = pretend(path, heard, "");
+    struct local_helper *file = command_by(path);
+    (void)unlink(lock);
+    ck_assert_int_eq(mkdir(lock, 0700), 0);
+    read_it();
+    reloads = false;
+    const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1};
+    ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(last.why.message, "cannot open the lock"));
+    struct stat st = {0};
+    ck_assert(stat(heard, &st) != 0 || st.st_size == 0);
+    ck_assert_int_eq(reload_it(), RELOAD_DONE); /* what is there can be loaded */
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    command_as_before(file);
+}
+END_TEST
+
+START_TEST(servers_come_and_go_through_the_master)
+{
+    struct cli_processes now = processes(); /* a master that has begun executes itself anew before it says that */
+    cli_processes_fini(&now);
+    struct local_helper *file = command_by(NULL);
+    read_it();
+    int64_t pid = readout.worker_pid;
+    reloads = false;
+    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
+                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n2}};
+    ck_assert_int_eq(write_changes(come, 2), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    read_it();
+    ck_assert(row_of("n1")->admin == RUNTIME_READY && row_of("n2")->admin == RUNTIME_READY);
+    const struct change go = {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &n1};
+    ck_assert_int_eq(write_changes(&go, 1), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    ck_assert(!haproxy_has("n1") && haproxy_has("n2"));
+    read_it();
+    ck_assert_int_eq(readout.worker_pid, pid);
+    command_as_before(file);
+}
+END_TEST
+
+/* More than one line takes. */
+START_TEST(many_servers_come_at_once)
+{
+    enum { MANY = 200 };
+    static struct backend_server servers[MANY];
+    static struct change list[MANY];
+    char names[MANY][8];
+    read_it();
+    reloads = false;
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof(names[i]), "n%u", i);
+        servers[i] = (struct backend_server){.name = names[i], .address = (char *)"127.0.0.9", .weight = 1};
+        servers[i].port = (uint16_t)(i + 1);
+        servers[i].check = true;
+        list[i] =
+            (struct change){.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &servers[i]};
+    }
+    ck_assert_int_eq(write_changes(list, MANY), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    read_it();
+    for (unsigned i = 0; i < MANY; i++)
+        ck_assert(row_of(names[i])->admin == RUNTIME_READY && row_of(names[i])->port == i + 1);
+}
+END_TEST
+
+/* HAProxy does not move it: so it does not come back, at its old place, either. */
+START_TEST(who_is_not_moved_does_not_come_back)
+{
+    cleanup(mem_free_ptr) char *at_socket = mem_printf("%s    server s2 unix@%s/s2 disabled\n", text, folder),
+                               *at_address = mem_printf("%s    server s2 127.0.0.1:2 disabled\n", text);
+    put(config, at_socket);
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    put(config, at_address);
+    read_it();
+    struct backend_server s = *line_of("s2");
+    s.address = (char *)"127.0.0.3";
+    s.maintenance = false;
+    ck_assert_int_eq(update(s, SERVER_ADDRESS | SERVER_MAINTENANCE, false), UPDATE_UNVERIFIED);
+    ck_assert_msg(strstr(last.why.message, "backend web: set server: HAProxy says: ") != NULL, "%s", last.why.message);
+    ck_assert_int_ne(admin_of("s2") & CLI_ADMIN_CONFIGURED_MAINTENANCE, 0);
+}
+END_TEST
+
+int main(void)
+{
+    if (!find_haproxy())
+        return EXIT_SUCCESS;
+    Suite *s = suite_create("local_commands");
+    TCase *t = tcase_create("running");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, set_up_driver, tear_down_driver);
+    tcase_add_loop_test(t, each_command_has_an_answer, 0, 3);
+    tcase_add_test(t, who_cannot_write_says_nothing);
+    tcase_add_test(t, servers_come_and_go_through_the_master);
+    tcase_add_test(t, many_servers_come_at_once);
+    tcase_add_test(t, who_is_not_moved_does_not_come_back);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
