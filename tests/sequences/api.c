@@ -368,6 +368,10 @@ void api_happen(struct api *a)
 {
     uint64_t now = a->world->now_us;
     if (a->haproxy_back_us != 0 && a->haproxy_back_us <= now) {
+        if (a->local.broken) { /* it does not start with that */
+            a->haproxy_back_us = a->touched_us = a->troubled_us = now + 1000000;
+            return;
+        }
         a->haproxy_back_us = 0;
         a->pid++;
         a->pid_since_us = now;

@@ -36,7 +36,11 @@ static struct local_identity identity(const struct api *a)
 
 void local_edited(struct api *a)
 {
+    if (a->world->settings.local == LOCAL_NONE)
+        return;
     put_text(a, local_text_print(&a->memory));
+    local_text_read(a, a->local.text, &a->memory); /* what stands in no backend is nowhere */
+    a->on_disk = a->memory;
 }
 
 void local_init(struct api *a)
@@ -98,8 +102,11 @@ void local_mend(struct api *a)
     a->local.refuse_adds = 0;
     a->local.broken = false;
     a->local.locked_until_us = 0;
-    local_use(a, 0, UINT32_MAX, 0);
-    local_use(a, 1, UINT32_MAX, 0);
+    if (a->local.file.first != NULL && a->local.file.first->answer_us > a->world->now_us + TIMEOUT_US)
+        a->local.file.first->answer_us = a->world->now_us + TIMEOUT_US; /* what hangs is ended */
+    for (size_t b = 0; b < OURS; b++)
+        for (size_t i = 0; i < a->running.of[b].count; i++)
+            a->running.of[b].servers[i].used_until_us = 0;
 }
 
 void local_use(struct api *a, size_t backend, unsigned servers, uint64_t us)
@@ -159,7 +166,7 @@ static void fail(struct local_request *r, int number, const char *why)
 static void befall(struct api *a, struct local_request *r, enum fault_mode mode)
 {
     bool talks = r->ask.kind == LOCAL_KIND_COMMAND || r->ask.kind == LOCAL_KIND_RELOAD;
-    uint64_t limit = talks ? TIMEOUT_US : CHECK_LIMIT_US, now = a->world->now_us;
+    uint64_t limit = ask_of(&r->ask) == ASK_COMMIT ? CHECK_LIMIT_US : TIMEOUT_US, now = a->world->now_us;
     if (mode == FAULT_SLOW) {
         r->at_us = now + 1500000;
         r->answer_us = now + 3000000;

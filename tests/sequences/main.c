@@ -41,7 +41,7 @@ static void play_here(const struct stream *s, int verdict_fd, bool chatty)
     for (size_t i = 0; i < s->count; i++) {
         const struct event *e = &s->events[i];
         w->step = (unsigned)i + 1;
-        world_pass(w, (uint64_t)e->after_ms * 1000);
+        world_pass(w, (uint64_t)e->after_ms * 1000 + (s->settings.local != LOCAL_NONE)); /* a moment of its own */
         world_say(w, "%u: %s %u %u %u %u", w->step, e->kind->name, e->numbers[0], e->numbers[1], e->numbers[2],
                   e->numbers[3]);
         e->kind->happen(w, e->numbers);

@@ -81,7 +81,7 @@ void api_restart_haproxy(struct api *a, uint64_t down_us)
 
 void api_reload_by_hand(struct api *a)
 {
-    if (a->haproxy_back_us != 0)
+    if (a->haproxy_back_us != 0 || a->local.broken)
         return;
     a->good = a->on_disk;
     running_load(&a->running, &a->on_disk);
