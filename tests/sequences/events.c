@@ -325,7 +325,8 @@ static void restart_haproxy(struct world *w, const unsigned *n)
 
 static void restart_api(struct world *w, const unsigned *n)
 {
-    api_restart(api_of(w, n[0]), (uint64_t)n[1] * 100000);
+    if (w->settings.local == LOCAL_NONE)
+        api_restart(api_of(w, n[0]), (uint64_t)n[1] * 100000);
 }
 
 static void fail_reloads(struct world *w, const unsigned *n)

@@ -222,6 +222,7 @@ static struct local_request *ask(struct local_helper *h, const struct local_ask 
     r->life = a->world->life;
     r->answered = answered;
     r->arg = arg;
+    r->takes_back = local_takes_back(a, k);
     while (*last != NULL)
         last = &(*last)->next;
     *last = r;

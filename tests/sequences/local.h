@@ -27,6 +27,7 @@ struct local_request {
     uint64_t asked_us, at_us, answer_us; /* at_us 0: it is not carried out */
     bool begun, carried_out;
     bool refused, deaf, quiet; /* quiet: nothing is answered */
+    bool takes_back;           /* a server that the file did not have then */
     unsigned life;             /* of the daemon that asked */
     struct local_answer answer;
     struct buf data;
@@ -64,6 +65,7 @@ void local_use(struct api *a, size_t backend, unsigned servers, uint64_t us); /*
 
 /* local_commands.c: one line of commands, or several. */
 void local_carry_out_commands(struct api *a, struct local_request *r);
+bool local_takes_back(struct api *a, const struct local_ask *k);
 
 /* local_text.c */
 char *local_text_print(const struct conf *c);

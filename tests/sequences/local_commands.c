@@ -247,10 +247,21 @@ static bool carry_out_change(struct api *a, struct local_request *r, const char 
             refuse(&c, "words of HAProxy");
         else
             changes[i].carry_out(&c);
-        check_taken(a, &before, r->asked_us, text);
+        if (!r->takes_back)
+            check_taken(a, &before, r->asked_us, text);
         return true;
     }
     return false;
+}
+
+/* "set server BACKEND/SERVER state maint" of one that was added for a file that did not come. */
+bool local_takes_back(struct api *a, const struct local_ask *k)
+{
+    char backend[NAME_BYTES], name[NAME_BYTES];
+    if (k->kind != LOCAL_KIND_COMMAND || sscanf(k->bytes, "set server %23[^/]/%23s", backend, name) != 2)
+        return false;
+    size_t b = conf_backend(backend);
+    return b < BACKENDS && section_find(&a->memory.of[b], name) == NULL;
 }
 
 /* One that is refused keeps none behind it. */
