@@ -213,7 +213,7 @@ static void driver_write_begin(struct local_driver *d)
     d->writing = driver_write_text(d, &d->edits);
     d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, 0,
                                     driver_write_on_written, d);
-    if (!d->base.runtime || d->unloaded)
+    if (!d->base.runtime || d->unloaded || d->silent)
         d->reloads = true;
     if (!d->reloads)
         driver_write_make_commands(d);
