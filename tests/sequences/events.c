@@ -399,6 +399,8 @@ static void local_break(struct world *w, const unsigned *n)
 {
     struct api *a = api_of(w, n[0]);
     struct conf to = a->on_disk;
+    if (w->settings.routes == 0) /* what runs is not read then */
+        return;
     a->local.broken = n[1] != 0;
     a->refused_us = w->now_us;
     api_edit(a, &to, false);

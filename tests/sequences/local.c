@@ -177,8 +177,10 @@ static void befall(struct api *a, struct local_request *r, enum fault_mode mode)
     } else if (talks && (mode == FAULT_RESET || mode == FAULT_LOST)) {
         r->quiet = true;
         r->at_us = mode == FAULT_LOST ? r->at_us : 0;
+        if (r->ask.kind == LOCAL_KIND_COMMAND)
+            fail(r, ECONNRESET, "no answer");
     } else if (mode == FAULT_HUNG || mode == FAULT_LATE) {
-        r->at_us = !talks ? 0 : mode == FAULT_LATE ? now + limit + 500000 : r->at_us;
+        r->at_us = !talks ? 0 : mode == FAULT_LATE ? now + limit - 1 : r->at_us;
         r->answer_us = now + limit;
         fail(r, ETIMEDOUT, "no end");
     } else {
@@ -189,8 +191,6 @@ static void befall(struct api *a, struct local_request *r, enum fault_mode mode)
         a->refused_us = now;
     if (r->answer_us > a->troubled_us)
         a->troubled_us = r->answer_us;
-    if (r->at_us > a->troubled_us)
-        a->troubled_us = r->at_us;
 }
 
 static void begin(struct local_helper *h)
@@ -429,18 +429,18 @@ static void answer(struct local_helper *h)
     request_free(r);
 }
 
-static uint64_t next_of(const struct local_request *r, bool answers)
+static uint64_t next_of(const struct local_request *r)
 {
     if (r == NULL)
         return UINT64_MAX;
-    return r->at_us != 0 && !r->carried_out && (!answers || r->at_us <= r->answer_us) ? r->at_us : r->answer_us;
+    return r->at_us != 0 && !r->carried_out ? r->at_us : r->answer_us;
 }
 
 uint64_t local_next_us(const struct api *a)
 {
     uint64_t next = UINT64_MAX;
-    const uint64_t all[] = {next_of(a->local.file.first, true), next_of(a->local.commands.first, true),
-                            next_of(a->local.orphans[0], false), next_of(a->local.orphans[1], false)};
+    const uint64_t all[] = {next_of(a->local.file.first), next_of(a->local.commands.first),
+                            next_of(a->local.orphans[0]), next_of(a->local.orphans[1])};
     for (size_t i = 0; i < array_len(all); i++)
         next = all[i] < next ? all[i] : next;
     return next;
@@ -450,20 +450,12 @@ static bool happens(struct local_helper *h)
 {
     struct api *a = h->api;
     struct local_request *r = h->first;
-    if (next_of(r, true) > a->world->now_us)
+    if (next_of(r) > a->world->now_us)
         return false;
-    if (r->at_us != 0 && !r->carried_out && r->at_us <= r->answer_us) {
+    if (r->at_us != 0 && !r->carried_out) {
         r->carried_out = true;
         carry_out(a, r);
         return true;
-    }
-    if (r->at_us != 0 && !r->carried_out) { /* it comes about later */
-        struct local_request **place = a->local.orphans[1] == NULL ? &a->local.orphans[1] : NULL;
-        if (place != NULL) {
-            *place = mem_alloc(sizeof(*r));
-            **place = (struct local_request){.ask = r->ask, .at_us = r->at_us, .asked_us = r->asked_us, .life = r->life};
-            (*place)->ask.bytes = mem_strdup(r->ask.bytes);
-        }
     }
     answer(h);
     return true;
