@@ -72,8 +72,9 @@ void instance_wrote(struct instance *in, int64_t version)
 /* After a failed reload, the file is another one than what the API would write anew: there is nothing to compare. */
 bool instance_wants_preview(const struct instance *in)
 {
-    return in->guard.problem == NULL && !guard_passed(&in->guard, in->version) && !instance_is_split(in) &&
-           in->readout.file != NULL && in->pace.write_after_ms <= clock_mono_ms();
+    return instance_driver(in)->ops->preview != NULL && in->guard.problem == NULL &&
+           !guard_passed(&in->guard, in->version) && !instance_is_split(in) && in->readout.file != NULL &&
+           in->pace.write_after_ms <= clock_mono_ms();
 }
 
 /* A change may lose unmanaged lines: so the first transaction of each backend after another writer's is previewed

@@ -64,6 +64,7 @@ void api_init(struct api *a, struct world *w, size_t number)
             add_another(s, b, w->settings.nodes);
     }
     a->on_disk = a->good = a->kept = a->memory;
+    local_init(a);
     running_load(&a->running, &a->on_disk);
     a->pid = 100;
     a->pid_since_us = w->now_us;
@@ -85,6 +86,7 @@ void api_end_transaction(struct transaction *t)
 
 void api_fini(struct api *a)
 {
+    local_fini(a);
     request_fini(&a->file.request);
     request_fini(&a->runtime.request);
     for (size_t i = 0; i < ORPHANS_MAX; i++)
@@ -113,7 +115,7 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
     return strstr(path, "transaction_id=") != NULL ? ASK_CHANGE : ASK_UPDATE;
 }
 
-static bool take_fault(struct api *a, enum ask ask, enum fault_mode *ret)
+bool api_take_fault(struct api *a, enum ask ask, enum fault_mode *ret)
 {
     for (size_t i = 0; i < FAULTS_MAX; i++) {
         struct fault *f = &a->faults[i];
@@ -221,7 +223,7 @@ void api_send(struct dataplane_client *c, const char *method, const char *path, 
     r->reply.progress = HTTP_ANSWERED;
     if (a->api_back_us > a->world->now_us)
         befall(a, r, ask, FAULT_REFUSED);
-    else if (take_fault(a, ask, &mode))
+    else if (api_take_fault(a, ask, &mode))
         befall(a, r, ask, mode);
     world_say(a->world, "  %s %s %s %s", a->url, method, path, json != NULL ? json : "");
 }
@@ -330,7 +332,7 @@ static void sooner_request(uint64_t *next, const struct request *r, bool answers
 
 uint64_t api_next_us(const struct api *a)
 {
-    uint64_t next = UINT64_MAX;
+    uint64_t next = local_next_us(a);
     sooner_request(&next, &a->file.request, true);
     sooner_request(&next, &a->runtime.request, true);
     for (size_t i = 0; i < ORPHANS_MAX; i++)
@@ -366,6 +368,10 @@ void api_happen(struct api *a)
 {
     uint64_t now = a->world->now_us;
     if (a->haproxy_back_us != 0 && a->haproxy_back_us <= now) {
+        if (a->local.broken) { /* it does not start with that */
+            a->haproxy_back_us = a->touched_us = a->troubled_us = now + 1000000;
+            return;
+        }
         a->haproxy_back_us = 0;
         a->pid++;
         a->pid_since_us = now;
@@ -381,9 +387,11 @@ void api_happen(struct api *a)
         return;
     }
     if (a->reload_pending && a->reload_due_us <= now) {
-        api_reload_ends(a);
+        (a->world->settings.local != LOCAL_NONE ? local_reload_ends : api_reload_ends)(a);
         return;
     }
+    if (local_happen(a))
+        return;
     for (size_t i = 0; i < ORPHANS_MAX; i++) {
         if (carry_out_if_due(a, &a->orphans[i])) {
             a->troubled_us = now;

@@ -10,6 +10,7 @@
 
 #include "conf.h"
 #include "haproxy/dataplane/client.h"
+#include "local.h"
 
 #define TRANSACTIONS_MAX 20
 #define FAULTS_MAX 8
@@ -104,6 +105,7 @@ struct api {
     size_t number;
     char url[24];
     struct dataplane_client file, runtime;
+    struct local_model local; /* in place of these */
     struct conf memory, on_disk,
         good;                     /* what the API answers, haproxy.cfg, and that of the last reload that went well */
     struct conf kept;             /* what another writer puts back */
@@ -187,5 +189,8 @@ bool api_is_operated(const struct api *a, size_t backend, const char *name);
 /* api_write.c: carries a request out. */
 void api_carry_out(struct api *a, struct request *r);
 void api_reload_ends(struct api *a);
+void api_provoke(struct api *a); /* somebody else sees what the daemon wrote */
+
+bool api_take_fault(struct api *a, enum ask ask, enum fault_mode *ret);
 
 #endif

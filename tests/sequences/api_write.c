@@ -58,8 +58,7 @@ static void unexpected(struct api *a, const struct request *r)
 
 #define OTHER_WRITER_US 3000000
 
-/* Somebody else sees what the daemon wrote. */
-static void provoke(struct api *a)
+void api_provoke(struct api *a)
 {
     if (a->other_writer > 0 && a->other_writer_due_us == 0)
         a->other_writer_due_us = a->world->now_us + OTHER_WRITER_US;
@@ -226,7 +225,7 @@ static void commit(struct api *a, struct request *r, struct transaction *t)
     a->on_disk = a->memory;
     api_end_transaction(t);
     outdate(a, version);
-    provoke(a);
+    api_provoke(a);
     schedule_reload(a, r);
     r->reply.status = 202;
     buf_printf(&r->reply.body, "{\"_version\":%lld,\"id\":\"t\",\"status\":\"success\"}", (long long)version);
@@ -322,7 +321,7 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
     outdate(a, a->memory.version);
     a->memory.version++;
     a->on_disk = a->memory;
-    provoke(a);
+    api_provoke(a);
     buf_add(&r->reply.body, r->json);
     struct running_server *is = running_find(&a->running, backend, line.name);
     if (is == NULL || a->haproxy_back_us != 0 || needs_reload(&was, &line)) {

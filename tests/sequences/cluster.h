@@ -21,6 +21,7 @@ struct settings {
     unsigned spares;  /* PARK_NODES */
     unsigned dry;     /* DRY_RUN */
     unsigned create;  /* a backend that is missing, as the second is at the start, is made */
+    unsigned local;   /* how HAProxy is reached: enum local_way */
     unsigned another; /* HAProxy has another controller's servers at the start */
 };
 

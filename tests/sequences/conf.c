@@ -78,6 +78,7 @@ void running_load(struct running *r, const struct conf *c)
     memset(r, 0, sizeof(*r));
     for (size_t b = 0; b < BACKENDS; b++) {
         const struct section *s = &c->of[b];
+        r->of[b].exists = s->exists;
         for (size_t i = 0; s->exists && i < s->count; i++) {
             const struct server *line = &s->servers[i];
             struct running_server *is = &r->of[b].servers[r->of[b].count++];

@@ -63,10 +63,13 @@ struct running_server {
     int weight;
     enum admin admin;
     bool backup, down; /* down: by its health check */
+    bool unchecked;    /* a check that nobody has enabled yet */
+    uint64_t used_until_us; /* it has connections */
 };
 
 struct running {
     struct {
+        bool exists;
         struct running_server servers[SERVERS_MAX];
         size_t count;
     } of[BACKENDS];

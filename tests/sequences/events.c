@@ -325,7 +325,8 @@ static void restart_haproxy(struct world *w, const unsigned *n)
 
 static void restart_api(struct world *w, const unsigned *n)
 {
-    api_restart(api_of(w, n[0]), (uint64_t)n[1] * 100000);
+    if (w->settings.local == LOCAL_NONE)
+        api_restart(api_of(w, n[0]), (uint64_t)n[1] * 100000);
 }
 
 static void fail_reloads(struct world *w, const unsigned *n)
@@ -375,6 +376,34 @@ static void hangup(struct world *w, const unsigned *n)
 {
     (void)n;
     targets_refresh(w->targets);
+}
+
+static void local_use_some(struct world *w, const unsigned *n)
+{
+    local_use(api_of(w, n[0]), n[1], n[2], (uint64_t)n[3] * 1000000);
+}
+
+static void local_refuse_adds(struct world *w, const unsigned *n)
+{
+    api_of(w, n[0])->local.refuse_adds += n[1] + 1;
+}
+
+static void local_other_daemon(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    a->local.locked_until_us = w->now_us + (uint64_t)n[1] * 1000000;
+    a->refused_us = a->local.locked_until_us;
+}
+
+static void local_break(struct world *w, const unsigned *n)
+{
+    struct api *a = api_of(w, n[0]);
+    struct conf to = a->on_disk;
+    if (w->settings.routes == 0) /* what runs is not read then */
+        return;
+    a->local.broken = n[1] != 0;
+    a->refused_us = w->now_us;
+    api_edit(a, &to, false);
 }
 
 static void rest(struct world *w, const unsigned *n)
@@ -444,5 +473,9 @@ const struct event_kind event_kinds[] = {
     {"stop", 1, {20}, stop_it, "down(s)"},
     {"hangup", 1, {1}, hangup, "0"},
     {"rest", 1, {1}, rest, "0: faults end, and all is to be as wanted"},
+    {"local-use", 6, {TARGETS_MAX, OURS, 1u << 8, 90}, local_use_some, "target backend servers(bits) how-long(s)"},
+    {"local-refuse-adds", 1, {TARGETS_MAX, 3}, local_refuse_adds, "target times(less 1): servers added without a reload"},
+    {"local-other", 1, {TARGETS_MAX, 40}, local_other_daemon, "target how-long(s): another daemon has the file"},
+    {"local-break", 1, {TARGETS_MAX, 2}, local_break, "target on: HAProxy refuses the file as an operator left it"},
 };
 const size_t event_kind_count = sizeof(event_kinds) / sizeof(event_kinds[0]);

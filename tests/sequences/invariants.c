@@ -10,6 +10,7 @@
 #define REQUESTS_MAX 600 /* of one HAProxy within a window */
 #define LOOK_US 45000000 /* after which a look has seen what somebody else did */
 #define BUSY_US 1500000  /* with a transaction */
+#define LEAVING_US 20000000
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
 
@@ -142,12 +143,20 @@ static void difference_of_line(struct api *a, size_t backend, const struct desir
              (want->weight >= 0 && line->weight != is->weight))
         buf_printf(why, "HAProxy runs %s as %s:%u weight %d, its line says %s:%u weight %d", want->name, is->address,
                    is->port, is->weight, line->address, line->port, line->weight);
+    else if (is->unchecked)
+        buf_printf(why, "nobody enabled the check of %s", want->name);
     else if (want->state == SERVER_LIVE && section_says_maintenance(s, line))
         buf_printf(why, "%s is in maintenance in the file", want->name);
     else if (want->state == SERVER_LIVE && is->admin != READY && !api_is_operated(a, backend, line->name))
         buf_printf(why, "HAProxy has %s in %s", want->name, is->admin == DRAIN ? "drain" : "maint");
     else if (want->state == SERVER_DRAINING && is->admin == READY && count_ready(a, backend) > 1)
         buf_printf(why, "%s drains, and HAProxy has it ready", want->name);
+}
+
+/* Until its connections have ended, and the daemon has seen that. */
+static bool leaves(const struct api *a, const struct running_server *is)
+{
+    return is->admin == MAINT && is->used_until_us != 0 && a->world->now_us < is->used_until_us + LEAVING_US;
 }
 
 /* What keeps one backend from being what is wanted; nothing: it is. */
@@ -175,9 +184,11 @@ static void difference(struct api *a, size_t backend, struct buf *why)
         else if (runs(a, backend, line->name))
             buf_printf(why, "%s is in maintenance in the file, and ready in HAProxy", line->name);
     }
-    for (size_t i = 0; i < a->running.of[backend].count && why->len == 0; i++)
-        if (section_find(s, a->running.of[backend].servers[i].name) == NULL)
-            buf_printf(why, "HAProxy runs %s, which has no line", a->running.of[backend].servers[i].name);
+    for (size_t i = 0; i < a->running.of[backend].count && why->len == 0; i++) {
+        const struct running_server *is = &a->running.of[backend].servers[i];
+        if (section_find(s, is->name) == NULL && !leaves(a, is))
+            buf_printf(why, "HAProxy runs %s, which has no line", is->name);
+    }
 }
 
 /* What it is busy with ends first. */

@@ -1,6 +1,7 @@
 /*
  * sequences                            the cases of a folder, then the fixed seeds: what `make test` runs
- * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"]
+ * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"] [--local]
+ *                                      --local: HAProxies that are reached by their own files and sockets
  * sequences --play FILE [-v]           one case; -v tells all that happens
  * sequences --print --seed N           that stream as a case
  * sequences --kinds                    the events that there are
@@ -22,6 +23,7 @@
 #define VERDICT_BYTES 4096
 #define TRIES_MAX 1500
 #define FIXED_SEEDS 45
+#define FIXED_LOCAL_SEEDS 45
 #define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
@@ -39,7 +41,7 @@ static void play_here(const struct stream *s, int verdict_fd, bool chatty)
     for (size_t i = 0; i < s->count; i++) {
         const struct event *e = &s->events[i];
         w->step = (unsigned)i + 1;
-        world_pass(w, (uint64_t)e->after_ms * 1000);
+        world_pass(w, (uint64_t)e->after_ms * 1000 + (s->settings.local != LOCAL_NONE)); /* a moment of its own */
         world_say(w, "%u: %s %u %u %u %u", w->step, e->kind->name, e->numbers[0], e->numbers[1], e->numbers[2],
                   e->numbers[3]);
         e->kind->happen(w, e->numbers);
@@ -181,7 +183,7 @@ static void shrink(const struct stream *failing, const struct verdict *verdict, 
 struct arguments {
     unsigned long seed, count, events, seconds;
     const char *play, *settings;
-    bool chatty, shrinks, prints;
+    bool chatty, shrinks, prints, local;
 };
 
 static bool play_case(const char *path, bool chatty)
@@ -208,7 +210,7 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     static struct stream s;
     static struct shrinking shrunk;
     struct verdict v;
-    stream_by_chance(&s, seed, a->events);
+    stream_by_chance(&s, seed, a->events, a->local ? LOCAL_NONE + 1 + (unsigned)(seed % (LOCALS - 1)) : LOCAL_NONE);
     if (stream_set(&s, a->settings) != 0) {
         fprintf(stderr, "--world %s: no such settings\n", a->settings);
         exit(2);
@@ -220,7 +222,7 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     play(&s, false, &v);
     if (v.text[0] == '\0')
         return true;
-    printf("sequences: FAILED: seed %lu (%lu events): %s", seed, a->events, v.text);
+    printf("sequences: FAILED: seed %lu (%lu events)%s: %s", seed, a->events, a->local ? " --local" : "", v.text);
     if (!a->shrinks)
         return false;
     fflush(stdout);
@@ -299,6 +301,8 @@ int main(int argc, char **argv)
             a.chatty = true;
         else if (strcmp(argv[i], "--print") == 0)
             a.prints = true;
+        else if (strcmp(argv[i], "--local") == 0)
+            a.local = true;
         else if (i + 1 == argc)
             return usage();
         else if (strcmp(argv[i], "--play") == 0)
@@ -317,6 +321,11 @@ int main(int argc, char **argv)
     if (argc == 1)
         cases = play_cases(&failed);
     unsigned long played = play_seeds(&a, &failed);
+    if (argc == 1) {
+        a.local = true;
+        a.count = a.shrinks ? FIXED_LOCAL_SEEDS : QUICK_SEEDS;
+        played += play_seeds(&a, &failed);
+    }
     printf("sequences: %u cases and %lu streams of %lu events, %u failed\n", cases, played, a.events, failed);
     return failed == 0 ? 0 : 1;
 }

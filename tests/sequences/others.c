@@ -55,6 +55,7 @@ void api_edit(struct api *a, const struct conf *to, bool reload)
     a->on_disk = *to;
     a->on_disk.version = version;
     a->memory = a->on_disk;
+    local_edited(a);
     a->touched_us = a->world->now_us;
     a->unseen_until_us = down ? a->api_back_us + LOOK_US : 0;
     if (reload || a->world->settings.routes == 0) /* what runs is not read then */
@@ -80,7 +81,7 @@ void api_restart_haproxy(struct api *a, uint64_t down_us)
 
 void api_reload_by_hand(struct api *a)
 {
-    if (a->haproxy_back_us != 0)
+    if (a->haproxy_back_us != 0 || a->local.broken)
         return;
     a->good = a->on_disk;
     running_load(&a->running, &a->on_disk);
@@ -195,6 +196,7 @@ void api_add_fault(struct api *a, struct fault f)
 void api_mend(struct api *a)
 {
     memset(a->faults, 0, sizeof(a->faults));
+    local_mend(a);
     a->fail_reloads = 0;
     a->other_writer = 0;
     a->other_writer_due_us = 0;

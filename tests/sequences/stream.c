@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/str.h"
 #include "event.h"
+#include "local.h"
 
 #include "../unit/dice.h"
 
@@ -26,6 +28,7 @@ static const struct {
     {"spares", offsetof(struct settings, spares), {0, 0, 1}, 3},
     {"dry", offsetof(struct settings, dry), {0, 0, 0, 0, 0, 1}, 6},
     {"create", offsetof(struct settings, create), {0, 0, 0, 1}, 4},
+    {"local", offsetof(struct settings, local), {0}, 0}, /* by who plays it */
 };
 
 static unsigned *setting(struct settings *s, size_t i)
@@ -35,11 +38,12 @@ static unsigned *setting(struct settings *s, size_t i)
 
 /* ---- by chance ---- */
 
-static const struct event_kind *kind_by_chance(struct dice *dice)
+static const struct event_kind *kind_by_chance(struct dice *dice, bool local)
 {
     unsigned all = 0;
-    for (size_t i = 0; i < event_kind_count; i++)
-        all += event_kinds[i].weight;
+    size_t count = 0;
+    while (count < event_kind_count && (local || !str_has_prefix(event_kinds[count].name, "local-")))
+        all += event_kinds[count++].weight; /* these are the last ones */
     unsigned left = dice_below(dice, all);
     size_t i = 0;
     for (; left >= event_kinds[i].weight; i++)
@@ -67,16 +71,17 @@ static unsigned pause_by_chance(struct dice *dice)
     }
 }
 
-void stream_by_chance(struct stream *s, unsigned long seed, size_t count)
+void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local)
 {
     struct dice dice = {seed * 0x9e3779b97f4a7c15UL + 0x1234567};
     for (unsigned i = 0; i < 8; i++)
         (void)dice_below(&dice, 2);
-    for (size_t i = 0; i < array_len(setting_rows); i++)
+    for (size_t i = 0; i < array_len(setting_rows) && setting_rows[i].count > 0; i++)
         *setting(&s->settings, i) = setting_rows[i].choices[dice_below(&dice, (unsigned)setting_rows[i].count)];
+    s->settings.local = local;
     for (s->count = 0; s->count < count && s->count < EVENTS_MAX; s->count++) {
         struct event *e = &s->events[s->count];
-        *e = (struct event){.after_ms = pause_by_chance(&dice), .kind = kind_by_chance(&dice)};
+        *e = (struct event){.after_ms = pause_by_chance(&dice), .kind = kind_by_chance(&dice, local != LOCAL_NONE)};
         for (size_t n = 0; n < NUMBERS_MAX && e->kind->below[n] != 0; n++)
             e->numbers[n] = dice_below(&dice, e->kind->below[n]);
     }

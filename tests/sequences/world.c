@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "loss.h"
 #include "haproxy/dataplane/driver.h"
+#include "haproxy/local/driver.h"
 
 #define STEPS_AT_ONE_MOMENT 2000
 #define RESYNC_MS 30000
@@ -201,6 +202,19 @@ void world_read(struct world *w)
 
 /* ---- the daemon ---- */
 
+static struct driver *driver_of(struct world *w, struct api *a)
+{
+    const struct local_driver_options options = {.helper = &a->local.file,
+                                                 .commands = w->settings.routes != 0 ? &a->local.commands : NULL,
+                                                 .file = a->url,
+                                                 .has_master = true,
+                                                 .has_stats = w->settings.local != LOCAL_MASTER,
+                                                 .by_master = true};
+    if (w->settings.local != LOCAL_NONE)
+        return local_driver_new(NULL, &options);
+    return dataplane_driver_new(NULL, &a->file, w->settings.routes != 0 ? &a->runtime : NULL);
+}
+
 void daemon_start(struct world *w)
 {
     static char glob[] = "keep*";
@@ -211,7 +225,7 @@ void daemon_start(struct world *w)
     telemetry_init(&w->telemetry, "0");
     w->history = history_new();
     for (size_t i = 0; i < w->settings.targets; i++)
-        drivers[i] = dataplane_driver_new(NULL, &w->apis[i].file, w->settings.routes != 0 ? &w->apis[i].runtime : NULL);
+        drivers[i] = driver_of(w, &w->apis[i]);
     const struct targets_options options = {
         .servers = {.backends = conf_backends,
                     .backend_count = OURS,
@@ -230,7 +244,7 @@ void daemon_start(struct world *w)
     };
     struct error err;
     for (size_t i = 0; i < w->settings.targets; i++)
-        w->apis[i].shown_version = -1;
+        w->apis[i].shown_version = -1, w->apis[i].local.excused_us = w->now_us;
     cluster_forget_states(&w->cluster);
     w->life++;
     for (size_t i = 0; i < OURS; i++) {
@@ -268,6 +282,8 @@ void daemon_kill(struct world *w)
     if (w->targets == NULL)
         return;
     targets_free(w->targets);
+    for (size_t i = 0; i < w->settings.targets; i++)
+        local_drop(&w->apis[i]);
     leave_states(w);
     w->targets = NULL;
     for (size_t i = 0; i < OURS; i++)

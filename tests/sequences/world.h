@@ -17,7 +17,7 @@
 #include "daemon/mapping_state.h"
 
 #define TARGETS_MAX 3
-#define TIMERS_MAX 16
+#define TIMERS_MAX 64
 
 struct loss_model; /* loss.h */
 

@@ -104,6 +104,7 @@ struct local_driver {
     struct cfg_content *file;       /* its bytes */
     struct cfg_content *checked;    /* the text that `haproxy -c` took last, at checked_ms; NULL: none */
     uint64_t checked_ms;
+    bool silent;                  /* what runs could not be read last */
     bool unloaded;                /* it was written, here or before our start, and no reload has loaded it */
     struct local_identity loaded; /* the last one that was loaded */
 

@@ -14,6 +14,7 @@ static void driver_read_next(struct local_driver *d);
 /* What a reading of nobody is worth, for the backends from `at` on. */
 static void driver_read_give_up(struct local_driver *d, const char *why)
 {
+    d->silent = true;
     d->to->worker_silent = d->to->worker_pid < 0;
     for (size_t i = d->at; i < d->to->count; i++)
         d->to->found[i].runtime.why = mem_strdup(why);
@@ -107,6 +108,7 @@ static void driver_read_on_info(void *arg, const struct local_answer *a)
         driver_read_give_up(d, a->status != LOCAL_OK ? a->message : err.message);
         return;
     }
+    d->silent = false;
     d->to->worker_pid = info.pid;
     d->to->worker_uptime_s = info.uptime_s;
     snprintf(d->to->haproxy, sizeof(d->to->haproxy), "%s", info.version);

@@ -11,6 +11,9 @@
 #include "haproxy/local/driver_internal.h"
 #include "haproxy/validation_text.h"
 
+/* How long a write may go on at the end of the daemon. */
+#define ABORT_MS 10000
+
 /* ---- of any write ---- */
 
 enum transaction_result local_driver_failed(struct local_driver *d, const struct local_answer *a, bool wrote,
@@ -122,6 +125,7 @@ static void driver_write_load(struct local_driver *d, const char *why)
 
 static void driver_write_end(struct local_driver *d)
 {
+    timer_cancel(&d->tell);
     local_driver_write_forget(d);
     driver_write_tell(&d->base);
 }
@@ -204,7 +208,7 @@ static void driver_write_begin(struct local_driver *d)
     d->writing = driver_write_text(d, &d->edits);
     d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, 0,
                                     driver_write_on_written, d);
-    if (!d->base.runtime || d->unloaded)
+    if (!d->base.runtime || d->unloaded || d->silent)
         d->reloads = true;
     if (!d->reloads)
         driver_write_make_commands(d);
@@ -295,10 +299,26 @@ void local_driver_write(struct driver *base, int64_t version, bool review, bool 
     }
 }
 
-/* What is under way ends soon, and its end is told. */
-void local_driver_abort(struct driver *d)
+/* What the helper makes of it nobody waits for. */
+static void driver_write_give_up(struct driver *base)
 {
-    (void)d;
+    struct local_driver *d = local_driver_of(base);
+    local_request_cancel(d->request);
+    d->request = NULL;
+    d->written = (struct written){.result = TRANSACTION_UNKNOWN, .version = d->version, .retry_after_ms = -1};
+    (void)error_set(&d->written.error, ERROR_RETRY, "%s was still being checked or written at the end",
+                    d->options.file);
+    driver_write_end(d);
+}
+
+/* What is under way ends soon, and its end is told; unless `haproxy -c` hangs. */
+void local_driver_abort(struct driver *base)
+{
+    struct local_driver *d = local_driver_of(base);
+    if (timer_is_set(&d->tell))
+        return;
+    d->tells = driver_write_give_up;
+    timer_set(&d->tell, ABORT_MS);
 }
 
 /* ---- one server ---- */

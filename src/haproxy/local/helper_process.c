@@ -126,8 +126,11 @@ static void helper_command(struct helper_work *w, const struct local_ask *a)
     errno = 0;
     if (a->where > LOCAL_SOCKET_STATS || strlen(a->bytes) != a->len || a->len > LOCAL_COMMAND_MAX_BYTES)
         helper_fail(w, "no such command");
-    else
-        (void)helper_talk(w, (enum local_socket)a->where, a->bytes, helper_command_timeout(w->helper->options));
+    else if (helper_talk(w, (enum local_socket)a->where, a->bytes, helper_command_timeout(w->helper->options)) == 0 &&
+             w->data.len == 0) { /* what has nothing to say is an empty line */
+        errno = ECONNRESET;
+        helper_fail(w, "HAProxy closed the connection without an answer");
+    }
 }
 
 /* ---- reload ---- */

@@ -137,6 +137,10 @@ START_TEST(test_sockets_that_do_not_answer)
     ck_assert_int_eq(seen.answer.error_number, ETIMEDOUT);
     ck_assert_str_eq(seen.data, "");
     end(pid);
+    pid = serve(fd, "", true, false);
+    ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
+    ck_assert_int_eq(seen.answer.error_number, ECONNRESET);
+    waitpid(pid, NULL, 0);
     pid = serve(fd, many, false, true);
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
     ck_assert(seen.answer.error_number == EFBIG || seen.answer.error_number == ETIMEDOUT);

@@ -1,0 +1,562 @@
+/* The functions of haproxy/local/helper.h over a model: one request at a time, carried out and answered at moments of its own. */
+#include "local.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/local/helper.h"
+#include "world.h"
+
+#define CHECK_US 30000     /* `haproxy -c` */
+#define CHECK_LIMIT_US 60000000
+#define RELOAD_US 200000
+#define OTHER_DAEMON 4711
+
+/* ---- the file ---- */
+
+static void put_text(struct api *a, char *text)
+{
+    free(a->local.text);
+    a->local.text = text;
+    a->local.stamp++;
+    a->local.unloaded = false;
+}
+
+static struct local_identity identity(const struct api *a)
+{
+    return (struct local_identity){.device = 1,
+                                   .inode = (uint64_t)a->local.stamp,
+                                   .size = strlen(a->local.text),
+                                   .modified_ns = a->local.stamp};
+}
+
+void local_edited(struct api *a)
+{
+    if (a->world->settings.local == LOCAL_NONE)
+        return;
+    put_text(a, local_text_print(&a->memory));
+    local_text_read(a, a->local.text, &a->memory); /* what stands in no backend is nowhere */
+    a->on_disk = a->memory;
+}
+
+void local_init(struct api *a)
+{
+    a->local.file.api = a->local.commands.api = a;
+    a->local.excused_us = a->world->now_us;
+    local_edited(a);
+}
+
+/* ---- requests ---- */
+
+static void request_free(struct local_request *r)
+{
+    if (r == NULL)
+        return;
+    free((char *)(uintptr_t)r->ask.bytes);
+    buf_fini(&r->data);
+    free(r);
+}
+
+static void helper_clear(struct local_helper *h)
+{
+    while (h->first != NULL) {
+        struct local_request *r = h->first;
+        h->first = r->next;
+        request_free(r);
+    }
+}
+
+void local_fini(struct api *a)
+{
+    helper_clear(&a->local.file);
+    helper_clear(&a->local.commands);
+    for (size_t i = 0; i < array_len(a->local.orphans); i++)
+        request_free(a->local.orphans[i]);
+    free(a->local.text);
+}
+
+/* What was begun is done, and until then the lock is held. */
+static void helper_end(struct local_helper *h, struct local_request **orphan)
+{
+    struct local_request *r = h->first;
+    if (r != NULL && r->begun && r->at_us != 0 && !r->carried_out && *orphan == NULL) {
+        h->first = r->next;
+        r->answered = NULL;
+        *orphan = r;
+    }
+    helper_clear(h);
+}
+
+void local_drop(struct api *a)
+{
+    helper_end(&a->local.file, &a->local.orphans[0]);
+    helper_end(&a->local.commands, &a->local.orphans[1]);
+}
+
+void local_mend(struct api *a)
+{
+    a->local.refuse_adds = 0;
+    a->local.broken = false;
+    a->local.locked_until_us = 0;
+    if (a->local.file.first != NULL && a->local.file.first->answer_us > a->world->now_us + TIMEOUT_US)
+        a->local.file.first->answer_us = a->world->now_us + TIMEOUT_US; /* what hangs is ended */
+    for (size_t b = 0; b < OURS; b++)
+        for (size_t i = 0; i < a->running.of[b].count; i++)
+            a->running.of[b].servers[i].used_until_us = 0;
+}
+
+void local_use(struct api *a, size_t backend, unsigned servers, uint64_t us)
+{
+    for (size_t i = 0; i < a->running.of[backend].count; i++)
+        if (servers & (1u << (i % 32)))
+            a->running.of[backend].servers[i].used_until_us = a->world->now_us + us;
+}
+
+static bool is_write(const struct local_ask *k)
+{
+    return k->kind == LOCAL_KIND_WRITE_CONFIG && (k->flags & LOCAL_WRITE_ONLY_VALIDATE) == 0;
+}
+
+static enum ask ask_of(const struct local_ask *k)
+{
+    switch (k->kind) {
+    case LOCAL_KIND_READ_CONFIG:
+        return ASK_READ;
+    case LOCAL_KIND_WRITE_CONFIG:
+        return (k->flags & LOCAL_WRITE_UNCHECKED) != 0 ? ASK_UPDATE : ASK_COMMIT;
+    case LOCAL_KIND_LOCK_CONFIG:
+        return ASK_BEGIN;
+    case LOCAL_KIND_RELOAD:
+        return ASK_RELOADS;
+    case LOCAL_KIND_COMMAND:
+        return str_has_prefix(k->bytes, "show ")  ? ASK_RUNTIME
+               : str_has_prefix(k->bytes, "add ") ? ASK_CHANGE
+               : str_has_prefix(k->bytes, "del ") ? ASK_DELETE
+                                                  : ASK_COMMAND;
+    default:
+        return ASK_LIST;
+    }
+}
+
+static uint64_t usual_us(enum ask ask)
+{
+    return ask == ASK_COMMIT ? CHECK_US : ask == ASK_UPDATE ? 5000 : 400;
+}
+
+static const char *text_of(const struct local_ask *k)
+{
+    static const char *const names[] = {
+        [LOCAL_KIND_READ_CONFIG] = "read", [LOCAL_KIND_WRITE_CONFIG] = "write",    [LOCAL_KIND_LOCK_CONFIG] = "lock",
+        [LOCAL_KIND_RELOAD] = "reload",    [LOCAL_KIND_NOTE_LOADED] = "note loaded"};
+    return k->kind == LOCAL_KIND_COMMAND ? k->bytes : names[k->kind] != NULL ? names[k->kind] : "another";
+}
+
+static void fail(struct local_request *r, int number, const char *why)
+{
+    r->answer.status = LOCAL_FAILED;
+    r->answer.error_number = number;
+    r->answer.message = why;
+}
+
+/* A socket whose other end closes has said all that it says; a file is written or is not. */
+static void befall(struct api *a, struct local_request *r, enum fault_mode mode)
+{
+    bool talks = r->ask.kind == LOCAL_KIND_COMMAND || r->ask.kind == LOCAL_KIND_RELOAD;
+    uint64_t limit = ask_of(&r->ask) == ASK_COMMIT ? CHECK_LIMIT_US : TIMEOUT_US, now = a->world->now_us;
+    if (mode == FAULT_SLOW) {
+        r->at_us = now + 1500000;
+        r->answer_us = now + 3000000;
+    } else if (mode == FAULT_400) {
+        r->refused = true;
+    } else if (mode == FAULT_DEAF) {
+        r->deaf = true;
+    } else if (talks && (mode == FAULT_RESET || mode == FAULT_LOST)) {
+        r->quiet = true;
+        r->at_us = mode == FAULT_LOST ? r->at_us : 0;
+        if (r->ask.kind == LOCAL_KIND_COMMAND)
+            fail(r, ECONNRESET, "no answer");
+    } else if (mode == FAULT_HUNG || mode == FAULT_LATE) {
+        r->at_us = !talks ? 0 : mode == FAULT_LATE ? now + limit - 1 : r->at_us;
+        r->answer_us = now + limit;
+        fail(r, ETIMEDOUT, "no end");
+    } else {
+        r->at_us = 0;
+        fail(r, talks ? ECONNREFUSED : ENOSPC, talks ? "Connection refused" : "No space left on device");
+    }
+    if (mode == FAULT_400 || mode == FAULT_DEAF)
+        a->refused_us = now;
+    if (r->answer_us > a->troubled_us)
+        a->troubled_us = r->answer_us;
+}
+
+static void begin(struct local_helper *h)
+{
+    struct api *a = h->api;
+    struct local_request *r = h->first;
+    enum fault_mode mode;
+    if (r == NULL || r->begun)
+        return;
+    enum ask ask = ask_of(&r->ask);
+    r->begun = true;
+    r->at_us = a->world->now_us + usual_us(ask) / 2;
+    r->answer_us = a->world->now_us + usual_us(ask);
+    if (api_take_fault(a, ask, &mode))
+        befall(a, r, mode);
+    world_say(a->world, "  %s <- %s", a->url, text_of(&r->ask));
+}
+
+static struct local_request *ask(struct local_helper *h, const struct local_ask *k, local_answered *answered, void *arg)
+{
+    struct api *a = h->api;
+    struct local_request *r = mem_alloc(sizeof(*r)), **last = &h->first;
+    bool changes = ask_of(k) == ASK_CHANGE || ask_of(k) == ASK_DELETE || ask_of(k) == ASK_COMMAND || is_write(k) ||
+                   k->kind == LOCAL_KIND_RELOAD;
+    check_sent(a, changes ? "PUT" : "GET", text_of(k));
+    r->ask = *k;
+    r->ask.bytes = mem_strndup(k->bytes, k->len);
+    r->asked_us = a->world->now_us;
+    r->life = a->world->life;
+    r->answered = answered;
+    r->arg = arg;
+    r->takes_back = local_takes_back(a, k);
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = r;
+    begin(h);
+    return r;
+}
+
+/* ---- what they do ---- */
+
+static bool is_locked(const struct api *a)
+{
+    const struct local_request *ends = a->local.orphans[0];
+    return a->local.locked_until_us > a->world->now_us || (ends != NULL && ends->at_us > a->world->now_us);
+}
+
+static void answer_locked(struct local_request *r)
+{
+    r->answer.status = LOCAL_LOCKED;
+    r->answer.pid = OTHER_DAEMON;
+}
+
+/* ret: what it makes of the file. */
+static void check_write(struct api *a, const struct local_request *r, struct conf *ret)
+{
+    bool grows = false;
+    *ret = a->memory;
+    local_text_read(a, r->ask.bytes, ret);
+    for (size_t b = 0; b < OURS; b++)
+        grows = grows || (a->world->settings.create != 0 && ret->of[b].exists && !a->memory.of[b].exists);
+    local_text_compare(a, a->local.text, r->ask.bytes, grows);
+    for (size_t b = 0; b < BACKENDS; b++) {
+        struct section *was = &a->memory.of[b], *is = &ret->of[b];
+        for (size_t i = 0; i < was->count; i++) {
+            const struct server *to = section_find(is, was->servers[i].name);
+            if (to == NULL || !server_eq(to, &was->servers[i]))
+                check_line(a, b, &was->servers[i], to, "a write");
+        }
+        for (size_t i = 0; i < is->count; i++)
+            if (section_find(was, is->servers[i].name) == NULL)
+                check_line(a, b, NULL, &is->servers[i], "a write");
+    }
+}
+
+static void put_file(struct api *a, const struct local_request *r)
+{
+    struct serving before;
+    struct conf to;
+    check_write(a, r, &to);
+    check_adoption(a, &to);
+    serving_of(a, &before);
+    a->written++;
+    to.version++;
+    a->memory = a->on_disk = to;
+    put_text(a, mem_strdup(r->ask.bytes));
+    a->local.unloaded = true;
+    api_provoke(a);
+    check_taken(a, &before, r->asked_us, "a write");
+}
+
+static void write_file(struct api *a, struct local_request *r)
+{
+    struct local_identity now = identity(a);
+    a->writes++;
+    if (!r->ask.expects)
+        violate(a->world, "blind", "%s: a write to whatever the file is", a->url);
+    if (is_locked(a) && r != a->local.orphans[0]) {
+        answer_locked(r);
+    } else if (!local_identity_same(&now, &r->ask.expected)) {
+        r->answer.status = LOCAL_CHANGED;
+    } else if ((r->refused || a->local.broken) && (r->ask.flags & LOCAL_WRITE_UNCHECKED) == 0) {
+        a->refused_us = a->world->now_us;
+        r->answer.status = LOCAL_REJECTED;
+        r->answer.message = "[ALERT] words of HAProxy";
+    } else if (r->refused) {
+        fail(r, EIO, "Input/output error");
+    } else {
+        put_file(a, r);
+    }
+    r->answer.identity = identity(a);
+}
+
+/* With a reason, or where there is no other way. */
+static void check_reload(const struct api *a)
+{
+    const struct world *w = a->world;
+    uint64_t last = a->local.excused_us;
+    last = a->touched_us > last ? a->touched_us : last;
+    last = a->troubled_us > last ? a->troubled_us : last;
+    last = a->refused_us > last ? a->refused_us : last;
+    if (w->settings.routes != 0 && w->settings.create == 0 && w->now_us > last + LOCAL_EXCUSED_US)
+        violate(a->world, "reload", "%s: a reload, and all was well for %.0f s", a->url,
+                (double)(w->now_us - last) / 1e6);
+}
+
+static void reload(struct api *a, struct local_request *r)
+{
+    a->writes++;
+    if (a->haproxy_back_us != 0 || r->refused) {
+        fail(r, ECONNREFUSED, "Connection refused");
+        return;
+    }
+    check_reload(a);
+    a->reload_pending = true;
+    a->reload_number++;
+    a->reload_due_us = a->world->now_us + RELOAD_US;
+    if (a->world->settings.local == LOCAL_SAYS && r->answer_us < a->reload_due_us)
+        r->answer_us = a->reload_due_us + 1;
+}
+
+void local_reload_ends(struct api *a)
+{
+    struct local_model *l = &a->local;
+    l->reload_failed = a->fail_reloads > 0 || a->haproxy_back_us != 0 || l->broken;
+    a->reload_pending = false;
+    a->reloaded_us = a->world->now_us;
+    world_say(a->world, "  %s: reload %s", a->url, l->reload_failed ? "fails" : "is done");
+    if (l->reload_failed) {
+        a->fail_reloads -= a->fail_reloads > 0;
+        l->failed_reloads++;
+        a->troubled_us = a->refused_us = a->world->now_us;
+        return;
+    }
+    a->good = a->on_disk;
+    running_load(&a->running, &a->on_disk);
+    a->pid++;
+    a->pid_since_us = a->world->now_us;
+}
+
+static void read_file(struct api *a, struct local_request *r)
+{
+    buf_add(&r->data, a->local.text);
+    r->answer.identity = identity(a);
+    r->answer.unloaded = a->local.unloaded;
+    r->answer.pid = r->answer.unloaded && is_locked(a) ? OTHER_DAEMON : 0;
+}
+
+static void carry_out(struct api *a, struct local_request *r)
+{
+    struct local_identity now = identity(a);
+    enum local_status failed = r->answer.status;
+    switch (r->ask.kind) {
+    case LOCAL_KIND_READ_CONFIG:
+        read_file(a, r);
+        break;
+    case LOCAL_KIND_WRITE_CONFIG:
+        write_file(a, r);
+        break;
+    case LOCAL_KIND_LOCK_CONFIG:
+        if (is_locked(a) || r->refused)
+            answer_locked(r);
+        break;
+    case LOCAL_KIND_NOTE_LOADED:
+        if (local_identity_same(&now, &r->ask.expected))
+            a->local.unloaded = false;
+        break;
+    case LOCAL_KIND_COMMAND:
+        local_carry_out_commands(a, r);
+        break;
+    case LOCAL_KIND_RELOAD:
+        reload(a, r);
+        break;
+    default:
+        violate(a->world, "known-request", "%s: request %d", a->url, (int)r->ask.kind);
+    }
+    r->answer.status = failed != LOCAL_OK ? failed : r->answer.status;
+}
+
+/* ---- answers ---- */
+
+static void note_read(struct api *a, const struct local_request *r)
+{
+    bool ok = r->answer.status == LOCAL_OK && !r->quiet;
+    if (r->ask.kind == LOCAL_KIND_READ_CONFIG && ok)
+        a->read_us = a->world->now_us;
+    for (size_t b = 0; b < OURS && r->ask.kind == LOCAL_KIND_COMMAND; b++) {
+        cleanup(mem_free_ptr) char *command = mem_printf("show servers state %s", conf_backends[b]);
+        if (str_eq(r->ask.bytes, "show info") && !ok)
+            a->unread[b] = true;
+        else if (str_eq(r->ask.bytes, command))
+            a->unread[b] = !ok;
+    }
+}
+
+static void answer(struct local_helper *h)
+{
+    struct api *a = h->api;
+    struct local_request *r = h->first;
+    h->first = r->next;
+    if (r->quiet)
+        buf_clear(&r->data);
+    else if (r->ask.kind == LOCAL_KIND_RELOAD && r->answer.status == LOCAL_OK &&
+             a->world->settings.local == LOCAL_SAYS)
+        buf_printf(&r->data, "Success=%d\n--\n%s", !a->local.reload_failed,
+                   a->local.reload_failed ? "[ALERT] words of HAProxy\n" : "");
+    r->answer.data = buf_str(&r->data);
+    r->answer.len = r->data.len;
+    r->answer.message = r->answer.message != NULL ? r->answer.message : "";
+    note_read(a, r);
+    world_say(a->world, "  %s -> %s: %s %s%.200s", a->url, text_of(&r->ask), local_status_name(r->answer.status),
+              r->answer.message, r->ask.kind == LOCAL_KIND_READ_CONFIG ? "" : r->answer.data);
+    begin(h);
+    if (r->answered != NULL)
+        r->answered(r->arg, &r->answer);
+    request_free(r);
+}
+
+static uint64_t next_of(const struct local_request *r)
+{
+    if (r == NULL)
+        return UINT64_MAX;
+    return r->at_us != 0 && !r->carried_out ? r->at_us : r->answer_us;
+}
+
+uint64_t local_next_us(const struct api *a)
+{
+    uint64_t next = UINT64_MAX;
+    const uint64_t all[] = {next_of(a->local.file.first), next_of(a->local.commands.first),
+                            next_of(a->local.orphans[0]), next_of(a->local.orphans[1])};
+    for (size_t i = 0; i < array_len(all); i++)
+        next = all[i] < next ? all[i] : next;
+    return next;
+}
+
+static bool happens(struct local_helper *h)
+{
+    struct api *a = h->api;
+    struct local_request *r = h->first;
+    if (next_of(r) > a->world->now_us)
+        return false;
+    if (r->at_us != 0 && !r->carried_out) {
+        r->carried_out = true;
+        carry_out(a, r);
+        return true;
+    }
+    answer(h);
+    return true;
+}
+
+bool local_happen(struct api *a)
+{
+    for (size_t i = 0; i < array_len(a->local.orphans); i++) {
+        struct local_request *r = a->local.orphans[i];
+        if (r == NULL || r->at_us > a->world->now_us)
+            continue;
+        carry_out(a, r);
+        a->troubled_us = a->world->now_us;
+        a->local.orphans[i] = NULL;
+        request_free(r);
+        return true;
+    }
+    return happens(&a->local.file) || happens(&a->local.commands);
+}
+
+/* ---- in place of haproxy/local/helper ---- */
+
+const char *local_status_name(enum local_status s)
+{
+    static const char *const names[] = {"ok", "rejected", "changed", "locked", "failed", "lost"};
+    return names[s];
+}
+
+struct local_request *local_read_config(struct local_helper *h, local_answered *answered, void *arg)
+{
+    return ask(h, &(struct local_ask){.kind = LOCAL_KIND_READ_CONFIG, .bytes = ""}, answered, arg);
+}
+
+struct local_request *local_write_config(struct local_helper *h, const char *bytes, size_t len,
+                                         const struct local_identity *expected, unsigned flags,
+                                         local_answered *answered, void *arg)
+{
+    struct local_ask k = {.kind = LOCAL_KIND_WRITE_CONFIG, .flags = flags, .bytes = bytes, .len = len};
+    k.expects = expected != NULL;
+    if (expected != NULL)
+        k.expected = *expected;
+    return ask(h, &k, answered, arg);
+}
+
+struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg)
+{
+    return ask(h, &(struct local_ask){.kind = LOCAL_KIND_LOCK_CONFIG, .bytes = ""}, answered, arg);
+}
+
+struct local_request *local_note_loaded(struct local_helper *h, const struct local_identity *is,
+                                        local_answered *answered, void *arg)
+{
+    const struct local_ask k = {.kind = LOCAL_KIND_NOTE_LOADED, .bytes = "", .expects = true, .expected = *is};
+    return ask(h, &k, answered, arg);
+}
+
+struct local_request *local_command(struct local_helper *h, enum local_socket socket, const char *command,
+                                    local_answered *answered, void *arg)
+{
+    const struct local_ask k = {
+        .kind = LOCAL_KIND_COMMAND, .where = socket, .bytes = command, .len = strlen(command)};
+    return ask(h, &k, answered, arg);
+}
+
+struct local_request *local_reload(struct local_helper *h, local_answered *answered, void *arg)
+{
+    return ask(h, &(struct local_ask){.kind = LOCAL_KIND_RELOAD, .bytes = ""}, answered, arg);
+}
+
+void local_request_cancel(struct local_request *r)
+{
+    if (r != NULL)
+        r->answered = NULL;
+}
+
+/* Files beside it: no stream has any. */
+#define NO_FILES(h) (ask((h), &(struct local_ask){.kind = LOCAL_KIND_LIST_FILES, .bytes = ""}, answered, arg))
+
+struct local_request *local_put_file(struct local_helper *h, unsigned folder, const char *name, const char *bytes,
+                                     size_t len, local_answered *answered, void *arg)
+{
+    (void)folder, (void)name, (void)bytes, (void)len;
+    return NO_FILES(h);
+}
+
+struct local_request *local_delete_file(struct local_helper *h, unsigned folder, const char *name,
+                                        local_answered *answered, void *arg)
+{
+    (void)folder, (void)name;
+    return NO_FILES(h);
+}
+
+struct local_request *local_read_folder_file(struct local_helper *h, unsigned folder, const char *name,
+                                             local_answered *answered, void *arg)
+{
+    (void)folder, (void)name;
+    return NO_FILES(h);
+}
+
+struct local_request *local_list_files(struct local_helper *h, unsigned folder, local_answered *answered, void *arg)
+{
+    (void)folder;
+    return NO_FILES(h);
+}

@@ -1,0 +1,77 @@
+/*
+ * A HAProxy that is reached by its own haproxy.cfg and sockets, in place of the helper (haproxy/local/helper.h): its file with
+ * an identity, which `haproxy -c` takes or not, what runs with the connections that it has, and a master that reloads.
+ */
+#ifndef SEQUENCES_LOCAL_H
+#define SEQUENCES_LOCAL_H
+
+#include "conf.h"
+#include "haproxy/local/message.h"
+
+struct api;
+
+#define LOCAL_EXCUSED_US 60000000
+
+/* settings.local */
+enum local_way {
+    LOCAL_NONE,   /* a Data Plane API */
+    LOCAL_SAYS,   /* a stats socket, and a master that says how a reload ended */
+    LOCAL_SILENT, /* a stats socket, and a master that does not (2.6) */
+    LOCAL_MASTER, /* the same master alone */
+    LOCALS
+};
+
+struct local_request {
+    struct local_request *next;
+    struct local_ask ask; /* its bytes are this one's own */
+    uint64_t asked_us, at_us, answer_us; /* at_us 0: it is not carried out */
+    bool begun, carried_out;
+    bool refused, deaf, quiet; /* quiet: nothing is answered */
+    bool takes_back;           /* a server that the file did not have then */
+    unsigned life;             /* of the daemon that asked */
+    struct local_answer answer;
+    struct buf data;
+    local_answered *answered;
+    void *arg;
+};
+
+struct local_helper {
+    struct api *api;
+    struct local_request *first;
+};
+
+struct local_model {
+    struct local_helper file, commands;
+    struct local_request *orphans[2]; /* of helpers that end: what was begun is done */
+    char *text;                       /* of haproxy.cfg */
+    int64_t stamp;                    /* which is another one with each write */
+    bool unloaded;                    /* a daemon wrote it, and noted no reload */
+    bool broken;                      /* by a hand edit: HAProxy refuses it */
+    bool reload_failed;               /* the last one */
+    unsigned failed_reloads, refuse_adds;
+    uint64_t locked_until_us; /* by another daemon */
+    uint64_t excused_us;      /* a reload after this one has a reason */
+};
+
+void local_init(struct api *a);
+void local_fini(struct api *a);
+void local_drop(struct api *a); /* the daemon ends */
+uint64_t local_next_us(const struct api *a);
+bool local_happen(struct api *a);
+void local_edited(struct api *a); /* api.memory was, by hand */
+void local_reload_ends(struct api *a);
+void local_mend(struct api *a);
+void local_use(struct api *a, size_t backend, unsigned servers, uint64_t us); /* bits: they have connections for so long */
+
+/* local_commands.c: one line of commands, or several. */
+void local_carry_out_commands(struct api *a, struct local_request *r);
+bool local_takes_back(struct api *a, const struct local_ask *k);
+
+/* local_text.c */
+char *local_text_print(const struct conf *c);
+/* What the words behind `server NAME` say; -1: why says what is not known. */
+int local_text_server(char *words, struct server *ret, char *why, size_t why_bytes);
+void local_text_read(struct api *a, const char *text, struct conf *ret); /* over what it is already */
+void local_text_compare(struct api *a, const char *was, const char *is, bool grows); /* what is not ours stays */
+
+#endif
