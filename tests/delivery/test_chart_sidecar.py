@@ -55,7 +55,8 @@ def test_both_containers_have_what_they_share(rendered: cases.Renderings, name: 
     assert spec(found).get("shareProcessNamespace") is None, "the reload goes by the master's socket"
     assert chart.only(found, "Deployment")["spec"]["strategy"] == {"type": "RollingUpdate"}, "each has a HAProxy of its own"
     assert "readinessProbe" not in containers["haproxy-k8s-sync"], "HAProxy serves on while Kubernetes cannot be reached"
-    assert containers["haproxy-k8s-sync"]["resources"]["limits"]["memory"] == "256Mi", "haproxy -c runs in there"
+    assert containers["haproxy-k8s-sync"]["resources"]["limits"]["memory"] == (
+        "1Gi" if "CONFIG_SOURCE" in settings else "256Mi"), "haproxy -c runs in there"
     assert not [d for d in found if d["kind"] == "Role" for rule in d["rules"] if "leases" in rule["resources"]]
 
 

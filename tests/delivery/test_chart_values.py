@@ -153,6 +153,10 @@ IMPOSSIBLE = {
                              "env.ingressServices has several entries"),
     "an entry that is none": ({"env": {"ingressServices": ["web"]}}, '"web" is no namespace/service[:port][=backend]'),
     "two that write": ({"replicaCount": 2, "leaderElection": {"enabled": False}}, "all of them would write to HAProxy"),
+    "two that remember in one place": (merged(nested(("env", "dryRun"), True), {"replicaCount": 2, "leaderElection": {"enabled": False}, "config": {
+        "source": "secret", "stateClaim": "a"}}), "use one replica, or leave leaderElection.enabled out"),
+    "a memory of several HAProxies": (merged(SIDECAR, {"replicaCount": 2, "config": {"source": "secret", "stateClaim": "a"}}),
+                                      "use one replica, or leave config.stateClaim out"),
     "two that write for a while": ({"strategy": {"type": "RollingUpdate"}}, "the old and the new pod would both write"),
     "both budgets": ({"podDisruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}, "podDisruptionBudget.minAvailable and maxUnavailable"),
     "a budget nothing may leave": ({"podDisruptionBudget": {"enabled": True, "minAvailable": 1}}, "no node with it could be drained"),

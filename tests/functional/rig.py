@@ -162,9 +162,9 @@ class Rig:
                "MAX_LOSS_PERCENT": "100", **more}
         return {name: value for name, value in env.items() if value}
 
-    def start(self, **settings: str) -> Daemon:
-        """Starts the daemon; a setting that is "" is left out (BY_NODE_PORT)."""
-        self.daemon = Daemon(self.home / "daemon", self.settings(**settings), program()).start()
+    def start(self, binary: pathlib.Path | None = None, **settings: str) -> Daemon:
+        """Starts the daemon, or another build of it; a setting that is "" is left out (BY_NODE_PORT)."""
+        self.daemon = Daemon(self.home / "daemon", self.settings(**settings), binary or program()).start()
         return self.daemon
 
     # --- what came of it, at the first HAProxy; see Pair

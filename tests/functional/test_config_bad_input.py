@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import time
 from collections.abc import Iterator
 
@@ -11,9 +12,11 @@ import pytest
 
 from tests.harness import certificates
 from tests.harness.daemon import Daemon
+from tests.harness.process import ROOT
 
 from .rig import Rig
 from .test_config_secret import Site
+from .wrapped import plain
 
 REFUSED = "msg=\"configuration refused; the last good one stays\".*"
 
@@ -23,10 +26,10 @@ class FileSite(Site):
         super().__init__(rig)
         self.source = source
 
-    def start(self, **settings: str) -> Daemon:
+    def start(self, binary: pathlib.Path | None = None, **settings: str) -> Daemon:
         """With a first configuration, which runs."""
         self.source.write_text(self.text())
-        daemon = super().start(**{"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "CONFIG_SECRET_NAMESPACE": "", "CONFIG_SECRET_NAME": "",
+        daemon = super().start(binary, **{"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "CONFIG_SECRET_NAMESPACE": "", "CONFIG_SECRET_NAME": "",
                                   **settings})
         self.applied("roundrobin")
         daemon.wait_ready()
@@ -125,3 +128,18 @@ def test_200_changes_in_a_second(site: FileSite) -> None:
     assert site.rig.commits() - commits <= 2 + took and writes <= 3 + took / 2, (writes, took)  # CONFIG_MIN_INTERVAL is 2s
     file = site.rig.dataplane.file()
     assert "by-change-199" in file and file.count("\nbackend by-") == 1
+
+
+def test_a_large_one_needs_less_memory_than_it_is_given(site: FileSite) -> None:
+    """15 MB of haproxy.cfg and a map of 10 MB: the service manager and Kubernetes would end the daemon, again and again."""
+    given = [(ROOT / "deploy/systemd/haproxy-k8s-sync.service").read_text(), (ROOT / "deploy/config/deployment.yaml").read_text()]
+    limits = [int(n) for text in given for n in re.findall(r"^MemoryMax=(\d+)M$|limits:\n +memory: (\d+)Mi$", text, re.M)[0] if n]
+    folder = site.source.parent / "files"
+    (folder / "maps").mkdir(parents=True)
+    (folder / "maps/large.map").write_bytes(b"".join(b"%09d %d\n" % (i, i % 9) for i in range(800_000)))
+    daemon = site.start(plain(), CONFIG_FILES_DIR=str(folder))
+    site.source.write_text(site.text("first") + "# a comment of some length\n" * 560_000)
+    site.applied("first", 60)
+    daemon.wait_ready()
+    peak = daemon.memory_kib()["VmHWM"] >> 10
+    assert len(limits) == 2 and 64 < peak < min(limits), f"{peak} of {limits} MiB"

@@ -43,8 +43,8 @@ class Site:
     def text(self, balance: str = "roundrobin") -> str:
         return f"{self.first}\nbackend by-{balance}\n  mode tcp\n"
 
-    def start(self, **settings: str) -> Daemon:
-        return self.rig.start(**{**SOURCE, **settings})
+    def start(self, binary: pathlib.Path | None = None, **settings: str) -> Daemon:
+        return self.rig.start(binary, **{**SOURCE, **settings})
 
     def runs(self, balance: str) -> Callable[[], bool]:
         return lambda: f"\nby-{balance},BACKEND," in self.rig.haproxy.runtime("show stat")

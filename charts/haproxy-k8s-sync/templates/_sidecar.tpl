@@ -136,11 +136,12 @@ first
 [/opt/haproxy-k8s-sync/ld.so, --library-path, /opt/haproxy-k8s-sync, /opt/haproxy-k8s-sync/haproxy-k8s-sync]
 {{- end }}
 
-{{/* The daemon's. haproxy -c runs in its container: the default does not do for that. */}}
+{{/* The daemon's. The default does not do for the largest haproxy.cfg and files that are accepted, nor for the sidecar's haproxy -c. */}}
 {{- define "haproxy-k8s-sync.resources" -}}
 {{- $resources := deepCopy (default dict .Values.resources) }}
-{{- if and .Values.sidecar.enabled (eq (toString (dig "limits" "memory" "" $resources)) "64Mi") }}
-{{- $_ := set $resources.limits "memory" "256Mi" }}
+{{- if eq (toString (dig "limits" "memory" "" $resources)) "64Mi" }}
+{{- $source := not (empty .Values.config.source) }}
+{{- $_ := set $resources.limits "memory" (.Values.sidecar.enabled | ternary ($source | ternary "1Gi" "256Mi") ($source | ternary "512Mi" "64Mi")) }}
 {{- end }}
 {{- toYaml $resources }}
 {{- end }}

@@ -137,6 +137,9 @@
 {{- if and $writes $alone (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "replicaCount is %d and leaderElection.enabled is false: all of them would write to HAProxy; leave leaderElection.enabled out or use one replica" (int .Values.replicaCount)) }}
 {{- end }}
+{{- if and .Values.config.stateClaim (not $elected) (gt (int .Values.replicaCount) 1) }}
+{{- $problems = append $problems (printf "config.stateClaim is set and replicaCount is %d without leader election: only one daemon at a time may have that volume; use one replica, %s" (int .Values.replicaCount) ($alone | ternary "or leave leaderElection.enabled out" "or leave config.stateClaim out")) }}
+{{- end }}
 {{- if and $writes $alone (not $elected) (eq (toString (dig "type" "" (default dict .Values.strategy))) "RollingUpdate") }}
 {{- $problems = append $problems "strategy.type is RollingUpdate without leader election: the old and the new pod would both write to HAProxy; set leaderElection.enabled to true" }}
 {{- end }}
