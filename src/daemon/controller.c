@@ -474,7 +474,7 @@ static int make_servers(struct controller *c, struct error *err)
 static void controller_on_deadline(void *arg)
 {
     struct controller *c = arg;
-    log_warn(c->log, "the Data Plane API did not answer in time; stopping without its answer");
+    log_warn(c->log, "no answer about the last change in time; stopping without it");
     event_base_loopbreak(c->base);
 }
 

@@ -212,6 +212,7 @@ struct driver {
     bool runtime;      /* the running HAProxy is read and written to, too; else all goes by the file and reloads */
     bool adds;         /* servers come and go without a reload, where HAProxy lets them */
     bool tells_ends;   /* of reloads, by itself: ask_reload may be asked at once, and once for each */
+    const char *fails; /* what to say of it where it fails and nobody answered */
     const char *waits; /* for another daemon, which has the file: what to say of it; NULL: for none */
     const struct driver_events *events; /* the owner sets it and arg */
     void *arg;

@@ -175,8 +175,7 @@ static void instance_judge_reload(struct instance *in)
         }
         err = end->error;
     } else if (problem != NULL) {
-        error_set(&err, ERROR_INVALID,
-                  "the Data Plane API reports reload %s as succeeded, but HAProxy does not run haproxy.cfg: %s",
+        error_set(&err, ERROR_INVALID, "reload %s is said to have succeeded, but HAProxy does not run haproxy.cfg: %s",
                   end->id, problem);
     } else if (in->running.pid != end->pid_before || in->running.uptime_s < end->uptime_before_s) {
         end->unconfirmed = 0;
@@ -192,8 +191,8 @@ static void instance_judge_reload(struct instance *in)
         return;
     } else {
         error_set(&err, ERROR_INVALID,
-                  "the Data Plane API reports reload %s as succeeded, but HAProxy's process %lld is older than it",
-                  end->id, (long long)in->running.pid);
+                  "reload %s is said to have succeeded, but HAProxy's process %lld is older than it", end->id,
+                  (long long)in->running.pid);
     }
     instance_count_reload(in, "unknown");
     /* One that HAProxy went through all the same costs connections: not every minute. */
@@ -226,7 +225,7 @@ static void instance_read_drift(struct instance *in)
     instance_must_reload(in);
     metric_add(in->options.telemetry->drifts, 1, instance_url(in), NULL);
     pace_drift(&in->pace, now);
-    log_warn(in->options.log, "running HAProxy differs from haproxy.cfg; reloading with an empty commit",
+    log_warn(in->options.log, "running HAProxy differs from haproxy.cfg; reloading",
              log_str("target", instance_url(in)), log_str("what", what), log_int("version", in->version));
     instance_note_drift(in, what);
 }
@@ -240,9 +239,7 @@ static void instance_log_unreadable(struct instance *in, struct instance_backend
     if (unreadable && in->reload.state == RELOAD_PENDING)
         return;
     if (unreadable && !b->runtime_lost)
-        log_warn(in->options.log,
-                 "cannot read the running HAProxy through its Data Plane API (is HAProxy running?); using transactions "
-                 "and reloads",
+        log_warn(in->options.log, "cannot read the running HAProxy (is it running?); using transactions and reloads",
                  log_str("target", instance_url(in)), log_str("backend", b->name), log_str("error", b->runtime.why));
     b->runtime_lost = unreadable;
 }

@@ -39,7 +39,7 @@ void instance_reload_failed(struct instance *in, const struct error *err, bool l
     ENGINES_DO(in, reload_failed, lost);
     pace_reload_failed(&in->pace, differs, clock_mono_ms());
     instance_report_problem(in, HISTORY_RELOAD_FAILED,
-                            "reload failed; HAProxy keeps what it ran before; retrying with an empty commit", err);
+                            "reload failed; HAProxy keeps what it ran before; reloading it again", err);
 }
 
 /* The API's result of the reload. Where the running HAProxy can be read, the next reading decides. */
@@ -96,8 +96,7 @@ static void instance_unconfirmed(struct instance *in, const char *why)
 {
     if (instance_is_confirmed(in))
         return;
-    log_warn(in->options.log,
-             "result of the last reload unknown, running HAProxy not verified; reloading with an empty commit",
+    log_warn(in->options.log, "result of the last reload unknown, running HAProxy not verified; reloading",
              log_str("target", instance_url(in)), log_str("why", why));
     instance_must_reload(in);
 }
@@ -114,7 +113,7 @@ static void instance_judge_last(struct instance *in, const struct reload_history
         instance_unconfirmed(in, "it does not finish");
     if (!history->last_failed)
         return;
-    static const char what[] = "the last reload before the start failed; reloading with an empty commit";
+    static const char what[] = "the last reload before the start failed; reloading";
     log_warn(in->options.log, what, log_str("haproxy", history->response));
     instance_note_trouble(in, HISTORY_RELOAD_FAILED, what, history->response);
     instance_must_reload(in);

@@ -220,7 +220,7 @@ void instance_give_up_last_read(struct instance *in)
 {
     instance_driver(in)->ops->cancel(instance_driver(in), false);
     in->last_updated = true;
-    log_warn(in->options.log, "Data Plane API too slow at shutdown; draining servers not saved in haproxy.cfg",
+    log_warn(in->options.log, "too slow an answer at shutdown; draining servers not saved in haproxy.cfg",
              log_str("target", instance_url(in)));
     instance_done(in);
 }

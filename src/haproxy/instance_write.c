@@ -201,12 +201,11 @@ static void instance_conflicted(struct instance *in, const struct write_failure 
 
 static void instance_rejected(struct instance *in, const struct error *err)
 {
-    static const char what[] = "HAProxy or its Data Plane API rejected the change; haproxy.cfg is unchanged";
+    static const char what[] = "HAProxy rejected the change; haproxy.cfg is unchanged";
     size_t count = instance_count_writing(in);
     if (count > 1) {
         in->one_by_one = true;
-        log_warn(in->options.log,
-                 "HAProxy or its Data Plane API rejected a change to several backends; trying each backend alone",
+        log_warn(in->options.log, "HAProxy rejected a change to several backends; trying each backend alone",
                  log_str("target", instance_url(in)), log_int("backends", count), log_str("error", err->message));
         return;
     }
@@ -229,7 +228,7 @@ static const char *instance_unavailable(const struct instance *in, const struct 
 {
     if (instance_driver(in)->waits != NULL)
         return "HAProxy's file is another daemon's";
-    return err->http_status != 0 ? "the Data Plane API answered with an error" : "the Data Plane API is not available";
+    return err->http_status != 0 ? "the Data Plane API answered with an error" : instance_driver(in)->fails;
 }
 
 void instance_write_failed(struct instance *in, const struct write_failure *f)

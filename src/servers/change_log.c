@@ -212,8 +212,8 @@ void change_log_update(const struct change_log_place *at, const struct diff_chan
 static void history_not_written(const struct change_log_place *at, const struct plan *p, const char *cause)
 {
     cleanup(mem_free_ptr) char *what = change_log_sentence(&p->diff);
-    cleanup(mem_free_ptr) char *text = what[0] != '\0' ? mem_printf("not written: %s", what)
-                                                       : mem_strdup("not written: empty commit to reload HAProxy");
+    cleanup(mem_free_ptr) char *text =
+        what[0] != '\0' ? mem_printf("not written: %s", what) : mem_strdup("not written: reload without a change");
     struct history_entry e = entry_of(at, HISTORY_NOT_WRITTEN, text);
     e.why = p->why;
     e.cause = cause;

@@ -43,7 +43,7 @@ static void decide_in_sync(struct servers_backend *s)
         return;
     if (v.silent) {
         error_set(&err, ERROR_RETRY, "%s", s->at->runtime.why != NULL ? s->at->runtime.why : "no answer");
-        servers_problem(s, "HAProxy does not answer its Data Plane API: is it running?", &err);
+        servers_problem(s, "HAProxy does not answer: is it running?", &err);
         return;
     }
     if (v.drift != NULL) {

@@ -12,7 +12,7 @@
 #include "servers/change/changes.h"
 #include "servers/servers_internal.h"
 
-static const char cannot_be_worded[] = "cannot encode the change for the Data Plane API";
+static const char cannot_be_worded[] = "cannot put the change into words of haproxy.cfg";
 
 /* ---- whether it sticks ---- */
 

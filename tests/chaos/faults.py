@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import random
 import resource
+import signal
 import socket
 from collections.abc import Callable
 
@@ -47,9 +50,9 @@ class Fault:
         return f"{self.part}:{self.name}"
 
 
-PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network", "configuration", "local")
+PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network", "configuration", "local", "helper")
 """configuration: the daemon and its way to the Data Plane API while the user's haproxy.cfg changes, too; local: the daemon and its HAProxy
-where there is no Data Plane API."""
+where there is no Data Plane API; helper: one of the two processes that reach that HAProxy for the daemon."""
 RESETS = tuple(f"reset-{step}" for step in STEPS)
 STATUSES = ("401", "403", "409", "410", "429", "5xx")
 NAMES = ("kill", "stop", "stop-long", "restart", "disk-full", "slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES,
@@ -119,6 +122,21 @@ def _restart(part: str) -> Begin:
 
 def _nothing(world: World) -> None:
     pass
+
+
+def _helper(number: signal.Signals) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        """The helpers are the first children of the daemon; what they run comes behind."""
+        at = rng.randrange(world.helpers)
+        world.struck = parts.children(world.daemon.pid)[:world.helpers][at]  # type: ignore[attr-defined]
+        os.kill(world.struck, number)  # type: ignore[attr-defined]
+        return f"{number.name} to helper {at + 1} of the daemon"
+    return begin
+
+
+def _helper_cont(world: World) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(world.struck, signal.SIGCONT)  # type: ignore[attr-defined]
 
 
 # --- ways
@@ -390,7 +408,10 @@ def _local() -> list[Fault]:
             Fault(part, "restart", kinds, _restart("daemon"), _nothing, (0.5, 2.0), bound=bound),
             Fault(part, "stop", kinds, _stop("haproxy"), _cont("haproxy"), strikes_haproxy=True, bound=bound),
             Fault(part, "fds", kinds, _few_fds("daemon"), _limits_end("daemon"), bound=bound),
-            Fault(part, "disk-full", kinds, _fill("haproxy"), _free("haproxy"), needs=disk.possible, bound=40)]
+            Fault(part, "disk-full", kinds, _fill("haproxy"), _free("haproxy"), needs=disk.possible, bound=40),
+            # Without it the daemon ends, to be started again with two new ones.
+            Fault("helper", "kill", kinds, _helper(signal.SIGKILL), _nothing, (0.2, 3.0), ("daemon",), bound=bound),
+            Fault("helper", "stop", kinds, _helper(signal.SIGSTOP), _helper_cont, bound=bound)]
 
 
 def _follow(part: str) -> tuple[str, ...]:
@@ -410,6 +431,8 @@ _SAME = "strikes the daemon's files, clocks and clients, or every request alike:
 
 _SOCKETS = "there is nobody in between: HAProxy's own sockets are on this machine, and clocks and memory are in the rows of daemon and haproxy"
 
+_CHILD = "a child of the daemon's, which is spoken to by nobody else: what strikes its disk, memory and HAProxy is in the rows of local"
+
 # (part, fault) -> why not.
 NOT_APPLICABLE: dict[tuple[str, str], str] = {
     **{("network", name): _WIRE for name in ("kill", "stop", "stop-long", "disk-full", "clock-forward", "clock-back", "fds", "memory")},
@@ -428,5 +451,6 @@ NOT_APPLICABLE: dict[tuple[str, str], str] = {
        ("kill", "restart", "stop", "half-open", "reset-body", "reset-before-answer", "reset-mid-answer", "409", "5xx")},
     **{("local", name): _SOCKETS for name in ("slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES, "dns", "stop-long",
                                               "clock-forward", "clock-back", "memory")},
+    **{("helper", name): _CHILD for name in NAMES if name not in ("kill", "stop")},
     ("etcd", "dns"): "is reached by address, and by the API server alone",
 }

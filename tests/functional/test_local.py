@@ -172,7 +172,7 @@ def gone(local: Local) -> None:
     local.haproxy.stop()
 
 
-def no_right(local: Local) -> None:
+def no_folder(local: Local) -> None:
     local.settings["HAPROXY_CONFIG_FILE"] = str(local.home / "nowhere" / "haproxy.cfg")
 
 
@@ -185,7 +185,7 @@ def no_sockets(local: Local) -> None:
 
 
 @pytest.mark.parametrize(("strike", "says"), [
-    (no_right, "/nowhere/haproxy.cfg: No such file or directory"),
+    (no_folder, "/nowhere/haproxy.cfg: No such file or directory"),
     (no_program, "/nowhere/haproxy"),
     (no_sockets, "nobody.sock"),
 ])
@@ -194,7 +194,7 @@ def test_what_cannot_work_says_what_and_where(local: Local, strike: Callable[[Lo
     local.put(local.text("one"))
     with local.daemon() as daemon:
         await_log(daemon, says)
-        assert not daemon.ready()
+        assert not daemon.ready() and "Data Plane" not in daemon.log()
 
 
 def test_a_haproxy_that_comes_back_has_the_file(local: Local) -> None:
@@ -273,6 +273,35 @@ def test_servers_are_kept_in_their_lines(rig: Rig) -> None:
     assert rig.haproxy.worker() == worker, "no reload for any of that"
     assert "server n2 127.0.11.77:" in config.read_text()
     assert others(config.read_text()) == others(before)
+    assert "Data Plane" not in daemon.log()
+
+
+def test_a_file_that_cannot_be_written_is_named_and_written_later(rig: Rig) -> None:
+    daemon = rig.start(**beside(rig))
+    daemon.wait_ready()
+    before = rig.haproxy.config.read_text()
+    in_the_way = rig.haproxy.config.with_name(".haproxy.cfg.new")
+    in_the_way.mkdir()
+    rig.pods(1, 2)
+    daemon.wait_not_ready("cannot change HAProxy's configuration: .*haproxy.cfg: .*File exists")
+    assert rig.haproxy.config.read_text() == before
+    in_the_way.rmdir()
+    daemon.wait_ready()
+    assert "server n2 " in rig.haproxy.config.read_text() and state(rig, "n2") == "ready"
+    assert "Data Plane" not in daemon.log()
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_haproxy_that_does_not_answer_is_named(rig: Rig, stopped: bool) -> None:
+    daemon = rig.start(**beside(rig, RESYNC_PERIOD="10s"))
+    daemon.wait_ready()
+    if stopped:
+        rig.haproxy.stop()
+    else:
+        for path in (rig.haproxy.socket, rig.haproxy.master_socket):
+            path.unlink()
+    daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+    daemon.wait_not_ready("HAProxy does not answer: is it running?|cannot read")
     assert "Data Plane" not in daemon.log()
 
 

@@ -188,7 +188,7 @@ def test_write_that_is_answered_with_a_reload_that_nobody_knows(rig: Rig) -> Non
     settled(rig)
     assert rig.daemon.metrics().sum("runtime_updates_total", result="reload") == 1
     assert rig.commits() == reloads.before[0] + 1, "the reload was not seen: an empty commit makes one"
-    rig.daemon.wait_log("empty commit")
+    rig.daemon.wait_log("reload without a change")
 
 
 @pytest.mark.parametrize("how", [{"action": "answer", "status": 500, "body": {"code": 500, "message": "unreadable"}},
@@ -230,14 +230,14 @@ def test_reload_that_lies_is_not_believed(rig: Rig) -> None:
     worker = rig.haproxy.worker()
     rig.dataplane.fault({"action": "lie-reload"})
     rig.pods(1, 2)
-    rig.daemon.wait_log("as succeeded, but HAProxy does not run haproxy.cfg: .*server n2: HAProxy does not run it")
+    rig.daemon.wait_log("is said to have succeeded, but HAProxy does not run haproxy.cfg: .*server n2: HAProxy does not run it")
     assert rig.haproxy.worker() == worker and rig.daemon.metrics().sum("in_sync") == 0
     assert "does not run haproxy.cfg" in rig.daemon.wait_not_ready("reload failed")
     rig.wait_servers(1, 2)
     settled(rig)
     metrics = rig.daemon.metrics()
     assert (metrics.sum("reloads_total", result="unknown"), metrics.sum("reloads_total", result="succeeded")) == (1, 1)
-    assert rig.commits() == 2 and count(rig, "empty commit to reload") == 1
+    assert rig.commits() == 2 and count(rig, "reload without a change") == 1
     assert count(rig, 'msg="HAProxy reloaded".*verified=true') == 1
 
 
@@ -265,7 +265,7 @@ def test_api_that_starts_again_before_the_reload_and_counts_from_zero(rig: Rig) 
     rig.wait_servers(1, 2)
     settled(rig)
     first = re.search(r'"backend changed".* reload_id=(\S+)', rig.daemon.log())[1]
-    assert re.search(rf'"empty commit to reload HAProxy" .*reload_id={first} ', rig.daemon.log()), "the same id, another reload"
+    assert re.search(rf'"reload without a change" .*reload_id={first} ', rig.daemon.log()), "the same id, another reload"
     assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
 
 
@@ -279,7 +279,7 @@ def test_strangers_reload_of_the_same_id_is_not_taken_for_ours(rig: Rig) -> None
     wait_until(lambda: {"id": ours, "status": "succeeded"}.items() <= rig.dataplane.get("/reloads").json()[0].items(), 20, "the first lie")
     rig.dataplane.fault({"action": "forget-reloads"})
     assert rig.dataplane.commit(rig.dataplane.begin()).headers["Reload-ID"] == ours
-    rig.daemon.wait_log(f"reports reload {ours} as succeeded, but HAProxy does not run haproxy.cfg")
+    rig.daemon.wait_log(f"reload {ours} is said to have succeeded, but HAProxy does not run haproxy.cfg")
     rig.dataplane.clear_faults()
     rig.wait_servers(1, 2)
     settled(rig)

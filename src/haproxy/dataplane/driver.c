@@ -151,8 +151,10 @@ struct driver *dataplane_driver_new(struct event_base *base, struct dataplane_cl
                                     struct dataplane_client *runtime)
 {
     struct dataplane_driver *d = mem_alloc(sizeof(*d));
-    d->base =
-        (struct driver){.ops = &dataplane_driver_ops, .name = dataplane_client_url(client), .runtime = runtime != NULL};
+    d->base = (struct driver){.ops = &dataplane_driver_ops,
+                              .name = dataplane_client_url(client),
+                              .fails = "the Data Plane API is not available",
+                              .runtime = runtime != NULL};
     d->client = client;
     d->runtime = runtime;
     reader_init(&d->reader, client, dataplane_driver_was_read, &d->base);

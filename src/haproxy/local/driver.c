@@ -322,6 +322,7 @@ struct driver *local_driver_new(struct event_base *base, const struct local_driv
     struct local_driver *d = mem_alloc(sizeof(*d));
     d->base = (struct driver){.ops = &local_driver_ops,
                               .name = options->file,
+                              .fails = "cannot change HAProxy's configuration",
                               .runtime = options->commands != NULL,
                               .adds = options->commands != NULL,
                               .tells_ends = true};

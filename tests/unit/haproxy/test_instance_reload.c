@@ -16,7 +16,7 @@ static void a_reload_is_repeated(const char *result, const char *problem)
     w.held = false;
     pass(MINUTES_MS);
     assert_settled("n2");
-    ck_assert(logged("empty commit"));
+    ck_assert(logged("reload without a change"));
     ck_assert_uint_eq(w.commits, 2);
     ck_assert_uint_eq(metric_value(w.telemetry.reloads, result, API_URL, NULL), 1);
 }

@@ -217,7 +217,7 @@ START_TEST(what_is_withheld_is_an_entry)
     ck_assert_ptr_nonnull(strstr(newest()->text, "not written: added n5 (10.0.0.5:80); removed n4;"));
     ck_assert_str_eq(newest()->why, "so");
     log_all(N1, "n1 10.0.0.1:80", withheld);
-    ck_assert_str_eq(newest()->text, "not written: empty commit to reload HAProxy");
+    ck_assert_str_eq(newest()->text, "not written: reload without a change");
 }
 END_TEST
 

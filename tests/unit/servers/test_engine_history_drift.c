@@ -131,7 +131,7 @@ START_TEST(what_somebody_else_mends_is_not_our_repair)
     pass(3 * RESYNC_MS);
     ck_assert(in_sync());
     assert_journal("not_written");
-    ck_assert_str_eq(entry(HISTORY_NOT_WRITTEN)->text, "not written: empty commit to reload HAProxy");
+    ck_assert_str_eq(entry(HISTORY_NOT_WRITTEN)->text, "not written: reload without a change");
     w.paused = false;
     w.reload_list = NULL;
     desired("n1 n2 n3", "MODIFIED service");
