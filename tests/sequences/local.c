@@ -532,7 +532,7 @@ void local_request_cancel(struct local_request *r)
 }
 
 /* Files beside it: no stream has any. */
-#define NO_FILES(h) (ask((h), &(struct local_ask){.kind = LOCAL_KIND_LIST_FILES, .bytes = ""}, answered, arg))
+#define NO_FILES(h) (ask((h), &(struct local_ask){.kind = LOCAL_KIND_PUT_FILE, .bytes = ""}, answered, arg))
 
 struct local_request *local_put_file(struct local_helper *h, unsigned folder, const char *name, const char *bytes,
                                      size_t len, local_answered *answered, void *arg)
@@ -552,11 +552,5 @@ struct local_request *local_read_folder_file(struct local_helper *h, unsigned fo
                                              local_answered *answered, void *arg)
 {
     (void)folder, (void)name;
-    return NO_FILES(h);
-}
-
-struct local_request *local_list_files(struct local_helper *h, unsigned folder, local_answered *answered, void *arg)
-{
-    (void)folder;
     return NO_FILES(h);
 }
