@@ -11,7 +11,7 @@
 #include "haproxy/local/helper.h"
 #include "world.h"
 
-#define CHECK_US 30000     /* `haproxy -c` */
+#define CHECK_US 30000 /* `haproxy -c` */
 #define CHECK_LIMIT_US 60000000
 #define RELOAD_US 200000
 #define OTHER_DAEMON 4711
@@ -28,10 +28,8 @@ static void put_text(struct api *a, char *text)
 
 static struct local_identity identity(const struct api *a)
 {
-    return (struct local_identity){.device = 1,
-                                   .inode = (uint64_t)a->local.stamp,
-                                   .size = strlen(a->local.text),
-                                   .modified_ns = a->local.stamp};
+    return (struct local_identity){
+        .device = 1, .inode = (uint64_t)a->local.stamp, .size = strlen(a->local.text), .modified_ns = a->local.stamp};
 }
 
 void local_edited(struct api *a)
@@ -132,11 +130,13 @@ static enum ask ask_of(const struct local_ask *k)
         return ASK_BEGIN;
     case LOCAL_KIND_RELOAD:
         return ASK_RELOADS;
-    case LOCAL_KIND_COMMAND:
-        return str_has_prefix(k->bytes, "show ")  ? ASK_RUNTIME
-               : str_has_prefix(k->bytes, "add ") ? ASK_CHANGE
-               : str_has_prefix(k->bytes, "del ") ? ASK_DELETE
-                                                  : ASK_COMMAND;
+    case LOCAL_KIND_COMMAND: {
+        const char *first = local_first_command(k->bytes);
+        return str_has_prefix(first, "show ")  ? ASK_RUNTIME
+               : str_has_prefix(first, "add ") ? ASK_CHANGE
+               : str_has_prefix(first, "del ") ? ASK_DELETE
+                                               : ASK_COMMAND;
+    }
     default:
         return ASK_LIST;
     }
@@ -149,9 +149,11 @@ static uint64_t usual_us(enum ask ask)
 
 static const char *text_of(const struct local_ask *k)
 {
-    static const char *const names[] = {
-        [LOCAL_KIND_READ_CONFIG] = "read", [LOCAL_KIND_WRITE_CONFIG] = "write",    [LOCAL_KIND_LOCK_CONFIG] = "lock",
-        [LOCAL_KIND_RELOAD] = "reload",    [LOCAL_KIND_NOTE_LOADED] = "note loaded"};
+    static const char *const names[] = {[LOCAL_KIND_READ_CONFIG] = "read",
+                                        [LOCAL_KIND_WRITE_CONFIG] = "write",
+                                        [LOCAL_KIND_LOCK_CONFIG] = "lock",
+                                        [LOCAL_KIND_RELOAD] = "reload",
+                                        [LOCAL_KIND_NOTE_LOADED] = "note loaded"};
     return k->kind == LOCAL_KIND_COMMAND ? k->bytes : names[k->kind] != NULL ? names[k->kind] : "another";
 }
 
@@ -413,8 +415,7 @@ static void answer(struct local_helper *h)
     h->first = r->next;
     if (r->quiet)
         buf_clear(&r->data);
-    else if (r->ask.kind == LOCAL_KIND_RELOAD && r->answer.status == LOCAL_OK &&
-             a->world->settings.local == LOCAL_SAYS)
+    else if (r->ask.kind == LOCAL_KIND_RELOAD && r->answer.status == LOCAL_OK && a->world->settings.local == LOCAL_SAYS)
         buf_printf(&r->data, "Success=%d\n--\n%s", !a->local.reload_failed,
                    a->local.reload_failed ? "[ALERT] words of HAProxy\n" : "");
     r->answer.data = buf_str(&r->data);
@@ -515,8 +516,7 @@ struct local_request *local_note_loaded(struct local_helper *h, const struct loc
 struct local_request *local_command(struct local_helper *h, enum local_socket socket, const char *command,
                                     local_answered *answered, void *arg)
 {
-    const struct local_ask k = {
-        .kind = LOCAL_KIND_COMMAND, .where = socket, .bytes = command, .len = strlen(command)};
+    const struct local_ask k = {.kind = LOCAL_KIND_COMMAND, .where = socket, .bytes = command, .len = strlen(command)};
     return ask(h, &k, answered, arg);
 }
 

@@ -23,7 +23,7 @@ enum local_way {
 
 struct local_request {
     struct local_request *next;
-    struct local_ask ask; /* its bytes are this one's own */
+    struct local_ask ask;                /* its bytes are this one's own */
     uint64_t asked_us, at_us, answer_us; /* at_us 0: it is not carried out */
     bool begun, carried_out;
     bool refused, deaf, quiet; /* quiet: nothing is answered */
@@ -61,17 +61,20 @@ bool local_happen(struct api *a);
 void local_edited(struct api *a); /* api.memory was, by hand */
 void local_reload_ends(struct api *a);
 void local_mend(struct api *a);
-void local_use(struct api *a, size_t backend, unsigned servers, uint64_t us); /* bits: they have connections for so long */
+void local_use(struct api *a, size_t backend, unsigned servers,
+               uint64_t us); /* bits: they have connections for so long */
 
 /* local_commands.c: one line of commands, or several. */
 void local_carry_out_commands(struct api *a, struct local_request *r);
+/* Of a line of commands, behind what it begins with to tell their answers apart. */
+const char *local_first_command(const char *line);
 bool local_takes_back(struct api *a, const struct local_ask *k);
 
 /* local_text.c */
 char *local_text_print(const struct conf *c);
 /* What the words behind `server NAME` say; -1: why says what is not known. */
 int local_text_server(char *words, struct server *ret, char *why, size_t why_bytes);
-void local_text_read(struct api *a, const char *text, struct conf *ret); /* over what it is already */
+void local_text_read(struct api *a, const char *text, struct conf *ret);             /* over what it is already */
 void local_text_compare(struct api *a, const char *was, const char *is, bool grows); /* what is not ours stays */
 
 #endif

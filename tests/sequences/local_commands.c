@@ -32,7 +32,8 @@ static void show_proc(const struct api *a, struct buf *out)
 
 static void show_servers(const struct api *a, size_t backend, struct buf *out)
 {
-    static const unsigned admins[] = {[READY] = 0, [DRAIN] = CLI_ADMIN_FORCED_DRAIN, [MAINT] = CLI_ADMIN_FORCED_MAINTENANCE};
+    static const unsigned admins[] = {
+        [READY] = 0, [DRAIN] = CLI_ADMIN_FORCED_DRAIN, [MAINT] = CLI_ADMIN_FORCED_MAINTENANCE};
     if (!a->running.of[backend].exists) {
         buf_add(out, "Can't find backend.\n\n");
         return;
@@ -254,11 +255,25 @@ static bool carry_out_change(struct api *a, struct local_request *r, const char 
     return false;
 }
 
+#define MARK "show version" /* stands between the commands of a line */
+
+static const char *command_behind(const char *text, const char *prefix)
+{
+    return str_has_prefix(text, prefix) ? text + strlen(prefix) : text;
+}
+
+/* Through the master each command but the first, which the helper begins, names the worker. */
+const char *local_first_command(const char *line)
+{
+    return command_behind(command_behind(line, MARK "; "), "@1 ");
+}
+
 /* "set server BACKEND/SERVER state maint" of one that was added for a file that did not come. */
 bool local_takes_back(struct api *a, const struct local_ask *k)
 {
     char backend[NAME_BYTES], name[NAME_BYTES];
-    if (k->kind != LOCAL_KIND_COMMAND || sscanf(k->bytes, "set server %23[^/]/%23s", backend, name) != 2)
+    if (k->kind != LOCAL_KIND_COMMAND ||
+        sscanf(local_first_command(k->bytes), "set server %23[^/]/%23s", backend, name) != 2)
         return false;
     size_t b = conf_backend(backend);
     return b < BACKENDS && section_find(&a->memory.of[b], name) == NULL;
@@ -289,9 +304,11 @@ void local_carry_out_commands(struct api *a, struct local_request *r)
         cleanup(mem_free_ptr) char *copy = mem_strdup(text);
         char *rest = copy;
         a->writes++;
-        for (char *one; (one = strsep(&rest, ";")) != NULL;) {
-            one += strspn(one, " ");
-            if (!carry_out_change(a, r, one))
+        for (const char *one; (one = strsep(&rest, ";")) != NULL;) {
+            one = command_behind(one + strspn(one, " "), "@1 ");
+            if (str_eq(one, MARK))
+                buf_add(&r->data, "3.4.0\n\n");
+            else if (!carry_out_change(a, r, one))
                 unexpected(a, one);
         }
     }
