@@ -91,6 +91,7 @@ def test_they_are_served_and_followed(site: Site) -> None:
         wait_until(lambda: site.shown() == site.leaves[1].certificate.read_text(), 15, "the other certificate")
         wait_until(daemon.ready, 10, "ready")
         await_log(daemon, APPLIED, 3)
+        site.settled("maps/hosts.map", "ssl/www_example_com.pem", "general/sorry_page.http")
         before, worker = site.beside(), site.haproxy.worker()
     with site.daemon("again") as daemon:  # another start knows them
         wait_until(daemon.ready, 10, "ready")

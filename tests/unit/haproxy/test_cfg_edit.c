@@ -1,6 +1,5 @@
 /* src/haproxy/cfg/edit: a haproxy.cfg comes out as it went in, but for its edits. */
 #include <check.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "haproxy/cfg/edit.h"
 
 #include "../dice.h"
+#include "../real_cfg.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text, size_t len)
@@ -208,9 +208,9 @@ START_TEST(random_edits_change_their_lines_alone)
 }
 END_TEST
 
-/* ---- HAProxy's own files ---- */
+/* ---- real files ---- */
 
-static size_t haproxy_files;
+static size_t real_files;
 
 static int read_one(const char *path, const struct stat *info, int type, struct FTW *where)
 {
@@ -221,19 +221,15 @@ static int read_one(const char *path, const struct stat *info, int type, struct 
         return 0;
     ck_assert_msg(buf_read_file(&text, path) == 0, "%s", path);
     check_round_trip(buf_str(&text), text.len, path);
-    haproxy_files++;
+    real_files++;
     return 0;
 }
 
-START_TEST(files_of_haproxy_come_out_as_they_went_in)
+START_TEST(real_files_come_out_as_they_went_in)
 {
-    const char *folder = getenv("HAPROXY_SOURCE");
-    if (folder == NULL) {
-        puts("SKIPPED: HAProxy's own files: HAPROXY_SOURCE names no folder that has them");
-        return;
-    }
-    ck_assert_msg(nftw(folder, read_one, 16, FTW_PHYS) == 0 && haproxy_files > 0, "%s: no .cfg or .vtc", folder);
-    printf("%zu files of HAProxy\n", haproxy_files);
+    walk_real_files(read_one);
+    ck_assert_msg(real_files > 0, "no .cfg or .vtc");
+    printf("%zu real files\n", real_files);
 }
 END_TEST
 
@@ -246,7 +242,7 @@ int main(void)
     tcase_add_loop_test(t, edits, 0, (int)array_len(edited));
     tcase_add_loop_test(t, random_files_come_out_as_they_went_in, 0, 8);
     tcase_add_loop_test(t, random_edits_change_their_lines_alone, 0, 8);
-    tcase_add_test(t, files_of_haproxy_come_out_as_they_went_in);
+    tcase_add_test(t, real_files_come_out_as_they_went_in);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

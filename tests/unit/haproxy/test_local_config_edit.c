@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../dice.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
@@ -232,164 +231,6 @@ START_TEST(what_is_not_there_is_an_error)
 }
 END_TEST
 
-/* ---- any file ---- */
-
-static const char *const around[] = {"",
-                                     "# server n0 10.0.0.0:1 check",
-                                     "  \t",
-                                     "  acl x path_beg \"/a b\" '/c' # d",
-                                     "\tstick-table type ip size 1m",
-                                     "  http-request set-header X \"%[src]\"",
-                                     "  default-server inter 2s",
-                                     "  option httplog",
-                                     "  timeout  server\t5s"};
-static const char *const tails[] = {"",
-                                    " check",
-                                    " inter 1s # a  b",
-                                    "  check  weight 5",
-                                    " sni \"str(x y)\" disabled",
-                                    "\tport 9 check",
-                                    " send-proxy-v2 ",
-                                    " enabled weight 1",
-                                    " cookie 'a b'"};
-
-static void put_any_line(struct buf *b, struct dice *dice, const char *end)
-{
-    buf_printf(b, "%s%s", around[dice_below(dice, array_len(around))], end);
-}
-
-static void put_any_server(struct buf *b, struct dice *dice, unsigned n, const char *end)
-{
-    buf_printf(b, "%sserver%sn%u%s10.0.0.%u:%u%s%s", dice_one_in(dice, 2) ? "  " : "\t",
-               dice_one_in(dice, 4) ? "  " : " ", n, dice_one_in(dice, 4) ? "\t" : " ", n, 80 + n,
-               tails[dice_below(dice, array_len(tails))], end);
-}
-
-static char *any_file(struct dice *dice, unsigned count)
-{
-    struct buf b = {0};
-    const char *end = dice_one_in(dice, 4) ? "\r\n" : "\n";
-    buf_printf(&b, "global%s  maxconn 9%sdefaults%s", end, end, end);
-    for (unsigned i = dice_below(dice, 4); i > 0; i--)
-        put_any_line(&b, dice, end);
-    buf_printf(&b, "backend other%s", end);
-    put_any_server(&b, dice, 1, end);
-    buf_printf(&b, "backend be%s", end);
-    for (unsigned n = 0; n < count; n++) {
-        for (unsigned i = dice_below(dice, 3); i > 0; i--)
-            put_any_line(&b, dice, end);
-        put_any_server(&b, dice, n, end);
-    }
-    buf_printf(&b, "%s# c%sfrontend f%s  bind :1", end, end, end);
-    if (dice_one_in(dice, 2))
-        buf_add(&b, end);
-    return buf_take(&b);
-}
-
-/* The model: what is to be read of it afterwards. */
-static struct change any_change(struct dice *dice, struct backend *b, struct backend_server *own, unsigned n)
-{
-    struct change c = {.backend = b, .server = own, .kind = CHANGE_SET_SERVER};
-    const struct backend_server *is = &b->servers[n];
-    if (dice_one_in(dice, 6)) {
-        backend_server_copy(own, is);
-        c.kind = CHANGE_REMOVE_SERVER;
-        return c;
-    }
-    backend_server_copy(own, is);
-    c.fields = dice_below(dice, 2 * SERVER_PROXY_V2);
-    if (c.fields & SERVER_ADDRESS)
-        own->address[strlen(own->address) - 1] = (char)('0' + dice_below(dice, 10));
-    if (c.fields & SERVER_PORT)
-        own->port = (uint16_t)(1 + dice_below(dice, 60000));
-    if (c.fields & SERVER_WEIGHT)
-        own->weight = (int)dice_below(dice, 257);
-    if (c.fields & SERVER_CHECK)
-        own->check = dice_one_in(dice, 2);
-    if (c.fields & SERVER_CHECK_PORT)
-        own->check_port = (uint16_t)dice_below(dice, 3);
-    if (c.fields & SERVER_PROXY_V2)
-        own->send_proxy_v2 = dice_one_in(dice, 2);
-    if (c.fields & SERVER_MAINTENANCE) {
-        own->maintenance = dice_one_in(dice, 2);
-        own->enabled = own->enabled && !own->maintenance;
-    }
-    return c;
-}
-
-static void assert_same_server(const struct backend_server *is, const struct backend_server *want)
-{
-    ck_assert_str_eq(is->name, want->name);
-    ck_assert_str_eq(is->address, want->address);
-    ck_assert(is->port == want->port && is->weight == want->weight && is->check == want->check);
-    ck_assert(is->check_port == want->check_port && is->send_proxy_v2 == want->send_proxy_v2);
-    ck_assert(is->maintenance == want->maintenance && is->enabled == want->enabled && is->backup == want->backup);
-}
-
-/* Each line but those of changed servers is there, byte for byte and in its order. */
-static void assert_others_stay(const char *before, const char *after, const struct change *changes, size_t count)
-{
-    cleanup(cfg_file_fini) struct cfg_file a = {0}, b = {0};
-    struct cfg_file_line old = {0}, new = {0};
-    cleanup(cfg_line_fini) struct cfg_line words;
-    bool inside = false;
-    cfg_line_init(&words);
-    cfg_file_parse(&a, before, strlen(before));
-    cfg_file_parse(&b, after, strlen(after));
-    bool more = cfg_file_next(&b, &new);
-    while (cfg_file_next(&a, &old)) {
-        cfg_line_split(&words, old.text, old.len);
-        inside =
-            words.count > 0 && old.text[0] != ' ' && old.text[0] != '\t' ? str_eq(cfg_word(&words, 1), "be") : inside;
-        const struct change *c = NULL;
-        for (size_t i = 0; i < count && inside && str_eq(cfg_word(&words, 0), "server"); i++)
-            if (str_eq(changes[i].server->name, cfg_word(&words, 1)))
-                c = &changes[i];
-        if (c != NULL && c->kind == CHANGE_REMOVE_SERVER)
-            continue;
-        ck_assert(more);
-        if (c == NULL) {
-            ck_assert_msg(new.len == old.len &&memcmp(new.text, old.text, old.len) == 0, "line %u", old.number);
-        } else { /* comment and blanks in front stay */
-            size_t blank = strspn(old.text, " \t");
-            ck_assert(memcmp(new.text, old.text, blank) == 0);
-            const char *comment = memchr(old.text, '#', old.len);
-            size_t len = comment != NULL ? (size_t)(old.text + old.len - comment) : 0;
-            ck_assert(memcmp(new.text + new.len - len, comment != NULL ? comment : "", len) == 0);
-        }
-        ck_assert_uint_eq(new.end_len, old.end_len);
-        more = cfg_file_next(&b, &new);
-    }
-    ck_assert(!more);
-}
-
-START_TEST(any_change_of_any_file)
-{
-    struct dice dice = {(uint64_t)_i + 1};
-    unsigned count = 1 + dice_below(&dice, 6);
-    cleanup(mem_free_ptr) char *before = any_file(&dice, count);
-    cleanup(cfg_file_fini) struct cfg_file f = {0}, g = {0};
-    cfg_file_parse(&f, before, strlen(before));
-    cleanup(backend_fini) struct backend b = backend_of(&f);
-    ck_assert_uint_eq(b.server_count, count);
-    struct backend_server own[8] = {0};
-    struct change changes[8];
-    for (unsigned n = 0; n < count; n++)
-        changes[n] = any_change(&dice, &b, &own[n], n);
-    cleanup(mem_free_ptr) char *after = edited(before, changes, count);
-    cfg_file_parse(&g, after, strlen(after));
-    cleanup(backend_fini) struct backend now = backend_of(&g);
-    size_t at = 0;
-    for (unsigned n = 0; n < count; n++)
-        if (changes[n].kind != CHANGE_REMOVE_SERVER)
-            assert_same_server(&now.servers[at++], &own[n]);
-    ck_assert_uint_eq(now.server_count, at);
-    assert_others_stay(before, after, changes, count);
-    for (unsigned n = 0; n < count; n++)
-        backend_server_fini(&own[n]);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("local_config_edit");
@@ -399,7 +240,6 @@ int main(void)
     tcase_add_loop_test(t, settings_are_changed_in_place, 0, (int)array_len(settings));
     tcase_add_test(t, a_backend_is_made_at_the_end);
     tcase_add_test(t, what_is_not_there_is_an_error);
-    tcase_add_loop_test(t, any_change_of_any_file, 0, 400);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
