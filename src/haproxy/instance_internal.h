@@ -41,6 +41,7 @@ struct instance_running {
     uint64_t drift_since_ms;   /* that it did so, at that version */
     char *drift;               /* what */
     char *drift_found;         /* the one that is to be repaired; NULL: none */
+    bool said_old;             /* that HAProxy is too old */
 };
 
 /* The API's result of a reload that the daemon caused; a reading decides. */

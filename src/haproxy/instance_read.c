@@ -1,5 +1,6 @@
 /* What a reading of HAProxy and its file means: what is there, what runs, and what the end of a reload is worth. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "haproxy/drift.h"
@@ -99,6 +100,17 @@ static bool instance_read_worker(struct instance *in)
     r->uptime_s = uptime_s;
     r->known = true;
     return other;
+}
+
+/* Once. Before 2.6 no servers come and go without a reload, and nothing of it was tried. */
+static void instance_read_version(struct instance *in)
+{
+    const char *version = in->readout.haproxy;
+    if (in->running.said_old || !instance_driver(in)->adds || *version == '\0' || strverscmp(version, "2.6") >= 0)
+        return;
+    in->running.said_old = true;
+    log_warn(in->options.log, "this HAProxy is older than 2.6, which is needed; upgrade it",
+             log_str("target", instance_url(in)), log_str("haproxy", version));
 }
 
 static bool instance_read_manages(const void *arg, const struct backend_server *line)
@@ -274,6 +286,7 @@ static void instance_read_take_runtime(struct instance *in)
 {
     struct instance_running *r = &in->running;
     r->silent = in->readout.worker_silent;
+    instance_read_version(in);
     bool other = instance_read_worker(in);
     if (other && r->worker == WORKER_SAME)
         r->worker = WORKER_OTHER;

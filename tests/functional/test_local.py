@@ -6,7 +6,10 @@ import os
 import pathlib
 import re
 import signal
+import socket
+import socketserver
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -357,3 +360,42 @@ def test_the_plan_is_made_without_an_api_too(rig: Rig) -> None:
     rig.pods(1, 2)
     plan = subprocess.run([program(), "plan"], env=clean_env(**rig.settings(**beside(rig))), capture_output=True, text=True, check=False, timeout=60)
     assert "1 change: 1 to add" in plan.stdout and "n2" in plan.stdout, plan.stdout + plan.stderr
+
+
+def test_why_a_change_takes_a_reload_is_said_once(rig: Rig) -> None:
+    config = rig.haproxy.config
+    config.write_text(config.read_text().replace("balance roundrobin", "balance static-rr"))
+    rig.haproxy.reload()
+    daemon = rig.start(**beside(rig, PARK_TTL="0s", HAPROXY_BALANCE="static-rr"))
+    daemon.wait_ready()
+    for last in (2, 3):
+        rig.pods(*range(1, last + 1))
+        wait_until(lambda last=last: state(rig, f"n{last}") == "ready", 15, f"n{last} is in rotation")
+        daemon.wait_ready()
+    said = re.findall(r'msg="this change takes a reload".*', daemon.log())
+    assert len(said) == 1 and "backend be: add server: HAProxy says: Backend " in said[0], said
+
+
+class Older(socketserver.StreamRequestHandler):
+    """HAProxy's socket, of one that says that it is older."""
+
+    def handle(self) -> None:
+        with socket.socket(socket.AF_UNIX) as behind:
+            behind.connect(str(self.server.behind))  # type: ignore[attr-defined]
+            behind.sendall(self.rfile.read())
+            behind.shutdown(socket.SHUT_WR)
+            self.wfile.write(re.sub(rb"(?m)^Version: .*", b"Version: 2.4.30", behind.makefile("rb").read()))
+
+
+def test_a_haproxy_that_is_too_old_is_named_once(rig: Rig, tmp_path: pathlib.Path) -> None:
+    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "older"), Older) as server:
+        server.behind = rig.haproxy.socket  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        daemon = rig.start(**beside(rig, HAPROXY_STATS_SOCKET=str(tmp_path / "older")))
+        daemon.wait_ready()
+        rig.pods(1, 2)
+        wait_until(lambda: state(rig, "n2") == "ready", 15, "n2 is in rotation")
+        daemon.wait_ready()
+        said = re.findall(r'msg="this HAProxy is older than 2.6.*', daemon.log())
+        assert len(said) == 1 and "haproxy=2.4.30" in said[0] and str(rig.haproxy.config) in said[0], said
+        server.shutdown()

@@ -119,6 +119,8 @@ COMMANDS = (
     Mutant("a keyword that nobody knows is a command's", COMMAND, "        if (!word.known)\n            return", "        if (false)\n            return"),
     Mutant("a second command may hide in a word", COMMAND, "strchr(\";\\\\\\\"'<#\", *c) != NULL", "false"),
     Mutant("a live server is deleted", COMMAND, '    command_put(c, mem_printf("set server %.*s state maint", (int)len, place));\n', ""),
+    Mutant("defaults are in no other file", COMMAND, "return s == backend || *s->from != '\\0';", "return false;"),
+    Mutant("a name of another file's defaults is none", COMMAND, "return s == backend || *s->from != '\\0';", "return s == backend;"),
     Mutant("any field changes by a command", COMMAND, "if (change->fields & ~can)", "if (false)"),
 )
 
@@ -133,7 +135,9 @@ WRITING = (
     Mutant("a command that is refused is done", RUN, "c->done = cli_read_done(answer, &err) == 0;", "c->done = cli_read_done(answer, &err) <= 0;"),
     Mutant("only the first of several commands is looked at", RUN, "i < r->next && a->status == LOCAL_OK", "i < r->sent + 1 && a->status == LOCAL_OK"),
     Mutant("who is still in use takes a reload", RUN, "if (err.kind == ERROR_CONFLICT && commands_is_removal(c->text))", "if (false)"),
-    Mutant("who leaves is still a server", "haproxy/local/driver_read.c", "if (!local_driver_leaves(d, d->to->names[d->at], all->servers[i].name))", "if (true)"),
+    Mutant("who leaves is still a server", "haproxy/local/driver_read.c", "if (!driver_read_leaves(d, &all->servers[i]))", "if (true)"),
+    Mutant("who left before the start is still a server", READ, "(driver_read_admin(s->admin) == RUNTIME_MAINT && backend_find(b", "(false && backend_find(b"),
+    Mutant("a server without a line is as good as gone", READ, "(driver_read_admin(s->admin) == RUNTIME_MAINT && ", "("),
     Mutant("who leaves is asked once", RUN, "    timer_set(&l->again, l->wait_ms);\n", ""),
     Mutant("who is back in the file is deleted", RUN, "return section != NULL && local_config_server(section, slash + 1, &words) != NULL;", "return false;"),
     Mutant("changes are written without a look at the version", WRITE, "if (d->edits.count > 0 && version != d->version) {", "if (false) {"),

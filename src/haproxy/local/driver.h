@@ -24,6 +24,7 @@ struct local_driver_options {
     bool has_master;      /* there is a master socket */
     bool has_stats;       /* there is a stats socket; else commands go through the master */
     bool by_master;       /* which reloads */
+    bool files_before;    /* the helper has some: HAProxy reads them in front of the file */
     uint64_t deadline_ms; /* of a reload that says nothing; 0: 60 s */
 };
 

@@ -42,12 +42,20 @@ void local_driver_take_server(struct runtime_server *ret, const struct cli_serve
                                    .down = s->operation == CLI_STOPPED};
 }
 
-/* One that leaves is as good as gone. */
+/* One that leaves is as good as gone: its line is, and nobody new comes to it. An earlier daemon may have begun that. */
+static bool driver_read_leaves(const struct local_driver *d, const struct cli_server *s)
+{
+    const struct backend *b = &d->to->found[d->at].backend;
+    return local_driver_leaves(d, b->name, s->name) ||
+           (driver_read_admin(s->admin) == RUNTIME_MAINT && backend_find(b, s->name) == NULL &&
+            backend_find_template(b, s->name) == NULL);
+}
+
 static void driver_read_take_servers(const struct local_driver *d, struct runtime *r, const struct cli_servers *all)
 {
     r->servers = mem_array(all->count, sizeof(r->servers[0]));
     for (size_t i = 0; i < all->count; i++)
-        if (!local_driver_leaves(d, d->to->names[d->at], all->servers[i].name))
+        if (!driver_read_leaves(d, &all->servers[i]))
             local_driver_take_server(&r->servers[r->count++], &all->servers[i]);
     r->readable = true;
     runtime_sort(r);

@@ -197,7 +197,7 @@ static void driver_write_make_commands(struct local_driver *d)
     for (size_t i = 0; i < d->change_count && status == 0; i++) {
         const struct change *c = &d->changes[i].change;
         struct local_run *r = c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late;
-        status = server_commands_add(&r->commands, f, c, &err);
+        status = server_commands_add(&r->commands, f, d->options.files_before, c, &err);
     }
     if (status != 0)
         d->no_commands = mem_strdup(err.message);
@@ -458,7 +458,7 @@ int local_driver_update(struct driver *base, int64_t version, const struct updat
         as.maintenance = !as.maintenance;
     unsigned fields = r->fields & ~(r->keep_maintenance ? (unsigned)SERVER_MAINTENANCE : 0);
     const struct change change = {.kind = CHANGE_SET_SERVER, .backend = &backend, .server = &as, .fields = fields};
-    if (server_commands_add(&d->late.commands, NULL, &change, err) != 0 ||
+    if (server_commands_add(&d->late.commands, NULL, false, &change, err) != 0 ||
         local_driver_add(base, &change, 1, err) != 0) {
         local_driver_write_forget(d);
         return -1;

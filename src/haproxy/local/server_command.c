@@ -165,6 +165,15 @@ static int command_words_inherit(struct command_words *w, const struct cfg_file_
     return command_words_inherit(w, s->defaults, err) == 0 ? command_words_take_defaults(w, s, 0, err) : -1;
 }
 
+/* HAProxy carries the last defaults section of a file, and all that have a name, over into the next. */
+static bool command_defaults_may_be_before(const struct cfg_file_section *backend)
+{
+    const struct cfg_file_section *s = backend;
+    while (s->defaults != NULL)
+        s = s->defaults;
+    return s == backend || *s->from != '\0';
+}
+
 /* ---- commands ---- */
 
 static int command_add_server(struct server_commands *c, const struct cfg_file *f, const struct change *change,
@@ -227,16 +236,20 @@ void server_commands_add_removal(struct server_commands *c, const char *place, s
     command_put(c, mem_printf("del server %.*s", (int)len, place));
 }
 
-int server_commands_add(struct server_commands *c, const struct cfg_file *f, const struct change *change,
-                        struct error *err)
+int server_commands_add(struct server_commands *c, const struct cfg_file *f, bool files_before,
+                        const struct change *change, struct error *err)
 {
     const char *backend = change->backend->name;
+    const struct cfg_file_section *s = files_before ? local_config_section(f, backend) : NULL;
     if (change->server == NULL)
         return error_set(err, ERROR_INVALID, "backend %s itself changes", backend);
     if (!command_is_plain(backend) || !command_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
         strchr(change->server->name, '/') != NULL)
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
                          change->server->name);
+    if (change->kind == CHANGE_ADD_SERVER && s != NULL && command_defaults_may_be_before(s))
+        return error_set(err, ERROR_INVALID, "backend %s: its defaults may stand in a file of HAPROXY_CHECK_FILES",
+                         backend);
     int status = 0;
     if (change->kind == CHANGE_ADD_SERVER)
         status = command_add_server(c, f, change, err);

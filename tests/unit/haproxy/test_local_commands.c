@@ -174,6 +174,34 @@ START_TEST(who_is_not_moved_does_not_come_back)
 }
 END_TEST
 
+/* It does not wait for the check; where that refuses the file, it leaves again. Who was there before stays. */
+START_TEST(who_is_not_in_the_file_is_not_in_haproxy)
+{
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+    reloads = false;
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "add server web/old 127.0.0.8:8"), LOCAL_OK);
+    char *broken = mem_printf("%sbackend broken\n    nonsense\n", text);
+    put(config, broken);
+    read_it();
+    const struct backend_server old = {.name = (char *)"old", .address = (char *)"127.0.0.8", .port = 8, .weight = 1};
+    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
+                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &old}};
+    ck_assert_int_eq(write_changes(come, 2), TRANSACTION_REJECTED);
+    assert_file_is(broken);
+    ck_assert(!haproxy_has("n1"));
+    /* Nor is anything said to it. */
+    ck_assert(haproxy_has("old") && (admin_of("old") & CLI_ADMIN_FORCED_MAINTENANCE) != 0);
+    put(config, text);
+    read_it();
+    ck_assert_int_eq(write_changes(come, 1), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    ck_assert(haproxy_has("n1"));
+    free(broken);
+}
+END_TEST
+
 int main(void)
 {
     if (!find_haproxy())
@@ -183,6 +211,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, set_up_driver, tear_down_driver);
     tcase_add_loop_test(t, each_command_has_an_answer, 0, 3);
+    tcase_add_test(t, who_is_not_in_the_file_is_not_in_haproxy);
     tcase_add_test(t, who_cannot_write_says_nothing);
     tcase_add_test(t, servers_come_and_go_through_the_master);
     tcase_add_test(t, many_servers_come_at_once);

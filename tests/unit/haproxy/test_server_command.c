@@ -57,13 +57,14 @@ static char *all_of(const struct server_commands *c)
     return buf_take(&b);
 }
 
-static void check_change(const char *text, const struct change *change, const char *says, const char *why)
+static void check_change(const char *text, bool files_before, const struct change *change, const char *says,
+                         const char *why)
 {
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(server_commands_fini) struct server_commands c = {0};
     struct error err = {0};
     cfg_file_parse(&f, text, strlen(text));
-    int rc = server_commands_add(&c, &f, change, &err);
+    int rc = server_commands_add(&c, &f, files_before, change, &err);
     if (why != NULL) {
         ck_assert_int_eq(rc, -1);
         ck_assert_str_eq(err.message, why);
@@ -79,7 +80,33 @@ START_TEST(a_server_that_comes)
     const struct backend b = {.name = (char *)"be"};
     const struct backend_server s = {.name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80, .weight = 5};
     const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
-    check_change(added[_i].text, &c, added[_i].says, added[_i].why);
+    check_change(added[_i].text, false, &c, added[_i].says, added[_i].why);
+}
+END_TEST
+
+#define COMMANDS "add server be/n1 10.0.0.1:80\nenable server be/n1\n"
+#define ELSEWHERE "backend be: its defaults may stand in a file of HAPROXY_CHECK_FILES"
+
+/* HAProxy reads other files before this one. */
+static const struct {
+    const char *text;
+    const char *says, *why;
+} behind[] = {
+    {"backend be\n" N1 "\n", NULL, ELSEWHERE},
+    {"backend be from x\n" N1 "\n", NULL, ELSEWHERE},
+    {"defaults y from x\nbackend be\n" N1 "\n", NULL, ELSEWHERE},
+    {"defaults\nbackend be from x\n" N1 "\n", NULL, ELSEWHERE},
+    {"backend be\n" N1 "\ndefaults\n", NULL, ELSEWHERE},
+    {"defaults\nbackend be\n" N1 "\n", COMMANDS, NULL},
+    {"defaults x\ndefaults y from x\nbackend be from y\n" N1 "\n", COMMANDS, NULL},
+};
+
+START_TEST(a_server_whose_defaults_are_elsewhere)
+{
+    const struct backend b = {.name = (char *)"be"};
+    const struct backend_server s = {.name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80};
+    const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
+    check_change(behind[_i].text, true, &c, behind[_i].says, behind[_i].why);
 }
 END_TEST
 
@@ -127,7 +154,7 @@ START_TEST(any_other_change)
     const struct backend b = {.name = (char *)"be"};
     const struct change c = {
         .kind = others[_i].kind, .backend = &b, .server = &others[_i].server, .fields = others[_i].fields};
-    check_change("backend be\n" N1 "\n", &c, others[_i].says, others[_i].why);
+    check_change("backend be\n" N1 "\n", others[_i].kind != CHANGE_ADD_SERVER, &c, others[_i].says, others[_i].why);
 }
 END_TEST
 
@@ -135,7 +162,7 @@ START_TEST(a_backend_takes_a_reload)
 {
     const struct backend b = {.name = (char *)"be"};
     const struct change c = {.kind = CHANGE_SET_BACKEND, .backend = &b};
-    check_change("backend be\n", &c, NULL, "backend be itself changes");
+    check_change("backend be\n", false, &c, NULL, "backend be itself changes");
 }
 END_TEST
 
@@ -144,6 +171,7 @@ int main(void)
     Suite *s = suite_create("server_command");
     TCase *t = tcase_create("server_command");
     tcase_add_loop_test(t, a_server_that_comes, 0, (int)array_len(added));
+    tcase_add_loop_test(t, a_server_whose_defaults_are_elsewhere, 0, (int)array_len(behind));
     tcase_add_loop_test(t, any_other_change, 0, (int)array_len(others));
     tcase_add_test(t, a_backend_takes_a_reload);
     suite_add_tcase(s, t);
