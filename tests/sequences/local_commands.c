@@ -32,7 +32,8 @@ static void show_proc(const struct api *a, struct buf *out)
 
 static void show_servers(const struct api *a, size_t backend, struct buf *out)
 {
-    static const unsigned admins[] = {[READY] = 0, [DRAIN] = CLI_ADMIN_FORCED_DRAIN, [MAINT] = CLI_ADMIN_FORCED_MAINTENANCE};
+    static const unsigned admins[] = {
+        [READY] = 0, [DRAIN] = CLI_ADMIN_FORCED_DRAIN, [MAINT] = CLI_ADMIN_FORCED_MAINTENANCE};
     if (!a->running.of[backend].exists) {
         buf_add(out, "Can't find backend.\n\n");
         return;
@@ -269,9 +270,7 @@ void local_carry_out_commands(struct api *a, struct local_request *r)
 {
     const char *text = r->ask.bytes;
     if (a->haproxy_back_us != 0) {
-        r->answer.status = LOCAL_FAILED;
-        r->answer.error_number = ECONNREFUSED;
-        r->answer.message = "cannot connect to the socket: Connection refused";
+        local_fail(r, ECONNREFUSED, "cannot connect to the socket: Connection refused");
         return;
     }
     if (r->ask.where == LOCAL_SOCKET_MASTER) {
