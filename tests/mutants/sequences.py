@@ -51,6 +51,23 @@ REPORTS = (
     Mutant("a backend that is missing is not made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (!actual->exists)"),
 )
 
+COMMANDS = "haproxy/local/driver_commands.c"
+LOCAL_WRITE = "haproxy/local/driver_write.c"
+
+LOCAL = (
+    Mutant("each write of a local HAProxy is loaded by a reload", LOCAL_WRITE, "if (!d->base.runtime || d->unloaded || d->silent)", "if (true)"),
+    Mutant("a local HAProxy that says nothing gets commands", LOCAL_WRITE, "d->unloaded || d->silent)", "d->unloaded)"),
+    Mutant("servers that were added for a write that failed stay in a local HAProxy", LOCAL_WRITE,
+           "        driver_write_take_back(d);\n    } else if", "    } else if"),
+    Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "d->writing->len, &d->identity, 0,", "d->writing->len, NULL, 0,"),
+    Mutant("the end waits for a local file that is checked for a minute", LOCAL_WRITE, "    timer_set(&d->tell, ABORT_MS);\n", ""),
+    Mutant("a server in use is never deleted from a local HAProxy", COMMANDS,
+           "        leaving_add(r->driver, refused); /* nobody new comes to it, in maintenance */\n", ""),
+    Mutant("a local HAProxy does not check who is new", "haproxy/local/server_command.c",
+           'mem_printf("enable health %s/%s"', 'mem_printf("enable server %s/%s"'),
+    Mutant("a driver without a preview is asked for one", "haproxy/instance_write.c", "instance_driver(in)->ops->preview != NULL &&", "true &&"),
+)
+
 # Others that the tests of their own rooms notice, too: the streams are to find them without being told where to look.
 FOUND = (
     Mutant("a loss is forgotten as soon as it is over", LOSS_LIMIT, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
@@ -60,4 +77,4 @@ FOUND = (
     Mutant("a file that is behind is not seen", OBSERVE, "o->to->split = now.version >= 0 && now.version != o->to->version;", "o->to->split = false;"),
 )
 
-ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *FOUND)),)
+ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *FOUND)),)

@@ -62,8 +62,8 @@ struct running_server {
     unsigned port;
     int weight;
     enum admin admin;
-    bool backup, down; /* down: by its health check */
-    bool unchecked;    /* a check that nobody has enabled yet */
+    bool backup, down;      /* down: by its health check */
+    bool unchecked;         /* a check that nobody has enabled yet */
     uint64_t used_until_us; /* it has connections */
 };
 

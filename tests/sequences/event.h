@@ -18,7 +18,7 @@ struct event {
 };
 
 struct event_kind {
-    const char *name; /* "local-...": only where HAProxy is reached by its own file and sockets */
+    const char *name;            /* "local-...": only where HAProxy is reached by its own file and sockets */
     unsigned weight;             /* how often, by chance */
     unsigned below[NUMBERS_MAX]; /* each number is below this; 0: it has no more */
     void (*happen)(struct world *w, const unsigned *n);
@@ -35,7 +35,7 @@ struct stream {
 };
 
 void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local); /* as settings.local */
-int stream_set(struct stream *s, const char *settings); /* "limit=50 targets=1" */
+int stream_set(struct stream *s, const char *settings);                                    /* "limit=50 targets=1" */
 void stream_print(const struct stream *s, FILE *out);
 int stream_read(struct stream *s, FILE *in, const char *name); /* -1: said on stderr */
 

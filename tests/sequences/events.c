@@ -474,7 +474,11 @@ const struct event_kind event_kinds[] = {
     {"hangup", 1, {1}, hangup, "0"},
     {"rest", 1, {1}, rest, "0: faults end, and all is to be as wanted"},
     {"local-use", 6, {TARGETS_MAX, OURS, 1u << 8, 90}, local_use_some, "target backend servers(bits) how-long(s)"},
-    {"local-refuse-adds", 1, {TARGETS_MAX, 3}, local_refuse_adds, "target times(less 1): servers added without a reload"},
+    {"local-refuse-adds",
+     1,
+     {TARGETS_MAX, 3},
+     local_refuse_adds,
+     "target times(less 1): servers added without a reload"},
     {"local-other", 1, {TARGETS_MAX, 40}, local_other_daemon, "target how-long(s): another daemon has the file"},
     {"local-break", 1, {TARGETS_MAX, 2}, local_break, "target on: HAProxy refuses the file as an operator left it"},
 };

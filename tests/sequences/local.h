@@ -49,20 +49,27 @@ struct local_model {
     bool broken;                      /* by a hand edit: HAProxy refuses it */
     bool reload_failed;               /* the last one */
     unsigned failed_reloads, refuse_adds;
-    uint64_t locked_until_us; /* by another daemon */
-    uint64_t excused_us;      /* a reload after this one has a reason */
+    uint64_t locked_until_us;                 /* by another daemon */
+    uint64_t lock_asked_us, lock_answered_us; /* of the last lock: what is written behind it was decided before */
+    uint64_t excused_us;                      /* a reload after this one has a reason */
 };
 
 void local_init(struct api *a);
 void local_fini(struct api *a);
-void local_drop(struct api *a); /* the daemon ends */
-uint64_t local_next_us(const struct api *a);
-bool local_happen(struct api *a);
 void local_edited(struct api *a); /* api.memory was, by hand */
 void local_reload_ends(struct api *a);
 void local_mend(struct api *a);
 void local_use(struct api *a, size_t backend, unsigned servers,
                uint64_t us); /* bits: they have connections for so long */
+
+/* local_helper.c: the functions of haproxy/local/helper.h */
+void local_drop(struct api *a); /* the daemon ends */
+uint64_t local_next_us(const struct api *a);
+bool local_happen(struct api *a);
+void local_fail(struct local_request *r, int number, const char *why);
+
+/* local.c */
+void local_carry_out(struct api *a, struct local_request *r);
 
 /* local_commands.c: one line of commands, or several. */
 void local_carry_out_commands(struct api *a, struct local_request *r);

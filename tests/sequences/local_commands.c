@@ -284,9 +284,7 @@ void local_carry_out_commands(struct api *a, struct local_request *r)
 {
     const char *text = r->ask.bytes;
     if (a->haproxy_back_us != 0) {
-        r->answer.status = LOCAL_FAILED;
-        r->answer.error_number = ECONNREFUSED;
-        r->answer.message = "cannot connect to the socket: Connection refused";
+        local_fail(r, ECONNREFUSED, "cannot connect to the socket: Connection refused");
         return;
     }
     if (r->ask.where == LOCAL_SOCKET_MASTER) {

@@ -47,8 +47,8 @@ static void check_refused(struct api *a, const char *readiness)
     struct world *w = a->world;
     enum oddity oddity = a->memory.oddity;
     bool by_lines = oddity == ODDITY_CONDITION || oddity == ODDITY_LATE; /* else it takes a transaction to see it */
-    if (w->settings.local != LOCAL_NONE || oddity == ODDITY_NONE || oddity == ODDITY_FRAGILE || a->on_disk.oddity != oddity ||
-        w->now_us < moved_us(a) + LOOK_US || (may_never_write(w) && !by_lines))
+    if (w->settings.local != LOCAL_NONE || oddity == ODDITY_NONE || oddity == ODDITY_FRAGILE ||
+        a->on_disk.oddity != oddity || w->now_us < moved_us(a) + LOOK_US || (may_never_write(w) && !by_lines))
         return;
     for (size_t b = 0; b < OURS; b++)
         if (says_ready(a, b, readiness))
@@ -199,12 +199,11 @@ static bool may_wait(const struct api *a, size_t backend, const struct want *wan
 {
     const struct world *w = a->world;
     uint64_t now = w->now_us;
-    bool odd = w->settings.local == LOCAL_NONE &&
-               (a->memory.oddity != ODDITY_NONE || a->on_disk.oddity != ODDITY_NONE);
+    bool odd = w->settings.local == LOCAL_NONE && (a->memory.oddity != ODDITY_NONE || a->on_disk.oddity != ODDITY_NONE);
     bool no_room = api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX;
     return want->state != WANT_LIVE || place_is_operated(a, backend, want) || w->cluster.paused[backend] ||
-           w->settings.dry != 0 || odd ||
-           now < moved_us(a) + LOOK_US || (a->refused_us != 0 && now < a->refused_us + REFUSED_US) ||
+           w->settings.dry != 0 || odd || now < moved_us(a) + LOOK_US ||
+           (a->refused_us != 0 && now < a->refused_us + REFUSED_US) ||
            (a->fought_us[backend] != 0 && now < a->fought_us[backend] + REFUSED_US) ||
            (no_room && (w->settings.routes == 0 || place_line(a, backend, want) == NULL)) ||
            (!a->memory.of[backend].exists && w->settings.create == 0);
