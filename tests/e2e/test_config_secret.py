@@ -107,9 +107,10 @@ def test_a_pause_by_annotation_is_said_everywhere(sites: Sites, kubes: dict[str,
     assert json.loads(sites.command("history", "-o", "json", STATE_DIR=state).stdout)["paused"] is True
     assert "It is paused by its source" in sites.command("apply", STATE_DIR=state).stdout
 
-    seen = len(daemon.log())
+    seen, before = len(daemon.log()), str(mine()["runs_since"])
     place.put(sites.text(balance="static-rr"))
     applied(daemon, seen)
     wait_until(sites.runs(0, "static-rr"), 10)
     wait_until(lambda: mine()["paused"] is False, 10, "/status no longer says so")
+    assert str(mine()["runs_since"]) > before
     assert "Paused" not in sites.command("history", STATE_DIR=state).stdout
