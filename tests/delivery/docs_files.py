@@ -34,6 +34,13 @@ DATAPLANE_KEYS: dict[str, Any] = {
     "log_targets": list,
 }
 
+# What of the GitOps tools' objects the examples use, from their definitions; by kind, which with its version is looked at, too.
+GITOPS_KEYS: dict[str, Any] = {
+    "kustomize.toolkit.fluxcd.io/v1 Kustomization": {"interval": str, "path": str, "prune": bool, "sourceRef": {"kind": str, "name": str}},
+    "argoproj.io/v1alpha1 Application": {
+        "project": str, "source": {"repoURL": str, "targetRevision": str, "path": str}, "destination": {"server": str, "namespace": str},
+        "syncPolicy": {"automated": {"selfHeal": bool, "prune": bool}}}}
+
 
 class StrictLoader(yaml.SafeLoader):
     """Refuses a key that stands twice, of which YAML would take the last."""
@@ -80,18 +87,31 @@ def haproxy_cfg(path: pathlib.Path, binary: str) -> None:
         raise Wrong(f"{binary} -c: {said}")
 
 
-def dataplane_yml(text: str) -> None:
-    def compare(given: Any, known: Any, at: str) -> None:
-        if isinstance(known, type):
-            if not isinstance(given, known):
-                raise Wrong(f"{at} is {given!r}, not of type {known.__name__}")
-            return
-        for key, value in given.items():
-            if key not in known:
-                raise Wrong(f"the Data Plane API reads no {at}{key}")
-            compare(value, known[key], f"{at}{key}.")
+def known_keys(given: Any, known: Any, at: str, reader: str) -> None:
+    if isinstance(known, type):
+        if not isinstance(given, known):
+            raise Wrong(f"{at} is {given!r}, not of type {known.__name__}")
+        return
+    if not isinstance(given, dict):
+        raise Wrong(f"{at} is {given!r}, not a mapping")
+    for key, value in given.items():
+        if key not in known:
+            raise Wrong(f"{reader} reads no {at}{'.' if at else ''}{key}")
+        known_keys(value, known[key], f"{at}{'.' if at else ''}{key}", reader)
 
-    compare(load_yaml(text)[0], DATAPLANE_KEYS, "")
+
+def dataplane_yml(text: str) -> None:
+    known_keys(load_yaml(text)[0], DATAPLANE_KEYS, "", "the Data Plane API")
+
+
+def gitops_yaml(text: str) -> None:
+    for document in load_yaml(text):
+        kind = f"{document.get('apiVersion')} {document.get('kind')}"
+        if kind not in GITOPS_KEYS:
+            raise Wrong(f"there is no {kind}")
+        known_keys(document, {"apiVersion": str, "kind": str, "metadata": {"name": str, "namespace": str}, "spec": GITOPS_KEYS[kind]}, "", kind)
+        if missing := GITOPS_KEYS[kind].keys() - document["spec"].keys():
+            raise Wrong(f"{kind} lacks {missing}")
 
 
 def keepalived_conf(path: pathlib.Path, directory: pathlib.Path) -> None:

@@ -119,7 +119,7 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
         docs_files.keepalived_conf(path, tools.directory)
     elif name.endswith(".service"):
         docs_files.systemd_unit(path, tools.directory)
-    elif name.startswith("s6/"):
+    elif name.startswith("s6/") or name.endswith(".sh"):
         docs_files.shell_script(path)
     elif name.endswith(".env"):
         tools.own.check(text, **docs_files.unit_environment())
@@ -135,10 +135,8 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
         made = docs_files.load_yaml(docs_files.must(tools.kubectl, "kustomize", tools.directory))
         if [(d["kind"], d["metadata"]["name"], list(d["data"])) for d in made] != [("Secret", "haproxy-config", ["haproxy.cfg"])]:
             raise Wrong(f"{name} makes {made}")
-    elif name.startswith("gitops/"):
-        for document in docs_files.load_yaml(text):
-            if not (document.keys() == {"apiVersion", "kind", "metadata", "spec"} and "path" in str(document["spec"])):
-                raise Wrong(f"{name} is no object of a GitOps tool")
+    elif name.startswith("gitops/") and name.endswith(".yaml"):
+        docs_files.gitops_yaml(text)
     elif name == "token.yaml":
         docs_files.manifest(text)
     else:

@@ -68,6 +68,10 @@ BAD_FILES = [
     ("values/traefik.yaml", "dataplaneURL", "dataplaneUrl", "dataplaneUrl"),
     ("values/traefik.yaml", "credentials:\n", "env: {}\ncredentials:\n", "stand twice"),
     ("ingress/contour-nodeport.yaml", "nodePorts", "nodeports", "unknown values"),
+    ("gitops/flux.yaml", "sourceRef:", "source:", "reads no spec.source"),
+    ("gitops/flux.yaml", "  interval: 5m\n", "", "lacks {'interval'}"),
+    ("gitops/argocd.yaml", "selfHeal: true", "selfheal: true", "reads no spec.syncPolicy.automated.selfheal"),
+    ("gitops/argocd.yaml", "v1alpha1", "v1", "there is no argoproj.io/v1 Application"),
     ("token.yaml", "kind: Secret", "kind: Sekret", "Sekret"),
 ]
 

@@ -371,8 +371,12 @@ def test_a_whole_configuration(page: Page) -> None:
         line = balancer.source.read_text().splitlines().index("  timout check 1s") + 1
         page.wait_text("#say", f"rejected: line {line}: unknown keyword 'timout'")
         page.wait_text("body", "rejected: " + hashed(balancer))
-        assert "runs " + good in page.text("body")
+        assert f"runs {good} since " in page.text("body")
         facts = page.text("#facts")
         assert "Failing checks" in facts and "Leader" in facts and "Watches" not in facts and "Loss limit" not in facts
         heads = page.value("[...document.querySelectorAll('#lbs th[scope=col]')].map(e => e.textContent)")
         assert heads == ["HAProxy", "State", "Configuration", "Reload"]
+        waits = """{configuration: {state: "valid", sha256: "f00d", runs: "", paused: true, failure: "ConnectionError", next_try: "2026-01-02T03:04:05Z",
+                   rolled_back_to: 7, source: "Secret a/b"}}"""
+        said = page.value(f"(() => {{ const all = document.createElement('div'); all.append(...configuration({waits})); return all.innerText; }})()")
+        assert re.fullmatch(r"valid: f00d.*paused by its source.*ConnectionError, next try .*:04:05.*rolled back to version 7.*Secret a/b", said), said

@@ -72,9 +72,10 @@ def check_machine() -> None:
         raise Unprepared("the demo cannot start, `make demo` installs and builds what it needs; missing: " + "; ".join(missing))
 
 
-def free_node_port() -> int:
-    """30080 unless somebody has it."""
+def free_node_port(claim: socket.socket) -> int:
+    """30080 unless somebody has it. Another demo that begins at the same time has it by the claim, at an address that no node has."""
     try:
+        claim.bind(("127.0.10.100", NODE_PORT))
         for address in ADDRESSES.values():
             with contextlib.closing(socket.socket()) as s:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -89,7 +90,8 @@ class Balancer:
 
     def __init__(self) -> None:
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="haproxy-k8s-sync-demo-"))
-        self.node_port = free_node_port()
+        self.claim = socket.socket()
+        self.node_port = free_node_port(self.claim)
         self.haproxy = HAProxy(self.home / "haproxy", HAPROXY_CFG, values={
             "backend": BACKEND, "sorry": SORRY, "node_port": str(self.node_port)})
         self.dataplane = self._dataplane()
@@ -134,6 +136,7 @@ class Balancer:
     def __enter__(self) -> "Balancer":
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, self.home, ignore_errors=True)
+            stack.enter_context(self.claim)
             stack.callback(lambda: [self.remove_backend(name) for name in list(self.backends)])
             for name in (SORRY, *FIRST):
                 self.add_backend(name)

@@ -147,6 +147,8 @@ class ConfigurationStory:
         screen.heading("Summary")
         screen.table(["edit", "answer", "after ms", "reloads", "requests", "failed"], [edit.row() for edit in self.edits])
         screen.say("")
+        screen.say("after ms: from the edit until the daemon's answer, which is the end of the reload where")
+        screen.say("there is one. What comes within 2 s of the last write (CONFIG_MIN_INTERVAL) waits for that.")
         if traffic.failed:
             screen.bad(f"{traffic.failed} of {traffic.total} requests failed, the first: {traffic.first_error}")
         else:

@@ -97,10 +97,12 @@ def test_history_and_rollback(sites: Sites, tmp_path: pathlib.Path) -> None:
     daemon.wait_log("configuration rolled back", 20, seen)
     daemon.wait_ready()
     assert sites.runs(0, "roundrobin")()
+    assert json.loads(daemon.get("/status")[1])["haproxies"][0]["configuration"]["rolled_back_to"] == 1
     seen = len(daemon.log())
     sites.source.write_text(sites.text(balance="first"))
     wait_until(sites.runs(0, "first"), 20)
     assert "rolled back" not in daemon.log()[seen:]
+    wait_until(lambda: json.loads(daemon.get("/status")[1])["haproxies"][0]["configuration"]["rolled_back_to"] is None, 10, "no rollback in /status")
     assert sites.command("apply", STATE_DIR=state).returncode == 0
     assert "request=apply" in daemon.log()[seen:]
     daemon.stop()

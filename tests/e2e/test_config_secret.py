@@ -6,9 +6,13 @@ import itertools
 import json
 import pathlib
 import re
+import subprocess
 
+import pytest
+
+from tests.harness import realparts
 from tests.harness.process import ROOT, wait_until
-from tests.harness.realkube import ApiError, Client, RealKube
+from tests.harness.realkube import ADMIN_TOKEN, ApiError, Client, RealKube
 
 from .sites import Sites
 from .test_configuration import applied
@@ -107,9 +111,39 @@ def test_a_pause_by_annotation_is_said_everywhere(sites: Sites, kubes: dict[str,
     assert json.loads(sites.command("history", "-o", "json", STATE_DIR=state).stdout)["paused"] is True
     assert "It is paused by its source" in sites.command("apply", STATE_DIR=state).stdout
 
-    seen = len(daemon.log())
+    seen, before = len(daemon.log()), str(mine()["runs_since"])
     place.put(sites.text(balance="static-rr"))
     applied(daemon, seen)
     wait_until(sites.runs(0, "static-rr"), 10)
     wait_until(lambda: mine()["paused"] is False, 10, "/status no longer says so")
+    assert str(mine()["runs_since"]) > before
     assert "Paused" not in sites.command("history", STATE_DIR=state).stdout
+
+
+@pytest.mark.one_combination
+def test_what_runs_may_go_on_to_the_next_stage(sites: Sites, kubes: dict[str, RealKube], tmp_path: pathlib.Path) -> None:
+    """docs/examples/gitops/promote.sh, by what the annotations say."""
+    kube = kubes[sites.combination.etcd]
+    place, file = Place(kube), tmp_path / "haproxy.cfg"
+    (tmp_path / "kubectl").symlink_to(realparts.kubectl())
+
+    def promote() -> tuple[int, str]:
+        done = subprocess.run([ROOT / "docs/examples/gitops/promote.sh", file, place.namespace], text=True, capture_output=True, timeout=30,
+                              env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "KUBECONFIG": str(kube.kubeconfig(ADMIN_TOKEN))})
+        return done.returncode, done.stdout + done.stderr
+
+    place.put(sites.text())
+    file.write_text(sites.text())
+    assert promote()[0] == 1
+    daemon = sites.start(**place.settings())
+    wait_until(lambda: promote()[0] == 0, 20, "it to run")
+    file.write_text(sites.text(balance="static-rr"))
+    assert promote()[0] == 1
+    bad = sites.text().replace("balance roundrobin", "bogus roundrobin", 1)
+    place.put(bad)
+    daemon.wait_not_ready("rejected: line")
+    wait_until(lambda: "ConfigRejected" in promote()[1], 20, "why it does not go on")
+    file.write_text(bad)
+    assert promote()[0] == 1
+    file.unlink()
+    assert promote()[0] == 1

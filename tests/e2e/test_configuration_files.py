@@ -17,6 +17,7 @@ from tests.harness.process import wait_until
 
 from .sites import Sites
 from .test_configuration import applied
+from .test_configuration_churn import reloads
 
 PLACES = {"maps": "maps", "certs": "ssl_certificates", "files": "general"}
 # Beside haproxy.cfg, where there is no Data Plane API.
@@ -131,7 +132,7 @@ def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
     files.start()
     wait_until(lambda: files.ask("two.example") == 202, 10)
     assert files.ask("one.example") == 201 and files.ask("three.example") == 404
-    worker = files.haproxy.worker()
+    before = reloads(files.haproxy)
 
     wrong: list[int] = []
     over = threading.Event()
@@ -151,8 +152,9 @@ def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
     finally:
         over.set()
         asking.join()
-    assert not wrong and files.haproxy.worker() != worker
     files.settled(maps={"hosts.map", "foreign.map"}, files={"foreign.txt"})
+    files.applied()
+    assert not wrong and reloads(files.haproxy) == before + 1, "one reload in all"
     assert pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text() == "one.example b1\nthree.example b3\n"
 
 
@@ -227,10 +229,11 @@ def test_rotation_of_a_chain_under_the_same_leaf(files: Files) -> None:
     files.give(files.text(["b1"], tls(files, path)))
     files.start()
     assert "/CN=ca-1" in files.haproxy.runtime(f"show ssl cert {path}")
+    before = reloads(files.haproxy)
     files.put("certs/www.example.com.pem", pem(leaf, second))
     files.applied()
     wait_until(lambda: "/CN=ca-2" in files.haproxy.runtime(f"show ssl cert {path}"), 10)
-    assert shown(files) == leaf.certificate.read_text()
+    assert shown(files) == leaf.certificate.read_text() and reloads(files.haproxy) == before + 1
 
     files.daemon.stop()
     files.put("certs/www.example.com.pem", pem(leaf, first))  # while it is not there

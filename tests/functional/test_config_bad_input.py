@@ -15,7 +15,7 @@ from tests.harness.daemon import Daemon
 from tests.harness.process import ROOT
 
 from .rig import Rig
-from .test_config_secret import Site
+from .test_config_secret import Site, secret
 from .wrapped import plain
 
 REFUSED = "msg=\"configuration refused; the last good one stays\".*"
@@ -113,13 +113,23 @@ def test_a_file_that_vanishes_and_a_folder_in_its_place(site: FileSite) -> None:
     daemon.wait_ready()
 
 
-def test_200_changes_in_a_second(site: FileSite) -> None:
+@pytest.mark.parametrize("of", ["file", "Secret"])
+def test_200_changes_in_a_second(site: FileSite, of: str) -> None:
     """The latest wins, and hardly any of the others is even sent."""
-    daemon = site.start()
+    if of == "Secret":
+        site.rig.kube.put(secret(site.text()))
+        daemon = Site.start(site)
+        site.applied("roundrobin")
+        daemon.wait_ready()
+    else:
+        daemon = site.start()
     commits, began = site.rig.commits(), time.monotonic()
     for i in range(200):
-        site.source.with_name("next").write_text(site.text(f"change-{i}"))
-        os.replace(site.source.with_name("next"), site.source)
+        if of == "Secret":
+            site.rig.kube.put(secret(site.text(f"change-{i}")))
+        else:
+            site.source.with_name("next").write_text(site.text(f"change-{i}"))
+            os.replace(site.source.with_name("next"), site.source)
         time.sleep(max(0.0, began + (i + 1) / 200 - time.monotonic()))
     site.applied("change-199")
     daemon.wait_ready()

@@ -122,11 +122,16 @@ def test_another_writer_of_the_secret_is_not_overwritten(site: Site) -> None:
     """A 409 in between: what the other one wrote stays, ours comes after it."""
     kube = site.rig.kube
     kube.put(secret(site.text()))
-    kube.fault(resource="secrets", verb="patch", status=409, times=2)
+    kube.fault(resource="secrets", verb="patch", status=409, times=0)
     daemon = site.start()
     site.applied("roundrobin")
+    wait_until(lambda: len(kube.requests("secrets", "patch")) >= 2, 20, "two that were refused")
+    other = item(site)
+    other["metadata"]["annotations"]["somebody"] = "later"
+    kube.put(other)
+    kube.clear_faults()
     wait_notes(site, status="Applied")
-    assert len(kube.requests("secrets", "patch")) >= 3
+    assert len(kube.requests("secrets", "patch")) >= 3 and item(site)["metadata"]["annotations"]["somebody"] == "later"
     assert "cannot write annotations" not in daemon.log()
 
 

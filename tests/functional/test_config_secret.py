@@ -301,3 +301,10 @@ def test_files_that_come_with_it(site: Site) -> None:
     site.applied("first")
     daemon.wait_ready()
     assert [f["storage_name"] for f in site.rig.dataplane.get("/storage/maps").json()] == ["hosts.map"]
+
+    site.rig.kube.delete(certificate_of(pair, "shop-tls"))
+    daemon.wait_not_ready("Secret haproxy/shop-tls: it does not exist")
+    assert [f["file"] for f in site.rig.dataplane.get("/storage/ssl_certificates").json()] == [f"{folder}/shop-tls.pem"]
+    assert "\nby-first,BACKEND," in site.rig.haproxy.runtime("show stat") and "shop-tls.pem" in site.rig.dataplane.file()
+    site.rig.kube.put(certificate_of(pair, "shop-tls"))
+    daemon.wait_ready()

@@ -1,16 +1,38 @@
-"""`make demo-config` as somebody runs it: what it promises is seen, the file stays editable, and nothing is left behind."""
+"""`make demo-config` and `make demo` as somebody runs them: what they promise is seen, the file stays editable, nothing is left behind."""
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import signal
 
+import pytest
+
 from tests.harness.process import ROOT, Process, wait_until
 
 
-def test_a_whole_configuration_is_shown_and_stays_editable(tmp_path: pathlib.Path) -> None:
-    demo = Process(["/usr/bin/python3", "-m", "tests.demo", "--configuration", "--keep"], tmp_path / "log", cwd=ROOT, name="demo")
+def started(target: str, log: pathlib.Path, *words: str) -> Process:
+    return Process(["/usr/bin/python3", "-m", "tests.demo", *words], log, cwd=ROOT, name="demo", env={**os.environ, "TARGET": target})
+
+
+def test_servers_come_and_go_without_an_api(tmp_path: pathlib.Path) -> None:
+    demo = started("local", tmp_path / "log")
+    try:
+        assert demo.wait(60) == 0, demo.log()
+        said = demo.log()
+        assert re.search(r"^   [1-9][0-9]* requests, 0 failed\.$", said, re.M), said
+        ways = re.findall(r"^   (\S.*?) {2,}(reload|command|update|-) +[0-9-]+ +[0-9-]+ +([0-9]+) +([0-9]+) +[0-9]+ +0$", said, re.M)
+        assert ways == [("first sync: three nodes", "reload", "1", "1"), ("node-3 drains: pod leaves", "command", "0", "0"),
+                        ("node-3's pod gone: parked", "update", "1", "0"), ("pod moves, node-2 to node-3", "update", "2", "0"),
+                        ("node-4 is new: a ready pod", "update", "1", "0"), ("a heartbeat: nothing to do", "-", "0", "0")], said
+    finally:
+        demo.stop()
+
+
+@pytest.mark.parametrize("target", ["api", "local"])
+def test_a_whole_configuration_is_shown_and_stays_editable(target: str, tmp_path: pathlib.Path) -> None:
+    demo = started(target, tmp_path / "log", "--configuration", "--keep")
     try:
         wait_until(lambda: (not demo.alive or "Edit the file and watch" in demo.log()), 60, "the demo to be through")
         said = demo.log()
