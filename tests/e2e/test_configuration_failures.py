@@ -101,7 +101,7 @@ def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
         assert "configuration rejected" not in daemon.log(), step
 
 
-@pytest.mark.needs_api("its steps are requests; by files and sockets it is killed in tests/functional/test_local_killed.py")
+@pytest.mark.needs_api("its steps are requests; by files and sockets it is killed in tests/functional/test_local_reload.py")
 @pytest.mark.parametrize("heard", ["request", "answer"])
 @pytest.mark.parametrize("kept", [False, True], ids=["in memory", "STATE_DIR"])
 def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bool, heard: str) -> None:

@@ -162,7 +162,8 @@ static void helper_reload_by_signal(struct helper_work *w)
     w->answer = (struct local_answer){.status = LOCAL_OK};
     errno = ESRCH;
     if (pid <= 1)
-        helper_fail(w, "the master process of HAProxy is not known: neither its socket nor its pid file says");
+        helper_fail(w, "the master process of HAProxy is not known: neither its socket nor its pid file says (was it "
+                       "started with -W?)");
     else if (kill(pid, SIGUSR2) != 0)
         helper_fail(w, "cannot send SIGUSR2 to HAProxy's master process %d: %m", (int)pid);
     else
