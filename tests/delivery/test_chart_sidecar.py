@@ -142,16 +142,22 @@ class Played:
     def config(self) -> pathlib.Path:
         return self.pod.volume("haproxy") / "haproxy.cfg"
 
-    def running(self) -> set[str]:
+    def ask(self, command: str) -> str:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.settimeout(10)
             s.connect(str(self.pod.volume("haproxy-run") / "master.sock"))
-            s.sendall(b"@1 show servers state be\n")
+            s.sendall(f"@1 {command}\n".encode())
             s.shutdown(socket.SHUT_WR)
             answer = b""
             while part := s.recv(65536):
                 answer += part
-        return {line.split()[3] for line in answer.decode().splitlines() if re.match(r"\d+ be ", line)}
+        return answer.decode()
+
+    def running(self) -> set[str]:
+        return {line.split()[3] for line in self.ask("show servers state be").splitlines() if re.match(r"\d+ be ", line)}
+
+    def worker(self) -> str:
+        return re.findall(r"^Pid: (\d+)", self.ask("show info"), re.M)[0]
 
     def wait_servers(self, *names: str) -> None:
         def are_there() -> bool:
@@ -194,10 +200,12 @@ def test_a_pod_keeps_the_servers_of_a_service(helm: pathlib.Path, kube: KubeDoub
                                                                                   "balance": "keep"}}
     with Played(tmp_path, helm, kube, image.rootfs(tmp_path_factory), {"env": env, "sidecar": {"configMap": "first"}}) as played:
         played.wait_servers("n1")
+        worker = played.worker()
         pods(kube, 1, 2, 3)
         played.wait_servers("n1", "n2", "n3")
         pods(kube, 1)
         played.wait_servers("n1")
+        assert played.worker() == worker, "no reload: there is no stats socket, and it goes through the master"
         assert re.sub(r"  server n\d .*\n", "", played.config.read_text()) == played.first
         kept = played.config.read_text()
         played.pod.begin()  # as after a restart of the pod's sandbox

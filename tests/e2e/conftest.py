@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "every_combination: runs on every combination of parts, not on the full ones only")
     config.addinivalue_line("markers", "one_combination: runs on one, which differs from case to case, with a real Data Plane "
                                        "API where there is one")
-    config.addinivalue_line("markers", "needs_api: is about a Data Plane API, or several HAProxies of one daemon")
+    config.addinivalue_line("markers", "needs_api(why): cannot be where HAProxy is reached by its own files and sockets")
     config.addinivalue_line("markers", "needs_double: breaks the Data Plane API in a way that a real one cannot be told to")
 
 
@@ -59,8 +59,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if given is None:
         return
     marked = metafunc.definition.get_closest_marker
+    if (api := marked("needs_api")) and not (len(api.args) == 1 and api.args[0]):
+        pytest.fail(f"{metafunc.function.__name__}: needs_api says no reason", pytrace=False)
     usable = [c for c in COMBINATIONS if not lacking(c) and not (marked("needs_double") and c.dataplane in ("real", "local"))
-              and not (marked("needs_api") and c.is_local)]
+              and not (api and c.is_local)]
     if marked("one_combination"):
         chosen = one_of(usable, metafunc.function.__name__)
     else:

@@ -17,6 +17,7 @@ from tests.delivery.chart.helm import CHART, NAMESPACE, RELEASE, Document, Value
 from tests.harness import objects, realparts
 from tests.harness.daemon import Daemon
 from tests.harness.haproxy import AUTH
+from tests.harness.local import LocalFiles
 from tests.harness.process import ROOT, wait_until
 from tests.harness.realkube import ApiError, RealKube
 
@@ -105,7 +106,7 @@ def values_of(world: World, **env: object) -> Values:
                     **env}}
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("two releases beside one HAProxy, and a PodDisruptionBudget, which no sidecar has")
 @pytest.mark.one_combination
 def test_two_releases_side_by_side_and_what_they_leave(world: World, kube: RealKube) -> None:
     """Both with all there is; the daemon of the first has run, so there are a Lease and Events."""
@@ -146,26 +147,26 @@ def test_two_releases_side_by_side_and_what_they_leave(world: World, kube: RealK
 
 # --- the rights
 
-def running(world: World, release: Release, name: str = "daemon") -> Daemon:
+def running(world: World, release: Release, name: str = "daemon", **more: str) -> Daemon:
     """The release's daemon, not started yet; it is entered where another one than the world's is meant."""
     settings = release.settings(world.home / f"{name}-files")
     # Where it listens is the harness's, since all pods are on one machine here.
     assert settings.pop("LISTEN_ADDRESS", ":8080") == ":8080"
-    return world.adopt(Daemon(world.home / name, settings))
+    return world.adopt(Daemon(world.home / name, settings | more))
 
 
 def denials(daemon: Daemon) -> list[str]:
     return [line for line in daemon.log().splitlines() if re.search("forbidden|may not", line)]
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("the chart's replicas and Leases; the sidecar's rights are a row of its own, with the files of the same HAProxy")
 @pytest.mark.one_combination
-@pytest.mark.parametrize("feature", ["plain", "leader election", "events", "several namespaces", "lease elsewhere"])
+@pytest.mark.parametrize("feature", ["plain", "leader election", "events", "several namespaces", "lease elsewhere", "sidecar"])
 def test_the_daemon_works_with_the_rights_of_its_release(world: World, kube: RealKube, feature: str) -> None:
     values = values_of(world)
     world.put_nodes("node-a", "node-b")
     world.put_slice("node-a", "node-b")
-    backends = 1
+    backends, more = 1, dict[str, str]()
     if feature == "several namespaces":
         shop = f"{world.namespace}-shop"
         world.namespaces.append(shop)
@@ -178,6 +179,10 @@ def test_the_daemon_works_with_the_rights_of_its_release(world: World, kube: Rea
         backends = 2
     elif feature == "events":
         values["env"]["emitEvents"] = True
+    elif feature == "sidecar":
+        values["env"]["haproxy"] = {"backendName": BACKEND}
+        values["sidecar"] = {"enabled": True, "configMap": "first"}
+        more = LocalFiles(world.haproxy, world.home / "files").settings()
     elif feature != "plain":
         values["replicaCount"] = 2
         values["leaderElection"] = {"leaseNamespace": "edge"} if feature == "lease elsewhere" else {}
@@ -185,7 +190,7 @@ def test_the_daemon_works_with_the_rights_of_its_release(world: World, kube: Rea
     try:
         assert {r.resource for r in release.rights()} == {"nodes", "services", "endpoints", "endpointslices"} | (
             {"leases"} if "replicaCount" in values else {"events"} if feature == "events" else set())
-        with running(world, release) as daemon:
+        with running(world, release, **more) as daemon:
             world.expect("node-a", "node-b")
             world.in_step(backends=backends)
             if backends == 2:

@@ -50,7 +50,7 @@ def test_validate_names_the_line(sites: Sites) -> None:
     assert done.returncode == 1 and "/nonexistent.cfg: No such file or directory" in done.stderr
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("several HAProxies of one daemon")
 def test_one_that_does_not_answer(sites: Sites) -> None:
     sites.add()
     sites.list[1][1].stop()

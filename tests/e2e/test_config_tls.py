@@ -14,7 +14,7 @@ from tests.harness.process import wait_until
 from .sites import Sites
 from .test_configuration import applied
 
-pytestmark = pytest.mark.needs_api
+pytestmark = pytest.mark.needs_api("TLS towards the API")
 
 NAMES = ("ca.crt", "tls.crt", "tls.key")
 BALANCES = ("static-rr", "first", "roundrobin")

@@ -97,7 +97,7 @@ def test_what_cannot_be_loaded_goes_back(sites: Sites) -> None:
     wait_until(sites.runs(0, "first"), 10)
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("several HAProxies of one daemon")
 def test_an_api_that_is_down_keeps_no_other_waiting(sites: Sites) -> None:
     sites.add()
     second = sites.list[1][1]
@@ -161,7 +161,7 @@ def test_what_another_writer_changes(sites: Sites, policy: str) -> None:
     assert "backend by-hand" not in dataplane.file()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("several HAProxies of one daemon")
 def test_all_are_waited_for_on_demand(sites: Sites) -> None:
     sites.add()
     first, second = sites.list[0][1], sites.list[1][1]
@@ -177,7 +177,7 @@ def test_all_are_waited_for_on_demand(sites: Sites) -> None:
     wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("several HAProxies of one daemon")
 def test_a_rejection_by_one_stops_all(sites: Sites) -> None:
     sites.add()
     second = sites.list[1][1]
@@ -247,7 +247,7 @@ def test_what_is_no_configuration_is_refused_before_it_is_sent(sites: Sites) -> 
     wait_until(sites.runs(0, "roundrobin"), 10)
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("a login and a socket that the way through the API needs")
 def test_nobody_is_locked_out(sites: Sites) -> None:
     """Without the login's userlist, or without the socket of the Data Plane API, it is not even sent."""
     haproxy, dataplane = sites.list[0]
@@ -268,7 +268,7 @@ def test_nobody_is_locked_out(sites: Sites) -> None:
     daemon.wait_ready()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("an answer that only an API gives")
 def test_an_answer_that_judges_nothing_is_no_rejection(sites: Sites) -> None:
     """503: it is tried again later, and a new configuration at once."""
     plane = sites.list[0][1]

@@ -39,7 +39,8 @@ class Way:
 
     def start(self, **settings: str) -> Daemon:
         self.put_next()
-        daemon = self.sites.start(**{"HAPROXY_DATAPLANE_URL": self.proxy.url, "CONFIG_MIN_INTERVAL": "0s", **settings})
+        through = {} if self.sites.combination.is_local else {"HAPROXY_DATAPLANE_URL": self.proxy.url}
+        daemon = self.sites.start(**{**through, "CONFIG_MIN_INTERVAL": "0s", **settings})
         self.runs()
         daemon.wait_ready()
         return daemon
@@ -64,8 +65,7 @@ class Way:
 
     def read_again(self, times: int = 2) -> None:
         """The daemon reads HAProxy's file so often."""
-        reads = self.asked("GET /v3/services/haproxy/configuration/raw")
-        wait_until(lambda: self.asked("GET /v3/services/haproxy/configuration/raw") > reads + times, 30, "further readings")
+        self.sites.await_reads(times, self.site)
 
 
 def reloads(haproxy: HAProxy) -> int:
@@ -83,7 +83,7 @@ def way(sites: Sites) -> Iterator[Way]:
 # --- who dies
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("the API itself dies")
 @pytest.mark.parametrize("heard", ["request", "answer"])
 def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
     """request: before it hears of it; answer: when it has carried it out."""
@@ -101,7 +101,7 @@ def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
         assert "configuration rejected" not in daemon.log(), step
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("its steps are requests; by files and sockets it is killed in tests/functional/test_local_reload.py")
 @pytest.mark.parametrize("heard", ["request", "answer"])
 @pytest.mark.parametrize("kept", [False, True], ids=["in memory", "STATE_DIR"])
 def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bool, heard: str) -> None:
@@ -129,7 +129,7 @@ def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bo
 # --- what says nothing of the bytes
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("an answer that only an API gives")
 def test_503_at_the_validation_is_no_rejection(way: Way, tmp_path: pathlib.Path) -> None:
     """Neither now nor after a restart; other bytes are tried at once."""
     daemon = way.start(STATE_DIR=str(tmp_path / "state"))
@@ -156,7 +156,7 @@ def test_503_at_the_validation_is_no_rejection(way: Way, tmp_path: pathlib.Path)
     assert way.asked("only_validate") <= 2 * 2  # the first document's and this one's; a rejection would be counted twice
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("another writer between two requests")
 def test_409_in_between(way: Way) -> None:
     """Another writer was faster: what it changed is seen, and written over as any drift before a new document."""
     daemon = way.start(CONFIG_DRIFT="repair")
@@ -178,7 +178,7 @@ def test_409_in_between(way: Way) -> None:
         assert "configuration rejected" not in daemon.log()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("transactions")
 def test_transactions_of_others(way: Way) -> None:
     """They are in nobody's way, as many as there may be, and are not deleted while they could be committed."""
     daemon = way.start()
@@ -197,7 +197,6 @@ def test_transactions_of_others(way: Way) -> None:
     way.nothing_open()
 
 
-@pytest.mark.needs_api
 def test_a_hand_edit_is_no_loss(way: Way) -> None:
     """With an editor, in the file: reported, and kept until there is another document; a rejected one does not repair it."""
     daemon = way.start()
@@ -246,7 +245,7 @@ exec {haproxy.binary} "$@"
     plane.restart()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("several HAProxies of one daemon")
 def test_one_of_two_rejects(sites: Sites) -> None:
     """By its own HAProxy: no one gets it, the line is the user's; what both take goes on."""
     sites.add()
@@ -267,7 +266,7 @@ def test_one_of_two_rejects(sites: Sites) -> None:
     daemon.wait_ready()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("several HAProxies of one daemon")
 @pytest.mark.parametrize("accepts", [True, False], ids=["accepts", "rejects"])
 def test_one_that_is_added_later(sites: Sites, tmp_path: pathlib.Path, accepts: bool) -> None:
     """It gets what the other one runs once it has validated it; the other one does not notice."""
@@ -332,7 +331,7 @@ def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
     assert reloads(haproxy) == before[1] + 1
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("a file that is written anew")
 def test_what_the_api_changes_the_meaning_of_goes_back(sites: Sites) -> None:
     """Data Plane API 3.0 does not know log-profile sections: it moves their lines to the section above. A double is told to lose a
     word."""

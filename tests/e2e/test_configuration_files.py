@@ -263,7 +263,7 @@ def test_a_rejected_configuration_puts_its_files_back(files: Files) -> None:
     assert shown(files) == other.certificate.read_text() and files.ask("one.example") == 202
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("several HAProxies of one daemon")
 def test_what_one_rejects_leaves_no_files_on_another(sites: Sites) -> None:
     sites.add()
     planes = [plane for _, plane in sites.list]

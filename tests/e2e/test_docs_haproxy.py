@@ -18,7 +18,7 @@ from tests.harness.process import ROOT, free_port, wait_until
 
 from .world import SERVICE, World, dataplane_of
 
-pytestmark = pytest.mark.needs_api
+pytestmark = pytest.mark.needs_api("the pages about dataplaneapi.yml")
 
 EXAMPLES = ROOT / "docs" / "examples"
 USER, PASSWORD = "admin", "change-me"

@@ -132,7 +132,7 @@ def taken_port() -> Iterator[int]:
         yield int(holder.getsockname()[1])
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("a file that the API has and HAProxy could not load")
 def test_split_brain_by_a_strangers_failed_reload(world: World) -> None:
     """The API answers what HAProxy could not load. Whoever must leave meanwhile does."""
     world.serve("node-a", "node-b", RESYNC_PERIOD=SOON, DRAIN_TIMEOUT="1h")

@@ -35,7 +35,7 @@ def add(world: World, more: str) -> tuple[str, str]:
     return change[1], change[0]
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("lines that a write of the API would change; others' lines stay as they are on this machine")
 @pytest.mark.parametrize("more, at", [(CONDITIONAL, ".if defined(NOT_THERE)"), (BETWEEN, "default-server inter 9s"),
                                       (RULES, "http-request redirect code 301 location /x ignore-empty if { path /a }")],
                          ids=["conditional", "default-server", "rules"])
@@ -63,7 +63,7 @@ def test_such_a_file_stays_as_it_is_until_it_is_put_right(world: World, more: st
     world.in_step()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("a file that is written anew")
 def test_several_defaults_are_taken_where_each_proxy_keeps_its_own(world: World) -> None:
     """The Data Plane API gives each its `from` when it reads the file itself."""
     world.start_with(("\nbackend ingress\n", "\ndefaults\n  mode tcp\n  timeout connect 3s\n  timeout client 31s\n  timeout server 31s\n"

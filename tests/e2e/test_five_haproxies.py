@@ -18,7 +18,7 @@ from tests.harness.process import free_port, wait_until
 
 from .world import BACKEND, TEMPLATE, World, dataplane_of
 
-pytestmark = pytest.mark.needs_api
+pytestmark = pytest.mark.needs_api("several HAProxies of one daemon")
 
 DAEMON_READS_EVERY = "2s"
 # A request to an API that hangs is given up after 30 s: whoever had waited for that one would be later than this.

@@ -152,7 +152,7 @@ def test_change_undone_three_times_is_left_to_the_other_writer(world: World) -> 
     world.in_step()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("another writer's runtime update by the API")
 @pytest.mark.one_combination
 def test_other_changes_of_another_writer_are_no_fight(world: World) -> None:
     """Again and again something changes between our looks, but nothing of ours."""

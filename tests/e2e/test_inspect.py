@@ -159,7 +159,7 @@ def test_trouble_with_kubernetes_is_no_difference(world: World) -> None:
     assert any("nodes is forbidden" in problem and "deploy/rbac.yaml grants it" in problem for problem in problems), problems
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("the API itself does not answer")
 @pytest.mark.one_combination
 def test_trouble_with_the_data_plane_api_is_no_difference(world: World) -> None:
     world.put_nodes("node-a")

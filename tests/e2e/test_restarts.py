@@ -78,7 +78,7 @@ def test_daemon_restarts(running: World) -> None:
     assert running.written() - before == running.structural(fast=1)
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("the API itself is away and comes back")
 @pytest.mark.every_combination
 def test_dataplane_restarts(running: World) -> None:
     running.dataplane.stop()

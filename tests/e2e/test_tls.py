@@ -30,7 +30,7 @@ def expires_in(world: World, certificate: str, peer: str) -> float:
     return world.daemon.metrics().sum("tls_certificate_expiration_timestamp_seconds", certificate=certificate, peer=peer) - time.time()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("TLS towards the API")
 @pytest.mark.every_combination
 def test_mutual_tls_with_the_data_plane_api(world: World, tmp_path: pathlib.Path) -> None:
     """By address, with a certificate for a name, by a client certificate that is renewed; the API is started again between."""
@@ -55,7 +55,7 @@ def test_mutual_tls_with_the_data_plane_api(world: World, tmp_path: pathlib.Path
     world.in_step()
 
 
-@pytest.mark.needs_api
+@pytest.mark.needs_api("TLS towards the API")
 @pytest.mark.one_combination
 def test_data_plane_api_that_wants_a_client_certificate_and_gets_none(world: World, tmp_path: pathlib.Path) -> None:
     ca, people = Authority(tmp_path / "pki"), Authority(tmp_path / "people", "people")

@@ -19,7 +19,7 @@ from tests.harness.process import ROOT, free_port, wait_until
 from .handover import Handover, earlier, handover
 from .world import BACKEND, TEMPLATE, World, Written, dataplane_of
 
-pytestmark = pytest.mark.needs_api
+pytestmark = pytest.mark.needs_api("the release before knows no other way")
 
 NEW, OLD = "new", "old"
 

@@ -19,8 +19,12 @@ from tests.harness.dns import NameServer
 from tests.harness.kube import write_kubeconfig
 from tests.harness.process import free_port, wait_until
 
+from . import test_local
 from .rig import Rig
+from .test_local import beside
 from .wrapped import in_names, plain, root_only, start_in
+
+local = test_local.rig  # a fixture
 
 
 @pytest.fixture
@@ -74,21 +78,49 @@ def test_whole_life_under_the_filter(two: Rig) -> None:
         assert {"kubernetes.test", "dataplane.test"} <= set(dns.asked)
 
 
+traced = pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here: whether a call was refused cannot be seen")
+
+
+def trace_of_filtered(trace: pathlib.Path, filters: int) -> str:
+    """What follows the first filter: nothing in it was refused, but clone3, so that glibc takes clone, whose flags the filter can read, and
+    at the end the daemon's wait4 for helpers that are gone: their sockets have said so."""
+    text = str(wait_until(lambda: "+++ exited with 0 +++" in (t := trace.read_text()) and t, 20, "the end of the trace"))
+    installed = list(re.finditer(r"^(\d+) +seccomp\(SECCOMP_SET_MODE_FILTER, .*len=.*$", text, re.M))
+    assert len({found[1] for found in installed}) == filters, f"filters were seen to be installed in {[found[1] for found in installed]}"
+    after = text[installed[0].end():]
+    refused = [line for line in after.splitlines() if re.search(r" = -1 (EPERM|ENOSYS) |--- SIGSYS|by SIGSYS", line) and not re.search(r" (<\.\.\. )?(clone3|wait4)\b", line)]
+    assert not refused, "\n".join(refused)
+    return after
+
+
 @root_only
-@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here: whether a call was refused cannot be seen")
+@traced
 def test_no_call_is_refused_on_the_way(two: Rig) -> None:
     """Refusals that a library works around would not show otherwise."""
     trace = two.home / "trace"
     with NameServer() as dns:
         life(two, in_names(two.home, dns.address, f"strace -f -D -q -o {trace}"))
-    text = wait_until(lambda: "+++ exited with 0 +++" in (t := trace.read_text()) and t, 20, "the end of the trace")
-    installed = re.search(r"^(\d+) +seccomp\(SECCOMP_SET_MODE_FILTER, .*len=.*\) = 0$", text, re.M)
-    assert installed, "the filter was not seen to be installed"
-    after = text[installed.end():]
+    after = trace_of_filtered(trace, 1)
     assert "CLONE_THREAD" in after and "sendmmsg(" in after, "names were to be resolved in a thread"
-    refused = [line for line in after.splitlines() if re.search(r" = -1 (EPERM|ENOSYS) |SIGSYS", line)]
-    # clone3 is refused so that glibc takes clone, whose flags the filter can read.
-    assert not [line for line in refused if " clone3" not in line], "\n".join(refused)
+
+
+@root_only
+@traced
+def test_no_call_is_refused_beside_haproxy(local: Rig) -> None:
+    """Neither the daemon's own nor one of the helpers', which have a filter each."""
+    trace = local.home / "trace"
+    local.dataplane.kill()
+    daemon = start_in(local, f"exec strace -f -D -q -o {trace} $DAEMON", **beside(local, SECCOMP="true", HAPROXY_BALANCE="source"))
+    local.pods(1, 2)
+    wait_until(lambda: "n2" in local.haproxy.servers("be"), 20, "n2 runs")
+    daemon.wait_log("HAProxy reloaded")
+    local.pods(1, 2, 3, 4)
+    wait_until(lambda: {"n3", "n4"} <= set(local.haproxy.servers("be")), 20, "n3 and n4 run")
+    local.pods(1)
+    wait_until(lambda: local.haproxy.states("be").get("n4") != "ready", 20, "n4 is out")
+    daemon.wait_ready()
+    daemon.stop()
+    assert "execve(" in trace_of_filtered(trace, 3), "haproxy -c was to be run"
 
 
 def test_process_is_closed_to_others_with_and_without_the_filter(rig: Rig) -> None:

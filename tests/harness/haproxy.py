@@ -93,6 +93,7 @@ class HAProxy:
         for name, value in {"d": str(self.dir), "fe": str(self.port), "port": str(self.port), **(values or {})}.items():
             text = text.replace("{" + name + "}", value)
         self.config.write_text(text)
+        self.files = [self.config]  # that it reads, in their order
         self.process: Process | None = None
 
     @property
@@ -101,7 +102,7 @@ class HAProxy:
 
     def start(self) -> "HAProxy":
         self.process = Process([self.binary, "-W", "-S", f"{self.master_socket},level,admin", "-p", str(self.pid_file),
-                                "-f", str(self.config)], self.log_file, name="haproxy")
+                                *(word for file in self.files for word in ("-f", str(file)))], self.log_file, name="haproxy")
         wait_until(self._up, 10, f"haproxy's stats socket {self.socket}; its log: {self.log_file}")
         return self
 

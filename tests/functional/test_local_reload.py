@@ -1,0 +1,178 @@
+"""The ways to check and reload a HAProxy of this machine: a signal, a command, further files of its; what hangs there, and whoever ends
+the daemon meanwhile."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.daemon import STOP_WITHIN
+from tests.harness.process import Process, wait_until
+
+from . import test_local
+from .rig import Rig
+from .test_local import Local, await_log, beside, state
+
+local, rig = test_local.local, test_local.rig  # fixtures
+
+
+def script(path: pathlib.Path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def by(home: pathlib.Path, way: str, pid_file: pathlib.Path, first: str = "") -> dict[str, str]:
+    if way == "command":
+        return {"HAPROXY_RELOAD": way, "HAPROXY_RELOAD_COMMAND": script(home / "reload", f"{first}\nexec kill -USR2 $(cat {pid_file})")}
+    return {"HAPROXY_RELOAD": way}
+
+
+# --- by a signal, by a command
+
+
+@pytest.mark.parametrize("way", ["signal", "command"])
+def test_a_whole_configuration_is_loaded_by(local: Local, way: str) -> None:
+    local.put(local.text("one"))
+    with local.daemon(**by(local.home, way, local.haproxy.pid_file)) as daemon:
+        for count, word in enumerate(("one", "two"), 1):
+            local.put(local.text(word))
+            local.await_says(word)
+            await_log(daemon, 'msg="configuration applied"', count)
+            wait_until(daemon.ready, 10, "ready")
+        assert daemon.metrics().sum("reloads_total", result="succeeded") == 2
+
+
+@pytest.mark.parametrize("way", ["signal", "command"])
+def test_servers_are_loaded_by(rig: Rig, tmp_path: pathlib.Path, way: str) -> None:
+    """With a change that no command can make."""
+    worker = rig.haproxy.worker()
+    daemon = rig.start(**beside(rig, HAPROXY_BALANCE="source", **by(tmp_path, way, rig.haproxy.pid_file)))
+    rig.pods(1, 2)
+    wait_until(lambda: state(rig, "n2") == "ready", 15, "n2 runs")
+    daemon.wait_ready()
+    daemon.wait_log("HAProxy reloaded")
+    assert rig.haproxy.worker() != worker and "balance source" in rig.haproxy.config.read_text()
+
+
+def test_a_haproxy_without_a_master_is_named(local: Local) -> None:
+    """It was started without -W, and the socket is that of the worker: nothing can be loaded, and it keeps what it runs."""
+    local.haproxy.stop()
+    alone = Process([local.haproxy.binary, "-db", "-f", str(local.haproxy.config)], local.home / "alone.log", name="haproxy")
+    try:
+        wait_until(lambda: local.says() == "zero", 10, "HAProxy without a master")
+        local.put(local.text("one"))
+        with local.daemon(HAPROXY_RELOAD="signal", HAPROXY_MASTER_SOCKET=str(local.haproxy.socket)) as daemon:
+            says = "the master process of HAProxy is not known: neither its socket nor its pid file says (was it started with -W?)"
+            await_log(daemon, says)
+            daemon.wait_not_ready("HAProxy could not load it")
+            assert alone.alive and local.says() == "zero" and "Data Plane" not in daemon.log()
+    finally:
+        alone.stop()
+
+
+# --- further files of the same HAProxy
+
+
+BASE = "defaults base\n  mode http\n  timeout connect 1s\n  timeout client 5s\n  timeout server 5s\n"
+
+
+@pytest.mark.parametrize("front", [True, False], ids=["in front", "behind"])
+def test_files_beside_it_count(tmp_path: pathlib.Path, front: bool) -> None:
+    """Each of the two is nothing without the other, and in the other order."""
+    made = Local(tmp_path)
+    config, static = made.haproxy.config, tmp_path / "static.cfg"
+    head, _, rest = made.first.partition("defaults\n")
+    frontend = "frontend fe from base\n" + rest.partition("frontend fe\n")[2]
+    made.first = head + frontend if front else head + BASE + frontend
+    static.write_text(BASE if front else "backend more from base\n")
+    config.write_text(made.first)
+    made.haproxy.files = [static, config] if front else [config, static]
+    with made.haproxy:
+        made.put(made.text("one"))
+        with made.daemon(HAPROXY_CHECK_FILES=str(static) if front else f"{config},{static}") as daemon:
+            made.await_says("one")
+            wait_until(daemon.ready, 10, "ready")
+            made.put(made.text("two").replace(" base\n", " basis\n"))
+            await_log(daemon, "configuration rejected; no HAProxy gets it")
+            assert f"section '{'basis' if front else 'base'}' not found" in daemon.get("/readyz")[1] and made.says() == "one"
+            made.put(made.text("three"))
+            made.await_says("three")
+
+
+# --- what hangs, and who ends meanwhile
+
+
+class Gate:
+    """A `haproxy -c` or a reload that waits, once it is closed."""
+
+    def __init__(self, local: Local, step: str):
+        self.hold, self.asked = local.home / "hold", local.home / "asked"
+        waits = f"[ ! -p {self.hold} ] || {{ : >{self.asked}; cat {self.hold}; }}"
+        if step == "check":
+            self.settings = {"HAPROXY_BIN": script(local.home / "checker", f'{waits}\nexec {local.haproxy.binary} "$@"')}
+        else:
+            self.settings = by(local.home, "command", local.haproxy.pid_file, waits)
+
+    def close(self) -> None:
+        os.mkfifo(self.hold)
+
+    def open(self) -> None:
+        """For whoever comes; who waits gets what is to be read: nothing."""
+        self.hold.rename(held := self.hold.with_name("held"))
+        os.close(os.open(held, os.O_RDWR))
+
+
+@pytest.fixture
+def running(local: Local) -> Iterator[Local]:
+    local.put(local.text("one"))
+    with local.daemon("before") as daemon:
+        local.await_says("one")
+        wait_until(daemon.ready, 10, "ready")
+    yield local
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("step", ["check", "reload"])
+def test_the_daemon_ends_at_each_step(running: Local, step: str, killed: bool) -> None:
+    """Whoever is started next goes on where it stopped, with one reload."""
+    local, gate = running, Gate(running, step)
+    gate.close()
+    worker, daemon = local.haproxy.worker(), local.daemon(**gate.settings).start()
+    local.put(local.text("two"))
+    wait_until(gate.asked.exists, 20, f"the {step} that waits")
+    if killed:
+        os.kill(daemon.pid, signal.SIGKILL)  # and not its helpers, which end by themselves
+        daemon.kill()
+    else:
+        assert daemon.stop() < STOP_WITHIN
+    assert local.says() == "one" and local.haproxy.worker() == worker
+    assert local.haproxy.config.read_text() == local.text("one" if step == "check" else "two")
+    left = [path.name for path in local.haproxy.dir.glob(".*") if not path.name.endswith(".lock")]
+    assert killed or left == []
+    with local.daemon("next") as after:
+        local.await_says("two")
+        wait_until(after.ready, 20, "ready")
+        worker = local.haproxy.worker()
+        assert after.metrics().sum("reloads_total") == 1
+    with local.daemon("last") as last:
+        wait_until(last.ready, 10, "ready")
+        assert local.haproxy.worker() == worker
+
+
+def test_a_check_that_hangs_holds_up_nobody(running: Local) -> None:
+    local, gate = running, Gate(running, "check")
+    with local.daemon(**gate.settings) as daemon:
+        wait_until(daemon.ready, 10, "ready")
+        gate.close()
+        local.put(local.text("two"))
+        wait_until(gate.asked.exists, 20, "the check that hangs")
+        assert daemon.get("/livez")[0] == 200 and daemon.get("/readyz")[1] and local.says() == "one"
+        assert local.haproxy.config.read_text() == local.text("one")
+        gate.open()
+        local.await_says("two")
+        wait_until(daemon.ready, 10, "ready")
