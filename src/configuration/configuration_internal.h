@@ -59,13 +59,14 @@ struct target {
     bool compared;            /* it, and the document: */
     bool comparable;          /* both are configurations, and */
     struct cfg_difference differs;
-    struct cfg_content *sent; /* the document or `good`, with server lines that are not its own, as it is sent, */
-    struct cfg_edits edits;   /* printed with these */
-    struct document *asked;   /* that the request in hand is about; NULL: the file from before, or none is */
-    struct document *writing; /* sent to be written, and not known to run yet; NULL: none */
-    struct cfg_content *good; /* the file that was replaced and that HAProxy ran; NULL: nothing was */
-    bool unloaded;            /* the file was written, and is not known to run */
-    bool restores;            /* it could not be loaded: `good` goes back, whatever document came since */
+    struct cfg_content *sent;       /* the document or `good`, with server lines that are not its own, as it is sent, */
+    struct cfg_edits edits;         /* printed with these */
+    struct document *asked;         /* that the request in hand is about; NULL: the file from before, or none is */
+    struct document *writing;       /* sent to be written, and not known to run yet; NULL: none */
+    struct cfg_content *good;       /* the file that was replaced and that HAProxy ran; NULL: nothing was */
+    struct cfg_content *unloadable; /* with `restores`: what `good` replaces */
+    bool unloaded;                  /* the file was written, and is not known to run */
+    bool restores;                  /* it could not be loaded: `good` goes back, whatever document came since */
     uint64_t since_us;
     char runs[DIGEST_SHA256_HEX_BYTES];
     int64_t runs_since_ms;
@@ -101,9 +102,9 @@ void target_set(struct target *t); /* the document has changed */
 const struct cfg_difference *target_difference(struct target *t);
 void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_fini(struct target *t);
-void target_compare(struct target *t);                              /* the document with the file that was read last */
-bool target_file_means(struct target *t, const struct document *d); /* that was read last */
-void target_keep_rejection(const struct target *t);
+void target_compare(struct target *t); /* the document with the file that was read last */
+bool target_file_means(const struct target *t, struct cfg_content *own); /* that was read last */
+void target_keep_rejection(struct target *t);
 
 /* target_runs.c: what HAProxy runs, verified. */
 void target_is_writing(struct target *t); /* `asked` */
@@ -114,6 +115,7 @@ void target_repair_later(struct target *t);
 /* target_restore.c: what was written and could not be loaded. */
 void target_keep_good(struct target *t); /* before the file is written */
 void target_reload_failed(void *self, bool lost);
+void target_left_alone(struct target *t); /* by the file that was read last: another writer repaired it */
 void target_restored(struct target *t, const struct replaced *r);
 
 /* target_files.c: what is next for the document's files; false: nothing. */

@@ -44,23 +44,23 @@ static struct cfg_content *target_with_kept(const struct target *t, struct cfg_c
     return cfg_content_take(&out);
 }
 
-/* The file that was read last and what the document would make of it, which goes into *ret for as long as both are
+/* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are
  * needed. False: one of them is no configuration. */
-static bool target_both(const struct target *t, const struct document *d, struct cfg_content **ret,
+static bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret,
                         const struct cfg_file **is, const struct cfg_file **wanted)
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
-    *ret = target_with_kept(t, d->content, &edits);
+    *ret = target_with_kept(t, own, &edits);
     *is = cfg_content_file(t->file, NULL);
     *wanted = cfg_content_file(*ret, NULL);
     return *is != NULL && *wanted != NULL;
 }
 
-bool target_file_means(struct target *t, const struct document *d)
+bool target_file_means(const struct target *t, struct cfg_content *own)
 {
     cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
     const struct cfg_file *is, *wanted;
-    return target_both(t, d, &with_kept, &is, &wanted) && cfg_same_meaning(is, wanted);
+    return target_both(t, own, &with_kept, &is, &wanted) && cfg_same_meaning(is, wanted);
 }
 
 /* Compared once: most readings find the file that was there before. */
@@ -70,7 +70,7 @@ const struct cfg_difference *target_difference(struct target *t)
     const struct cfg_file *is, *wanted;
     if (!t->compared) {
         cfg_difference_fini(&t->differs);
-        t->comparable = target_both(t, t->of->document, &with_kept, &is, &wanted);
+        t->comparable = target_both(t, t->of->document->content, &with_kept, &is, &wanted);
         if (t->comparable)
             cfg_difference_init(&t->differs, is, wanted);
         t->compared = true;
@@ -83,7 +83,7 @@ void target_line_difference(struct target *t, struct cfg_line_difference *ret)
     cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
     const struct cfg_file *is, *wanted;
     *ret = (struct cfg_line_difference){0};
-    if (target_both(t, t->of->document, &with_kept, &is, &wanted))
+    if (target_both(t, t->of->document->content, &with_kept, &is, &wanted))
         cfg_line_difference_init(ret, is, wanted);
 }
 
@@ -237,8 +237,10 @@ static void target_reject(struct target *t, const char *what, const struct error
 }
 
 /* The same would be rejected again, by this version of HAProxy. */
-void target_keep_rejection(const struct target *t)
+void target_keep_rejection(struct target *t)
 {
+    t->progress = PROGRESS_REJECTED;
+    snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
     store_reject(t->of->options.store, t->of->document->id, target_url(t), t->judge, t->why.message);
 }
 
@@ -271,6 +273,7 @@ static void target_read(void *self)
     t->unloaded = t->unloaded || instance_view(t->in).unloaded; /* of an earlier run */
     retry_readable(&t->retry);
     t->away = retry_waits(&t->retry, clock_mono_ms());
+    target_left_alone(t);
     target_remember(t);
     target_check(t);
     target_compare(t);
@@ -491,6 +494,7 @@ void target_fini(struct target *t)
     cfg_content_unref(t->file);
     cfg_content_unref(t->sent);
     cfg_content_unref(t->good);
+    cfg_content_unref(t->unloadable);
     cfg_difference_fini(&t->differs);
     cfg_edits_fini(&t->edits);
     document_unref(t->asked);

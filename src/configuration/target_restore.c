@@ -34,12 +34,26 @@ static bool target_recall_good(struct target *t, bool latest)
     if (t->good != NULL)
         return latest || t->unloaded;
     cleanup(document_unref_ptr) struct document *d = target_ran_last(t);
-    bool there = d != NULL && target_file_means(t, d);
+    bool there = d != NULL && target_file_means(t, d->content);
     if (d == NULL || (latest ? there : !there && !t->unloaded))
         return false;
     t->good = cfg_content_ref(d->content);
     t->files_changed = t->files_changed || d->with_files;
     return true;
+}
+
+/* Whoever repairs the file by hand meanwhile has a reason, and no more than CONFIG_DRIFT may be held against him. */
+void target_left_alone(struct target *t)
+{
+    if (!t->restores || target_may_repair(t) || cfg_content_file(t->file, NULL) == NULL ||
+        target_file_means(t, t->unloadable) || target_file_means(t, t->good))
+        return;
+    t->restores = false;
+    log_warn(t->of->options.log,
+             "haproxy.cfg was changed by another writer after it could not be loaded; the one from before stays away",
+             log_str("target", target_url(t)));
+    if (t->progress == PROGRESS_RESTORING)
+        target_keep_rejection(t);
 }
 
 /* A reload that was lost says nothing of the file: there will be another. */
@@ -51,6 +65,7 @@ void target_reload_failed(void *self, bool lost)
     if (lost || c->document == NULL || !target_recall_good(t, latest))
         return;
     t->restores = true;
+    cfg_content_hold(&t->unloadable, t->writing != NULL ? t->writing->content : t->file);
     log_error(c->options.log, "configuration could not be loaded; the one from before goes back",
               log_str("target", target_url(t)),
               log_str("sha256", t->writing != NULL ? t->writing->hash

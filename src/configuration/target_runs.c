@@ -1,6 +1,5 @@
 /* What one HAProxy runs, verified: the document, one that a newer document has replaced meanwhile, or the file from
  * before. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -34,7 +33,7 @@ static void target_superseded(struct target *t)
     struct document *d = t->writing;
     if (d == NULL || d == t->of->document || t->asked != NULL)
         return;
-    bool loaded = target_file_means(t, d);
+    bool loaded = target_file_means(t, d->content);
     if (loaded && d->with_files)
         t->runs[0] = '\0';
     if (loaded && !d->with_files) {
@@ -56,8 +55,6 @@ void target_concluded(void *self)
     t->unloaded = false;
     t->restores = t->restores && t->progress == PROGRESS_RESTORING;
     if (t->progress == PROGRESS_RESTORED) {
-        t->progress = PROGRESS_REJECTED;
-        snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
         target_keep_rejection(t);
         log_warn(t->of->options.log, "configuration from before loaded again", log_str("target", target_url(t)));
         timer_set(&t->of->step, 0);

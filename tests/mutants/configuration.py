@@ -268,6 +268,10 @@ TELLING = (
 )
 
 RETRYING = (
+    Mutant("what was repaired by hand is replaced", RESTORE, "    t->restores = false;\n    log_warn(", "    log_warn("),
+    Mutant("a repair is never replaced", RESTORE, "if (!t->restores || target_may_repair(t) ||", "if (!t->restores ||"),
+    Mutant("what the API put back is a repair", RESTORE, " || target_file_means(t, t->good))", ")"),
+    Mutant("what could not be loaded is a repair", RESTORE, "        target_file_means(t, t->unloadable) || ", "        "),
     Mutant("an attempt to write is one to validate", TARGET, "writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING", "CONFIGURATION_VALIDATING"),
     Mutant("files that are not stored are not told", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
     Mutant("any file is a certificate", FILES_OF_TARGET, "s->certificates > 0 && t->part", "t->part"),

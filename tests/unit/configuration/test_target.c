@@ -222,6 +222,45 @@ START_TEST(drift_is_logged_by_lines_without_secrets)
 }
 END_TEST
 
+/* ---- what goes back ---- */
+
+/* What is in the file after the failed load, and whether it is left there. */
+static const struct {
+    const char *file;
+    enum configuration_drift drift;
+    bool stays;
+} repaired[] = {
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPORT, true},
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_IGNORE, true},
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPAIR, false},
+    {"# version\n" DOCUMENT, CONFIGURATION_DRIFT_REPORT, false},
+    {"# put back by the API\nglobal\n", CONFIGURATION_DRIFT_REPORT, false},
+    {"", CONFIGURATION_DRIFT_REPORT, false},
+};
+
+START_TEST(what_was_repaired_by_hand_is_not_replaced)
+{
+    world_begin(repaired[_i].drift);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    free(w.in.file);
+    w.in.file = mem_strdup(DOCUMENT);
+    w.in.engine->ops->read(w.in.engine->self);
+    w.in.engine->ops->reload_failed(w.in.engine->self, false);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "restoring");
+    ask(TRANSACTION_CONFLICT, 409, -1);
+    free(w.in.file);
+    w.in.file = mem_strdup(repaired[_i].file);
+    w.in.engine->ops->read(w.in.engine->self);
+    struct engine_wants wants = {0};
+    w.in.engine->ops->decide(w.in.engine->self, &wants);
+    ck_assert_int_eq(wants.replacement, !repaired[_i].stays);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, repaired[_i].stays ? "rejected" : "restoring");
+    ck_assert_uint_eq(log_count(w.log.fd, "the one from before stays away"), repaired[_i].stays);
+    world_end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("target");
@@ -235,6 +274,7 @@ int main(void)
     tcase_add_test(tc, drift_is_not_repaired_while_paused);
     tcase_add_test(tc, repairs_have_growing_pauses);
     tcase_add_test(tc, drift_is_logged_by_lines_without_secrets);
+    tcase_add_loop_test(tc, what_was_repaired_by_hand_is_not_replaced, 0, array_len(repaired));
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
