@@ -177,6 +177,7 @@ static void instance_judge_reload(struct instance *in)
     if (instance_old_worker_answers(in))
         return;
     cleanup(mem_free_ptr) char *problem = instance_running_problem(in);
+    bool other = in->running.pid != end->pid_before || in->running.uptime_s < end->uptime_before_s;
     struct error err = {0};
     end->waits = false;
     if (!instance_all_readable(in) || end->pid_before < 0) {
@@ -186,10 +187,12 @@ static void instance_judge_reload(struct instance *in)
             return;
         }
         err = end->error;
+    } else if (!end->done && !other && instance_driver(in)->tells_ends) {
+        err = end->error;
     } else if (problem != NULL) {
         error_set(&err, ERROR_INVALID, "reload %s is said to have succeeded, but HAProxy does not run haproxy.cfg: %s",
                   end->id, problem);
-    } else if (in->running.pid != end->pid_before || in->running.uptime_s < end->uptime_before_s) {
+    } else if (other) {
         end->unconfirmed = 0;
         instance_reload_confirmed(in, true);
         return;

@@ -230,6 +230,23 @@ def test_the_commands_know_it(local: Local) -> None:
         assert str(local.haproxy.config) in plan.stdout and "frontend fe" in plan.stdout, plan.stdout + plan.stderr
 
 
+def test_a_reload_that_nobody_can_be_asked_for_rejects_nothing(local: Local) -> None:
+    program, asked = local.home / "reload", local.home / "asked"
+    program.write_text(f"#!/bin/sh\necho >>{asked}\nkill -9 $$\n")
+    program.chmod(0o755)
+    local.put(local.text("one"))
+    with local.daemon(HAPROXY_RELOAD="command", HAPROXY_RELOAD_COMMAND=str(program)) as daemon:
+        wait_until(lambda: asked.exists() and asked.read_text().count("\n") >= 3, 60, "it is tried again")
+        assert local.haproxy.config.read_text() == local.text("one") and local.says() == "zero"
+        assert "is lost: " in daemon.log() and "HAProxy reloaded" not in daemon.log() and not daemon.ready(), daemon.tail()
+        again = local.home / "again"
+        again.write_text(f"#!/bin/sh\nkill -USR2 {local.haproxy.pid_file.read_text().split()[0]}\n")
+        again.chmod(0o755)
+        again.rename(program)
+        local.await_says("one")
+        wait_until(daemon.ready, 60, "ready")
+
+
 # --- servers of a Service, in their lines
 
 def beside(rig: Rig, **more: str) -> dict[str, str]:

@@ -219,6 +219,7 @@ SAID = (
     Mutant("a worker that leaves is the one that serves", CLI, "(newest->is_old && !p->is_old) ||", "(!newest->is_old && p->is_old) ||"),
     Mutant("a refused reload succeeded", CLI, "if (answer[strlen(\"Success=\")] == '1')", "if (answer[strlen(\"Success=\")] != '2')"),
     Mutant("the end of a connection is a success", CLI, "return *answer != '\\0' ? 0 :", "return true ? 0 :"),
+    Mutant("a reload beside another one failed", CLI, "        return CLI_RELOAD_BUSY;", "        return CLI_RELOAD_FAILED;"),
     Mutant("what HAProxy says is a success", CLI, "    return cli_refuse(err, ERROR_INVALID, start);\n}", "    return 0;\n}"),
     Mutant("any columns are the ones", CLI, "return found == (1u << COLUMN_COUNT) - 1 ? 0 : -1;", "return 0;"),
     Mutant("a line that ends early is a server", CLI, "        if (*word == '\\0')\n            return -1;", "        if (*word == '\\0')\n            return 0;"),

@@ -288,6 +288,8 @@ enum cli_reload cli_read_reload(const char *answer, const char **ret_log)
         *ret_log = line + strlen("\n--\n");
     if (answer[strlen("Success=")] == '1')
         return CLI_RELOAD_DONE;
+    if (str_has_prefix(*ret_log, "Another reload is still in progress"))
+        return CLI_RELOAD_BUSY;
     return answer[strlen("Success=")] == '0' ? CLI_RELOAD_FAILED : CLI_RELOAD_UNKNOWN;
 }
 

@@ -82,7 +82,12 @@ int cli_info_read(struct cli_info *ret, const char *answer, struct error *err) m
 
 /* ---- reload ---- */
 
-enum cli_reload { CLI_RELOAD_DONE, CLI_RELOAD_FAILED, CLI_RELOAD_UNKNOWN /* 2.6 does not say */ };
+enum cli_reload {
+    CLI_RELOAD_DONE,
+    CLI_RELOAD_FAILED,
+    CLI_RELOAD_BUSY,    /* with another one, perhaps of the file from before; from 3.1 on */
+    CLI_RELOAD_UNKNOWN, /* 2.6 does not say */
+};
 
 /* *ret_log: what HAProxy logged meanwhile, points into answer; "" */
 enum cli_reload cli_read_reload(const char *answer, const char **ret_log);

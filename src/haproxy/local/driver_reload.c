@@ -107,6 +107,20 @@ static void driver_reload_refused(struct local_driver *d, const struct local_ans
     driver_reload_end(d, LOCAL_RELOAD_FAILED, why);
 }
 
+static uint64_t driver_reload_deadline(const struct local_driver *d)
+{
+    return d->options.deadline_ms > 0 ? d->options.deadline_ms : DEADLINE_MS;
+}
+
+/* The other one ends, and may have loaded what was there before. */
+static void driver_reload_after_another(struct local_driver *d)
+{
+    if (clock_mono_ms() < d->reload.until_ms + driver_reload_deadline(d))
+        timer_set(&d->reload.again, AGAIN_MS);
+    else
+        driver_reload_end(d, LOCAL_RELOAD_LOST, "is lost: HAProxy says: Another reload is still in progress");
+}
+
 static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
@@ -119,6 +133,8 @@ static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
         driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
     } else if (says == CLI_RELOAD_FAILED || a->status == LOCAL_REJECTED) {
         driver_reload_refused(d, a, log);
+    } else if (says == CLI_RELOAD_BUSY) {
+        driver_reload_after_another(d);
     } else if (by_master && nobody && clock_mono_ms() < o->until_ms) {
         timer_set(&o->again, AGAIN_MS);
     } else if (a->status == LOCAL_LOST || nobody || (a->status != LOCAL_OK && !by_master)) {
@@ -129,7 +145,7 @@ static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
         driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
     } else { /* a master that executes itself anew may close without a word */
         o->step = LOCAL_RELOAD_WATCHED;
-        o->until_ms = clock_mono_ms() + (d->options.deadline_ms > 0 ? d->options.deadline_ms : DEADLINE_MS);
+        o->until_ms = clock_mono_ms() + driver_reload_deadline(d);
         driver_reload_look(d);
     }
 }

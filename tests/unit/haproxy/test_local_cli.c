@@ -151,6 +151,7 @@ START_TEST(test_reload)
     ck_assert_str_eq(log, "[ALERT] x\n");
     ck_assert_int_eq(cli_read_reload("Success=0\n", &log), CLI_RELOAD_FAILED);
     ck_assert_str_eq(log, "");
+    ck_assert_int_eq(cli_read_reload("Success=0\n--\nAnother reload is still in progress.\n", &log), CLI_RELOAD_BUSY);
     ck_assert_int_eq(cli_read_reload("", &log), CLI_RELOAD_UNKNOWN);
     ck_assert_int_eq(cli_read_reload("Success=", &log), CLI_RELOAD_UNKNOWN);
     ck_assert_int_eq(cli_read_reload("Success=2\n", &log), CLI_RELOAD_UNKNOWN);

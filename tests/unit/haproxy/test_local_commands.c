@@ -106,6 +106,32 @@ START_TEST(who_cannot_write_says_nothing)
 }
 END_TEST
 
+/* That another reload goes on says nothing of the file. */
+START_TEST(a_reload_beside_another_one_has_not_failed)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/pretend", folder), *heard = mem_printf("%s/heard", folder);
+    pid_t pid = pretend(path, heard, "Success=0\n--\nAnother reload is still in progress.\n\n");
+    driver->ops->free(driver);
+    local_helper_free(helper);
+    options.master_socket = path;
+    helper = local_helper_start(&options, &err);
+    ck_assert_msg(helper != NULL, "%s", err.message);
+    local_helper_attach(helper, base, NULL);
+    make_driver();
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_BROKEN);
+    ck_assert_msg(reload.error.kind == ERROR_RETRY, "%s", reload.error.message);
+    struct buf b = {0};
+    ck_assert_int_eq(buf_read_file(&b, heard), 0);
+    const char *first = strstr(buf_str(&b), "reload\n");
+    ck_assert(first != NULL && strstr(first + 1, "reload\n") != NULL); /* it was asked for again */
+    buf_fini(&b);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+END_TEST
+
 START_TEST(servers_come_and_go_through_the_master)
 {
     struct cli_processes now = processes(); /* a master that has begun executes itself anew before it says that */
@@ -213,6 +239,7 @@ int main(void)
     tcase_add_loop_test(t, each_command_has_an_answer, 0, 3);
     tcase_add_test(t, who_is_not_in_the_file_is_not_in_haproxy);
     tcase_add_test(t, who_cannot_write_says_nothing);
+    tcase_add_test(t, a_reload_beside_another_one_has_not_failed);
     tcase_add_test(t, servers_come_and_go_through_the_master);
     tcase_add_test(t, many_servers_come_at_once);
     tcase_add_test(t, who_is_not_moved_does_not_come_back);
