@@ -149,7 +149,7 @@ static void run_on_answer(void *arg, const struct local_answer *a)
     size_t at = r->first;
     r->request = NULL;
     int status = run_read(a, &at, &err);
-    r->done = status == 0 ? r->next : at;
+    r->done = status == 0 || a->status != LOCAL_OK ? r->next : at; /* unanswered ones may be done */
     const char *refused = r->commands.list[at < r->next ? at : r->next - 1];
     if (status != 0 && err.kind == ERROR_CONFLICT && commands_is_removal(refused)) {
         leaving_add(r->driver, refused); /* nobody new comes to it, in maintenance */

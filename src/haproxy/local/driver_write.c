@@ -202,7 +202,11 @@ static void driver_write_make_commands(struct local_driver *d)
     for (size_t i = 0; i < d->change_count && status == 0; i++) {
         const struct change *c = &d->changes[i].change;
         struct local_run *r = c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late;
-        status = server_commands_add(&r->commands, f, c, &err);
+        if (c->kind == CHANGE_ADD_SERVER && local_driver_leaves(d, c->backend->name, c->server->name))
+            status = error_set(&err, ERROR_CONFLICT, "server %s/%s is still there from before", c->backend->name,
+                               c->server->name); /* its other commands would be done though it cannot be added */
+        else
+            status = server_commands_add(&r->commands, f, c, &err);
     }
     if (status != 0)
         d->no_commands = mem_strdup(err.message);
