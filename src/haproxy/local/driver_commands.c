@@ -121,17 +121,26 @@ bool local_driver_leaves(const struct local_driver *d, const char *backend, cons
 
 static void run_next(struct local_run *r);
 
-/* Each of them says nothing, or a line, and an empty one. *ret_at goes on to the one that was refused. */
-static int run_read(const struct local_answer *a, size_t *ret_at, struct error *err)
+/* Each of them says nothing, or a line, and an empty one. *ret_at goes on to the first that was refused, which keeps none
+ * behind it. */
+static int run_read(struct local_run *r, const struct local_answer *a, size_t *ret_at, struct error *err)
 {
+    int status = 0;
     if (a->status != LOCAL_OK)
         return error_set(err, ERROR_RETRY, "%s", a->message);
     cleanup(mem_free_ptr) char *text = mem_strdup(a->data);
     char *rest = text;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL; *ret_at += *line == '\0')
-        if (cli_read_done(line, err) != 0)
-            return -1;
-    return 0;
+    size_t at = r->first;
+    for (char *line; at < r->next && (line = strsep(&rest, "\n")) != NULL; at += *line == '\0') {
+        struct error why = {0};
+        if (cli_read_done(line, &why) == 0)
+            continue;
+        *ret_at = status == 0 ? at : *ret_at;
+        *err = status == 0 ? why : *err;
+        r->refused[at] = true;
+        status = -1;
+    }
+    return status;
 }
 
 static void run_end(struct local_run *r, char *why)
@@ -148,8 +157,8 @@ static void run_on_answer(void *arg, const struct local_answer *a)
     struct error err = {0};
     size_t at = r->first;
     r->request = NULL;
-    int status = run_read(a, &at, &err);
-    r->done = status == 0 || a->status != LOCAL_OK ? r->next : at; /* unanswered ones may be done */
+    int status = run_read(r, a, &at, &err);
+    r->done = r->next;
     const char *refused = r->commands.list[at < r->next ? at : r->next - 1];
     if (status != 0 && err.kind == ERROR_CONFLICT && commands_is_removal(refused)) {
         leaving_add(r->driver, refused); /* nobody new comes to it, in maintenance */
@@ -192,6 +201,8 @@ void local_run_begin(struct local_run *r, struct local_driver *d, void (*ended)(
     r->ended = ended;
     r->running = true;
     r->next = 0;
+    free(r->refused);
+    r->refused = mem_array(r->commands.count + 1, sizeof(r->refused[0]));
     run_next(r);
 }
 
@@ -200,6 +211,7 @@ void local_run_clear(struct local_run *r)
     local_request_cancel(r->request);
     server_commands_fini(&r->commands);
     free(r->why);
+    free(r->refused);
     *r = (struct local_run){0};
 }
 

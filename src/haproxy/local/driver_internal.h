@@ -50,7 +50,8 @@ struct local_run {
     struct local_driver *driver;
     struct server_commands commands;
     size_t first, next; /* of those that were sent last, and behind them */
-    size_t done;
+    size_t done;        /* so many were sent */
+    bool *refused;      /* of each: what was not is done, or may be */
     struct local_request *request;
     bool running;
     char *why; /* one was refused; NULL: all are done */

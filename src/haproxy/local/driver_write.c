@@ -134,7 +134,8 @@ static void driver_write_end(struct local_driver *d)
 static void driver_write_take_back(struct local_driver *d)
 {
     for (size_t i = 0; i < d->early.done; i++)
-        local_driver_take_back(d, d->early.commands.list[i]);
+        if (!d->early.refused[i])
+            local_driver_take_back(d, d->early.commands.list[i]);
 }
 
 /* HAProxy runs what the file says. */
