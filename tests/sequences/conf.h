@@ -64,6 +64,7 @@ struct running_server {
     enum admin admin;
     bool backup, down;      /* down: by its health check */
     bool unchecked;         /* a check that nobody has enabled yet */
+    bool added;             /* by a command, before its line */
     uint64_t used_until_us; /* it has connections */
 };
 

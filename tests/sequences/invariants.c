@@ -238,6 +238,7 @@ void check_step(struct world *w)
     for (size_t t = 0; t < w->settings.targets; t++) {
         struct api *a = &w->apis[t];
         loss_look(a);
+        check_local(a);
         check_reported(a);
         for (size_t b = 0; b < OURS; b++) {
             check_gauges(a, b);

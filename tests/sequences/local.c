@@ -12,6 +12,8 @@
 
 #define RELOAD_US 200000
 #define OTHER_DAEMON 4711
+#define LINELESS_US 500000
+#define LINELESS_OTHERS_US 45000000 /* somebody else changed something, or the daemon began */
 
 /* ---- the file ---- */
 
@@ -221,4 +223,37 @@ void local_carry_out(struct api *a, struct local_request *r)
         violate(a->world, "known-request", "%s: request %d", a->url, (int)r->ask.kind);
     }
     r->answer.status = failed != LOCAL_OK ? failed : r->answer.status;
+}
+
+/* ---- who serves without a line ---- */
+
+/* Of those that were added for a file that is still to come. */
+static const struct running_server *find_lineless(struct api *a)
+{
+    const struct running_server *found = NULL;
+    for (size_t b = 0; b < OURS; b++) {
+        for (size_t i = 0; i < a->running.of[b].count; i++) {
+            struct running_server *is = &a->running.of[b].servers[i];
+            is->added = is->added && section_find(&a->memory.of[b], is->name) == NULL;
+            found = is->added && is->admin == READY ? is : found;
+        }
+    }
+    return found;
+}
+
+/* Only while the file is being written. */
+void check_local(struct api *a)
+{
+    struct local_model *l = &a->local;
+    const struct world *w = a->world;
+    const struct running_server *is =
+        w->settings.local != LOCAL_NONE && w->settings.routes != 0 ? find_lineless(a) : NULL;
+    bool writes = l->file.first != NULL && l->file.first->ask.kind == LOCAL_KIND_WRITE_CONFIG;
+    bool others = w->now_us < a->touched_us + LINELESS_OTHERS_US || w->now_us < l->excused_us + LINELESS_OTHERS_US;
+    if (is == NULL || writes || others || a->reload_pending || w->now_us <= l->talk_troubled_us)
+        l->lineless_us = 0;
+    else if (l->lineless_us == 0)
+        l->lineless_us = w->now_us;
+    else if (w->now_us > l->lineless_us + LINELESS_US)
+        violate(a->world, "lineless", "%s: %s serves, and the file does not have it", a->url, is->name);
 }

@@ -51,6 +51,8 @@ struct local_model {
     unsigned failed_reloads, refuse_adds;
     uint64_t locked_until_us;                 /* by another daemon */
     uint64_t lock_asked_us, lock_answered_us; /* of the last lock: what is written behind it was decided before */
+    uint64_t talk_troubled_us;                /* a command did not go well */
+    uint64_t lineless_us;                     /* a server serves that the file does not have since then; 0: none does */
     uint64_t excused_us;                      /* a reload after this one has a reason */
 };
 
@@ -59,6 +61,7 @@ void local_fini(struct api *a);
 void local_edited(struct api *a); /* api.memory was, by hand */
 void local_reload_ends(struct api *a);
 void local_mend(struct api *a);
+void check_local(struct api *a); /* after everything that happens */
 void local_use(struct api *a, size_t backend, unsigned servers,
                uint64_t us); /* bits: they have connections for so long */
 

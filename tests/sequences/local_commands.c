@@ -128,6 +128,7 @@ static void add_server(struct command *c)
         *is = (struct running_server){.port = said.port,
                                       .weight = said.weight >= 0 ? said.weight : 1,
                                       .admin = MAINT,
+                                      .added = true,
                                       .unchecked = said.check == ON};
         memcpy(is->name, said.name, NAME_BYTES);
         memcpy(is->address, said.address, NAME_BYTES);
@@ -152,7 +153,7 @@ static void del_server(struct command *c)
     if (is->admin != MAINT) {
         refuse(c, "Only servers in maintenance mode can be deleted.");
     } else if (is->used_until_us > a->world->now_us) {
-        refuse(c, "Server still has connections attached to it, cannot remove it.");
+        answer(c, "Server still has connections attached to it, cannot remove it."); /* no reason for a reload */
     } else {
         size_t at = (size_t)(is - a->running.of[c->backend].servers);
         memmove(is, is + 1, (--a->running.of[c->backend].count - at) * sizeof(*is));
@@ -162,12 +163,11 @@ static void del_server(struct command *c)
 
 static void set_address(struct command *c, struct running_server *is)
 {
-    char address[NAME_BYTES];
-    unsigned port;
-    if (sscanf(c->rest, "%23s port %u", address, &port) != 2)
+    const char *address = strsep(&c->rest, " ");
+    if (c->rest == NULL || !str_has_prefix(c->rest, "port ") || strlen(address) >= NAME_BYTES)
         unexpected(c->api, c->whole);
-    memcpy(is->address, address, NAME_BYTES);
-    is->port = port;
+    snprintf(is->address, NAME_BYTES, "%s", address);
+    is->port = (unsigned)strtoul(c->rest + strlen("port "), NULL, 10);
     answer(c, "IP changed from '10.0.0.1' to '10.0.0.2', no need to change the port by 'stats socket command'");
 }
 
@@ -271,12 +271,14 @@ const char *local_first_command(const char *line)
 /* "set server BACKEND/SERVER state maint" of one that was added for a file that did not come. */
 bool local_takes_back(struct api *a, const struct local_ask *k)
 {
-    char backend[NAME_BYTES], name[NAME_BYTES];
-    if (k->kind != LOCAL_KIND_COMMAND ||
-        sscanf(local_first_command(k->bytes), "set server %23[^/]/%23s", backend, name) != 2)
+    const char *first = local_first_command(k->bytes);
+    if (k->kind != LOCAL_KIND_COMMAND || !str_has_prefix(first, "set server "))
         return false;
-    size_t b = conf_backend(backend);
-    return b < BACKENDS && section_find(&a->memory.of[b], name) == NULL;
+    cleanup(mem_free_ptr) char *copy = mem_strdup(first + strlen("set server "));
+    char *rest = copy;
+    size_t b = conf_backend(strsep(&rest, "/"));
+    const char *name = rest != NULL ? strsep(&rest, " ") : NULL;
+    return name != NULL && b < BACKENDS && section_find(&a->memory.of[b], name) == NULL;
 }
 
 /* One that is refused keeps none behind it. */

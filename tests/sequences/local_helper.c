@@ -137,6 +137,8 @@ static void befall(struct api *a, struct local_request *r, enum fault_mode mode)
     }
     if (mode == FAULT_400 || mode == FAULT_DEAF)
         a->refused_us = now;
+    if (talks && r->answer_us > a->local.talk_troubled_us)
+        a->local.talk_troubled_us = r->answer_us;
     if (r->answer_us > a->troubled_us)
         a->troubled_us = r->answer_us;
 }

@@ -170,8 +170,11 @@ static void run_on_answer(void *arg, const struct local_answer *a)
     char *at = text + strcspn(text, "\n");
     cleanup(mem_free_ptr) char *mark = mem_strndup(text, (size_t)(at - text));
     r->request = NULL;
-    for (size_t i = r->sent; i < r->next && a->status == LOCAL_OK; i++)
-        run_take(r, &r->commands.list[i], run_cut(&at, mark));
+    for (size_t i = r->sent; i < r->next; i++)
+        if (a->status == LOCAL_OK)
+            run_take(r, &r->commands.list[i], run_cut(&at, mark));
+        else
+            r->commands.list[i].done = true; /* for all that is known */
     if (a->status != LOCAL_OK)
         run_refuse(r, r->commands.list[r->sent].text, a->message);
     run_next(r);
