@@ -17,7 +17,7 @@ from tests.harness.process import free_port, wait_until
 
 from .rig import Rig
 from .test_config_secret import SOURCE, certificate_of, secret
-from .test_local import Local, await_log, beside
+from .test_local import Local, await_log, beside, others, state
 
 APPLIED = 'msg="configuration applied"'
 LIST = "haproxy-k8s-sync.files"
@@ -281,3 +281,25 @@ def test_a_secret_brings_them_too(tmp_path: pathlib.Path) -> None:
         rig.start(**beside(rig, **{**SOURCE, "CONFIG_CERTS_SECRETS": "shop-tls"})).wait_ready()
         assert ssl.get_server_certificate(("127.0.0.1", port)) == leaf.certificate.read_text()
         assert (own / "maps/hosts.map").read_text() == "x one\n"
+
+
+def test_servers_of_a_file_of_20_mb(tmp_path: pathlib.Path) -> None:
+    """haproxy.cfg itself: half of it in front of the backend, half behind it."""
+    comments = ("# " + "x" * 97 + "\n") * 100_000
+    with Rig(tmp_path) as rig:
+        rig.dataplane.kill()  # there is none
+        config = rig.haproxy.config
+        config.write_text(comments + config.read_text() + "\n" + comments)
+        before = others(config.read_text())
+        daemon = rig.start(**beside(rig))
+        daemon.wait_ready()
+        rig.pods(1, 2, 3)
+        wait_until(lambda: [state(rig, f"n{n}") for n in (1, 2, 3)] == ["ready"] * 3, 60, "three servers are in rotation")
+        rig.node(2, "127.0.11.77")
+        wait_until(lambda: rig.haproxy.servers("be")["n2"]["srv_addr"] == "127.0.11.77", 60, "n2 has moved")
+        wait_until(lambda: "server n2 127.0.11.77:" in config.read_text(), 60, "and its line")
+        daemon.wait_ready()
+        rig.haproxy.stop()
+        rig.haproxy.start()
+        assert rig.haproxy.servers("be")["n2"]["srv_addr"] == "127.0.11.77"
+        assert others(config.read_text()) == before

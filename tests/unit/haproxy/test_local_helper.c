@@ -57,6 +57,51 @@ START_TEST(test_keeps_extended_attributes)
 }
 END_TEST
 
+/* The label of a security module is one of them. */
+START_TEST(test_keeps_the_label)
+{
+    static const char label[] = "system_u:object_r:haproxy_etc_t:s0";
+    char value[64];
+    if (setxattr(config, "security.selinux", label, sizeof(label), 0) != 0) {
+        printf("SKIPPED: labels: not root, or the file system of /tmp has none: %m\n");
+        return;
+    }
+    start();
+    ck_assert_msg(write_text("# two\n", NULL, 0) == LOCAL_OK, "%s", seen.message);
+    ck_assert_int_eq(getxattr(config, "security.selinux", value, sizeof(value)), (ssize_t)sizeof(label));
+    ck_assert_str_eq(value, label);
+}
+END_TEST
+
+/* Nor may root do what a user cannot: the helper is one. */
+START_TEST(test_folder_without_the_right_to_write)
+{
+    bool root = geteuid() == 0;
+    char *lock = in_folder(".haproxy.cfg.lock");
+    ck_assert_int_eq(chmod(config, 0644), 0);
+    if (_i == 1) /* the lock can be opened, a file beside it cannot be made */
+        put(lock, "", 0666);
+    ck_assert_int_eq(chmod(folder, 0555), 0);
+    if (root)
+        ck_assert_int_eq(seteuid(65534), 0);
+    start();
+    if (root)
+        ck_assert_int_eq(seteuid(0), 0);
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
+    ck_assert_int_eq(seen.answer.error_number, EACCES);
+    char *says = mem_printf("cannot %s %s: Permission denied", _i == 0 ? "open the lock" : "create a file beside",
+                            _i == 0 ? lock : config);
+    ck_assert_str_eq(seen.message, says);
+    ck_assert_int_eq(write_text("# two\n", NULL, LOCAL_WRITE_ONLY_VALIDATE), LOCAL_FAILED);
+    ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(chmod(folder, 0755), 0);
+    assert_file(config, GOOD);
+    ck_assert_uint_eq(left_behind(), 0);
+    free(says);
+    free(lock);
+}
+END_TEST
+
 START_TEST(test_changed_by_hand_is_not_overwritten)
 {
     start();
@@ -289,6 +334,8 @@ int main(void)
     tcase_add_checked_fixture(file, set_up, tear_down);
     tcase_add_test(file, test_is_replaced_through_a_link_with_owner_and_mode);
     tcase_add_test(file, test_keeps_extended_attributes);
+    tcase_add_test(file, test_keeps_the_label);
+    tcase_add_loop_test(file, test_folder_without_the_right_to_write, 0, 2);
     tcase_add_test(file, test_changed_by_hand_is_not_overwritten);
     tcase_add_test(file, test_of_another_time_or_mode_is_another_file);
     tcase_add_test(file, test_unchecked_is_not_checked);

@@ -56,6 +56,28 @@ START_TEST(a_full_disk_leaves_what_runs)
 }
 END_TEST
 
+/* What is not in the list would be nobody's: no file is written then. */
+START_TEST(a_disk_that_is_full_for_the_list_leaves_all)
+{
+    struct rlimit few;
+    want(STORAGE_GENERAL, "one", "1");
+    loaded();
+    cleanup(mem_free_ptr) char *before = list_text();
+    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, NULL, &few), 0);
+    rlim_t most = few.rlim_cur;
+    few.rlim_cur = strlen(before) + 4;
+    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, &few, NULL), 0);
+    want(STORAGE_GENERAL, "two", "2");
+    must_fail(STORAGE_ADD, "cannot write ");
+    assert_at(general, "two", NULL);
+    assert_at(general, STORAGE_LIST, before);
+    few.rlim_cur = most;
+    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, &few, NULL), 0);
+    loaded();
+    assert_at(general, "two", "2");
+}
+END_TEST
+
 START_TEST(a_folder_that_goes_is_made_again_with_all_in_it)
 {
     want(STORAGE_MAP, "a.map", "a b\n");
@@ -205,6 +227,7 @@ int main(void)
     tcase_add_checked_fixture(t, set_up_store, tear_down_store);
     tcase_add_test(t, a_link_is_left_alone_and_nothing_is_written);
     tcase_add_test(t, a_full_disk_leaves_what_runs);
+    tcase_add_test(t, a_disk_that_is_full_for_the_list_leaves_all);
     tcase_add_test(t, a_folder_that_goes_is_made_again_with_all_in_it);
     tcase_add_test(t, a_folder_that_cannot_be_made_is_named);
     tcase_add_test(t, no_right_is_said);

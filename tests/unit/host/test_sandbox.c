@@ -382,14 +382,24 @@ static int outcome_of(pid_t child)
     return status > ERRNO_FROM && status < KILLED ? status - ERRNO_FROM : ODD;
 }
 
-/* In a child: its rights taken away (or not), then the attempt. */
-static int outcome_in_child(long (*attempt)(void), bool sandboxed)
+static int enter(struct error *err)
+{
+    return sandbox_harden(err) != 0 ? -1 : sandbox_enter(-1, err);
+}
+
+static int enter_wide(struct error *err)
+{
+    return sandbox_harden(err) != 0 ? -1 : sandbox_enter_wide(err);
+}
+
+/* In a child: its rights taken away (NULL: not), then the attempt. */
+static int outcome_in_child(long (*attempt)(void), int (*enters)(struct error *err))
 {
     struct error err = {0};
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        if (sandboxed && (sandbox_harden(&err) != 0 || sandbox_enter(-1, &err) != 0)) {
+        if (enters != NULL && enters(&err) != 0) {
             fprintf(stderr, "%s\n", err.message);
             _exit(NOT_ENTERED);
         }
@@ -404,7 +414,7 @@ START_TEST(tries)
     const struct row *r = &rows[_i];
     if (under_valgrind())
         return;
-    int outcome = outcome_in_child(r->attempt, true);
+    int outcome = outcome_in_child(r->attempt, enter);
     ck_assert_msg(outcome == r->outcome, "%s: %d (%s), expected %d", r->name, outcome, strerror(outcome), r->outcome);
 }
 END_TEST
@@ -415,8 +425,45 @@ START_TEST(is_otherwise_without_the_filter)
     const struct row *r = &rows[_i];
     if (r->outcome == WORKS || r->attempt == try_young || geteuid() != 0)
         return;
-    int outcome = outcome_in_child(r->attempt, false);
+    int outcome = outcome_in_child(r->attempt, NULL);
     ck_assert_msg(outcome != r->outcome, "%s: %d (%s) also without the filter", r->name, outcome, strerror(outcome));
+}
+END_TEST
+
+/* ---- the filter of who runs programs ---- */
+
+/* A reload command may drop its rights in its own way. */
+static bool wide_allows(const struct row *r)
+{
+    return r->outcome != KILLED || r->attempt == try_execve || r->attempt == try_execveat || r->attempt == try_chroot;
+}
+
+START_TEST(tries_wide)
+{
+    const struct row *r = &rows[_i];
+    if (under_valgrind() || wide_allows(r))
+        return;
+    int outcome = outcome_in_child(r->attempt, enter_wide);
+    ck_assert_msg(outcome == EPERM, "%s: %d (%s), expected EPERM", r->name, outcome, strerror(outcome));
+}
+END_TEST
+
+static long try_program(void)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        execl("/bin/sh", "sh", "-c", "exec true", (char *)NULL);
+    return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+}
+
+START_TEST(programs_run_and_files_are_written_under_the_wide_one)
+{
+    if (under_valgrind())
+        return;
+    ck_assert_int_eq(outcome_in_child(try_program, enter_wide), WORKS);
+    ck_assert_int_eq(outcome_in_child(try_open_write, enter_wide), WORKS);
+    ck_assert_int_eq(outcome_in_child(try_chroot, enter_wide), outcome_in_child(try_chroot, NULL));
 }
 END_TEST
 
@@ -522,7 +569,7 @@ START_TEST(writes_in_one_folder_alone)
 {
     if (under_valgrind())
         return;
-    ck_assert_int_eq(outcome_in_child(write_in_folder, false), 0);
+    ck_assert_int_eq(outcome_in_child(write_in_folder, NULL), 0);
 }
 END_TEST
 
@@ -550,7 +597,7 @@ START_TEST(says_what_to_do_where_there_is_no_filter)
 {
     if (under_valgrind())
         return;
-    ck_assert_int_eq(outcome_in_child(enter_where_seccomp_is_refused, false), ENOTSUP);
+    ck_assert_int_eq(outcome_in_child(enter_where_seccomp_is_refused, NULL), ENOTSUP);
 }
 END_TEST
 
@@ -583,6 +630,8 @@ int main(void)
     tcase_add_checked_fixture(filter, open_sockets, close_sockets);
     tcase_add_loop_test(filter, tries, 0, (int)(sizeof(rows) / sizeof(rows[0])));
     tcase_add_loop_test(filter, is_otherwise_without_the_filter, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+    tcase_add_loop_test(filter, tries_wide, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+    tcase_add_test(rest, programs_run_and_files_are_written_under_the_wide_one);
     tcase_add_test(rest, hardened);
     tcase_add_test(rest, aborts);
     tcase_add_test(rest, holds_for_threads_that_run);
