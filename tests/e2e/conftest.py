@@ -29,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # is in sessions of its own and would live on.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     config.addinivalue_line("markers", "every_combination: runs on every combination of parts, not on the full ones only")
+    config.addinivalue_line("markers", "every_local: also with every HAProxy that is reached by its own files and sockets")
     config.addinivalue_line("markers", "one_combination: runs on one, which differs from case to case, with a real Data Plane "
                                        "API where there is one")
     config.addinivalue_line("markers", "needs_api(why): cannot be where HAProxy is reached by its own files and sockets")
@@ -66,7 +67,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marked("one_combination"):
         chosen = one_of(usable, metafunc.function.__name__)
     else:
-        chosen = [c for c in usable if c.full or marked("every_combination")]
+        chosen = [c for c in usable if c.full or marked("every_combination") or (c.is_local and marked("every_local"))]
     # With none at all the case itself is skipped: it must not vanish.
     metafunc.parametrize(given, chosen or [None], ids=str, indirect=True)
 

@@ -84,6 +84,7 @@ def test_node_loss(world: World) -> None:
     assert len(traffic.visits) == VISITS + len(traffic.broken), traffic.describe()
 
 
+@pytest.mark.every_local
 def test_scale_up(world: World) -> None:
     """New nodes, one after the other within a moment: the first at once, the others together, so two reloads at most."""
     first, new = tuple(NODES)[:3], tuple(NODES)[3:]
@@ -120,6 +121,7 @@ def test_scale_up(world: World) -> None:
 NEW_NODES = {f"node-{i}": f"127.0.16.{i}" for i in range(7, 17)}
 
 
+@pytest.mark.every_local
 def test_nodes_never_seen_come_and_go_without_a_reload(world: World) -> None:
     """Ten, one by one, each in rotation after its event; then they leave again, and their lines with them."""
     if not world.combination.is_local:

@@ -25,6 +25,7 @@ def applied(daemon: Daemon, since: int = 0) -> None:
     daemon.wait_log("msg=\"configuration applied\"", 30, since)
 
 
+@pytest.mark.every_local
 def test_it_is_applied_followed_and_verified(sites: Sites) -> None:
     sites.source.write_text(sites.text())
     daemon = sites.start()
@@ -75,6 +76,7 @@ def test_a_rejection_names_the_line_and_is_asked_for_once(sites: Sites) -> None:
     daemon.wait_ready()
 
 
+@pytest.mark.every_local
 def test_what_cannot_be_loaded_goes_back(sites: Sites) -> None:
     """HAProxy's own check does not bind ports."""
     haproxy, dataplane = sites.list[0]

@@ -6,6 +6,8 @@ import os
 import pathlib
 import re
 
+import pytest
+
 from tests.harness.backends import node_port
 from tests.harness.haproxy import HAProxy
 from tests.harness.load import Load
@@ -46,6 +48,7 @@ def replace(path: pathlib.Path, text: str) -> None:
     os.replace(path.with_name("next"), path)
 
 
+@pytest.mark.every_local
 def test_twenty_changes_cost_twenty_reloads_and_no_connection(sites: Sites, tmp_path: pathlib.Path) -> None:
     haproxy, _ = sites.list[0]
     first = haproxy.dir.joinpath("first.cfg").read_text()
