@@ -280,3 +280,25 @@ def test_a_secret_brings_them_too(tmp_path: pathlib.Path) -> None:
         rig.start(**beside(rig, **{**SOURCE, "CONFIG_CERTS_SECRETS": "shop-tls"})).wait_ready()
         assert ssl.get_server_certificate(("127.0.0.1", port)) == leaf.certificate.read_text()
         assert (own / "maps/hosts.map").read_text() == "x one\n"
+
+
+def test_the_command_reads_them_too(site: Site) -> None:
+    """They are named where nothing may be written, and stored by `apply`."""
+    source = str(site.source)
+    site.give("maps/hosts.map", "x one\n")
+    site.source.write_text(site.text())
+    for what, status in (("plan", 2), ("validate", 1)):
+        done = site.command(what, source)
+        assert done.returncode == status and "maps/hosts.map" in done.stdout, done.stdout + done.stderr
+        assert "no verdict before its files are stored" in done.stdout
+    assert "maps/hosts.map" not in site.beside()
+    done = site.command("apply", source)
+    assert done.returncode == 0 and site.beside()["maps/hosts.map"] == "x one\n", done.stdout + done.stderr
+    for what in ("plan", "validate"):
+        done = site.command(what, source)
+        assert done.returncode == 0 and "accepted" in done.stdout, done.stdout + done.stderr
+    site.give("maps/hosts.map", "x two\n")  # a map alone
+    assert site.command("plan", source).returncode == 2
+    done = site.command("apply", source)
+    assert done.returncode == 0 and site.beside()["maps/hosts.map"] == "x two\n", done.stdout + done.stderr
+    site.await_says("two")
