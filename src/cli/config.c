@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
+#include "configuration/files_folder.h"
 #include "configuration/store.h"
 #include "daemon/clients.h"
 #include "daemon/mappings.h"
@@ -50,8 +51,9 @@ static bool config_is_settled(const struct config_job *j, size_t i)
     const struct configuration_view v = configuration_view(j->configuration, i);
     bool writes = j->options->what == COMMAND_CONFIG_APPLY;
     if (str_eq(v.state, "new"))
-        return v.away;
-    return config_is_rejected(&v) || str_eq(v.state, "applied") || (!writes && !str_eq(v.state, "new"));
+        return v.away || v.files_missing;
+    return config_is_rejected(&v) || (str_eq(v.state, "applied") && (!writes || v.files_done)) ||
+           (!writes && !str_eq(v.state, "new"));
 }
 
 /* What is rejected by one is written nowhere. */
@@ -123,14 +125,18 @@ static void config_show(const struct config_job *j)
     free(targets);
 }
 
-static struct document *config_read(const char *file, enum document_use use, struct error *err)
+/* With the files of a folder; NULL: none. */
+static struct document *config_read(const char *file, const char *folder, enum document_use use, struct error *err)
 {
     bool standard_input = str_eq(file, "-");
     const char *name = standard_input ? "standard input" : file;
     cleanup(buf_fini) struct buf text;
     buf_init_secret(&text, DOCUMENT_MAX_BYTES);
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    if (folder != NULL && files_folder_read(folder, &files, err) != 0)
+        return NULL;
     if (buf_read_file(&text, standard_input ? "/dev/stdin" : file) == 0)
-        return document_new_of(use, name, buf_str(&text), text.len, NULL, NULL, err);
+        return document_new_of(use, name, buf_str(&text), text.len, NULL, folder != NULL ? &files : NULL, err);
     (void)error_set(err, ERROR_INVALID, errno == EFBIG ? "%s: it is too large" : "%s: %m", name);
     return NULL;
 }
@@ -139,7 +145,8 @@ int config_run(struct event_base *base, struct settings *settings, const struct 
                const struct config_options *options, struct error *err)
 {
     enum document_use use = settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
-    struct config_job j = {.base = base, .options = options, .document = config_read(options->file, use, err)};
+    struct config_job j = {
+        .base = base, .options = options, .document = config_read(options->file, settings->config_files_dir, use, err)};
     if (j.document == NULL)
         return -1;
     timer_init(&j.look, base, config_look, &j);

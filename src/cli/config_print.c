@@ -22,8 +22,10 @@ static const struct {
     [CFG_EFFECT_RELOAD] = {"reload", "one reload"},
 };
 
-static bool config_failed(const struct configuration_view *v)
+static bool config_failed(const struct configuration_view *v, enum command_config what)
 {
+    if (what == COMMAND_CONFIG_PLAN && v->files_missing && !v->away)
+        return false;
     return v->away || str_eq(v->state, "rejected") || str_eq(v->state, "new") || str_eq(v->state, "restoring");
 }
 
@@ -32,7 +34,7 @@ static const char *config_verdict(const struct configuration_view *v, enum comma
     if (str_eq(v->state, "rejected"))
         return "rejected";
     if (v->away || str_eq(v->state, "new"))
-        return "no verdict";
+        return v->files_missing ? "no verdict before its files are stored" : "no verdict";
     if (what == COMMAND_CONFIG_APPLY)
         return str_eq(v->state, "applied") ? "applied and verified"
                : str_eq(v->state, "valid") ? "accepted, not written"
@@ -107,8 +109,8 @@ void config_print(const struct config_report *r, struct page *p)
         const struct configuration_view v = configuration_view(r->configuration, i);
         const struct cfg_difference *differs = configuration_difference(r->configuration, i);
         page_printf(p, INK_PLAIN, "%s: ", r->targets[i].url);
-        page_put(p, config_failed(&v) ? INK_RED : INK_GREEN, config_verdict(&v, r->what));
-        if (r->what == COMMAND_CONFIG_PLAN && !config_failed(&v))
+        page_put(p, config_failed(&v, r->what) ? INK_RED : INK_GREEN, config_verdict(&v, r->what));
+        if (r->what == COMMAND_CONFIG_PLAN && !config_failed(&v, r->what) && !v.files_missing)
             page_printf(p, INK_PLAIN, "; %s", effects[differs->effect].words);
         page_end_line(p);
         const char *why = config_reason(&r->targets[i], &v);
@@ -155,8 +157,9 @@ int config_status(const struct config_report *r)
     for (size_t i = 0; i < r->count; i++) {
         const struct configuration_view v = configuration_view(r->configuration, i);
         const struct cfg_difference *differs = configuration_difference(r->configuration, i);
-        failed = failed || config_failed(&v) || (r->what == COMMAND_CONFIG_APPLY && !str_eq(v.state, "applied"));
-        changes = changes || differs->effect != CFG_EFFECT_NONE;
+        failed =
+            failed || config_failed(&v, r->what) || (r->what == COMMAND_CONFIG_APPLY && !str_eq(v.state, "applied"));
+        changes = changes || v.files_missing || differs->effect != CFG_EFFECT_NONE;
     }
     return failed ? 1 : r->what == COMMAND_CONFIG_PLAN && changes ? 2 : 0;
 }

@@ -222,6 +222,8 @@ struct configuration_view configuration_view(const struct configuration *c, size
                                    .status = progresses[t->progress].status,
                                    .away = t->away,
                                    .paused = c->paused,
+                                   .files_missing = t->files_missing,
+                                   .files_done = t->files == FILES_DONE,
                                    .failure = retry_class_name(configuration_failure(t)),
                                    .next_try_ms = t->retry.not_before_ms,
                                    .reason = configuration_obstacle(t),

@@ -62,6 +62,8 @@ struct configuration_view {
     unsigned version;      /* that a rollback brought back; 0: it is the source's */
     bool away;             /* the last request about it had no answer that counts */
     bool paused;           /* by its source: it is validated, and not written */
+    bool files_missing;    /* it is not validated: its files are not there as it has them, and nothing may be written */
+    bool files_done;       /* all is done for them */
     const char *failure;   /* the class of what failed last and is tried again; NULL: nothing */
     uint64_t next_try_ms;  /* clock_mono_ms; 0: as soon as that HAProxy can be read */
     const char *reason;    /* NULL: none */

@@ -36,6 +36,7 @@ struct store_refusal {
 struct store {
     char *folder; /* NULL: memory only */
     int fd, lock; /* -1: none; lock -1: it is only looked at */
+    bool taken;
     const struct log *log;
     struct log_limit trouble;
     struct store_entry entries[STORE_VERSIONS]; /* the latest first */
@@ -88,7 +89,7 @@ void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *d
 
 static void store_save(struct store *s)
 {
-    if (s->lock < 0)
+    if (!s->taken)
         return;
     struct yyjson_mut_val *root;
     cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
@@ -270,7 +271,7 @@ const struct store_version *store_latest(const struct store *s, const char *url)
 static void store_add_version(struct store *s, struct document *d)
 {
     if (s->count == STORE_VERSIONS) {
-        if (s->fd >= 0)
+        if (s->taken)
             store_content_remove(s->fd, s->entries[s->count - 1].v.number);
         store_entry_fini(&s->entries[--s->count]);
     }
@@ -286,9 +287,9 @@ static void store_add_version(struct store *s, struct document *d)
     memcpy(e->text_hash, d->text_hash, sizeof(e->text_hash));
     s->count++;
     s->last_number = e->v.number;
-    if (s->lock >= 0 && store_content_put(s->fd, e->v.number, d) == 0)
+    if (s->taken && store_content_put(s->fd, e->v.number, d) == 0)
         return;
-    if (s->lock >= 0)
+    if (s->taken)
         store_trouble(s);
     e->kept = document_ref(d);
     for (size_t i = 1; i < s->count; i++)
@@ -426,12 +427,7 @@ static int store_open(struct store *s, bool writes, struct error *err)
     if (!writes)
         return 0;
     s->lock = openat(s->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (s->lock < 0)
-        return error_set(err, ERROR_FATAL, "STATE_DIR: %s/lock: cannot be written: %m", s->folder);
-    if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
-        return error_set(err, ERROR_FATAL,
-                         "STATE_DIR: %s is used by another haproxy-k8s-sync: give each a folder of its own", s->folder);
-    return 0;
+    return s->lock >= 0 ? 0 : error_set(err, ERROR_FATAL, "STATE_DIR: %s/lock: cannot be written: %m", s->folder);
 }
 
 static struct store *store_of(const char *folder, bool writes, const struct log *log, struct error *err)
@@ -443,7 +439,7 @@ static struct store *store_of(const char *folder, bool writes, const struct log 
         store_free(s);
         return NULL;
     }
-    if (folder != NULL)
+    if (folder != NULL && !writes)
         store_load(s);
     return s;
 }
@@ -456,6 +452,37 @@ struct store *store_new(const char *folder, const struct log *log, struct error 
 struct store *store_read(const char *folder, const struct log *log, struct error *err)
 {
     return store_of(folder, false, log, err);
+}
+
+static void store_forget(struct store *s)
+{
+    while (s->count > 0)
+        store_entry_fini(&s->entries[--s->count]);
+    while (s->refusal_count > 0)
+        store_refusal_fini(&s->refusals[--s->refusal_count]);
+    free(s->held_from);
+    s->held_from = NULL;
+    s->held = s->last_number = 0;
+    s->paused = false;
+}
+
+bool store_take(struct store *s)
+{
+    if (s->lock < 0 || s->taken)
+        return true;
+    if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
+        return false;
+    s->taken = true;
+    store_forget(s);
+    store_load(s);
+    return true;
+}
+
+void store_give_back(struct store *s)
+{
+    if (s->taken)
+        flock(s->lock, LOCK_UN);
+    s->taken = false;
 }
 
 bool store_is_kept(const struct store *s)
@@ -477,15 +504,11 @@ void store_free(struct store *s)
 {
     if (s == NULL)
         return;
-    for (size_t i = 0; i < s->count; i++)
-        store_entry_fini(&s->entries[i]);
-    for (size_t i = 0; i < s->refusal_count; i++)
-        store_refusal_fini(&s->refusals[i]);
+    store_forget(s);
     if (s->fd >= 0)
         close(s->fd);
     if (s->lock >= 0)
         close(s->lock);
-    free(s->held_from);
     free(s->folder);
     free(s);
 }

@@ -5,7 +5,7 @@
  *     configuration.json   the list of it all
  *     version-7.cfg        the text of a version, as it was sent
  *     version-7.json       the files that belong to it, where it has any
- *     lock                 held by the daemon that writes here (flock(2))
+ *     lock                 held by the daemon that leads and writes here (flock(2))
  *
  * What cannot be written is logged and kept in memory; what cannot be read is logged and left out.
  */
@@ -38,10 +38,13 @@ struct store_version {
     size_t target_count;
 };
 
-/* folder NULL: memory only. NULL: another daemon has it (ERROR_INVALID), or it cannot be used (ERROR_FATAL). */
+/* Empty until it is taken. folder NULL: memory only. NULL, ERROR_FATAL: it cannot be used. */
 struct store *store_new(const char *folder, const struct log *log, struct error *err) must_check;
 /* The same to look at it, beside the daemon that has it: nothing may be changed. */
 struct store *store_read(const char *folder, const struct log *log, struct error *err) must_check;
+/* For writing, with what whoever had it last left there; false: another daemon has it. */
+bool store_take(struct store *s);
+void store_give_back(struct store *s);
 void store_free(struct store *s);                       /* NULL is allowed */
 void store_use(struct store *s, enum document_use use); /* what its versions are read for; by default for APIs */
 

@@ -47,11 +47,13 @@ int store_content_write(int fd, const char *name, const char *bytes, size_t len)
     int to = openat(fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (to < 0)
         return -1;
-    int failed = store_content_write_all(to, bytes, len) != 0 ? errno : 0;
+    int failed = store_content_write_all(to, bytes, len) != 0 || fdatasync(to) != 0 ? errno : 0;
     if (close(to) != 0 && failed == 0)
         failed = errno;
-    if (failed == 0 && renameat(fd, new_name, fd, name) == 0)
+    if (failed == 0 && renameat(fd, new_name, fd, name) == 0) {
+        fsync(fd); /* where a filesystem has that for a folder */
         return 0;
+    }
     failed = failed != 0 ? failed : errno;
     unlinkat(fd, new_name, 0);
     errno = failed;

@@ -284,6 +284,8 @@ static void on_lead(void *arg)
     c->leading = true;
     if (c->stopping || c->stepping_down)
         return; /* on_stepped_down goes on */
+    if (!config_engine_may_lead(c->config))
+        return; /* on_config_lead goes on */
     struct error err = {0};
     if (make_targets(c, &err) != 0) {
         log_error(c->log, "cannot manage HAProxy", log_str("error", err.message));
@@ -340,6 +342,8 @@ static void on_step_down(void *arg)
 {
     struct controller *c = arg;
     c->leading = false;
+    if (c->targets == NULL)
+        config_engine_step_down(c->config); /* it waited for STATE_DIR */
     if (c->stopping || c->targets == NULL || c->stepping_down)
         return;
     c->stepping_down = true;
@@ -404,6 +408,13 @@ static void on_config_read(void *arg)
     leadership_start(c->leadership); /* without a source that was read once, a replica is no candidate */
 }
 
+static void on_config_lead(void *arg)
+{
+    const struct controller *c = arg;
+    if (c->leading && c->targets == NULL)
+        on_lead(arg);
+}
+
 static void on_config_compare(void *arg)
 {
     controller_compare(arg);
@@ -411,7 +422,8 @@ static void on_config_compare(void *arg)
 
 static int make_config(struct controller *c, struct error *err)
 {
-    static const struct config_engine_callbacks callbacks = {.read = on_config_read, .compare = on_config_compare};
+    static const struct config_engine_callbacks callbacks = {
+        .read = on_config_read, .lead = on_config_lead, .compare = on_config_compare};
     const struct config_engine_options options = {.settings = c->settings,
                                                   .kube = c->clients.kube,
                                                   .target_count = settings_haproxy_count(c->settings),

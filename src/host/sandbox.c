@@ -307,6 +307,9 @@ static int allow_writing(scmp_filter_ctx ctx, int folder)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(renameat), 2, here, there);
     if (rc == 0)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), 1, here);
+    static const int kept[] = {SCMP_SYS(fdatasync), SCMP_SYS(fsync), SCMP_SYS(flock)};
+    for (size_t i = 0; rc == 0 && i < array_len(kept); i++)
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, kept[i], 0);
     return rc;
 }
 

@@ -214,7 +214,9 @@ const struct setting setting_table[] = {
         .expected = "the absolute path of a folder",
         .help = "Where the last 10 configurations that ran and what HAProxy rejected are kept over a restart, for "
                 "`config history` and `config rollback`. It is made if it is missing, for the daemon alone to read: "
-                "they may hold passwords. Each daemon needs one of its own.",
+                "they may hold passwords. Replicas may share one: whoever leads has it, and another one waits. Other "
+                "daemons "
+                "need one of their own.",
         .example = "/var/lib/haproxy-k8s-sync",
     },
     {

@@ -6,6 +6,7 @@ import base64
 import http.client
 import pathlib
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -185,6 +186,50 @@ def test_with_a_leader(site: Site) -> None:
         kube.put(secret(site.text("random")))
         site.applied("random")
         second.wait_log("leadership acquired")
+    finally:
+        second.close()
+
+
+def test_a_shared_folder_goes_with_the_leader(site: Site) -> None:
+    """Rejections and a rollback survive its change; who stands by touches nothing there."""
+    kube, state = site.rig.kube, site.rig.home / "state"
+    kube.put(secret(site.text()))
+    election = {**SOURCE, "LEADER_ELECT": "true", "LEASE_NAMESPACE": NAMESPACE, "STATE_DIR": str(state)}
+    first = site.start(**election)
+    site.applied("roundrobin")
+    kube.put(secret(site.text("first")))
+    site.applied("first")
+    second = Daemon(site.rig.home / "second", site.rig.settings(**election), first.binary).start()
+    try:
+        second.wait_log("standing by")
+        done = subprocess.run([program(), "config", "rollback"], env=first.env, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        site.applied("roundrobin")
+        first.stop()
+        second.wait_log("leadership acquired")
+        second.wait_log("configuration rolled back")
+        second.wait_ready()
+        assert "by-roundrobin" in site.rig.dataplane.file()
+        assert "request refused" not in second.log() and "cannot write" not in first.log() + second.log()
+    finally:
+        second.close()
+
+
+def test_a_folder_that_another_daemon_has_is_waited_for(site: Site) -> None:
+    """As in a rolling update without an election of leaders."""
+    site.rig.kube.put(secret(site.text()))
+    shared = {**SOURCE, "STATE_DIR": str(site.rig.home / "state")}
+    first = site.start(**shared)
+    site.applied("roundrobin")
+    second = Daemon(site.rig.home / "second", site.rig.settings(**shared), first.binary).start()
+    try:
+        second.wait_log("STATE_DIR is used by another haproxy-k8s-sync")
+        second.wait_not_ready("STATE_DIR: used by another haproxy-k8s-sync")
+        first.stop()
+        site.rig.kube.put(secret(site.text("first")))
+        site.applied("first")
+        second.wait_ready()
+        assert second.log().count("STATE_DIR is used by another") == 1
     finally:
         second.close()
 

@@ -303,3 +303,25 @@ def test_servers_of_a_file_of_20_mb(tmp_path: pathlib.Path) -> None:
         rig.haproxy.start()
         assert rig.haproxy.servers("be")["n2"]["srv_addr"] == "127.0.11.77"
         assert others(config.read_text()) == before
+
+
+def test_the_command_reads_them_too(site: Site) -> None:
+    """They are named where nothing may be written, and stored by `apply`."""
+    source = str(site.source)
+    site.give("maps/hosts.map", "x one\n")
+    site.source.write_text(site.text())
+    for what, status in (("plan", 2), ("validate", 1)):
+        done = site.command(what, source)
+        assert done.returncode == status and "maps/hosts.map" in done.stdout, done.stdout + done.stderr
+        assert "no verdict before its files are stored" in done.stdout
+    assert "maps/hosts.map" not in site.beside()
+    done = site.command("apply", source)
+    assert done.returncode == 0 and site.beside()["maps/hosts.map"] == "x one\n", done.stdout + done.stderr
+    for what in ("plan", "validate"):
+        done = site.command(what, source)
+        assert done.returncode == 0 and "accepted" in done.stdout, done.stdout + done.stderr
+    site.give("maps/hosts.map", "x two\n")  # a map alone
+    assert site.command("plan", source).returncode == 2
+    done = site.command("apply", source)
+    assert done.returncode == 0 and site.beside()["maps/hosts.map"] == "x two\n", done.stdout + done.stderr
+    site.await_says("two")

@@ -20,6 +20,9 @@ PRINTING = (
 )
 
 SENDING = (
+    Mutant("a late global says what holds for what follows", SOURCE, "            if (is_for_what_follows(cfg_word(&words, 0)))", "            if (false)"),
+    Mutant("a second global is late", SOURCE, "            other = other != NULL ? other : s;\n            continue;\n", "            other = other != NULL ? other : s;\n            continue;\n        }\n        if (other == NULL) {\n            other = s;\n"),
+    Mutant("a byte order mark is a word", SOURCE, "    if (f->len >= 3 && memcmp(", "    if (false && memcmp("),
     Mutant("several defaults are sent as they are", SOURCE, "return count_defaults(f) <= 1 && f->len > 0", "return f->len > 0"),
     Mutant("a CR is sent", SOURCE, " && memchr(f->text, '\\r', f->len) == NULL;", ";"),
     Mutant("what has no newline at its end is sent as it is", SOURCE, " && f->text[f->len - 1] == '\\n' &&", " &&"),

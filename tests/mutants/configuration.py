@@ -118,6 +118,8 @@ KEEPING = (
     Mutant("a text that was cut is used", CONTENT, "    if (!str_eq(hash, text_hash)) {", "    if (false) {"),
     Mutant("any HAProxy rejects it", STORE, "str_eq(r->url, url) && str_eq(r->haproxy, haproxy))", "str_eq(r->url, url))"),
     Mutant("a target's name is enough", STORE, "    return s->count > 0 && str_eq(s->entries[0].v.id, d->id) && store_has", "    return s->count > 0 && store_has"),
+    Mutant("who leads next has what he read at start", STORE, "    store_forget(s);\n    store_load(s);\n    return true;", "    return true;"),
+    Mutant("who leads no more keeps the folder", STORE, "        flock(s->lock, LOCK_UN);\n", "        ;\n"),
     Mutant("two daemons for one folder", STORE, "if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)", "if (false)"),
     Mutant("anybody reads it", STORE, "mkdir(s->folder, 0700)", "mkdir(s->folder, 0755)"),
     Mutant("what cannot be written is lost", STORE, "    e->kept = document_ref(d);\n", ""),

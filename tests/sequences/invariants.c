@@ -10,7 +10,6 @@
 #define REQUESTS_MAX 600 /* of one HAProxy within a window */
 #define LOOK_US 45000000 /* after which a look has seen what somebody else did */
 #define BUSY_US 1500000  /* with a transaction */
-#define LEAVING_US 20000000
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
 
@@ -153,10 +152,10 @@ static void difference_of_line(struct api *a, size_t backend, const struct desir
         buf_printf(why, "%s drains, and HAProxy has it ready", want->name);
 }
 
-/* Until its connections have ended, and the daemon has seen that. */
+/* Of a local HAProxy: until its connections have ended. Another daemon, or whoever took its line, may not have waited for that. */
 static bool leaves(const struct api *a, const struct running_server *is)
 {
-    return is->admin == MAINT && is->used_until_us != 0 && a->world->now_us < is->used_until_us + LEAVING_US;
+    return is->admin == MAINT && a->world->settings.local != LOCAL_NONE;
 }
 
 /* What keeps one backend from being what is wanted; nothing: it is. */

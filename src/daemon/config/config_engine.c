@@ -10,15 +10,21 @@
 #include "daemon/config/config_requests.h"
 #include "daemon/config/config_source.h"
 #include "daemon/config/operator_metrics.h"
+#include "host/timer.h"
+#include "report/checks.h"
 #include "report/telemetry.h"
 #include "settings/settings.h"
+
+#define TAKE_MS 500
 
 struct config_engine {
     struct event_base *base;
     struct config_engine_options options;
     struct config_engine_callbacks callbacks;
     void *arg;
-    struct store *store; /* also while this replica does not lead */
+    struct store *store; /* taken while this replica leads */
+    struct timer take;   /* another one has it still, whose successor this one is */
+    bool waits;
     struct config_source *source;
     struct config_requests *requests; /* NULL: no STATE_DIR */
     struct config_report *report;
@@ -55,6 +61,12 @@ static void config_engine_on_paused(void *arg, bool paused)
 
 /* ---- what an operator asks for ---- */
 
+static bool config_engine_takes(void *arg)
+{
+    const struct config_engine *e = arg;
+    return e->configuration != NULL;
+}
+
 static void config_engine_on_apply(void *arg)
 {
     const struct config_engine *e = arg;
@@ -63,9 +75,8 @@ static void config_engine_on_apply(void *arg)
 
 static int config_engine_on_rollback(void *arg, unsigned number, struct error *err)
 {
-    struct config_engine *e = arg;
-    return e->configuration != NULL ? configuration_rollback(e->configuration, number, err)
-                                    : error_set(err, ERROR_RETRY, "another replica leads: ask that one");
+    const struct config_engine *e = arg;
+    return configuration_rollback(e->configuration, number, err);
 }
 
 /* ---- life ---- */
@@ -74,8 +85,8 @@ static int config_engine_open(struct config_engine *e, struct error *err)
 {
     static const struct config_source_callbacks source = {
         .changed = config_engine_on_changed, .failed = config_engine_on_failed, .paused = config_engine_on_paused};
-    static const struct config_requests_callbacks requests = {.apply = config_engine_on_apply,
-                                                              .rollback = config_engine_on_rollback};
+    static const struct config_requests_callbacks requests = {
+        .takes = config_engine_takes, .apply = config_engine_on_apply, .rollback = config_engine_on_rollback};
     const struct config_engine_options *o = &e->options;
     enum document_use use = o->settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
     const struct config_source_options options = {
@@ -94,6 +105,12 @@ static int config_engine_open(struct config_engine *e, struct error *err)
     return e->source != NULL ? 0 : -1;
 }
 
+static void config_engine_take(void *arg)
+{
+    const struct config_engine *e = arg;
+    e->callbacks.lead(e->arg);
+}
+
 struct config_engine *config_engine_new(struct event_base *base, const struct config_engine_options *options,
                                         const struct config_engine_callbacks *callbacks, void *arg, struct error *err)
 {
@@ -102,6 +119,7 @@ struct config_engine *config_engine_new(struct event_base *base, const struct co
     e->options = *options;
     e->callbacks = *callbacks;
     e->arg = arg;
+    timer_init(&e->take, base, config_engine_take, e);
     if (config_engine_open(e, err) == 0)
         return e;
     config_engine_free(e);
@@ -112,6 +130,7 @@ void config_engine_free(struct config_engine *e)
 {
     if (e == NULL)
         return;
+    timer_fini(&e->take);
     configuration_free(e->configuration);
     config_requests_free(e->requests);
     config_report_free(e->report);
@@ -171,6 +190,21 @@ static void config_engine_on_event(void *arg, const struct configuration_event *
     config_report_take(e->report, event);
 }
 
+bool config_engine_may_lead(struct config_engine *e)
+{
+    bool waited = e != NULL && e->waits;
+    if (e == NULL)
+        return true;
+    e->waits = !store_take(e->store);
+    if (!e->waits)
+        return true;
+    if (!waited)
+        log_warn(e->options.log, "STATE_DIR is used by another haproxy-k8s-sync; HAProxy is left alone until that ends",
+                 log_str("folder", e->options.settings->state_dir));
+    timer_set(&e->take, TAKE_MS);
+    return false;
+}
+
 struct configuration *config_engine_lead(struct config_engine *e)
 {
     static const enum configuration_drift drifts[] = {[SETTINGS_DRIFT_REPORT] = CONFIGURATION_DRIFT_REPORT,
@@ -203,8 +237,11 @@ void config_engine_step_down(struct config_engine *e)
 {
     if (e == NULL)
         return;
+    timer_cancel(&e->take);
+    e->waits = false;
     configuration_free(e->configuration);
     e->configuration = NULL;
+    store_give_back(e->store);
     config_report_stop(e->report);
 }
 
@@ -223,7 +260,9 @@ void config_engine_measure(const struct config_engine *e, const struct clients *
 
 bool config_engine_applied(const struct config_engine *e, struct checks *checks)
 {
-    return e == NULL || e->configuration == NULL || configuration_ready(e->configuration, checks);
+    if (e != NULL && e->waits)
+        checks_add(checks, CHECK_FAIL, mem_strdup("STATE_DIR"), mem_strdup("used by another haproxy-k8s-sync"), NULL);
+    return e == NULL || (!e->waits && (e->configuration == NULL || configuration_ready(e->configuration, checks)));
 }
 
 const struct config_source *config_engine_source(const struct config_engine *e)

@@ -38,10 +38,11 @@ struct config_engine_options {
 /* From the loop. */
 struct config_engine_callbacks {
     void (*read)(void *arg);    /* the source was read, or said why it cannot be: this replica may be a candidate */
+    void (*lead)(void *arg);    /* config_engine_may_lead may say something else by now */
     void (*compare)(void *arg); /* `config apply` asks for what SIGHUP does */
 };
 
-/* NULL with ERROR_FATAL: STATE_DIR is used by another daemon or unwritable, or there is no inotify. */
+/* NULL with ERROR_FATAL: STATE_DIR is unwritable, or there is no inotify. */
 struct config_engine *config_engine_new(struct event_base *base, const struct config_engine_options *options,
                                         const struct config_engine_callbacks *callbacks, void *arg,
                                         struct error *err) must_check;
@@ -54,10 +55,12 @@ void config_engine_start(struct config_engine *e);
 void config_engine_stop(struct config_engine *e);
 void config_engine_poke(struct config_engine *e); /* SIGHUP: the source is asked again now */
 
-/* What the targets drive from now on, owned by e until it steps down; NULL: no CONFIG_SOURCE. */
+/* False: another daemon has STATE_DIR still; `lead` is called, to ask again. */
+bool config_engine_may_lead(struct config_engine *e);
+/* After that: what the targets drive from now on, owned by e until it steps down; NULL: no CONFIG_SOURCE. */
 struct configuration *config_engine_lead(struct config_engine *e);
 void config_engine_give(struct config_engine *e);      /* the targets are there: they get what the source has */
-void config_engine_step_down(struct config_engine *e); /* the targets are gone */
+void config_engine_step_down(struct config_engine *e); /* the targets are gone, or there were none yet */
 
 /* Each adds its checks: the source has been read; the targets run what it has (nothing is added while another replica leads). */
 bool config_engine_ready(const struct config_engine *e, struct checks *checks);

@@ -38,6 +38,8 @@ static void config_requests_on_changed(void *arg, const char *bytes, size_t len,
     (void)hash;
     (void)files;
     const struct config_requests *r = arg;
+    if (!r->callbacks.takes(r->arg))
+        return;
     struct error err = {0};
     cleanup(mem_free_ptr) char *words = mem_strndup(bytes, len > 0 && bytes[len - 1] == '\n' ? len - 1 : len);
     if (config_requests_do(r, words, &err) != 0)

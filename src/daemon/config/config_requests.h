@@ -5,6 +5,8 @@
 #ifndef DAEMON_CONFIG_REQUESTS_H
 #define DAEMON_CONFIG_REQUESTS_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/log.h"
 
@@ -16,6 +18,7 @@ struct config_requests;
 struct event_base;
 
 struct config_requests_callbacks {
+    bool (*takes)(void *arg); /* false: it is for another replica, which leads */
     void (*apply)(void *arg);
     int (*rollback)(void *arg, unsigned number, struct error *err);
 };

@@ -38,6 +38,10 @@ static int check_bytes(const struct cfg_file *f, bool as_it_is, struct error *er
     struct cfg_file_line line = {0};
     if (f->len == 0)
         return 0;
+    if (f->len >= 3 && memcmp(f->text, "\xef\xbb\xbf", 3) == 0)
+        return error_set(err, ERROR_INVALID,
+                         "line 1: a byte order mark, which HAProxy takes for a part of its first word: save it as "
+                         "UTF-8 without one");
     if (text_utf8_len(f->text, f->len) == f->len && memchr(f->text, '\0', f->len) == NULL &&
         memchr(f->text, '\r', f->len) == NULL)
         return 0;
@@ -74,6 +78,37 @@ static bool is_again(const struct cfg_file_section *first, const struct cfg_file
            !cfg_is_among(s->kind, joined, array_len(joined));
 }
 
+/* What HAProxy applies to the lines behind it alone. */
+static bool is_for_what_follows(const char *word)
+{
+    static const char *const ones[] = {"setenv",   "presetenv",    "unsetenv",  "resetenv",  "crt-base", "ca-base",
+                                       "key-base", "default-path", "unix-bind", "localpeer", "log"};
+    return cfg_is_among(word, ones, array_len(ones)) || str_has_prefix(word, "ssl-default-");
+}
+
+static int check_late_global(const struct cfg_file *f, struct error *err)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    const struct cfg_file_section *other = NULL;
+    for (size_t i = 0; i < f->section_count; i++) {
+        const struct cfg_file_section *s = &f->sections[i];
+        if (!str_eq(s->kind, "global")) {
+            other = other != NULL ? other : s;
+            continue;
+        }
+        for (size_t k = 0; other != NULL && k < s->line_count; k++) {
+            cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
+            if (is_for_what_follows(cfg_word(&words, 0)))
+                return error_set(err, ERROR_INVALID,
+                                 "line %u: %s in a global section behind another section (line %u), which the Data "
+                                 "Plane API would write before it: move it to where that does no harm, the beginning",
+                                 s->lines[k].number, cfg_word(&words, 0), other->line->number);
+        }
+    }
+    return 0;
+}
+
 static int check_sections(const struct cfg_file *f, struct error *err)
 {
     const struct cfg_file_line *lost = line_of_no_section(f);
@@ -93,7 +128,7 @@ static int check_sections(const struct cfg_file *f, struct error *err)
                              "would keep the last alone: make one of them, or give it another name",
                              list[i]->line->number, list[i]->kind, NAME_SHOWN, cfg_file_name(list[i]),
                              list[i - 1]->line->number);
-    return 0;
+    return check_late_global(f, err);
 }
 
 /* Behind the keyword or the name that cfg_source_print extends stands nothing, or `from`. */

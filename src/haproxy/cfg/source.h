@@ -17,7 +17,8 @@
  * message says what, in which lines, and what to do: empty, no section, NUL, not UTF-8, a CR within a line, more than 64
  * words or a quote that does not end (HAProxy refuses both), what cfg_file_problem knows (conditionals, 64 KiB, a late default-server), a line
  * before the first section, two sections of one kind and name (the API keeps the last), a proxy before the first defaults section (it would inherit), a
- * million lines. It shows at most the names of sections. */
+ * word in a late `global` that holds for what follows it (the API has `global` first), a
+ * byte order mark, a million lines. It shows at most the names of sections. */
 int cfg_source_init(struct cfg_file *f, const char *text, size_t len, struct error *err) must_check;
 
 /* The same for a HAProxy that reads the file as it is: only what is no haproxy.cfg at all is refused (empty, no section, NUL,

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -553,8 +554,8 @@ static long write_in_folder(void)
     if (folder < 0 || other < 0 || sandbox_harden(&err) != 0 || sandbox_enter(folder, &err) != 0)
         _exit(NOT_ENTERED);
     int fd = openat(folder, "new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || write(fd, "x", 1) != 1 || close(fd) != 0 || renameat(folder, "new", folder, "there") != 0 ||
-        unlinkat(folder, "there", 0) != 0)
+    if (fd < 0 || write(fd, "x", 1) != 1 || fdatasync(fd) != 0 || flock(fd, LOCK_EX) != 0 || close(fd) != 0 ||
+        fsync(folder) != 0 || renameat(folder, "new", folder, "there") != 0 || unlinkat(folder, "there", 0) != 0)
         return -1;
     static const char name[] = "elsewhere";
     bool refused = openat(other, name, O_WRONLY | O_CREAT, 0600) < 0 && errno == EPERM &&
