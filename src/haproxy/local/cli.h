@@ -85,7 +85,7 @@ int cli_info_read(struct cli_info *ret, const char *answer, struct error *err) m
 enum cli_reload {
     CLI_RELOAD_DONE,
     CLI_RELOAD_FAILED,
-    CLI_RELOAD_BUSY,    /* with another one, perhaps of the file from before; from 3.1 on */
+    CLI_RELOAD_BUSY,    /* with another one, perhaps of the file from before; 3.2 and later */
     CLI_RELOAD_UNKNOWN, /* 2.6 does not say */
 };
 
