@@ -66,6 +66,7 @@ STORED = (
 
 PUT = (
     Mutant("a folder is not made", PROCESS, "bool makes = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_PUT_FILE;", "bool makes = false;"),
+    Mutant("a folder is not there after a machine went down", PROCESS, "    return fsync(above.folder);\n", "    return 0;\n"),
     Mutant("who looks makes a folder", PROCESS, "bool makes = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_PUT_FILE;", "bool makes = rc != 0 && errno == ENOENT;"),
     Mutant("anybody looks into a new folder", PROCESS, "#define NEW_FOLDER_MODE 0750", "#define NEW_FOLDER_MODE 0755"),
     Mutant("what is in no folder cannot be deleted", PROCESS, "bool nothing = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_DELETE_FILE; /*", "bool nothing = false; /*"),
@@ -86,6 +87,6 @@ FOLDERS = (
 
 ROOMS = (
     Room("local, files beside it", ("test_local_store", "test_local_store_failures"), STORED),
-    Room("local, files that are put", ("test_local_store", "test_local_store_failures"), PUT),
+    Room("local, files that are put", ("test_local_store", "test_local_store_failures", "test_local_files"), PUT),
     Room("local, folders of files", ("test_settings_local",), FOLDERS),
 )
