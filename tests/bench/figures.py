@@ -82,7 +82,7 @@ def of(run: Run) -> Figures:
     seconds = run.traffic.seconds()
     versions = [version for at, version in run.seen.versions]
     return Figures(
-        commits=versions[-1] - versions[0], transactions=run.writes[access_log.TRANSACTION],
+        commits=run.writes[access_log.FAST] if run.controller.local else versions[-1] - versions[0], transactions=run.writes[access_log.TRANSACTION],
         fast=run.writes[access_log.FAST], runtime_calls=run.writes[access_log.RUNTIME],
         reloads=len(run.seen.reloads()), workers=max(len(pids) for _, pids in run.seen.workers),
         connections=len(run.traffic.connections), failed=len(run.traffic.failed), slow=len(run.traffic.slow),

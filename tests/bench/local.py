@@ -10,16 +10,21 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from tests.harness.daemon import Daemon
+from tests.harness import objects
+from tests.harness.daemon import Daemon, program
 from tests.harness.haproxy import HAProxy, haproxy_version
+from tests.harness.load import Load
 from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 from tests.harness.realkube import RealKube
 
 from . import cluster, report
-from .setup import BACKEND, NODE_PORT, TEMPLATE, Target
+from .kubernetes import kubernetes
+from .setup import BACKEND, NODE_PORT, TEMPLATE, Target, haproxy
+from .stage import BACKEND as INGRESS, NODES, Controller, Settings, Stage
 
 FIRST, MANY = 3, 500
+NEW = {f"node-{i}": f"127.0.14.{i}" for i in range(7, 17)}
 
 
 def _ms(what: Callable[[], object]) -> float:
@@ -101,6 +106,38 @@ def new_servers(target: Target, kube: RealKube, runs: int) -> None:
         report.figure("reloads meanwhile", str(int(target.haproxy.worker() != worker)) + " (worker changed)", "0")
 
 
+def _serves(stage: Stage, node: str) -> None:
+    """And all is done that goes with it: the next one is a change of its own."""
+    began = stage.nodes.asked(node)
+    wait_until(lambda: stage.nodes.asked(node) > began, 20, f"connections to {node}")
+    wait_until(lambda: f"server {node} " in stage.dataplane.file() and (own := stage.own()) and own.sum("in_sync") == 1, 20, "in sync")
+
+
+def one_by_one(home: pathlib.Path, settings: Settings) -> None:
+    """Nodes never seen, under a load that reaches each of them."""
+    took: list[float] = []
+    ours = Controller("haproxy-k8s-sync", program(), True, local=True)
+    with kubernetes(home / "kube") as kube:
+        stage = Stage(home / "stage", haproxy(), kube, "one-by-one", ours, settings, NEW)
+        with stage.started():
+            assert isinstance(stage.dataplane, LocalFiles)
+            before = stage.dataplane.reloads()
+            load = Load(stage.haproxy.port, stage.home, rate=settings.rate, visits=settings.visits)
+            with load:
+                for number, node in enumerate(NEW, len(NODES) + 1):
+                    stage.endpoints[node] = (number, objects.READY)
+                    stage.put_slice()
+                    took.append(_ms(lambda node=node: wait_until(  # type: ignore[misc]
+                        lambda: stage.haproxy.states(INGRESS).get(node) == "ready", 30, f"{node} in rotation", 0.001)))
+                    _serves(stage, node)
+            traffic, reloads = load.stop(), stage.dataplane.reloads() - before
+    report.heading(f"{len(NEW)} nodes never seen, one by one, under {settings.rate:g} new connections/s")
+    report.figure("in rotation", report.spread(took, "ms", 1), "p50 <= 20 ms")
+    report.figure("new connections", str(len(traffic.connections)))
+    report.figure("failed, and visits broken", f"{len(traffic.failed)}, {len(traffic.broken)}", "0")
+    report.figure("reloads", str(reloads), "0")
+
+
 def whole(home: pathlib.Path, binary: str, runs: int) -> None:
     """The floor's reload is over when another worker answers."""
     target = HAProxy(home / "whole", TEMPLATE, binary)
@@ -137,4 +174,5 @@ def measure(home: pathlib.Path, kube: RealKube, runs: int) -> None:
     with Target(home / "target", local=True) as target:
         new_servers(target, kube, runs)
         binary = target.haproxy.binary
+    one_by_one(home / "one-by-one", Settings(reload_delay=0))
     whole(home, binary, runs)

@@ -18,7 +18,7 @@ REPORT = ROOT / "build" / "bench" / "rolling.html"
 
 
 def controllers() -> list[Controller]:
-    found = [Controller("haproxy-k8s-sync", program(), True)]
+    found = [Controller("haproxy-k8s-sync", program(), True), Controller("haproxy-k8s-sync, files", program(), True, local=True)]
     other = os.environ.get("OTHER")
     if other:
         path = pathlib.Path(other).resolve()

@@ -94,12 +94,13 @@ def run(stage: Stage) -> Run:
     with stage.started(), Observer(stage.haproxy, BACKEND, stage.home) as observer:
         rollout = Rollout(stage, observer)
         load = Load(stage.haproxy.port, stage.home, rate=stage.settings.rate, visits=stage.settings.visits, seconds=180)
-        before, logged = stage.own(), len(stage.access_log())
+        before, logged, files = stage.own(), len(stage.access_log()), stage.files_written()
         begin = time.monotonic()
         with load:
             rollout.play()
         end = time.monotonic()
         traffic, after, written = load.stop(), stage.own(), access_log.count(stage.access_log()[logged:])
+        written[access_log.FAST] += stage.files_written() - files
     haproxy = realparts.version_of(pathlib.Path(stage.haproxy.binary)).split()[2].split("-")[0]
     return Run(stage.controller, haproxy, f"{stage.dataplane.kind} {getattr(stage.dataplane, 'release', stage.dataplane.play)}",
                begin, end, tuple(rollout.marks), traffic, observer.seen(), written, _difference(before, after))

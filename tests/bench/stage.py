@@ -1,4 +1,4 @@
-"""What a rolling update under load needs, for each controller and HAProxy: HAProxy, a Data Plane API, six nodes, the controller."""
+"""What a rolling update under load needs, for each controller and HAProxy: HAProxy, a Data Plane API or none, six nodes, the controller."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import dataclasses
 import http.client
 import pathlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tests.harness import http as requests
 from tests.harness import objects, realparts
 from tests.harness.backends import node_port
 from tests.harness.daemon import clean_env
-from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.local import LocalFiles
 from tests.harness.metrics import Metrics
 from tests.harness.nodes import Nodes
 from tests.harness.process import Process, free_port, wait_until
@@ -61,24 +63,30 @@ class Controller:
     name: str
     binary: pathlib.Path
     ours: bool
+    local: bool = False
+    """It reaches HAProxy by its own file and sockets."""
 
 
 class Stage:
     """What one run needs, started in this order and stopped by `with`."""
 
     def __init__(self, home: pathlib.Path, haproxy: pathlib.Path, kube: Kubernetes, namespace: str, controller: Controller,
-                 settings: Settings):
+                 settings: Settings, more: Mapping[str, str] | None = None):
+        """more: nodes without a pod, at first."""
+        self.addresses = NODES | dict(more or {})
         self.home, self.kube, self.namespace, self.controller, self.settings = home, kube, namespace, controller, settings
-        self.port = node_port(NODES.values())
+        self.port = node_port(self.addresses.values())
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(haproxy))
         self.dataplane = self._dataplane()
-        self.nodes = Nodes(NODES, self.port, home / "nodes")
+        self.nodes = Nodes(self.addresses, self.port, home / "nodes")
         self.endpoints = {name: (i, objects.READY) for i, name in enumerate(NODES, 1)}
         self.listen_port = free_port()
         self.log = home / "controller.log"
         self._process: Process | None = None
 
     def _dataplane(self) -> DataPlane:
+        if self.controller.local:
+            return LocalFiles(self.haproxy, self.home / "dataplane", counts_checks=False)
         try:
             binary = str(realparts.dataplaneapi())
         except realparts.Missing:
@@ -102,10 +110,8 @@ class Stage:
 
     def _environment(self) -> dict[str, str]:
         """What any controller of this kind reads; nothing that only ours knows but where it listens."""
-        user, password = AUTH.split(":")
         return clean_env(
-            INGRESS_NAMESPACE=self.namespace, INGRESS_SERVICE_NAME=SERVICE, HAPROXY_DATAPLANE_URL=self.dataplane.url,
-            HAPROXY_DATAPLANE_USERNAME=user, HAPROXY_DATAPLANE_PASSWORD=password, HAPROXY_BACKEND_NAME=BACKEND,
+            **self.dataplane.settings(), INGRESS_NAMESPACE=self.namespace, INGRESS_SERVICE_NAME=SERVICE, HAPROXY_BACKEND_NAME=BACKEND,
             HAPROXY_BACKEND_PORT=str(self.port), RESYNC_PERIOD=self.settings.resync,
             KUBECONFIG=str(self.kube.kubeconfig(everything=not self.controller.ours)),
             LISTEN_ADDRESS=f"127.0.0.1:{self.listen_port}")
@@ -121,16 +127,21 @@ class Stage:
 
     def _fill_kubernetes(self) -> None:
         self.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
-        for name, address in NODES.items():
+        for name, address in self.addresses.items():
             self.kube.put(objects.node(name, address))
         self.kube.put(objects.service(SERVICE, namespace=self.namespace, node_ports={"https": (443, 0)}, policy="Local"))
         self.put_endpoints()
 
+    def _pods(self) -> list[Any]:
+        return [objects.endpoint(f"10.244.{list(self.addresses).index(node) + 1}.{pod}", node, conditions)
+                for node, (pod, conditions) in self.endpoints.items()]
+
+    def put_slice(self) -> str:
+        return self.kube.put(objects.slice_(f"{SERVICE}-1", SERVICE, self._pods(), namespace=self.namespace))
+
     def put_endpoints(self) -> str:
         """As a cluster has them: EndpointSlices, and Endpoints for whoever still reads these."""
-        pods = [objects.endpoint(f"10.244.{list(NODES).index(node) + 1}.{pod}", node, conditions)
-                for node, (pod, conditions) in self.endpoints.items()]
-        version = self.kube.put(objects.slice_(f"{SERVICE}-1", SERVICE, pods, namespace=self.namespace))
+        version, pods = self.put_slice(), self._pods()
         by_readiness = [[(pod["addresses"][0], pod["nodeName"]) for pod in pods if pod["conditions"]["ready"] is ready]
                         for ready in (True, False)]
         self.kube.put(objects.endpoints(SERVICE, *by_readiness, namespace=self.namespace))
@@ -145,6 +156,12 @@ class Stage:
         except (OSError, ValueError, http.client.HTTPException):
             return None
 
+    def files_written(self) -> int:
+        """By a controller that has no API to ask."""
+        return self.dataplane.version() if isinstance(self.dataplane, LocalFiles) else 0
+
     def access_log(self) -> str:
+        if self.controller.local:
+            return ""
         name = "access.log" if isinstance(self.dataplane, DoubleDataPlane) else "dataplane.log"
         return (self.dataplane.dir / name).read_text(errors="replace")
