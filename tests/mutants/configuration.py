@@ -87,6 +87,7 @@ ENGINE_MUTANTS = (
     Mutant("what was sent last is taken for what runs", RUNS, "bool loaded = target_file_means(t, d->content);", "bool loaded = true;"),
     Mutant("a lost reload is a rejection", RESTORE, "if (lost || c->document == NULL", "if (c->document == NULL"),
     Mutant("applied is never said where a reload was awaited", TARGET, "                                      .reloads_known = target_concluded", "                                      .reloads_known = NULL"),
+    Mutant("a rejection is one of any files", "configuration/document.c", "    if (d->files.count == 0)\n        return;\n", "    return;\n"),
     Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
     Mutant("another version of HAProxy is not asked", TARGET, "if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))", "if (false)"),
     Mutant("what is rejected is not kept", TARGET, "    store_reject(t->of->options.store,", "    if (false)\n        store_reject(t->of->options.store,"),
