@@ -328,3 +328,15 @@ def test_the_plan_is_made_without_an_api_too(rig: Rig) -> None:
     rig.pods(1, 2)
     plan = subprocess.run([program(), "plan"], env=clean_env(**rig.settings(**beside(rig))), capture_output=True, text=True, check=False, timeout=60)
     assert "1 change: 1 to add" in plan.stdout and "n2" in plan.stdout, plan.stdout + plan.stderr
+
+
+def test_apply_forgets_a_rejection(local: Local) -> None:
+    """What was rejected is asked about once more, as an operator who asks may have changed what it was rejected for."""
+    with local.daemon() as daemon:
+        local.put(local.text("one") + "  bogus\n")
+        daemon.wait_log("configuration rejected.*unknown keyword 'bogus'")
+        seen = len(daemon.log())
+        assert local.command("apply").returncode == 0
+        daemon.wait_log("configuration rejected.*unknown keyword 'bogus'", since=seen)
+        assert "refreshing now" in daemon.log()[seen:] and "SIGHUP received" not in daemon.log()
+        assert daemon.log().count('"configuration rejected; ') == 2
