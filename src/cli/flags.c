@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "settings/aliases.h"
 #include "settings/settings.h"
 #include "settings/table.h"
 #include "settings/types.h"
@@ -66,6 +67,18 @@ void flags_fini(struct flags *f)
     *f = (struct flags){0};
 }
 
+/* Without MODE the operator's names say nothing. NULL: all of them count. */
+static const char *flag_without_mode(const struct flags *f, char *const *argv, int at)
+{
+    for (int i = 1; i < at && !aliases_count(f->environment); i++) {
+        const char *word = argv[i] + strspn(argv[i], "-");
+        for (const struct setting *row = setting_table; row->name != NULL && word != argv[i]; row++)
+            if (row->alias != NULL && flag_is(row, word, strcspn(word, "=")))
+                return word;
+    }
+    return NULL;
+}
+
 /* Those at the beginning; *at is moved behind them. */
 static int flags_take_all(int argc, char *const *argv, int *at, struct flags *f, struct error *err)
 {
@@ -100,6 +113,14 @@ int flags_take(int argc, char *const *argv, char *const *environ_, struct flags 
         return -1;
     }
     memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));
+    const char *alone = flag_without_mode(&f, argv, at);
+    if (alone != NULL) {
+        flags_fini(&f);
+        return error_set(err, ERROR_INVALID,
+                         "--%.*s counts beside --mode=k8s or --mode=local (or MODE) alone: add that, or set our own "
+                         "variable (docs/settings.md)",
+                         (int)strcspn(alone, "="), alone);
+    }
     f.argv[f.argc++] = argv[0];
     while (at < argc)
         f.argv[f.argc++] = argv[at++];

@@ -399,6 +399,7 @@ static void target_replace(void *self, struct replacement_request *ret)
     t->sent = target_with_kept(t, restores ? t->good : t->asked->content, &t->edits);
     ret->text = t->sent;
     ret->before = writes ? t->file : NULL;
+    ret->restores = restores;
     ret->edits = &t->edits;
 }
 

@@ -582,7 +582,7 @@ void controller_compare(struct controller *c)
 {
     if (c->stopping)
         return;
-    log_info(c->log, "SIGHUP received; refreshing now");
+    log_info(c->log, "refreshing now (SIGHUP, or `config apply`)");
     for (size_t i = 0; i < c->mappings.count; i++)
         log_limit_reset(&c->states[i].wait_limit);
     sources_poke(c->sources);

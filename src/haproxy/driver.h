@@ -65,6 +65,7 @@ struct replacement_request {
     struct cfg_content *text; /* no NUL in it; ends with a newline */
     /* The file that is there, to go back; NULL: only validate. Both are borrowed until the end. */
     struct cfg_content *before;
+    bool restores;                 /* text is a file from before, too, which perhaps was no document */
     const struct cfg_edits *edits; /* that text was printed with; NULL: none. Borrowed, too */
 };
 

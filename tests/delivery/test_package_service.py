@@ -123,7 +123,7 @@ def test_first_hour(balancer: Balancer) -> None:
     locked_in(balancer)
 
     machine.run("systemctl", "reload", UNIT)
-    wait_until(lambda: "SIGHUP received; refreshing now" in machine.journal(UNIT), 20, "the comparison")
+    wait_until(lambda: "refreshing now (SIGHUP" in machine.journal(UNIT), 20, "the comparison")
     assert balancer.show("ActiveState", "NRestarts") == ["active", "0"]
     rig.dataplane.stop()
     rig.pods(1)

@@ -416,3 +416,15 @@ def test_a_haproxy_that_is_too_old_is_named_once(rig: Rig, tmp_path: pathlib.Pat
         said = re.findall(r'msg="this HAProxy is older than 2.6.*', daemon.log())
         assert len(said) == 1 and "haproxy=2.4.30" in said[0] and str(rig.haproxy.config) in said[0], said
         server.shutdown()
+
+
+def test_apply_forgets_a_rejection(local: Local) -> None:
+    """What was rejected is asked about once more, as an operator who asks may have changed what it was rejected for."""
+    with local.daemon() as daemon:
+        local.put(local.text("one") + "  bogus\n")
+        daemon.wait_log("configuration rejected.*unknown keyword 'bogus'")
+        seen = len(daemon.log())
+        assert local.command("apply").returncode == 0
+        daemon.wait_log("configuration rejected.*unknown keyword 'bogus'", since=seen)
+        assert "refreshing now" in daemon.log()[seen:] and "SIGHUP received" not in daemon.log()
+        assert daemon.log().count('"configuration rejected; ') == 2

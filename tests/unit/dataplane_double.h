@@ -549,6 +549,7 @@ static int carry_out(char step, struct buf *b, char *reload_id)
     case 'W':
         w.file_version = w.version += 1 + w.others;
         w.file_more = w.written;
+        w.written = ""; /* the file from before is as it was */
         put_file(b, &w.file);
         buf_add(b, w.file_more);
         return 201;

@@ -72,7 +72,9 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
 static void driver_file_on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct dataplane_driver *d = arg;
-    const struct replacement_request request = d->replacement.request;
+    struct replacement_request request = d->replacement.request;
+    if (d->replacement.state == REPLACEMENT_RESTORE)
+        request = (struct replacement_request){.text = d->replacement.sends};
     struct transaction_action action = replacement_answer(&d->replacement, a);
     if (action.type == TRANSACTION_JUDGE) {
         cleanup(mem_free_ptr) char *problem = driver_file_judge(d, &request, a);

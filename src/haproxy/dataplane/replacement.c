@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/mask.h"
+#include "haproxy/cfg/source.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/transaction_verdict.h"
@@ -15,6 +16,8 @@
 
 /* Each commit moves the version on, and so makes this comment one of the past. */
 #define REPLACEMENT_UNLOADED "# haproxy-k8s-sync: version %" PRId64 " is loaded by the next one\n"
+
+#define HEAD_BYTES 1024u /* the comments that a file begins with */
 
 void replacement_init(struct replacement *r)
 {
@@ -25,6 +28,8 @@ void replacement_fini(struct replacement *r)
 {
     buf_fini(&r->path);
     buf_fini(&r->head);
+    for (size_t i = 0; i < array_len(r->own); i++)
+        cfg_content_unref(r->own[i]);
     free(r->reload_id);
     replacement_init(r);
 }
@@ -49,13 +54,23 @@ static struct transaction_action replacement_done(struct replacement *r, enum tr
     return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
+/* What is only validated has the sender's line numbers; what goes back runs, but where it did not before, or no more. */
+static bool replacement_is_to_be_loaded(const struct replacement *r)
+{
+    const struct cfg_content *before = r->request.before;
+    return r->state == REPLACEMENT_WRITE ||
+           (r->state == REPLACEMENT_RESTORE &&
+            (r->reload_id != NULL ||
+             replacement_is_unloaded(before->text, before->len < HEAD_BYTES ? before->len : HEAD_BYTES, r->from)));
+}
+
 static struct transaction_action replacement_post(struct replacement *r, enum replacement_state state,
-                                                  const struct cfg_content *text)
+                                                  struct cfg_content *text)
 {
     r->state = state;
     r->sends = text;
     buf_clear(&r->head);
-    if (state != REPLACEMENT_VALIDATE) /* whose line numbers are to be the sender's */
+    if (replacement_is_to_be_loaded(r))
         buf_printf(&r->head, REPLACEMENT_UNLOADED, r->version + 1);
     buf_clear(&r->path);
     buf_printf(&r->path, "/configuration/raw?version=%" PRId64 "&%s=true", r->version,
@@ -64,13 +79,30 @@ static struct transaction_action replacement_post(struct replacement *r, enum re
         .type = TRANSACTION_SEND, .method = "POST", .path = buf_str(&r->path), .body = buf_str(&r->head)};
 }
 
+/* A file that was no document, as a document of it would be sent: what the API makes of it as it is may mean something
+ * else. */
+static struct cfg_content *replacement_as_sent(struct cfg_content *c, struct cfg_content **own)
+{
+    cleanup(cfg_file_fini) struct cfg_file f = {0};
+    struct error err = {0};
+    if (cfg_source_init(&f, c->text, c->len, &err) != 0 || cfg_source_is_as_sent(&f))
+        return c;
+    struct buf text;
+    buf_init_secret(&text, 0);
+    cfg_source_print(&f, &text);
+    *own = cfg_content_take(&text);
+    return *own;
+}
+
 struct transaction_action replacement_start(struct replacement *r, int64_t version,
                                             const struct replacement_request *request)
 {
     replacement_fini(r);
-    r->version = version;
+    r->version = r->from = version;
     r->request = *request;
-    return replacement_post(r, request->before != NULL ? REPLACEMENT_WRITE : REPLACEMENT_VALIDATE, request->text);
+    if (request->restores)
+        r->request.text = replacement_as_sent(request->text, &r->own[0]);
+    return replacement_post(r, request->before != NULL ? REPLACEMENT_WRITE : REPLACEMENT_VALIDATE, r->request.text);
 }
 
 static const char *replacement_doing(const struct replacement *r)
@@ -79,6 +111,13 @@ static const char *replacement_doing(const struct replacement *r)
                                         [REPLACEMENT_WRITE] = "write of the configuration",
                                         [REPLACEMENT_RESTORE] = "write of the configuration from before"};
     return doing[r->state];
+}
+
+static struct transaction_action replacement_not_back(struct replacement *r, enum error_kind kind, const char *why)
+{
+    const struct error harm = r->error;
+    (void)error_set(&r->error, kind, "%s; the file from before could not be put back: %s", harm.message, why);
+    return replacement_done(r, TRANSACTION_UNKNOWN);
 }
 
 /* Only what the API itself says of the bytes is a rejection of them: not what a proxy in front of it has against their
@@ -116,10 +155,7 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
     if (!good && r->state == REPLACEMENT_RESTORE) {
         struct error why = {0};
         transaction_explain(&why, a, replacement_doing(r), transaction_wrong_answer(a));
-        const struct error harm = r->error;
-        (void)error_set(&r->error, why.kind, "%s; the file from before could not be put back: %s", harm.message,
-                        why.message);
-        return replacement_done(r, TRANSACTION_UNKNOWN);
+        return replacement_not_back(r, why.kind, why.message);
     }
     if (!good)
         return replacement_failed(r, a);
@@ -130,8 +166,6 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
         free(r->reload_id);
         r->reload_id = mem_strdup(a->reload_id);
     }
-    if (r->state == REPLACEMENT_RESTORE)
-        return replacement_done(r, TRANSACTION_HARMFUL);
     return (struct transaction_action){.type = TRANSACTION_JUDGE};
 }
 
@@ -143,8 +177,11 @@ bool replacement_is_unloaded(const char *head, size_t len, int64_t version)
 
 struct transaction_action replacement_judged(struct replacement *r, const char *problem)
 {
+    bool back = r->state == REPLACEMENT_RESTORE;
     if (problem == NULL)
-        return replacement_done(r, TRANSACTION_COMMITTED);
+        return replacement_done(r, back ? TRANSACTION_HARMFUL : TRANSACTION_COMMITTED);
+    if (back)
+        return replacement_not_back(r, ERROR_INVALID, problem);
     (void)error_set(&r->error, ERROR_INVALID, "the Data Plane API would change its meaning: %s", problem);
-    return replacement_post(r, REPLACEMENT_RESTORE, r->request.before);
+    return replacement_post(r, REPLACEMENT_RESTORE, replacement_as_sent(r->request.before, &r->own[1]));
 }

@@ -33,6 +33,7 @@ struct replacement {
     enum replacement_state state;
     struct replacement_request request;
     int64_t version; /* to write at; once written the new one */
+    int64_t from;    /* the first of them */
     /* PREVIEWED: valid. COMMITTED: written, not loaded yet, unless reload_id is set. HARMFUL: it would mean something
      * else, the file from before is back; with UNKNOWN it may not be. All others as of a commit. */
     enum transaction_result result;
@@ -41,7 +42,8 @@ struct replacement {
     int64_t retry_after_ms;
     uint64_t took_us;
     struct buf path, head;
-    const struct cfg_content *sends; /* TRANSACTION_SEND: a POST of the action's body, and then this text */
+    struct cfg_content *own[2]; /* what is sent in place of the text, and of the file from before; NULL: those */
+    struct cfg_content *sends;  /* TRANSACTION_SEND: a POST of the action's body, and then this text */
 };
 
 void replacement_init(struct replacement *r);

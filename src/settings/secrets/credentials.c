@@ -19,6 +19,7 @@ struct given {
     enum secret_part part;
     const struct setting *row;
     struct secret *secret;
+    const char *name;  /* by which the value was given */
     char *file_name;   /* NAME_FILE */
     const char *value; /* NULL where unset or empty; borrowed */
     const char *path;
@@ -89,7 +90,7 @@ static void credentials_parse_path(const struct given *g, struct settings_findin
 static void credentials_parse_one(const struct given *g, struct settings_findings *found)
 {
     if (g->value != NULL && g->path != NULL)
-        finding_error(found, "%s and %s are both set: expected one of them", g->row->name, g->file_name);
+        finding_error(found, "%s and %s are both set: expected one of them", g->name, g->file_name);
     else if (g->value != NULL)
         credentials_parse_value(g, found);
     else if (g->path != NULL)
@@ -114,6 +115,7 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
         g[i].part = (enum secret_part)i;
         g[i].file_name = mem_printf("%s_FILE", g[i].row->name);
         g[i].value = credentials_take(env, g[i].row->name, &g[i].empty);
+        g[i].name = g[i].value != NULL ? g[i].row->name : g[i].row->alias;
         if (g[i].value == NULL)
             g[i].value = alias_get(env, g[i].row);
         g[i].path = credentials_take(env, g[i].file_name, &g[i].empty);

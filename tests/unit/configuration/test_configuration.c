@@ -194,6 +194,36 @@ START_TEST(what_goes_back_is_not_taken_for_the_latest)
 }
 END_TEST
 
+/* The same text with another map is another document. */
+START_TEST(a_rejection_is_one_of_the_files_too)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    for (int map = 1; map <= 2; map++) {
+        struct error err = {0};
+        struct storage_files files = {0};
+        const char *lines = map == 1 ? "a 1\n" : "a 2\n", *text = "global\n  description reject1\n";
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", lines, 4, &err), 0);
+        struct document *d = document_new("a file", text, strlen(text), &files, &err);
+        ck_assert_ptr_nonnull(d);
+        ck_assert_ptr_null(store_rejection(w.store, d->id, "http://b", "3.0.1"));
+        store_reject(w.store, d->id, "http://b", "3.0.1", "no");
+        for (int with_restart = 0; with_restart < 2; with_restart++) {
+            if (with_restart)
+                restart();
+            become(&w.text, text);
+            configuration_set(w.c, d);
+            passes(5);
+            ck_assert_str_eq(state_of(1), "rejected");
+            ck_assert_ptr_null(w.of[1].rejected); /* it was not asked */
+        }
+        document_unref(d);
+        free(w.text);
+        w.text = NULL;
+    }
+    stream_end();
+}
+END_TEST
+
 /* Who was started anew knows nothing against the document. */
 START_TEST(a_lost_reload_is_no_rejection)
 {
@@ -353,6 +383,7 @@ int main(void)
     tcase_add_test(t, a_dry_run_validates_and_writes_nothing);
     tcase_add_loop_test(t, what_would_lock_out_is_written_nowhere, 0, 2);
     tcase_add_test(t, a_rejection_is_remembered);
+    tcase_add_test(t, a_rejection_is_one_of_the_files_too);
     tcase_add_loop_test(t, what_another_writer_changes, 0, 3);
     tcase_add_test(t, a_rollback_holds_until_the_source_changes);
     tcase_add_test(t, what_follows_too_soon_waits);

@@ -261,6 +261,26 @@ START_TEST(what_was_repaired_by_hand_is_not_replaced)
 }
 END_TEST
 
+START_TEST(what_cannot_go_back_is_said)
+{
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    free(w.in.file);
+    w.in.file = mem_strdup(DOCUMENT);
+    w.in.engine->ops->read(w.in.engine->self);
+    w.in.engine->ops->reload_failed(w.in.engine->self, false);
+    ask((enum transaction_result)_i, 400, -1);
+    ck_assert_uint_eq(log_count(w.log.fd, "the configuration from before cannot go back"), 1);
+    read_it();
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "rejected");
+    struct engine_wants wants = {0};
+    w.in.engine->ops->decide(w.in.engine->self, &wants);
+    ck_assert(!wants.replacement);
+    world_end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("target");
@@ -275,6 +295,8 @@ int main(void)
     tcase_add_test(tc, repairs_have_growing_pauses);
     tcase_add_test(tc, drift_is_logged_by_lines_without_secrets);
     tcase_add_loop_test(tc, what_was_repaired_by_hand_is_not_replaced, 0, array_len(repaired));
+    tcase_add_loop_test(tc, what_cannot_go_back_is_said, TRANSACTION_REJECTED, TRANSACTION_REJECTED + 1);
+    tcase_add_loop_test(tc, what_cannot_go_back_is_said, TRANSACTION_HARMFUL, TRANSACTION_HARMFUL + 1);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -113,6 +113,8 @@ static const struct {
     {{"MODE=k8s", "SECRET_NAME=a", "CONFIG_SECRET_NAME=b"}, "error: CONFIG_SECRET_NAME and SECRET_NAME are two names"},
     {{"MODE=k8s", "DATAPLANE_PASSWORD=hush", "HAPROXY_DATAPLANE_PASSWORD=whisper"},
      "error: HAPROXY_DATAPLANE_PASSWORD and DATAPLANE_PASSWORD are two names"},
+    {{"MODE=k8s", "DATAPLANE_PASSWORD=hush", "HAPROXY_DATAPLANE_PASSWORD_FILE=/p"},
+     "error: DATAPLANE_PASSWORD and HAPROXY_DATAPLANE_PASSWORD_FILE are both set: expected one of them\n"},
     {{"MODE=k8s", "SECRET_NAME=a/b"}, "error: SECRET_NAME=\"a/b\": expected a Secret's name"},
     {{"MODE=k8s", "METRICS_ADDR=9090"},
      "error: METRICS_ADDR=\"9090\": expected an address as LISTEN_ADDRESS, or 0 for "
