@@ -1,4 +1,5 @@
 /* The commands that do what a reload of the file would do, and servers that are to go once nobody uses them any more. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,7 +159,8 @@ static void run_on_answer(void *arg, const struct local_answer *a)
     size_t at = r->first;
     r->request = NULL;
     int status = run_read(r, a, &at, &err);
-    r->done = r->next;
+    bool nobody_listens = a->error_number == ECONNREFUSED || a->error_number == ENOENT;
+    r->done = a->status != LOCAL_OK && nobody_listens ? r->first : r->next;
     const char *refused = r->commands.list[at < r->next ? at : r->next - 1];
     if (status != 0 && err.kind == ERROR_CONFLICT && commands_is_removal(refused)) {
         leaving_add(r->driver, refused); /* nobody new comes to it, in maintenance */
