@@ -1,4 +1,5 @@
 /* The commands that do what a reload of the file would do, and servers that are to go once nobody uses them any more. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,11 +171,12 @@ static void run_on_answer(void *arg, const struct local_answer *a)
     char *at = text + strcspn(text, "\n");
     cleanup(mem_free_ptr) char *mark = mem_strndup(text, (size_t)(at - text));
     r->request = NULL;
+    bool reached = a->error_number != ECONNREFUSED && a->error_number != ENOENT;
     for (size_t i = r->sent; i < r->next; i++)
         if (a->status == LOCAL_OK)
             run_take(r, &r->commands.list[i], run_cut(&at, mark));
         else
-            r->commands.list[i].done = true; /* for all that is known */
+            r->commands.list[i].done = reached; /* for all that is known */
     if (a->status != LOCAL_OK)
         run_refuse(r, r->commands.list[r->sent].text, a->message);
     run_next(r);

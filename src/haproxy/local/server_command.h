@@ -16,7 +16,7 @@ struct cfg_file;
 
 struct server_command {
     char *text;
-    bool done; /* by the driver: HAProxy did it */
+    bool done; /* by the driver: HAProxy did it, or may have */
 };
 
 struct server_commands {
