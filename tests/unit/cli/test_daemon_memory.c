@@ -247,8 +247,8 @@ static const struct {
     {"", "", S("1") "; " S("3"), L("1") OFF("2"), "n1 ready; n2 maint", "add n3 reload", INSPECT_CHANGES, 100},
     {PARKED, "\"parked\":[{\"server\":\"n2\",\"since\":\"T-20\"}]", S("1") "; " S("3"), L("1") OFF("2"),
      "n1 ready; n2 maint", "add n3 reload; remove n2 reload", INSPECT_CHANGES, 100},
-    {PARKED, "\"parked\":[{\"server\":\"n2\",\"since\":\"T-20\",\"spare\":true}]", S("1") "; " S("3"),
-     L("1") OFF("2"), "n1 ready; n2 maint", "add n3 reload", INSPECT_CHANGES, 100},
+    {PARKED, "\"parked\":[{\"server\":\"n2\",\"since\":\"T-20\",\"spare\":true}]", S("1") "; " S("3"), L("1") OFF("2"),
+     "n1 ready; n2 maint", "add n3 reload", INSPECT_CHANGES, 100},
     /* Whose state it is. */
     {STATES, STATE("2", "ready", "drain", "false"), S("1") "; " S("2"), L("1") L("2"), "n1 ready; n2 drain", "ready n2",
      INSPECT_CHANGES, 100},
