@@ -194,6 +194,24 @@ START_TEST(what_goes_back_is_not_taken_for_the_latest)
 }
 END_TEST
 
+/* Whoever changes the file then is not set right by bytes that were rejected. */
+START_TEST(drift_is_not_repaired_with_what_was_rejected)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPAIR);
+    new_document(true);
+    passes(5);
+    bad_document("reject", 1);
+    passes(5);
+    unsigned writes = w.writes;
+    for (size_t i = 0; i < TARGETS; i++)
+        edit(&w.of[i], "global\n  description by-hand\n");
+    passes(10);
+    ck_assert_uint_eq(w.writes, writes);
+    ck_assert_str_eq(state_of(1), "rejected");
+    stream_end();
+}
+END_TEST
+
 /* The same text with another map is another document. */
 START_TEST(a_rejection_is_one_of_the_files_too)
 {
@@ -383,6 +401,7 @@ int main(void)
     tcase_add_test(t, a_dry_run_validates_and_writes_nothing);
     tcase_add_loop_test(t, what_would_lock_out_is_written_nowhere, 0, 2);
     tcase_add_test(t, a_rejection_is_remembered);
+    tcase_add_test(t, drift_is_not_repaired_with_what_was_rejected);
     tcase_add_test(t, a_rejection_is_one_of_the_files_too);
     tcase_add_loop_test(t, what_another_writer_changes, 0, 3);
     tcase_add_test(t, a_rollback_holds_until_the_source_changes);
