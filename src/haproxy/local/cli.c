@@ -215,8 +215,12 @@ static int cli_processes_read(struct cli_processes *list, const char *answer, st
     bool is_old = false;
     char *at = list->text;
     const char *head = cli_next_line(&at);
-    if (head == NULL || !str_has_prefix(head, "#<PID>"))
-        return cli_refuse(err, ERROR_INVALID, answer);
+    if (head == NULL || !str_has_prefix(head, "#<PID>")) {
+        struct error said = {0};
+        (void)cli_refuse(&said, ERROR_INVALID, answer);
+        return error_set(err, ERROR_INVALID, "%s (is it the master's socket, and was HAProxy started with -W?)",
+                         said.message);
+    }
     size_t most = cli_count_lines(answer);
     list->processes = mem_array(most < CLI_PROCESSES_MAX ? most : CLI_PROCESSES_MAX, sizeof(list->processes[0]));
     for (char *line; (line = cli_next_line(&at)) != NULL;) {
