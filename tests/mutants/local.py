@@ -138,6 +138,7 @@ WRITING = (
     Mutant("who leaves is still a server", "haproxy/local/driver_read.c", "if (!driver_read_leaves(d, &all->servers[i]))", "if (true)"),
     Mutant("who left before the start is still a server", READ, "(driver_read_admin(s->admin) == RUNTIME_MAINT && backend_find(b", "(false && backend_find(b"),
     Mutant("a server without a line is as good as gone", READ, "(driver_read_admin(s->admin) == RUNTIME_MAINT && ", "("),
+    Mutant("who is in use is never deleted", RUN, "leaving_add(r->driver, c->text); /* nobody new comes to it, in maintenance */", ";"),
     Mutant("who leaves is asked once", RUN, "    timer_set(&l->again, l->wait_ms);\n", ""),
     Mutant("who is back in the file is deleted", RUN, "return section != NULL && local_config_server(section, slash + 1, &words) != NULL;", "return false;"),
     Mutant("changes are written without a look at the version", WRITE, "if (d->edits.count > 0 && version != d->version) {", "if (false) {"),

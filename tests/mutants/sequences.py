@@ -51,7 +51,6 @@ REPORTS = (
     Mutant("a backend that is missing is not made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (!actual->exists)"),
 )
 
-COMMANDS = "haproxy/local/driver_commands.c"
 LOCAL_WRITE = "haproxy/local/driver_write.c"
 
 LOCAL = (
@@ -61,8 +60,6 @@ LOCAL = (
            "local_run_take_back(&d->late, &d->early);", "local_run_clear(&d->late);"),
     Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "d->writing->len, &d->identity, 0,", "d->writing->len, NULL, 0,"),
     Mutant("the end waits for a local file that is checked for a minute", LOCAL_WRITE, "    timer_set(&d->tell, ABORT_MS);\n", ""),
-    Mutant("a server in use is never deleted from a local HAProxy", COMMANDS,
-           "        leaving_add(r->driver, c->text); /* nobody new comes to it, in maintenance */\n", "        ;\n"),
     Mutant("a local HAProxy does not check who is new", "haproxy/local/server_command.c",
            'mem_printf("enable health %s/%s"', 'mem_printf("enable server %s/%s"'),
     Mutant("a driver without a preview is asked for one", "haproxy/instance_write.c", "instance_driver(in)->ops->preview != NULL &&", "true &&"),
