@@ -48,7 +48,10 @@ void target_left_alone(struct target *t)
     if (!t->restores || target_may_repair(t) || cfg_content_file(t->file, NULL) == NULL ||
         target_file_means(t, t->unloadable) || target_file_means(t, t->good))
         return;
-    t->restores = false;
+    t->restores = t->unloaded = false; /* what is there is his */
+    document_unref(t->writing);
+    t->writing = NULL;
+    timer_set(&t->of->step, 0);
     log_warn(t->of->options.log,
              "haproxy.cfg was changed by another writer after it could not be loaded; the one from before stays away",
              log_str("target", target_url(t)));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import http.client
 import pathlib
 import re
@@ -232,6 +233,21 @@ def test_a_folder_that_another_daemon_has_is_waited_for(site: Site) -> None:
         assert second.log().count("STATE_DIR is used by another") == 1
     finally:
         second.close()
+
+
+def test_what_is_asked_for_while_nobody_leads_is_done_by_who_leads_then(site: Site) -> None:
+    site.rig.kube.put(secret(site.text()))
+    state = site.rig.home / "state"
+    state.mkdir()
+    with open(state / "lock", "w", encoding="ascii") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        daemon = site.start(STATE_DIR=str(state))
+        daemon.wait_log("STATE_DIR is used by another haproxy-k8s-sync")
+        (state / "request").write_text("apply\n")
+        daemon.wait_not_ready("STATE_DIR: used by another haproxy-k8s-sync")
+        assert (state / "request").exists()
+    wait_until(lambda: not (state / "request").exists(), 20, "the request is taken up")
+    daemon.wait_log('"request done" request=apply')
 
 
 @sees_memory

@@ -132,7 +132,7 @@ WRITING = (
     Mutant("who was there before is taken back", RUN, "if (c->done && str_has_prefix(c->text, ADDITION))", "if (str_has_prefix(c->text, ADDITION))"),
     Mutant("who is new waits for the check", WRITE, "c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late", "&d->late"),
     Mutant("who leaves is gone before the file is written", WRITE, "c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late", "&d->early"),
-    Mutant("a command that is refused is done", RUN, "c->done = cli_read_done(answer, &err) == 0;", "c->done = cli_read_done(answer, &err) <= 0;"),
+    Mutant("a command that is refused is done", RUN, "bool good = cli_read_done(answer, &err) == 0;", "bool good = cli_read_done(answer, &err) <= 0;"),
     Mutant("only the first of several commands is looked at", RUN, "for (size_t i = r->sent; i < r->next; i++)", "for (size_t i = r->sent; i < r->sent + 1; i++)"),
     Mutant("who is still in use takes a reload", RUN, "if (err.kind == ERROR_CONFLICT && commands_is_removal(c->text))", "if (false)"),
     Mutant("who leaves is still a server", "haproxy/local/driver_read.c", "if (!driver_read_leaves(d, &all->servers[i]))", "if (true)"),

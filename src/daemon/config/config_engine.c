@@ -229,8 +229,10 @@ struct configuration *config_engine_lead(struct config_engine *e)
 
 void config_engine_give(struct config_engine *e)
 {
-    if (e != NULL)
-        config_source_give(e->source);
+    if (e == NULL)
+        return;
+    config_source_give(e->source);
+    config_requests_poke(e->requests); /* what was asked for while nobody led */
 }
 
 void config_engine_step_down(struct config_engine *e)

@@ -80,6 +80,12 @@ struct config_requests *config_requests_new(struct event_base *base, const char 
     return r;
 }
 
+void config_requests_poke(struct config_requests *r)
+{
+    if (r != NULL)
+        file_source_poke(r->file);
+}
+
 void config_requests_free(struct config_requests *r)
 {
     if (r == NULL)

@@ -155,8 +155,9 @@ static void run_refuse(struct local_run *r, const char *command, const char *why
 static void run_take(struct local_run *r, struct server_command *c, const char *answer)
 {
     struct error err = {0};
-    c->done = cli_read_done(answer, &err) == 0;
-    if (c->done)
+    bool good = cli_read_done(answer, &err) == 0;
+    c->done = good || err.kind == ERROR_RETRY; /* not answered: for all that is known */
+    if (good)
         return;
     if (err.kind == ERROR_CONFLICT && commands_is_removal(c->text))
         leaving_add(r->driver, c->text); /* nobody new comes to it, in maintenance */

@@ -115,6 +115,7 @@ static uint64_t driver_reload_deadline(const struct local_driver *d)
 /* The other one ends, and may have loaded what was there before. */
 static void driver_reload_after_another(struct local_driver *d)
 {
+    d->reload.worker = -1; /* the next new one may be that of the other one */
     if (clock_mono_ms() < d->reload.until_ms + driver_reload_deadline(d))
         timer_set(&d->reload.again, AGAIN_MS);
     else

@@ -12,7 +12,7 @@
 #include "haproxy/validation_text.h"
 
 /* How long a write may go on at the end of the daemon. */
-#define ABORT_MS 10000
+#define ABORT_MS 3000
 
 /* ---- of any write ---- */
 
