@@ -274,7 +274,7 @@ TELLING = (
 )
 
 RETRYING = (
-    Mutant("what was repaired by hand is replaced", RESTORE, "    t->restores = false;\n    log_warn(", "    log_warn("),
+    Mutant("what was repaired by hand is replaced", RESTORE, "    t->restores = t->unloaded = false; /* what is there is his */\n", "    t->unloaded = false;\n"),
     Mutant("a repair is never replaced", RESTORE, "if (!t->restores || target_may_repair(t) ||", "if (!t->restores ||"),
     Mutant("what the API put back is a repair", RESTORE, " || target_file_means(t, t->good))", ")"),
     Mutant("what could not be loaded is a repair", RESTORE, "        target_file_means(t, t->unloadable) || ", "        "),
