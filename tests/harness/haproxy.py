@@ -321,11 +321,16 @@ class DataPlane:
 
     def follow(self, rid: str, timeout: float = 20.0) -> dict[str, Any]:
         """Waits for the end of a reload and returns its record."""
-        wait_until(lambda: self.reload_status(rid) in ("succeeded", "failed"), timeout, f"the end of {rid}", 0.05)
+        def ended() -> dict[str, Any]:
+            record = dict(self.get(f"/reloads/{rid}").json())
+            return record if record.get("status") in ("succeeded", "failed") else {}
+
+        # Asked again it may refuse any request: while it reads a haproxy.cfg that is put back.
+        record = wait_until(ended, timeout, f"the end of {rid}", 0.05)
         if self.haproxy:
             with contextlib.suppress(AssertionError):  # what is asked next says what is wrong
                 wait_until(self.haproxy.answers_anew, 5)
-        return dict(self.get(f"/reloads/{rid}").json())
+        return record
 
 
 class DoubleDataPlane(DataPlane):
