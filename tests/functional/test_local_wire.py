@@ -120,4 +120,6 @@ def test_it_is_spoken_to_as_after_a_reload(tmp_path: pathlib.Path, node: Node, w
         assert rig.haproxy.worker() == worker
         rig.haproxy.reload()
         after = seen(rig, node)
-        assert (added, after) == (wanted, wanted)
+        # HAProxy 3.2 resumes the session of the traffic for its checks, with the name in it.
+        resumed = {(kind, proxy, name or "app.example") for kind, proxy, name in wanted}
+        assert added == after and added in (wanted, resumed), (added, after)
