@@ -135,24 +135,39 @@ def running(local: Local) -> Iterator[Local]:
     yield local
 
 
+def in_group(leader: int) -> bool:
+    try:
+        os.killpg(leader, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("killed", [False, True], ids=["SIGTERM", "SIGKILL"])
 @pytest.mark.parametrize("step", ["check", "reload"])
 def test_the_daemon_ends_at_each_step(running: Local, step: str, killed: bool) -> None:
     """Whoever is started next goes on where it stopped, with one reload."""
     local, gate = running, Gate(running, step)
+
+    def left() -> list[str]:
+        return [path.name for path in local.haproxy.dir.glob(".*") if not path.name.endswith(".lock")]
+
     gate.close()
     worker, daemon = local.haproxy.worker(), local.daemon(**gate.settings).start()
     local.put(local.text("two"))
     wait_until(gate.asked.exists, 20, f"the {step} that waits")
     if killed:
-        os.kill(daemon.pid, signal.SIGKILL)  # and not its helpers, which end by themselves
+        assert daemon.process is not None
+        os.kill(daemon.pid, signal.SIGKILL)  # and not its helpers, which tidy up and end by themselves
+        daemon.process.popen.wait(5)
+        wait_until(lambda: not left(), 20, "nothing left beside haproxy.cfg")
+        wait_until(lambda: not in_group(daemon.pid), 20, "its helpers to end")
         daemon.kill()
     else:
         assert daemon.stop() < STOP_WITHIN
     assert local.says() == "one" and local.haproxy.worker() == worker
     assert local.haproxy.config.read_text() == local.text("one" if step == "check" else "two")
-    left = [path.name for path in local.haproxy.dir.glob(".*") if not path.name.endswith(".lock")]
-    assert killed or left == []
+    assert left() == []
     with local.daemon("next") as after:
         local.await_says("two")
         wait_until(after.ready, 20, "ready")
