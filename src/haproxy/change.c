@@ -1,5 +1,7 @@
 #include "haproxy/change.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 
 char *change_text(const struct change *c)
@@ -10,4 +12,38 @@ char *change_text(const struct change *c)
                                         [CHANGE_ADD_SERVER] = "add server",
                                         [CHANGE_REMOVE_SERVER] = "remove server"};
     return mem_printf("%s %s", doing[c->kind], c->server != NULL ? c->server->name : c->backend->name);
+}
+
+/* A change with what it points to. */
+struct change_kept {
+    struct change change; /* the first one: a struct change * of the list is one of it */
+    struct backend backend;
+    struct backend_server server;
+};
+
+void changes_add(struct changes *list, const struct change *c)
+{
+    struct change_kept *kept = mem_alloc(sizeof(*kept));
+    *kept = (struct change_kept){.change = {.kind = c->kind, .fields = c->fields}};
+    backend_init(&kept->backend);
+    kept->backend.name = mem_strdup(c->backend->name);
+    kept->change.backend = &kept->backend;
+    if (c->server != NULL) {
+        backend_server_copy(&kept->server, c->server);
+        kept->change.server = &kept->server;
+    }
+    list->list = mem_resize(list->list, list->count + 1, sizeof(list->list[0]));
+    list->list[list->count++] = &kept->change;
+}
+
+void changes_fini(struct changes *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct change_kept *kept = (struct change_kept *)(void *)list->list[i];
+        backend_fini(&kept->backend);
+        backend_server_fini(&kept->server);
+        free(kept);
+    }
+    free(list->list);
+    *list = (struct changes){0};
 }

@@ -28,4 +28,14 @@ struct change {
 /* "add server n1", for messages. Allocates. */
 char *change_text(const struct change *c) must_check;
 
+/* Changes that outlive what they were made of: of the backend its name alone, of the server its values. */
+struct changes {
+    struct change **list;
+    size_t count;
+};
+
+/* Copies; the settings of a backend are not among them. */
+void changes_add(struct changes *list, const struct change *c);
+void changes_fini(struct changes *list); /* a zeroed one is allowed; empty afterwards */
+
 #endif

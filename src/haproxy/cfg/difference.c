@@ -15,6 +15,7 @@
 
 #define NAME_SHOWN 64
 #define DEFAULTS_CHAIN_MAX 64
+#define WEIGHT_MAX 256
 
 /* A part of a text. */
 struct piece {
@@ -41,8 +42,9 @@ static bool piece_is(struct piece p, const char *text)
 static void difference_add(struct cfg_difference *d, const struct cfg_file_section *s, enum cfg_effect effect,
                            const char *before, struct piece what, const char *behind)
 {
-    d->effect = effect > d->effect ? effect : d->effect;
-    if (d->count++ >= CFG_DIFFERENCE_MAX)
+    bool most = effect > d->effect;
+    d->effect = most ? effect : d->effect;
+    if (d->count++ >= CFG_DIFFERENCE_MAX && !most)
         return;
     struct buf text = {0};
     const char *name = cfg_file_name(s);
@@ -53,7 +55,13 @@ static void difference_add(struct cfg_difference *d, const struct cfg_file_secti
     if (what.len == 0 && str_has_suffix(before, " ")) /* "server " of a line that has no name */
         text.data[--text.len] = '\0';
     buf_add(&text, behind);
-    d->texts[d->count - 1] = buf_take(&text);
+    if (most) {
+        free(d->why);
+        d->why = mem_strdup(buf_str(&text));
+    }
+    if (d->count <= CFG_DIFFERENCE_MAX)
+        d->texts[d->count - 1] = buf_take(&text);
+    buf_fini(&text);
 }
 
 #define NOTHING ((struct piece){"", 0})
@@ -107,8 +115,8 @@ static bool has_keyword(const struct server *a, const struct server *b, const ch
     return find_keyword(a->keywords, wanted, &item) || find_keyword(b->keywords, wanted, &item);
 }
 
-/* An address of IP and port, which HAProxy takes at run time. */
-static bool is_ip_and_port(struct piece p)
+/* An address of IP and port, which HAProxy takes at run time. ret_ip is to be freed. */
+static bool take_address(struct piece p, char **ret_ip, uint16_t *ret_port)
 {
     cleanup(mem_free_ptr) char *host = mem_strndup(p.text, p.len);
     char *colon = strrchr(host, ':');
@@ -119,7 +127,11 @@ static bool is_ip_and_port(struct piece p)
     bool brackets = host[0] == '[' && colon[-1] == ']';
     if (brackets)
         colon[-1] = '\0';
-    return str_ip_family(host + brackets) != 0;
+    if (str_ip_family(host + brackets) == 0)
+        return false;
+    *ret_ip = mem_strdup(host + brackets);
+    *ret_port = (uint16_t)port;
+    return true;
 }
 
 /* Whether a weight can be any number at run time: by the algorithm that holds in s. */
@@ -138,23 +150,68 @@ static bool has_dynamic_algorithm(const struct cfg_file_section *s)
     return s == NULL; /* HAProxy's own is dynamic */
 }
 
-static bool is_runtime_keyword(const struct server *was, const struct server *is, struct piece word)
+/* A defaults section that s inherits from says that word of its servers. */
+static bool inherits_keyword(const struct cfg_file_section *s, const char *word)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    s = s->defaults;
+    for (int i = 0; s != NULL && i < DEFAULTS_CHAIN_MAX; i++, s = s->defaults) {
+        for (size_t k = 0; k < s->line_count; k++) {
+            cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
+            for (size_t w = 1; str_eq(cfg_word(&words, 0), "default-server") && w < words.count; w++)
+                if (str_eq(cfg_word(&words, w), word))
+                    return true;
+        }
+    }
+    return s != NULL;
+}
+
+/* As HAProxy has it without the word: 1. */
+static bool take_weight(const struct server *s, int *ret)
 {
     struct piece item;
-    if (piece_is(word, "weight"))
-        return has_dynamic_algorithm(was->entry->in) && has_dynamic_algorithm(is->entry->in);
-    if (piece_is(word, "disabled") || piece_is(word, "enabled"))
-        return !has_keyword(was, is, "track");
-    if (piece_is(word, "maxconn"))
-        return find_keyword(was->keywords, word, &item) && find_keyword(is->keywords, word, &item) &&
-               !has_keyword(was, is, "minconn");
-    return false;
+    uint64_t weight = 1;
+    if (find_keyword(s->keywords, (struct piece){"weight", 6}, &item)) {
+        size_t head = strlen("weight") + 1;
+        cleanup(mem_free_ptr) char *number = item.len > head ? mem_strndup(item.text + head, item.len - head) : NULL;
+        if (number == NULL || str_parse_uint(number, WEIGHT_MAX, &weight) != 0)
+            return false;
+    } else if (inherits_keyword(s->entry->in, "weight")) {
+        return false;
+    }
+    *ret = (int)weight;
+    return true;
+}
+
+static bool take_maintenance(const struct server *s, bool *ret)
+{
+    struct piece item;
+    *ret = find_keyword(s->keywords, (struct piece){"disabled", 8}, &item);
+    return *ret || find_keyword(s->keywords, (struct piece){"enabled", 7}, &item) ||
+           !inherits_keyword(s->entry->in, "disabled");
+}
+
+/* What the runtime API can set of it; false: that word takes a reload. */
+static bool take_keyword(const struct server *was, const struct server *is, struct piece word, struct change *c,
+                         struct backend_server *ret)
+{
+    if (piece_is(word, "weight")) {
+        c->fields |= SERVER_WEIGHT;
+        return has_dynamic_algorithm(was->entry->in) && has_dynamic_algorithm(is->entry->in) &&
+               take_weight(is, &ret->weight);
+    }
+    c->fields |= SERVER_MAINTENANCE;
+    return (piece_is(word, "disabled") || piece_is(word, "enabled")) && !has_keyword(was, is, "track") &&
+           take_maintenance(is, &ret->maintenance);
 }
 
 /* What differs between two servers. */
 struct server_difference {
     struct buf words; /* " address, weight" */
     enum cfg_effect effect;
+    struct backend_server to;
+    struct change change;
 };
 
 static void server_differs(struct server_difference *d, struct piece word, bool runtime)
@@ -164,8 +221,10 @@ static void server_differs(struct server_difference *d, struct piece word, bool 
     d->effect = runtime && d->effect != CFG_EFFECT_RELOAD ? CFG_EFFECT_RUNTIME : CFG_EFFECT_RELOAD;
 }
 
-/* The keywords of `a` that b lacks or, unless it is only asked for those, has otherwise. */
-static void compare_keywords(struct server_difference *d, const struct server *a, const struct server *b, bool lacks)
+/* The keywords of `a` that b lacks or, unless it is only asked for those, has otherwise. `is`: the one of both that is to
+ * be. */
+static void compare_keywords(struct server_difference *d, const struct server *a, const struct server *b, bool lacks,
+                             const struct server *is)
 {
     const char *rest = a->keywords;
     struct piece item, other;
@@ -177,24 +236,56 @@ static void compare_keywords(struct server_difference *d, const struct server *a
         if (piece_is(word, CFG_IN_ORDER)) /* its words may be arguments */
             d->effect = CFG_EFFECT_RELOAD;
         else
-            server_differs(d, word, is_runtime_keyword(a, b, word));
+            server_differs(d, word, take_keyword(is == a ? b : a, is, word, &d->change, &d->to));
     }
+}
+
+/* A name that a command can say is no matter here: who puts it into words knows (haproxy/local/server_command). */
+static void change_add(struct cfg_difference *d, enum change_kind kind, const struct server *s, unsigned fields,
+                       struct backend_server *to)
+{
+    const struct backend backend = {.name = s->entry->in->name};
+    const struct change change = {.kind = kind, .backend = &backend, .server = to, .fields = fields};
+    to->name = mem_strndup(s->name.text, s->name.len);
+    changes_add(&d->changes, &change);
 }
 
 static void compare_server(struct cfg_difference *d, const struct server *was, const struct server *is)
 {
-    struct server_difference s = {.words = {0}};
+    struct server_difference s = {.to = {.weight = -1}};
     if (str_eq(was->entry->text, is->entry->text))
         return;
     bool template = str_has_prefix(is->entry->text, "server-template");
-    if (!piece_eq(was->address, is->address))
-        server_differs(&s, (struct piece){"address", 7}, is_ip_and_port(was->address) && is_ip_and_port(is->address));
-    compare_keywords(&s, was, is, false);
-    compare_keywords(&s, is, was, true);
+    bool plain = take_address(is->address, &s.to.address, &s.to.port);
+    if (!piece_eq(was->address, is->address)) {
+        cleanup(mem_free_ptr) char *ip = NULL;
+        uint16_t port;
+        s.change.fields = SERVER_ADDRESS | SERVER_PORT;
+        server_differs(&s, (struct piece){"address", 7}, plain && take_address(was->address, &ip, &port));
+    }
+    compare_keywords(&s, was, is, false, is);
+    compare_keywords(&s, is, was, true, is);
     if (s.effect == CFG_EFFECT_NONE || template)
         s.effect = CFG_EFFECT_RELOAD;
     difference_add(d, is->entry->in, s.effect, template ? "server-template " : "server ", is->name, buf_str(&s.words));
+    if (s.effect == CFG_EFFECT_RUNTIME)
+        change_add(d, CHANGE_SET_SERVER, is, s.change.fields, &s.to);
     buf_fini(&s.words);
+    backend_server_fini(&s.to);
+}
+
+/* A server that comes or goes. */
+static void compare_lone_server(struct cfg_difference *d, const struct server *s, bool comes, const char *kind)
+{
+    cleanup(mem_free_ptr) char *text = mem_printf("%s%s ", comes ? "new " : "", kind);
+    cleanup(backend_server_fini) struct backend_server to = {.weight = -1};
+    bool can = str_eq(kind, "server") && has_dynamic_algorithm(s->entry->in) &&
+               take_address(s->address, &to.address, &to.port) && take_weight(s, &to.weight) &&
+               take_maintenance(s, &to.maintenance);
+    difference_add(d, s->entry->in, can ? CFG_EFFECT_RUNTIME_SERVERS : CFG_EFFECT_RELOAD, text, s->name,
+                   comes ? "" : " removed");
+    if (can)
+        change_add(d, comes ? CHANGE_ADD_SERVER : CHANGE_REMOVE_SERVER, s, 0, &to);
 }
 
 static int order_of_servers(const void *a, const void *b)
@@ -223,7 +314,6 @@ static void compare_servers(struct cfg_difference *d, struct cfg_run was, struct
     cleanup(mem_free_ptr) struct server *a = servers_of(was);
     cleanup(mem_free_ptr) struct server *b = servers_of(is);
     cleanup(mem_free_ptr) size_t *moved_to = mem_array(was.count, sizeof(*moved_to)); /* + 1; 0: it is gone */
-    cleanup(mem_free_ptr) char *added = mem_printf("new %s ", kind), *removed = mem_printf("%s ", kind);
     for (size_t i = 0, k = 0; i < was.count || k < is.count;) {
         int n = i == was.count ? 1 : k == is.count ? -1 : 0;
         if (n == 0 && !piece_eq(a[i].name, b[k].name))
@@ -232,11 +322,9 @@ static void compare_servers(struct cfg_difference *d, struct cfg_run was, struct
             moved_to[a[i].place] = b[k].place + 1;
             compare_server(d, &a[i++], &b[k++]);
         } else if (n < 0) {
-            difference_add(d, a[i].entry->in, CFG_EFFECT_RELOAD, removed, a[i].name, " removed");
-            i++;
+            compare_lone_server(d, &a[i++], false, kind);
         } else {
-            difference_add(d, b[k].entry->in, CFG_EFFECT_RELOAD, added, b[k].name, "");
-            k++;
+            compare_lone_server(d, &b[k++], true, kind);
         }
     }
     for (size_t i = 0, last = 0; i < was.count; i++) {
@@ -281,9 +369,7 @@ static void compare_lines(struct cfg_difference *d, struct cfg_run was, struct c
         i += n <= 0;
         k += n >= 0;
     }
-    bool limit = piece_is(kind, "maxconn") && (str_eq(s->kind, "frontend") || str_eq(s->kind, "listen")) &&
-                 was.count == 1 && is.count == 1;
-    difference_add(d, s, limit ? CFG_EFFECT_RUNTIME : CFG_EFFECT_RELOAD,
+    difference_add(d, s, CFG_EFFECT_RELOAD,
                    gone + new == 0 ? "order of "
                    : gone == 0     ? "new "
                                    : "",
@@ -375,6 +461,8 @@ void cfg_difference_fini(struct cfg_difference *d)
 {
     for (size_t i = 0; i < d->count && i < CFG_DIFFERENCE_MAX; i++)
         free(d->texts[i]);
+    free(d->why);
+    changes_fini(&d->changes);
     *d = (struct cfg_difference){.effect = CFG_EFFECT_NONE};
 }
 

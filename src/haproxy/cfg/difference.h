@@ -10,12 +10,15 @@
 #define HAPROXY_CFG_DIFFERENCE_H
 
 #include "haproxy/cfg/file.h"
+#include "haproxy/change.h"
 
 enum cfg_effect {
     CFG_EFFECT_NONE,
-    /* HAProxy's runtime API can do all of it (management guide, 9.3 "set server", "set maxconn"): a server's address,
-     * port, weight under a dynamic algorithm, maxconn, `disabled`; the maxconn of a frontend or listen. */
+    /* HAProxy's runtime API can do all of it (management guide, 9.3 "set server"): a server's address, port, weight under
+     * a dynamic algorithm, `disabled`. */
     CFG_EFFECT_RUNTIME,
+    /* The same, and servers come and go under a dynamic algorithm ("add server", "del server"). */
+    CFG_EFFECT_RUNTIME_SERVERS,
     CFG_EFFECT_RELOAD,
 };
 
@@ -27,6 +30,8 @@ struct cfg_difference {
     enum cfg_effect effect;          /* of all together */
     size_t count;                    /* CFG_EFFECT_NONE: 0 */
     char *texts[CFG_DIFFERENCE_MAX]; /* the first of them */
+    char *why;                       /* the first one that takes `effect`; NULL: none */
+    struct changes changes;          /* for the runtime API: all of it, unless it takes a reload */
 };
 
 /* From `before` to `after`. */

@@ -38,13 +38,6 @@ struct local_reload {
     struct local_request *request;
 };
 
-/* A change with what it points to. */
-struct local_change {
-    struct change change;
-    struct backend backend;
-    struct backend_server server;
-};
-
 /* Commands, one line after the other. */
 struct local_run {
     struct local_driver *driver;
@@ -117,8 +110,7 @@ struct local_driver {
     size_t at; /* the backend whose servers are read */
 
     struct cfg_edits edits;       /* of the write to come */
-    struct local_change *changes; /* the same, as they were asked for */
-    size_t change_count;
+    struct changes changes;       /* the same, as they were asked for */
     bool reloads;                 /* it has to */
     struct local_run early, late; /* instead of a reload: beside the write, and after it */
     char *no_commands;            /* why there are none; NULL: there are */

@@ -71,13 +71,7 @@ void local_driver_write_forget(struct local_driver *d)
     local_run_clear(&d->late);
     free(d->no_commands);
     d->no_commands = NULL;
-    for (size_t i = 0; i < d->change_count; i++) {
-        backend_fini(&d->changes[i].backend);
-        backend_server_fini(&d->changes[i].server);
-    }
-    free(d->changes);
-    d->changes = NULL;
-    d->change_count = 0;
+    changes_fini(&d->changes);
     cfg_edits_fini(&d->edits);
     cfg_content_unref(d->writing);
     d->writing = NULL;
@@ -194,8 +188,8 @@ static void driver_write_make_commands(struct local_driver *d)
     struct error err = {0};
     const struct cfg_file *f = cfg_content_file(d->writing, &err);
     int status = f != NULL ? 0 : -1;
-    for (size_t i = 0; i < d->change_count && status == 0; i++) {
-        const struct change *c = &d->changes[i].change;
+    for (size_t i = 0; i < d->changes.count && status == 0; i++) {
+        const struct change *c = d->changes.list[i];
         struct local_run *r = c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late;
         status = server_commands_add(&r->commands, f, d->options.files_before, c, &err);
     }
@@ -216,28 +210,6 @@ static void driver_write_begin(struct local_driver *d)
         local_run_begin(&d->early, d, driver_write_join);
 }
 
-static void driver_write_keep(struct local_driver *d, const struct change *c)
-{
-    d->changes = mem_resize(d->changes, d->change_count + 1, sizeof(d->changes[0]));
-    struct local_change *kept = &d->changes[d->change_count++];
-    *kept = (struct local_change){.change = {.kind = c->kind, .fields = c->fields}};
-    backend_init(&kept->backend);
-    kept->backend.name = mem_strdup(c->backend->name);
-    if (c->server != NULL)
-        backend_server_copy(&kept->server, c->server);
-    kept->change.server = c->server; /* whether there is one; see driver_write_point */
-}
-
-/* The list is where it stays. */
-static void driver_write_point(struct local_driver *d)
-{
-    for (size_t i = 0; i < d->change_count; i++) {
-        struct local_change *kept = &d->changes[i];
-        kept->change.backend = &kept->backend;
-        kept->change.server = kept->change.server != NULL ? &kept->server : NULL;
-    }
-}
-
 int local_driver_add(struct driver *base, const struct change *list, size_t count, struct error *err)
 {
     struct local_driver *d = local_driver_of(base);
@@ -256,7 +228,7 @@ int local_driver_add(struct driver *base, const struct change *list, size_t coun
     }
     cfg_edits_fini(&edits);
     for (size_t i = 0; i < count; i++)
-        driver_write_keep(d, &list[i]);
+        changes_add(&d->changes, &list[i]);
     return 0;
 }
 
@@ -284,7 +256,6 @@ void local_driver_write(struct driver *base, int64_t version, bool review, bool 
 {
     struct local_driver *d = local_driver_of(base);
     (void)review;
-    driver_write_point(d);
     d->begin_us = clock_mono_us();
     d->reloads = reload;
     if (d->edits.count > 0 && version != d->version) {
