@@ -51,15 +51,21 @@ bool configuration_may_write(const struct configuration *c)
     return !c->options.dry_run && !c->paused;
 }
 
+bool configuration_may_skip(const struct configuration *c)
+{
+    return !c->options.dry_run && !c->paused;
+}
+
 bool configuration_waits(const struct configuration *c, uint64_t now_ms)
 {
     return !c->begun && now_ms < c->not_before_ms;
 }
 
-void configuration_begin(struct configuration *c)
+void configuration_begin(struct configuration *c, bool reloads)
 {
     c->begun = true;
-    c->not_before_ms = clock_mono_ms() + c->options.min_interval_ms;
+    if (reloads)
+        c->not_before_ms = clock_mono_ms() + c->options.min_interval_ms;
 }
 
 static void configuration_take_next(struct configuration *c);
@@ -68,9 +74,12 @@ static void configuration_step(void *arg)
 {
     struct configuration *c = arg;
     configuration_take_next(c);
-    for (size_t i = 0; i < c->count; i++)
-        if (c->targets[i].in != NULL)
-            instance_step(c->targets[i].in);
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->targets[i].in == NULL)
+            continue;
+        target_go_on(&c->targets[i]);
+        instance_step(c->targets[i].in);
+    }
 }
 
 /* ---- the source ---- */
@@ -191,6 +200,11 @@ const struct cfg_difference *configuration_difference(const struct configuration
     static const struct cfg_difference nothing = {.effect = CFG_EFFECT_NONE};
     const struct cfg_difference *found = target_difference(&c->targets[target]);
     return found != NULL ? found : &nothing;
+}
+
+int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
+{
+    return target_foresee(&c->targets[target], ret, err);
 }
 
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)

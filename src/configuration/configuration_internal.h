@@ -1,5 +1,5 @@
 /* The parts of the configuration engine: what concerns all targets (configuration.c), and one of them (target.c,
- * target_files.c, target_restore.c, target_runs.c). */
+ * target_files.c, target_restore.c, target_runs.c, target_runtime.c). */
 #ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
 #define CONFIGURATION_CONFIGURATION_INTERNAL_H
 
@@ -59,13 +59,19 @@ struct target {
     bool compared;            /* it, and the document: */
     bool comparable;          /* both are configurations, and */
     struct cfg_difference differs;
+    enum cfg_effect effect;         /* of the document, by the file that was read last */
+    bool needs_verdict;             /* HAProxy was told the document's files, and did not take them all */
     struct cfg_content *sent;       /* the document or `good`, with server lines that are not its own, as it is sent, */
     struct cfg_edits edits;         /* printed with these */
     struct document *asked;         /* that the request in hand is about; NULL: the file from before, or none is */
     struct document *writing;       /* sent to be written, and not known to run yet; NULL: none */
+    struct cfg_content *running;    /* the last file that HAProxy was known to run; NULL: none yet */
+    bool file_runs;                 /* the one that was read last means the same */
     struct cfg_content *good;       /* the file that was replaced and that HAProxy ran; NULL: nothing was */
     struct cfg_content *unloadable; /* with `restores`: what `good` replaces */
     bool unloaded;                  /* the file was written, and is not known to run */
+    struct changes told;            /* to the running HAProxy with the write in hand */
+    bool tells;                     /* nothing is loaded for the document: files that changed are to be told yet */
     bool restores;                  /* it could not be loaded: `good` goes back, whatever document came since */
     uint64_t since_us;
     char runs[DIGEST_SHA256_HEX_BYTES];
@@ -100,6 +106,10 @@ const char *target_url(const struct target *t);
 void target_set(struct target *t); /* the document has changed */
 /* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
+/* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are
+ * needed. False: one of them is no configuration. */
+bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
+                 const struct cfg_file **wanted);
 void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_fini(struct target *t);
 void target_compare(struct target *t); /* the document with the file that was read last */
@@ -118,6 +128,13 @@ void target_reload_failed(void *self, bool lost);
 void target_left_alone(struct target *t); /* by the file that was read last: another writer repaired it */
 void target_restored(struct target *t, const struct replaced *r);
 
+/* target_runtime.c: without a reload. */
+bool target_by_runtime(const struct target *t); /* as far as is known before its files are told */
+void target_tell(struct target *t, struct replacement_request *ret); /* what the write of the document is to tell */
+void target_go_on(struct target *t); /* what it need not wait for, neither for a verdict nor for a write, it has */
+int target_foresee(struct target *t, struct buf *ret, struct error *err) must_check;
+void target_ran(struct target *t, const struct stored *s);
+
 /* target_files.c: what is next for the document's files; false: nothing. */
 bool target_files_next(const struct target *t, enum storage_part *ret);
 bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, or to where HAProxy runs with them */
@@ -128,11 +145,12 @@ void target_stored(void *self, const struct stored *s);
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);
 bool configuration_rejected(const struct configuration *c); /* by one of them: no other gets it */
+bool configuration_may_skip(const struct configuration *c); /* a validation, which nobody waits for to see */
 /* All that answer have accepted it. */
 bool configuration_may_write(const struct configuration *c);
 /* The next document comes too soon after the last. */
 bool configuration_waits(const struct configuration *c, uint64_t now_ms);
-/* The document is sent to a target, to be validated or written. */
-void configuration_begin(struct configuration *c);
+/* The document is sent to a target, to be validated or written. reloads: the next one that does is not too soon. */
+void configuration_begin(struct configuration *c, bool reloads);
 
 #endif

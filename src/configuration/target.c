@@ -44,10 +44,8 @@ static struct cfg_content *target_with_kept(const struct target *t, struct cfg_c
     return cfg_content_take(&out);
 }
 
-/* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are
- * needed. False: one of them is no configuration. */
-static bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret,
-                        const struct cfg_file **is, const struct cfg_file **wanted)
+bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret,
+                 const struct cfg_file **is, const struct cfg_file **wanted)
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     *ret = target_with_kept(t, own, &edits);
@@ -130,7 +128,7 @@ static void target_begin(struct target *t)
 {
     t->progress = PROGRESS_NEW;
     t->files = t->of->document->with_files ? FILES_NEW : FILES_DONE;
-    t->files_drifted = t->files_missing = false;
+    t->files_drifted = t->files_missing = t->tells = t->needs_verdict = false;
     error_clear(&t->why);
 }
 
@@ -194,7 +192,8 @@ void target_compare(struct target *t)
     if (d == NULL || t->restores)
         return;
     const struct cfg_difference *differs = target_difference(t);
-    if (differs != NULL && differs->effect == CFG_EFFECT_NONE) {
+    t->effect = differs != NULL ? differs->effect : CFG_EFFECT_RELOAD;
+    if (t->effect == CFG_EFFECT_NONE) {
         if (sent ||
             (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
             target_same(t);
@@ -267,8 +266,11 @@ static void target_read(void *self)
     struct cfg_content *file = instance_file(t->in);
     cleanup(cfg_content_unref_ptr) struct cfg_content *none = file == NULL ? cfg_content_new(mem_strdup(""), 0) : NULL;
     file = file != NULL ? file : none;
-    t->compared = t->compared && cfg_content_same(file, t->file);
+    bool same = cfg_content_same(file, t->file);
+    t->compared = t->compared && same;
     cfg_content_hold(&t->file, file);
+    if (!same)
+        t->file_runs = t->running != NULL && target_file_means(t, t->running);
     t->version = instance_view(t->in).version;
     t->unloaded = t->unloaded || instance_view(t->in).unloaded; /* of an earlier run */
     retry_readable(&t->retry);
@@ -277,6 +279,7 @@ static void target_read(void *self)
     target_remember(t);
     target_check(t);
     target_compare(t);
+    target_go_on(t);
 }
 
 static void target_resync(void *self)
@@ -324,7 +327,7 @@ static uint64_t target_due(const void *self, uint64_t now_ms)
     engine_sooner(&due, t->retry.not_before_ms, now_ms);
     if (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID)
         return due;
-    if (configuration_waits(t->of, now_ms))
+    if (configuration_waits(t->of, now_ms) && !target_by_runtime(t))
         engine_sooner(&due, t->of->not_before_ms, now_ms);
     engine_sooner(&due, t->repair_after_ms, now_ms);
     return due;
@@ -352,9 +355,9 @@ static void target_decide(void *self, struct engine_wants *ret)
         return;
     const struct instance_view v = instance_view(t->in);
     uint64_t now = clock_mono_ms();
-    bool retries = !retry_waits(&t->retry, now);
+    bool retries = !retry_waits(&t->retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
     if (target_files_next(t, &part) && (!c->options.dry_run || part == STORAGE_CHECK)) {
-        bool early = (part == STORAGE_ADD && configuration_waits(c, now)) ||
+        bool early = (part == STORAGE_ADD && soon) ||
                      ((part == STORAGE_ADD || part == STORAGE_END) && c->paused);
         bool urgent = part == STORAGE_FINAL || part == STORAGE_BACK; /* HAProxy has half of it */
         ret->storage = v.may_write && v.may_begin && !early && (retries || urgent);
@@ -371,7 +374,7 @@ static void target_decide(void *self, struct engine_wants *ret)
     bool write = t->restores || (t->progress == PROGRESS_VALID && configuration_may_write(c));
     if (t->progress == PROGRESS_NEW || write) {
         bool loading = write && v.reload == RELOAD_PENDING; /* its end is to be the end of what was written for it */
-        bool waits = loading || (!t->restores && (configuration_waits(c, now) || now < t->repair_after_ms || !retries));
+        bool waits = loading || (!t->restores && (soon || now < t->repair_after_ms || !retries));
         /* A runtime update moved the version on: first it is read what lines it left. */
         bool stale = c->options.keep.count > 0 && (t->version != v.version || t->file->len == 0);
         ret->replacement = v.may_write && v.may_begin && !waits && !stale;
@@ -386,7 +389,7 @@ static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
     bool restores = t->restores, writes = restores || t->progress != PROGRESS_NEW;
-    configuration_begin(t->of);
+    configuration_begin(t->of, restores || !target_by_runtime(t));
     document_unref(t->asked);
     t->asked = restores ? NULL : document_ref(t->of->document);
     if (writes && !restores)
@@ -401,15 +404,20 @@ static void target_replace(void *self, struct replacement_request *ret)
     ret->before = writes ? t->file : NULL;
     ret->restores = restores;
     ret->edits = &t->edits;
+    if (writes && !restores)
+        target_tell(t, ret);
 }
 
-static void target_written(struct target *t)
+static void target_written(struct target *t, const struct replaced *r)
 {
     const struct document *d = t->of->document;
     cleanup(mem_free_ptr) char *changes = target_changes(t);
-    log_info(t->of->options.log, "configuration written; a reload follows", log_str("target", target_url(t)),
-             log_str("sha256", d->hash), log_str("changes", changes));
+    log_info(t->of->options.log,
+             r->runs ? "configuration written; HAProxy runs its changes without a reload"
+                     : "configuration written; a reload follows",
+             log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("changes", changes));
     t->progress = PROGRESS_WRITTEN;
+    t->tells = r->runs;
 }
 
 static void target_replaced(void *self, const struct replaced *r)
@@ -423,7 +431,8 @@ static void target_replaced(void *self, const struct replaced *r)
         target_restored(t, r);
         return;
     }
-    t->unloaded = t->unloaded || r->result == TRANSACTION_COMMITTED || r->result == TRANSACTION_UNKNOWN;
+    t->unloaded =
+        t->unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
     /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
     if (asked != t->of->document)
         return;
@@ -437,7 +446,7 @@ static void target_replaced(void *self, const struct replaced *r)
         configuration_tell(t->of, CONFIGURATION_VALIDATED, t, NULL);
         break;
     case TRANSACTION_COMMITTED:
-        target_written(t);
+        target_written(t, r);
         break;
     case TRANSACTION_REJECTED:
         target_reject(t, "configuration rejected; no HAProxy gets it", &r->error);
@@ -475,6 +484,7 @@ void target_set(struct target *t)
 {
     target_begin(t);
     t->compared = t->away = t->unchanged = false;
+    t->effect = CFG_EFFECT_RELOAD;
     t->since_us = clock_mono_us();
     t->repairs = 0;
     t->repair_after_ms = 0;
@@ -486,6 +496,7 @@ void target_set(struct target *t)
         target_check(t);
         target_compare(t);
         target_concluded(t);
+        target_go_on(t);
     }
     target_begin_anew(t, clock_mono_ms());
 }
@@ -494,10 +505,12 @@ void target_fini(struct target *t)
 {
     cfg_content_unref(t->file);
     cfg_content_unref(t->sent);
+    cfg_content_unref(t->running);
     cfg_content_unref(t->good);
     cfg_content_unref(t->unloadable);
     cfg_difference_fini(&t->differs);
     cfg_edits_fini(&t->edits);
+    changes_fini(&t->told);
     document_unref(t->asked);
     document_unref(t->storing);
     document_unref(t->writing);

@@ -34,10 +34,10 @@ bool target_files_next(const struct target *t, enum storage_part *ret)
     *ret = back                              ? STORAGE_BACK
            : check                           ? STORAGE_CHECK
            : t->progress == PROGRESS_NEW     ? STORAGE_ADD
-           : t->progress == PROGRESS_WRITTEN ? STORAGE_FINAL
+           : t->progress == PROGRESS_WRITTEN ? (t->files == FILES_ADDED ? STORAGE_FINAL : STORAGE_RUN)
                                              : STORAGE_END;
     return back || check || (t->progress == PROGRESS_NEW && t->files == FILES_NEW && !nothing) ||
-           (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED) ||
+           (t->progress == PROGRESS_WRITTEN && (t->files == FILES_ADDED || (t->tells && t->files_changed))) ||
            (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
 }
 
@@ -159,6 +159,8 @@ void target_stored(void *self, const struct stored *s)
         configuration_tell(t->of, CONFIGURATION_STORED, t, NULL);
     t->files_changed = t->files_changed || s->changed;
     timer_set(&t->of->step, 0);
+    if (t->part == STORAGE_RUN)
+        target_ran(t, s);
     if (!current || !ok)
         return;
     switch (t->part) {
@@ -168,9 +170,13 @@ void target_stored(void *self, const struct stored *s)
         t->files = s->unfinished ? FILES_ADDED : FILES_WRITTEN;
         target_compare(t);
         target_concluded(t);
+        target_go_on(t);
         break;
     case STORAGE_FINAL:
         t->files = FILES_WRITTEN;
+        break;
+    case STORAGE_RUN:
+        target_concluded(t);
         break;
     case STORAGE_END:
         t->files = FILES_DONE;

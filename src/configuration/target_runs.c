@@ -7,12 +7,19 @@
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 
 void target_is_writing(struct target *t)
 {
     document_unref(t->writing);
     t->writing = document_ref(t->asked);
+}
+
+static void target_runs_file_now(struct target *t)
+{
+    cfg_content_hold(&t->running, t->file);
+    t->file_runs = true;
 }
 
 static void target_runs(struct target *t, struct document *d)
@@ -52,10 +59,13 @@ void target_concluded(void *self)
     struct document *d = t->of->document;
     if (d == NULL || !instance_at_rest(t->in) || !instance_view(t->in).last_reload_known)
         return;
-    t->unloaded = false;
+    if (t->tells && t->files_changed)
+        return; /* what runs has them not yet */
+    t->unloaded = t->tells = false;
     t->restores = t->restores && t->progress == PROGRESS_RESTORING;
     if (t->progress == PROGRESS_RESTORED) {
         target_keep_rejection(t);
+        target_runs_file_now(t);
         log_warn(t->of->options.log, "configuration from before loaded again", log_str("target", target_url(t)));
         timer_set(&t->of->step, 0);
     }
@@ -66,6 +76,7 @@ void target_concluded(void *self)
     t->files_changed = false;
     timer_set(&t->of->step, 0);
     target_runs(t, d);
+    target_runs_file_now(t);
     log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",
              log_str("target", target_url(t)), log_str("sha256", d->hash),
              log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->since_us));

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/backend.h"
+#include "haproxy/change.h"
 #include "haproxy/runtime.h"
 #include "model/address.h"
 
@@ -31,6 +32,20 @@ char *drift_of_server(const struct backend_server *line, const struct runtime_se
     if (line->maintenance && is->admin != RUNTIME_MAINT)
         return mem_printf("HAProxy has it in %s, not in maint", runtime_admin_name(is->admin));
     return place_problem(line, is);
+}
+
+char *drift_of_change(const struct change *c, const struct runtime_server *is)
+{
+    bool adds = c->kind == CHANGE_ADD_SERVER;
+    if (c->kind == CHANGE_REMOVE_SERVER)
+        return is == NULL || is->admin == RUNTIME_MAINT ? NULL : mem_strdup("HAProxy still runs it");
+    if (is == NULL)
+        return mem_strdup("HAProxy does not run it");
+    if ((adds || (c->fields & SERVER_MAINTENANCE)) && c->server->maintenance != (is->admin == RUNTIME_MAINT))
+        return mem_printf("HAProxy has it in %s", runtime_admin_name(is->admin));
+    if ((adds || (c->fields & SERVER_WEIGHT)) && is->weight >= 0 && c->server->weight != is->weight)
+        return mem_printf("HAProxy has its weight at %d, not at %d", is->weight, c->server->weight);
+    return adds || (c->fields & (SERVER_ADDRESS | SERVER_PORT)) ? place_problem(c->server, is) : NULL;
 }
 
 /* ---- the whole backend ---- */

@@ -8,6 +8,7 @@
 
 struct backend;
 struct backend_server;
+struct change;
 struct runtime;
 struct runtime_server;
 
@@ -16,6 +17,11 @@ struct runtime_server;
  * weights. "HAProxy runs it at 10.0.0.1:80, not at 10.0.0.2:80". NULL: no difference, or none that can be known.
  * Allocates. */
 char *drift_of_server(const struct backend_server *line, const struct runtime_server *is) must_check;
+
+/* Whether a change came about in the running HAProxy, which has that server so; is NULL: it has none of that name. What the
+ * change is about alone: "HAProxy has it in maint". A server that is removed may be there as long as it is in use, in maint.
+ * NULL: it came about. Allocates. */
+char *drift_of_change(const struct change *c, const struct runtime_server *is) must_check;
 
 /* What only a reload repairs: a line that does not run; a server that runs without a line (not reported if a
  * server-template makes that name, or the file has lines that the API does not show); an address or port that differs,

@@ -20,9 +20,12 @@
 #include "haproxy/runtime.h"
 #include "haproxy/storage_files.h"
 
+struct buf;
 struct cfg_content;
 struct cfg_edits;
+struct cfg_file;
 struct change;
+struct changes;
 struct driver;
 struct readout;
 struct reload;
@@ -67,15 +70,21 @@ struct replacement_request {
     struct cfg_content *before;
     bool restores;                 /* text is a file from before, too, which perhaps was no document */
     const struct cfg_edits *edits; /* that text was printed with; NULL: none. Borrowed, too */
+    /* All in which text differs from what is there, which HAProxy runs: to be told to it instead of a reload, as far as this
+     * way can. NULL: a reload has to come. Borrowed, too. */
+    const struct changes *changes;
+    bool plain; /* and there is nothing in them that HAProxy could refuse */
 };
 
 struct replaced {
-    /* PREVIEWED: valid. COMMITTED: written, not loaded yet, unless reload_id is set. HARMFUL: it would mean something
-     * else, the file from before is back; with UNKNOWN it may not be. All others as of a write. */
+    /* PREVIEWED: valid. COMMITTED: written, not loaded yet, unless reload_id is set or it `runs`. HARMFUL: it would mean
+     * something else, the file from before is back; with UNKNOWN it may not be. All others as of a write. */
     enum transaction_result result;
     struct error error; /* why; kind NONE with PREVIEWED and COMMITTED */
     int64_t version;
     const char *reload_id;
+    bool runs;              /* the running HAProxy has all of its changes, and was read back: no reload */
+    const char *reload_why; /* it could not be without; NULL: nobody tried, or nothing is to be said */
     int64_t retry_after_ms;
     uint64_t took_us;
     struct cfg_content *file; /* after COMMITTED: as it is now; NULL: not known */
@@ -86,7 +95,9 @@ struct replaced {
 enum storage_part {
     STORAGE_ADD, /* before the configuration is validated: what is new or has changed; of a map that loses lines, those
                     * that it gains, added to what it has */
-    STORAGE_FINAL, /* the configuration is written, its reload is to come: these maps as they are to be */
+    STORAGE_FINAL, /* the configuration is written, what HAProxy runs is to come: these maps as they are to be */
+    STORAGE_RUN, /* the same by the runtime, instead of a reload: maps and certificates that HAProxy has loaded under
+                    * the same name, all of a file or nothing of it, and read back */
     STORAGE_END,   /* that runs: what is in the list no more is deleted */
     STORAGE_BACK,  /* it will not run: what was changed gets its former bytes, as far as they are known, and what was
                     * added is deleted */
@@ -109,6 +120,8 @@ struct stored {
     const char *differs;   /* the first of which is this one, "maps/hosts.map"; NULL: none */
     bool unfinished;       /* maps wait for STORAGE_FINAL */
     bool changed;          /* files are not what runs: a reload is to load them */
+    const char *why;       /* of STORAGE_RUN with `changed`: one needs the reload; NULL: none */
+    unsigned ran;          /* of STORAGE_RUN: so many files are what runs by now */
 };
 
 /* ---- one server, in the file and in the running HAProxy, without a reload */
@@ -195,6 +208,10 @@ struct driver_ops {
      * other. */
     void (*preview)(struct driver *d, int64_t version);
     void (*replace)(struct driver *d, int64_t version, const struct replacement_request *request);
+    /* What `replace` would tell the running HAProxy of these changes, from the file that was read last to `to`: commands,
+     * one a line. -1: it takes a reload, and why (ERROR_INVALID). Sends nothing. */
+    int (*foresee)(const struct driver *d, const struct cfg_file *to, const struct changes *changes, struct buf *ret,
+                   struct error *err);
     void (*store)(struct driver *d, const struct storage_request *request);
     int (*update)(struct driver *d, int64_t version, const struct update_request *request, struct error *err);
     void (*command)(struct driver *d, const char *backend, const char *server, enum runtime_admin state);

@@ -162,6 +162,7 @@ struct write_failure {
     bool gone_at_commit;
 };
 void instance_write_failed(struct instance *in, const struct write_failure *f);
+void instance_say_why(struct instance *in, const char *why); /* it took a reload; once, as long as it is the same */
 void instance_decide(struct instance *in);
 /* An empty transaction is to be begun, previewed and deleted before anything is written. */
 bool instance_wants_preview(const struct instance *in);
@@ -197,7 +198,6 @@ void instance_forget_commands(struct instance *in);
 void instance_commanded_one(void *in, uint64_t took_us, const struct error *err);
 
 /* instance_reload.c */
-void instance_must_reload(struct instance *in); /* what runs may differ from haproxy.cfg */
 /* The daemon's write (NULL: applied at once) loads whatever was not loaded before. */
 void instance_reload_comes(struct instance *in, const char *id);
 void instance_poll_reload(struct instance *in); /* in->reload, which is pending */

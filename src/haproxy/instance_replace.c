@@ -7,7 +7,17 @@ struct cfg_content *instance_file(const struct instance *in)
     return in->readout.file;
 }
 
-/* What was written is in the file and runs nowhere; what HAProxy is to be told of it is an empty commit. The answer to a
+int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
+                     struct buf *ret, struct error *err)
+{
+    const struct driver *d = instance_driver(in);
+    if (d->ops->foresee == NULL)
+        return error_set(err, ERROR_INVALID, "this HAProxy is told nothing but by reloads");
+    return d->ops->foresee(d, to, changes, ret, err);
+}
+
+/* What was written is in the file and, but for what was told beside it, runs nowhere; what HAProxy is to be told of it is
+ * an empty commit. The answer to a
  * write that no other one came before is a reading of the file: where that is all there is to read, none follows. */
 static void instance_replace_written(struct instance *in, const struct replaced *r)
 {
@@ -18,9 +28,11 @@ static void instance_replace_written(struct instance *in, const struct replaced 
         in->backends[i].reviewed = false; /* the lines beside its servers are others */
     readout_let_file_go(&in->readout, true);
     in->readout.file = in->fresh ? cfg_content_ref(r->file) : NULL;
-    in->readout.unloaded = in->fresh;
+    in->readout.unloaded = in->fresh && !r->runs;
     in->renewed = false;
-    instance_must_reload(in);
+    if (!r->runs)
+        instance_must_reload(in);
+    instance_say_why(in, r->reload_why);
     if (r->reload_id != NULL)
         instance_reload_comes(in, r->reload_id);
 }
@@ -39,8 +51,11 @@ void instance_replaced(void *arg, const struct replaced *r)
     else if (r->result != TRANSACTION_PREVIEWED && r->result != TRANSACTION_REJECTED)
         instance_write_failed(in, &f);
     e->ops->replaced(e->self, r);
-    if (in->fresh && r->result == TRANSACTION_COMMITTED)
+    bool read = in->fresh && r->result == TRANSACTION_COMMITTED;
+    if (read)
         ENGINES_DO(in, read);
+    if (read && r->runs)
+        ENGINES_DO(in, concluded);
     instance_done(in);
 }
 

@@ -153,8 +153,7 @@ static size_t instance_count_writing(const struct instance *in)
     return count;
 }
 
-/* Once, as long as it is the same. */
-static void instance_say_why(struct instance *in, const char *why)
+void instance_say_why(struct instance *in, const char *why)
 {
     if (why == NULL || str_eq(why, in->reload_why))
         return;

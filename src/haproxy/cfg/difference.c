@@ -278,7 +278,7 @@ static void compare_server(struct cfg_difference *d, const struct server *was, c
 static void compare_lone_server(struct cfg_difference *d, const struct server *s, bool comes, const char *kind)
 {
     cleanup(mem_free_ptr) char *text = mem_printf("%s%s ", comes ? "new " : "", kind);
-    cleanup(backend_server_fini) struct backend_server to = {.weight = -1};
+    struct backend_server to = {.weight = -1};
     bool can = str_eq(kind, "server") && has_dynamic_algorithm(s->entry->in) &&
                take_address(s->address, &to.address, &to.port) && take_weight(s, &to.weight) &&
                take_maintenance(s, &to.maintenance);
@@ -286,6 +286,7 @@ static void compare_lone_server(struct cfg_difference *d, const struct server *s
                    comes ? "" : " removed");
     if (can)
         change_add(d, comes ? CHANGE_ADD_SERVER : CHANGE_REMOVE_SERVER, s, 0, &to);
+    backend_server_fini(&to);
 }
 
 static int order_of_servers(const void *a, const void *b)

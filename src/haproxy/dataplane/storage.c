@@ -284,6 +284,8 @@ static struct storage_action storage_next_names(struct storage *s)
 
 static struct storage_action storage_next(struct storage *s)
 {
+    if (s->request.part == STORAGE_RUN)
+        return storage_done(s, TRANSACTION_COMMITTED);
     if (s->request.part == STORAGE_END)
         return storage_next_end(s);
     if (s->request.part == STORAGE_CHECK)

@@ -211,9 +211,14 @@ static void local_driver_replace(struct driver *base, int64_t version, const str
         return;
     }
     unsigned flags = writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE;
-    if (writes && driver_is_checked(d, request->text))
+    if (writes && (request->plain || driver_is_checked(d, request->text)))
         flags = LOCAL_WRITE_UNCHECKED;
     d->replacement = *request;
+    if (writes && request->changes != NULL) {
+        driver_keep_checked(d, NULL);
+        local_driver_write_whole(d, flags);
+        return;
+    }
     d->request = local_write_config(d->options.helper, request->text->text, request->text->len,
                                     writes ? &d->identity : NULL, flags, local_driver_on_replaced, d);
 }
@@ -272,6 +277,7 @@ static void local_driver_cancel(struct driver *base, bool commands)
         return;
     timer_cancel(&d->tell);
     timer_cancel(&d->update.again);
+    local_driver_verify_cancel(d);
     local_driver_write_forget(d);
     d->reload.waits = NULL;
 }
@@ -292,6 +298,7 @@ static void local_driver_free(struct driver *base)
     local_driver_forget_lock(d);
     timer_fini(&d->tell);
     timer_fini(&d->update.again);
+    timer_fini(&d->verify.again);
     local_driver_forget_leaving(d);
     free(d->leaving.list);
     timer_fini(&d->leaving.again);
@@ -309,6 +316,7 @@ static const struct driver_ops local_driver_ops = {.read = local_driver_read,
                                                    .abort = local_driver_abort,
                                                    .update = local_driver_update,
                                                    .replace = local_driver_replace,
+                                                   .foresee = local_driver_foresee,
                                                    .store = local_driver_store,
                                                    .command = local_driver_command,
                                                    .ask_reload = local_driver_ask_reload,
@@ -332,6 +340,7 @@ struct driver *local_driver_new(struct event_base *base, const struct local_driv
     timer_init(&d->ask_again, base, local_driver_on_ask_again, d);
     local_driver_store_init(d);
     timer_init(&d->leaving.again, base, local_driver_leaving_again, d);
+    local_driver_verify_init(d, base);
     local_driver_reload_init(d, base);
     return &d->base;
 }

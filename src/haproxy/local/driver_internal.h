@@ -1,5 +1,6 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
- * driver_write.c (changes of it), driver_store.c (what is beside it), driver_reload.c. */
+ * driver_write.c (several changes, or all of the file), driver_verify.c (whether they came about), driver_update.c (one
+ * server), driver_store.c (what is beside it), driver_reload.c. */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
 
@@ -56,6 +57,15 @@ struct local_leaving {
     uint64_t wait_ms;
     struct timer again;
     struct local_request *request;
+};
+
+/* Whether what commands changed is what runs. */
+struct local_verify {
+    const struct changes *changes;
+    size_t at;      /* the first one of the backend that is read */
+    unsigned reads; /* of that backend, so far */
+    struct timer again;
+    void (*ended)(struct local_driver *d, const char *why); /* why NULL: it is */
 };
 
 /* One server, in the file and in the running HAProxy. */
@@ -121,6 +131,8 @@ struct local_driver {
     uint64_t begin_us;
     struct local_update update;
     struct replacement_request replacement;
+    bool replaces; /* the write in hand is that */
+    struct local_verify verify;
     struct local_store store;
     struct written written; /* to be told from the loop */
     struct replaced replaced;
@@ -147,10 +159,13 @@ int local_driver_add(struct driver *d, const struct change *list, size_t count, 
 void local_driver_write(struct driver *d, int64_t version, bool review, bool reload);
 void local_driver_abort(struct driver *d);
 void local_driver_write_forget(struct local_driver *d); /* the write to come */
-int local_driver_update(struct driver *d, int64_t version, const struct update_request *request,
-                        struct error *err) must_check;
-void local_driver_update_again(void *driver); /* of its timer */
 void local_driver_write_fini(struct local_driver *d);
+/* d->replacement, with changes: told as `replaced`. flags: of local_write_config. */
+void local_driver_write_whole(struct local_driver *d, unsigned flags);
+int local_driver_foresee(const struct driver *d, const struct cfg_file *to, const struct changes *changes, struct buf *ret,
+                         struct error *err) must_check;
+/* The file with these edits. */
+struct cfg_content *local_driver_text(struct local_driver *d, const struct cfg_edits *edits) must_check;
 /* The file is that now. */
 void local_driver_wrote(struct local_driver *d, const struct local_answer *a, struct cfg_content *text);
 /* Of a request about the file that did not go well. wrote: it might have. */
@@ -159,6 +174,17 @@ enum transaction_result local_driver_failed(struct local_driver *d, const struct
 /* What `haproxy -c` said of that text, by the user's lines. */
 void local_driver_rejected(const struct local_driver *d, const char *said, const struct cfg_edits *edits,
                            const struct cfg_content *text, struct error *err);
+
+/* driver_update.c */
+int local_driver_update(struct driver *d, int64_t version, const struct update_request *request,
+                        struct error *err) must_check;
+void local_driver_update_again(void *driver); /* of its timer */
+
+/* driver_verify.c: reads what runs, some times where an address is to come about. changes: borrowed. */
+void local_driver_verify(struct local_driver *d, const struct changes *changes,
+                         void (*ended)(struct local_driver *d, const char *why));
+void local_driver_verify_init(struct local_driver *d, struct event_base *base);
+void local_driver_verify_cancel(struct local_driver *d);
 
 /* driver_commands.c */
 /* ended: from here, where there are none. */

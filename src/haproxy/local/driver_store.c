@@ -440,6 +440,9 @@ static void driver_store_next(struct local_driver *d)
     case STORAGE_FINAL:
         driver_store_next_put(d);
         break;
+    case STORAGE_RUN:
+        driver_store_end(d);
+        break;
     case STORAGE_END:
         driver_store_next_end(d);
         break;

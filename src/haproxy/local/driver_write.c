@@ -1,4 +1,4 @@
-/* Changes of the file: several at once with a reload, or one server without. */
+/* Changes of the file, several at once, or all of it: by commands where they do what a reload would do, else by that. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +55,7 @@ void local_driver_wrote(struct local_driver *d, const struct local_answer *a, st
     d->version++;
 }
 
-/* The file with these edits. */
-static struct cfg_content *driver_write_text(struct local_driver *d, const struct cfg_edits *edits)
+struct cfg_content *local_driver_text(struct local_driver *d, const struct cfg_edits *edits)
 {
     struct buf text;
     const struct cfg_file *f = cfg_content_file(d->file, NULL);
@@ -75,6 +74,7 @@ void local_driver_write_forget(struct local_driver *d)
     cfg_edits_fini(&d->edits);
     cfg_content_unref(d->writing);
     d->writing = NULL;
+    d->replaces = false;
 }
 
 void local_driver_write_fini(struct local_driver *d)
@@ -92,6 +92,23 @@ static void driver_write_tell(struct driver *base)
     struct local_driver *d = local_driver_of(base);
     const struct written w = d->written;
     base->events->written(base->arg, &w);
+}
+
+/* The same of the whole file. */
+static void driver_write_tell_whole(struct local_driver *d)
+{
+    const struct written *w = &d->written;
+    bool there = w->result == TRANSACTION_COMMITTED;
+    const struct replaced r = {.result = w->result,
+                               .error = w->error,
+                               .version = w->version,
+                               .reload_id = w->reload_id,
+                               .runs = there && w->reload_id == NULL,
+                               .reload_why = w->reload_why,
+                               .retry_after_ms = w->retry_after_ms,
+                               .file = there ? d->file : NULL};
+    d->replacement = (struct replacement_request){0};
+    d->base.events->replaced(d->base.arg, &r);
 }
 
 /* ---- by a reload, or by commands ---- */
@@ -119,9 +136,13 @@ static void driver_write_load(struct local_driver *d, const char *why)
 
 static void driver_write_end(struct local_driver *d)
 {
+    bool whole = d->replaces;
     timer_cancel(&d->tell);
     local_driver_write_forget(d);
-    driver_write_tell(&d->base);
+    if (whole)
+        driver_write_tell_whole(d);
+    else
+        driver_write_tell(&d->base);
 }
 
 /* HAProxy runs what the file says. */
@@ -134,15 +155,23 @@ static void driver_write_on_noted(void *arg, const struct local_answer *a)
     driver_write_end(d);
 }
 
-static void driver_write_on_late(struct local_driver *d)
+static void driver_write_on_verified(struct local_driver *d, const char *why)
 {
-    if (d->late.why != NULL) {
-        driver_write_load(d, d->late.why);
-    } else {
+    if (why == NULL) {
         d->request = local_driver_loaded(d, driver_write_on_noted);
         return;
     }
+    driver_write_load(d, why);
     driver_write_end(d);
+}
+
+/* What an engine asked for server by server it reads back itself. */
+static void driver_write_on_late(struct local_driver *d)
+{
+    if (d->late.why == NULL && d->replaces)
+        local_driver_verify(d, d->replacement.changes, driver_write_on_verified);
+    else
+        driver_write_on_verified(d, d->late.why);
 }
 
 /* Both are over: the write, and the commands beside it. */
@@ -174,7 +203,7 @@ static void driver_write_on_written(void *arg, const struct local_answer *a)
         local_driver_wrote(d, a, d->writing);
     } else if (a->status == LOCAL_REJECTED) {
         d->written.result = TRANSACTION_REJECTED;
-        local_driver_rejected(d, a->message, NULL, d->writing, &d->written.error);
+        local_driver_rejected(d, a->message, d->replaces ? d->replacement.edits : NULL, d->writing, &d->written.error);
     } else {
         d->written.result = local_driver_failed(d, a, true, &d->written.error);
     }
@@ -183,13 +212,13 @@ static void driver_write_on_written(void *arg, const struct local_answer *a)
 
 /* What does the same as a reload of the file that is being written. Who is new need not wait for `haproxy -c`, which
  * takes longer than all the rest: HAProxy itself looks at its words. Who leaves stays until the file is written. */
-static void driver_write_make_commands(struct local_driver *d)
+static void driver_write_make_commands(struct local_driver *d, const struct changes *changes)
 {
     struct error err = {0};
     const struct cfg_file *f = cfg_content_file(d->writing, &err);
     int status = f != NULL ? 0 : -1;
-    for (size_t i = 0; i < d->changes.count && status == 0; i++) {
-        const struct change *c = d->changes.list[i];
+    for (size_t i = 0; i < changes->count && status == 0; i++) {
+        const struct change *c = changes->list[i];
         struct local_run *r = c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late;
         status = server_commands_add(&r->commands, f, d->options.files_before, c, &err);
     }
@@ -197,17 +226,48 @@ static void driver_write_make_commands(struct local_driver *d)
         d->no_commands = mem_strdup(err.message);
 }
 
-static void driver_write_begin(struct local_driver *d)
+/* d->writing, with the commands for these changes. */
+static void driver_write_begin(struct local_driver *d, const struct changes *changes, unsigned flags)
 {
-    d->writing = driver_write_text(d, &d->edits);
-    d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, 0,
+    d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, flags,
                                     driver_write_on_written, d);
     if (!d->base.runtime || d->unloaded || d->silent)
         d->reloads = true;
     if (!d->reloads)
-        driver_write_make_commands(d);
+        driver_write_make_commands(d, changes);
     if (!d->reloads && d->no_commands == NULL)
         local_run_begin(&d->early, d, driver_write_join);
+}
+
+static void driver_write_begin_edits(struct local_driver *d)
+{
+    d->writing = local_driver_text(d, &d->edits);
+    driver_write_begin(d, &d->changes, 0);
+}
+
+void local_driver_write_whole(struct local_driver *d, unsigned flags)
+{
+    local_driver_write_forget(d);
+    d->begin_us = clock_mono_us();
+    d->reloads = false;
+    d->replaces = true;
+    d->writing = cfg_content_ref(d->replacement.text);
+    driver_write_begin(d, d->replacement.changes, flags);
+}
+
+int local_driver_foresee(const struct driver *base, const struct cfg_file *to, const struct changes *changes,
+                         struct buf *ret, struct error *err)
+{
+    const struct local_driver *d = (const struct local_driver *)(const void *)base;
+    cleanup(server_commands_fini) struct server_commands commands = {0};
+    if (!base->runtime)
+        return error_set(err, ERROR_INVALID, "there is no socket for commands (HAPROXY_STATS_SOCKET)");
+    for (size_t i = 0; i < changes->count; i++)
+        if (server_commands_add(&commands, to, d->options.files_before, changes->list[i], err) != 0)
+            return -1;
+    for (size_t i = 0; i < commands.count; i++)
+        buf_printf(ret, "%s\n", commands.list[i].text);
+    return 0;
 }
 
 int local_driver_add(struct driver *base, const struct change *list, size_t count, struct error *err)
@@ -243,7 +303,7 @@ static void driver_write_on_lock(void *arg, const struct local_answer *a)
         d->written.result = local_driver_failed(d, a, false, &d->written.error);
     } else if (writes) {
         d->locked = true;
-        driver_write_begin(d);
+        driver_write_begin_edits(d);
         return;
     } else {
         d->version++;
@@ -264,7 +324,7 @@ void local_driver_write(struct driver *base, int64_t version, bool review, bool 
         local_driver_write_forget(d);
         local_driver_tell(d, driver_write_tell);
     } else if (d->edits.count > 0 && d->locked) {
-        driver_write_begin(d);
+        driver_write_begin_edits(d);
     } else {
         d->request = local_lock_config(d->options.helper, driver_write_on_lock, d);
     }
@@ -290,167 +350,4 @@ void local_driver_abort(struct driver *base)
         return;
     d->tells = driver_write_give_up;
     timer_set(&d->tell, ABORT_MS);
-}
-
-/* ---- one server ---- */
-
-#define UPDATE_READS 6
-#define UPDATE_AGAIN_MS 10u
-
-static void driver_update_tell(struct driver *base)
-{
-    struct local_driver *d = local_driver_of(base);
-    struct local_update *u = &d->update;
-    u->news.wanted = &u->wanted;
-    u->news.fields = u->fields;
-    u->news.version = d->version;
-    u->news.retry_after_ms = -1;
-    u->news.write_us = u->write_us;
-    u->news.read_us = clock_mono_us() - u->begin_us - u->write_us;
-    local_driver_write_forget(d);
-    const struct updated news = u->news;
-    base->events->updated(base->arg, &news);
-}
-
-static void driver_update_unverified(struct local_driver *d, const char *why)
-{
-    struct local_update *u = &d->update;
-    u->news.result = UPDATE_UNVERIFIED;
-    (void)error_set(&u->news.error, ERROR_INVALID,
-                    "server %s is as desired in haproxy.cfg, but not verified at runtime: %s; a reload follows",
-                    u->wanted.name, why);
-    driver_update_tell(&d->base);
-}
-
-/* How the row read back differs from what was written. A live line may be in maint or have another weight, set by an
- * operator, or an agent. NULL: nothing. */
-static char *driver_update_problem(const struct local_update *u, const struct cli_servers *all)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (!str_eq(all->servers[i].name, u->wanted.name))
-            continue;
-        cleanup(runtime_server_fini) struct runtime_server is;
-        local_driver_take_server(&is, &all->servers[i]);
-        if ((u->fields & SERVER_MAINTENANCE) && !u->wanted.maintenance && is.admin == RUNTIME_MAINT)
-            return mem_strdup("HAProxy still has it in maint");
-        return drift_of_server(&u->wanted, &is);
-    }
-    return mem_strdup("HAProxy does not run it");
-}
-
-static void driver_update_on_noted(void *arg, const struct local_answer *a)
-{
-    struct local_driver *d = arg;
-    (void)a;
-    d->request = NULL;
-    driver_update_tell(&d->base);
-}
-
-static void driver_update_on_read(void *arg, const struct local_answer *a)
-{
-    struct local_driver *d = arg;
-    struct local_update *u = &d->update;
-    cleanup(cli_servers_fini) struct cli_servers all = {0};
-    struct error err = {0};
-    d->request = NULL;
-    if (a->status != LOCAL_OK || cli_servers_init(&all, a->data, &err) != 0) {
-        driver_update_unverified(d, a->status != LOCAL_OK ? a->message : err.message);
-        return;
-    }
-    cleanup(mem_free_ptr) char *problem = driver_update_problem(u, &all);
-    if (problem == NULL) {
-        u->news.result = UPDATE_WRITTEN;
-        if (d->unloaded)
-            driver_update_tell(&d->base);
-        else
-            d->request = local_driver_loaded(d, driver_update_on_noted);
-    } else if ((u->fields & (SERVER_ADDRESS | SERVER_PORT)) && !u->hurry && ++u->reads < UPDATE_READS) {
-        timer_set(&u->again, UPDATE_AGAIN_MS << u->reads); /* from 3.0 on a task of its own brings addresses about */
-    } else {
-        driver_update_unverified(d, problem);
-    }
-}
-
-void local_driver_update_again(void *driver)
-{
-    struct local_driver *d = driver;
-    cleanup(mem_free_ptr) char *command = mem_printf("show servers state %s", d->update.backend);
-    d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, command, driver_update_on_read, d);
-}
-
-static void driver_update_on_commanded(struct local_driver *d)
-{
-    if (d->late.why != NULL)
-        driver_update_unverified(d, d->late.why);
-    else
-        local_driver_update_again(d);
-}
-
-static void driver_update_on_written(void *arg, const struct local_answer *a)
-{
-    static const enum update_result as_update[] = {[TRANSACTION_CONFLICT] = UPDATE_CONFLICT,
-                                                   [TRANSACTION_REJECTED] = UPDATE_REJECTED,
-                                                   [TRANSACTION_UNAVAILABLE] = UPDATE_UNAVAILABLE,
-                                                   [TRANSACTION_UNKNOWN] = UPDATE_UNKNOWN};
-    struct local_driver *d = arg;
-    struct local_update *u = &d->update;
-    bool was_unloaded = d->unloaded;
-    d->request = NULL;
-    u->write_us = clock_mono_us() - u->begin_us;
-    if (a->status == LOCAL_OK) {
-        local_driver_wrote(d, a, d->writing);
-        d->unloaded = was_unloaded; /* the running HAProxy gets it now */
-        local_run_begin(&d->late, d, driver_update_on_commanded);
-        return;
-    }
-    if (a->status == LOCAL_REJECTED) {
-        u->news.result = UPDATE_REJECTED;
-        local_driver_rejected(d, a->message, NULL, d->writing, &u->news.error);
-    } else {
-        u->news.result = as_update[local_driver_failed(d, a, true, &u->news.error)];
-    }
-    driver_update_tell(&d->base);
-}
-
-static void driver_update_conflict(struct local_driver *d)
-{
-    d->update.news.result = UPDATE_CONFLICT;
-    (void)error_set(&d->update.news.error, ERROR_CONFLICT, "%s was changed meanwhile", d->options.file);
-    local_driver_tell(d, driver_update_tell);
-}
-
-int local_driver_update(struct driver *base, int64_t version, const struct update_request *r, struct error *err)
-{
-    struct local_driver *d = local_driver_of(base);
-    struct local_update *u = &d->update;
-    struct backend_server as = *r->server; /* borrows */
-    const struct backend backend = {.name = (char *)(uintptr_t)r->backend};
-    if (r->keep_maintenance && (r->fields & SERVER_MAINTENANCE))
-        as.maintenance = !as.maintenance;
-    unsigned fields = r->fields & ~(r->keep_maintenance ? (unsigned)SERVER_MAINTENANCE : 0);
-    const struct change change = {.kind = CHANGE_SET_SERVER, .backend = &backend, .server = &as, .fields = fields};
-    if (server_commands_add(&d->late.commands, NULL, false, &change, err) != 0 ||
-        local_driver_add(base, &change, 1, err) != 0) {
-        local_driver_write_forget(d);
-        return -1;
-    }
-    free(u->backend);
-    backend_server_fini(&u->wanted);
-    u->backend = mem_strdup(r->backend);
-    backend_server_copy(&u->wanted, &as);
-    u->fields = fields;
-    u->hurry = r->hurry;
-    u->reads = 0;
-    u->news = (struct updated){0};
-    u->begin_us = clock_mono_us();
-    u->write_us = 0;
-    if (version != d->version) {
-        driver_update_conflict(d);
-        return 0;
-    }
-    d->writing = driver_write_text(d, &d->edits);
-    /* Numbers and addresses in their place leave nothing for `haproxy -c` to find. */
-    d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity,
-                                    LOCAL_WRITE_UNCHECKED, driver_update_on_written, d);
-    return 0;
 }

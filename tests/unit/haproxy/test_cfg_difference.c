@@ -152,6 +152,19 @@ static const struct {
      "backend b: server a cookie"},
     {"backend b\n mode tcp\n maxconn 1\n", "backend b\n mode tcp\n maxconn 2\n", "backend b: maxconn"},
     {"frontend f\n", "frontend f\n maxconn 2\n", "frontend f: new maxconn"},
+    {"frontend f\n maxconn 5\n", "frontend f\n maxconn 6\n", "frontend f: maxconn"},
+    {"backend b\n server a 1:1 maxconn 5\n", "backend b\n server a 1:1 maxconn 6\n", "backend b: server a maxconn"},
+    /* what a defaults section says of servers is not known of them */
+    {"defaults\n default-server disabled\nbackend b\n server a 1:1 enabled\n",
+     "defaults\n default-server disabled\nbackend b\n server a 1:1\n", "backend b: server a enabled"},
+    {"defaults\n default-server weight 5\nbackend b\n server a 1:1 weight 6\n",
+     "defaults\n default-server weight 5\nbackend b\n server a 1:1\n", "backend b: server a weight"},
+    {"backend b\n server a 1:1 weight 5\n", "backend b\n server a 1:1 weight 257\n", "backend b: server a weight"},
+    {"backend b\n server a 1:1 weight 5\n", "backend b\n server a 1:1 weight \"$W\"\n",
+     "backend b: server a weight"},
+    {"backend b\n balance source\n", "backend b\n balance source\n server a 1.1.1.1:1\n", "backend b: new server a"},
+    {"listen b\n balance roundrobin\n server-template a 1-2 1.1.1.1:1\n", "listen b\n balance roundrobin\n",
+     "listen b: server-template a removed"},
 };
 
 START_TEST(what_a_reload_does)
@@ -176,9 +189,6 @@ static const struct {
      "defaults\n balance uri\nbackend b\n balance leastconn\n server a 1:1 weight 2\n", "backend b: server a weight"},
     {"backend b\n default-server weight 1\n server a 1:1\n", "backend b\n default-server weight 2\n server a 1:1\n",
      "backend b: server a weight"},
-    {"backend b\n server a 1:1 maxconn 5\n", "backend b\n server a 1:1 maxconn 6\n", "backend b: server a maxconn"},
-    {"frontend f\n maxconn 5\nlisten l\n maxconn 1\n", "frontend f\n maxconn 6\nlisten l\n maxconn 2\n",
-     "frontend f: maxconn; listen l: maxconn"},
 };
 
 START_TEST(what_the_runtime_api_does)
@@ -186,11 +196,60 @@ START_TEST(what_the_runtime_api_does)
     check_difference(runtime[_i].before, runtime[_i].after, CFG_EFFECT_RUNTIME, runtime[_i].texts);
     check_difference(runtime[_i].before, "global\n mode x\n", CFG_EFFECT_RELOAD,
                      str_has_prefix(runtime[_i].before, "listen") ? "global: new mode; listen b: removed"
-                     : str_has_prefix(runtime[_i].before, "frontend")
-                         ? "frontend f: removed; global: new mode; listen l: removed"
                      : str_has_prefix(runtime[_i].before, "defaults")
                          ? "backend b: removed; defaults unnamed_defaults_1: removed; global: new mode"
                          : "backend b: removed; global: new mode");
+}
+END_TEST
+
+/* ---- and what is told instead ---- */
+
+static const struct {
+    const char *before, *after, *changes;
+} told[] = {
+    {"backend b\n server n1 10.0.0.1:80 weight 7 check\n", "backend b\n server n1 [::2]:81 check\n",
+     "set b/n1 3 ::2:81, set weight 1"},
+    {"listen b\n server n1 10.0.0.1:80\n server n2 h:1 disabled\n",
+     "listen b\n server n1 10.0.0.1:80 disabled\n server n2 h:1\n", "set b/n1 maint; set b/n2 ready"},
+    {"defaults\n default-server disabled\nbackend b\n server a 1:1\n",
+     "defaults\n default-server disabled\nbackend b\n server a 1:1 enabled\n", "set b/a ready"},
+    {"backend b\n server a 1.1.1.1:1\n server c 1.1.1.1:2\nbackend c\n",
+     "backend b\n server c 1.1.1.1:2\nbackend c\n server d 1.1.1.1:3 weight 4 disabled\n",
+     "remove b/a; add c/d 1.1.1.1:3 weight 4 maint"},
+};
+
+static char *text_of_changes(const struct changes *list)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        const struct change *c = list->list[i];
+        const struct backend_server *s = c->server;
+        bool adds = c->kind == CHANGE_ADD_SERVER;
+        buf_printf(&text, "%s%s %s/%s", i > 0 ? "; " : "",
+                   adds                               ? "add"
+                   : c->kind == CHANGE_REMOVE_SERVER ? "remove"
+                                                      : "set",
+                   c->backend->name, s->name);
+        if (c->fields & SERVER_ADDRESS)
+            buf_printf(&text, " %d %s:%u,", (int)(c->fields & (SERVER_ADDRESS | SERVER_PORT)), s->address, s->port);
+        if (adds)
+            buf_printf(&text, " %s:%u", s->address, s->port);
+        if (adds || (c->fields & SERVER_WEIGHT))
+            buf_printf(&text, " %sweight %d", adds ? "" : "set ", s->weight);
+        if (adds || (c->fields & SERVER_MAINTENANCE))
+            buf_printf(&text, " %s", s->maintenance ? "maint" : "ready");
+    }
+    return buf_take(&text);
+}
+
+START_TEST(what_the_running_haproxy_is_told)
+{
+    cleanup(cfg_difference_fini) struct cfg_difference d;
+    difference_of(&d, told[_i].before, told[_i].after);
+    cleanup(mem_free_ptr) char *got = text_of_changes(&d.changes);
+    ck_assert_str_eq(got, told[_i].changes);
+    ck_assert(d.effect == (strstr(got, "add") != NULL ? CFG_EFFECT_RUNTIME_SERVERS : CFG_EFFECT_RUNTIME));
+    ck_assert_str_eq(d.why, d.texts[0]);
 }
 END_TEST
 
@@ -372,6 +431,7 @@ int main(void)
     tcase_add_loop_test(t, the_same_meaning, 0, (int)array_len(same));
     tcase_add_loop_test(t, what_a_reload_does, 0, (int)array_len(reloads));
     tcase_add_loop_test(t, what_the_runtime_api_does, 0, (int)array_len(runtime));
+    tcase_add_loop_test(t, what_the_running_haproxy_is_told, 0, (int)array_len(told));
     tcase_add_test(t, only_so_many_are_said);
     tcase_add_test(t, more_default_server_than_anybody_writes);
     tcase_add_test(t, no_secret_is_said);

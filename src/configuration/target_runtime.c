@@ -1,0 +1,108 @@
+/* What the running HAProxy is told of a document instead of a reload: changes of servers beside the write of haproxy.cfg
+ * (haproxy/driver, `replace`), files after it (STORAGE_RUN). What cannot be told so, or does not come about, is loaded. */
+#include "base/clock.h"
+#include "configuration/configuration_internal.h"
+#include "configuration/document.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/instance.h"
+
+/* HAProxy runs what is there, so that the difference from it is all that it needs. Of what another writer put there nobody
+ * knows whether he loaded it. */
+static bool target_runs_file(const struct target *t)
+{
+    const struct instance_view v = instance_view(t->in);
+    return t->file_runs && !t->unloaded && !t->restores && v.last_reload_known && instance_at_rest(t->in);
+}
+
+bool target_by_runtime(const struct target *t)
+{
+    return t->effect != CFG_EFFECT_RELOAD && !t->needs_verdict && target_runs_file(t);
+}
+
+/* Numbers and addresses in their place: there is nothing that HAProxy could refuse. */
+static bool target_is_plain(const struct target *t)
+{
+    return t->effect == CFG_EFFECT_RUNTIME && !t->files_changed;
+}
+
+/* HAProxy itself looks at what it is told, in a tenth of the time that `haproxy -c` takes, and takes all of it or nothing.
+ * What it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
+static void target_skip_validation(struct target *t)
+{
+    bool alone = t->of->count == 1;
+    if (t->progress == PROGRESS_NEW && t->files != FILES_NEW && (t->effect != CFG_EFFECT_NONE || t->files_changed) &&
+        (alone || target_is_plain(t)) && target_by_runtime(t) && configuration_may_skip(t->of))
+        t->progress = PROGRESS_VALID;
+}
+
+/* The request may be answered when the document, and with it the difference, is another one. */
+void target_tell(struct target *t, struct replacement_request *ret)
+{
+    const struct cfg_difference *d = target_runs_file(t) ? target_difference(t) : NULL;
+    changes_fini(&t->told);
+    if (d == NULL || (d->effect != CFG_EFFECT_RUNTIME && d->effect != CFG_EFFECT_RUNTIME_SERVERS))
+        return;
+    for (size_t i = 0; i < d->changes.count; i++)
+        changes_add(&t->told, d->changes.list[i]);
+    ret->changes = &t->told;
+    ret->plain = target_is_plain(t);
+}
+
+int target_foresee(struct target *t, struct buf *ret, struct error *err)
+{
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
+    const struct cfg_difference *d = target_difference(t);
+    if (d == NULL || d->effect == CFG_EFFECT_NONE)
+        return 0;
+    if (d->effect == CFG_EFFECT_RELOAD)
+        return error_set(err, ERROR_INVALID, "%s", d->why);
+    if (!target_runs_file(t))
+        return error_set(err, ERROR_INVALID, "HAProxy does not run its haproxy.cfg yet");
+    if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))
+        return 0;
+    return instance_foresee(t->in, wanted, &d->changes, ret, err);
+}
+
+/* haproxy.cfg means the same with it: only its files are others. */
+static void target_skip_write(struct target *t)
+{
+    const struct configuration *c = t->of;
+    if (t->progress != PROGRESS_VALID || !t->files_changed || !configuration_may_write(c) || !target_by_runtime(t) ||
+        t->effect != CFG_EFFECT_NONE)
+        return;
+    configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
+    target_keep_good(t);
+    document_unref(t->writing);
+    t->writing = document_ref(c->document);
+    t->progress = PROGRESS_WRITTEN;
+    t->tells = true;
+}
+
+void target_go_on(struct target *t)
+{
+    if (t->of->document == NULL || t->restores)
+        return;
+    target_skip_validation(t);
+    target_skip_write(t);
+}
+
+/* What could not be told is loaded, whatever it was: by a reload that is not the next one too soon. */
+void target_ran(struct target *t, const struct stored *s)
+{
+    bool all = s->result == TRANSACTION_COMMITTED && !s->changed;
+    const char *why = s->error.kind != ERROR_NONE ? s->error.message : s->why;
+    t->tells = false;
+    t->files_changed = !all;
+    if (all) {
+        log_info(t->of->options.log, "files changed in the running HAProxy; no reload",
+                 log_str("target", target_url(t)), log_int("files", s->ran));
+        return;
+    }
+    log_info(t->of->options.log, "files take a reload", log_str("target", target_url(t)), log_str("why", why));
+    t->unloaded = t->needs_verdict = true;
+    if (t->progress == PROGRESS_WRITTEN && t->effect == CFG_EFFECT_NONE && t->of->count == 1)
+        t->progress = PROGRESS_NEW; /* it had none yet */
+    configuration_begin(t->of, true);
+    instance_must_reload(t->in);
+}
