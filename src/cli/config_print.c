@@ -1,8 +1,6 @@
 /* What `config plan`, `validate` and `apply` found: for people, and as JSON. */
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
 #include "cli/config.h"
@@ -16,59 +14,14 @@
 #define CONFIG_COLUMN 4
 #define CONFIG_HASH_SHOWN 12
 
-/* What it costs on one HAProxy. */
-struct config_cost {
-    const char *name;    /* "none", "runtime", "reload" */
-    struct buf commands; /* one a line */
-    struct error why;    /* of a reload */
+static const struct {
+    const char *name, *words;
+} effects[] = {
+    [CFG_EFFECT_NONE] = {"none", "nothing changes"},
+    [CFG_EFFECT_RUNTIME] = {"runtime", "servers and limits only; one reload"},
+    [CFG_EFFECT_RUNTIME_SERVERS] = {"reload", "one reload"},
+    [CFG_EFFECT_RELOAD] = {"reload", "one reload"},
 };
-
-static void config_cost_init(struct config_cost *ret, const struct config_report *r, size_t target)
-{
-    *ret = (struct config_cost){.name = "runtime"};
-    if (configuration_foresee(r->configuration, target, &ret->commands, &ret->why) != 0)
-        ret->name = "reload";
-    else if (configuration_difference(r->configuration, target)->effect == CFG_EFFECT_NONE)
-        ret->name = "none";
-}
-
-static void config_cost_fini(struct config_cost *c)
-{
-    buf_fini(&c->commands);
-}
-
-static void config_print_cost(const struct config_cost *c, struct page *p)
-{
-    if (str_eq(c->name, "reload"))
-        page_printf(p, INK_PLAIN, "; one reload: %s", c->why.message);
-    else
-        page_put(p, INK_PLAIN, str_eq(c->name, "none") ? "; nothing changes" : "; no reload, by the runtime API");
-}
-
-#define CONFIG_COMMANDS_SHOWN 20
-
-static void config_print_commands(const struct config_cost *c, struct page *p)
-{
-    const char *line = buf_str(&c->commands), *end;
-    for (size_t i = 0; (end = strchr(line, '\n')) != NULL; line = end + 1, i++) {
-        cleanup(mem_free_ptr) char *command = mem_strndup(line, (size_t)(end - line));
-        page_to(p, CONFIG_COLUMN);
-        page_put(p, INK_DIM, i < CONFIG_COMMANDS_SHOWN ? command : "and more commands");
-        page_end_line(p);
-        if (i == CONFIG_COMMANDS_SHOWN)
-            break;
-    }
-}
-
-static void config_put_commands(const struct config_cost *c, yyjson_mut_doc *doc, yyjson_mut_val *to)
-{
-    yyjson_mut_val *list = json_put_list(doc, to, "commands");
-    const char *line = buf_str(&c->commands), *end;
-    for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-        cleanup(mem_free_ptr) char *command = mem_strndup(line, (size_t)(end - line));
-        json_add(list, json_text(doc, command));
-    }
-}
 
 static bool config_failed(const struct configuration_view *v, enum command_config what)
 {
@@ -158,19 +111,14 @@ void config_print(const struct config_report *r, struct page *p)
         const struct cfg_difference *differs = configuration_difference(r->configuration, i);
         page_printf(p, INK_PLAIN, "%s: ", r->targets[i].url);
         page_put(p, config_failed(&v, r->what) ? INK_RED : INK_GREEN, config_verdict(&v, r->what));
-        cleanup(config_cost_fini) struct config_cost cost;
-        config_cost_init(&cost, r, i);
-        bool accepted = r->what == COMMAND_CONFIG_PLAN && !config_failed(&v, r->what) && !v.files_missing;
-        if (accepted)
-            config_print_cost(&cost, p);
+        if (r->what == COMMAND_CONFIG_PLAN && !config_failed(&v, r->what) && !v.files_missing)
+            page_printf(p, INK_PLAIN, "; %s", effects[differs->effect].words);
         page_end_line(p);
         const char *why = config_reason(&r->targets[i], &v);
         if (why != NULL) {
             page_to(p, CONFIG_COLUMN);
             page_flow_line(p, INK_PLAIN, why);
         }
-        if (accepted)
-            config_print_commands(&cost, p);
         if (r->what == COMMAND_CONFIG_PLAN) {
             config_print_changes(differs, p);
             config_print_lines(r, i, p);
@@ -193,11 +141,7 @@ void config_print_json(const struct config_report *r, struct buf *out)
         json_put_text(doc, target, "url", r->targets[i].url);
         json_put_text(doc, target, "state", v.away ? "no verdict" : v.state);
         json_put_text(doc, target, "reason", config_reason(&r->targets[i], &v));
-        cleanup(config_cost_fini) struct config_cost cost;
-        config_cost_init(&cost, r, i);
-        json_put_text(doc, target, "effect", cost.name);
-        json_put_text(doc, target, "reload_why", cost.why.kind != ERROR_NONE ? cost.why.message : NULL);
-        config_put_commands(&cost, doc, target);
+        json_put_text(doc, target, "effect", effects[differs->effect].name);
         yyjson_mut_val *changes = json_put_list(doc, target, "changes");
         for (size_t k = 0; k < differs->count && k < CFG_DIFFERENCE_MAX; k++)
             json_add(changes, json_text(doc, differs->texts[k]));

@@ -129,7 +129,7 @@ void target_left_alone(struct target *t); /* by the file that was read last: ano
 void target_restored(struct target *t, const struct replaced *r);
 
 /* target_runtime.c: without a reload. */
-bool target_by_runtime(const struct target *t); /* as far as is known before its files are told */
+bool target_by_runtime(const struct target *t);                      /* as far as is known before its files are told */
 void target_tell(struct target *t, struct replacement_request *ret); /* what the write of the document is to tell */
 void target_go_on(struct target *t); /* what it need not wait for, neither for a verdict nor for a write, it has */
 int target_foresee(struct target *t, struct buf *ret, struct error *err) must_check;

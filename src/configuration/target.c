@@ -44,8 +44,8 @@ static struct cfg_content *target_with_kept(const struct target *t, struct cfg_c
     return cfg_content_take(&out);
 }
 
-bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret,
-                 const struct cfg_file **is, const struct cfg_file **wanted)
+bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
+                 const struct cfg_file **wanted)
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     *ret = target_with_kept(t, own, &edits);
@@ -357,8 +357,7 @@ static void target_decide(void *self, struct engine_wants *ret)
     uint64_t now = clock_mono_ms();
     bool retries = !retry_waits(&t->retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
     if (target_files_next(t, &part) && (!c->options.dry_run || part == STORAGE_CHECK)) {
-        bool early = (part == STORAGE_ADD && soon) ||
-                     ((part == STORAGE_ADD || part == STORAGE_END) && c->paused);
+        bool early = (part == STORAGE_ADD && soon) || ((part == STORAGE_ADD || part == STORAGE_END) && c->paused);
         bool urgent = part == STORAGE_FINAL || part == STORAGE_BACK; /* HAProxy has half of it */
         ret->storage = v.may_write && v.may_begin && !early && (retries || urgent);
         ret->waits = !ret->storage;
@@ -431,8 +430,7 @@ static void target_replaced(void *self, const struct replaced *r)
         target_restored(t, r);
         return;
     }
-    t->unloaded =
-        t->unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
+    t->unloaded = t->unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
     /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
     if (asked != t->of->document)
         return;

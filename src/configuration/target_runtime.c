@@ -16,7 +16,7 @@ static bool target_runs_file(const struct target *t)
 
 bool target_by_runtime(const struct target *t)
 {
-    return t->effect != CFG_EFFECT_RELOAD && !t->needs_verdict && target_runs_file(t);
+    return t->of->options.by_runtime && t->effect != CFG_EFFECT_RELOAD && !t->needs_verdict && target_runs_file(t);
 }
 
 /* Numbers and addresses in their place: there is nothing that HAProxy could refuse. */
@@ -38,7 +38,8 @@ static void target_skip_validation(struct target *t)
 /* The request may be answered when the document, and with it the difference, is another one. */
 void target_tell(struct target *t, struct replacement_request *ret)
 {
-    const struct cfg_difference *d = target_runs_file(t) ? target_difference(t) : NULL;
+    bool tells = t->of->options.by_runtime && target_runs_file(t);
+    const struct cfg_difference *d = tells ? target_difference(t) : NULL;
     changes_fini(&t->told);
     if (d == NULL || (d->effect != CFG_EFFECT_RUNTIME && d->effect != CFG_EFFECT_RUNTIME_SERVERS))
         return;
@@ -57,7 +58,7 @@ int target_foresee(struct target *t, struct buf *ret, struct error *err)
         return 0;
     if (d->effect == CFG_EFFECT_RELOAD)
         return error_set(err, ERROR_INVALID, "%s", d->why);
-    if (!target_runs_file(t))
+    if (!t->of->options.by_runtime || !target_runs_file(t))
         return error_set(err, ERROR_INVALID, "HAProxy does not run its haproxy.cfg yet");
     if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))
         return 0;

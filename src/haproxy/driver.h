@@ -96,7 +96,7 @@ enum storage_part {
     STORAGE_ADD, /* before the configuration is validated: what is new or has changed; of a map that loses lines, those
                     * that it gains, added to what it has */
     STORAGE_FINAL, /* the configuration is written, what HAProxy runs is to come: these maps as they are to be */
-    STORAGE_RUN, /* the same by the runtime, instead of a reload: maps and certificates that HAProxy has loaded under
+    STORAGE_RUN,   /* the same by the runtime, instead of a reload: maps and certificates that HAProxy has loaded under
                     * the same name, all of a file or nothing of it, and read back */
     STORAGE_END,   /* that runs: what is in the list no more is deleted */
     STORAGE_BACK,  /* it will not run: what was changed gets its former bytes, as far as they are known, and what was

@@ -19,8 +19,7 @@ static void driver_verify_end(struct local_driver *d, const char *why)
 static size_t driver_verify_next(const struct local_verify *v)
 {
     size_t i = v->at;
-    while (i < v->changes->count &&
-           str_eq(v->changes->list[i]->backend->name, v->changes->list[v->at]->backend->name))
+    while (i < v->changes->count && str_eq(v->changes->list[i]->backend->name, v->changes->list[v->at]->backend->name))
         i++;
     return i;
 }
@@ -72,8 +71,7 @@ static void driver_verify_read(void *driver)
 {
     struct local_driver *d = driver;
     const struct local_verify *v = &d->verify;
-    cleanup(mem_free_ptr) char *command =
-        mem_printf("show servers state %s", v->changes->list[v->at]->backend->name);
+    cleanup(mem_free_ptr) char *command = mem_printf("show servers state %s", v->changes->list[v->at]->backend->name);
     d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, command, driver_verify_on_read, d);
 }
 

@@ -160,8 +160,7 @@ static const struct {
     {"defaults\n default-server weight 5\nbackend b\n server a 1:1 weight 6\n",
      "defaults\n default-server weight 5\nbackend b\n server a 1:1\n", "backend b: server a weight"},
     {"backend b\n server a 1:1 weight 5\n", "backend b\n server a 1:1 weight 257\n", "backend b: server a weight"},
-    {"backend b\n server a 1:1 weight 5\n", "backend b\n server a 1:1 weight \"$W\"\n",
-     "backend b: server a weight"},
+    {"backend b\n server a 1:1 weight 5\n", "backend b\n server a 1:1 weight \"$W\"\n", "backend b: server a weight"},
     {"backend b\n balance source\n", "backend b\n balance source\n server a 1.1.1.1:1\n", "backend b: new server a"},
     {"listen b\n balance roundrobin\n server-template a 1-2 1.1.1.1:1\n", "listen b\n balance roundrobin\n",
      "listen b: server-template a removed"},
@@ -226,9 +225,9 @@ static char *text_of_changes(const struct changes *list)
         const struct backend_server *s = c->server;
         bool adds = c->kind == CHANGE_ADD_SERVER;
         buf_printf(&text, "%s%s %s/%s", i > 0 ? "; " : "",
-                   adds                               ? "add"
+                   adds                              ? "add"
                    : c->kind == CHANGE_REMOVE_SERVER ? "remove"
-                                                      : "set",
+                                                     : "set",
                    c->backend->name, s->name);
         if (c->fields & SERVER_ADDRESS)
             buf_printf(&text, " %d %s:%u,", (int)(c->fields & (SERVER_ADDRESS | SERVER_PORT)), s->address, s->port);
