@@ -192,27 +192,27 @@ static bool take_maintenance(const struct server *s, bool *ret)
            !inherits_keyword(s->entry->in, "disabled");
 }
 
-/* What the runtime API can set of it; false: that word takes a reload. */
-static bool take_keyword(const struct server *was, const struct server *is, struct piece word, struct change *c,
-                         struct backend_server *ret)
-{
-    if (piece_is(word, "weight")) {
-        c->fields |= SERVER_WEIGHT;
-        return has_dynamic_algorithm(was->entry->in) && has_dynamic_algorithm(is->entry->in) &&
-               take_weight(is, &ret->weight);
-    }
-    c->fields |= SERVER_MAINTENANCE;
-    return (piece_is(word, "disabled") || piece_is(word, "enabled")) && !has_keyword(was, is, "track") &&
-           take_maintenance(is, &ret->maintenance);
-}
-
 /* What differs between two servers. */
 struct server_difference {
     struct buf words; /* " address, weight" */
     enum cfg_effect effect;
+    bool dynamic; /* their backend's algorithm, before and after */
     struct backend_server to;
     struct change change;
 };
+
+/* What the runtime API can set of it; false: that word takes a reload. */
+static bool take_keyword(struct server_difference *d, const struct server *was, const struct server *is,
+                         struct piece word)
+{
+    if (piece_is(word, "weight")) {
+        d->change.fields |= SERVER_WEIGHT;
+        return d->dynamic && take_weight(is, &d->to.weight);
+    }
+    d->change.fields |= SERVER_MAINTENANCE;
+    return (piece_is(word, "disabled") || piece_is(word, "enabled")) && !has_keyword(was, is, "track") &&
+           take_maintenance(is, &d->to.maintenance);
+}
 
 static void server_differs(struct server_difference *d, struct piece word, bool runtime)
 {
@@ -236,7 +236,7 @@ static void compare_keywords(struct server_difference *d, const struct server *a
         if (piece_is(word, CFG_IN_ORDER)) /* its words may be arguments */
             d->effect = CFG_EFFECT_RELOAD;
         else
-            server_differs(d, word, take_keyword(is == a ? b : a, is, word, &d->change, &d->to));
+            server_differs(d, word, take_keyword(d, is == a ? b : a, is, word));
     }
 }
 
@@ -250,9 +250,9 @@ static void change_add(struct cfg_difference *d, enum change_kind kind, const st
     changes_add(&d->changes, &change);
 }
 
-static void compare_server(struct cfg_difference *d, const struct server *was, const struct server *is)
+static void compare_server(struct cfg_difference *d, const struct server *was, const struct server *is, bool dynamic)
 {
-    struct server_difference s = {.to = {.weight = -1}};
+    struct server_difference s = {.dynamic = dynamic, .to = {.weight = -1}};
     if (str_eq(was->entry->text, is->entry->text))
         return;
     bool template = str_has_prefix(is->entry->text, "server-template");
@@ -275,13 +275,13 @@ static void compare_server(struct cfg_difference *d, const struct server *was, c
 }
 
 /* A server that comes or goes. */
-static void compare_lone_server(struct cfg_difference *d, const struct server *s, bool comes, const char *kind)
+static void compare_lone_server(struct cfg_difference *d, const struct server *s, bool comes, const char *kind,
+                                bool dynamic)
 {
     cleanup(mem_free_ptr) char *text = mem_printf("%s%s ", comes ? "new " : "", kind);
     struct backend_server to = {.weight = -1};
-    bool can = str_eq(kind, "server") && has_dynamic_algorithm(s->entry->in) &&
-               take_address(s->address, &to.address, &to.port) && take_weight(s, &to.weight) &&
-               take_maintenance(s, &to.maintenance);
+    bool can = str_eq(kind, "server") && dynamic && take_address(s->address, &to.address, &to.port) &&
+               take_weight(s, &to.weight) && take_maintenance(s, &to.maintenance);
     difference_add(d, s->entry->in, can ? CFG_EFFECT_RUNTIME_SERVERS : CFG_EFFECT_RELOAD, text, s->name,
                    comes ? "" : " removed");
     if (can)
@@ -315,17 +315,19 @@ static void compare_servers(struct cfg_difference *d, struct cfg_run was, struct
     cleanup(mem_free_ptr) struct server *a = servers_of(was);
     cleanup(mem_free_ptr) struct server *b = servers_of(is);
     cleanup(mem_free_ptr) size_t *moved_to = mem_array(was.count, sizeof(*moved_to)); /* + 1; 0: it is gone */
+    bool dynamic = (was.count == 0 || has_dynamic_algorithm(was.list->in)) &&
+                   (is.count == 0 || has_dynamic_algorithm(is.list->in));
     for (size_t i = 0, k = 0; i < was.count || k < is.count;) {
         int n = i == was.count ? 1 : k == is.count ? -1 : 0;
         if (n == 0 && !piece_eq(a[i].name, b[k].name))
             n = order_of_servers(&a[i], &b[k]);
         if (n == 0) {
             moved_to[a[i].place] = b[k].place + 1;
-            compare_server(d, &a[i++], &b[k++]);
+            compare_server(d, &a[i++], &b[k++], dynamic);
         } else if (n < 0) {
-            compare_lone_server(d, &a[i++], false, kind);
+            compare_lone_server(d, &a[i++], false, kind, dynamic);
         } else {
-            compare_lone_server(d, &b[k++], true, kind);
+            compare_lone_server(d, &b[k++], true, kind, dynamic);
         }
     }
     for (size_t i = 0, last = 0; i < was.count; i++) {
