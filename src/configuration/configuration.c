@@ -38,6 +38,11 @@ bool configuration_rejected(const struct configuration *c)
     return rejected;
 }
 
+bool configuration_writes(const struct configuration *c)
+{
+    return !c->options.dry_run && !c->paused;
+}
+
 /* A rejection by one stops all; one that does not answer is no rejection. */
 bool configuration_may_write(const struct configuration *c)
 {
@@ -48,12 +53,7 @@ bool configuration_may_write(const struct configuration *c)
         if (t->progress == PROGRESS_NEW && (!t->away || c->options.require_all))
             return false;
     }
-    return !c->options.dry_run && !c->paused;
-}
-
-bool configuration_may_skip(const struct configuration *c)
-{
-    return !c->options.dry_run && !c->paused;
+    return configuration_writes(c);
 }
 
 bool configuration_waits(const struct configuration *c, uint64_t now_ms)

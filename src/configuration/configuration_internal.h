@@ -145,7 +145,7 @@ void target_stored(void *self, const struct stored *s);
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);
 bool configuration_rejected(const struct configuration *c); /* by one of them: no other gets it */
-bool configuration_may_skip(const struct configuration *c); /* a validation, which nobody waits for to see */
+bool configuration_writes(const struct configuration *c);   /* at all: neither a dry run nor paused */
 /* All that answer have accepted it. */
 bool configuration_may_write(const struct configuration *c);
 /* The next document comes too soon after the last. */

@@ -31,7 +31,7 @@ static void target_skip_validation(struct target *t)
 {
     bool alone = t->of->count == 1;
     if (t->progress == PROGRESS_NEW && t->files != FILES_NEW && (t->effect != CFG_EFFECT_NONE || t->files_changed) &&
-        (alone || target_is_plain(t)) && target_by_runtime(t) && configuration_may_skip(t->of))
+        (alone || target_is_plain(t)) && target_by_runtime(t) && configuration_writes(t->of))
         t->progress = PROGRESS_VALID;
 }
 
