@@ -111,8 +111,7 @@ static char *target_changes(struct target *t)
 
 bool target_may_repair(const struct target *t)
 {
-    const struct configuration_options *o = &t->of->options;
-    return o->drift == CONFIGURATION_DRIFT_REPAIR && !o->dry_run && !t->of->paused;
+    return t->of->options.drift == CONFIGURATION_DRIFT_REPAIR && configuration_writes(t->of);
 }
 
 void target_repair_later(struct target *t)
