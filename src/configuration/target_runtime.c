@@ -1,9 +1,7 @@
 /* What the running HAProxy is told of a document instead of a reload: changes of servers beside the write of haproxy.cfg
  * (haproxy/driver, `replace`), files after it (STORAGE_RUN). What cannot be told so, or does not come about, is loaded. */
-#include "base/clock.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
-#include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 
 /* HAProxy runs what is there, so that the difference from it is all that it needs. Of what another writer put there nobody
@@ -47,22 +45,6 @@ void target_tell(struct target *t, struct replacement_request *ret)
         changes_add(&t->told, d->changes.list[i]);
     ret->changes = &t->told;
     ret->plain = target_is_plain(t);
-}
-
-int target_foresee(struct target *t, struct buf *ret, struct error *err)
-{
-    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
-    const struct cfg_file *is, *wanted;
-    const struct cfg_difference *d = target_difference(t);
-    if (d == NULL || d->effect == CFG_EFFECT_NONE)
-        return 0;
-    if (d->effect == CFG_EFFECT_RELOAD)
-        return error_set(err, ERROR_INVALID, "%s", d->why);
-    if (!t->of->options.by_runtime || !target_runs_file(t))
-        return error_set(err, ERROR_INVALID, "HAProxy does not run its haproxy.cfg yet");
-    if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))
-        return 0;
-    return instance_foresee(t->in, wanted, &d->changes, ret, err);
 }
 
 /* haproxy.cfg means the same with it: only its files are others. */

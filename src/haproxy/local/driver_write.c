@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/mask.h"
-#include "haproxy/drift.h"
 #include "haproxy/local/config_edit.h"
 #include "haproxy/local/driver_internal.h"
 #include "haproxy/validation_text.h"
@@ -253,21 +252,6 @@ void local_driver_write_whole(struct local_driver *d, unsigned flags)
     d->replaces = true;
     d->writing = cfg_content_ref(d->replacement.text);
     driver_write_begin(d, d->replacement.changes, flags);
-}
-
-int local_driver_foresee(const struct driver *base, const struct cfg_file *to, const struct changes *changes,
-                         struct buf *ret, struct error *err)
-{
-    const struct local_driver *d = (const struct local_driver *)(const void *)base;
-    cleanup(server_commands_fini) struct server_commands commands = {0};
-    if (!base->runtime)
-        return error_set(err, ERROR_INVALID, "there is no socket for commands (HAPROXY_STATS_SOCKET)");
-    for (size_t i = 0; i < changes->count; i++)
-        if (server_commands_add(&commands, to, d->options.files_before, changes->list[i], err) != 0)
-            return -1;
-    for (size_t i = 0; i < commands.count; i++)
-        buf_printf(ret, "%s\n", commands.list[i].text);
-    return 0;
 }
 
 int local_driver_add(struct driver *base, const struct change *list, size_t count, struct error *err)

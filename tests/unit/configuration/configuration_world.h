@@ -131,13 +131,6 @@ void instance_must_reload(struct instance *in)
     in->dirty = true;
 }
 
-int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
-                     struct buf *ret, struct error *err)
-{
-    (void)in, (void)to, (void)changes, (void)ret;
-    return error_set(err, ERROR_INVALID, "not told");
-}
-
 /* ---- the model ---- */
 
 static bool chance(unsigned of)

@@ -115,13 +115,6 @@ void instance_must_reload(struct instance *in)
     (void)in;
 }
 
-int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
-                     struct buf *ret, struct error *err)
-{
-    (void)in, (void)to, (void)changes, (void)ret;
-    return error_set(err, ERROR_INVALID, "not told");
-}
-
 void instance_begin_anew(struct instance *in, uint64_t when_ms)
 {
     (void)in;
