@@ -18,7 +18,7 @@ static const struct {
     const char *name, *words;
 } effects[] = {
     [CFG_EFFECT_NONE] = {"none", "nothing changes"},
-    [CFG_EFFECT_RUNTIME] = {"runtime", "servers and limits only; one reload"},
+    [CFG_EFFECT_RUNTIME] = {"runtime", "servers only; one reload"},
     [CFG_EFFECT_RUNTIME_SERVERS] = {"reload", "one reload"},
     [CFG_EFFECT_RELOAD] = {"reload", "one reload"},
 };
