@@ -45,10 +45,7 @@ static struct {
 
 /* ---- what the engine calls ---- */
 
-void instance_step(struct instance *in)
-{
-    (void)in;
-}
+#include "idle_instance.h"
 
 struct instance_view instance_view(const struct instance *in)
 {
@@ -75,17 +72,6 @@ bool instance_at_rest(const struct instance *in)
 {
     (void)in;
     return true;
-}
-
-void instance_must_reload(struct instance *in)
-{
-    (void)in;
-}
-
-void instance_begin_anew(struct instance *in, uint64_t when_ms)
-{
-    (void)in;
-    (void)when_ms;
 }
 
 /* ---- what a test does ---- */

@@ -77,10 +77,7 @@ static bool chance(unsigned of)
 
 /* ---- what the engine calls ---- */
 
-void instance_step(struct instance *in)
-{
-    (void)in; /* each pass does */
-}
+#include "idle_instance.h"
 
 struct instance_view instance_view(const struct instance *in)
 {
@@ -108,17 +105,6 @@ struct cfg_content *instance_file(const struct instance *in)
 bool instance_at_rest(const struct instance *in)
 {
     return !in->dirty;
-}
-
-void instance_must_reload(struct instance *in)
-{
-    (void)in;
-}
-
-void instance_begin_anew(struct instance *in, uint64_t when_ms)
-{
-    (void)in;
-    (void)when_ms;
 }
 
 /* So much that no pause after a failure is longer than some of them. */
