@@ -36,7 +36,7 @@ FREED = (
 )
 
 WITH_FILES = (
-    Mutant("files do not wait for the interval", TARGET, "(part == STORAGE_ADD && configuration_waits(c, now)) ||", ""),
+    Mutant("files do not wait for the interval", TARGET, "bool early = (part == STORAGE_ADD && soon) ||", "bool early ="),
     Mutant("files that HAProxy has half of wait for a pause", TARGET, "(retries || urgent);", "retries;"),
     Mutant("files of what another one rejects are added", FILES_OF_TARGET, "(begun && configuration_rejected(t->of));", "false;"),
     Mutant("what lost its files is valid all the same", FILES_OF_TARGET, "    if (begun)\n        t->progress = PROGRESS_NEW;\n", ""),
@@ -108,7 +108,7 @@ ENGINE_MUTANTS = (
     Mutant("a rollback ends with the daemon", ENGINE, "struct document *held = number != 0 ?", "struct document *held = false ?"),
     Mutant("a rollback never ends", ENGINE, "    if (held == NULL)\n        store_release(c->options.store);\n", ""),
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
-    Mutant("another file is taken for the one before", TARGET, "    t->compared = t->compared && cfg_content_same(file, t->file);\n", ""),
+    Mutant("another file is taken for the one before", TARGET, "    t->compared = t->compared && same;\n", ""),
     Mutant("another document is taken for the one before", TARGET, "t->compared = t->away = t->unchanged = false;", "t->away = t->unchanged = false;"),
 )
 
@@ -137,7 +137,7 @@ KEPT = (
     Mutant("a document waits for quiet", TARGET, "        ret->overdue = v.may_write && !waits && t->file->len > 0;\n", ""),
     Mutant("server lines of others are the document's", TARGET, "if (t->of->options.keep.count == 0 || text == NULL)", "if (true)"),
     Mutant("a document may have them", TARGET, "if (keep_check(wanted, &t->of->options.keep, &err) != 0)", "if (false && keep_check(wanted, &t->of->options.keep, &err) != 0)"),
-    Mutant("a document with them is as the file is", TARGET, "    target_remember(t);\n    target_check(t);\n    target_compare(t);\n}", "    target_remember(t);\n    target_compare(t);\n    target_check(t);\n}"),
+    Mutant("a document with them is as the file is", TARGET, "    target_remember(t);\n    target_check(t);\n    target_compare(t);\n    target_go_on(t);\n}", "    target_remember(t);\n    target_compare(t);\n    target_check(t);\n    target_go_on(t);\n}"),
     Mutant("a missing backend is not said", KEEP, "        if (!there[i])\n", "        if (false)\n"),
     Mutant("what the user keeps is kept from him", KEEP, "(b->manages == NULL || b->manages(b->arg, cfg_word(l, 1), keep_is_backup(l)))", "true"),
     Mutant("an argument makes a backup server", KEEP, "        i += k != NULL && cfg_keyword_takes_argument(k);\n", "        i += k == NULL && str_eq(\"\", \"x\");\n"),
@@ -314,7 +314,7 @@ RETRYING = (
     Mutant("drift of files is told each time", FILES_OF_TARGET, "bool news = !t->files_drifted || !str_eq(why.message, t->why.message);", "bool news = true;"),
     Mutant("what could not be stored is tried at once", TARGET, "(retries || urgent)", "true"),
     Mutant("files of what is rejected stay", FILES_OF_TARGET, "back = t->files_changed && nothing;", "back = false;"),
-    Mutant("drift is repaired while paused", TARGET, "&& !o->dry_run && !t->of->paused;", "&& !o->dry_run;"),
+    Mutant("drift is repaired while paused", TARGET, "CONFIGURATION_DRIFT_REPAIR && configuration_writes(t->of);", "CONFIGURATION_DRIFT_REPAIR && !t->of->options.dry_run;"),
     Mutant("drift that was left while paused stays", ENGINE, "            target_compare(&c->targets[i]); /*", "            ; /*"),
     Mutant("a pause of before is for ever", ENGINE, "    store_pause(c->options.store, paused); /* which an earlier run may have said */\n    if (paused == c->paused)\n        return;\n", "    if (paused == c->paused)\n        return;\n    store_pause(c->options.store, paused);\n"),
     Mutant("lines of drift are not logged", TARGET, "        target_log_lines(t);\n", ""),

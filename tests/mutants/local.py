@@ -68,6 +68,7 @@ READ_CFG = "haproxy/local/config.c"
 EDIT = "haproxy/local/config_edit.c"
 LINE = "haproxy/local/config_line.c"
 WRITE = "haproxy/local/driver_write.c"
+UPDATE = "haproxy/local/driver_update.c"
 RUN = "haproxy/local/driver_commands.c"
 
 LINES = (
@@ -142,17 +143,17 @@ WRITING = (
     Mutant("who leaves is asked once", RUN, "    timer_set(&l->again, l->wait_ms);\n", ""),
     Mutant("who is back in the file is deleted", RUN, "return section != NULL && local_config_server(section, slash + 1, &words) != NULL;", "return false;"),
     Mutant("changes are written without a look at the version", WRITE, "if (d->edits.count > 0 && version != d->version) {", "if (false) {"),
-    Mutant("what was refused is written with the next", WRITE, "static void driver_write_end(struct local_driver *d)\n{\n    timer_cancel(&d->tell);\n    local_driver_write_forget(d);", "static void driver_write_end(struct local_driver *d)\n{\n    timer_cancel(&d->tell);\n    if (d->written.result == TRANSACTION_COMMITTED)\n        local_driver_write_forget(d);"),
-    Mutant("changes are written unchecked", WRITE, "d->writing->len, &d->identity, 0,", "d->writing->len, &d->identity, LOCAL_WRITE_UNCHECKED,"),
-    Mutant("an update is not read back", WRITE, "cleanup(mem_free_ptr) char *problem = driver_update_problem(u, &all);", "cleanup(mem_free_ptr) char *problem = NULL;"),
-    Mutant("an update waits for a reload", WRITE, "        d->unloaded = was_unloaded; /* the running HAProxy gets it now */\n", "        (void)was_unloaded;\n"),
-    Mutant("maintenance that is kept ends", WRITE, "        as.maintenance = !as.maintenance;\n", "        ;\n"),
+    Mutant("what was refused is written with the next", WRITE, "    bool whole = d->replaces;\n    timer_cancel(&d->tell);\n    local_driver_write_forget(d);", "    bool whole = d->replaces;\n    timer_cancel(&d->tell);\n    if (d->written.result == TRANSACTION_COMMITTED)\n        local_driver_write_forget(d);"),
+    Mutant("changes are written unchecked", WRITE, "driver_write_begin(d, &d->changes, 0);", "driver_write_begin(d, &d->changes, LOCAL_WRITE_UNCHECKED);"),
+    Mutant("an update is not read back", UPDATE, "cleanup(mem_free_ptr) char *problem = driver_update_problem(u, &all);", "cleanup(mem_free_ptr) char *problem = NULL;"),
+    Mutant("an update waits for a reload", UPDATE, "        d->unloaded = was_unloaded; /* the running HAProxy gets it now */\n", "        (void)was_unloaded;\n"),
+    Mutant("maintenance that is kept ends", UPDATE, "        as.maintenance = !as.maintenance;\n", "        ;\n"),
     Mutant("a weight is in the file alone", COMMAND, "if (change->fields & SERVER_WEIGHT)", "if (false)"),
     Mutant("a state is in the file alone", COMMAND, "if (change->fields & SERVER_MAINTENANCE)", "if (false)"),
     Mutant("what builds upon others is sent with them", RUN, "size_t end = r->next < c->first ? c->first : c->count;", "size_t end = c->count;"),
     Mutant("a refusal ends nothing", RUN, "(r->why == NULL || r->in_any_case)", "true"),
     Mutant("who cannot write speaks to HAProxy", WRITE, "(writes && a->status != LOCAL_OK)", "false"),
-    Mutant("an update of another version is made", WRITE, "    if (version != d->version) {\n        driver_update_conflict(d);", "    if (false) {\n        driver_update_conflict(d);"),
+    Mutant("an update of another version is made", UPDATE, "    if (version != d->version) {\n        driver_update_conflict(d);", "    if (false) {\n        driver_update_conflict(d);"),
     Mutant("a backend that cannot be read keeps others up", DRIVER, "            (void)error_prefix(&r->unreadable, \"reading backend %s\", r->backend.name);\n", "            d->to->found[0].unreadable = (struct error){0};\n"),
 )
 
@@ -260,8 +261,8 @@ BESIDE = (
     Mutant("what another daemon leaves is never looked at", DRIVER, "    if (a->pid != 0 && d->waits == NULL)\n        timer_set", "    if (false)\n        timer_set"),
     Mutant("an answer that is older than the reload counts", DRIVER, "if (!a->unloaded || local_identity_same(&d->loaded, &a->identity))", "if (!a->unloaded)"),
     Mutant("what was loaded is loaded at each start", DRIVER, "    return local_note_loaded(d->options.helper, &d->identity, answered, d);", "    return local_lock_config(d->options.helper, answered, d);"),
-    Mutant("an update is never noted", WRITE, "        if (d->unloaded)\n            driver_update_tell(&d->base);", "        if (true)\n            driver_update_tell(&d->base);"),
-    Mutant("an update loads the whole file", WRITE, "        if (d->unloaded)\n            driver_update_tell(&d->base);", "        if (false)\n            driver_update_tell(&d->base);"),
+    Mutant("an update is never noted", UPDATE, "        if (d->unloaded)\n            driver_update_tell(&d->base);", "        if (true)\n            driver_update_tell(&d->base);"),
+    Mutant("an update loads the whole file", UPDATE, "        if (d->unloaded)\n            driver_update_tell(&d->base);", "        if (false)\n            driver_update_tell(&d->base);"),
     Mutant("the lock is asked for once", DRIVER, "    if (a->status == LOCAL_LOCKED)\n        timer_set(&d->ask_again, LOCK_AGAIN_MS);\n", "    if (a->status == LOCAL_LOCKED)\n        return;\n"),
     Mutant("the lock is never asked for", DRIVER, "    if (d->waits == NULL)\n        timer_set(&d->ask_again, LOCK_AGAIN_MS);\n", ""),
     Mutant("nobody is told that the wait is over", DRIVER, "    d->base.waits = NULL;\n    if (", "    d->base.waits = NULL;\n    if (!waited && "),

@@ -58,7 +58,7 @@ LOCAL = (
     Mutant("a local HAProxy that says nothing gets commands", LOCAL_WRITE, "d->unloaded || d->silent)", "d->unloaded)"),
     Mutant("servers that were added for a write that failed stay in a local HAProxy", LOCAL_WRITE,
            "local_run_take_back(&d->late, &d->early);", "local_run_clear(&d->late);"),
-    Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "d->writing->len, &d->identity, 0,", "d->writing->len, NULL, 0,"),
+    Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "d->writing->len, &d->identity, flags,", "d->writing->len, NULL, flags,"),
     Mutant("the end waits for a local file that is checked for a minute", LOCAL_WRITE, "    timer_set(&d->tell, ABORT_MS);\n", ""),
     Mutant("a local HAProxy does not check who is new", "haproxy/local/server_command.c",
            'mem_printf("enable health %s/%s"', 'mem_printf("enable server %s/%s"'),
