@@ -219,6 +219,7 @@ struct configuration *config_engine_lead(struct config_engine *e)
                                                   .allow_lockout = settings->config_allow_lockout,
                                                   .keep = e->options.keep,
                                                   .drift = drifts[settings->config_drift],
+                                                  .by_runtime = settings->local.file != NULL,
                                                   .min_interval_ms = settings->config_min_interval_ms,
                                                   .store = e->store,
                                                   .listener = {.happened = config_engine_on_event, .arg = e},

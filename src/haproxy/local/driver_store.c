@@ -264,6 +264,9 @@ static void driver_store_next_put(struct local_driver *d)
     const struct storage_files *files = s->request.files;
     if (!s->looked && s->request.part == STORAGE_ADD && driver_store_look_on(d))
         return;
+    /* What an earlier run left half done is known until it is settled only while the list is ours. */
+    if (!s->held && storage_entries_changed(&s->entries) && driver_store_lock(d))
+        return;
     for (; s->at < files->count; driver_store_next_file(s)) {
         const struct storage_file *f = &files->list[s->at];
         struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
