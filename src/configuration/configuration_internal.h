@@ -127,7 +127,8 @@ void target_restored(struct target *t, const struct replaced *r);
 /* target_runtime.c: without a reload. */
 bool target_by_runtime(const struct target *t);                      /* as far as is known before its files are told */
 void target_tell(struct target *t, struct replacement_request *ret); /* what the write of the document is to tell */
-void target_go_on(struct target *t); /* what it need not wait for, neither for a verdict nor for a write, it has */
+bool target_is_valid(const struct target *t);                        /* or needs no verdict, as things stand */
+void target_go_on(struct target *t);                                 /* it is written, where nothing is to be written */
 void target_ran(struct target *t, const struct stored *s);
 
 /* target_files.c: what is next for the document's files; false: nothing. */

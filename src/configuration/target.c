@@ -371,8 +371,8 @@ static void target_decide(void *self, struct engine_wants *ret)
         target_load(t, &v, ret);
         return;
     }
-    bool write = t->restores || (t->progress == PROGRESS_VALID && configuration_may_write(c));
-    if (t->progress == PROGRESS_NEW || write) {
+    bool valid = target_is_valid(t), write = t->restores || (valid && configuration_may_write(c));
+    if ((t->progress == PROGRESS_NEW && !valid) || write) {
         bool loading = write && v.reload == RELOAD_PENDING; /* its end is to be the end of what was written for it */
         bool waits = loading || (!t->restores && (soon || now < t->repair_after_ms || !retries));
         /* A runtime update moved the version on: first it is read what lines it left. */
@@ -388,7 +388,7 @@ static void target_decide(void *self, struct engine_wants *ret)
 static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
-    bool restores = t->restores, writes = restores || t->progress != PROGRESS_NEW;
+    bool restores = t->restores, writes = restores || target_is_valid(t);
     configuration_begin(t->of, restores || !target_by_runtime(t));
     document_unref(t->asked);
     t->asked = restores ? NULL : document_ref(t->of->document);

@@ -25,12 +25,19 @@ static bool target_is_plain(const struct target *t)
 
 /* HAProxy itself looks at what it is told, in a tenth of the time that `haproxy -c` takes, and takes all of it or nothing.
  * What it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
-static void target_skip_validation(struct target *t)
+static bool target_needs_no_verdict(const struct target *t)
 {
     bool alone = t->of->count == 1;
-    if (t->progress == PROGRESS_NEW && t->files != FILES_NEW && (t->effect != CFG_EFFECT_NONE || t->files_changed) &&
-        (alone || target_is_plain(t)) && target_by_runtime(t) && configuration_writes(t->of))
-        t->progress = PROGRESS_VALID;
+    return t->progress == PROGRESS_NEW && t->files != FILES_NEW && !t->away &&
+           (t->effect != CFG_EFFECT_NONE || t->files_changed) && (alone || target_is_plain(t)) &&
+           target_by_runtime(t) && configuration_writes(t->of);
+}
+
+bool target_is_valid(const struct target *t)
+{
+    const struct document *d = t->of->document;
+    bool is_written = d != NULL && t->asked == d && t->writing == d;
+    return t->progress == PROGRESS_VALID || is_written || target_needs_no_verdict(t);
 }
 
 /* The request may be answered when the document, and with it the difference, is another one. */
@@ -48,10 +55,12 @@ void target_tell(struct target *t, struct replacement_request *ret)
 }
 
 /* haproxy.cfg means the same with it: only its files are others. */
-static void target_skip_write(struct target *t)
+void target_go_on(struct target *t)
 {
     const struct configuration *c = t->of;
-    if (t->progress != PROGRESS_VALID || !t->files_changed || !configuration_may_write(c) || !target_by_runtime(t) ||
+    if (c->document == NULL || t->restores || t->asked != NULL)
+        return;
+    if (!target_is_valid(t) || !t->files_changed || !configuration_may_write(c) || !target_by_runtime(t) ||
         t->effect != CFG_EFFECT_NONE)
         return;
     configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
@@ -60,14 +69,6 @@ static void target_skip_write(struct target *t)
     t->writing = document_ref(c->document);
     t->progress = PROGRESS_WRITTEN;
     t->tells = true;
-}
-
-void target_go_on(struct target *t)
-{
-    if (t->of->document == NULL || t->restores)
-        return;
-    target_skip_validation(t);
-    target_skip_write(t);
 }
 
 /* What could not be told is loaded, whatever it was: by a reload that is not the next one too soon. */

@@ -5,6 +5,7 @@ from .mutant import Mutant, Room
 ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
 RUNS = "configuration/target_runs.c"
+BY_RUNTIME_FILE = "configuration/target_runtime.c"
 RESTORE = "configuration/target_restore.c"
 RETRY = "configuration/retry.c"
 ANNOTATE = "kube/annotate.c"
@@ -65,7 +66,7 @@ PACING = (
 
 ENGINE_MUTANTS = (
     Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
-    Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && (!t->away || c->options.require_all))", "if (false)"),
+    Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && !target_is_valid(t) && (!t->away || c->options.require_all))", "if (false)"),
     Mutant("all are always waited for", ENGINE, "(!t->away || c->options.require_all)", "true"),
     Mutant("a dry run writes", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->paused;"),
     Mutant("what is paused is written", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
@@ -75,7 +76,7 @@ ENGINE_MUTANTS = (
     Mutant("what is superseded and cannot be loaded stays", RESTORE, "        return latest || t->unloaded;", "        return latest;"),
     Mutant("what an earlier run could not load stays", RESTORE, "    t->good = cfg_content_ref(d->content);\n", "    return false;\n"),
     Mutant("what goes back is one that never ran", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
-    Mutant("what goes back is forgotten with a new document", TARGET, "bool write = t->restores || (", "bool write = t->progress == PROGRESS_RESTORING || ("),
+    Mutant("what goes back is forgotten with a new document", TARGET, "write = t->restores || (", "write = t->progress == PROGRESS_RESTORING || ("),
     Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
     Mutant("the wrong file goes back", TARGET, "target_with_kept(t, restores ? t->good : t->asked->content,", "target_with_kept(t, restores ? t->of->document->content : t->asked->content,"),
     Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (false && is != NULL"),
@@ -110,6 +111,21 @@ ENGINE_MUTANTS = (
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number);\n", ""),
     Mutant("another file is taken for the one before", TARGET, "    t->compared = t->compared && same;\n", ""),
     Mutant("another document is taken for the one before", TARGET, "t->compared = t->away = t->unchanged = false;", "t->away = t->unchanged = false;"),
+)
+
+# Without a reload.
+BY_RUNTIME = (
+    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "return t->file_runs && !t->unloaded", "return !t->unloaded"),
+    Mutant("what was written and not loaded runs", BY_RUNTIME_FILE, "return t->file_runs && !t->unloaded && ", "return t->file_runs && "),
+    Mutant("while it is loaded it runs", BY_RUNTIME_FILE, " && instance_at_rest(t->in);", ";"),
+    Mutant("who does not answer needs no verdict", BY_RUNTIME_FILE, "t->files != FILES_NEW && !t->away &&", "t->files != FILES_NEW &&"),
+    Mutant("one of several gets what another might refuse", BY_RUNTIME_FILE, "(alone || target_is_plain(t)) &&", "true &&"),
+    Mutant("files are plain", BY_RUNTIME_FILE, "return t->effect == CFG_EFFECT_RUNTIME && !t->files_changed;", "return t->effect == CFG_EFFECT_RUNTIME;"),
+    Mutant("all is validated", BY_RUNTIME_FILE, "|| is_written || target_needs_no_verdict(t);", "|| is_written;"),
+    Mutant("a map that alone is another is loaded", BY_RUNTIME_FILE, "    t->tells = true;\n}", "    t->tells = false;\n    t->unloaded = true;\n    instance_must_reload(t->in);\n}"),
+    Mutant("files that were not told run", BY_RUNTIME_FILE, "    t->unloaded = t->needs_verdict = true;\n", "    t->needs_verdict = true;\n    return;\n"),
+    Mutant("it runs before its files are told", RUNS, "    if (t->tells && t->files_changed)\n        return;", "    if (false)\n        return;"),
+    Mutant("what it ran is not known", RUNS, "    cfg_content_hold(&t->running, t->file);\n    t->file_runs = true;", "    ;"),
 )
 
 KEEPING = (
@@ -391,6 +407,7 @@ ROOMS = (
     Room("configuration, pauses", ("test_pace",), PAUSES),
     Room("configuration, the engine", ("test_configuration", "test_configuration_streams"), ENGINE_MUTANTS),
     Room("configuration, the engine with files", ("test_configuration_files", "test_target_files", "test_configuration_streams"), WITH_FILES),
+    Room("configuration, without a reload", ("test_configuration_streams", "test_target", "test_target_files"), BY_RUNTIME),
     Room("configuration, its pace", ("test_configuration", "test_target"), PACING),
     Room("configuration, files where nothing may be written", ("test_target_files",), LOOKED_AT),
     Room("configuration, what a write reads", ("test_instance_replace",), READ_BY_WRITING),

@@ -7,6 +7,8 @@
 static void play(void)
 {
     w.with_files = dice_below(&w.dice, 2) == 0;
+    w.by_runtime = dice_below(&w.dice, 2) == 0;
+    w.count = w.by_runtime && dice_below(&w.dice, 2) == 0 ? 1 : TARGETS;
     restart();
     for (unsigned round = 0; round < ROUNDS; round++) {
         unsigned what = dice_below(&w.dice, 40);
@@ -15,17 +17,17 @@ static void play(void)
         else if (what == 1)
             restart();
         else if (what < 5)
-            w.of[what % TARGETS].up = dice_below(&w.dice, 3) != 0;
+            w.of[what % w.count].up = dice_below(&w.dice, 3) != 0;
         else if (what == 5)
             refresh();
         else if (what == 6)
-            upgrade(&w.of[dice_below(&w.dice, TARGETS)]);
-        else if (what == 7 && !w.of[round % TARGETS].dirty && !w.of[round % TARGETS].loading)
-            edit(&w.of[round % TARGETS], "global\n  description by-hand\n");
+            upgrade(&w.of[dice_below(&w.dice, (unsigned)w.count)]);
+        else if (what == 7 && !w.of[round % w.count].dirty && !w.of[round % w.count].loading)
+            edit(&w.of[round % w.count], "global\n  description by-hand\n");
         pass();
     }
     w.calm = true;
-    for (size_t i = 0; i < TARGETS; i++)
+    for (size_t i = 0; i < w.count; i++)
         w.of[i].up = true;
 }
 
@@ -36,7 +38,7 @@ START_TEST(in_the_end_all_run_what_is_good)
     new_document(true);
     for (unsigned i = 0; i < 20; i++)
         pass();
-    for (size_t i = 0; i < TARGETS; i++) {
+    for (size_t i = 0; i < w.count; i++) {
         /* A dry run stores no files, and judges nothing without them. */
         ck_assert_str_eq(state_of(i), !w.dry_run ? "applied" : w.with_files ? "new" : "valid");
         ck_assert(!w.with_files || w.dry_run || (w.of[i].map == w.documents && w.of[i].map_running == w.documents));
@@ -75,7 +77,7 @@ START_TEST(in_the_end_none_runs_what_is_bad_for_it)
     new_document(false);
     for (unsigned i = 0; i < 20; i++)
         pass();
-    for (size_t i = 0; i < TARGETS; i++) {
+    for (size_t i = 0; i < w.count; i++) {
         const struct instance *in = &w.of[i];
         bool rejects = says(w.text, "reject", in),
              bad = rejects || says(w.text, "harm", in) || says(w.text, "unloadable", in);
@@ -104,23 +106,51 @@ START_TEST(in_the_end_no_file_is_one_that_cannot_be_loaded)
     for (unsigned i = 0; i < 20; i++)
         pass();
     w.calm = dice_below(&w.dice, 2) == 0;
-    bad_document("unloadable", dice_below(&w.dice, TARGETS));
+    bad_document("unloadable", dice_below(&w.dice, (unsigned)w.count));
     for (unsigned i = dice_below(&w.dice, 10); i > 0; i--)
         pass();
     if (_i % 3 == 0)
         restart();
-    bad_document(words[dice_below(&w.dice, 3)], dice_below(&w.dice, TARGETS));
+    bad_document(words[dice_below(&w.dice, 3)], dice_below(&w.dice, (unsigned)w.count));
     for (unsigned i = dice_below(&w.dice, 4); i > 0; i--)
         pass();
     w.calm = true;
     for (unsigned i = 0; i < 20; i++)
         pass();
-    for (size_t i = 0; i < TARGETS; i++) {
+    for (size_t i = 0; i < w.count; i++) {
         const struct instance *in = &w.of[i];
         ck_assert_msg(!says(in->memory, "unloadable", in), "%zu: %s; state %s", i, in->memory, state_of(i));
         ck_assert_msg(str_eq(in->file, in->running) && !in->dirty, "%zu has %s, runs %s", i, in->file, in->running);
         check_files(in);
     }
+    stream_end();
+}
+END_TEST
+
+/* Nothing that can be told is loaded: one document after the other, of which HAProxy takes all. */
+START_TEST(what_needs_no_reload_costs_none)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPAIR);
+    w.by_runtime = true;
+    w.with_files = _i / 2 == 1;
+    w.count = _i % 2 == 1 ? TARGETS : 1;
+    restart();
+    new_document(true);
+    passes(20);
+    unsigned loads = w.loads;
+    ck_assert_uint_eq(loads, w.count); /* what it ran before nobody knows */
+    for (unsigned i = 0; i < 50; i++) {
+        new_document(true);
+        passes(6);
+        for (size_t n = 0; n < w.count; n++) {
+            ck_assert_str_eq(state_of(n), "applied");
+            ck_assert_str_eq(w.of[n].running, w.text);
+            check_files(&w.of[n]);
+        }
+    }
+    ck_assert_uint_eq(w.loads, loads);
+    ck_assert_uint_eq(w.ran, 50 * w.count);
+    ck_assert_uint_eq(w.files_ran, w.with_files ? 50 * w.count : 0);
     stream_end();
 }
 END_TEST
@@ -137,13 +167,13 @@ START_TEST(one_that_does_not_answer_keeps_no_other_waiting)
     new_document(true);
     for (unsigned i = 0; i < 20; i++)
         pass();
-    for (size_t i = 0; i < TARGETS; i++)
+    for (size_t i = 0; i < w.count; i++)
         ck_assert_str_eq(state_of(i), i == 1 ? "new" : w.require_all ? "valid" : "applied");
     ck_assert_uint_eq(w.writes, w.require_all ? 0 : 2);
     w.of[1].up = true;
     for (unsigned i = 0; i < 20; i++)
         pass();
-    for (size_t i = 0; i < TARGETS; i++)
+    for (size_t i = 0; i < w.count; i++)
         ck_assert_str_eq(state_of(i), "applied");
     stream_end();
 }
@@ -157,6 +187,7 @@ int main(void)
     tcase_add_loop_test(t, in_the_end_all_run_what_is_good, 0, STREAMS);
     tcase_add_loop_test(t, in_the_end_none_runs_what_is_bad_for_it, 0, STREAMS);
     tcase_add_loop_test(t, in_the_end_no_file_is_one_that_cannot_be_loaded, 0, STREAMS);
+    tcase_add_loop_test(t, what_needs_no_reload_costs_none, 0, 4);
     tcase_add_loop_test(t, one_that_does_not_answer_keeps_no_other_waiting, 0, 2);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
