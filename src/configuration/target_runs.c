@@ -76,7 +76,8 @@ void target_concluded(void *self)
     t->files_changed = false;
     timer_set(&t->of->step, 0);
     target_runs(t, d);
-    target_runs_file_now(t);
+    if (!t->unchanged) /* else another one wrote it, and perhaps did not load it */
+        target_runs_file_now(t);
     log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",
              log_str("target", target_url(t)), log_str("sha256", d->hash),
              log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->since_us));

@@ -31,7 +31,7 @@ struct instance {
     size_t number;
     const struct engine *engine;
     char *file, *running;
-    char *back;   /* what its API puts back when a reload fails: what was there before the write that it was for */
+    char *back;   /* what its API puts back when a reload fails: what was good last */
     char *memory; /* what its API answers and commits: after a failed reload not what is in the file */
     bool up, fresh, dirty;
     bool away;       /* the last reading failed */
@@ -74,6 +74,8 @@ static struct {
     struct store *store; /* outlives the engine */
     unsigned documents, writes, loads, stores, drifts, refusals, recoveries;
     unsigned ran, files_ran; /* without a reload */
+    unsigned validations;
+    char *former; /* the last good document; NULL: none */
     struct dice dice;
 } w;
 
@@ -175,6 +177,7 @@ static bool wanted(const char *text)
 
 static enum transaction_result validate(struct instance *in, const char *text)
 {
+    w.validations++;
     if (!wanted(text))
         ck_abort_msg("asked about what is not wanted any more: %s", text);
     ck_assert_msg(!w.with_files || in->map == number_of(text), "%zu is asked before it has the files", in->number);
@@ -246,8 +249,6 @@ static enum transaction_result write_file(struct instance *in, const struct repl
     }
     bool lost = in->mute || chance(8);
     if (!lost || in->mute || dice_below(&w.dice, 2) == 0) {
-        if (!in->dirty)
-            become(&in->back, in->file);
         become(&in->file, text);
         become(&in->memory, text);
         in->at++;
@@ -261,6 +262,7 @@ static enum transaction_result write_file(struct instance *in, const struct repl
     in->dirty = false; /* the running HAProxy has all of it, too */
     in->mark = 0;
     become(&in->running, text);
+    become(&in->back, text);
     *ret_runs = true;
     w.ran++;
     return TRANSACTION_COMMITTED;
@@ -383,6 +385,7 @@ static void loaded(struct instance *in)
             e->ops->reload_failed(e->self, lost);
     } else {
         become(&in->running, in->file);
+        become(&in->back, in->file);
         in->unseen = false;
         in->map_running = in->map;
         in->grown_running = in->grown;
@@ -486,6 +489,8 @@ static void bad_document(const char *word, unsigned for_target)
     give();
 }
 
+#define GOOD "description good" /* of those by_runtime */
+
 static void new_document(bool good)
 {
     static const char *const words[] = {"reject", "harm", "unloadable"};
@@ -494,13 +499,24 @@ static void new_document(bool good)
         bad_document(word, dice_below(&w.dice, (unsigned)w.count));
         return;
     }
+    if (w.text != NULL && strstr(w.text, GOOD) != NULL)
+        become(&w.former, w.text);
     free(w.text);
     w.documents++;
     /* Of those that differ in numbers alone, or in who is there, HAProxy is told. */
-    w.text = w.by_runtime ? mem_printf("global\n  description good\nbackend b\n  # document-%u\n  balance roundrobin\n"
+    w.text = w.by_runtime ? mem_printf("global\n  " GOOD "\nbackend b\n  # document-%u\n  balance roundrobin\n"
                                        "  server s%u 127.0.0.1:80 weight %u\n",
                                        w.documents, dice_below(&w.dice, 3) == 0, w.documents % 250 + 1)
                           : mem_printf("global\n  description document-%u\n", w.documents);
+    give();
+}
+
+/* As it was before. */
+static inline void former_document(void)
+{
+    if (w.former == NULL)
+        return;
+    become(&w.text, w.former);
     give();
 }
 
@@ -540,11 +556,21 @@ static void edit(struct instance *in, const char *text)
 {
     become(&in->file, text);
     become(&in->memory, text);
+    become(&in->back, text);
     in->unseen = w.by_runtime && dice_below(&w.dice, 2) == 0;
     if (!in->unseen)
         become(&in->running, text);
     in->at++;
     in->fresh = in->dirty = false;
+}
+
+static inline void edit_by_hand(struct instance *in)
+{
+    const char *weight = strstr(in->file, " weight ");
+    cleanup(mem_free_ptr) char *text = weight != NULL
+                                           ? mem_printf("%.*s weight 256\n", (int)(weight - in->file), in->file)
+                                           : mem_strdup("global\n  description by-hand\n");
+    edit(in, text);
 }
 
 /* So much that no pause after a failure is longer than some of them. */
@@ -618,6 +644,7 @@ static void stream_end(void)
     cfg_content_unref(file_content);
     file_content = NULL;
     free(w.text);
+    free(w.former);
 }
 
 static const char *state_of(size_t i)

@@ -97,9 +97,12 @@ static inline void on_event(void *arg, const struct configuration_event *e)
     w.told[e->kind]++;
 }
 
+static bool by_runtime; /* what needs no reload is told, in the next world */
+
 static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
 {
     struct error err = {0};
+    must_reload = 0;
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
     char name[] = "/tmp/test_target.XXXXXX";
@@ -111,6 +114,7 @@ static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
     const struct configuration_options options = {.target_count = 1,
                                                   .drift = drift,
                                                   .dry_run = dry_run,
+                                                  .by_runtime = by_runtime,
                                                   .store = w.store,
                                                   .listener = {.happened = on_event},
                                                   .log = &w.log};
@@ -209,15 +213,20 @@ static inline void stores(enum storage_part part, const struct stored *s)
 static const struct stored stored = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
 static const struct stored added = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true};
 
-static inline void set_document_with_file(void)
+static inline void set_document_with(const char *map)
 {
     struct error err = {0};
     struct storage_files files = {0};
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", "a 1\n", 4, &err), 0);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", map, strlen(map), &err), 0);
     struct document *d = document_new("a file", DOCUMENT, strlen(DOCUMENT), &files, &err);
     ck_assert_msg(d != NULL, "%s", err.message);
     configuration_set(w.c, d);
     document_unref(d);
+}
+
+static inline void set_document_with_file(void)
+{
+    set_document_with("a 1\n");
 }
 
 static inline void apply_with_file(void)

@@ -71,6 +71,55 @@ START_TEST(files_of_what_is_rejected_go_back)
 }
 END_TEST
 
+/* haproxy.cfg is not written for a map, and nothing is validated: HAProxy is told, and says whether it has it. */
+START_TEST(a_map_alone_is_told_to_haproxy)
+{
+    const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
+    by_runtime = true;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    apply_with_file();
+    unsigned writing = w.told[CONFIGURATION_WRITING], validating = w.told[CONFIGURATION_VALIDATING];
+    set_document_with("a 2\n");
+    stores(STORAGE_ADD, &added);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    read_it(); /* in between: it does not run yet */
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    stores(STORAGE_RUN, &ran);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    stores(STORAGE_END, &stored);
+    ck_assert(!would_store());
+    ck_assert_uint_eq(must_reload, 0);
+    ck_assert_uint_eq(w.told[CONFIGURATION_WRITING], writing + 1);
+    ck_assert_uint_eq(w.told[CONFIGURATION_VALIDATING], validating);
+    world_end();
+}
+END_TEST
+
+/* What HAProxy did not take from us it is to judge, and to load. */
+START_TEST(a_map_that_haproxy_does_not_take_is_loaded)
+{
+    const struct stored not_run = {
+        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true, .why = "no such map"};
+    struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
+    (void)error_set_http(&failed.error, 503, "closed");
+    by_runtime = true;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    apply_with_file();
+    set_document_with("a 2\n");
+    stores(STORAGE_ADD, &added);
+    stores(STORAGE_RUN, _i == 0 ? &not_run : &failed);
+    ck_assert_uint_eq(must_reload, 1);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "new");
+    w.now_us += 60000000;
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    ck_assert(!would_store()); /* it is loaded now */
+    read_it();
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    world_end();
+}
+END_TEST
+
 /* Where nothing may be written, HAProxy would refuse what refers to files that it does not have yet. */
 START_TEST(files_are_looked_at_where_nothing_may_be_written)
 {
@@ -155,6 +204,8 @@ int main(void)
 {
     Suite *suite = suite_create("target_files");
     TCase *tc = tcase_create("target_files");
+    tcase_add_test(tc, a_map_alone_is_told_to_haproxy);
+    tcase_add_loop_test(tc, a_map_that_haproxy_does_not_take_is_loaded, 0, 2);
     tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
     tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
     tcase_add_test(tc, files_of_what_is_rejected_go_back);
