@@ -9,7 +9,7 @@
 static bool target_runs_file(const struct target *t)
 {
     const struct instance_view v = instance_view(t->in);
-    return t->file_runs && !t->unloaded && !t->restores && v.last_reload_known && instance_at_rest(t->in);
+    return t->file_runs && !t->restores && v.last_reload_known && instance_at_rest(t->in);
 }
 
 bool target_by_runtime(const struct target *t)

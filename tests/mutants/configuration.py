@@ -115,8 +115,7 @@ ENGINE_MUTANTS = (
 
 # Without a reload.
 BY_RUNTIME = (
-    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "return t->file_runs && !t->unloaded", "return !t->unloaded"),
-    Mutant("what was written and not loaded runs", BY_RUNTIME_FILE, "return t->file_runs && !t->unloaded && ", "return t->file_runs && "),
+    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "return t->file_runs && ", "return "),
     Mutant("while it is loaded it runs", BY_RUNTIME_FILE, " && instance_at_rest(t->in);", ";"),
     Mutant("who does not answer needs no verdict", BY_RUNTIME_FILE, "t->files != FILES_NEW && !t->away &&", "t->files != FILES_NEW &&"),
     Mutant("one of several gets what another might refuse", BY_RUNTIME_FILE, "(alone || target_is_plain(t)) &&", "true &&"),

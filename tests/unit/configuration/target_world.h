@@ -132,6 +132,7 @@ static inline void world_begin(enum configuration_drift drift)
 
 static inline void world_end(void)
 {
+    by_runtime = false;
     configuration_free(w.c);
     store_free(w.store);
     free(w.in.file);
