@@ -230,6 +230,8 @@ static void driver_write_begin(struct local_driver *d, const struct changes *cha
 {
     d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, flags,
                                     driver_write_on_written, d);
+    if (d->silent)
+        d->no_commands = mem_strdup("what HAProxy runs could not be read");
     if (!d->base.runtime || d->unloaded || d->silent)
         d->reloads = true;
     if (!d->reloads)

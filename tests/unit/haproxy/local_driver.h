@@ -22,6 +22,7 @@ static struct {
     struct error why; /* of a write */
     int64_t version;
     char *reload_id, *reload_why;
+    bool runs; /* of the whole file */
     struct cfg_content *file;
     enum update_result update;
     bool maintenance; /* of the line that was updated */
@@ -34,6 +35,12 @@ static inline void on_read(void *arg, const struct error *err)
     last.error = err != NULL ? *err : (struct error){0};
 }
 
+static inline void keep(char **ret, const char *s)
+{
+    free(*ret);
+    *ret = s != NULL ? mem_strdup(s) : NULL;
+}
+
 static inline void on_replaced(void *arg, const struct replaced *r)
 {
     (void)arg;
@@ -42,6 +49,9 @@ static inline void on_replaced(void *arg, const struct replaced *r)
     last.why = r->error;
     last.version = r->version;
     last.file = r->file;
+    last.runs = r->runs;
+    keep(&last.reload_id, r->reload_id);
+    keep(&last.reload_why, r->reload_why);
 }
 
 static inline void on_written(void *arg, const struct written *w)
@@ -51,10 +61,8 @@ static inline void on_written(void *arg, const struct written *w)
     last.result = w->result;
     last.why = w->error;
     last.version = w->version;
-    free(last.reload_id);
-    last.reload_id = w->reload_id != NULL ? mem_strdup(w->reload_id) : NULL;
-    free(last.reload_why);
-    last.reload_why = w->reload_why != NULL ? mem_strdup(w->reload_why) : NULL;
+    keep(&last.reload_id, w->reload_id);
+    keep(&last.reload_why, w->reload_why);
 }
 
 static inline void on_updated(void *arg, const struct updated *u)

@@ -1,0 +1,315 @@
+/* src/haproxy/local/driver: a whole configuration that is told to the HAProxy that runs, with a socket that does what it
+ * says, and with one that does not. */
+#include "local_driver.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "haproxy/cfg/difference.h"
+#include "haproxy/drift.h"
+
+static char *two; /* a configuration with servers s1 and s2, that HAProxy runs */
+
+/* The configuration in which s1 is so, and what follows it. */
+static char *with(const char *s1, const char *more)
+{
+    return mem_printf("%.*s    balance roundrobin\n    server s1 %s\n%s", (int)(strstr(text, "    server s1") - text),
+                      text, s1, more);
+}
+
+#define S2 "    server s2 127.0.0.1:2 weight 2\n"
+
+static void begin(void)
+{
+    two = with("127.0.0.1:1", S2);
+    put(config, two);
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+}
+
+static void end(void)
+{
+    free(two);
+}
+
+/* Writes it and tells HAProxy how it differs from what is there. */
+static enum transaction_result tell(const char *to, bool plain)
+{
+    struct cfg_difference d;
+    struct error err = {0};
+    struct cfg_content *c = cfg_content_new(mem_strdup(to), strlen(to));
+    cfg_difference_init(&d, cfg_content_file(readout.file, &err), cfg_content_file(c, &err));
+    ck_assert(d.effect == CFG_EFFECT_RUNTIME || d.effect == CFG_EFFECT_RUNTIME_SERVERS);
+    const struct replacement_request r = {.text = c, .before = readout.file, .changes = &d.changes, .plain = plain};
+    driver->ops->replace(driver, readout.version, &r);
+    await_told();
+    cfg_difference_fini(&d);
+    cfg_content_unref(c);
+    return last.result;
+}
+
+static void assert_loads(const char *why, bool shows_end)
+{
+    ck_assert_msg(last.reload_why != NULL && strstr(last.reload_why, why) != NULL, "%s", last.reload_why);
+    ck_assert(!last.runs && last.reload_id != NULL);
+    reload_follow(&reload, last.reload_id, 0);
+    driver->ops->ask_reload(driver, &reload);
+    await_told();
+    ck_assert(reload.state == RELOAD_DONE || (!shows_end && reload.state == RELOAD_BROKEN));
+    read_it();
+    ck_assert(!readout.unloaded || !shows_end);
+}
+
+/* Who runs is who ran before, and the file is byte for byte what was given. */
+START_TEST(what_was_told_runs)
+{
+    begin();
+    int64_t pid = readout.worker_pid;
+    char *changed = with("127.0.0.7:7 weight 9", "    server s2 127.0.0.1:2 weight 3 disabled # so\n");
+    ck_assert_int_eq(tell(changed, true), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.runs && last.reload_id == NULL, "%s", last.reload_why);
+    assert_file_is(changed);
+    read_it();
+    ck_assert(!readout.unloaded && readout.worker_pid == pid && readout.version == last.version);
+    ck_assert(str_eq(row_of("s1")->address, "127.0.0.7") && row_of("s1")->port == 7 && row_of("s1")->weight == 9);
+    ck_assert(row_of("s2")->weight == 3 && row_of("s2")->admin == RUNTIME_MAINT);
+    free(changed);
+    changed = with("127.0.0.7:7 weight 9", "    server n1 127.0.0.9:9 weight 5\n");
+    ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.runs && last.reload_id == NULL, "%s", last.reload_why);
+    read_it();
+    ck_assert(row_of("s2") == NULL && row_of("n1")->port == 9 && row_of("n1")->weight == 5);
+    ck_assert(row_of("n1")->admin == RUNTIME_READY && readout.worker_pid == pid);
+    free(changed);
+    end();
+}
+END_TEST
+
+/* A reload of the same file would make the same of it. */
+START_TEST(what_was_told_is_what_would_be_loaded)
+{
+    begin();
+    char *changed = with("127.0.0.7:7 weight 9", "    server n1 127.0.0.9:9 weight 5 disabled\n");
+    ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
+    ck_assert(last.runs);
+    read_it();
+    struct runtime_server n1 = *row_of("n1"), s1 = *row_of("s1");
+    n1.address = mem_strdup(n1.address);
+    s1.address = mem_strdup(s1.address);
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+    ck_assert(str_eq(row_of("n1")->address, n1.address) && row_of("n1")->weight == n1.weight &&
+              row_of("n1")->admin == n1.admin);
+    ck_assert(str_eq(row_of("s1")->address, s1.address) && row_of("s1")->weight == s1.weight &&
+              row_of("s1")->admin == s1.admin);
+    free(n1.address);
+    free(s1.address);
+    free(changed);
+    end();
+}
+END_TEST
+
+/* HAProxy has lost a server behind our back: what it refuses is loaded, all of it. */
+START_TEST(what_haproxy_refuses_is_loaded)
+{
+    begin();
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "set server web/s2 state maint"), LOCAL_OK);
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "del server web/s2"), LOCAL_OK);
+    char *changed = with("127.0.0.1:1 weight 9", "    server s2 127.0.0.1:2 weight 4\n");
+    ck_assert_int_eq(tell(changed, true), TRANSACTION_COMMITTED);
+    assert_file_is(changed);
+    assert_loads("No such server", true);
+    ck_assert(row_of("s1")->weight == 9 && row_of("s2")->weight == 4);
+    free(changed);
+    end();
+}
+END_TEST
+
+/* Who came before `haproxy -c` refused the rest goes again, and the file stays. */
+START_TEST(who_came_too_early_goes_again)
+{
+    begin();
+    char *bad = with("127.0.0.1:1", S2 "    server n1 127.0.0.9:9\n");
+    struct cfg_content *c =
+        cfg_content_new(mem_printf("%s    nonsense\n", bad), strlen(bad) + strlen("    nonsense\n"));
+    struct cfg_difference d;
+    struct error err = {0};
+    struct cfg_content *good = cfg_content_new(bad, strlen(bad));
+    cfg_difference_init(&d, cfg_content_file(readout.file, &err), cfg_content_file(good, &err));
+    const struct replacement_request r = {.text = c, .before = readout.file, .changes = &d.changes};
+    driver->ops->replace(driver, readout.version, &r);
+    await_told();
+    ck_assert_int_eq(last.result, TRANSACTION_REJECTED);
+    ck_assert_msg(strstr(last.why.message, "unknown keyword 'nonsense'") != NULL, "%s", last.why.message);
+    assert_file_is(two);
+    ck_assert(!haproxy_has("n1"));
+    cfg_difference_fini(&d);
+    cfg_content_unref(c);
+    cfg_content_unref(good);
+    end();
+}
+END_TEST
+
+/* Numbers have no say in another one's file. */
+START_TEST(what_somebody_wrote_meanwhile_is_not_told)
+{
+    begin();
+    char *theirs = mem_printf("%s    # theirs\n", two);
+    char *changed = with("127.0.0.1:1 weight 9", S2);
+    put(config, theirs);
+    ck_assert_int_eq(tell(changed, true), TRANSACTION_CONFLICT);
+    assert_file_is(theirs);
+    read_it();
+    ck_assert_int_eq(row_of("s1")->weight, 1);
+    free(theirs);
+    free(changed);
+    end();
+}
+END_TEST
+
+/* ---- a socket that is not HAProxy's */
+
+enum behaviour { SAYS_YES, SAYS_NO, CLOSES, CLOSES_AT_SET, IS_SILENT, ANSWERS_NONSENSE, BEHAVIOURS };
+
+static const char *const whys[] = {[SAYS_YES] = "server s1: HAProxy",
+                                   [SAYS_NO] = "HAProxy says",
+                                   [CLOSES] = "what HAProxy runs could not be read",
+                                   [CLOSES_AT_SET] = "s",
+                                   [IS_SILENT] = "answer",
+                                   [ANSWERS_NONSENSE] = "HAProxy says"};
+
+static int unix_socket(const char *path, bool listens)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    if (listens ? bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, 16) != 0
+                : connect(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
+        _exit(3);
+    return fd;
+}
+
+static void pass_on(const char *question, size_t len, int to)
+{
+    char answer[4096];
+    int real = unix_socket(stats, false);
+    ssize_t n = write(real, question, len);
+    shutdown(real, SHUT_WR);
+    while (n > 0 && (n = read(real, answer, sizeof(answer))) > 0)
+        if (write(to, answer, (size_t)n) != n)
+            break;
+    close(real);
+}
+
+/* What it is told is something else by then, which HAProxy has no objections to. */
+static void tell_something_else(char *question)
+{
+    static const char nothing[] = "clear counters";
+    for (char *at; (at = strstr(question, "set server")) != NULL;) {
+        size_t len = strcspn(at, ";\n");
+        memset(at, ' ', len);
+        memcpy(at, nothing, strlen(nothing));
+    }
+}
+
+/* Questions are HAProxy's to answer; "set" is not. */
+static void lie_to(int fd, enum behaviour b)
+{
+    char question[4096];
+    ssize_t n = read(fd, question, sizeof(question) - 1);
+    question[n > 0 ? n : 0] = '\0';
+    bool sets = strstr(question, "set server") != NULL;
+    if (sets && b == SAYS_YES)
+        tell_something_else(question);
+    if ((!sets && b != CLOSES) || b == SAYS_YES)
+        pass_on(question, strlen(question), fd);
+    else if (b == IS_SILENT)
+        while (read(fd, question, sizeof(question)) > 0)
+            ;
+    else if (b == SAYS_NO || b == ANSWERS_NONSENSE)
+        dprintf(fd, "%s\n", b == SAYS_NO ? "No such server." : "\x01\x02<html>");
+}
+
+static pid_t begin_to_lie(const char *path, enum behaviour b)
+{
+    int ready[2];
+    char c;
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int listener = unix_socket(path, true);
+        (void)!write(ready[1], "x", 1);
+        for (;;) {
+            int fd = accept(listener, NULL, NULL);
+            lie_to(fd, b);
+            close(fd);
+        }
+    }
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+/* It writes through that socket, and reloads by the master. */
+static void reach_by(const char *path)
+{
+    struct error err = {0};
+    driver->ops->free(driver);
+    local_helper_free(helper);
+    options.stats_socket = path;
+    helper = local_helper_start(&options, &err);
+    ck_assert_msg(helper != NULL, "%s", err.message);
+    local_helper_attach(helper, base, NULL);
+    make_driver();
+}
+
+/* Whatever the socket makes of it: the file has it, and so has HAProxy, by a reload where it must be. */
+START_TEST(what_a_socket_does_not_do_is_loaded)
+{
+    enum behaviour b = (enum behaviour)_i;
+    begin();
+    char *liar = mem_printf("%s/liar", folder);
+    pid_t pid = begin_to_lie(liar, b);
+    char *changed = with("127.0.0.1:1 weight 9", S2);
+    reach_by(liar);
+    read_it();
+    ck_assert_int_eq(tell(changed, true), TRANSACTION_COMMITTED);
+    assert_file_is(changed);
+    ck_assert(!last.runs);
+    assert_loads(whys[b], b != CLOSES);
+    reach_by(stats);
+    read_it();
+    ck_assert_int_eq(row_of("s1")->weight, 9);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    free(liar);
+    free(changed);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local_whole");
+    TCase *t = tcase_create("local_whole");
+    if (!find_haproxy())
+        return 0;
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, set_up_driver, tear_down_driver);
+    tcase_add_test(t, what_was_told_runs);
+    tcase_add_test(t, what_was_told_is_what_would_be_loaded);
+    tcase_add_test(t, what_haproxy_refuses_is_loaded);
+    tcase_add_test(t, who_came_too_early_goes_again);
+    tcase_add_test(t, what_somebody_wrote_meanwhile_is_not_told);
+    tcase_add_loop_test(t, what_a_socket_does_not_do_is_loaded, 0, BEHAVIOURS);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
