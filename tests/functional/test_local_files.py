@@ -23,6 +23,12 @@ APPLIED = 'msg="configuration applied"'
 LIST = "haproxy-k8s-sync.files"
 
 
+def entries_of(text: str) -> list[tuple[str, str]]:
+    """Of a map's file."""
+    lines = [line.strip() for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in lines]
+
+
 class Site(Local):
     """With a folder of files beside the source; what HAProxy says is what its map has for the host "x"."""
 
@@ -56,6 +62,11 @@ class Site(Local):
         """All that is in the folders of its files: path -> content."""
         return {str(path.relative_to(self.own)): path.read_text() for kind in ("maps", "ssl", "general")
                 for path in (self.own / kind).glob("*") if path.is_file()}
+
+    def map_shown(self) -> list[tuple[str, str]]:
+        """What HAProxy has of hosts.map, in its order."""
+        lines = self.haproxy.runtime(f"show map {self.own}/maps/hosts.map").splitlines()
+        return [entry for line in lines if line for entry in entries_of(line.split(" ", 1)[1])]
 
     def names(self) -> set[str]:
         return set(self.beside()) - {f"general/{LIST}"}
@@ -325,3 +336,23 @@ def test_the_command_reads_them_too(site: Site) -> None:
     done = site.command("apply", source)
     assert done.returncode == 0 and site.beside()["maps/hosts.map"] == "x two\n", done.stdout + done.stderr
     site.await_says("two")
+
+
+# ---- without a reload
+
+
+def test_entries_of_a_map_change_without_a_reload(site: Site) -> None:
+    site.give("maps/hosts.map", "x one\ny other\n")
+    site.put(site.text())
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        for i, text in enumerate(["x two\n# y\nz third\n", "x two\nx never\nodd  a;b \\ \"c\" #d \nnothing\n", "q none\n", "x last"]):
+            site.give("maps/hosts.map", text)
+            await_log(daemon, "files changed in the running HAProxy; no reload", i + 1)
+            await_log(daemon, APPLIED, i + 2)
+            assert site.beside()["maps/hosts.map"] == text
+            assert site.map_shown() == entries_of(text)
+            assert site.says() == dict(reversed(entries_of(text))).get("x", "none")
+        assert site.haproxy.worker() == worker and "reload requested" not in daemon.log()
