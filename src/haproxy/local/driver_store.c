@@ -332,13 +332,6 @@ static bool driver_store_is_anothers(const struct local_store *s, const struct s
     return !str_eq(e->hash, hash);
 }
 
-/* What runs now is good. */
-static void driver_store_settle(struct local_store *s)
-{
-    for (size_t i = 0; i < s->entries.count; i++)
-        storage_entry_settle(&s->entries.list[i]);
-}
-
 static void driver_store_next_end(struct local_driver *d)
 {
     struct local_store *s = &d->store;
@@ -362,7 +355,8 @@ static void driver_store_next_end(struct local_driver *d)
             driver_store_delete(d, e);
         return;
     }
-    driver_store_settle(s);
+    for (size_t i = 0; i < s->entries.count; i++)
+        storage_entry_settle(&s->entries.list[i]);
     cleanup(mem_free_ptr) char *text = storage_list_text(&s->entries, NULL);
     bool same = str_eq(text, s->list != NULL ? s->list : "");
     if (same)
