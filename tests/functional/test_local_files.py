@@ -336,23 +336,3 @@ def test_the_command_reads_them_too(site: Site) -> None:
     done = site.command("apply", source)
     assert done.returncode == 0 and site.beside()["maps/hosts.map"] == "x two\n", done.stdout + done.stderr
     site.await_says("two")
-
-
-# ---- without a reload
-
-
-def test_entries_of_a_map_change_without_a_reload(site: Site) -> None:
-    site.give("maps/hosts.map", "x one\ny other\n")
-    site.put(site.text())
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
-        for i, text in enumerate(["x two\n# y\nz third\n", "x two\nx never\nodd  a;b \\ \"c\" #d \nnothing\n", "q none\n", "x last"]):
-            site.give("maps/hosts.map", text)
-            await_log(daemon, "files changed in the running HAProxy; no reload", i + 1)
-            await_log(daemon, APPLIED, i + 2)
-            assert site.beside()["maps/hosts.map"] == text
-            assert site.map_shown() == entries_of(text)
-            assert site.says() == dict(reversed(entries_of(text))).get("x", "none")
-        assert site.haproxy.worker() == worker and "reload requested" not in daemon.log()
