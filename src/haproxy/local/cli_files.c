@@ -138,7 +138,8 @@ int cli_read_certificate(const char *answer, struct pem_identity *ret, struct er
     if (line == NULL)
         return cli_refuse(err, ERROR_INVALID, answer);
     *ret = (struct pem_identity){.certificates = 1};
-    snprintf(ret->sha1, sizeof(ret->sha1), "%s", line + strlen(first));
+    line += strlen(first);
+    snprintf(ret->sha1, sizeof(ret->sha1), "%.*s", (int)strcspn(line, "\n"), line);
     while ((line = cli_find_line(line, other)) != NULL) {
         ret->certificates++;
         line += strlen(other);
