@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -78,8 +79,10 @@ static void set_up_run(void)
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     ck_assert_int_eq(listen(fd, 4), 0);
     haproxy_pid = fork();
-    if (haproxy_pid == 0)
+    if (haproxy_pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
         haproxy_run(fd);
+    }
     close(fd);
     options.stats_socket = stats;
     begin();
