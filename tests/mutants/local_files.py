@@ -131,8 +131,8 @@ TOLD = (
 
 ANSWERS = (
     Mutant("any answer is a list", CLI, "return headed ? 0 : cli_refuse(err, ERROR_INVALID, answer);", "return 0;"),
-    Mutant("what is in a transaction is loaded", CLI, "if (end != NULL && end > name && *name != '*')", "if (end != NULL && end > name)"),
-    Mutant("a list without a name is one", CLI, "if (end != NULL && end > name && *name != '*')", "if (end != NULL && *name != '*')"),
+    Mutant("what is in a transaction is loaded", CLI, "if (headed && *line != '#'", "if (*line != '#'"),
+    Mutant("a list without a name is one", CLI, "if (end != NULL && end > name)", "if (end != NULL)"),
     Mutant("how many certificates it has belongs to a CA file's name", CLI, 'else if (list == CLI_CA_FILES && strstr(line, " - ") != NULL)', "else if (false)"),
     Mutant("any text is a version", CLI, "if (!str_has_prefix(at, says))", "if (strlen(at) < strlen(says))"),
     Mutant("any line is an entry", CLI, 'if (strncmp(line->key, "0x", 2) != 0 || e.key_len == 0)', "if (e.key_len == 0)"),

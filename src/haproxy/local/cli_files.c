@@ -39,8 +39,7 @@ static void cli_names_add(struct cli_names *n, const char *name, size_t len)
     n->list[n->count++] = mem_strndup(name, len);
 }
 
-/* Of "3 (NAME) pattern loaded from ...", "NAME - 2 certificate(s)", "NAME". "*NAME" is what a transaction has, which is
- * loaded under that name, too. */
+/* Of "3 (NAME) pattern loaded from ...", "NAME - 2 certificate(s)", "NAME". */
 static void cli_names_take(struct cli_names *n, enum cli_list list, const char *line)
 {
     const char *name = line, *end = line + strlen(line);
@@ -51,7 +50,7 @@ static void cli_names_take(struct cli_names *n, enum cli_list list, const char *
     } else if (list == CLI_CA_FILES && strstr(line, " - ") != NULL) {
         end = strstr(line, " - ");
     }
-    if (end != NULL && end > name && *name != '*')
+    if (end != NULL && end > name)
         cli_names_add(n, name, (size_t)(end - name));
 }
 

@@ -60,6 +60,7 @@ static const struct {
     {"New version created: 4294967295\n\n", 0, 4294967295},
     {"\nNew version created: 7\n", 0, 7},
     {"New version created: 4294967296\n\n", -1, 0},
+    {"Old version created: 1\n\n", -1, 0},
     {"New version created: \n\n", -1, 0},
     {"New version created: 1x\n\n", -1, 0},
     {"Unknown map identifier. Please use #<id> or <file>.\n\n", -1, 0},
@@ -113,6 +114,7 @@ START_TEST(how_a_certificate_was_set)
     ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem...\na warning\nSuccess!\n\n", &err), 0);
     ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.\nout of memory\nFailed!\n\n", &err), -1);
     ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.", &err), -1);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/Success!.pem.", &err), -1);
 }
 END_TEST
 

@@ -275,6 +275,39 @@ START_TEST(paths_of_a_map)
 }
 END_TEST
 
+/* Which would be the end of a word of it. */
+START_TEST(a_path_that_fits_into_no_command)
+{
+    free(maps);
+    maps = in_folder("my maps");
+    folders[0] = maps;
+    end();
+    begin();
+    cleanup(mem_free_ptr) char *path = a_map_that_changes();
+    assert_takes_reload("which may be it or another one");
+    ck_assert_ptr_null(strstr(haproxy->told, "prepare map"));
+}
+END_TEST
+
+START_TEST(a_map_beside_one_that_stays)
+{
+    cleanup(mem_free_ptr) char *path = a_map_that_changes(), *other = path_of(maps, "other.map");
+    assert_runs(1);
+    want(STORAGE_MAP, "other.map", "b 1\n");
+    loaded();
+    want_none();
+    want(STORAGE_MAP, "hosts.map", "a 3\n");
+    want(STORAGE_MAP, "other.map", "b 1\n");
+    must(STORAGE_ADD);
+    must(STORAGE_FINAL);
+    haproxy_says(LOADED, HEAD "0 (%s) pattern x\n1 (%s) pattern x\n\n", path, other);
+    haproxy_shows(path, "a 3\n");
+    forget_told();
+    assert_runs(1);
+    ck_assert_ptr_null(strstr(haproxy->told, other));
+}
+END_TEST
+
 START_TEST(a_map_by_two_paths)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
@@ -581,6 +614,8 @@ int main(void)
     tcase_add_test(t, entries_as_they_are_sent);
     tcase_add_test(t, a_big_map);
     tcase_add_loop_test(t, paths_of_a_map, 0, array_len(paths));
+    tcase_add_test(t, a_path_that_fits_into_no_command);
+    tcase_add_test(t, a_map_beside_one_that_stays);
     tcase_add_test(t, a_map_by_two_paths);
     tcase_add_loop_test(t, a_map_that_is_not_loaded, 0, array_len(unloaded));
     tcase_add_loop_test(t, a_map_that_fails, 0, array_len(failures));
