@@ -238,7 +238,8 @@ STORING = (
     Mutant("what is in use stops the rest", STORAGE, "        s->in_use++;\n        s->at++;\n        return storage_next(s);", "        s->in_use++;\n        return storage_done(s, TRANSACTION_COMMITTED);"),
     Mutant("a page is an answer of the storage", STORAGE, "bool ours = a->error == NULL && a->version >= 0;", "bool ours = a->error == NULL;"),
     Mutant("an empty map is sent", STORAGE, "if (len == 0 && place == STORAGE_MAP) {", "if (false) {"),
-    Mutant("a map gains a second line of a key", MAP, "        if (map_lines_has(&is, &in_order.list[i], order_of_keys))\n            continue;\n", ""),
+    Mutant("a map gains a second line of a key", MAP, "        if (map_has(&is, e, order_of_keys))\n            continue;\n", ""),
+    Mutant("a key becomes a comment", MAP, "buf_add(ret, *e->key == '#' ? \" \" : \"\");", ""),
     Mutant("lines run into each other", MAP, "    if (ret->len > 0 && ret->data[ret->len - 1] != '\\n')\n        buf_add(ret, \"\\n\");\n", ""),
 )
 
