@@ -188,7 +188,7 @@ static void target_same(struct target *t)
 void target_compare(struct target *t)
 {
     const struct document *d = t->of->document;
-    bool lost = t->writing == d && t->unloaded; /* the answer to its write */
+    bool lost = t->writing == d && t->unloaded && !t->needs_verdict; /* the answer to its write */
     bool sent = (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID) || lost;
     if (d == NULL || t->restores)
         return;

@@ -90,6 +90,24 @@ _Static_assert((int)SETTINGS_FOLDER_MAPS == (int)STORAGE_MAP &&
                    (int)SETTINGS_FOLDER_FILES == (int)STORAGE_GENERAL,
                "the helper knows a folder by its kind");
 
+struct clients_folders {
+    char *list[STORAGE_KINDS + 1]; /* ends with NULL */
+};
+
+static void clients_folders_fini(struct clients_folders *f)
+{
+    for (int i = 0; i < STORAGE_KINDS; i++)
+        free(f->list[i]);
+}
+
+static struct clients_folders clients_folders(const struct settings_local *l)
+{
+    struct clients_folders f = {0};
+    for (int i = 0; i < STORAGE_KINDS; i++)
+        f.list[i] = settings_local_folder(l, (enum settings_folder)i);
+    return f;
+}
+
 static struct local_helper *clients_helper(struct event_base *base, const struct settings *settings,
                                            const struct clients_hooks *hooks, struct error *err)
 {
@@ -100,14 +118,11 @@ static struct local_helper *clients_helper(struct event_base *base, const struct
     cleanup(mem_free_ptr) const char **before = clients_check_files(l, false), **after = clients_check_files(l, true);
     cleanup(mem_free_ptr) char *text = mem_strdup(l->reload_command != NULL ? l->reload_command : "");
     cleanup(mem_free_ptr) const char **command = clients_words(text);
-    cleanup(mem_free_ptr) char *maps = settings_local_folder(l, SETTINGS_FOLDER_MAPS);
-    cleanup(mem_free_ptr) char *certs = settings_local_folder(l, SETTINGS_FOLDER_CERTS);
-    cleanup(mem_free_ptr) char *files = settings_local_folder(l, SETTINGS_FOLDER_FILES);
-    const char *const folders[] = {maps, certs, files, NULL};
+    cleanup(clients_folders_fini) struct clients_folders folders = clients_folders(l);
     const struct local_helper_options options = {.config_file = l->file,
                                                  .files_before = before,
                                                  .files_after = after,
-                                                 .folders = folders,
+                                                 .folders = (const char *const *)folders.list,
                                                  .haproxy = l->program,
                                                  .master_socket = l->master_socket,
                                                  .stats_socket = l->stats_socket,
@@ -127,9 +142,12 @@ struct driver **clients_drivers(struct event_base *base, const struct clients *c
     struct driver **list = mem_array(c->dataplane_count + 1, sizeof(list[0]));
     size_t n = 0;
     cleanup(mem_free_ptr) const char **before = clients_check_files(l, false);
+    cleanup(clients_folders_fini) struct clients_folders folders =
+        l->file != NULL ? clients_folders(l) : (struct clients_folders){0};
     const struct local_driver_options local = {.helper = c->local_file,
                                                .commands = c->local_commands,
                                                .file = l->file,
+                                               .folders = (const char *const *)folders.list,
                                                .has_master = l->master_socket != NULL,
                                                .has_stats = l->stats_socket != NULL,
                                                .files_before = before[0] != NULL,

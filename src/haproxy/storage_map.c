@@ -3,45 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-
-struct map_line {
-    const char *at;
-    size_t key_len, len;
-};
-
-struct map_lines {
-    struct map_line *list;
-    size_t count;
-};
-
-static void map_lines_fini(struct map_lines *l)
-{
-    free(l->list);
-}
-
-/* Without blanks around; what is empty or a comment is none. */
-static struct map_lines map_lines_of(const char *text)
-{
-    struct map_lines l = {0};
-    size_t lines = 1;
-    for (const char *c = text; *c != '\0'; c++)
-        lines += *c == '\n';
-    l.list = mem_array(lines, sizeof(*l.list));
-    while (*text != '\0') {
-        size_t whole = strcspn(text, "\n"), blank = strspn(text, " \t\r");
-        const char *at = text + (blank < whole ? blank : whole);
-        size_t len = (size_t)(text + whole - at);
-        while (len > 0 && strchr(" \t\r", at[len - 1]) != NULL)
-            len--;
-        if (len > 0 && *at != '#') {
-            size_t key = strcspn(at, " \t\r\n");
-            l.list[l.count++] = (struct map_line){.at = at, .key_len = key < len ? key : len, .len = len};
-        }
-        text += whole + (text[whole] == '\n');
-    }
-    return l;
-}
+#include "haproxy/map_text.h"
 
 static int order_of_text(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -51,48 +13,51 @@ static int order_of_text(const char *a, size_t a_len, const char *b, size_t b_le
 
 static int order_of_keys(const void *a, const void *b)
 {
-    const struct map_line *x = a, *y = b;
-    return order_of_text(x->at, x->key_len, y->at, y->key_len);
+    const struct map_entry *x = a, *y = b;
+    return order_of_text(x->key, x->key_len, y->key, y->key_len);
 }
 
-static int order_of_lines(const void *a, const void *b)
+static int order_of_entries(const void *a, const void *b)
 {
-    const struct map_line *x = a, *y = b;
-    return order_of_text(x->at, x->len, y->at, y->len);
+    const struct map_entry *x = a, *y = b;
+    int order = order_of_keys(a, b);
+    return order != 0 ? order : order_of_text(x->value, x->value_len, y->value, y->value_len);
 }
 
-static bool map_lines_has(const struct map_lines *l, const struct map_line *line,
-                          int (*order)(const void *, const void *))
+static bool map_has(const struct map_entries *m, const struct map_entry *e, int (*order)(const void *, const void *))
 {
-    return l->count > 0 && bsearch(line, l->list, l->count, sizeof(*l->list), order) != NULL;
+    return m->count > 0 && bsearch(e, m->list, m->count, sizeof(*m->list), order) != NULL;
 }
 
-static void map_lines_sort(struct map_lines *l, int (*order)(const void *, const void *))
+static void map_sort(struct map_entries *m, int (*order)(const void *, const void *))
 {
-    if (l->count > 0)
-        qsort(l->list, l->count, sizeof(*l->list), order);
+    if (m->count > 0)
+        qsort(m->list, m->count, sizeof(*m->list), order);
 }
 
 bool storage_map_grow(const char *now, const char *next, struct buf *ret)
 {
-    cleanup(map_lines_fini) struct map_lines is = map_lines_of(now);
-    cleanup(map_lines_fini) struct map_lines wanted = map_lines_of(next);
+    cleanup(map_entries_fini) struct map_entries is = {0}, wanted = {0}, in_order = {0};
     bool kept = true;
     buf_clear(ret);
-    map_lines_sort(&wanted, order_of_lines);
+    map_entries_read(&is, now);
+    map_entries_read(&wanted, next);
+    map_sort(&wanted, order_of_entries);
     for (size_t i = 0; i < is.count && kept; i++)
-        kept = map_lines_has(&wanted, &is.list[i], order_of_lines);
+        kept = map_has(&wanted, &is.list[i], order_of_entries);
     if (kept)
         return true;
-    map_lines_sort(&is, order_of_keys);
+    map_sort(&is, order_of_keys);
     buf_add(ret, now);
     if (ret->len > 0 && ret->data[ret->len - 1] != '\n')
         buf_add(ret, "\n");
-    cleanup(map_lines_fini) struct map_lines in_order = map_lines_of(next);
+    map_entries_read(&in_order, next);
     for (size_t i = 0; i < in_order.count; i++) {
-        if (map_lines_has(&is, &in_order.list[i], order_of_keys))
+        const struct map_entry *e = &in_order.list[i];
+        if (map_has(&is, e, order_of_keys))
             continue;
-        buf_addn(ret, in_order.list[i].at, in_order.list[i].len);
+        buf_add(ret, *e->key == '#' ? " " : ""); /* else it were a comment */
+        buf_addn(ret, e->key, (size_t)(e->value + e->value_len - e->key));
         buf_add(ret, "\n");
     }
     return false;

@@ -5,7 +5,10 @@
 
 #include "base/mem.h"
 #include "haproxy/local/cli.h"
+#include "haproxy/local/cli_files.h"
 #include "haproxy/local/message.h"
+#include "haproxy/map_text.h"
+#include "net/pem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,6 +44,47 @@ static void look_at_answer(const char *bytes, size_t len)
     buf_fini(&out);
 }
 
+/* What is read of a map is read again as it was. */
+static void look_at_map(const struct map_entries *m)
+{
+    struct map_entries again = {0};
+    struct buf text = {0};
+    for (size_t i = 0; i < m->count; i++)
+        buf_printf(&text, " %.*s %.*s\n", (int)m->list[i].key_len, m->list[i].key, (int)m->list[i].value_len,
+                   m->list[i].value);
+    map_entries_read(&again, buf_str(&text));
+    check(map_entries_same(m, &again));
+    map_entries_fini(&again);
+    buf_fini(&text);
+}
+
+static void look_at_files(const char *text)
+{
+    struct map_entries file = {0}, shown = {0};
+    struct pem_identity certificate;
+    struct error err = {0};
+    unsigned version;
+    for (int i = 0; i < CLI_LISTS; i++) {
+        struct cli_names names;
+        (void)cli_names_init(&names, (enum cli_list)i, text, &err);
+        for (size_t k = 0; k < names.count; k++)
+            check(names.list[k][0] != '\0' && strchr(names.list[k], '\n') == NULL);
+        cli_names_fini(&names);
+    }
+    map_entries_read(&file, text);
+    look_at_map(&file);
+    map_entries_fini(&file);
+    if (cli_read_map(text, &shown, &err) == 0)
+        for (size_t i = 0; i < shown.count; i++)
+            check(shown.list[i].key_len > 0 && shown.list[i].value_len <= strlen(text));
+    map_entries_fini(&shown);
+    (void)cli_read_version(text, &version, &err);
+    if (cli_read_certificate(text, &certificate, &err) == 0)
+        check(certificate.certificates > 0 && strlen(certificate.sha1) < sizeof(certificate.sha1));
+    (void)cli_read_certificate_set(text, &err);
+    (void)cli_read_certificate_committed(text, &err);
+}
+
 static void look_at_text(const char *text)
 {
     struct cli_servers servers;
@@ -73,6 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look_at_ask(bytes, size - 1);
     else if (data[0] == 'a')
         look_at_answer(bytes, size - 1);
+    else if (data[0] == 'f')
+        look_at_files(text);
     else
         look_at_text(text);
     free(bytes);

@@ -46,7 +46,8 @@ WITH_FILES = (
     Mutant("the next one does not wait for what is half way", FILES_OF_TARGET, "(ends || sent) && !t->of->paused", "false && !t->of->paused"),
     Mutant("a write under way is not half way", FILES_OF_TARGET, "(ends || sent)", "ends"),
     Mutant("the next one waits for ever", ENGINE, "    configuration_take_next(c);\n", ""),
-    Mutant("a write without an answer was none", TARGET, "bool lost = t->writing == d && t->unloaded;", "bool lost = false;"),
+    Mutant("a write without an answer was none", TARGET, "bool lost = t->writing == d && t->unloaded && !t->needs_verdict;", "bool lost = false;"),
+    Mutant("what could not be told was written", TARGET, "bool lost = t->writing == d && t->unloaded && !t->needs_verdict;", "bool lost = t->writing == d && t->unloaded;"),
     Mutant("what was written waits for files of the next", TARGET, "        if (early)\n            target_load(t, &v, ret);\n", ""),
     Mutant("what was written waits for one that is rejected", TARGET,
            "without its files */\n        target_load(t, &v, ret);\n", "without its files */\n"),
@@ -236,7 +237,8 @@ STORING = (
     Mutant("what is in use stops the rest", STORAGE, "        s->in_use++;\n        s->at++;\n        return storage_next(s);", "        s->in_use++;\n        return storage_done(s, TRANSACTION_COMMITTED);"),
     Mutant("a page is an answer of the storage", STORAGE, "bool ours = a->error == NULL && a->version >= 0;", "bool ours = a->error == NULL;"),
     Mutant("an empty map is sent", STORAGE, "if (len == 0 && place == STORAGE_MAP) {", "if (false) {"),
-    Mutant("a map gains a second line of a key", MAP, "        if (map_lines_has(&is, &in_order.list[i], order_of_keys))\n            continue;\n", ""),
+    Mutant("a map gains a second line of a key", MAP, "        if (map_has(&is, e, order_of_keys))\n            continue;\n", ""),
+    Mutant("a key becomes a comment", MAP, "buf_add(ret, *e->key == '#' ? \" \" : \"\");", ""),
     Mutant("lines run into each other", MAP, "    if (ret->len > 0 && ret->data[ret->len - 1] != '\\n')\n        buf_add(ret, \"\\n\");\n", ""),
 )
 

@@ -8,11 +8,15 @@ FILES = "haproxy/local/files.c"
 LIST = "haproxy/storage_list.c"
 NAMES = "haproxy/storage_files.c"
 SETTINGS = "settings/local.c"
+RUN = "haproxy/local/driver_store_run.c"
+CLI = "haproxy/local/cli_files.c"
+MAP = "haproxy/map_text.c"
+PEM = "net/pem.c"
 
 STORED = (
     Mutant("one daemon's files meet another one's configuration", STORE, "    if (d->store.locked)\n        return false;\n    d->request", "    if (true)\n        return false;\n    d->request"),
     Mutant("a lock that another one has is ours", STORE, "s->locked = a->status == LOCAL_OK;", "s->locked = true;"),
-    Mutant("a file is deleted without the lock", STORE, "        else if (!driver_store_lock(d))\n            driver_store_delete(d, e);", "        else\n            driver_store_delete(d, e);"),
+    Mutant("a file is deleted without the lock", STORE, "        else if (!local_driver_store_lock(d))\n            driver_store_delete(d, e);", "        else\n            driver_store_delete(d, e);"),
     Mutant("it is told within the call", STORE, "    local_driver_tell(d, driver_store_tell);", "    driver_store_tell(&d->base);"),
     Mutant("each run writes all files", STORE, "e->present && str_eq(e->hash, f->hash)))\n            continue;", "false))\n            continue;"),
     Mutant("what is there is not compared", STORE, "return s->there && s->now.len == f->len && memcmp(buf_str(&s->now), f->bytes, f->len) == 0;", "return s->there && s->now.len == f->len;"),
@@ -22,7 +26,7 @@ STORED = (
     Mutant("what was changed by hand is loaded already", STORE, "(e->hash[0] != '\\0' && !str_eq(e->hash, f->hash)); /*", "false; /*"),
     Mutant("what was changed by hand stays", STORE, "    } else if (str_eq(e->hash, f->hash)) {", "    } else if (false) {"),
     Mutant("some files are written before the others are looked at", STORE, "if (!s->looked && s->request.part == STORAGE_ADD && driver_store_look_on(d))", "if (!s->looked && s->request.part == STORAGE_ADD && s->at == 0 && driver_store_look_on(d))"),
-    Mutant("the list comes after the files", STORE, "if (driver_store_lock(d) || driver_store_announce(d))", "if (driver_store_lock(d))"),
+    Mutant("the list comes after the files", STORE, "if (local_driver_store_lock(d) || driver_store_announce(d))", "if (local_driver_store_lock(d))"),
     Mutant("the list says that what changes runs", STORE, "driver_store_write_list(d, storage_list_text(&s->entries, s->request.files));", "driver_store_write_list(d, storage_list_text(&s->entries, NULL));"),
     Mutant("what a killed run changed is never loaded", LIST, "        if (!e->changed)\n            memcpy", "        e->changed = false;\n        if (strlen(hash) + 1 == sizeof(e->hash))\n            memcpy"),
     Mutant("a map loses lines before the configuration", STORE, "bool whole = !grows ||", "bool whole = true ||"),
@@ -47,7 +51,7 @@ STORED = (
     Mutant("what a killed run put there is another one's", STORE, "if (!s->was_read || !s->there || e->hash[0] == '\\0')", "if (!s->was_read || !s->there)"),
     Mutant("a link in its place is deleted", STORE, "        return s->is_other;\n", "        return false;\n"),
     Mutant("what was found is deleted", STORE, "if (e->found || driver_store_is_anothers", "if (driver_store_is_anothers"),
-    Mutant("what runs is never known to", STORE, "    driver_store_settle(s);\n", ""),
+    Mutant("what runs is never known to", STORE, "        storage_entry_settle(&s->entries.list[i]);\n", "        ;\n"),
     Mutant("the list stays as it was announced", STORE, "    bool same = str_eq(text, s->list != NULL ? s->list : \"\");\n", "    bool same = true;\n"),
     Mutant("the empty list stays", STORE, "    if (text[0] == '\\0')\n", "    if (false)\n"),
     Mutant("nothing goes back", STORE, "if (!e->changed || (!e->added && e->good == NULL))", "if (true)"),
@@ -85,7 +89,79 @@ FOLDERS = (
     Mutant("a file of the source replaces one beside haproxy.cfg", SETTINGS, "for (size_t i = 0; i <= l->check_files.count; i++) {", "for (size_t i = 0; i <= 0; i++) {"),
 )
 
+# Without a reload.
+TOLD = (
+    Mutant("a map that is not shown runs", RUN, "        !map_entries_same(&runs, &r->entries))", "        false)"),
+    Mutant("an answer that is lost is one", RUN, "    store_run_refuse(d, a->message);\n    return NULL;", "    return a->data;"),
+    Mutant("a refusal is none", RUN, "    if (status != 0)\n        store_run_refuse(d, err->message);\n    return status == 0;", "    (void)d;\n    (void)err;\n    (void)status;\n    return true;"),
+    Mutant("what was prepared stays", RUN, 'store_run_send(d, store_run_on_dropped, "clear map @%u %s", ', 'store_run_send(d, store_run_on_dropped, "show map @%u %s", '),
+    Mutant("a certificate's transaction stays", RUN, 'store_run_on_dropped, "abort ssl cert %s"', 'store_run_on_dropped, "show ssl cert %s"'),
+    Mutant("a map is sent as one command", RUN, "#define CHUNK_BYTES 8192", "#define CHUNK_BYTES 819200"),
+    Mutant("half of a map is committed", RUN, "if (r->sent == r->entries.count) {", "if (r->sent > 0 || r->entries.count == 0) {"),
+    Mutant("the last entry is not sent", RUN, "while (r->sent < r->entries.count && chunk.len", "while (r->sent + 1 < r->entries.count && chunk.len"),
+    Mutant("an empty line ends a certificate", RUN, 'buf_add(&command, len > 0 ? "\\n" : "");', 'buf_add(&command, "\\n");'),
+    Mutant("any certificate runs", RUN, "(!str_eq(runs.sha1, wanted.sha1) || ", "("),
+    Mutant("what is behind a certificate counts for nothing", RUN, "(wanted.certificates > 1 && runs.certificates != wanted.certificates)", "false"),
+    Mutant("HAProxy finds no issuer itself", RUN, "(wanted.certificates > 1 && runs", "(wanted.certificates > 0 && runs"),
+    Mutant("any path is ours", RUN, "(!store_run_is_ours(d, f, n->list[i]) ||", "(false ||"),
+    Mutant("a path that is relative is another's", RUN, "return str_eq(path, plain) || (*plain", "return str_eq(path, plain) || (false && *plain"),
+    Mutant("a name alone is ours", RUN, "*plain != '/' && strchr(plain, '/') != NULL && end < len", "*plain != '/' && end < len"),
+    Mutant("the end of a folder's name is the folder", RUN, "path[len - end - 1] == '/' && ", ""),
+    Mutant("a dot is another folder", RUN, 'str_has_prefix(name, "./") ? name + 2 : name', "name"),
+    Mutant("a path with blanks goes into a command", RUN, 'n->list[i][strspn(n->list[i], STORAGE_NAME_ALPHABET "/")] != \'\\0\'', "false"),
+    Mutant("any file is a map or a certificate", RUN, "if (f->kind == STORAGE_GENERAL)", "if (false)"),
+    Mutant("an ACL's list needs nothing", RUN, "!there && store_run_find(&r->loaded[CLI_ACLS], f) != NULL", "false"),
+    Mutant("a CA file needs nothing", RUN, "store_run_find(&r->loaded[CLI_CA_FILES], f) != NULL ||", "false ||"),
+    Mutant("a CRL file needs nothing", RUN, "store_run_find(&r->loaded[CLI_CRL_FILES], f) != NULL;", "false;"),
+    Mutant("what haproxy.cfg names needs nothing", RUN, "else if (!there && storage_is_named(", "else if (false && storage_is_named("),
+    Mutant("what HAProxy does not have needs a reload", RUN, "else if (!there && storage_is_named(d->file != NULL ? d->file->text : \"\", f->stored))", "else if (!there)"),
+    Mutant("a long certificate is sent", RUN, "#define PEM_BYTES 15000", "#define PEM_BYTES 1500000"),
+    Mutant("a list that fails has nothing", RUN, "    if (status != 0)\n        r->why = mem_printf(\"%s: %s\", cli_list_command(list), err.message);\n", "    (void)status;\n"),
+    Mutant("all lists are asked for", RUN, "while (r->lists < CLI_LISTS && !store_run_needs(d, (enum cli_list)r->lists))", "while (false)"),
+    Mutant("what was told is still to be loaded", RUN, "            storage_entry_settle(e);\n", "            ;\n"),
+    Mutant("what was told before one that fails does not go back", RUN, "i < s->request.files->count && s->run.why == NULL; i++) {", "i < s->request.files->count; i++) {"),
+    Mutant("why is not told", RUN, "    s->news.why = s->run.why;\n", ""),
+    Mutant("what is in the list no more has no word", RUN, "if (s->run.why == NULL && storage_entries_changed(&s->entries))", "if (false)"),
+    Mutant("the first path is told alone", RUN, "    d->store.run.name++;\n", "    d->store.run.name = SIZE_MAX / 2;\n"),
+    Mutant("what has not changed is told, too", RUN, "if (e == NULL || !e->changed || (r->name == 0", "if (e == NULL || (r->name == 0"),
+    Mutant("none are told to have run", RUN, "        d->store.news.ran++;\n", ""),
+    Mutant("without a socket all of it runs", RUN, '        d->store.run.why = mem_strdup("there is no socket to tell it by");\n', "        ;\n"),
+    Mutant("what was good before is good", LIST, "    e->changed = e->added = false;\n    storage_entry_keep(e, NULL, 0);", "    e->changed = e->added = false;"),
+)
+
+ANSWERS = (
+    Mutant("any answer is a list", CLI, "return headed ? 0 : cli_refuse(err, ERROR_INVALID, answer);", "return 0;"),
+    Mutant("what is in a transaction is loaded", CLI, "if (headed && *line != '#'", "if (*line != '#'"),
+    Mutant("a list without a name is one", CLI, "if (end != NULL && end > name)", "if (end != NULL)"),
+    Mutant("how many certificates it has belongs to a CA file's name", CLI, 'else if (list == CLI_CA_FILES && strstr(line, " - ") != NULL)', "else if (false)"),
+    Mutant("any text is a version", CLI, "if (!str_has_prefix(at, says))", "if (strlen(at) < strlen(says))"),
+    Mutant("any line is an entry", CLI, 'if (strncmp(line->key, "0x", 2) != 0 || e.key_len == 0)', "if (e.key_len == 0)"),
+    Mutant("an entry without a key is one", CLI, 'if (strncmp(line->key, "0x", 2) != 0 || e.key_len == 0)', 'if (strncmp(line->key, "0x", 2) != 0)'),
+    Mutant("a value begins with its blank", CLI, "        e.value += e.value < end;\n", ""),
+    Mutant("a transaction that goes on is none", CLI, 'bool done = cli_find_line(answer, "Transaction created for certificate ") != NULL ||\n                cli_find_line(answer, "Transaction updated for certificate ") != NULL;', 'bool done = cli_find_line(answer, "Transaction created for certificate ") != NULL;'),
+    Mutant("a commit that fails is done", CLI, 'cli_find_line(answer, "Success!") != NULL', 'cli_find_line(answer, "") != NULL'),
+    Mutant("words within a line count", CLI, "        if (str_has_prefix(line, begin))\n            return line;", "        if (strstr(line, begin) != NULL)\n            return strstr(line, begin);"),
+    Mutant("what is behind a certificate is not counted", CLI, "        ret->certificates++;\n", ""),
+    Mutant("a comment is an entry", MAP, "if (*line != '#' && e.key_len > 0)", "if (e.key_len > 0)"),
+    Mutant("a comment may stand behind blanks", MAP, "if (*line != '#' && e.key_len > 0)", "if (*e.key != '#' && e.key_len > 0)"),
+    Mutant("an empty line is an entry", MAP, "if (*line != '#' && e.key_len > 0)", "if (*line != '#')"),
+    Mutant("blanks at the end belong to a value", MAP, "            e.value_len--;\n", "            break;\n"),
+    Mutant("a CR belongs to a value", MAP, '#define ENDS "\\r\\n"', '#define ENDS "\\n"'),
+    Mutant("more entries are the same", MAP, "bool same = a->count == b->count;", "bool same = a->count <= b->count;"),
+    Mutant("values do not count", MAP, "&&\n               map_text_same(x->value, x->value_len, y->value, y->value_len);", ";"),
+    Mutant("keys do not count", MAP, "same = map_text_same(x->key, x->key_len, y->key, y->key_len) &&\n", "same =\n"),
+    Mutant("the beginning of a text is the text", MAP, "return a_len == b_len && (a_len == 0", "return a_len <= b_len && (a_len == 0"),
+)
+
+IDENTIFIED = (
+    Mutant("the last certificate is the first", PEM, "        if (i.certificates == 0)\n            certificate_sha1(x, i.sha1);", "        certificate_sha1(x, i.sha1);"),
+    Mutant("a certificate has no digest", PEM, "            certificate_sha1(x, i.sha1);", "            i.sha1[0] = '\\0';"),
+)
+
 ROOMS = (
+    Room("local, files that are told", ("test_local_store_run",), TOLD),
+    Room("local, answers about files", ("test_map_text", "test_local_cli_files"), ANSWERS),
+    Room("local, who a certificate is", ("test_pem",), IDENTIFIED),
     Room("local, files beside it", ("test_local_store", "test_local_store_failures"), STORED),
     Room("local, files that are put", ("test_local_store", "test_local_store_failures", "test_local_files"), PUT),
     Room("local, folders of files", ("test_settings_local",), FOLDERS),

@@ -38,8 +38,7 @@ static size_t cli_count_lines(const char *text)
     return n;
 }
 
-/* The first line of it, as it may be shown. */
-static int cli_refuse(struct error *err, enum error_kind kind, const char *answer)
+int cli_refuse(struct error *err, enum error_kind kind, const char *answer)
 {
     const char *start = answer + strspn(answer, " \t\r\n");
     cleanup(mem_free_ptr) char *line = mem_strndup(start, strcspn(start, "\n"));

@@ -98,4 +98,7 @@ enum cli_reload cli_read_reload(const char *answer, const char **ret_log);
  * there already, or still used (`del server`). ERROR_INVALID: refused, with HAProxy's words. ERROR_AUTH: the socket's level. */
 int cli_read_done(const char *answer, struct error *err) must_check;
 
+/* What it says, as it may be shown: its first line. -1. */
+int cli_refuse(struct error *err, enum error_kind kind, const char *answer);
+
 #endif

@@ -20,12 +20,13 @@ struct local_driver_options {
      * reload; NULL: the running HAProxy is neither read nor written to. The helper has a folder for each storage_kind,
      * in their order. */
     struct local_helper *helper, *commands;
-    const char *file;     /* of the helper's options; borrowed */
-    bool has_master;      /* there is a master socket */
-    bool has_stats;       /* there is a stats socket; else commands go through the master */
-    bool by_master;       /* which reloads */
-    bool files_before;    /* the helper has some: HAProxy reads them in front of the file */
-    uint64_t deadline_ms; /* of a reload that says nothing; 0: 60 s */
+    const char *file;           /* of the helper's options; borrowed */
+    const char *const *folders; /* the same; copied. NULL: none, and no files are stored */
+    bool has_master;            /* there is a master socket */
+    bool has_stats;             /* there is a stats socket; else commands go through the master */
+    bool by_master;             /* which reloads */
+    bool files_before;          /* the helper has some: HAProxy reads them in front of the file */
+    uint64_t deadline_ms;       /* of a reload that says nothing; 0: 60 s */
 };
 
 struct driver *local_driver_new(struct event_base *base, const struct local_driver_options *options) must_check;

@@ -1,15 +1,17 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
  * driver_write.c (several changes, or all of the file), driver_verify.c (whether they came about), driver_update.c (one
- * server), driver_store.c (what is beside it), driver_reload.c. */
+ * server), driver_store.c (what is beside it), driver_store_run.c (and runs), driver_reload.c. */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
 
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/local/cli.h"
+#include "haproxy/local/cli_files.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/local/helper.h"
 #include "haproxy/local/server_command.h"
+#include "haproxy/map_text.h"
 #include "haproxy/readout.h"
 #include "haproxy/storage_list.h"
 #include "host/timer.h"
@@ -80,8 +82,20 @@ struct local_update {
     struct timer again;
 };
 
+/* What of them the running HAProxy is told. */
+struct local_store_run {
+    struct cli_names loaded[CLI_LISTS]; /* by path */
+    size_t lists;                       /* so many were asked for */
+    size_t name;                        /* of the file in hand, in its list */
+    unsigned version;                   /* of a map: what is prepared, */
+    struct map_entries entries;         /* what it is to have, */
+    size_t sent;                        /* and so many of them have */
+    char *why;                          /* it takes a reload; NULL: nothing does so far */
+};
+
 /* The files beside it. */
 struct local_store {
+    char *folders[STORAGE_KINDS];
     struct storage_request request;
     struct storage_entries entries; /* with digests of what is there, as far as it was looked at; "": another one */
     bool known;                     /* the list was read */
@@ -96,6 +110,7 @@ struct local_store {
     char hash[DIGEST_SHA256_HEX_BYTES]; /* of what is written */
     struct stored news;
     char *differs;
+    struct local_store_run run; /* of STORAGE_RUN */
 };
 
 struct local_driver {
@@ -204,6 +219,14 @@ void local_driver_read_running(struct local_driver *d);
 void local_driver_store(struct driver *d, const struct storage_request *request);
 void local_driver_store_init(struct local_driver *d);
 void local_driver_store_fini(struct local_driver *d);
+
+void local_driver_store_end(struct local_driver *d);
+/* One daemon for each haproxy.cfg, and for what is beside it. True: this comes first. */
+bool local_driver_store_lock(struct local_driver *d) must_check;
+
+/* driver_store_run.c: STORAGE_RUN, until local_driver_store_end. */
+void local_driver_store_run(struct local_driver *d);
+void local_driver_store_run_clear(struct local_store_run *r);
 
 /* driver_reload.c */
 void local_driver_reload_init(struct local_driver *d, struct event_base *base);

@@ -23,7 +23,7 @@ static void driver_store_tell(struct driver *base)
     base->events->stored(base->arg, &news);
 }
 
-static void driver_store_end(struct local_driver *d)
+void local_driver_store_end(struct local_driver *d)
 {
     struct local_store *s = &d->store;
     s->request = (struct storage_request){0};
@@ -39,7 +39,7 @@ static void driver_store_fail(struct local_driver *d, const struct local_answer 
     struct stored *news = &d->store.news;
     news->result = local_driver_failed(d, a, false, &news->error);
     (void)error_prefix(&news->error, "files of the configuration");
-    driver_store_end(d);
+    local_driver_store_end(d);
 }
 
 /* ---- what is there ---- */
@@ -160,8 +160,7 @@ static void driver_store_on_locked(void *arg, const struct local_answer *a)
         driver_store_begin(d);
 }
 
-/* One daemon for each haproxy.cfg, and for what is beside it. True: this comes first. */
-static bool driver_store_lock(struct local_driver *d)
+bool local_driver_store_lock(struct local_driver *d)
 {
     if (d->store.locked)
         return false;
@@ -265,14 +264,14 @@ static void driver_store_next_put(struct local_driver *d)
     if (!s->looked && s->request.part == STORAGE_ADD && driver_store_look_on(d))
         return;
     /* What an earlier run left half done is known until it is settled only while the list is ours. */
-    if (!s->held && storage_entries_changed(&s->entries) && driver_store_lock(d))
+    if (!s->held && storage_entries_changed(&s->entries) && local_driver_store_lock(d))
         return;
     for (; s->at < files->count; driver_store_next_file(s)) {
         const struct storage_file *f = &files->list[s->at];
         struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
         if (e == NULL || (e->present && str_eq(e->hash, f->hash)))
             continue;
-        if (driver_store_lock(d) || driver_store_announce(d))
+        if (local_driver_store_lock(d) || driver_store_announce(d))
             return;
         if (!s->was_read)
             driver_store_read(d, f->place, f->stored);
@@ -280,7 +279,7 @@ static void driver_store_next_put(struct local_driver *d)
             driver_store_put(d, f, e);
         return;
     }
-    driver_store_end(d);
+    local_driver_store_end(d);
 }
 
 /* ---- CHECK ---- */
@@ -298,7 +297,7 @@ static void driver_store_next_check(struct local_driver *d)
     if (s->at < files->count)
         driver_store_read(d, files->list[s->at].place, files->list[s->at].stored);
     else
-        driver_store_end(d);
+        local_driver_store_end(d);
 }
 
 /* ---- END and BACK ---- */
@@ -333,15 +332,6 @@ static bool driver_store_is_anothers(const struct local_store *s, const struct s
     return !str_eq(e->hash, hash);
 }
 
-/* What runs now is good. */
-static void driver_store_settle(struct local_store *s)
-{
-    for (size_t i = 0; i < s->entries.count; i++) {
-        s->entries.list[i].changed = s->entries.list[i].added = false;
-        storage_entry_keep(&s->entries.list[i], NULL, 0);
-    }
-}
-
 static void driver_store_next_end(struct local_driver *d)
 {
     struct local_store *s = &d->store;
@@ -361,16 +351,17 @@ static void driver_store_next_end(struct local_driver *d)
         }
         if (!s->was_read)
             driver_store_read(d, e->place, e->stored);
-        else if (!driver_store_lock(d))
+        else if (!local_driver_store_lock(d))
             driver_store_delete(d, e);
         return;
     }
-    driver_store_settle(s);
+    for (size_t i = 0; i < s->entries.count; i++)
+        storage_entry_settle(&s->entries.list[i]);
     cleanup(mem_free_ptr) char *text = storage_list_text(&s->entries, NULL);
     bool same = str_eq(text, s->list != NULL ? s->list : "");
     if (same)
-        driver_store_end(d);
-    else if (!driver_store_lock(d))
+        local_driver_store_end(d);
+    else if (!local_driver_store_lock(d))
         (void)driver_store_write_list(d, mem_strdup(text));
 }
 
@@ -418,7 +409,7 @@ static void driver_store_next_back(struct local_driver *d)
         struct storage_entry *e = &s->entries.list[s->at];
         if (!e->changed || (!e->added && e->good == NULL))
             continue;
-        if (driver_store_lock(d))
+        if (local_driver_store_lock(d))
             return;
         if (driver_store_is_anothers(s, e)) {
             driver_store_leave(e);
@@ -431,7 +422,7 @@ static void driver_store_next_back(struct local_driver *d)
         return;
     }
     if (!s->locked || !driver_store_write_list(d, storage_list_text(&s->entries, NULL)))
-        driver_store_end(d);
+        local_driver_store_end(d);
 }
 
 /* ---- the beginning ---- */
@@ -444,7 +435,7 @@ static void driver_store_next(struct local_driver *d)
         driver_store_next_put(d);
         break;
     case STORAGE_RUN:
-        driver_store_end(d);
+        local_driver_store_run(d);
         break;
     case STORAGE_END:
         driver_store_next_end(d);
@@ -463,6 +454,7 @@ static void driver_store_begin(struct local_driver *d)
     struct local_store *s = &d->store;
     free(s->differs);
     s->differs = NULL;
+    local_driver_store_run_clear(&s->run);
     s->news = (struct stored){.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
     s->at = 0;
     s->announced = s->looked = s->was_read = s->is_other = false;
@@ -487,6 +479,8 @@ void local_driver_store(struct driver *base, const struct storage_request *reque
 void local_driver_store_init(struct local_driver *d)
 {
     buf_init_secret(&d->store.now, 0);
+    for (size_t i = 0; i < STORAGE_KINDS && d->options.folders != NULL; i++)
+        d->store.folders[i] = mem_strdup(d->options.folders[i]);
 }
 
 void local_driver_store_fini(struct local_driver *d)
@@ -496,4 +490,7 @@ void local_driver_store_fini(struct local_driver *d)
     free(d->store.list);
     free(d->store.writes);
     free(d->store.differs);
+    local_driver_store_run_clear(&d->store.run);
+    for (size_t i = 0; i < STORAGE_KINDS; i++)
+        free(d->store.folders[i]);
 }

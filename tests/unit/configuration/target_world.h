@@ -30,6 +30,8 @@ struct instance {
     struct error problem;
 };
 
+static bool by_runtime; /* the HAProxy is told what needs no reload */
+
 static struct {
     uint64_t now_us;
     struct timer *timers[4];
@@ -37,6 +39,7 @@ static struct {
     struct store *store;
     struct log log;
     struct instance in;
+    bool busy; /* a reload is to come */
     unsigned told[CONFIGURATION_EVENT_KINDS];
 } w;
 
@@ -71,7 +74,7 @@ struct cfg_content *instance_file(const struct instance *in)
 bool instance_at_rest(const struct instance *in)
 {
     (void)in;
-    return true;
+    return !w.busy;
 }
 
 /* ---- what a test does ---- */

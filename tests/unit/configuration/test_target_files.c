@@ -200,6 +200,38 @@ START_TEST(files_go_back_amid_a_pause)
 }
 END_TEST
 
+/* Whatever is read meanwhile: it is neither written nor unchanged before the verdict. */
+START_TEST(files_that_cannot_be_told_are_validated_and_loaded)
+{
+    const struct stored differs = {
+        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
+    struct stored refused = added;
+    refused.why = "maps/a.map: HAProxy says: no";
+    by_runtime = true;
+    world_begin(CONFIGURATION_DRIFT_REPAIR);
+    apply_with_file();
+    w.in.engine->ops->resync(w.in.engine->self);
+    stores(STORAGE_CHECK, &differs);
+    stores(STORAGE_ADD, &added);
+    w.busy = _i == 1;
+    stores(STORAGE_RUN, _i == 0 ? &stored : &refused);
+    if (_i == 0) {
+        ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+        stores(STORAGE_END, &stored);
+    } else {
+        read_it();
+        ck_assert_str_eq(configuration_view(w.c, 0).state, "new");
+        ask(TRANSACTION_PREVIEWED, 202, -1);
+        ask(TRANSACTION_COMMITTED, 201, -1);
+        ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    }
+    ck_assert_uint_eq(log_count(w.log.fd, "files take a reload"), _i == 1);
+    ck_assert_uint_eq(log_count(w.log.fd, refused.why), _i == 1);
+    world_end();
+    by_runtime = false;
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("target_files");
@@ -213,6 +245,7 @@ int main(void)
     tcase_add_test(tc, files_that_were_missing_are_added_after_a_pause);
     tcase_add_test(tc, nothing_is_deleted_while_paused);
     tcase_add_test(tc, files_go_back_amid_a_pause);
+    tcase_add_loop_test(tc, files_that_cannot_be_told_are_validated_and_loaded, 0, 2);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

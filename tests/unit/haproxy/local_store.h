@@ -18,7 +18,7 @@ static const char *folders[4];
 static struct {
     unsigned told;
     struct stored news;
-    char *differs;
+    char *differs, *why;
 } last;
 
 static inline void on_stored(void *arg, const struct stored *s)
@@ -27,7 +27,9 @@ static inline void on_stored(void *arg, const struct stored *s)
     last.told++;
     last.news = *s;
     free(last.differs);
-    last.differs = s->differs != NULL ? mem_strdup(s->differs) : NULL;
+    last.differs = mem_strdup(s->differs);
+    free(last.why);
+    last.why = mem_strdup(s->why);
 }
 
 static inline void on_read(void *arg, const struct error *err)
@@ -50,7 +52,11 @@ static const struct driver_events events = {.was_read = on_read, .stored = on_st
 static inline void begin(void)
 {
     start();
-    const struct local_driver_options o = {.helper = helper, .file = config};
+    const struct local_driver_options o = {.helper = helper,
+                                           .commands = options.stats_socket != NULL ? helper : NULL,
+                                           .file = config,
+                                           .folders = folders,
+                                           .has_stats = options.stats_socket != NULL};
     driver = local_driver_new(base, &o);
     driver->events = &events;
 }
@@ -63,7 +69,7 @@ static inline void end(void)
     helper = NULL;
 }
 
-static inline void set_up_store(void)
+static inline void set_up_folder(void)
 {
     set_up();
     memset(&last, 0, sizeof(last));
@@ -75,6 +81,11 @@ static inline void set_up_store(void)
     folders[2] = general;
     options.folders = folders;
     readout_init(&readout, NULL, 0);
+}
+
+static inline void set_up_store(void)
+{
+    set_up_folder();
     begin();
 }
 
@@ -84,6 +95,7 @@ static inline void tear_down_store(void)
     readout_fini(&readout);
     storage_files_fini(&files);
     free(last.differs);
+    free(last.why);
     free(maps);
     free(ssl_dir);
     free(general);

@@ -440,6 +440,8 @@ static const struct {
     {"a 1\n", "a 2\n", "a 1\n"},
     {"a 1\nb 2", "a 3\nc 4", "a 1\nb 2\nc 4\n"},
     {"a\tx\n", "a y\nb\n", "a\tx\nb\n"},
+    {"a 1\n #b 2\n", "a 1\n #c 3\n#d 4\n", "a 1\n #b 2\n #c 3\n"}, /* behind a blank it is a key */
+    {"a  1\n", "a\t1 \nb 2\n", NULL},
 };
 
 START_TEST(maps_grow)

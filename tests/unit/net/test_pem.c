@@ -126,6 +126,30 @@ START_TEST(when_they_end)
 }
 END_TEST
 
+/* As HAProxy and `openssl x509 -fingerprint` tell it, without colons. */
+START_TEST(which_they_are)
+{
+    cleanup(mem_free_ptr) char *issuer = certs_cert_pem(other);
+    cleanup(mem_free_ptr) char *with_key = mem_join(key_pem, cert), *all = mem_join(with_key, issuer);
+    BIO *in = BIO_new_mem_buf(cert, -1);
+    X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+    unsigned char digest[20];
+    ck_assert_int_eq(X509_digest(x, EVP_sha1(), digest, NULL), 1);
+    const struct pem_identity one = pem_identify(with_key), two = pem_identify(all), none = pem_identify(key_pem);
+    for (size_t i = 0; i < sizeof(digest); i++) {
+        char byte[3];
+        snprintf(byte, sizeof(byte), "%02X", digest[i]);
+        ck_assert_int_eq(strncmp(one.sha1 + 2 * i, byte, 2), 0);
+    }
+    ck_assert_uint_eq(strlen(one.sha1), 40);
+    ck_assert_str_eq(two.sha1, one.sha1);
+    ck_assert(one.certificates == 1 && two.certificates == 2 && none.certificates == 0);
+    ck_assert_str_eq(none.sha1, "");
+    X509_free(x);
+    BIO_free(in);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("pem");
@@ -136,6 +160,7 @@ int main(void)
     tcase_add_test(t, nobody_is_asked_for_a_passphrase);
     tcase_add_test(t, a_key_that_is_too_short_for_today);
     tcase_add_test(t, when_they_end);
+    tcase_add_test(t, which_they_are);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

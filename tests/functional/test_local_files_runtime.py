@@ -1,0 +1,235 @@
+"""Maps and certificates of a HAProxy on this machine change without a reload; where they cannot, or do not come about, with one."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.harness.daemon import Daemon
+from tests.harness.process import wait_until
+
+from .test_local import await_log
+from .test_local_files import APPLIED, Site, entries_of, site  # noqa: F401  (a fixture)
+
+TOLD = "files changed in the running HAProxy; no reload"
+TAKES = "files take a reload"
+
+
+def await_told(site: Site, daemon: Daemon, times: int) -> None:
+    """And that all of it is known to run."""
+    await_log(daemon, TOLD, times)
+    await_log(daemon, APPLIED, times + 1)
+    wait_until(daemon.ready, 10, "ready")
+
+
+def test_entries_of_a_map(site: Site) -> None:  # noqa: F811
+    site.give("maps/hosts.map", "x one\ny other\n")
+    site.put(site.text())
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        odd = 'x two\nx never\nodd  a;b \\ "c" #d <<\nnothing\n'
+        for i, text in enumerate(["x two\n# y\nz third\n", odd, "q none\n", "", "x last"]):
+            site.give("maps/hosts.map", text)
+            await_told(site, daemon, i + 1)
+            assert site.beside()["maps/hosts.map"] == text
+            assert site.map_shown() == entries_of(text)
+            assert site.says() == dict(reversed(entries_of(text))).get("x", "none")
+        site.settled("maps/hosts.map")
+        assert site.haproxy.worker() == worker
+    with site.daemon("again") as daemon:  # the file and what runs agree, for the next one, too
+        await_log(daemon, 'msg="configuration unchanged"')
+        assert site.haproxy.worker() == worker and site.says() == "last"
+
+
+def test_a_map_of_10_000_entries(site: Site) -> None:  # noqa: F811
+    text = "".join(f"host{i}.example.com value-of-{i}\n" for i in range(10_000))
+    site.give("maps/hosts.map", text + "x one\n")
+    site.put(site.text())
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        site.give("maps/hosts.map", text + "x two\n")
+        await_told(site, daemon, 1)
+        assert site.says() == "two" and site.map_shown() == entries_of(text + "x two\n")
+        assert site.haproxy.worker() == worker
+
+
+def test_a_certificate(site: Site) -> None:  # noqa: F811
+    site.give("maps/hosts.map", "x one\n")
+    site.give("certs/www.example.com.pem", site.pem(0))
+    site.put(site.text(tls=True))
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        odd = "Bag Attributes\r\n\r\n" + site.pem(1).replace("\n", "\r\n") + "\r\n \n\n" + site.leaves[0].certificate.read_text()
+        (site.files / "certs/www.example.com.pem").write_bytes(odd.encode())
+        await_told(site, daemon, 1)
+        assert site.shown() == site.leaves[1].certificate.read_text()
+        shown = site.haproxy.runtime(f"show ssl cert {site.own}/ssl/www_example_com.pem")
+        assert "Chain Subject: /CN=one.example" in shown, shown
+        assert (site.own / "ssl/www_example_com.pem").read_bytes() == odd.encode()
+        site.give("certs/www.example.com.pem", site.pem(0))
+        await_told(site, daemon, 2)
+        assert site.shown() == site.leaves[0].certificate.read_text() and site.haproxy.worker() == worker
+        assert "*" not in site.haproxy.runtime("show ssl cert"), "a transaction is left"
+
+
+def test_what_fits_no_key_or_is_none_reaches_no_haproxy(site: Site) -> None:  # noqa: F811
+    site.give("maps/hosts.map", "x one\n")
+    site.give("certs/www.example.com.pem", site.pem(0))
+    site.put(site.text(tls=True))
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        before, worker = site.beside(), site.haproxy.worker()
+        for text, why in ((site.leaves[0].certificate.read_text() + site.leaves[1].key.read_text(), "the private key does not belong to the first certificate"),
+                          ("no certificate", "no PEM certificate in it")):
+            site.give("certs/www.example.com.pem", text)
+            await_log(daemon, f"certs/www.example.com.pem: {why}")
+            wait_until(lambda: why in daemon.get("/readyz")[1], 10, "the reason in /readyz")  # noqa: B023
+        site.give("maps/hosts.map", "x two\n")
+        site.give("certs/www.example.com.pem", site.pem(1))
+        await_told(site, daemon, 1)
+        assert before["ssl/www_example_com.pem"] == site.pem(0)
+        assert site.shown() == site.leaves[1].certificate.read_text() and site.says() == "two" and site.haproxy.worker() == worker
+
+
+def test_what_cannot_be_told_is_loaded(site: Site) -> None:  # noqa: F811
+    """With what could be told before it."""
+    site.give("maps/hosts.map", "x one\n")
+    site.give("files/sorry.http", "HTTP/1.0 503 x\r\n\r\nsorry")
+    site.put(site.text(more=f"  errorfile 503 {site.own}/general/sorry.http\n"))
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        site.give("files/sorry.http", "HTTP/1.0 503 x\r\n\r\nvery sorry")
+        await_log(daemon, f'{TAKES}" target={site.haproxy.config} why="files/sorry.http: it is neither a map nor a certificate"')
+        await_log(daemon, APPLIED, 2)
+        assert site.haproxy.worker() != worker and TOLD not in daemon.log()
+        site.settled("maps/hosts.map", "general/sorry.http")
+
+
+class Between(socketserver.ThreadingUnixStreamServer):
+    """In front of HAProxy's stats socket: what `says` answers is not asked there."""
+
+    block_on_close = False  # for one that is late
+    daemon_threads = True
+
+    def __init__(self, site: Site):  # noqa: F811
+        self.behind = site.haproxy.socket
+        self.path = site.home / "between"
+        self.says: Callable[[str], str | None] = lambda command: None
+        super().__init__(str(self.path), Answer)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Answer(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        asked = self.rfile.read()
+        said = self.server.says(asked.decode())  # type: ignore[attr-defined]
+        if said is not None:
+            self.wfile.write(said.encode())
+            return
+        with socket.socket(socket.AF_UNIX) as behind:
+            behind.connect(str(self.server.behind))  # type: ignore[attr-defined]
+            behind.sendall(asked)
+            behind.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(BrokenPipeError):
+                self.wfile.write(behind.makefile("rb").read())
+
+
+@pytest.fixture
+def between(site: Site) -> Iterator[Between]:  # noqa: F811
+    with Between(site) as server:
+        site.settings["HAPROXY_STATS_SOCKET"] = str(server.path)
+        yield server
+        server.shutdown()
+
+
+def late(command: str) -> str | None:
+    """As long as the daemon waits."""
+    if command.startswith("commit"):
+        threading.Event().wait(60)
+    return None
+
+
+FAULTS: dict[str, tuple[Callable[[str], str | None], str]] = {
+    "lies": (lambda c: "\n" if c.startswith(("add map", "commit map")) else None, "HAProxy took it, and does not show it"),
+    "closes": (lambda c: "" if c.startswith("add map") else None, "HAProxy closed the connection without an answer"),
+    "refuses": (lambda c: "Permission denied\n\n" if c.startswith("prepare map") else None, "HAProxy says: Permission denied"),
+    "fails at the end": (lambda c: "out of memory\n\n" if c.startswith("commit map") else None, "HAProxy says: out of memory"),
+    "is late": (late, "cannot read the answer of"),
+    "knows no maps": (lambda c: "Unknown command\n\n" if c.startswith("show map") else None, "show map: HAProxy says: Unknown command"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_socket_that(site: Site, between: Between, fault: str) -> None:  # noqa: F811
+    site.give("maps/hosts.map", "x one\n")
+    site.put(site.text())
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        between.says, why = FAULTS[fault]
+        site.give("maps/hosts.map", "x two\n")
+        await_log(daemon, TAKES)
+        between.says = lambda command: None
+        assert why in daemon.log(), daemon.tail()
+        site.await_says("two")
+        await_log(daemon, APPLIED, 2)
+        assert site.haproxy.worker() != worker and TOLD not in daemon.log()
+        site.settled("maps/hosts.map")
+        worker = site.haproxy.worker()
+        site.give("maps/hosts.map", "x three\n")  # and then as ever
+        await_told(site, daemon, 1)
+        assert site.says() == "three" and site.haproxy.worker() == worker
+
+
+def test_a_certificate_that_is_not_shown_is_loaded(site: Site, between: Between) -> None:  # noqa: F811
+    site.give("maps/hosts.map", "x one\n")
+    site.give("certs/www.example.com.pem", site.pem(0))
+    site.put(site.text(tls=True))
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        between.says = lambda c: "Committing x.\nSuccess!\n\n" if c.startswith("commit ssl cert") else None
+        site.give("certs/www.example.com.pem", site.pem(1))
+        await_log(daemon, "certs/www.example.com.pem: HAProxy took it, and does not show it")
+        wait_until(lambda: site.shown() == site.leaves[1].certificate.read_text(), 20, "the other certificate")
+        await_log(daemon, APPLIED, 2)
+        assert site.haproxy.worker() != worker
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_map_that_was_changed_by_hand(site: Site, loaded: bool) -> None:  # noqa: F811
+    """Whether HAProxy has loaded it meanwhile or not, in the end it runs what the file has."""
+    site.give("maps/hosts.map", "x one\n")
+    site.put(site.text())
+    with site.daemon(CONFIG_DRIFT="repair") as daemon:
+        site.await_says("one")
+        site.settled("maps/hosts.map")
+        (site.own / "maps/hosts.map").write_text("x by-hand\n")
+        if loaded:
+            site.haproxy.reload()
+            assert site.says() == "by-hand"
+        worker = site.haproxy.worker()
+        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+        await_log(daemon, "files of the configuration were changed by another writer")
+        wait_until(lambda: site.beside()["maps/hosts.map"] == "x one\n", 15, "the map as it was")
+        site.await_says("one")
+        await_told(site, daemon, 1)
+        assert site.haproxy.worker() == worker
+        site.settled("maps/hosts.map")

@@ -1,0 +1,161 @@
+/* src/haproxy/local/cli_files: answers of HAProxy 2.6 and 3.4 about maps and certificates, and what is none. */
+#include "haproxy/local/cli_files.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "haproxy/map_text.h"
+#include "net/pem.h"
+
+static const struct {
+    enum cli_list list;
+    const char *answer, *names; /* names NULL: it is none */
+} lists[] = {
+    {CLI_MAPS,
+     "# id (file) description\n0 (/m/a.map) pattern loaded from file '/m/a.map' used by map at file 'h.cfg' line 10. "
+     "curr_ver=0 next_ver=0 entry_cnt=0\n-1 (maps/b.map) pattern loaded from file 'maps/b.map' used by map at file "
+     "'h.cfg' line 11, by acl at file 'h.cfg' line 12. curr_ver=3 next_ver=4 entry_cnt=2\n\n",
+     "/m/a.map maps/b.map "},
+    {CLI_MAPS, "# id (file) description\n\n", ""},
+    {CLI_ACLS,
+     "# id (file) description\n15 () acl 'var' file 'httpclient' line 0. curr_ver=0 next_ver=0 entry_cnt=1\n"
+     "16 (/m/a.map) pattern loaded from file '/m/a.map' used by acl at file 'h.cfg' line 9. curr_ver=0 next_ver=0 "
+     "entry_cnt=2\n\n",
+     "/m/a.map "},
+    {CLI_CERTIFICATES, "# transaction\n*/c/x.pem\n# filename\n/c/x.pem\n/c/y.pem\n\n", "/c/x.pem /c/y.pem "},
+    {CLI_CERTIFICATES, "# filename\n\n", ""},
+    {CLI_CA_FILES, "# filename\n@system-ca - 145 certificate(s)\n/c/ca - b.pem - 2 certificate(s)\n\n",
+     "@system-ca /c/ca "},
+    {CLI_CRL_FILES, "# filename\n/c/crl.pem\n\n", "/c/crl.pem "},
+    {CLI_MAPS, "", NULL},
+    {CLI_MAPS, "\n", NULL},
+    {CLI_MAPS, "Unknown command: 'show map', but maybe one of the following ones is a better match:\n", NULL},
+    {CLI_MAPS, "# filename\n/c/x.pem\n\n", NULL},
+    {CLI_CERTIFICATES, "# id (file) description\n\n", NULL},
+    {CLI_CERTIFICATES, "Can't show!\nOperations on certificates are currently locked!\n", NULL},
+    {CLI_CERTIFICATES, "# transaction\n*/c/x.pem\n", NULL},
+};
+
+START_TEST(names)
+{
+    cleanup(cli_names_fini) struct cli_names n = {0};
+    cleanup(buf_fini) struct buf text = {0};
+    struct error err = {0};
+    int status = cli_names_init(&n, lists[_i].list, lists[_i].answer, &err);
+    ck_assert_int_eq(status, lists[_i].names != NULL ? 0 : -1);
+    for (size_t i = 0; i < n.count; i++)
+        buf_printf(&text, "%s ", n.list[i]);
+    ck_assert(status != 0 || strcmp(buf_str(&text), lists[_i].names) == 0);
+    ck_assert(status == 0 || strstr(err.message, "HAProxy says: ") != NULL);
+}
+END_TEST
+
+static const struct {
+    const char *answer;
+    int status;
+    unsigned version;
+} versions[] = {
+    {"New version created: 1\n\n", 0, 1},
+    {"New version created: 4294967295\n\n", 0, 4294967295},
+    {"\nNew version created: 7\n", 0, 7},
+    {"New version created: 4294967296\n\n", -1, 0},
+    {"Old version created: 1\n\n", -1, 0},
+    {"New version created: \n\n", -1, 0},
+    {"New version created: 1x\n\n", -1, 0},
+    {"Unknown map identifier. Please use #<id> or <file>.\n\n", -1, 0},
+    {"\n", -1, 0},
+    {"", -1, 0},
+};
+
+START_TEST(version_of_a_map)
+{
+    unsigned n = 0;
+    struct error err = {0};
+    ck_assert_int_eq(cli_read_version(versions[_i].answer, &n, &err), versions[_i].status);
+    ck_assert_uint_eq(n, versions[_i].version);
+}
+END_TEST
+
+static const struct {
+    const char *answer, *file; /* file NULL: it is none */
+} maps[] = {
+    {"\n", ""},
+    {"0x562f779f67e0 a 1\n0x562f779f6830 b 2\n\n", "a 1\nb 2\n"},
+    {"0x562f779f8380 a \n0x562f779f8410 b \n\n", "a\nb \n"},
+    {"0x562f779f6ee0 # 1\n0x562f779f6f70 #b 2\n\n", " # 1\n #b 2\n"},
+    {"0x562f779f8f40 a one two  three\n\n", "a one two  three \n"},
+    {"0x562f779f9b00 a\v1 \f2\n\n", "a\v1 \f2\n"},
+    {"Unknown map identifier. Please use #<id> or <file>.\n\n", NULL},
+    {"0x562f779f67e0\n\n", NULL},
+    {"0x562f779f67e0 a 1\nwhat\n", NULL},
+};
+
+START_TEST(what_a_map_has)
+{
+    cleanup(map_entries_fini) struct map_entries runs = {0}, wanted = {0};
+    struct error err = {0};
+    bool good = maps[_i].file != NULL;
+    ck_assert_int_eq(cli_read_map(maps[_i].answer, &runs, &err), good ? 0 : -1);
+    map_entries_read(&wanted, good ? maps[_i].file : "");
+    ck_assert(!good || map_entries_same(&runs, &wanted));
+}
+END_TEST
+
+START_TEST(how_a_certificate_was_set)
+{
+    struct error err = {0};
+    ck_assert_int_eq(cli_read_certificate_set("Transaction created for certificate /c/x.pem!\n\n", &err), 0);
+    ck_assert_int_eq(cli_read_certificate_set("Transaction updated for certificate /c/x.pem!\n\n", &err), 0);
+    ck_assert_int_eq(cli_read_certificate_set("unable to load certificate from file.\nCan't update x!\n\n", &err), -1);
+    ck_assert_str_eq(err.message, "HAProxy says: unable to load certificate from file.");
+    ck_assert_int_eq(cli_read_certificate_set("\n", &err), -1);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.\nSuccess!\n\n", &err), 0);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem...\na warning\nSuccess!\n\n", &err), 0);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.\nout of memory\nFailed!\n\n", &err), -1);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.", &err), -1);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/Success!.pem.", &err), -1);
+}
+END_TEST
+
+static const struct {
+    const char *answer, *sha1;
+    unsigned certificates; /* 0: it is none */
+} certificates[] = {
+    {"Filename: /c/x.pem\nStatus: Used\nSerial: 44\nSHA1 FingerPrint: 20967BFEAD8DFD9650F3927741C78E0D26AEF50B\n"
+     "Subject: /CN=two\nIssuer: /CN=two\nChain Subject: /CN=one\nChain Issuer: /CN=one\nChain Subject: /CN=zero\n\n",
+     "20967BFEAD8DFD9650F3927741C78E0D26AEF50B", 3},
+    {"SHA1 FingerPrint: 20967BFEAD8DFD9650F3927741C78E0D26AEF50B\n", "20967BFEAD8DFD9650F3927741C78E0D26AEF50B", 1},
+    {"Chain Subject: /CN=0\nSHA1 FingerPrint: AB\n\n", "AB", 1},
+    {"Filename: /c/x.pem\nStatus: Unused\n\n", NULL, 0},
+    {"Can't display the certificate: Not found or the certificate is a bundle!\n\n", NULL, 0},
+    {"", NULL, 0},
+};
+
+START_TEST(what_a_certificate_is)
+{
+    struct pem_identity c = {.certificates = 0};
+    struct error err = {0};
+    bool good = certificates[_i].certificates > 0;
+    ck_assert_int_eq(cli_read_certificate(certificates[_i].answer, &c, &err), good ? 0 : -1);
+    ck_assert_uint_eq(c.certificates, certificates[_i].certificates);
+    ck_assert(!good || strcmp(c.sha1, certificates[_i].sha1) == 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local_cli_files");
+    TCase *t = tcase_create("all");
+    tcase_add_loop_test(t, names, 0, sizeof(lists) / sizeof(lists[0]));
+    tcase_add_loop_test(t, version_of_a_map, 0, sizeof(versions) / sizeof(versions[0]));
+    tcase_add_loop_test(t, what_a_map_has, 0, sizeof(maps) / sizeof(maps[0]));
+    tcase_add_test(t, how_a_certificate_was_set);
+    tcase_add_loop_test(t, what_a_certificate_is, 0, sizeof(certificates) / sizeof(certificates[0]));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed > 0;
+}
