@@ -30,7 +30,6 @@ struct instance {
     struct error problem;
 };
 
-static bool by_runtime; /* the HAProxy is told what needs no reload */
 
 static struct {
     uint64_t now_us;
