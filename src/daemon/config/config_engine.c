@@ -218,6 +218,7 @@ struct configuration *config_engine_lead(struct config_engine *e)
                                                   .dry_run = settings->dry_run,
                                                   .allow_lockout = settings->config_allow_lockout,
                                                   .keep = e->options.keep,
+                                                  .by_runtime = true,
                                                   .drift = drifts[settings->config_drift],
                                                   .by_runtime = settings->local.file != NULL,
                                                   .min_interval_ms = settings->config_min_interval_ms,

@@ -31,6 +31,8 @@ static void dataplane_driver_on_reload(void *arg, const struct dataplane_answer 
 {
     struct dataplane_driver *d = arg;
     reload_answer(d->reload, a, clock_mono_ms());
+    if (d->reload->state == RELOAD_DONE)
+        verification_reloaded(&d->verification);
     d->base.events->reload_told(d->base.arg);
 }
 
@@ -89,8 +91,10 @@ static bool dataplane_driver_renew(struct driver *d, bool commands)
 static void dataplane_driver_cancel(struct driver *d, bool commands)
 {
     struct dataplane_driver *own = dataplane_driver_of(d);
-    if (!commands)
+    if (!commands) {
         timer_cancel(&own->again);
+        timer_cancel(&own->file_again);
+    }
     dataplane_cancel(commands ? own->runtime : own->client);
 }
 
@@ -119,6 +123,8 @@ static void dataplane_driver_free(struct driver *d)
     if (own->runtime != NULL)
         dataplane_cancel(own->runtime);
     timer_fini(&own->again);
+    timer_fini(&own->file_again);
+    reader_fini(&own->reader);
     transaction_fini(&own->transaction);
     transaction_steps_free(own->steps, own->step_count);
     runtime_update_fini(&own->update);
@@ -164,5 +170,6 @@ struct driver *dataplane_driver_new(struct event_base *base, struct dataplane_cl
     replacement_init(&d->replacement);
     storage_init(&d->storage);
     timer_init(&d->again, base, dataplane_driver_update_again, d);
+    timer_init(&d->file_again, base, dataplane_driver_file_again, d);
     return &d->base;
 }

@@ -10,6 +10,7 @@
 #include "haproxy/dataplane/runtime_update.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/dataplane/transaction.h"
+#include "haproxy/verification.h"
 #include "host/timer.h"
 
 struct dataplane_driver {
@@ -31,6 +32,9 @@ struct dataplane_driver {
 
     struct replacement replacement;
     struct cfg_content *file; /* what it made of the text; NULL: nothing that is known */
+    struct verification verification; /* whether HAProxy runs what the API tells it beside a write of the whole file */
+    struct transaction_action file_reading; /* what `file_again` sends */
+    struct timer file_again;
     struct storage storage;
 };
 
@@ -51,6 +55,7 @@ void dataplane_driver_update_again(void *driver); /* of its timer */
 
 /* driver_file.c */
 void dataplane_driver_replace(struct driver *d, int64_t version, const struct replacement_request *request);
+void dataplane_driver_file_again(void *driver); /* of its timer */
 void dataplane_driver_store(struct driver *d, const struct storage_request *request);
 
 #endif
