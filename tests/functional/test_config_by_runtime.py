@@ -29,7 +29,7 @@ class Site:
         self.daemon: Daemon = rig.start(**{**SOURCE, "RESYNC_PERIOD": "30s", **settings})
         self.applied("")
         self.worker = rig.haproxy.worker()
-        self.reloads = self.count_reloads()
+        self.reloads, self.loaded = self.asked_for(), 0
 
     def put(self, text: str) -> None:
         self.text = text
@@ -46,19 +46,23 @@ class Site:
         wait_until(lambda: what in self.rig.dataplane.file(), 20, f"{what!r} in the file")
         self.daemon.wait_ready()
 
-    def count_reloads(self) -> int:
-        return len(self.rig.dataplane.get("/reloads").json())
+    def asked_for(self) -> list[str]:
+        """Reloads, as far as the API remembers them."""
+        return [str(r.get("id")) for r in self.rig.dataplane.get("/reloads").json()]
 
     def agrees(self) -> bool:
         return not self.rig.differences()
 
     def without_reload(self) -> bool:
-        return self.count_reloads() == self.reloads and self.rig.haproxy.worker() == self.worker
+        return self.asked_for() == self.reloads and self.rig.haproxy.worker() == self.worker
 
     def reloaded(self) -> None:
-        wait_until(lambda: self.count_reloads() > self.reloads and self.rig.haproxy.worker() != self.worker, 20, "a reload")
+        """One more since, which HAProxy went through."""
+        self.loaded += 1
+        self.daemon.wait_metric("reloads_total", self.loaded, result="succeeded")
         self.daemon.wait_ready()
-        self.worker, self.reloads = self.rig.haproxy.worker(), self.count_reloads()
+        assert self.asked_for() != self.reloads
+        self.worker, self.reloads = self.rig.haproxy.worker(), self.asked_for()
 
 
 @pytest.fixture(params=["3.0", "3.4"])
@@ -80,3 +84,44 @@ def test_several_changes_at_once(site: Site) -> None:
     site.change((ADDRESS, "127.0.11.3:30443"), (WEIGHT, "weight 5 disabled"), ("server a 127.0.0.1:9", "server a 127.0.0.2:9"))
     site.applied("127.0.0.2:9")
     assert site.agrees() and not site.rig.differences("other") and site.without_reload()
+
+
+def test_what_takes_a_reload(site: Site) -> None:
+    site.change(("  server sorry", "  server n2 127.0.11.2:30443 weight 100\n  server sorry"))
+    site.applied("server n2")
+    site.reloaded()
+    assert site.agrees()
+    site.daemon.wait_log('this change takes a reload.*why="server be/n2: it is new"')
+    # And what comes after it does not.
+    site.change(("127.0.11.2:30443", "127.0.11.2:30444"))
+    site.applied("30444")
+    assert site.agrees() and site.without_reload()
+
+
+def test_an_action_that_fails_is_followed_by_a_reload(site: Site) -> None:
+    """The server is gone from what runs: the API has written the file by then, and told HAProxy of the one before it."""
+    site.rig.haproxy.runtime("experimental-mode on; set server other/a state maint; del server other/a")
+    assert site.rig.differences("other")
+    site.change((ADDRESS, "127.0.11.3:30443"), ("server a 127.0.0.1:9", "server a 127.0.0.2:9"))
+    site.applied("127.0.0.2:9")
+    site.reloaded()
+    assert site.agrees() and not site.rig.differences("other")
+    assert "cannot execute SetServerAddr" in site.daemon.log()
+    site.change((WEIGHT, "weight 3"))
+    site.applied("weight 3")
+    assert site.agrees() and site.without_reload(), "tried again after the reload"
+
+
+def test_what_does_not_come_about_is_loaded(site: Site) -> None:
+    site.rig.dataplane.fault({"action": "lie", "path": WRITE})
+    for weight in (4, 5):  # twice: then not any more for an hour
+        site.change((ADDRESS, f"127.0.11.{weight}:30443"))
+        site.applied(f"127.0.11.{weight}:30443")
+        site.reloaded()
+        assert site.agrees()
+        site.change((f"127.0.11.{weight}:30443", ADDRESS))
+        site.applied(ADDRESS)
+        site.reloaded()
+        assert site.agrees()
+    assert site.daemon.log().count("HAProxy runs it at") >= 2
+    assert "HAProxy did not run what the Data Plane API told it before" in site.daemon.log()
