@@ -22,11 +22,11 @@ WRITE = "configuration/raw.*skip_reload"
 class Site:
     """What it begins with is applied, and runs."""
 
-    def __init__(self, rig: Rig, **settings: str):
-        self.rig = rig
+    def __init__(self, rig: Rig, play: str):
+        self.rig, self.play = rig, play
         self.text = rig.haproxy.config.read_text()
         self.put(self.text)
-        self.daemon: Daemon = rig.start(**{**SOURCE, "RESYNC_PERIOD": "30s", **settings})
+        self.daemon: Daemon = rig.start(**{**SOURCE, "RESYNC_PERIOD": "30s"})
         self.applied("")
         self.worker = rig.haproxy.worker()
         self.reloads, self.loaded = self.asked_for(), 0
@@ -56,6 +56,13 @@ class Site:
     def without_reload(self) -> bool:
         return self.asked_for() == self.reloads and self.rig.haproxy.worker() == self.worker
 
+    def restarted(self) -> None:
+        """Another daemon has begun, and has nothing left to do."""
+        self.loaded = 0
+        self.daemon = self.rig.start(**{**SOURCE, "RESYNC_PERIOD": "30s"})
+        self.daemon.wait_log("configuration (unchanged|applied)")
+        self.daemon.wait_ready()
+
     def reloaded(self) -> None:
         """One more since, which HAProxy went through."""
         self.loaded += 1
@@ -68,7 +75,7 @@ class Site:
 @pytest.fixture(params=["3.0", "3.4"])
 def site(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Site]:
     with Rig(tmp_path, PLAIN, request.param) as rig:
-        yield Site(rig)
+        yield Site(rig, request.param)
 
 
 def test_address_weight_and_maintenance(site: Site) -> None:
@@ -125,3 +132,56 @@ def test_what_does_not_come_about_is_loaded(site: Site) -> None:
         assert site.agrees()
     assert site.daemon.log().count("HAProxy runs it at") >= 2
     assert "HAProxy did not run what the Data Plane API told it before" in site.daemon.log()
+
+
+@pytest.mark.parametrize("how", ["close", "truncate"])
+def test_an_answer_that_is_lost_after_the_write(site: Site, how: str) -> None:
+    """It is loaded; but a connection that was closed was tried again, and what its 409 led to is read back."""
+    site.rig.dataplane.fault({"action": how, "path": WRITE, "method": "POST", "times": 1, "apply": True})
+    site.change((ADDRESS, "127.0.11.3:30443"))
+    site.daemon.wait_log("error=.write of the configuration")
+    wait_until(lambda: site.daemon.log().count('msg="configuration applied"') == 1, 20, "applied")
+    if how == "truncate":
+        site.reloaded()
+    site.daemon.wait_ready()
+    assert site.agrees() and site.without_reload()
+
+
+def test_another_writer_was_first(site: Site) -> None:
+    """His commit changes nothing but the version."""
+    site.rig.dataplane.fault({"action": "delay", "path": WRITE, "seconds": 1, "times": 1})
+    site.change((ADDRESS, "127.0.11.3:30443"))
+    wait_until(lambda: any("skip_reload" in r["path"] for r in site.rig.dataplane.requests()), 10, "the write")
+    site.rig.dataplane.commit(site.rig.dataplane.begin())
+    site.applied("127.0.11.3:30443")
+    wait_until(lambda: site.daemon.log().count('msg="configuration applied"') == 1, 20, "applied")
+    assert site.agrees()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_daemon_that_died_before_it_read_back(site: Site, told: bool) -> None:
+    """The next one does, and loads the file where HAProxy does not run it. Of 3.0 it cannot see weights."""
+    plane = site.rig.dataplane
+    plane.fault({"action": "hang", "path": "runtime/backends/be/servers", "times": 1}, *([] if told else [{"action": "lie", "path": WRITE}]))
+    site.change((ADDRESS, "127.0.11.3:30443"), (WEIGHT, "weight 3"))
+    wait_until(lambda: any("runtime/backends" in r["path"] for r in plane.requests()), 10, "the reading")
+    site.daemon.kill()
+    plane.clear_faults()
+    site.restarted()
+    shows = told and site.play == "3.4"
+    if not shows:
+        site.reloaded()
+    assert site.agrees() and (site.without_reload() or not shows)
+    assert ("was written and not loaded; loading it" in site.daemon.log()) == (not shows)
+
+
+def test_what_runs_is_not_loaded_by_the_next_daemon(site: Site) -> None:
+    site.change((ADDRESS, "127.0.11.3:30443"))
+    site.applied("127.0.11.3:30443")
+    assert site.agrees()
+    site.daemon.stop()
+    site.restarted()
+    assert site.agrees() and site.without_reload()
+    site.change((WEIGHT, "weight 3"))
+    site.applied("weight 3")
+    assert site.agrees() and site.without_reload()
