@@ -185,3 +185,17 @@ def test_what_runs_is_not_loaded_by_the_next_daemon(site: Site) -> None:
     site.change((WEIGHT, "weight 3"))
     site.applied("weight 3")
     assert site.agrees() and site.without_reload()
+
+
+def test_what_cannot_be_read_back_is_loaded(tmp_path: pathlib.Path) -> None:
+    """HAProxy 2.6 through its master socket: each time, until it was tried twice."""
+    with Rig(tmp_path, PLAIN, "3.4", deaf=True) as rig:
+        site, was = Site(rig, "3.4"), ADDRESS
+        for address in ("127.0.11.2:30443", "127.0.11.3:30443", "127.0.11.4:30443"):
+            site.change((was, address))
+            was = address
+            site.applied(address)
+            site.reloaded()
+            assert site.agrees()
+        told = [r for r in rig.dataplane.requests() if "runtime/backends" in r["path"]]
+        assert len(told) == 2, "read back twice"
