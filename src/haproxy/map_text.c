@@ -1,0 +1,57 @@
+#include "haproxy/map_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define BLANKS " \t"
+#define ENDS "\r\n" /* of a value; what is behind a CR is nothing */
+
+void map_entries_fini(struct map_entries *m)
+{
+    free(m->list);
+    *m = (struct map_entries){0};
+}
+
+void map_entries_add(struct map_entries *m, const struct map_entry *e)
+{
+    if (m->count == m->size) {
+        m->size = m->size > 0 ? 2 * m->size : 16;
+        m->list = mem_resize(m->list, m->size, sizeof(*m->list));
+    }
+    m->list[m->count++] = *e;
+}
+
+void map_entries_read(struct map_entries *m, const char *text)
+{
+    for (const char *line = text; *line != '\0';) {
+        struct map_entry e = {.key = line + strspn(line, BLANKS)};
+        e.key_len = strcspn(e.key, BLANKS ENDS);
+        e.value = e.key + e.key_len;
+        e.value += strspn(e.value, BLANKS);
+        e.value_len = strcspn(e.value, ENDS);
+        while (e.value_len > 0 && strchr(BLANKS, e.value[e.value_len - 1]) != NULL)
+            e.value_len--;
+        if (*line != '#' && e.key_len > 0)
+            map_entries_add(m, &e);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+}
+
+static bool map_text_same(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);
+}
+
+bool map_entries_same(const struct map_entries *a, const struct map_entries *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; i < a->count && same; i++) {
+        const struct map_entry *x = &a->list[i], *y = &b->list[i];
+        same = map_text_same(x->key, x->key_len, y->key, y->key_len) &&
+               map_text_same(x->value, x->value_len, y->value, y->value_len);
+    }
+    return same;
+}

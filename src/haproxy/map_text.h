@@ -1,0 +1,30 @@
+/*
+ * The entries of a map file as HAProxy 2.6 to 3.4 reads it (configuration manual, converter "map"): one a line, a key, blanks,
+ * the rest as its value, without blanks around. A line that begins with "#" is a comment; behind blanks "#" is a key. Keys
+ * may be there twice, and the first one wins: the order counts. Pure.
+ */
+#ifndef HAPROXY_MAP_TEXT_H
+#define HAPROXY_MAP_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct map_entry {
+    const char *key, *value; /* borrowed; no NUL behind them */
+    size_t key_len, value_len;
+};
+
+/* A zeroed one is empty. */
+struct map_entries {
+    struct map_entry *list;
+    size_t count, size; /* size: allocated */
+};
+
+void map_entries_fini(struct map_entries *m); /* for cleanup() */
+void map_entries_add(struct map_entries *m, const struct map_entry *e);
+/* Adds those of a file; they point into text, which ends with a NUL. */
+void map_entries_read(struct map_entries *m, const char *text);
+/* The same keys with the same values in the same order. */
+bool map_entries_same(const struct map_entries *a, const struct map_entries *b);
+
+#endif
