@@ -25,6 +25,12 @@ void storage_entry_keep(struct storage_entry *e, const char *bytes, size_t len)
         memcpy(e->good, bytes, len);
 }
 
+void storage_entry_settle(struct storage_entry *e)
+{
+    e->changed = e->added = false;
+    storage_entry_keep(e, NULL, 0);
+}
+
 void storage_entries_drop(struct storage_entries *s, size_t i)
 {
     free(s->list[i].stored);

@@ -39,6 +39,7 @@ void storage_entries_drop(struct storage_entries *s, size_t i);
 bool storage_entries_changed(const struct storage_entries *s); /* any of them */
 /* bytes NULL: they are not known any more. */
 void storage_entry_keep(struct storage_entry *e, const char *bytes, size_t len);
+void storage_entry_settle(struct storage_entry *e); /* what is there is what runs */
 
 /* Adds those of a list's text, of which one that was known already stays as it is. */
 void storage_list_read(struct storage_entries *s, const char *text);

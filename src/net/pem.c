@@ -153,6 +153,31 @@ bool pem_has_serial(const char *pem, const char *serial)
     return found;
 }
 
+static void certificate_sha1(const X509 *x, char ret[PEM_SHA1_HEX_BYTES])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+    size_t written;
+    if (X509_digest(x, EVP_sha1(), digest, &len) != 1 ||
+        OPENSSL_buf2hexstr_ex(ret, PEM_SHA1_HEX_BYTES, &written, digest, len, '\0') != 1)
+        ret[0] = '\0';
+}
+
+struct pem_identity pem_identify(const char *pem)
+{
+    cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
+    struct pem_identity i = {.certificates = 0};
+    for (;; i.certificates++) {
+        cleanup(x509_free_ptr) X509 *x = read_certificate(in);
+        if (x == NULL)
+            break;
+        if (i.certificates == 0)
+            certificate_sha1(x, i.sha1);
+    }
+    ERR_clear_error();
+    return i;
+}
+
 int64_t pem_certificate_not_after_s(const X509 *x)
 {
     cleanup(time_free_ptr) ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);

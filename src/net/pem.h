@@ -26,6 +26,15 @@ int pem_check_server(const char *pem, bool *ret_common, struct error *err) must_
 /* One of its certificates has that serial number, in decimal. */
 bool pem_has_serial(const char *pem, const char *serial);
 
+#define PEM_SHA1_HEX_BYTES 41
+
+struct pem_identity {
+    char sha1[PEM_SHA1_HEX_BYTES]; /* of the first certificate, in upper case; "": there is none */
+    unsigned certificates;
+};
+
+struct pem_identity pem_identify(const char *pem);
+
 /* When certificates that pem_check_certificates has passed end, in seconds since the Unix epoch: the first one (a
  * client's own, before its chain), or the one of all that ends soonest. INT64_MAX where there is none. */
 int64_t pem_not_after_s(const char *pem, bool of_all);

@@ -145,7 +145,9 @@ static void driver_file_stored(struct dataplane_driver *d)
                                 .differing = s->differing,
                                 .differs = s->differs,
                                 .unfinished = s->unfinished,
-                                .changed = s->changed};
+                                .changed = s->changed,
+                                .why = s->why,
+                                .ran = s->ran};
     d->base.events->stored(d->base.arg, &news);
 }
 
