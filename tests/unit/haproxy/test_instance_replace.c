@@ -124,6 +124,24 @@ static void whole_end(void)
     free(whole.file);
 }
 
+/* What is written first is loaded after it: no reload from before that is for it. */
+START_TEST(what_is_to_be_loaded_waits_for_a_write)
+{
+    world_whole(false);
+    whole_write();
+    pass(MINUTES_MS);
+    ck_assert(!instance_view(w.target.instance).dirty);
+    instance_must_reload(w.target.instance);
+    whole.sends = whole_text_with("");
+    instance_step(w.target.instance); /* the request is under way */
+    ck_assert_str_eq(w.method, "POST");
+    ck_assert(!w.target.instance->left_dirty);
+    pass(MINUTES_MS);
+    ck_assert_uint_eq(w.commits, 2);
+    whole_end();
+}
+END_TEST
+
 /* By nothing else than the answer: it is loaded at once, and read once it may be another one. */
 START_TEST(the_answer_to_a_write_is_a_reading)
 {
@@ -209,6 +227,7 @@ int main(void)
     Suite *s = suite_create("instance_replace");
     TCase *t = tcase_create("instance_replace");
     tcase_add_test(t, the_answer_to_a_write_is_a_reading);
+    tcase_add_test(t, what_is_to_be_loaded_waits_for_a_write);
     tcase_add_test(t, where_another_write_came_before_it_is_read);
     tcase_add_test(t, where_servers_are_managed_they_are_read);
     tcase_add_test(t, what_the_api_made_of_it_elsewhere_is_known);
