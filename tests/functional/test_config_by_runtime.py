@@ -19,21 +19,20 @@ ADDRESS, WEIGHT = "127.0.11.1:30443", "weight 100"
 WRITE = "configuration/raw.*skip_reload"
 
 
-class Site:
+class Followed:
     """What it begins with is applied, and runs."""
 
-    def __init__(self, rig: Rig, play: str):
-        self.rig, self.play = rig, play
+    def __init__(self, rig: Rig, play: str, **settings: str):
+        self.rig, self.play, self.settings = rig, play, {"RESYNC_PERIOD": "30s", **settings}
         self.text = rig.haproxy.config.read_text()
         self.put(self.text)
-        self.daemon: Daemon = rig.start(**{**SOURCE, "RESYNC_PERIOD": "30s"})
+        self.daemon: Daemon = rig.start(**self.settings)
         self.applied("")
         self.worker = rig.haproxy.worker()
-        self.reloads, self.loaded = self.asked_for(), 0
+        self.reloads, self.loaded = self.asked_for(), self.daemon.metrics().sum("reloads_total", result="succeeded")
 
     def put(self, text: str) -> None:
-        self.text = text
-        self.rig.kube.put(secret(text))
+        raise NotImplementedError
 
     def change(self, *pairs: tuple[str, str]) -> None:
         text = self.text
@@ -58,8 +57,8 @@ class Site:
 
     def restarted(self) -> None:
         """Another daemon has begun, and has nothing left to do."""
-        self.loaded = 0
-        self.daemon = self.rig.start(**{**SOURCE, "RESYNC_PERIOD": "30s"})
+        self.loaded = 0.0
+        self.daemon = self.rig.start(**self.settings)
         self.daemon.wait_log("configuration (unchanged|applied)")
         self.daemon.wait_ready()
 
@@ -70,6 +69,17 @@ class Site:
         self.daemon.wait_ready()
         assert self.asked_for() != self.reloads
         self.worker, self.reloads = self.rig.haproxy.worker(), self.asked_for()
+
+
+class Site(Followed):
+    """From a Secret."""
+
+    def __init__(self, rig: Rig, play: str):
+        super().__init__(rig, play, **{**SOURCE, "RESYNC_PERIOD": "30s"})
+
+    def put(self, text: str) -> None:
+        self.text = text
+        self.rig.kube.put(secret(text))
 
 
 @pytest.fixture(params=["3.0", "3.4"])

@@ -69,7 +69,7 @@ static bool payload_is_whole(const size_t *lengths, size_t count)
 static int payload_blanks(size_t *lengths, size_t count, size_t ret[2])
 {
     static const size_t some[][2] = {{0, 0}, {BLOCK_BYTES, 0}, {BLOCK_BYTES / 2, BLOCK_BYTES / 2}};
-    for (size_t i = 0; i < array_len(some); i++) {
+    for (size_t i = 0; i < array_len(some) && count > 0; i++) {
         for (size_t more = 0; more < TRIES; more++) {
             ret[0] = some[i][0] + more;
             ret[1] = count > 1 ? some[i][1] : 0;
@@ -106,7 +106,7 @@ static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list,
 
 int map_payload_print(const struct map_entries *entries, struct buf *ret, struct error *err)
 {
-    cleanup(mem_free_ptr) size_t *lengths = mem_array(entries->count + 1, sizeof(lengths[0]));
+    cleanup(mem_free_ptr) size_t *lengths = mem_array(entries->count + 1, sizeof(lengths[0])); /* +1: of a second */
     size_t blanks[2], bytes = 0;
     for (size_t i = 0; i < entries->count; i++) {
         const struct map_entry *e = &entries->list[i];

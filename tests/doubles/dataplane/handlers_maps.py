@@ -81,6 +81,8 @@ def replace(service: Service, request: Request) -> Answer:
         raise ApiError(500, "")
     if service.play != "3.0" and any(";" in block for block in blocks):
         raise ApiError(400, "invalid character found in runtime command general error")
+    if request.lie:
+        return Answer(201, models)
     try:
         # 3.0 does not know what version an HAProxy built outside git is of, and takes it for an old one.
         if cut and (service.play != "3.0" or service.writes_from):
