@@ -98,9 +98,7 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
     if (action.type != TRANSACTION_SEND) {
         driver_file_replaced(d);
     } else if (action.delay_ms > 0) {
-        d->file_reading = action;
-        d->file_reading.delay_ms = 0;
-        timer_set(&d->file_again, action.delay_ms);
+        dataplane_driver_read_again(d, action, driver_file_perform);
     } else if (action.body == NULL) {
         dataplane_send(d->client, action.method, action.path, NULL, driver_file_on_answer, d);
     } else {
@@ -108,12 +106,6 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
         dataplane_send_text(d->client, action.path, tells ? buf_str(&r->actions) : NULL, action.body, r->sends->text,
                             r->sends->len, driver_file_on_answer, d);
     }
-}
-
-void dataplane_driver_file_again(void *driver)
-{
-    struct dataplane_driver *d = driver;
-    driver_file_perform(d, d->file_reading);
 }
 
 void dataplane_driver_replace(struct driver *base, int64_t version, const struct replacement_request *request)

@@ -26,15 +26,14 @@ struct dataplane_driver {
     bool cleaned; /* transactions of earlier runs were searched and deleted */
 
     struct runtime_update update;
-    struct transaction_action reading; /* what `again` sends */
-    struct timer again;
+    struct timer again;                /* what runs is read once more: */
+    struct transaction_action reading; /* so, */
+    void (*reads)(struct dataplane_driver *d, struct transaction_action action); /* by whoever this is */
     bool hurry;
 
     struct replacement replacement;
     struct cfg_content *file; /* what it made of the text; NULL: nothing that is known */
     struct verification verification; /* whether HAProxy runs what the API tells it beside a write of the whole file */
-    struct transaction_action file_reading; /* what `file_again` sends */
-    struct timer file_again;
     struct storage storage;
 };
 
@@ -42,6 +41,10 @@ static inline struct dataplane_driver *dataplane_driver_of(struct driver *d)
 {
     return (struct dataplane_driver *)(void *)d;
 }
+
+/* driver.c: after the action's delay. */
+void dataplane_driver_read_again(struct dataplane_driver *d, struct transaction_action action,
+                                 void (*reads)(struct dataplane_driver *d, struct transaction_action action));
 
 /* driver_write.c */
 int dataplane_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err) must_check;
@@ -51,11 +54,9 @@ void dataplane_driver_clean(struct driver *d);
 void dataplane_driver_preview(struct driver *d, int64_t version);
 int dataplane_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                             struct error *err) must_check;
-void dataplane_driver_update_again(void *driver); /* of its timer */
 
 /* driver_file.c */
 void dataplane_driver_replace(struct driver *d, int64_t version, const struct replacement_request *request);
-void dataplane_driver_file_again(void *driver); /* of its timer */
 void dataplane_driver_store(struct driver *d, const struct storage_request *request);
 
 #endif
