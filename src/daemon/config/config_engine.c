@@ -220,7 +220,6 @@ struct configuration *config_engine_lead(struct config_engine *e)
                                                   .keep = e->options.keep,
                                                   .by_runtime = true,
                                                   .drift = drifts[settings->config_drift],
-                                                  .by_runtime = settings->local.file != NULL,
                                                   .min_interval_ms = settings->config_min_interval_ms,
                                                   .store = e->store,
                                                   .listener = {.happened = config_engine_on_event, .arg = e},
