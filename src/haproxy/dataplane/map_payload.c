@@ -11,6 +11,7 @@
 
 #define BLOCK_BYTES 8192u
 #define TRIES 64u
+#define TRY_BYTES 61u /* so many more, so that the last line does not begin a block; in all no more than HAProxy takes */
 #define MAX_BYTES (1u << 20) /* the API answers with all of it, too */
 
 /* ---- what the API makes of them (client-native's parseMapPayload) ---- */
@@ -71,7 +72,7 @@ static int payload_blanks(size_t *lengths, size_t count, size_t ret[2])
     static const size_t some[][2] = {{0, 0}, {BLOCK_BYTES, 0}, {BLOCK_BYTES / 2, BLOCK_BYTES / 2}};
     for (size_t i = 0; i < array_len(some) && count > 0; i++) {
         for (size_t more = 0; more < TRIES; more++) {
-            ret[0] = some[i][0] + more;
+            ret[0] = some[i][0] + more * TRY_BYTES;
             ret[1] = count > 1 ? some[i][1] : 0;
             lengths[0] += ret[0];
             lengths[1] += ret[1];
