@@ -10,8 +10,7 @@
 #include "json/write.h"
 
 #define BLOCK_BYTES 8192u
-#define TRIES 64u
-#define TRY_BYTES 61u /* so many more, so that the last line does not begin a block; in all no more than HAProxy takes */
+#define STEP_BYTES 61u
 #define MAX_BYTES (1u << 20) /* the API answers with all of it, too */
 
 /* ---- what the API makes of them (client-native's parseMapPayload) ---- */
@@ -66,20 +65,25 @@ static bool payload_is_whole(const size_t *lengths, size_t count)
     return true;
 }
 
-/* In front of the first value and of the second. -1: there is no way. */
-static int payload_blanks(size_t *lengths, size_t count, size_t ret[2])
+static void payload_pad(size_t *lengths, size_t *blanks, size_t i, size_t bytes)
+{
+    blanks[i] += bytes;
+    lengths[i] += bytes;
+}
+
+/* Enough in front of the first value, or of the first two, and more in front of the last but one, where it is the last
+ * that would begin a block. Lengths are those with them. -1: there is no way. */
+static int payload_blanks(size_t *lengths, size_t count, size_t *blanks)
 {
     static const size_t some[][2] = {{0, 0}, {BLOCK_BYTES, 0}, {BLOCK_BYTES / 2, BLOCK_BYTES / 2}};
     for (size_t i = 0; i < array_len(some) && count > 0; i++) {
-        for (size_t more = 0; more < TRIES; more++) {
-            ret[0] = some[i][0] + more * TRY_BYTES;
-            ret[1] = count > 1 ? some[i][1] : 0;
-            lengths[0] += ret[0];
-            lengths[1] += ret[1];
-            bool whole = payload_is_whole(lengths, count);
-            lengths[0] -= ret[0];
-            lengths[1] -= ret[1];
-            if (whole)
+        for (size_t more = 0; more < BLOCK_BYTES; more += STEP_BYTES) {
+            for (size_t k = 0; k < count; k++)
+                payload_pad(lengths, blanks, k, -blanks[k]);
+            payload_pad(lengths, blanks, 0, some[i][0]);
+            payload_pad(lengths, blanks, count > 1 ? 1 : 0, some[i][1]);
+            payload_pad(lengths, blanks, count > 1 ? count - 2 : 0, more);
+            if (payload_is_whole(lengths, count))
                 return 0;
         }
     }
@@ -107,8 +111,9 @@ static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list,
 
 int map_payload_print(const struct map_entries *entries, struct buf *ret, struct error *err)
 {
-    cleanup(mem_free_ptr) size_t *lengths = mem_array(entries->count + 1, sizeof(lengths[0])); /* +1: of a second */
-    size_t blanks[2], bytes = 0;
+    cleanup(mem_free_ptr) size_t *lengths = mem_array(entries->count + 1, sizeof(lengths[0]));
+    cleanup(mem_free_ptr) size_t *blanks = mem_array(entries->count + 1, sizeof(blanks[0]));
+    size_t bytes = 0;
     for (size_t i = 0; i < entries->count; i++) {
         const struct map_entry *e = &entries->list[i];
         if (!payload_can_say(e))
@@ -125,7 +130,7 @@ int map_payload_print(const struct map_entries *entries, struct buf *ret, struct
     cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
     struct yyjson_mut_val *list = json_put_list(doc, root, "entries");
     for (size_t i = 0; i < entries->count; i++)
-        payload_add(doc, list, &entries->list[i], i < array_len(blanks) ? blanks[i] : 0);
+        payload_add(doc, list, &entries->list[i], blanks[i]);
     yyjson_mut_doc_set_root(doc, list);
     json_write(doc, false, ret);
     return 0;
