@@ -15,8 +15,7 @@ static bool target_runs_file(const struct target *t)
 /* As far as this way to HAProxy can. */
 static bool target_can_be_told(const struct target *t)
 {
-    return t->effect != CFG_EFFECT_RELOAD &&
-           (t->effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
+    return t->effect != CFG_EFFECT_RELOAD && (t->effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
 }
 
 bool target_by_runtime(const struct target *t)

@@ -22,7 +22,8 @@ int change_can_be_set(const struct change *c, struct error *err)
         return error_set(err, ERROR_INVALID, c->kind == CHANGE_ADD_SERVER ? "it is new" : "it goes");
     if (c->fields & ~can)
         return error_set(err, ERROR_INVALID, "its check or its PROXY protocol changes");
-    if ((c->fields & (SERVER_ADDRESS | SERVER_PORT)) && (str_ip_family(c->server->address) == 0 || c->server->port == 0))
+    if ((c->fields & (SERVER_ADDRESS | SERVER_PORT)) &&
+        (str_ip_family(c->server->address) == 0 || c->server->port == 0))
         return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
     return 0;
 }

@@ -408,8 +408,8 @@ void instance_decide(struct instance *in)
         all.replacement = all.replacement || w->replacement;
         all.storage = all.storage || w->storage;
     }
-    in->left_dirty = in->dirty && !all.transaction && !all.reload && !all.waits && !all.update && !all.replacement &&
-                     !all.storage;
+    in->left_dirty =
+        in->dirty && !all.transaction && !all.reload && !all.waits && !all.update && !all.replacement && !all.storage;
     if (all.update && !all.overdue) { /* first what takes effect at once */
         instance_let_update(in);
         return;

@@ -312,8 +312,8 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
 }
 
 void dataplane_send_text(struct dataplane_client *c, const char *path, const char *actions, const char *head,
-                         const char *text, size_t len,
-                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+                         const char *text, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                         void *arg)
 {
     cleanup(mem_free_ptr) char *header = actions != NULL ? mem_join("X-Runtime-Actions: ", actions) : NULL;
     const struct client_body b = {.bytes = text, .len = len, .head = head, .header = header};

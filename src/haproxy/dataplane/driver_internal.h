@@ -26,13 +26,13 @@ struct dataplane_driver {
     bool cleaned; /* transactions of earlier runs were searched and deleted */
 
     struct runtime_update update;
-    struct timer again;                /* what runs is read once more: */
-    struct transaction_action reading; /* so, */
+    struct timer again;                                                          /* what runs is read once more: */
+    struct transaction_action reading;                                           /* so, */
     void (*reads)(struct dataplane_driver *d, struct transaction_action action); /* by whoever this is */
     bool hurry;
 
     struct replacement replacement;
-    struct cfg_content *file; /* what it made of the text; NULL: nothing that is known */
+    struct cfg_content *file;         /* what it made of the text; NULL: nothing that is known */
     struct verification verification; /* whether HAProxy runs what the API tells it beside a write of the whole file */
     struct storage storage;
 };

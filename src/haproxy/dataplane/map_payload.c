@@ -100,7 +100,8 @@ static bool payload_can_say(const struct map_entry *e)
            text_utf8_len(e->key, e->key_len) == e->key_len && text_utf8_len(e->value, e->value_len) == e->value_len;
 }
 
-static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct map_entry *e, size_t blanks)
+static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct map_entry *e,
+                        size_t blanks)
 {
     struct yyjson_mut_val *one = json_add_object(doc, list);
     cleanup(mem_free_ptr) char *key = mem_strndup(e->key, e->key_len);
@@ -117,9 +118,10 @@ int map_payload_print(const struct map_entries *entries, struct buf *ret, struct
     for (size_t i = 0; i < entries->count; i++) {
         const struct map_entry *e = &entries->list[i];
         if (!payload_can_say(e))
-            return error_set(err, ERROR_INVALID,
-                             "the Data Plane API cannot tell, or not show, the value of %.*s (several words, none, a ';')",
-                             (int)e->key_len, e->key);
+            return error_set(
+                err, ERROR_INVALID,
+                "the Data Plane API cannot tell, or not show, the value of %.*s (several words, none, a ';')",
+                (int)e->key_len, e->key);
         lengths[i] = e->key_len + 1 + e->value_len + 1;
         bytes += lengths[i];
     }

@@ -20,7 +20,8 @@ struct read_back {
     unsigned reads;                /* of that */
     bool strict;                   /* what the API does not show is not as it was told: weights, of 3.0 */
     struct buf path;
-    struct error why; /* TRANSACTION_FINISHED: kind NONE, HAProxy runs all of it; else what it does not run, or why nobody knows */
+    struct error
+        why; /* TRANSACTION_FINISHED: kind NONE, HAProxy runs all of it; else what it does not run, or why nobody knows */
 };
 
 void read_back_fini(struct read_back *r); /* a zeroed one is allowed */

@@ -17,7 +17,7 @@ enum reader_step {
     READER_SERVERS,
     READER_TEMPLATES,
     READER_RAW,
-    READER_TOLD, /* whether HAProxy runs what it was told beside the last write: of an earlier run */
+    READER_TOLD,    /* whether HAProxy runs what it was told beside the last write: of an earlier run */
     READER_WORKER,  /* of the running HAProxy; */
     READER_RUNTIME, /* each backend of it */
 };
@@ -27,8 +27,8 @@ struct reader {
     bool with_runtime; /* set it after reader_init: the running HAProxy is read, too */
     struct readout *to;
     enum reader_step step;
-    size_t at;         /* the backend that is being read */
-    unsigned restarts; /* the version changed during the reading */
+    size_t at;            /* the backend that is being read */
+    unsigned restarts;    /* the version changed during the reading */
     int64_t runs_version; /* of the file that HAProxy runs without a load since its write; -1: none is known */
     struct changes told;  /* what it was told beside that */
     struct read_back back;

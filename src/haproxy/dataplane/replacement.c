@@ -190,7 +190,8 @@ static struct transaction_action replacement_looked(struct replacement *r, const
 {
     if (transaction_is_success(a) && a->version == r->version)
         return (struct transaction_action){.type = TRANSACTION_JUDGE};
-    transaction_explain(&r->error, a, replacement_doing(r), transaction_is_success(a) ? "its version is another" : NULL);
+    transaction_explain(&r->error, a, replacement_doing(r),
+                        transaction_is_success(a) ? "its version is another" : NULL);
     return replacement_done(r, TRANSACTION_UNKNOWN);
 }
 

@@ -32,7 +32,7 @@ enum replacement_state {
     REPLACEMENT_IDLE,
     REPLACEMENT_VALIDATE,
     REPLACEMENT_WRITE,
-    REPLACEMENT_LOOK,    /* what was written, which the answer does not say: HAProxy refused what it was told beside it */
+    REPLACEMENT_LOOK, /* what was written, which the answer does not say: HAProxy refused what it was told beside it */
     REPLACEMENT_RESTORE, /* what was written means something else: the file from before */
     REPLACEMENT_VERIFY,  /* whether HAProxy runs what it was told */
     REPLACEMENT_DONE,

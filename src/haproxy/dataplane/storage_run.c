@@ -44,12 +44,8 @@ static struct storage_action storage_run_read(struct storage_run *r, enum storag
 static struct storage_action storage_run_put(struct storage_run *r, const char *type, const char *body, size_t len)
 {
     r->state = STORAGE_RUN_TELL;
-    return (struct storage_action){.send = true,
-                                   .method = "PUT",
-                                   .path = buf_str(&r->path),
-                                   .type = type,
-                                   .body = body,
-                                   .body_len = len};
+    return (struct storage_action){
+        .send = true, .method = "PUT", .path = buf_str(&r->path), .type = type, .body = body, .body_len = len};
 }
 
 static struct storage_action storage_run_done(struct storage_run *r)

@@ -45,7 +45,8 @@ void storage_run_fini(struct storage_run *r);
 
 /* -1: HAProxy cannot be told of that one, and why. Nothing is begun. */
 int storage_run_check(struct storage_run *r, const struct storage_file *f, struct error *err) must_check;
-struct storage_action storage_run_start(struct storage_run *r, const struct storage_file *f); /* which passed the check */
+struct storage_action storage_run_start(struct storage_run *r,
+                                        const struct storage_file *f); /* which passed the check */
 struct storage_action storage_run_answer(struct storage_run *r, const struct dataplane_answer *a);
 
 #endif

@@ -24,7 +24,7 @@ static const struct arrival arrivals[] = {
     {{BLOCK}, 1, ""}, /* exactly one block is no replacement */
     {{BLOCK + 1}, 1, "0"},
     {{BLOCK + 4, 4}, 2, "01"},
-    {{BLOCK + 4, 4, 4}, 3, "0112"}, /* the second one twice */
+    {{BLOCK + 4, 4, 4}, 3, "0112"},           /* the second one twice */
     {{BLOCK / 2 + 4, BLOCK / 2 + 4}, 2, "0"}, /* not the last one */
     {{BLOCK / 2 + 4, BLOCK / 2 + 4, 4}, 3, "012"},
     {{BLOCK / 2 + 4, BLOCK / 2 + 4, BLOCK / 2 - 8, 4}, 4, "012312"}, /* a block that is full comes again */
@@ -58,7 +58,8 @@ static void assert_whole(const char *json, size_t len, const struct map_entries 
     ck_assert_uint_eq(yyjson_arr_size(yyjson_doc_get_root(doc)), entries->count);
     yyjson_arr_foreach (yyjson_doc_get_root(doc), i, count, one) {
         const struct map_entry *e = &entries->list[i];
-        const char *key = yyjson_get_str(yyjson_obj_get(one, "key")), *value = yyjson_get_str(yyjson_obj_get(one, "value"));
+        const char *key = yyjson_get_str(yyjson_obj_get(one, "key")),
+                   *value = yyjson_get_str(yyjson_obj_get(one, "value"));
         lengths[i] = strlen(key) + 1 + strlen(value) + 1;
         value += strspn(value, " ");
         ck_assert_uint_eq(strlen(key), e->key_len);
