@@ -131,8 +131,8 @@ static void whole_end(void)
 
 /* ---- what an earlier run was told of, and perhaps did not read back ---- */
 
-#define HEAD(actions)                                             \
-    "# haproxy-k8s-sync: version 5 is loaded by the next one\n"   \
+#define HEAD(actions)                                           \
+    "# haproxy-k8s-sync: version 5 is loaded by the next one\n" \
     "# haproxy-k8s-sync: it need not if HAProxy has in version 5: " actions "\n"
 
 struct found_row {
