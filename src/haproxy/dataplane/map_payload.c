@@ -71,17 +71,17 @@ static void payload_pad(size_t *lengths, size_t *blanks, size_t i, size_t bytes)
     lengths[i] += bytes;
 }
 
-/* Enough in front of the first value, or of the first two, and more in front of the last but one, where it is the last
+/* Enough in front of the first two values, where it takes any, and more in front of the last but one, where it is the last
  * that would begin a block. Lengths are those with them. -1: there is no way. */
 static int payload_blanks(size_t *lengths, size_t count, size_t *blanks)
 {
-    static const size_t some[][2] = {{0, 0}, {BLOCK_BYTES, 0}, {BLOCK_BYTES / 2, BLOCK_BYTES / 2}};
-    for (size_t i = 0; i < array_len(some) && count > 0; i++) {
+    static const size_t enough[] = {0, BLOCK_BYTES / 2};
+    for (size_t i = 0; i < array_len(enough) && count > 0; i++) {
         for (size_t more = 0; more < BLOCK_BYTES; more += STEP_BYTES) {
             for (size_t k = 0; k < count; k++)
                 payload_pad(lengths, blanks, k, -blanks[k]);
-            payload_pad(lengths, blanks, 0, some[i][0]);
-            payload_pad(lengths, blanks, count > 1 ? 1 : 0, some[i][1]);
+            payload_pad(lengths, blanks, 0, enough[i]);
+            payload_pad(lengths, blanks, count > 1 ? 1 : 0, enough[i]);
             payload_pad(lengths, blanks, count > 1 ? count - 2 : 0, more);
             if (payload_is_whole(lengths, count))
                 return 0;

@@ -105,6 +105,23 @@ START_TEST(any_length_of_entries)
 }
 END_TEST
 
+/* As the rows above: of one the API makes more lines than there are, of the other as many, and others; lines as long as a
+ * block have no way. */
+START_TEST(what_would_not_arrive)
+{
+    const size_t lengths[][4] = {{BLOCK / 2 + 4, BLOCK / 2 + 4, BLOCK / 2 - 8, 4}, {4, BLOCK - 4, BLOCK + 1, 5}};
+    cleanup(map_entries_fini) struct map_entries entries = {0};
+    cleanup(buf_fini) struct buf text = {0}, out = {0};
+    struct error err = {0};
+    for (size_t i = 0; i < array_len(lengths[0]); i++)
+        buf_printf(&text, "%zu %0*d\n", i, (int)lengths[_i][i] - 3, 0);
+    map_entries_read(&entries, buf_str(&text));
+    ck_assert_int_eq(map_payload_print(&entries, &out, &err), _i == 0 ? 0 : -1);
+    if (_i == 0)
+        assert_whole(buf_str(&out), out.len, &entries);
+}
+END_TEST
+
 START_TEST(as_they_are)
 {
     assert_sent("/api be\n#x y\n^a\\.b$ z*\nq\"q \xc3\xa9'&\nq twice\n");
@@ -188,6 +205,7 @@ int main(void)
     tcase_add_loop_test(t, what_arrives, 0, (int)array_len(arrivals));
     tcase_add_loop_test(t, any_number_of_entries, 0, 40);
     tcase_add_loop_test(t, any_length_of_entries, 0, 40);
+    tcase_add_loop_test(t, what_would_not_arrive, 0, 2);
     tcase_add_test(t, as_they_are);
     tcase_add_loop_test(t, what_cannot_be, 0, (int)array_len(refused));
     tcase_add_test(t, more_than_a_megabyte);
