@@ -12,9 +12,15 @@ static bool target_runs_file(const struct target *t)
     return t->file_runs && !t->restores && v.last_reload_known && instance_at_rest(t->in);
 }
 
+/* As far as this way to HAProxy can. */
+static bool target_can_be_told(const struct target *t)
+{
+    return t->effect != CFG_EFFECT_RELOAD && (t->effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
+}
+
 bool target_by_runtime(const struct target *t)
 {
-    return t->of->options.by_runtime && t->effect != CFG_EFFECT_RELOAD && !t->needs_verdict && target_runs_file(t);
+    return t->of->options.by_runtime && target_can_be_told(t) && !t->needs_verdict && target_runs_file(t);
 }
 
 /* Numbers and addresses in their place: there is nothing that HAProxy could refuse. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 char *change_text(const struct change *c)
 {
@@ -12,6 +13,19 @@ char *change_text(const struct change *c)
                                         [CHANGE_ADD_SERVER] = "add server",
                                         [CHANGE_REMOVE_SERVER] = "remove server"};
     return mem_printf("%s %s", doing[c->kind], c->server != NULL ? c->server->name : c->backend->name);
+}
+
+int change_can_be_set(const struct change *c, struct error *err)
+{
+    const unsigned can = SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT | SERVER_MAINTENANCE;
+    if (c->kind != CHANGE_SET_SERVER)
+        return error_set(err, ERROR_INVALID, c->kind == CHANGE_ADD_SERVER ? "it is new" : "it goes");
+    if (c->fields & ~can)
+        return error_set(err, ERROR_INVALID, "its check or its PROXY protocol changes");
+    if ((c->fields & (SERVER_ADDRESS | SERVER_PORT)) &&
+        (str_ip_family(c->server->address) == 0 || c->server->port == 0))
+        return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
+    return 0;
 }
 
 /* A change with what it points to. */

@@ -48,6 +48,25 @@ char *drift_of_change(const struct change *c, const struct runtime_server *is)
     return adds || (c->fields & (SERVER_ADDRESS | SERVER_PORT)) ? place_problem(c->server, is) : NULL;
 }
 
+char *drift_of_changes(const struct changes *all, size_t at, const struct runtime *r, size_t *ret_next, bool *ret_comes)
+{
+    const char *backend = all->list[at]->backend->name;
+    char *first = NULL;
+    size_t i = at;
+    *ret_comes = false;
+    for (; i < all->count && str_eq(all->list[i]->backend->name, backend); i++) {
+        const struct change *c = all->list[i];
+        cleanup(mem_free_ptr) char *problem =
+            first == NULL ? drift_of_change(c, runtime_find(r, c->server->name)) : NULL;
+        if (problem == NULL)
+            continue;
+        first = mem_printf("backend %s: server %s: %s", backend, c->server->name, problem);
+        *ret_comes = (c->fields & (SERVER_ADDRESS | SERVER_PORT)) != 0;
+    }
+    *ret_next = i;
+    return first;
+}
+
 /* ---- the whole backend ---- */
 
 static void drift_add(struct text_list *p, const char *server, const char *what)

@@ -3,12 +3,14 @@
 #define HAPROXY_DRIFT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/compiler.h"
 
 struct backend;
 struct backend_server;
 struct change;
+struct changes;
 struct runtime;
 struct runtime_server;
 
@@ -22,6 +24,12 @@ char *drift_of_server(const struct backend_server *line, const struct runtime_se
  * change is about alone: "HAProxy has it in maint". A server that is removed may be there as long as it is in use, in maint.
  * NULL: it came about. Allocates. */
 char *drift_of_change(const struct change *c, const struct runtime_server *is) must_check;
+
+/* The same of all changes of one backend, which stand together in the list from `at` on: of the first that did not come
+ * about, "backend be: server n1: ...". *ret_next: the first behind them. *ret_comes: it may come about yet; from HAProxy 3.0
+ * on a task of its own brings addresses about. */
+char *drift_of_changes(const struct changes *all, size_t at, const struct runtime *r, size_t *ret_next,
+                       bool *ret_comes) must_check;
 
 /* What only a reload repairs: a line that does not run; a server that runs without a line (not reported if a
  * server-template makes that name, or the file has lines that the API does not show); an address or port that differs,

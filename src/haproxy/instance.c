@@ -343,6 +343,7 @@ struct instance_view instance_view(const struct instance *in)
         .file_problem = in->guard.problem,
         .unloaded = in->readout.unloaded,
         .waits = instance_driver(in)->waits,
+        .adds = instance_driver(in)->adds,
         .worker_pid = in->running.known ? in->running.pid : -1,
         .haproxy = in->readout.haproxy,
         .verification = instance_verification(in),

@@ -71,6 +71,7 @@ struct instance_view {
     const char *file_problem;   /* why nothing may be written to the file; NULL: nothing */
     bool unloaded;              /* a replacement wrote the file, and no commit has loaded it since */
     const char *waits;          /* another daemon has the file: what to say of it; NULL: none has */
+    bool adds;                  /* servers come and go without a reload, where HAProxy lets them */
     int64_t worker_pid;         /* -1: not known */
     const char *haproxy;        /* its version as read last; "": not known */
     enum verification_state verification;

@@ -405,8 +405,11 @@ void instance_decide(struct instance *in)
         all.update = all.update || w->update;
         all.transaction = all.transaction || w->transaction;
         all.overdue = all.overdue || w->overdue;
+        all.replacement = all.replacement || w->replacement;
+        all.storage = all.storage || w->storage;
     }
-    in->left_dirty = in->dirty && !all.transaction && !all.reload && !all.waits && !all.update;
+    in->left_dirty =
+        in->dirty && !all.transaction && !all.reload && !all.waits && !all.update && !all.replacement && !all.storage;
     if (all.update && !all.overdue) { /* first what takes effect at once */
         instance_let_update(in);
         return;

@@ -263,6 +263,8 @@ static void set_headers(struct http_request *q, const struct http_request_option
     q->headers = curl_slist_append(q->headers, "Expect:");
     if (o->content_type != NULL)
         add_header(q, "Content-Type: ", o->content_type);
+    if (o->header != NULL)
+        add_header(q, "", o->header);
     http_set_credentials(q, o);
     curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
 }

@@ -119,6 +119,7 @@ struct http_request_options {
     size_t body_len;
     const char *body_head; /* sent before it, and copied; the body then stays as it is until on_done or http_cancel */
     const char *accept;    /* NULL: application/json */
+    const char *header;    /* one more, "Name: value"; NULL: none */
     const char *bearer_token; /* copied, wiped after */
     const char *basic_user;   /* with basic_password */
     const char *basic_password;

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import pathlib
+import re
+import ssl
+import subprocess
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.harness.certificates import Pair, self_signed
-from tests.harness.haproxy import DataPlane
+from tests.harness.haproxy import DataPlane, haproxy_binary
 from tests.harness.http import Response
 from tests.harness.process import free_port
 
-from .say import before_3_2, error, reload_id
+from .say import before_3_2, before_3_4, error, reload_id
 
 KINDS = ("maps", "general", "ssl_certificates")
 LISTS = "ssl_crt_lists"
@@ -276,3 +281,82 @@ def test_a_map_that_does_not_run(plane: DataPlane) -> None:
     upload(plane, "maps", "hosts.map", "a.example be\n")
     assert [m for m in plane.get("/runtime/maps").json() if m["storage_name"] == "hosts.map"] == []
     assert plane.get("/runtime/maps/hosts.map/entries").status >= 400
+
+
+def in_order(plane: DataPlane) -> list[tuple[str, str]]:
+    answer = plane.get("/runtime/maps/hosts.map/entries")
+    assert answer.status == 200, answer.text
+    return [(entry["key"], entry["value"]) for entry in answer.json()]
+
+
+def send_all(plane: DataPlane, *entries: tuple[str, str], blanks: tuple[int, ...] = ()) -> None:
+    """Blanks before the first values: HAProxy leaves them out."""
+    padded = [{"key": key, "value": " " * (blanks[i] if i < len(blanks) else 0) + value} for i, (key, value) in enumerate(entries)]
+    answer = plane.put("/runtime/maps/hosts.map", padded)
+    assert answer.status == 201 and len(answer.json()) == len(entries), answer.text
+
+
+def replaces_all(plane: DataPlane) -> bool:
+    """3.0 does not for an HAProxy whose version it cannot read."""
+    said = subprocess.run([haproxy_binary() or "", "-v"], capture_output=True, text=True, check=True).stdout
+    return not before_3_2(plane) or re.search(r"version \d+\.\d+\.\d+-", said) is not None
+
+
+def test_few_entries_are_appended_and_many_replace_all(plane: DataPlane, used: dict[str, str]) -> None:
+    send_all(plane, ("b.example", "other"), ("a.example", "web"))
+    assert in_order(plane) == [("a.example", "be"), ("b.example", "other"), ("a.example", "web")]
+    many = [(f"h{i:04}.example", "be") for i in range(600)]
+    if not replaces_all(plane):
+        send_all(plane, *many)
+        assert in_order(plane) != many and ("a.example", "be") in in_order(plane)
+        return
+    send_all(plane, *many)
+    assert in_order(plane) == many
+    odd = [("q", "x"), ("/api/v1", "be"), ("#x", "y"), ("^a\\.b$", "z*"), ('c"d', "e'&"), ("q", "second")]
+    for entries, blanks in ((odd[:1], (8192,)), (odd[:2], (8192,)), (odd[:3], (4096, 4096)), (odd, (4096, 4096))):
+        send_all(plane, *entries, blanks=blanks)
+        assert in_order(plane) == entries
+    assert content(plane, "maps", "hosts.map") == "a.example be\n"
+
+
+def test_entries_that_the_api_loses_or_doubles(plane: DataPlane, used: dict[str, str]) -> None:
+    if not replaces_all(plane):
+        return
+    three = [("a", "1"), ("b", "2"), ("c", "3")]
+    send_all(plane, *three, blanks=(8192,))
+    assert in_order(plane) == [*three[:2], *three[1:]], "the second one twice"
+    send_all(plane, *three[:2], blanks=(4096, 4096))
+    assert in_order(plane) == three[:1], "not the last one"
+    # Exactly one block of 8,192 characters: it is no replacement, and what it began with comes again.
+    send_all(plane, *three[:2], blanks=(8192 - 8,))
+    assert in_order(plane) == three[:1] + three[:2]
+
+
+def test_what_the_api_does_not_show_of_a_map(plane: DataPlane, used: dict[str, str]) -> None:
+    send_all(plane, ("b.example", "two words"))
+    assert in_order(plane)[1] == ("b.example", "two")
+    assert plane.put("/runtime/maps/hosts.map", [{"key": "c", "value": "a;b"}]).status == (201 if before_3_4(plane) else 400)
+    assert plane.put("/runtime/maps/none.map", [{"key": "c", "value": "a"}]).status >= 400
+    assert plane.put("/runtime/maps/hosts.map", []).status == 500
+    send_all(plane, ("c.example", ""))
+    assert plane.get("/runtime/maps/hosts.map/entries").status == 500
+
+
+# certificates of the running HAProxy
+
+def test_a_certificate_that_runs(plane: DataPlane, used: dict[str, str], tmp_path: pathlib.Path) -> None:
+    file = used["ssl_certificates"]
+    path = f"/runtime/ssl_certs/{urllib.parse.quote(file, safe='')}"
+    if before_3_2(plane):
+        error(plane.get(path), 404)
+        return
+    before = plane.get(path).json()
+    assert before["storage_name"] == file and int(before["serial"], 16) == serial(plane, file)
+    pair = self_signed(tmp_path, "b")
+    put(plane, "ssl_certificates", "a.pem", pem(pair), "?skip_reload=true")
+    assert plane.get(path).json() == before
+    assert put(plane, "ssl_certificates", "a.pem", pem(pair)).status == 200
+    der = ssl.PEM_cert_to_DER_cert(pair.certificate.read_text())
+    assert plane.get(path).json()["sha1_finger_print"] == hashlib.sha1(der).hexdigest().upper()
+    error(plane.get("/runtime/ssl_certs/a.pem"), 404)
+    assert file in [found["storage_name"] for found in plane.get("/runtime/ssl_certs").json()]

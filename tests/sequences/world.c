@@ -47,9 +47,11 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
     dataplane_send(c, method, path, body, on_answer, arg);
 }
 
-void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *actions, const char *head,
+                         const char *text, size_t len,
                          void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
+    (void)actions;
     (void)len;
     cleanup(mem_free_ptr) char *body = mem_join(head, text);
     dataplane_send(c, "POST", path, body, on_answer, arg);

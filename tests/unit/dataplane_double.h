@@ -186,9 +186,11 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
     dataplane_send(c, method, path, body, on_answer, arg);
 }
 
-void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *actions, const char *head,
+                         const char *text, size_t len,
                          void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
+    (void)actions;
     (void)text;
     (void)len;
     dataplane_send(c, "POST", path, head, on_answer, arg);

@@ -245,7 +245,8 @@ static void set_gate(struct dataplane_client *c, struct http_request_options *o)
 struct client_body {
     const char *type, *bytes; /* NULL: by the path; none */
     size_t len;
-    const char *head; /* before the bytes, which are not copied then; NULL: they are */
+    const char *head;   /* before the bytes, which are not copied then; NULL: they are */
+    const char *header; /* NULL: none */
 };
 
 static int client_start(struct dataplane_client *c, const struct client_body *body, struct error *err)
@@ -264,6 +265,7 @@ static int client_start(struct dataplane_client *c, const struct client_body *bo
         .body = body->bytes,
         .body_len = body->len,
         .body_head = body->head,
+        .header = body->header,
         .likely_body_bytes = raw && strstr(c->path, "only_validate") == NULL ? c->raw_bytes : 0,
         .accept = raw || file ? "*/*" : NULL, /* asked for JSON, it wraps the file into a JSON string */
         .max_body_bytes = raw || file ? RAW_MAX_BYTES : BODY_MAX_BYTES,
@@ -309,10 +311,12 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
     begin(c, method, DATAPLANE_API, path, &b, on_answer, arg);
 }
 
-void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
-                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *actions, const char *head,
+                         const char *text, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                         void *arg)
 {
-    const struct client_body b = {.bytes = text, .len = len, .head = head};
+    cleanup(mem_free_ptr) char *header = actions != NULL ? mem_join("X-Runtime-Actions: ", actions) : NULL;
+    const struct client_body b = {.bytes = text, .len = len, .head = head, .header = header};
     begin(c, "POST", DATAPLANE_API, path, &b, on_answer, arg);
 }
 

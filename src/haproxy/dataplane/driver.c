@@ -31,6 +31,8 @@ static void dataplane_driver_on_reload(void *arg, const struct dataplane_answer 
 {
     struct dataplane_driver *d = arg;
     reload_answer(d->reload, a, clock_mono_ms());
+    if (d->reload->state == RELOAD_DONE)
+        verification_reloaded(&d->verification);
     d->base.events->reload_told(d->base.arg);
 }
 
@@ -78,6 +80,23 @@ static void dataplane_driver_command(struct driver *base, const char *backend, c
     dataplane_send(d->runtime, "PUT", path, body, dataplane_driver_on_command, d);
 }
 
+/* ---- what takes a moment to come about ---- */
+
+static void dataplane_driver_again(void *driver)
+{
+    struct dataplane_driver *d = driver;
+    d->reads(d, d->reading);
+}
+
+void dataplane_driver_read_again(struct dataplane_driver *d, struct transaction_action action,
+                                 void (*reads)(struct dataplane_driver *d, struct transaction_action action))
+{
+    d->reads = reads;
+    d->reading = action;
+    d->reading.delay_ms = 0;
+    timer_set(&d->again, action.delay_ms);
+}
+
 /* ---- life ---- */
 
 static bool dataplane_driver_renew(struct driver *d, bool commands)
@@ -119,6 +138,7 @@ static void dataplane_driver_free(struct driver *d)
     if (own->runtime != NULL)
         dataplane_cancel(own->runtime);
     timer_fini(&own->again);
+    reader_fini(&own->reader);
     transaction_fini(&own->transaction);
     transaction_steps_free(own->steps, own->step_count);
     runtime_update_fini(&own->update);
@@ -163,6 +183,6 @@ struct driver *dataplane_driver_new(struct event_base *base, struct dataplane_cl
     runtime_update_init(&d->update);
     replacement_init(&d->replacement);
     storage_init(&d->storage);
-    timer_init(&d->again, base, dataplane_driver_update_again, d);
+    timer_init(&d->again, base, dataplane_driver_again, d);
     return &d->base;
 }

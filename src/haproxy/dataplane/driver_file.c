@@ -1,5 +1,6 @@
 /* The whole file, and those beside it: performs what their machines ask for, and compares what the API made of a file with
  * what was sent. */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/edit.h"
@@ -56,9 +57,17 @@ static void driver_file_replaced(struct dataplane_driver *d)
                                   .error = r->error,
                                   .version = r->version,
                                   .reload_id = r->reload_id,
+                                  .runs = r->runs,
+                                  .reload_why = r->why,
                                   .retry_after_ms = r->retry_after_ms,
                                   .took_us = r->took_us,
                                   .file = r->result == TRANSACTION_COMMITTED ? d->file : NULL};
+    if (replacement_tried(r) && !r->runs)
+        (void)verification_failed(&d->verification, clock_mono_ms());
+    if (r->runs) {
+        (void)verification_passed(&d->verification, true);
+        d->reader.runs_version = r->version;
+    }
     if (r->result == TRANSACTION_REJECTED) /* it leaves a failed transaction behind */
         d->cleaned = false;
     struct cfg_content *file = d->file;
@@ -85,17 +94,32 @@ static void driver_file_on_answer(void *arg, const struct dataplane_answer *a)
 
 static void driver_file_perform(struct dataplane_driver *d, struct transaction_action action)
 {
-    const struct cfg_content *text = d->replacement.sends;
-    if (action.type == TRANSACTION_SEND)
-        dataplane_send_text(d->client, action.path, action.body, text->text, text->len, driver_file_on_answer, d);
-    else
+    struct replacement *r = &d->replacement;
+    if (action.type != TRANSACTION_SEND) {
         driver_file_replaced(d);
+    } else if (action.delay_ms > 0) {
+        dataplane_driver_read_again(d, action, driver_file_perform);
+    } else if (action.body == NULL) {
+        dataplane_send(d->client, action.method, action.path, NULL, driver_file_on_answer, d);
+    } else {
+        bool tells = r->state == REPLACEMENT_WRITE && r->actions.len > 0;
+        dataplane_send_text(d->client, action.path, tells ? buf_str(&r->actions) : NULL, action.body, r->sends->text,
+                            r->sends->len, driver_file_on_answer, d);
+    }
 }
 
 void dataplane_driver_replace(struct driver *base, int64_t version, const struct replacement_request *request)
 {
     struct dataplane_driver *d = dataplane_driver_of(base);
-    driver_file_perform(d, replacement_start(&d->replacement, version, request));
+    struct replacement_request r = *request;
+    verification_age(&d->verification, clock_mono_ms());
+    bool usable = verification_usable(&d->verification, false);
+    if (!base->runtime || !usable)
+        r.changes = NULL;
+    struct transaction_action first = replacement_start(&d->replacement, version, &r);
+    if (request->changes != NULL && base->runtime && !usable)
+        replacement_takes_reload(&d->replacement, "HAProxy did not run what the Data Plane API told it before");
+    driver_file_perform(d, first);
 }
 
 /* ---- files beside it ---- */
@@ -113,7 +137,9 @@ static void driver_file_stored(struct dataplane_driver *d)
                                 .differing = s->differing,
                                 .differs = s->differs,
                                 .unfinished = s->unfinished,
-                                .changed = s->changed};
+                                .changed = s->changed,
+                                .why = s->why,
+                                .ran = s->ran};
     d->base.events->stored(d->base.arg, &news);
 }
 

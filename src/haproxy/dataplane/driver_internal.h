@@ -10,6 +10,7 @@
 #include "haproxy/dataplane/runtime_update.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/dataplane/transaction.h"
+#include "haproxy/verification.h"
 #include "host/timer.h"
 
 struct dataplane_driver {
@@ -25,12 +26,14 @@ struct dataplane_driver {
     bool cleaned; /* transactions of earlier runs were searched and deleted */
 
     struct runtime_update update;
-    struct transaction_action reading; /* what `again` sends */
-    struct timer again;
+    struct timer again;                                                          /* what runs is read once more: */
+    struct transaction_action reading;                                           /* so, */
+    void (*reads)(struct dataplane_driver *d, struct transaction_action action); /* by whoever this is */
     bool hurry;
 
     struct replacement replacement;
-    struct cfg_content *file; /* what it made of the text; NULL: nothing that is known */
+    struct cfg_content *file;         /* what it made of the text; NULL: nothing that is known */
+    struct verification verification; /* whether HAProxy runs what the API tells it beside a write of the whole file */
     struct storage storage;
 };
 
@@ -38,6 +41,10 @@ static inline struct dataplane_driver *dataplane_driver_of(struct driver *d)
 {
     return (struct dataplane_driver *)(void *)d;
 }
+
+/* driver.c: after the action's delay. */
+void dataplane_driver_read_again(struct dataplane_driver *d, struct transaction_action action,
+                                 void (*reads)(struct dataplane_driver *d, struct transaction_action action));
 
 /* driver_write.c */
 int dataplane_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err) must_check;
@@ -47,7 +54,6 @@ void dataplane_driver_clean(struct driver *d);
 void dataplane_driver_preview(struct driver *d, int64_t version);
 int dataplane_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                             struct error *err) must_check;
-void dataplane_driver_update_again(void *driver); /* of its timer */
 
 /* driver_file.c */
 void dataplane_driver_replace(struct driver *d, int64_t version, const struct replacement_request *request);

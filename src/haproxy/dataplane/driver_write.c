@@ -125,21 +125,13 @@ static void dataplane_driver_on_update(void *arg, const struct dataplane_answer 
 static void dataplane_driver_perform_update(struct dataplane_driver *d, struct transaction_action action)
 {
     if (action.type == TRANSACTION_SEND && action.delay_ms > 0 && !d->hurry) {
-        d->reading = action;
-        d->reading.delay_ms = 0;
-        timer_set(&d->again, action.delay_ms);
+        dataplane_driver_read_again(d, action, dataplane_driver_perform_update);
         return;
     }
     if (action.type == TRANSACTION_SEND)
         dataplane_send(d->client, action.method, action.path, action.body, dataplane_driver_on_update, d);
     else
         dataplane_driver_updated(d);
-}
-
-void dataplane_driver_update_again(void *driver)
-{
-    struct dataplane_driver *d = driver;
-    dataplane_driver_perform_update(d, d->reading);
 }
 
 int dataplane_driver_update(struct driver *base, int64_t version, const struct update_request *r, struct error *err)

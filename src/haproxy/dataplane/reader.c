@@ -19,7 +19,13 @@ static void reader_on_answer(void *arg, const struct dataplane_answer *a);
 void reader_init(struct reader *o, struct dataplane_client *client, void (*done)(void *arg, const struct error *err),
                  void *arg)
 {
-    *o = (struct reader){.client = client, .done = done, .arg = arg};
+    *o = (struct reader){.client = client, .runs_version = -1, .done = done, .arg = arg};
+}
+
+void reader_fini(struct reader *o)
+{
+    changes_fini(&o->told);
+    read_back_fini(&o->back);
 }
 
 static void reader_ask(struct reader *o, enum reader_step step)
@@ -29,6 +35,7 @@ static void reader_ask(struct reader *o, enum reader_step step)
         [READER_SERVERS] = {"/configuration/backends/", "/servers"},
         [READER_TEMPLATES] = {"/configuration/backends/", "/server_templates"},
         [READER_RAW] = {"/configuration/raw", NULL},
+        [READER_TOLD] = {NULL, NULL},
         [READER_WORKER] = {"/runtime/info", NULL},
         [READER_RUNTIME] = {"/runtime/backends/", "/servers"},
     };
@@ -69,6 +76,7 @@ static const char *step_name(enum reader_step step)
                                         [READER_SERVERS] = "servers of backend",
                                         [READER_TEMPLATES] = "server-templates of backend",
                                         [READER_RAW] = "configuration file",
+                                        [READER_TOLD] = "what HAProxy was told",
                                         [READER_WORKER] = "running HAProxy",
                                         [READER_RUNTIME] = "running servers of backend"};
     return names[step];
@@ -110,13 +118,23 @@ static void take_backend_of_file(struct reader *o, struct reading *f, const stru
         note_unreadable(o, f, &err);
 }
 
+/* Who finds that an earlier run had it told to HAProxy asks whether HAProxy runs it, before it is loaded for nothing. */
+static void take_unloaded(struct reader *o, const char *head, size_t len)
+{
+    int64_t version = o->to->version;
+    changes_fini(&o->told);
+    o->to->unloaded = version != o->runs_version && replacement_is_unloaded(head, len, version);
+    if (o->to->unloaded && o->with_runtime)
+        (void)replacement_told(head, len, version, &o->told);
+}
+
 static void take_raw(struct reader *o, const struct dataplane_answer *a)
 {
     cleanup(cfg_file_fini) struct cfg_file head = {0};
     struct error broken = {0};
     size_t head_len;
     bool known = cfg_content_goes_on_as(o->to->before, a->body, a->body_len, &head_len);
-    o->to->unloaded = replacement_is_unloaded(a->body, head_len, o->to->version);
+    take_unloaded(o, a->body, head_len);
     cfg_file_parse(&head, a->body, head_len);
     o->to->file = known ? cfg_content_ref(o->to->before) : cfg_content_new(dataplane_answer_take(a), a->body_len);
     const struct cfg_file *file = cfg_content_file(o->to->file, &broken);
@@ -162,7 +180,23 @@ static void reader_take(struct reader *o, const struct dataplane_answer *a)
 
 static bool is_of_runtime(const struct reader *o)
 {
-    return o->step == READER_WORKER || o->step == READER_RUNTIME;
+    return o->step == READER_TOLD || o->step == READER_WORKER || o->step == READER_RUNTIME;
+}
+
+/* It had time to come about: what is not there now, will not come. */
+static void reader_ask_told(struct reader *o, struct transaction_action action)
+{
+    if (action.type == TRANSACTION_SEND && action.delay_ms == 0) {
+        o->step = READER_TOLD;
+        dataplane_send(o->client, action.method, action.path, NULL, reader_on_answer, o);
+        return;
+    }
+    if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {
+        o->to->unloaded = false;
+        o->runs_version = o->to->version;
+    }
+    changes_fini(&o->told);
+    reader_ask(o, READER_WORKER);
 }
 
 static int read_runtime(struct reader *o, const struct dataplane_answer *a, struct error *err)
@@ -233,6 +267,11 @@ static void ask_runtime(struct reader *o)
 
 static void reader_advance(struct reader *o)
 {
+    if (o->step == READER_RAW && o->told.count > 0) {
+        o->back.strict = true; /* what came of the write nobody knows */
+        reader_ask_told(o, read_back_start(&o->back, &o->told));
+        return;
+    }
     if (o->step == READER_RAW && o->with_runtime) {
         reader_ask(o, READER_WORKER);
         return;
@@ -274,6 +313,10 @@ static void reader_on_answer(void *arg, const struct dataplane_answer *a)
         error_prefix(&err, "reading %s%s%s", step_name(o->step), of_backend ? " " : "",
                      of_backend ? o->to->names[o->at] : "");
         reader_finish(o, &err);
+        return;
+    }
+    if (o->step == READER_TOLD) {
+        reader_ask_told(o, read_back_answer(&o->back, a));
         return;
     }
     if (runtime && a->error != NULL) {

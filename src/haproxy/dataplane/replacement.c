@@ -11,11 +11,15 @@
 #include "haproxy/cfg/source.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
+#include "haproxy/dataplane/server_actions.h"
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "haproxy/validation_text.h"
 
 /* Each commit moves the version on, and so makes this comment one of the past. */
 #define REPLACEMENT_UNLOADED "# haproxy-k8s-sync: version %" PRId64 " is loaded by the next one\n"
+
+#define REPLACEMENT_TOLD "# haproxy-k8s-sync: it need not if HAProxy has in version %" PRId64 ": "
+#define TOLD_MAX_BYTES 512u /* more of it is no comment any more: then it is loaded */
 
 #define HEAD_BYTES 1024u /* the comments that a file begins with */
 
@@ -28,6 +32,9 @@ void replacement_fini(struct replacement *r)
 {
     buf_fini(&r->path);
     buf_fini(&r->head);
+    buf_fini(&r->actions);
+    read_back_fini(&r->back);
+    free(r->why);
     for (size_t i = 0; i < array_len(r->own); i++)
         cfg_content_unref(r->own[i]);
     free(r->reload_id);
@@ -60,7 +67,7 @@ static bool replacement_is_to_be_loaded(const struct replacement *r)
     const struct cfg_content *before = r->request.before;
     return r->state == REPLACEMENT_WRITE ||
            (r->state == REPLACEMENT_RESTORE &&
-            (r->reload_id != NULL ||
+            (r->reload_id != NULL || r->actions.len > 0 ||
              replacement_is_unloaded(before->text, before->len < HEAD_BYTES ? before->len : HEAD_BYTES, r->from)));
 }
 
@@ -72,6 +79,8 @@ static struct transaction_action replacement_post(struct replacement *r, enum re
     buf_clear(&r->head);
     if (replacement_is_to_be_loaded(r))
         buf_printf(&r->head, REPLACEMENT_UNLOADED, r->version + 1);
+    if (state == REPLACEMENT_WRITE && r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)
+        buf_printf(&r->head, REPLACEMENT_TOLD "%s\n", r->version + 1, buf_str(&r->actions));
     buf_clear(&r->path);
     buf_printf(&r->path, "/configuration/raw?version=%" PRId64 "&%s=true", r->version,
                state == REPLACEMENT_VALIDATE ? "only_validate" : "skip_reload");
@@ -94,6 +103,17 @@ static struct cfg_content *replacement_as_sent(struct cfg_content *c, struct cfg
     return *own;
 }
 
+void replacement_takes_reload(struct replacement *r, const char *why)
+{
+    free(r->why);
+    r->why = mem_strdup(why);
+}
+
+bool replacement_tried(const struct replacement *r)
+{
+    return r->result == TRANSACTION_COMMITTED && r->actions.len > 0;
+}
+
 struct transaction_action replacement_start(struct replacement *r, int64_t version,
                                             const struct replacement_request *request)
 {
@@ -102,6 +122,9 @@ struct transaction_action replacement_start(struct replacement *r, int64_t versi
     r->request = *request;
     if (request->restores)
         r->request.text = replacement_as_sent(request->text, &r->own[0]);
+    struct error why = {0};
+    if (request->changes != NULL && server_actions_print(request->changes, &r->actions, &why) != 0)
+        replacement_takes_reload(r, why.message);
     return replacement_post(r, request->before != NULL ? REPLACEMENT_WRITE : REPLACEMENT_VALIDATE, r->request.text);
 }
 
@@ -109,6 +132,7 @@ static const char *replacement_doing(const struct replacement *r)
 {
     static const char *const doing[] = {[REPLACEMENT_VALIDATE] = "validation",
                                         [REPLACEMENT_WRITE] = "write of the configuration",
+                                        [REPLACEMENT_LOOK] = "reading the configuration that was written",
                                         [REPLACEMENT_RESTORE] = "write of the configuration from before"};
     return doing[r->state];
 }
@@ -146,10 +170,61 @@ static struct transaction_action replacement_failed(struct replacement *r, const
     return replacement_done(r, result);
 }
 
+/* A 500 that came after the write: its version is the next one. */
+static bool replacement_is_written(const struct replacement *r, const struct dataplane_answer *a)
+{
+    return r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL && a->status == 500 &&
+           a->version == r->version + 1;
+}
+
+static struct transaction_action replacement_look(struct replacement *r, const struct dataplane_answer *a)
+{
+    r->version = a->version;
+    replacement_takes_reload(r, a->excerpt);
+    r->state = REPLACEMENT_LOOK;
+    return (struct transaction_action){.type = TRANSACTION_SEND, .method = "GET", .path = "/configuration/raw"};
+}
+
+/* Another writer may have been there since: that is found when it is read again. */
+static struct transaction_action replacement_looked(struct replacement *r, const struct dataplane_answer *a)
+{
+    if (transaction_is_success(a) && a->version == r->version)
+        return (struct transaction_action){.type = TRANSACTION_JUDGE};
+    transaction_explain(&r->error, a, replacement_doing(r),
+                        transaction_is_success(a) ? "its version is another" : NULL);
+    return replacement_done(r, TRANSACTION_UNKNOWN);
+}
+
+static struct transaction_action replacement_written(struct replacement *r)
+{
+    if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL) {
+        r->state = REPLACEMENT_VERIFY;
+        return read_back_start(&r->back, r->request.changes);
+    }
+    return replacement_done(r, TRANSACTION_COMMITTED);
+}
+
+static struct transaction_action replacement_verified(struct replacement *r, const struct dataplane_answer *a)
+{
+    struct transaction_action next = read_back_answer(&r->back, a);
+    if (next.type == TRANSACTION_SEND)
+        return next;
+    r->runs = r->back.why.kind == ERROR_NONE;
+    if (!r->runs)
+        replacement_takes_reload(r, r->back.why.message);
+    return replacement_done(r, TRANSACTION_COMMITTED);
+}
+
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a)
 {
     r->took_us += a->duration_us;
     r->retry_after_ms = a->retry_after_ms;
+    if (r->state == REPLACEMENT_VERIFY)
+        return replacement_verified(r, a);
+    if (r->state == REPLACEMENT_LOOK)
+        return replacement_looked(r, a);
+    if (replacement_is_written(r, a))
+        return replacement_look(r, a);
     /* The version shows that the API answered, not a login page in front of it. */
     bool good = transaction_is_success(a) && a->version > 0;
     if (!good && r->state == REPLACEMENT_RESTORE) {
@@ -169,6 +244,17 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
     return (struct transaction_action){.type = TRANSACTION_JUDGE};
 }
 
+bool replacement_told(const char *head, size_t len, int64_t version, struct changes *ret)
+{
+    cleanup(mem_free_ptr) char *mark = mem_printf(REPLACEMENT_TOLD, version);
+    const char *at = memmem(head, len, mark, strlen(mark));
+    if (at == NULL)
+        return false;
+    at += strlen(mark);
+    const char *end = memchr(at, '\n', len - (size_t)(at - head));
+    return end != NULL && server_actions_read(at, (size_t)(end - at), ret) == 0;
+}
+
 bool replacement_is_unloaded(const char *head, size_t len, int64_t version)
 {
     cleanup(mem_free_ptr) char *mark = mem_printf(REPLACEMENT_UNLOADED, version);
@@ -179,7 +265,7 @@ struct transaction_action replacement_judged(struct replacement *r, const char *
 {
     bool back = r->state == REPLACEMENT_RESTORE;
     if (problem == NULL)
-        return replacement_done(r, back ? TRANSACTION_HARMFUL : TRANSACTION_COMMITTED);
+        return back ? replacement_done(r, TRANSACTION_HARMFUL) : replacement_written(r);
     if (back)
         return replacement_not_back(r, ERROR_INVALID, problem);
     (void)error_set(&r->error, ERROR_INVALID, "the Data Plane API would change its meaning: %s", problem);

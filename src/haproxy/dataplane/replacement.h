@@ -4,6 +4,11 @@
  * skip_reload. The API does not store the bytes but what its parser makes of them: so the answer is compared with what
  * was sent, and where that means something else, the file from before goes back. Loading it is an empty commit, later:
  * until then a comment at its top says so, because neither the API nor HAProxy tells whoever starts in between.
+ *
+ * Changes of servers alone need no load: the API tells them to HAProxy with the write, and they are read back. That comment
+ * is there all the same, for until they are read back nobody knows; to take it out again would be a second write, with
+ * another `haproxy -c`. So a second one names what HAProxy was told, and whoever finds both reads that back himself before
+ * he loads the file (replacement_told).
  * It sends nothing itself (haproxy/dataplane/driver does).
  */
 #ifndef HAPROXY_DATAPLANE_REPLACEMENT_H
@@ -15,17 +20,21 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "haproxy/dataplane/read_back.h"
 #include "haproxy/dataplane/transaction.h"
 
 struct cfg_content;
 struct cfg_edits;
+struct changes;
 struct dataplane_answer;
 
 enum replacement_state {
     REPLACEMENT_IDLE,
     REPLACEMENT_VALIDATE,
     REPLACEMENT_WRITE,
+    REPLACEMENT_LOOK, /* what was written, which the answer does not say: HAProxy refused what it was told beside it */
     REPLACEMENT_RESTORE, /* what was written means something else: the file from before */
+    REPLACEMENT_VERIFY,  /* whether HAProxy runs what it was told */
     REPLACEMENT_DONE,
 };
 
@@ -39,11 +48,15 @@ struct replacement {
     enum transaction_result result;
     struct error error; /* why; kind NONE with PREVIEWED and COMMITTED */
     char *reload_id;    /* of an API that reloads all the same; NULL: none */
+    bool runs;          /* COMMITTED: HAProxy has all of its changes, and was read back */
+    char *why;          /* it takes a reload; NULL: nobody tried it without, or nothing is to be said */
     int64_t retry_after_ms;
     uint64_t took_us;
     struct buf path, head;
+    struct buf actions; /* of the header X-Runtime-Actions, with REPLACEMENT_WRITE; empty: none */
+    struct read_back back;
     struct cfg_content *own[2]; /* what is sent in place of the text, and of the file from before; NULL: those */
-    struct cfg_content *sends;  /* TRANSACTION_SEND: a POST of the action's body, and then this text */
+    struct cfg_content *sends;  /* a POST: of the action's body, and then this text */
 };
 
 void replacement_init(struct replacement *r);
@@ -51,10 +64,16 @@ void replacement_fini(struct replacement *r);
 
 struct transaction_action replacement_start(struct replacement *r, int64_t version,
                                             const struct replacement_request *request);
+/* It takes a reload; right after the start, of a request without `changes`. */
+void replacement_takes_reload(struct replacement *r, const char *why);
+/* HAProxy was told something, and whether it runs that is known by now. */
+bool replacement_tried(const struct replacement *r);
 /* TRANSACTION_JUDGE: the answer's body is the file as it is now; replacement_judged is next. */
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a);
 /* The file of that version was written so, and no commit has loaded it since. head: the comments that it begins with. */
 bool replacement_is_unloaded(const char *head, size_t len, int64_t version);
+/* The same, unless HAProxy runs these. False: there are none. */
+bool replacement_told(const char *head, size_t len, int64_t version, struct changes *ret);
 /* problem: what of the file means something else than what was sent; NULL: nothing. */
 struct transaction_action replacement_judged(struct replacement *r, const char *problem);
 

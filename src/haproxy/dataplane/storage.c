@@ -16,6 +16,7 @@ void storage_init(struct storage *s)
     *s = (struct storage){.result = TRANSACTION_UNKNOWN, .retry_after_ms = -1};
     buf_init_secret(&s->body, 0);
     buf_init_secret(&s->now, 0);
+    storage_run_init(&s->run);
 }
 
 void storage_fini(struct storage *s)
@@ -23,6 +24,8 @@ void storage_fini(struct storage *s)
     storage_entries_fini(&s->entries);
     free(s->list);
     free(s->differs);
+    free(s->why);
+    storage_run_fini(&s->run);
     buf_fini(&s->path);
     buf_fini(&s->body);
     buf_fini(&s->type);
@@ -198,14 +201,71 @@ static struct storage_action storage_next_check(struct storage *s)
 }
 
 /* What runs now is good. */
+static void storage_settle_one(const struct storage *s, struct storage_entry *e)
+{
+    const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
+    storage_entry_settle(e);
+    if (f != NULL && f->place == STORAGE_CERTIFICATE)
+        storage_entry_keep(e, f->bytes, f->len);
+}
+
 static void storage_settle(struct storage *s)
 {
+    for (size_t i = 0; i < s->entries.count; i++)
+        storage_settle_one(s, &s->entries.list[i]);
+}
+
+/* ---- by the runtime ---- */
+
+static struct storage_action storage_reloads(struct storage *s, const struct storage_entry *e, const char *why)
+{
+    const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
+    s->why = mem_printf("%s/%s: %s", f != NULL ? storage_folder(f->kind) : storage_place_name(e->place),
+                        f != NULL ? f->name : e->stored, why);
+    return storage_done(s, TRANSACTION_COMMITTED);
+}
+
+static struct storage_action storage_next_run(struct storage *s);
+
+/* Where one of them takes a reload, HAProxy need not be told of the others. */
+static struct storage_action storage_begin_run(struct storage *s)
+{
     for (size_t i = 0; i < s->entries.count; i++) {
-        struct storage_entry *e = &s->entries.list[i];
+        const struct storage_entry *e = &s->entries.list[i];
         const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
-        e->changed = e->added = false;
-        storage_entry_keep(e, f != NULL && f->place == STORAGE_CERTIFICATE ? f->bytes : NULL, f != NULL ? f->len : 0);
+        struct error err = {0};
+        if (!e->changed)
+            continue;
+        if (f == NULL || e->added)
+            return storage_reloads(s, e, f == NULL ? "it goes" : "it is new");
+        if (storage_run_check(&s->run, f, &err) != 0)
+            return storage_reloads(s, e, err.message);
     }
+    return storage_next_run(s);
+}
+
+static struct storage_action storage_next_run(struct storage *s)
+{
+    while (s->at < s->entries.count && !s->entries.list[s->at].changed)
+        s->at++;
+    if (s->at == s->entries.count)
+        return storage_done(s, TRANSACTION_COMMITTED);
+    const struct storage_entry *e = &s->entries.list[s->at];
+    s->state = STORAGE_RUNNING;
+    return storage_run_start(&s->run, storage_files_find(s->request.files, e->place, e->stored));
+}
+
+static struct storage_action storage_ran(struct storage *s, const struct dataplane_answer *a)
+{
+    struct storage_entry *e = &s->entries.list[s->at];
+    struct storage_action next = storage_run_answer(&s->run, a);
+    if (next.send)
+        return next;
+    if (s->run.why.kind != ERROR_NONE)
+        return storage_reloads(s, e, s->run.why.message);
+    storage_settle_one(s, e);
+    s->ran++;
+    return storage_next_run(s);
 }
 
 static struct storage_action storage_delete(struct storage *s, const struct storage_entry *e)
@@ -285,7 +345,7 @@ static struct storage_action storage_next_names(struct storage *s)
 static struct storage_action storage_next(struct storage *s)
 {
     if (s->request.part == STORAGE_RUN)
-        return storage_done(s, TRANSACTION_COMMITTED);
+        return storage_begin_run(s);
     if (s->request.part == STORAGE_END)
         return storage_next_end(s);
     if (s->request.part == STORAGE_CHECK)
@@ -296,9 +356,10 @@ static struct storage_action storage_next(struct storage *s)
 struct storage_action storage_start(struct storage *s, const struct storage_request *request)
 {
     s->request = *request;
-    s->at = s->written = s->certificates = s->deleted = s->in_use = s->differing = 0;
+    s->at = s->written = s->certificates = s->deleted = s->in_use = s->differing = s->ran = 0;
     free(s->differs);
-    s->differs = NULL;
+    free(s->why);
+    s->differs = s->why = NULL;
     s->announced = s->was_read = s->unfinished = false;
     s->retry_after_ms = -1;
     error_clear(&s->error);
@@ -401,6 +462,7 @@ static struct storage_action storage_succeeded(struct storage *s, const struct d
     case STORAGE_WRITE_LIST:
         s->has_list = true;
         break;
+    case STORAGE_RUNNING: /* is not asked here */
     case STORAGE_IDLE:
     case STORAGE_DONE:
         break;
@@ -410,6 +472,8 @@ static struct storage_action storage_succeeded(struct storage *s, const struct d
 
 struct storage_action storage_answer(struct storage *s, const struct dataplane_answer *a)
 {
+    if (s->state == STORAGE_RUNNING)
+        return storage_ran(s, a);
     /* The version shows that the API answered, not a page in front of it. */
     bool ours = a->error == NULL && a->version >= 0;
     bool none = ours && a->status == 404 && (s->state == STORAGE_READ_LIST || s->state == STORAGE_DELETE);

@@ -3,7 +3,7 @@
  * haproxy/driver), in an order in which no reload at any moment finds a file missing, as (state, event) -> action over
  * plain structs.
  *
- * All with skip_reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
+ * All with skip_reload, but what HAProxy is told of instead of a reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
  * (STORAGE_LIST): another run of the daemon deletes no other files, and knows certificates, which are never read.
  * It sends nothing itself (haproxy/dataplane/driver does).
  */
@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "haproxy/dataplane/storage_run.h"
 #include "haproxy/dataplane/transaction.h"
 #include "haproxy/storage_files.h"
 #include "haproxy/storage_list.h"
@@ -31,6 +32,7 @@ enum storage_state {
     STORAGE_WRITE,
     STORAGE_DELETE,
     STORAGE_WRITE_LIST,
+    STORAGE_RUNNING, /* the entry `at` */
     STORAGE_DONE,
 };
 
@@ -46,6 +48,7 @@ struct storage {
     struct buf path, body, type, now; /* now: of the file in hand */
     bool was_read;                    /* now is */
     bool whole;                       /* what is written is the file as it is to be */
+    struct storage_run run;
 
     /* How it ended: COMMITTED, or as of a change. */
     enum transaction_result result;
@@ -57,13 +60,8 @@ struct storage {
     char *differs;         /* the first of which is this one, "maps/hosts.map"; NULL: none */
     bool unfinished;       /* maps wait for STORAGE_FINAL */
     bool changed;          /* files are not what runs: a reload is to load them */
-};
-
-struct storage_action {
-    bool send; /* else it has finished */
-    const char *method, *path, *type;
-    const char *body; /* NULL: none */
-    size_t body_len;
+    char *why;             /* of STORAGE_RUN: one needs it; NULL: none */
+    unsigned ran;          /* of STORAGE_RUN */
 };
 
 void storage_init(struct storage *s);

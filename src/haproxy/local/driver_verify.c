@@ -15,28 +15,6 @@ static void driver_verify_end(struct local_driver *d, const char *why)
     d->verify.ended(d, why);
 }
 
-/* The first change behind those of the backend in hand; the number of all: there is none. */
-static size_t driver_verify_next(const struct local_verify *v)
-{
-    size_t i = v->at;
-    while (i < v->changes->count && str_eq(v->changes->list[i]->backend->name, v->changes->list[v->at]->backend->name))
-        i++;
-    return i;
-}
-
-/* What of the backend in hand is not what runs. Allocates; NULL: nothing. *ret_comes: it may come about yet. */
-static char *driver_verify_problem(const struct local_verify *v, const struct runtime *r, bool *ret_comes)
-{
-    for (size_t i = v->at, end = driver_verify_next(v); i < end; i++) {
-        const struct change *c = v->changes->list[i];
-        cleanup(mem_free_ptr) char *problem = drift_of_change(c, runtime_find(r, c->server->name));
-        *ret_comes = (c->fields & (SERVER_ADDRESS | SERVER_PORT)) != 0;
-        if (problem != NULL)
-            return mem_printf("backend %s: server %s: %s", c->backend->name, c->server->name, problem);
-    }
-    return NULL;
-}
-
 static void driver_verify_on_read(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
@@ -44,7 +22,8 @@ static void driver_verify_on_read(void *arg, const struct local_answer *a)
     cleanup(cli_servers_fini) struct cli_servers all = {0};
     cleanup(runtime_fini) struct runtime running = {0};
     struct error err = {0};
-    bool comes = false;
+    size_t next;
+    bool comes;
     d->request = NULL;
     if (a->status != LOCAL_OK || cli_servers_init(&all, a->data, &err) != 0) {
         driver_verify_end(d, a->status != LOCAL_OK ? a->message : err.message);
@@ -54,12 +33,12 @@ static void driver_verify_on_read(void *arg, const struct local_answer *a)
     for (size_t i = 0; i < all.count; i++)
         local_driver_take_server(&running.servers[running.count++], &all.servers[i]);
     runtime_sort(&running);
-    cleanup(mem_free_ptr) char *problem = driver_verify_problem(v, &running, &comes);
+    cleanup(mem_free_ptr) char *problem = drift_of_changes(v->changes, v->at, &running, &next, &comes);
     if (problem != NULL && comes && ++v->reads < VERIFY_READS) {
-        timer_set(&v->again, VERIFY_AGAIN_MS << v->reads); /* from 3.0 on a task of its own brings addresses about */
+        timer_set(&v->again, VERIFY_AGAIN_MS << v->reads);
         return;
     }
-    v->at = driver_verify_next(v);
+    v->at = next;
     v->reads = 0;
     if (problem != NULL || v->at == v->changes->count)
         driver_verify_end(d, problem);

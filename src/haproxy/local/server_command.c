@@ -216,11 +216,8 @@ static int command_set_server(struct server_commands *c, const struct change *ch
 {
     const struct backend_server *s = change->server;
     const char *backend = change->backend->name;
-    const unsigned can = SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT | SERVER_MAINTENANCE;
-    if (change->fields & ~can)
-        return error_set(err, ERROR_INVALID, "its check or its PROXY protocol changes");
-    if ((change->fields & (SERVER_ADDRESS | SERVER_PORT)) && (str_ip_family(s->address) == 0 || s->port == 0))
-        return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
+    if (change_can_be_set(change, err) != 0)
+        return -1;
     if (change->fields & (SERVER_ADDRESS | SERVER_PORT)) /* it must not come back at its old one */
         command_put_first(c, mem_printf("set server %s/%s addr %s port %u", backend, s->name, s->address, s->port));
     if (change->fields & SERVER_WEIGHT)

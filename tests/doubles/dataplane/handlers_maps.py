@@ -11,6 +11,7 @@ from .runtime import Runtime, RuntimeRefused
 from .service import Service
 from .web import Answer, Request, nothing
 
+BLOCK = 8192  # characters
 MAP = re.compile(r"(-?\d+) \(([^)]*)\) (.*)")
 
 
@@ -47,8 +48,53 @@ def entries(service: Service, request: Request) -> Answer:
 
 
 def _entry(line: str) -> dict[str, str]:
-    number, key, value = (line.split(None, 2) + ["", ""])[:3]
-    return {"id": number, "key": key, "value": value}
+    """Of a value its first word; one without a value is the API's end."""
+    words = line.split()
+    if len(words) < 3:
+        raise ApiError(500, "")
+    return {"id": words[0], "key": words[1], "value": words[2]}
+
+
+def _blocks(lines: list[str]) -> tuple[list[str], bool]:
+    """As the API cuts them for HAProxy, lines lost and doubled included; and whether it had to."""
+    blocks, now, gathered, last, cut = [], "", "", "", False
+    for line in lines:
+        now, last = now + last + line, ""
+        if len(now) < BLOCK:
+            gathered = now
+        elif len(now) == BLOCK:
+            blocks.append(now)
+            now = ""
+        else:
+            cut = True
+            blocks.append(gathered or line)
+            now, gathered, last = "", "", line
+    return blocks + ([gathered] if gathered else []), cut
+
+
+def replace(service: Service, request: Request) -> Answer:
+    """All at one stroke where they are cut; else they come behind those that are there."""
+    models = request.json()
+    runtime, file = _runtime(service), _one(service, request.args[0])["file"]
+    blocks, cut = _blocks([f"{model['key']} {model.get('value', '')}\n" for model in models])
+    if not blocks:
+        raise ApiError(500, "")
+    if service.play != "3.0" and any(";" in block for block in blocks):
+        raise ApiError(400, "invalid character found in runtime command general error")
+    if request.lie:
+        return Answer(201, models)
+    try:
+        # 3.0 does not know what version an HAProxy built outside git is of, and takes it for an old one.
+        if cut and (service.play != "3.0" or service.writes_from):
+            version = runtime.prepare_map(file)
+            for block in blocks:
+                runtime.add_map_entries(f"@{version} {file}", block)
+            runtime.commit_map(file, version)
+        else:
+            runtime.add_map_entries(file, blocks[0])
+    except RuntimeRefused as e:
+        raise ApiError(400, str(e)) from e
+    return Answer(201, models)
 
 
 def add(service: Service, request: Request) -> Answer:

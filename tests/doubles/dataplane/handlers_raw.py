@@ -55,7 +55,7 @@ def _after(service: Service, request: Request) -> Answer:
     if request.flag("only_validate"):
         return _text(service, 202)
     if request.flag("skip_reload"):
-        _act(service, request.headers.get("x-runtime-actions", ""))
+        _act(service, request.headers.get("x-runtime-actions", ""), request.lie)
         return _text(service, 201)
     if request.flag("force_reload"):
         service.reloads.force()
@@ -63,10 +63,10 @@ def _after(service: Service, request: Request) -> Answer:
     return _text(service, 202, Reload_Id=service.reloads.schedule())
 
 
-def _act(service: Service, actions: str) -> None:
+def _act(service: Service, actions: str, lie: float) -> None:
     """`SetServerAddr B S ADDRESS PORT` and its like, separated by semicolons: 500 for the first that fails. Of one that it does
     not know nothing comes, and a blank behind a semicolon makes one of those."""
-    runtime = service.runtime()
+    runtime = service.runtime(lie)
     for action in (a.split(" ") for a in actions.split(";") if a):
         try:
             if runtime is None:

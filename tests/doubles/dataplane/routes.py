@@ -6,7 +6,7 @@ import re
 import urllib.parse
 from collections.abc import Callable
 
-from . import (auth, handlers_config, handlers_global, handlers_maps, handlers_raw, handlers_runtime, handlers_storage,
+from . import (auth, handlers_certificates, handlers_config, handlers_global, handlers_maps, handlers_raw, handlers_runtime, handlers_storage,
                handlers_transactions)
 from .errors import ApiError
 from .service import Service
@@ -45,8 +45,11 @@ ROUTES: list[tuple[str, str, Handler]] = [
         ("GET", FILES + "/([^/]+)", handlers_storage.show),
         ("PUT", FILES + "/([^/]+)", handlers_storage.replace),
         ("DELETE", FILES + "/([^/]+)", handlers_storage.delete),
+        ("GET", "/runtime/ssl_certs", handlers_certificates.show_all),
+        ("GET", "/runtime/ssl_certs/([^/]+)", handlers_certificates.show),
         ("GET", "/runtime/maps", handlers_maps.show_all),
         ("GET", "/runtime/maps/([^/]+)", handlers_maps.show),
+        ("PUT", "/runtime/maps/([^/]+)", handlers_maps.replace),
         ("GET", "/runtime/maps/([^/]+)/entries", handlers_maps.entries),
         ("POST", "/runtime/maps/([^/]+)/entries", handlers_maps.add),
         ("DELETE", "/runtime/maps/([^/]+)/entries/([^/]+)", handlers_maps.delete),

@@ -91,6 +91,26 @@ class Runtime:
     def map_entries(self, file: str) -> list[str]:
         return [line for line in self.ask(f"show map {file}").splitlines() if line.strip()]
 
+    def prepare_map(self, file: str) -> int:
+        answer = self.ask(f"prepare map {file}")
+        if not (found := re.search(r"version created: (\d+)", answer)):
+            raise RuntimeRefused(answer)
+        return int(found[1])
+
+    def add_map_entries(self, file: str, lines: str) -> None:
+        self.do(f"add map {file} <<\n{lines}\n")
+
+    def commit_map(self, file: str, version: int) -> None:
+        self.do(f"commit map @{version} {file}")
+
+    def certificates(self) -> list[str]:
+        return [line for line in self.ask("show ssl cert").splitlines() if line.strip() and not line.startswith("#")]
+
+    def certificate(self, name: str) -> dict[str, str]:
+        """What HAProxy says of one that it has; nothing else."""
+        pairs = (line.partition(": ") for line in self.ask(f"show ssl cert {name}").splitlines())
+        return {key: value for key, colon, value in pairs if colon}
+
     def add_map_entry(self, file: str, key: str, value: str) -> None:
         self.do(f"add map {file} {key} {value}")
 

@@ -53,10 +53,11 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
     ck_abort_msg("%s", method);
 }
 
-void dataplane_send_text(struct dataplane_client *c, const char *path, const char *head, const char *text, size_t len,
+void dataplane_send_text(struct dataplane_client *c, const char *path, const char *actions, const char *head,
+                         const char *text, size_t len,
                          void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    (void)c, (void)head, (void)text, (void)len, (void)on_answer, (void)arg;
+    (void)c, (void)actions, (void)head, (void)text, (void)len, (void)on_answer, (void)arg;
     ck_abort_msg("%s", path);
 }
 

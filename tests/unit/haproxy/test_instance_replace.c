@@ -71,11 +71,10 @@ static struct engine_claim whole_claim = {.backend = "be", .parts = ENGINE_SERVE
 static struct engine whole_engine;
 
 /* The world's HAProxy, driven by it alone. claims: servers of a backend, too. */
-static void world_whole(bool claims)
+static void whole_start(bool claims)
 {
     struct error err;
     const struct engine *engine = &whole_engine;
-    world_make_updates();
     target_end();
     whole = (struct whole){.ends = TRANSACTION_COMMITTED};
     whole_engine =
@@ -85,8 +84,14 @@ static void world_whole(bool claims)
     ck_assert_ptr_nonnull(w.target.instance);
     instance_start(w.target.instance);
     pass(0);
-    ck_assert_uint_eq(whole.reads, 1);
     buf_clear(&w.trace);
+}
+
+static void world_whole(bool claims)
+{
+    world_make_updates();
+    whole_start(claims);
+    ck_assert_uint_eq(whole.reads, 1);
 }
 
 /* The world's file with more behind it. */
@@ -123,6 +128,65 @@ static void whole_end(void)
     cfg_content_unref(whole.before);
     free(whole.file);
 }
+
+/* ---- what an earlier run was told of, and perhaps did not read back ---- */
+
+#define HEAD(actions)                                           \
+    "# haproxy-k8s-sync: version 5 is loaded by the next one\n" \
+    "# haproxy-k8s-sync: it need not if HAProxy has in version 5: " actions "\n"
+
+struct found_row {
+    const char *head, *running;
+    bool unreadable, loads;
+};
+
+static const struct found_row found_rows[] = {
+    {HEAD("SetServerAddr be n1 10.0.0.1 80"), "n1", false, false},
+    {HEAD("SetServerState be n1 ready;SetServerAddr be n2 10.0.0.2 80"), "n1 n2", false, false},
+    {HEAD("SetServerState be n1 maint"), "n1*", false, false},
+    {HEAD("SetServerState be n1 maint"), "n1", false, true},
+    {HEAD("SetServerAddr be n1 10.0.0.9 80"), "n1", false, true}, /* nor is it waited for */
+    {HEAD("SetServerAddr be n2 10.0.0.2 80"), "n1", false, true},
+    {HEAD("SetServerAddr be n1 10.0.0.1 80"), "n1", true, true},
+    {HEAD("SetServerWeight be n1 100"), "n1", false, true}, /* of an API that shows none */
+    {HEAD("SetServerWeight"), "n1", false, true},
+    {"# haproxy-k8s-sync: version 5 is loaded by the next one\n", "n1", false, true},
+    {"# haproxy-k8s-sync: version 4 is loaded by the next one\n", "n2", false, false},
+};
+
+START_TEST(what_it_was_told_is_read_back)
+{
+    const struct found_row *row = &found_rows[_i];
+    world_make_updates();
+    w.file_head = row->head;
+    set_copy(w.running.of[0], row->running);
+    w.unreadable = row->unreadable;
+    whole_start(false);
+    ck_assert(logged("haproxy.cfg was written and not loaded") == row->loads);
+    pass(MINUTES_MS);
+    ck_assert_uint_eq(w.commits, row->loads);
+    ck_assert(!instance_view(w.target.instance).dirty);
+    whole_end();
+}
+END_TEST
+
+/* What is written first is loaded after it: no reload from before that is for it. */
+START_TEST(what_is_to_be_loaded_waits_for_a_write)
+{
+    world_whole(false);
+    whole_write();
+    pass(MINUTES_MS);
+    ck_assert(!instance_view(w.target.instance).dirty);
+    instance_must_reload(w.target.instance);
+    whole.sends = whole_text_with("");
+    instance_step(w.target.instance); /* the request is under way */
+    ck_assert_str_eq(w.method, "POST");
+    ck_assert(!w.target.instance->left_dirty);
+    pass(MINUTES_MS);
+    ck_assert_uint_eq(w.commits, 2);
+    whole_end();
+}
+END_TEST
 
 /* By nothing else than the answer: it is loaded at once, and read once it may be another one. */
 START_TEST(the_answer_to_a_write_is_a_reading)
@@ -209,6 +273,8 @@ int main(void)
     Suite *s = suite_create("instance_replace");
     TCase *t = tcase_create("instance_replace");
     tcase_add_test(t, the_answer_to_a_write_is_a_reading);
+    tcase_add_test(t, what_is_to_be_loaded_waits_for_a_write);
+    tcase_add_loop_test(t, what_it_was_told_is_read_back, 0, (int)array_len(found_rows));
     tcase_add_test(t, where_another_write_came_before_it_is_read);
     tcase_add_test(t, where_servers_are_managed_they_are_read);
     tcase_add_test(t, what_the_api_made_of_it_elsewhere_is_known);

@@ -27,11 +27,15 @@ static struct {
     const char *shows;   /* of a certificate */
     struct buf trace;    /* of what was not read */
     bool html;
+    int tells;        /* with this status */
+    bool lies;        /* HAProxy does not take it */
+    struct buf shown; /* what HAProxy has of a.map, as JSON */
 } w;
 
 static void setup(void)
 {
     memset(&w, 0, sizeof(w));
+    w.tells = 201;
     storage_init(&w.s);
 }
 
@@ -49,6 +53,7 @@ static void teardown(void)
     storage_fini(&w.s);
     storage_files_fini(&w.files);
     buf_fini(&w.trace);
+    buf_fini(&w.shown);
 }
 
 static size_t place_of(const char *path)
@@ -102,8 +107,27 @@ static void names_of(const char *kind, struct buf *ret)
     buf_add(ret, "]");
 }
 
+/* What HAProxy has of a map is what it was told of it last, without blanks in front of a value. */
+static void answer_of_runtime(const struct storage_action *x, struct dataplane_answer *a, struct buf *body)
+{
+    bool put = str_eq(x->method, "PUT");
+    ck_assert_str_eq(x->path, put ? "/runtime/maps/a.map" : "/runtime/maps/a.map/entries");
+    buf_printf(&w.trace, "%s%s", w.trace.len > 0 ? ", " : "", put ? "TELL" : "SHOW");
+    a->status = put ? w.tells : 200;
+    if (put)
+        buf_clear(&w.shown);
+    for (const char *c = put && !w.lies ? x->body : ""; *c != '\0'; c++)
+        if (*c != ' ')
+            buf_addn(&w.shown, c, 1);
+    buf_add(body, put || w.shown.len > 0 ? buf_str(&w.shown) : "[]");
+}
+
 static void answer(const struct storage_action *x, struct dataplane_answer *a, struct buf *body)
 {
+    if (str_has_prefix(x->path, "/runtime/")) {
+        answer_of_runtime(x, a, body);
+        return;
+    }
     ck_assert_str_eq(strstr(x->path, "/storage/"), x->path);
     const char *behind = x->path + strlen("/storage/");
     cleanup(mem_free_ptr) char *path = mem_strndup(behind, strcspn(behind, "?"));
@@ -327,6 +351,111 @@ START_TEST(what_is_shown_of_a_certificate_is_compared)
 }
 END_TEST
 
+/* ---- by the runtime ---- */
+
+/* a.map and a page run. */
+static void begin_to_run(void)
+{
+    want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
+    want(STORAGE_GENERAL, "e", "x");
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    want_anew();
+}
+
+static void change_map(const char *text, const char *page)
+{
+    want(STORAGE_MAP, "a.map", text);
+    want(STORAGE_GENERAL, "e", page);
+    runs(STORAGE_ADD);
+    runs(STORAGE_FINAL);
+    ck_assert(w.s.changed);
+}
+
+START_TEST(a_map_is_told_and_read_back)
+{
+    begin_to_run();
+    change_map("a 1\nc 3\n", "x");
+    ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW");
+    ck_assert(!w.s.changed);
+    ck_assert_uint_eq(w.s.ran, 1);
+    ck_assert_ptr_null(w.s.why);
+    ck_assert_str_eq(runs(STORAGE_RUN), "");
+    ck_assert_uint_eq(w.s.ran, 0);
+    ck_assert_str_eq(runs(STORAGE_END), LISTED);
+    ck_assert_str_eq(runs(STORAGE_BACK), "");
+    another_run();
+    want_anew();
+    want(STORAGE_MAP, "a.map", "a 1\nc 3\n");
+    want(STORAGE_GENERAL, "e", "x");
+    runs(STORAGE_ADD);
+    ck_assert(!w.s.changed);
+}
+END_TEST
+
+/* What it begins with in the next run is what was told in this one. */
+START_TEST(what_was_told_is_what_goes_back)
+{
+    begin_to_run();
+    change_map("c 3\n", "x");
+    runs(STORAGE_RUN);
+    runs(STORAGE_END);
+    want_anew();
+    change_map("d 4\n", "x");
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "c 3\n");
+}
+END_TEST
+
+START_TEST(what_the_runtime_cannot)
+{
+    const struct {
+        const char *text, *page;
+        int tells;
+        bool lies;
+        const char *trace, *why;
+    } rows[] = {
+        {"a 1\nc 3\n", "y", 201, false, "", "files/e: HAProxy reads it when it starts"},
+        {"a two words\n", "x", 201, false, "", "maps/a.map: the Data Plane API cannot tell"},
+        {"a 1\nc 3\n", "x", 201, true, "TELL, SHOW", "maps/a.map: HAProxy has other entries"},
+        {"a 1\nc 3\n", "x", 404, false, "TELL", "maps/a.map: telling HAProxy: HTTP 404"},
+        {"a 1\nc 3\n", "x", 500, false, "TELL", "maps/a.map: telling HAProxy: HTTP 500"},
+    };
+    begin_to_run();
+    for (size_t i = 0; i < array_len(rows); i++) {
+        w.tells = rows[i].tells;
+        w.lies = rows[i].lies;
+        want_anew();
+        change_map(rows[i].text, rows[i].page);
+        ck_assert_str_eq(runs(STORAGE_RUN), rows[i].trace);
+        ck_assert(w.s.changed);
+        ck_assert_uint_eq(w.s.ran, 0);
+        ck_assert_msg(w.s.why != NULL && str_has_prefix(w.s.why, rows[i].why), "%s", w.s.why);
+        runs(STORAGE_END); /* it was loaded */
+        want_anew();
+        want(STORAGE_MAP, "a.map", "q r\n");
+        want(STORAGE_GENERAL, "e", "x");
+        runs(STORAGE_ADD);
+        runs(STORAGE_FINAL);
+        runs(STORAGE_END);
+    }
+}
+END_TEST
+
+START_TEST(what_is_new_or_goes_takes_a_reload)
+{
+    begin_to_run();
+    want(STORAGE_MAP, "b.map", "a 1\n");
+    runs(STORAGE_ADD);
+    ck_assert_str_eq(runs(STORAGE_RUN), "");
+    ck_assert_str_eq(w.s.why, "maps/b.map: it is new");
+    want_anew();
+    runs(STORAGE_RUN);
+    ck_assert_str_eq(w.s.why, "maps/b.map: it goes");
+    ck_assert(w.s.changed);
+}
+END_TEST
+
 /* What was added for a configuration that does not run goes again; what is in use by what runs, never. */
 START_TEST(what_was_added_for_nothing_is_deleted)
 {
@@ -464,6 +593,10 @@ int main(void)
     tcase_add_test(t, a_map_that_shrinks);
     tcase_add_test(t, what_was_added_for_nothing_is_deleted);
     tcase_add_test(t, what_another_writer_changed_is_found);
+    tcase_add_test(t, a_map_is_told_and_read_back);
+    tcase_add_test(t, what_was_told_is_what_goes_back);
+    tcase_add_test(t, what_the_runtime_cannot);
+    tcase_add_test(t, what_is_new_or_goes_takes_a_reload);
     tcase_add_test(t, what_is_shown_of_a_certificate_is_compared);
     tcase_add_test(t, only_what_was_put_there_is_deleted);
     tcase_add_test(t, what_is_in_use_stays_for_another_time);

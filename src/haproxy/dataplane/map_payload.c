@@ -1,0 +1,163 @@
+#include "haproxy/dataplane/map_payload.h"
+
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "haproxy/map_text.h"
+#include "json/read.h"
+#include "json/write.h"
+
+#define BLOCK_BYTES 8192u
+#define STEP_BYTES 61u
+#define MAX_BYTES (1u << 20) /* the API answers with all of it, too */
+
+/* ---- what the API makes of them (client-native's parseMapPayload) ---- */
+
+struct arrivals {
+    size_t *list, count, max;
+};
+
+static void arrive(struct arrivals *a, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++, a->count++)
+        if (a->count < a->max)
+            a->list[a->count] = i;
+}
+
+/* `data` has been gathered, and is sent as it was before the line that makes it too long; which goes with the next one. */
+size_t map_payload_arrives(const size_t *lengths, size_t count, size_t *ret, size_t max)
+{
+    struct arrivals all = {.list = ret, .max = max};
+    size_t data = 0, bytes = 0, first = 0, end = 0; /* [first, end) is sent next */
+    bool exceeded = false, again = false;
+    for (size_t i = 0; i < count; i++) {
+        data = again ? i - 1 : bytes == 0 ? i : data;
+        bytes += again ? lengths[i - 1] + lengths[i] : lengths[i];
+        again = false;
+        if (bytes < BLOCK_BYTES) {
+            first = data;
+            end = i + 1;
+        } else if (bytes == BLOCK_BYTES) {
+            arrive(&all, data, i + 1);
+            bytes = 0;
+        } else {
+            arrive(&all, first < end ? first : i, first < end ? end : i + 1);
+            exceeded = again = true;
+            bytes = first = end = 0;
+        }
+    }
+    arrive(&all, first, end);
+    return exceeded ? all.count : 0;
+}
+
+/* ---- blanks ---- */
+
+static bool payload_is_whole(const size_t *lengths, size_t count)
+{
+    cleanup(mem_free_ptr) size_t *arrived = mem_array(count, sizeof(arrived[0]));
+    if (map_payload_arrives(lengths, count, arrived, count) != count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (arrived[i] != i)
+            return false;
+    return true;
+}
+
+static void payload_pad(size_t *lengths, size_t *blanks, size_t i, size_t bytes)
+{
+    blanks[i] += bytes;
+    lengths[i] += bytes;
+}
+
+/* Enough in front of the first two values, where it takes any, and more in front of the last but one, where it is the last
+ * that would begin a block. Lengths are those with them. -1: there is no way. */
+static int payload_blanks(size_t *lengths, size_t count, size_t *blanks)
+{
+    static const size_t enough[] = {0, BLOCK_BYTES / 2};
+    for (size_t i = 0; i < array_len(enough) && count > 0; i++) {
+        for (size_t more = 0; more < BLOCK_BYTES; more += STEP_BYTES) {
+            for (size_t k = 0; k < count; k++)
+                payload_pad(lengths, blanks, k, -blanks[k]);
+            payload_pad(lengths, blanks, 0, enough[i]);
+            payload_pad(lengths, blanks, count > 1 ? 1 : 0, enough[i]);
+            payload_pad(lengths, blanks, count > 1 ? count - 2 : 0, more);
+            if (payload_is_whole(lengths, count))
+                return 0;
+        }
+    }
+    return -1;
+}
+
+/* ---- JSON ---- */
+
+/* The API shows the first word of a value, and refuses commands with a ';'. */
+static bool payload_can_say(const struct map_entry *e)
+{
+    return e->value_len > 0 && memchr(e->key, ';', e->key_len) == NULL && memchr(e->value, ';', e->value_len) == NULL &&
+           memchr(e->value, ' ', e->value_len) == NULL && memchr(e->value, '\t', e->value_len) == NULL &&
+           text_utf8_len(e->key, e->key_len) == e->key_len && text_utf8_len(e->value, e->value_len) == e->value_len;
+}
+
+static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct map_entry *e,
+                        size_t blanks)
+{
+    struct yyjson_mut_val *one = json_add_object(doc, list);
+    cleanup(mem_free_ptr) char *key = mem_strndup(e->key, e->key_len);
+    cleanup(mem_free_ptr) char *value = mem_printf("%*s%.*s", (int)blanks, "", (int)e->value_len, e->value);
+    json_put_text(doc, one, "key", key);
+    json_put_text(doc, one, "value", value);
+}
+
+int map_payload_print(const struct map_entries *entries, struct buf *ret, struct error *err)
+{
+    cleanup(mem_free_ptr) size_t *lengths = mem_array(entries->count + 1, sizeof(lengths[0]));
+    cleanup(mem_free_ptr) size_t *blanks = mem_array(entries->count + 1, sizeof(blanks[0]));
+    size_t bytes = 0;
+    for (size_t i = 0; i < entries->count; i++) {
+        const struct map_entry *e = &entries->list[i];
+        if (!payload_can_say(e))
+            return error_set(
+                err, ERROR_INVALID,
+                "the Data Plane API cannot tell, or not show, the value of %.*s (several words, none, a ';')",
+                (int)e->key_len, e->key);
+        lengths[i] = e->key_len + 1 + e->value_len + 1;
+        bytes += lengths[i];
+    }
+    if (bytes > MAX_BYTES || payload_blanks(lengths, entries->count, blanks) != 0)
+        return error_set(err, ERROR_INVALID, "the Data Plane API cannot replace all of its %zu entries at one stroke",
+                         entries->count);
+    struct yyjson_mut_val *root;
+    cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
+    struct yyjson_mut_val *list = json_put_list(doc, root, "entries");
+    for (size_t i = 0; i < entries->count; i++)
+        payload_add(doc, list, &entries->list[i], blanks[i]);
+    yyjson_mut_doc_set_root(doc, list);
+    json_write(doc, false, ret);
+    return 0;
+}
+
+int map_payload_compare(const char *json, size_t len, const struct map_entries *entries, struct error *err)
+{
+    static const char what[] = "the list of map entries";
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, what, err);
+    cleanup(map_entries_fini) struct map_entries is = {0};
+    yyjson_val *root, *val;
+    if (json_list_of(doc, what, &root, err) != 0)
+        return -1;
+    yyjson_arr_iter iter = yyjson_arr_iter_with(root);
+    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
+        struct map_entry e;
+        if (json_is_object(val, "an entry", err) != 0 || json_get_string(val, "key", &e.key, err) != 0 ||
+            json_get_string(val, "value", &e.value, err) != 0)
+            return -1;
+        e.key_len = strlen(e.key);
+        e.value_len = strlen(e.value);
+        map_entries_add(&is, &e);
+    }
+    if (!map_entries_same(&is, entries))
+        return error_set(err, ERROR_INVALID, "HAProxy has other entries (%zu, not %zu, or others)", is.count,
+                         entries->count);
+    return 0;
+}

@@ -1,0 +1,172 @@
+#include "haproxy/dataplane/storage_run.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/client.h"
+#include "haproxy/dataplane/map_payload.h"
+#include "haproxy/dataplane/transaction_verdict.h"
+#include "haproxy/storage_files.h"
+#include "haproxy/storage_list.h"
+#include "json/read.h"
+#include "net/pem.h"
+
+void storage_run_init(struct storage_run *r)
+{
+    *r = (struct storage_run){.state = STORAGE_RUN_IDLE};
+    buf_init_secret(&r->body, 0);
+}
+
+void storage_run_fini(struct storage_run *r)
+{
+    map_entries_fini(&r->entries);
+    buf_fini(&r->path);
+    buf_fini(&r->body);
+    free(r->place);
+    storage_run_init(r);
+}
+
+static struct storage_action storage_run_get(struct storage_run *r, enum storage_run_state state)
+{
+    r->state = state;
+    return (struct storage_action){.send = true, .method = "GET", .path = buf_str(&r->path)};
+}
+
+static struct storage_action storage_run_read(struct storage_run *r, enum storage_run_state state)
+{
+    buf_clear(&r->path);
+    buf_add(&r->path, r->place);
+    return storage_run_get(r, state);
+}
+
+static struct storage_action storage_run_put(struct storage_run *r, const char *type, const char *body, size_t len)
+{
+    r->state = STORAGE_RUN_TELL;
+    return (struct storage_action){
+        .send = true, .method = "PUT", .path = buf_str(&r->path), .type = type, .body = body, .body_len = len};
+}
+
+static struct storage_action storage_run_done(struct storage_run *r)
+{
+    struct error why = r->why;
+    storage_run_fini(r);
+    r->why = why;
+    return (struct storage_action){0};
+}
+
+static struct storage_action storage_run_refuse(struct storage_run *r, const char *why)
+{
+    (void)error_set(&r->why, ERROR_INVALID, "%s", why);
+    return storage_run_done(r);
+}
+
+/* ---- a map ---- */
+
+static struct storage_action storage_run_start_map(struct storage_run *r, const struct storage_file *f)
+{
+    map_entries_read(&r->entries, f->bytes);
+    r->place = mem_printf("/runtime/maps/%s/entries", f->stored);
+    buf_printf(&r->path, "/runtime/maps/%s", f->stored);
+    if (map_payload_print(&r->entries, &r->body, &r->why) != 0)
+        return storage_run_done(r);
+    return storage_run_put(r, NULL, buf_str(&r->body), r->body.len);
+}
+
+/* ---- a certificate ---- */
+
+static struct storage_action storage_run_stored(struct storage_run *r)
+{
+    buf_clear(&r->path);
+    buf_printf(&r->path, "/storage/%s/%s", storage_place_name(STORAGE_CERTIFICATE), r->file->stored);
+    return storage_run_get(r, STORAGE_RUN_FIND);
+}
+
+static struct storage_action storage_run_found(struct storage_run *r, const struct dataplane_answer *a)
+{
+    static const char what[] = "the certificate";
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(a->body, a->body_len, 0, what, &r->why);
+    const char *file;
+    yyjson_val *root;
+    if (json_object_of(doc, what, &root, &r->why) != 0 || json_need_string(root, "file", &file, &r->why) != 0)
+        return storage_run_done(r);
+    cleanup(mem_free_ptr) char *name = str_url_encode(file);
+    r->place = mem_printf("/runtime/ssl_certs/%s", name);
+    return storage_run_read(r, STORAGE_RUN_LOOK);
+}
+
+/* The API writes the same file once more. */
+static struct storage_action storage_run_tell_certificate(struct storage_run *r)
+{
+    buf_clear(&r->path);
+    buf_printf(&r->path, "/storage/%s/%s", storage_place_name(STORAGE_CERTIFICATE), r->file->stored);
+    return storage_run_put(r, "text/plain", r->file->bytes, r->file->len);
+}
+
+static int storage_run_compare_certificate(const struct storage_run *r, const struct dataplane_answer *a,
+                                           struct error *err)
+{
+    static const char what[] = "the certificate that runs";
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(a->body, a->body_len, 0, what, err);
+    const char *sha1;
+    yyjson_val *root;
+    if (json_object_of(doc, what, &root, err) != 0 || json_need_string(root, "sha1_finger_print", &sha1, err) != 0)
+        return -1;
+    const struct pem_identity own = pem_identify(r->file->bytes);
+    return strcasecmp(own.sha1, sha1) == 0 ? 0 : error_set(err, ERROR_INVALID, "HAProxy shows another certificate");
+}
+
+/* ---- any ---- */
+
+int storage_run_check(struct storage_run *r, const struct storage_file *f, struct error *err)
+{
+    if (f->place == STORAGE_GENERAL)
+        return error_set(err, ERROR_INVALID, "HAProxy reads it when it starts");
+    if (f->place == STORAGE_CERTIFICATE)
+        return 0;
+    map_entries_read(&r->entries, f->bytes);
+    int status = map_payload_print(&r->entries, &r->body, err);
+    storage_run_fini(r);
+    return status;
+}
+
+struct storage_action storage_run_start(struct storage_run *r, const struct storage_file *f)
+{
+    storage_run_fini(r);
+    r->file = f;
+    return f->place == STORAGE_MAP ? storage_run_start_map(r, f) : storage_run_stored(r);
+}
+
+static struct storage_action storage_run_failed(struct storage_run *r, const struct dataplane_answer *a)
+{
+    static const char *const doing[] = {[STORAGE_RUN_FIND] = "looking for it",
+                                        [STORAGE_RUN_TELL] = "telling HAProxy",
+                                        [STORAGE_RUN_READ] = "reading what HAProxy has"};
+    if (r->state == STORAGE_RUN_LOOK && transaction_is_gone(a))
+        return storage_run_refuse(r, "HAProxy has none by its path, or this Data Plane API is older than 3.2");
+    transaction_explain(&r->why, a, r->state == STORAGE_RUN_LOOK ? "reading what HAProxy has" : doing[r->state], NULL);
+    return storage_run_done(r);
+}
+
+struct storage_action storage_run_answer(struct storage_run *r, const struct dataplane_answer *a)
+{
+    if (!transaction_is_success(a) || a->version < 0)
+        return storage_run_failed(r, a);
+    switch (r->state) {
+    case STORAGE_RUN_FIND:
+        return storage_run_found(r, a);
+    case STORAGE_RUN_LOOK:
+        return storage_run_tell_certificate(r);
+    case STORAGE_RUN_TELL:
+        return a->reload_id == NULL ? storage_run_read(r, STORAGE_RUN_READ)
+                                    : storage_run_refuse(r, "HAProxy did not take it from the Data Plane API");
+    case STORAGE_RUN_READ:
+        (void)(r->file->place == STORAGE_MAP ? map_payload_compare(a->body, a->body_len, &r->entries, &r->why)
+                                             : storage_run_compare_certificate(r, a, &r->why));
+        break;
+    case STORAGE_RUN_IDLE:
+        break;
+    }
+    return storage_run_done(r);
+}

@@ -1,0 +1,131 @@
+"""Maps and certificates beside a haproxy.cfg change without a reload: a Data Plane API stores them, tells HAProxy, and is asked what runs."""
+
+from __future__ import annotations
+
+import pathlib
+import ssl
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.certificates import self_signed
+from tests.harness.process import free_port, wait_until
+
+from .rig import Rig
+from .test_config_by_runtime import ADDRESS, PLAIN, Followed
+from .test_config_secret import SOURCE
+
+TOLD = "files changed in the running HAProxy; no reload"
+
+
+class Site(Followed):
+    """A map, a certificate and a page that a frontend refers to."""
+
+    def __init__(self, rig: Rig, play: str):
+        self.files, self.source, self.leaves = rig.home / "d", rig.home / "source.cfg", 0
+        for folder in ("maps", "certs", "files"):
+            (self.files / folder).mkdir(parents=True)
+        self.give("maps/hosts.map", "a.example be\n")
+        self.give("certs/www.example.com.pem", self.pem(rig.home))
+        self.give("files/sorry.http", "HTTP/1.0 503 x\r\n\r\n")
+        self.tls = free_port()
+        self.own = rig.dataplane.dir / "storage"
+        self.front = (f"\nfrontend tls\n  mode http\n  bind 127.0.0.1:{self.tls} ssl crt {self.own}/ssl/www_example_com.pem\n"
+                      f"  errorfile 503 {self.own}/general/sorry.http\n"
+                      f"  http-response set-header x %[str(a.example),map({self.own}/maps/hosts.map,none)]\n")
+        super().__init__(rig, play, **{**SOURCE, "CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "CONFIG_SECRET_NAME": "",
+                                       "CONFIG_SECRET_NAMESPACE": "", "CONFIG_FILES_DIR": str(self.files)})
+
+    def put(self, text: str) -> None:
+        self.text = text
+        beside = self.source.with_suffix(".next")
+        beside.write_text(text + ("" if self.front in text else self.front))
+        beside.rename(self.source)
+
+    def give(self, name: str, text: str) -> None:
+        beside = self.files / ".next"
+        beside.write_bytes(text.encode())
+        beside.rename(self.files / name)
+
+    def pem(self, home: pathlib.Path) -> str:
+        self.leaves += 1
+        self.leaf = self_signed(home, f"{self.leaves}.example")
+        return self.leaf.certificate.read_text() + self.leaf.key.read_text()
+
+    def stored(self) -> str:
+        return str(self.rig.dataplane.get("/storage/maps/hosts.map").text)
+
+    def shown(self) -> list[str]:
+        """What HAProxy has of the map, in its order."""
+        lines = self.rig.haproxy.runtime(f"show map {self.own}/maps/hosts.map").splitlines()
+        return [line.split(" ", 1)[1] for line in lines if line.strip()]
+
+    def told(self, times: int) -> None:
+        wait_until(lambda: self.daemon.log().count(TOLD) == times, 20, f"{times} times: {TOLD}")
+        self.daemon.wait_ready()
+
+    def serves(self) -> bool:
+        return ssl.get_server_certificate(("127.0.0.1", self.tls)).strip() == self.leaf.certificate.read_text().strip()
+
+
+@pytest.fixture(params=["3.0", "3.4"])
+def site(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+    with Rig(tmp_path, PLAIN, request.param) as rig:
+        yield Site(rig, request.param)
+
+
+def test_the_entries_of_a_map(site: Site) -> None:
+    many = "".join(f"h{i:04}.example be{i % 7}\n" for i in range(1000))
+    for times, text in enumerate(("a.example other\n", "b.example be\na.example other\n# said\na.example never\n", "b.example be\n", many,
+                                  many.replace("h0500.example be3\n", "h0499x.example x\nh0500.example y\n"), "^c\\.d$ e\nf g\nh i\n"), 1):
+        site.give("maps/hosts.map", text)
+        site.told(times)
+        assert site.stored() == text and site.shown() == [line for line in text.splitlines() if line[0] != "#"]
+        assert site.without_reload()
+
+
+def test_a_certificate(site: Site) -> None:
+    site.give("certs/www.example.com.pem", site.pem(site.rig.home))
+    if site.play == "3.0":  # whose API tells HAProxy of none
+        site.reloaded()
+        assert "older than 3.2" in site.daemon.log() and site.serves()
+        return
+    site.told(1)
+    assert site.serves() and site.without_reload()
+
+
+@pytest.mark.parametrize("text", ["a.example two words\n", "a.example\n", "a.example b;c\n", ""])
+def test_what_the_api_cannot_tell_is_loaded(site: Site, text: str) -> None:
+    site.give("maps/hosts.map", text)
+    site.reloaded()
+    assert site.stored().strip() == text.strip() and [line.strip() for line in site.shown()] == text.splitlines()
+    assert 'msg="files take a reload"' in site.daemon.log()
+    site.give("maps/hosts.map", "a.example be\n")
+    site.told(1)
+    assert site.shown() == ["a.example be"] and site.without_reload()
+
+
+def test_with_a_page_all_of_it_is_loaded(site: Site) -> None:
+    """And HAProxy is told of nothing before."""
+    before = len(site.rig.dataplane.requests())
+    site.give("files/sorry.http", "HTTP/1.0 503 y\r\n\r\n")
+    site.give("maps/hosts.map", "a.example other\n")
+    site.reloaded()
+    wait_until(lambda: site.shown() == ["a.example other"], 20, "the map")
+    assert not [r for r in site.rig.dataplane.requests()[before:] if r["method"] == "PUT" and "runtime" in r["path"]]
+    assert "files/sorry.http: HAProxy reads it when it starts" in site.daemon.log()
+
+
+def test_a_server_and_a_map(site: Site) -> None:
+    site.give("maps/hosts.map", "a.example other\n")
+    site.change((ADDRESS, "127.0.11.3:30443"))
+    site.told(1)
+    assert site.agrees() and site.shown() == ["a.example other"] and site.without_reload()
+
+
+def test_what_haproxy_does_not_show_is_loaded(site: Site) -> None:
+    """The API says that it told HAProxy, and did not."""
+    site.rig.dataplane.fault({"action": "lie", "method": "PUT", "path": "runtime/maps"})
+    site.give("maps/hosts.map", "a.example other\n")
+    site.reloaded()
+    assert site.shown() == ["a.example other"] and "HAProxy has other entries" in site.daemon.log()

@@ -1,0 +1,74 @@
+"""What a Data Plane API tells HAProxy beside a write, instead of a reload, and whether that is read back (haproxy/dataplane)."""
+
+from .mutant import Mutant, Room
+
+ACTIONS = "haproxy/dataplane/server_actions.c"
+BACK = "haproxy/dataplane/read_back.c"
+REPLACEMENT = "haproxy/dataplane/replacement.c"
+READER = "haproxy/dataplane/reader.c"
+PAYLOAD = "haproxy/dataplane/map_payload.c"
+RUN = "haproxy/dataplane/storage_run.c"
+STORAGE = "haproxy/dataplane/storage.c"
+CHANGE = "haproxy/change.c"
+
+SERVERS = (
+    Mutant("a server comes back at its old address", ACTIONS,
+           "    if (c->fields & SERVER_WEIGHT) {\n        actions_begin(b, SET_WEIGHT, c);\n        buf_printf(b, \"%d\", s->weight);\n    }\n    if (c->fields & SERVER_MAINTENANCE) {\n        actions_begin(b, SET_STATE, c);\n        buf_add(b, s->maintenance ? STATE_MAINT : STATE_READY);\n    }\n",
+           "    if (c->fields & SERVER_MAINTENANCE) {\n        actions_begin(b, SET_STATE, c);\n        buf_add(b, s->maintenance ? STATE_MAINT : STATE_READY);\n    }\n    if (c->fields & SERVER_WEIGHT) {\n        actions_begin(b, SET_WEIGHT, c);\n        buf_printf(b, \"%d\", s->weight);\n    }\n"),
+    Mutant("any name fits into an action", ACTIONS, "return name[0] != '\\0' && name[strspn(name, ACTIONS_NAME)] == '\\0';", "return name[0] != '\\0';"),
+    Mutant("a header has any length", ACTIONS, "if (b.len > ACTIONS_MAX_BYTES)", "if (false)"),
+    Mutant("half of the changes are told", ACTIONS, "        if (actions_check(changes->list[i], err) != 0)\n            return -1;\n", "        if (actions_check(changes->list[i], err) != 0)\n            continue;\n"),
+    Mutant("a drain was told", ACTIONS, "(s->maintenance || str_eq(value, STATE_READY)) && words == NULL", "words == NULL"),
+    Mutant("a new server can be set", CHANGE, "if (c->kind != CHANGE_SET_SERVER)", "if (c->kind == CHANGE_REMOVE_SERVER)"),
+    Mutant("a name can be read back", CHANGE, "(str_ip_family(c->server->address) == 0 || c->server->port == 0)", "c->server->port == 0"),
+    Mutant("checks are set, too", CHANGE, "if (c->fields & ~can)", "if (false)"),
+)
+
+WRITE = (
+    Mutant("nothing is read back", REPLACEMENT, "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL) {", "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL && false) {"),
+    Mutant("whatever runs is what was told", REPLACEMENT, "r->runs = r->back.why.kind == ERROR_NONE;", "r->runs = true;"),
+    Mutant("after an action that failed nobody looks", REPLACEMENT, "    if (replacement_is_written(r, a))\n        return replacement_look(r, a);\n", ""),
+    Mutant("any 500 comes after the write", REPLACEMENT, "a->version == r->version + 1;", "true;"),
+    Mutant("a 500 without actions comes after the write", REPLACEMENT, "r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL", "r->state == REPLACEMENT_WRITE && a->error == NULL"),
+    Mutant("another writer's file is ours", REPLACEMENT, "if (transaction_is_success(a) && a->version == r->version)", "if (transaction_is_success(a))"),
+    Mutant("what goes back runs though HAProxy was told otherwise", REPLACEMENT, "(r->reload_id != NULL || r->actions.len > 0 ||", "(r->reload_id != NULL ||"),
+    Mutant("what was told stands nowhere", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "false)"),
+    Mutant("a comment of any length", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "r->actions.len > 0)"),
+    Mutant("an address is there at once", BACK, "if (problem != NULL && comes && r->reads++ < READS_AGAIN)", "if (false)"),
+    Mutant("an address is awaited for ever", BACK, "if (problem != NULL && comes && r->reads++ < READS_AGAIN)", "if (problem != NULL && comes)"),
+    Mutant("an address that never comes is good", BACK, "        (void)error_set(&r->why, ERROR_INVALID, \"%s\", problem);\n", ""),
+)
+
+START = (
+    Mutant("what was told runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),
+    Mutant("what was told is loaded for nothing", READER, "        o->to->unloaded = false;\n", ""),
+    Mutant("weights that nobody sees are as told", READER, "o->back.strict = true; /*", "o->back.strict = false; /*"),
+    Mutant("what was not told is read back", READER, "if (o->step == READER_RAW && o->told.count > 0) {", "if (false) {"),
+    Mutant("what is to be loaded after a write was loaded before", "haproxy/instance_write.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
+)
+
+FILES = (
+    Mutant("few entries are appended", PAYLOAD, "    static const size_t enough[] = {0, BLOCK_BYTES / 2};", "    static const size_t enough[] = {0, 0};"),
+    Mutant("lines that the API loses are sent", PAYLOAD, "        if (arrived[i] != i)\n            return false;\n", ""),
+    Mutant("lines that the API doubles are sent", PAYLOAD, "if (map_payload_arrives(lengths, count, arrived, count) != count)", "if (map_payload_arrives(lengths, count, arrived, count) < count)"),
+    Mutant("a full block is a replacement", PAYLOAD, "        } else if (bytes == BLOCK_BYTES) {\n", "        } else if (bytes == BLOCK_BYTES) {\n            exceeded = true;\n"),
+    Mutant("a value of several words can be read back", PAYLOAD, "           memchr(e->value, ' ', e->value_len) == NULL &&", "           true &&"),
+    Mutant("two commands in one", PAYLOAD, "memchr(e->value, ';', e->value_len) == NULL &&", "true &&"),
+    Mutant("a value need not be", PAYLOAD, "return e->value_len > 0 && ", "return "),
+    Mutant("other entries are the same", PAYLOAD, "if (!map_entries_same(&is, entries))", "if (is.count != entries->count)"),
+    Mutant("any certificate is the one", RUN, "return strcasecmp(own.sha1, sha1) == 0 ? 0", "return true ? 0"),
+    Mutant("a reload of the API's is none", RUN, "return a->reload_id == NULL ? storage_run_read", "return true ? storage_run_read"),
+    Mutant("a page is told", RUN, "    if (f->place == STORAGE_GENERAL)\n", "    if (false)\n"),
+    Mutant("a map is not read back", RUN, "return a->reload_id == NULL ? storage_run_read(r, STORAGE_RUN_READ)", "return a->reload_id == NULL ? storage_run_done(r)"),
+    Mutant("what is told is not what runs", STORAGE, "    storage_settle_one(s, e);\n    s->ran++;", "    s->ran++;"),
+    Mutant("a file that is new is told", STORAGE, "if (f == NULL || e->added)", "if (f == NULL)"),
+    Mutant("HAProxy is told though a reload comes", STORAGE, "        if (storage_run_check(&s->run, f, &err) != 0)\n            return storage_reloads(s, e, err.message);\n", ""),
+    Mutant("what was not taken runs", STORAGE, "    if (s->run.why.kind != ERROR_NONE)\n        return storage_reloads(s, e, s->run.why.message);\n", ""),
+)
+
+ROOMS = (
+    Room("told: servers", ("test_server_actions",), SERVERS),
+    Room("told: the write", ("test_replacement",), WRITE),
+    Room("told: the start", ("test_instance_replace",), START),
+    Room("told: files", ("test_storage_run", "test_map_payload", "test_storage"), FILES),
+)

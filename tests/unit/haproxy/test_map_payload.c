@@ -1,0 +1,219 @@
+/* src/haproxy/dataplane/map_payload: all entries of a map through an API that loses some and doubles others. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/map_payload.h"
+#include "haproxy/map_text.h"
+
+#define BLOCK 8192
+
+/* ---- what arrives: as the real one was seen to do (tests/conformance/test_storage.py) ---- */
+
+struct arrival {
+    size_t lengths[4], count;
+    const char *arrives; /* indexes; "": appended */
+};
+
+static const struct arrival arrivals[] = {
+    {{4, 4}, 2, ""},
+    {{BLOCK}, 1, ""}, /* exactly one block is no replacement */
+    {{BLOCK + 1}, 1, "0"},
+    {{BLOCK + 4, 4}, 2, "01"},
+    {{BLOCK + 4, 4, 4}, 3, "0112"},           /* the second one twice */
+    {{BLOCK / 2 + 4, BLOCK / 2 + 4}, 2, "0"}, /* not the last one */
+    {{BLOCK / 2 + 4, BLOCK / 2 + 4, 4}, 3, "012"},
+    {{BLOCK / 2 + 4, BLOCK / 2 + 4, BLOCK / 2 - 8, 4}, 4, "012312"}, /* a block that is full comes again */
+    {{4, BLOCK - 4, 5, 6}, 4, ""},
+    {{4, BLOCK - 4, BLOCK + 1, 5}, 4, "0103"}, /* the first one again, and not the third */
+};
+
+START_TEST(what_arrives)
+{
+    const struct arrival *row = &arrivals[_i];
+    size_t got[16];
+    char text[17] = "";
+    size_t count = map_payload_arrives(row->lengths, row->count, got, array_len(got));
+    for (size_t i = 0; i < count; i++)
+        text[i] = (char)('0' + got[i]);
+    ck_assert_str_eq(text, row->arrives);
+}
+END_TEST
+
+/* ---- what is sent ---- */
+
+/* What arrives of it is what was to arrive, in its order, with no other blanks than before a value. */
+static void assert_whole(const char *json, size_t len, const struct map_entries *entries)
+{
+    yyjson_doc *doc = yyjson_read(json, len, 0);
+    cleanup(mem_free_ptr) size_t *lengths = mem_array(entries->count, sizeof(lengths[0]));
+    cleanup(mem_free_ptr) size_t *arrived = mem_array(entries->count, sizeof(arrived[0]));
+    yyjson_val *one;
+    size_t i, count;
+    ck_assert_ptr_nonnull(doc);
+    ck_assert_uint_eq(yyjson_arr_size(yyjson_doc_get_root(doc)), entries->count);
+    yyjson_arr_foreach (yyjson_doc_get_root(doc), i, count, one) {
+        const struct map_entry *e = &entries->list[i];
+        const char *key = yyjson_get_str(yyjson_obj_get(one, "key")),
+                   *value = yyjson_get_str(yyjson_obj_get(one, "value"));
+        lengths[i] = strlen(key) + 1 + strlen(value) + 1;
+        value += strspn(value, " ");
+        ck_assert_uint_eq(strlen(key), e->key_len);
+        ck_assert_mem_eq(key, e->key, e->key_len);
+        ck_assert_uint_eq(strlen(value), e->value_len);
+        ck_assert_mem_eq(value, e->value, e->value_len);
+    }
+    ck_assert_uint_eq(map_payload_arrives(lengths, count, arrived, count), count);
+    for (i = 0; i < count; i++)
+        ck_assert_uint_eq(arrived[i], i);
+    yyjson_doc_free(doc);
+}
+
+static void assert_sent(const char *text)
+{
+    cleanup(map_entries_fini) struct map_entries entries = {0};
+    cleanup(buf_fini) struct buf out = {0};
+    struct error err = {0};
+    map_entries_read(&entries, text);
+    ck_assert_msg(map_payload_print(&entries, &out, &err) == 0, "%s", err.message);
+    assert_whole(buf_str(&out), out.len, &entries);
+}
+
+START_TEST(any_number_of_entries)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    for (int i = 0; i < _i; i++)
+        buf_printf(&text, "key-%d %*d\n", i, 1 + i * i % 37, i);
+    if (_i > 0)
+        assert_sent(buf_str(&text));
+}
+END_TEST
+
+START_TEST(any_length_of_entries)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    unsigned seed = (unsigned)_i + 1;
+    for (int i = 0; i < 3 + 7 * _i; i++) {
+        seed = seed * 1103515245u + 12345u;
+        buf_printf(&text, "k%d v%0*d\n", i, (int)(1 + (seed >> 16) % 3000), i);
+    }
+    assert_sent(buf_str(&text));
+}
+END_TEST
+
+/* As the rows above: of one the API makes more lines than there are, of the other as many, and others; lines as long as a
+ * block have no way. */
+START_TEST(what_would_not_arrive)
+{
+    const size_t lengths[][4] = {{BLOCK / 2 + 4, BLOCK / 2 + 4, BLOCK / 2 - 8, 4}, {4, BLOCK - 4, BLOCK + 1, 5}};
+    cleanup(map_entries_fini) struct map_entries entries = {0};
+    cleanup(buf_fini) struct buf text = {0}, out = {0};
+    struct error err = {0};
+    for (size_t i = 0; i < array_len(lengths[0]); i++)
+        buf_printf(&text, "%zu %0*d\n", i, (int)lengths[_i][i] - 3, 0);
+    map_entries_read(&entries, buf_str(&text));
+    ck_assert_int_eq(map_payload_print(&entries, &out, &err), _i == 0 ? 0 : -1);
+    if (_i == 0)
+        assert_whole(buf_str(&out), out.len, &entries);
+}
+END_TEST
+
+START_TEST(as_they_are)
+{
+    assert_sent("/api be\n#x y\n^a\\.b$ z*\nq\"q \xc3\xa9'&\nq twice\n");
+    assert_sent("a 1");
+}
+END_TEST
+
+/* ---- what cannot be ---- */
+
+static const struct {
+    const char *text, *why;
+} refused[] = {
+    {"", "cannot replace all of its 0 entries"},
+    {"a 1\nb two words\n", "the value of b "},
+    {"a two\twords\n", "the value of a "},
+    {"a\n", "the value of a "},
+    {"a b;c\n", "the value of a "},
+    {"a;b c\n", "the value of a;b "},
+    {"a \xff\n", "the value of a "},
+    {"\xff b\n", "the value of "},
+};
+
+START_TEST(what_cannot_be)
+{
+    cleanup(map_entries_fini) struct map_entries entries = {0};
+    cleanup(buf_fini) struct buf out = {0};
+    struct error err = {0};
+    map_entries_read(&entries, refused[_i].text);
+    ck_assert_int_eq(map_payload_print(&entries, &out, &err), -1);
+    ck_assert_msg(strstr(err.message, refused[_i].why) != NULL, "%s", err.message);
+    ck_assert_uint_eq(out.len, 0);
+}
+END_TEST
+
+START_TEST(more_than_a_megabyte)
+{
+    cleanup(map_entries_fini) struct map_entries entries = {0};
+    cleanup(buf_fini) struct buf out = {0}, text = {0};
+    struct error err = {0};
+    for (int i = 0; i < (1 << 20) / 16 + 1; i++)
+        buf_printf(&text, "%07d %07d\n", i, i);
+    map_entries_read(&entries, buf_str(&text));
+    ck_assert_int_eq(map_payload_print(&entries, &out, &err), -1);
+    entries.count--;
+    ck_assert_int_eq(map_payload_print(&entries, &out, &err), 0);
+}
+END_TEST
+
+/* ---- what HAProxy has ---- */
+
+static const struct {
+    const char *json;
+    int status;
+} shown[] = {
+    {"[{\"id\":\"0x1\",\"key\":\"a\",\"value\":\"1\"},{\"id\":\"0x2\",\"key\":\"b\",\"value\":\"2\"}]", 0},
+    {"[{\"key\":\"b\",\"value\":\"2\"},{\"key\":\"a\",\"value\":\"1\"}]", -1}, /* which one is first counts */
+    {"[{\"key\":\"a\",\"value\":\"1\"}]", -1},
+    {"[{\"key\":\"a\",\"value\":\"1\"},{\"key\":\"b\",\"value\":\"2\"},{\"key\":\"b\",\"value\":\"2\"}]", -1},
+    {"[{\"key\":\"a\",\"value\":\"1\"},{\"key\":\"b\",\"value\":\"3\"}]", -1},
+    {"[{\"key\":\"a\",\"value\":1}]", -1},
+    {"[1]", -1},
+    {"[]", -1},
+    {"{}", -1},
+    {"", -1},
+};
+
+START_TEST(what_haproxy_has)
+{
+    cleanup(map_entries_fini) struct map_entries entries = {0};
+    struct error err = {0};
+    map_entries_read(&entries, "a 1\nb 2\n");
+    ck_assert_int_eq(map_payload_compare(shown[_i].json, strlen(shown[_i].json), &entries, &err), shown[_i].status);
+    ck_assert((err.kind == ERROR_NONE) == (shown[_i].status == 0));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("map_payload");
+    TCase *t = tcase_create("map_payload");
+    tcase_add_loop_test(t, what_arrives, 0, (int)array_len(arrivals));
+    tcase_add_loop_test(t, any_number_of_entries, 0, 40);
+    tcase_add_loop_test(t, any_length_of_entries, 0, 40);
+    tcase_add_loop_test(t, what_would_not_arrive, 0, 2);
+    tcase_add_test(t, as_they_are);
+    tcase_add_loop_test(t, what_cannot_be, 0, (int)array_len(refused));
+    tcase_add_test(t, more_than_a_megabyte);
+    tcase_add_loop_test(t, what_haproxy_has, 0, (int)array_len(shown));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,168 @@
+/* src/haproxy/dataplane/server_actions: changes as a Data Plane API tells them to HAProxy, and back. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/dataplane/server_actions.h"
+
+static struct changes changes;
+
+static void teardown(void)
+{
+    changes_fini(&changes);
+}
+
+static void add(enum change_kind kind, const char *backend_name, const char *name, unsigned fields)
+{
+    cleanup(mem_free_ptr) char *copy = mem_strdup(backend_name), *server = mem_strdup(name);
+    char address[] = "10.0.0.1";
+    const struct backend backend = {.name = copy};
+    const struct backend_server is = {.name = server, .address = address, .port = 80, .weight = 7, .maintenance = true};
+    const struct change c = {.kind = kind, .backend = &backend, .server = &is, .fields = fields};
+    changes_add(&changes, &c);
+}
+
+static const char *printed(struct buf *out, struct error *err)
+{
+    buf_clear(out);
+    return server_actions_print(&changes, out, err) == 0 ? buf_str(out) : NULL;
+}
+
+/* ---- there and back ---- */
+
+static const char *const texts[] = {
+    "SetServerAddr be n1 10.0.0.1 80",
+    "SetServerAddr be n1 fd00::1 443",
+    "SetServerWeight be n1 0",
+    "SetServerState be n1 maint;SetServerState be n2 ready",
+    "SetServerAddr b.e:_-1 n.1 10.0.0.1 80;SetServerWeight b.e:_-1 n.1 256;SetServerState two n2 maint",
+};
+
+START_TEST(there_and_back)
+{
+    struct error err = {0};
+    cleanup(buf_fini) struct buf out = {0};
+    ck_assert_int_eq(server_actions_read(texts[_i], strlen(texts[_i]), &changes), 0);
+    ck_assert_str_eq(printed(&out, &err), texts[_i]);
+}
+END_TEST
+
+START_TEST(all_of_one_server)
+{
+    struct error err = {0};
+    cleanup(buf_fini) struct buf out = {0};
+    add(CHANGE_SET_SERVER, "be", "n1", SERVER_ADDRESS | SERVER_WEIGHT | SERVER_MAINTENANCE);
+    ck_assert_str_eq(printed(&out, &err),
+                     "SetServerAddr be n1 10.0.0.1 80;SetServerWeight be n1 7;SetServerState be n1 maint");
+}
+END_TEST
+
+/* ---- what takes a reload ---- */
+
+struct refused {
+    enum change_kind kind;
+    const char *backend, *server;
+    unsigned fields;
+    const char *why;
+};
+
+static const struct refused refused[] = {
+    {CHANGE_ADD_SERVER, "be", "n1", 0, "server be/n1: it is new"},
+    {CHANGE_REMOVE_SERVER, "be", "n1", 0, "server be/n1: it goes"},
+    {CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT | SERVER_CHECK,
+     "server be/n1: its check or its PROXY protocol changes"},
+    {CHANGE_SET_SERVER, "b;e", "n1", SERVER_WEIGHT, "server b;e/n1 has a name that fits into no action"},
+    {CHANGE_SET_SERVER, "be", "n 1", SERVER_WEIGHT, "server be/n 1 has a name that fits into no action"},
+    {CHANGE_SET_SERVER, "be", "", SERVER_WEIGHT, "has a name that fits into no action"},
+};
+
+START_TEST(what_takes_a_reload)
+{
+    struct error err = {0};
+    cleanup(buf_fini) struct buf out = {0};
+    add(CHANGE_SET_SERVER, "be", "n0", SERVER_WEIGHT);
+    add(refused[_i].kind, refused[_i].backend, refused[_i].server, refused[_i].fields);
+    ck_assert_ptr_null(printed(&out, &err));
+    ck_assert_msg(strstr(err.message, refused[_i].why) != NULL, "%s", err.message);
+    ck_assert_uint_eq(out.len, 0); /* all, or none */
+}
+END_TEST
+
+START_TEST(an_address_that_cannot_be_read_back)
+{
+    struct error err = {0};
+    cleanup(buf_fini) struct buf out = {0};
+    add(CHANGE_SET_SERVER, "be", "n1", SERVER_ADDRESS);
+    struct backend_server *s = (struct backend_server *)(void *)changes.list[0]->server;
+    s->port = 0;
+    ck_assert_ptr_null(printed(&out, &err));
+    s->port = 80;
+    ck_assert_ptr_nonnull(printed(&out, &err));
+    strcpy(s->address, "web");
+    ck_assert_ptr_null(printed(&out, &err));
+    ck_assert_str_eq(err.message, "server be/n1: its address is a name, or without a port");
+}
+END_TEST
+
+/* A header of 4 KB. */
+START_TEST(too_many)
+{
+    struct error err = {0};
+    cleanup(buf_fini) struct buf out = {0};
+    size_t each = strlen("SetServerWeight be n1 7;");
+    for (size_t i = 0; i < 4097 / each; i++)
+        add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
+    ck_assert_ptr_nonnull(printed(&out, &err));
+    add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
+    ck_assert_ptr_null(printed(&out, &err));
+    ck_assert_ptr_nonnull(strstr(err.message, "more than the Data Plane API is told at once"));
+}
+END_TEST
+
+/* ---- what is none ---- */
+
+static const char *const none[] = {
+    "",
+    "x",
+    "SetServerAddr be n1 10.0.0.1",
+    "SetServerAddr be n1 web 80",
+    "SetServerAddr be n1 10.0.0.1 65536",
+    "SetServerAddr be n1 10.0.0.1 80 more",
+    "SetServerWeight be n1",
+    "SetServerWeight be n1 10%",
+    "SetServerWeight be n1 1 2",
+    "SetServerState be n1 drain",
+    "SetServerState be n1 maint more",
+    "SetServerCheckPort be n1 80",
+    "SetServerWeight be n1 1;",
+    "SetServerWeight be n1 1; SetServerWeight be n1 2",
+};
+
+START_TEST(what_is_none)
+{
+    add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
+    ck_assert_int_eq(server_actions_read(none[_i], strlen(none[_i]), &changes), -1);
+    ck_assert_uint_eq(changes.count, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("server_actions");
+    TCase *t = tcase_create("server_actions");
+    tcase_add_checked_fixture(t, NULL, teardown);
+    tcase_add_loop_test(t, there_and_back, 0, (int)array_len(texts));
+    tcase_add_test(t, all_of_one_server);
+    tcase_add_loop_test(t, what_takes_a_reload, 0, (int)array_len(refused));
+    tcase_add_test(t, an_address_that_cannot_be_read_back);
+    tcase_add_test(t, too_many);
+    tcase_add_loop_test(t, what_is_none, 0, (int)array_len(none));
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? 0 : 1;
+}
