@@ -71,11 +71,11 @@ struct instance_view {
     const char *reload_problem; /* NULL: none */
     const char *drift;          /* how running HAProxy differs from haproxy.cfg; NULL: it does not */
     const char *file_problem;   /* why nothing may be written to the file; NULL: nothing */
-    bool loaded;         /* a daemon, perhaps an earlier one, wrote the file that was read, and noted that it runs */
-    bool unloaded;       /* a replacement wrote the file, and no commit has loaded it since */
-    const char *waits;   /* another daemon has the file: what to say of it; NULL: none has */
-    int64_t worker_pid;  /* -1: not known */
-    const char *haproxy; /* its version as read last; "": not known */
+    bool loaded;                /* a daemon wrote the file that was read, and noted that it runs */
+    bool unloaded;              /* a replacement wrote the file, and no commit has loaded it since */
+    const char *waits;          /* another daemon has the file: what to say of it; NULL: none has */
+    int64_t worker_pid;         /* -1: not known */
+    const char *haproxy;        /* its version as read last; "": not known */
     enum verification_state verification;
     const struct error *problem; /* of all backends together; kind NONE: none */
     enum worker_change worker;   /* since the last reading at rest */
