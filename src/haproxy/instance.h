@@ -20,7 +20,9 @@
 #include "report/history.h"
 
 struct buf;
+struct cfg_file;
 struct change;
+struct changes;
 struct driver;
 struct event_base;
 struct instance;
@@ -69,6 +71,7 @@ struct instance_view {
     const char *reload_problem; /* NULL: none */
     const char *drift;          /* how running HAProxy differs from haproxy.cfg; NULL: it does not */
     const char *file_problem;   /* why nothing may be written to the file; NULL: nothing */
+    bool loaded;                /* a daemon wrote the file that was read, and noted that it runs */
     bool unloaded;              /* a replacement wrote the file, and no commit has loaded it since */
     const char *waits;          /* another daemon has the file: what to say of it; NULL: none has */
     bool adds;                  /* servers come and go without a reload, where HAProxy lets them */
@@ -105,6 +108,10 @@ void instance_begin_anew(struct instance *in, uint64_t when_ms);
 
 /* What runs may differ from haproxy.cfg or the files beside it: an empty commit loads them. */
 void instance_must_reload(struct instance *in);
+
+/* As driver_ops.foresee. */
+int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
+                     struct buf *ret, struct error *err) must_check;
 
 /* haproxy.cfg as read last, for an engine that owns the rest of it; borrowed, in `read` only. NULL: it is no
  * configuration. */

@@ -7,9 +7,16 @@ struct cfg_content *instance_file(const struct instance *in)
     return in->readout.file;
 }
 
+int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
+                     struct buf *ret, struct error *err)
+{
+    const struct driver *d = instance_driver(in);
+    return d->ops->foresee(d, to, changes, ret, err);
+}
+
 /* What was written is in the file and, but for what was told beside it, runs nowhere; what HAProxy is to be told of it is
- * an empty commit. The answer to a
- * write that no other one came before is a reading of the file: where that is all there is to read, none follows. */
+ * an empty commit. The answer to a write that no other one came before is a reading of the file: where that is all there
+ * is to read, none follows. */
 static void instance_replace_written(struct instance *in, const struct replaced *r)
 {
     ENGINES_DO(in, rewritten, in->version, r->version);
@@ -19,6 +26,7 @@ static void instance_replace_written(struct instance *in, const struct replaced 
         in->backends[i].reviewed = false; /* the lines beside its servers are others */
     readout_let_file_go(&in->readout, true);
     in->readout.file = in->fresh ? cfg_content_ref(r->file) : NULL;
+    in->readout.loaded = in->fresh && r->runs;
     in->readout.unloaded = in->fresh && !r->runs;
     in->renewed = false;
     if (!r->runs)

@@ -156,6 +156,7 @@ static const struct driver_ops dataplane_driver_ops = {.read = dataplane_driver_
                                                        .clean = dataplane_driver_clean,
                                                        .resync = dataplane_driver_resync,
                                                        .preview = dataplane_driver_preview,
+                                                       .foresee = dataplane_driver_foresee,
                                                        .replace = dataplane_driver_replace,
                                                        .store = dataplane_driver_store,
                                                        .update = dataplane_driver_update,

@@ -110,6 +110,7 @@ static void local_driver_take_file(struct local_driver *d, const struct local_an
     }
     d->to->file = cfg_content_ref(d->file);
     d->to->version = d->version;
+    d->to->loaded = a->loaded;
     d->to->unloaded = d->unloaded;
 }
 
@@ -316,6 +317,7 @@ static const struct driver_ops local_driver_ops = {.read = local_driver_read,
                                                    .abort = local_driver_abort,
                                                    .update = local_driver_update,
                                                    .replace = local_driver_replace,
+                                                   .foresee = local_driver_foresee,
                                                    .store = local_driver_store,
                                                    .command = local_driver_command,
                                                    .ask_reload = local_driver_ask_reload,
