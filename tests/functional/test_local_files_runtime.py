@@ -49,6 +49,23 @@ def test_entries_of_a_map(site: Site) -> None:  # noqa: F811
         assert site.haproxy.worker() == worker and site.says() == "last"
 
 
+def test_through_the_master(site: Site) -> None:  # noqa: F811
+    del site.settings["HAPROXY_STATS_SOCKET"]
+    site.give("maps/hosts.map", "x one\n")
+    site.give("certs/www.example.com.pem", site.pem(0))
+    site.put(site.text(tls=True))
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        site.give("maps/hosts.map", "x two\n")
+        await_told(site, daemon, 1)
+        site.give("certs/www.example.com.pem", site.pem(1))
+        await_told(site, daemon, 2)
+        assert site.says() == "two" and site.shown() == site.leaves[1].certificate.read_text()
+        assert site.haproxy.worker() == worker
+
+
 def test_a_map_of_10_000_entries(site: Site) -> None:  # noqa: F811
     text = "".join(f"host{i}.example.com value-of-{i}\n" for i in range(10_000))
     site.give("maps/hosts.map", text + "x one\n")
