@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import pathlib
 import signal
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.harness import certificates
 from tests.harness.daemon import Daemon
-from tests.harness.process import wait_until
+from tests.harness.process import free_port, wait_until
 
-from .test_local import await_log
-from .test_local_files import APPLIED, Site, entries_of, site  # noqa: F401  (a fixture)
+from .rig import Rig
+from .test_config_secret import SOURCE, certificate_of, secret
+from .test_local import await_log, beside
+from .test_local_files import APPLIED, Site, entries_of
 
 TOLD = "files changed in the running HAProxy; no reload"
 TAKES = "files take a reload"
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    with made.haproxy:
+        yield made
 
 
 def await_told(site: Site, daemon: Daemon, times: int) -> None:
@@ -28,7 +40,7 @@ def await_told(site: Site, daemon: Daemon, times: int) -> None:
     wait_until(daemon.ready, 10, "ready")
 
 
-def test_entries_of_a_map(site: Site) -> None:  # noqa: F811
+def test_entries_of_a_map(site: Site) -> None:
     site.give("maps/hosts.map", "x one\ny other\n")
     site.put(site.text())
     with site.daemon() as daemon:
@@ -49,7 +61,24 @@ def test_entries_of_a_map(site: Site) -> None:  # noqa: F811
         assert site.haproxy.worker() == worker and site.says() == "last"
 
 
-def test_a_map_of_10_000_entries(site: Site) -> None:  # noqa: F811
+def test_through_the_master(site: Site) -> None:
+    del site.settings["HAPROXY_STATS_SOCKET"]
+    site.give("maps/hosts.map", "x one\n")
+    site.give("certs/www.example.com.pem", site.pem(0))
+    site.put(site.text(tls=True))
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        site.give("maps/hosts.map", "x two\n")
+        await_told(site, daemon, 1)
+        site.give("certs/www.example.com.pem", site.pem(1))
+        await_told(site, daemon, 2)
+        assert site.says() == "two" and site.shown() == site.leaves[1].certificate.read_text()
+        assert site.haproxy.worker() == worker
+
+
+def test_a_map_of_10_000_entries(site: Site) -> None:
     text = "".join(f"host{i}.example.com value-of-{i}\n" for i in range(10_000))
     site.give("maps/hosts.map", text + "x one\n")
     site.put(site.text())
@@ -63,7 +92,7 @@ def test_a_map_of_10_000_entries(site: Site) -> None:  # noqa: F811
         assert site.haproxy.worker() == worker
 
 
-def test_a_certificate(site: Site) -> None:  # noqa: F811
+def test_a_certificate(site: Site) -> None:
     site.give("maps/hosts.map", "x one\n")
     site.give("certs/www.example.com.pem", site.pem(0))
     site.put(site.text(tls=True))
@@ -84,7 +113,7 @@ def test_a_certificate(site: Site) -> None:  # noqa: F811
         assert "*" not in site.haproxy.runtime("show ssl cert"), "a transaction is left"
 
 
-def test_what_fits_no_key_or_is_none_reaches_no_haproxy(site: Site) -> None:  # noqa: F811
+def test_what_fits_no_key_or_is_none_reaches_no_haproxy(site: Site) -> None:
     site.give("maps/hosts.map", "x one\n")
     site.give("certs/www.example.com.pem", site.pem(0))
     site.put(site.text(tls=True))
@@ -96,7 +125,7 @@ def test_what_fits_no_key_or_is_none_reaches_no_haproxy(site: Site) -> None:  # 
                           ("no certificate", "no PEM certificate in it")):
             site.give("certs/www.example.com.pem", text)
             await_log(daemon, f"certs/www.example.com.pem: {why}")
-            wait_until(lambda: why in daemon.get("/readyz")[1], 10, "the reason in /readyz")  # noqa: B023
+            wait_until(lambda: why in daemon.get("/readyz")[1], 10, "the reason in /readyz")
         site.give("maps/hosts.map", "x two\n")
         site.give("certs/www.example.com.pem", site.pem(1))
         await_told(site, daemon, 1)
@@ -104,7 +133,28 @@ def test_what_fits_no_key_or_is_none_reaches_no_haproxy(site: Site) -> None:  # 
         assert site.shown() == site.leaves[1].certificate.read_text() and site.says() == "two" and site.haproxy.worker() == worker
 
 
-def test_what_cannot_be_told_is_loaded(site: Site) -> None:  # noqa: F811
+def test_a_secret_with_the_key_of_another(tmp_path: pathlib.Path) -> None:
+    """It is refused with an Event, what runs stays; and with its own key it runs without a reload."""
+    one, two = (certificates.self_signed(tmp_path, name) for name in ("one.example", "two.example"))
+    with Rig(tmp_path) as rig:
+        rig.dataplane.kill()  # there is none
+        port = free_port()
+        made = secret(rig.haproxy.config.read_text() + f"\nfrontend shop\n  mode tcp\n  bind 127.0.0.1:{port} ssl crt {rig.haproxy.dir}/ssl/shop-tls.pem\n")
+        rig.kube.put(made, certificate_of(one, "shop-tls"))
+        daemon = rig.start(**beside(rig, **{**SOURCE, "CONFIG_CERTS_SECRETS": "shop-tls", "EMIT_EVENTS": "true"}))
+        daemon.wait_ready()
+        worker = rig.haproxy.worker()
+        rig.kube.put(certificate_of(certificates.Pair(two.certificate, one.key), "shop-tls"))
+        daemon.wait_not_ready("Secret haproxy/shop-tls: .*the private key does not belong to the first certificate")
+        wait_until(lambda: "ConfigRejected" in [e["reason"] for e in rig.kube.state()["items"] if e["kind"] == "Event"], 10, "an Event")
+        assert ssl.get_server_certificate(("127.0.0.1", port)) == one.certificate.read_text()
+        rig.kube.put(certificate_of(two, "shop-tls"))
+        daemon.wait_log(TOLD)
+        daemon.wait_ready()
+        assert ssl.get_server_certificate(("127.0.0.1", port)) == two.certificate.read_text() and rig.haproxy.worker() == worker
+
+
+def test_what_cannot_be_told_is_loaded(site: Site) -> None:
     """With what could be told before it."""
     site.give("maps/hosts.map", "x one\n")
     site.give("files/sorry.http", "HTTP/1.0 503 x\r\n\r\nsorry")
@@ -126,7 +176,7 @@ class Between(socketserver.ThreadingUnixStreamServer):
     block_on_close = False  # for one that is late
     daemon_threads = True
 
-    def __init__(self, site: Site):  # noqa: F811
+    def __init__(self, site: Site):
         self.behind = site.haproxy.socket
         self.path = site.home / "between"
         self.says: Callable[[str], str | None] = lambda command: None
@@ -150,7 +200,7 @@ class Answer(socketserver.StreamRequestHandler):
 
 
 @pytest.fixture
-def between(site: Site) -> Iterator[Between]:  # noqa: F811
+def between(site: Site) -> Iterator[Between]:
     with Between(site) as server:
         site.settings["HAPROXY_STATS_SOCKET"] = str(server.path)
         yield server
@@ -175,7 +225,7 @@ FAULTS: dict[str, tuple[Callable[[str], str | None], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_socket_that(site: Site, between: Between, fault: str) -> None:  # noqa: F811
+def test_a_socket_that(site: Site, between: Between, fault: str) -> None:
     site.give("maps/hosts.map", "x one\n")
     site.put(site.text())
     with site.daemon() as daemon:
@@ -197,7 +247,7 @@ def test_a_socket_that(site: Site, between: Between, fault: str) -> None:  # noq
         assert site.says() == "three" and site.haproxy.worker() == worker
 
 
-def test_a_certificate_that_is_not_shown_is_loaded(site: Site, between: Between) -> None:  # noqa: F811
+def test_a_certificate_that_is_not_shown_is_loaded(site: Site, between: Between) -> None:
     site.give("maps/hosts.map", "x one\n")
     site.give("certs/www.example.com.pem", site.pem(0))
     site.put(site.text(tls=True))
@@ -214,7 +264,7 @@ def test_a_certificate_that_is_not_shown_is_loaded(site: Site, between: Between)
 
 
 @pytest.mark.parametrize("loaded", [False, True])
-def test_a_map_that_was_changed_by_hand(site: Site, loaded: bool) -> None:  # noqa: F811
+def test_a_map_that_was_changed_by_hand(site: Site, loaded: bool) -> None:
     """Whether HAProxy has loaded it meanwhile or not, in the end it runs what the file has."""
     site.give("maps/hosts.map", "x one\n")
     site.put(site.text())

@@ -130,7 +130,9 @@ TOLD = (
 )
 
 ANSWERS = (
-    Mutant("any answer is a list", CLI, "return headed ? 0 : cli_refuse(err, ERROR_INVALID, answer);", "return 0;"),
+    Mutant("any answer is a list", CLI, "return headed || none ? 0 : cli_refuse(err, ERROR_INVALID, answer);", "return 0;"),
+    Mutant("who has no CA files refuses to say so", CLI, "return headed || none ? 0", "return headed ? 0"),
+    Mutant("who has no maps says nothing", CLI, "none = list != CLI_MAPS && list != CLI_ACLS && ", "none = "),
     Mutant("what is in a transaction is loaded", CLI, "if (headed && *line != '#'", "if (*line != '#'"),
     Mutant("a list without a name is one", CLI, "if (end != NULL && end > name)", "if (end != NULL)"),
     Mutant("how many certificates it has belongs to a CA file's name", CLI, 'else if (list == CLI_CA_FILES && strstr(line, " - ") != NULL)', "else if (false)"),

@@ -58,14 +58,15 @@ int cli_names_init(struct cli_names *n, enum cli_list list, const char *answer, 
 {
     cleanup(mem_free_ptr) char *text = mem_strdup(answer);
     char *at = text;
-    bool headed = false;
+    /* Of TLS files HAProxy says nothing where it has none of the kind. */
+    bool headed = false, none = list != CLI_MAPS && list != CLI_ACLS && str_eq(answer, "\n");
     *n = (struct cli_names){0};
     for (const char *line; (line = strsep(&at, "\n")) != NULL;) {
         headed = headed || str_eq(line, cli_lists[list].head);
         if (headed && *line != '#' && *line != '\0')
             cli_names_take(n, list, line);
     }
-    return headed ? 0 : cli_refuse(err, ERROR_INVALID, answer);
+    return headed || none ? 0 : cli_refuse(err, ERROR_INVALID, answer);
 }
 
 /* ---- maps ---- */

@@ -442,6 +442,24 @@ START_TEST(of_an_earlier_run)
 }
 END_TEST
 
+/* The daemon ends, or asks for something else: what is under way is told to nobody, and the next one begins anew. */
+START_TEST(cancelled_on_the_way)
+{
+    cleanup(mem_free_ptr) char *path = a_map_that_changes();
+    for (int steps = 0; steps < 12; steps++) {
+        last.told = 0;
+        driver->ops->store(driver, &(struct storage_request){.part = STORAGE_RUN, .files = &files});
+        for (int i = 0; i < steps && last.told == 0; i++)
+            event_base_loop(base, EVLOOP_ONCE);
+        driver->ops->cancel(driver, false);
+        ck_assert(last.told == 0 || !last.news.changed);
+    }
+    must(STORAGE_ADD);
+    must(STORAGE_RUN);
+    ck_assert(!last.news.changed);
+}
+END_TEST
+
 /* ---- certificates ---- */
 
 static char *pems[2];
@@ -623,6 +641,7 @@ int main(void)
     tcase_add_test(t, one_that_is_in_the_list_no_more);
     tcase_add_test(t, without_a_socket);
     tcase_add_test(t, of_an_earlier_run);
+    tcase_add_test(t, cancelled_on_the_way);
     tcase_add_test(t, a_certificate);
     tcase_add_test(t, a_certificate_with_empty_lines);
     tcase_add_loop_test(t, what_a_certificate_shows, 0, array_len(shows));
