@@ -1,6 +1,9 @@
 /* What `config plan`, `validate` and `apply` found: for people, and as JSON. */
+#include <stdlib.h>
+#include <string.h>
 #include <yyjson.h>
 
+#include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
 #include "cli/config.h"
@@ -14,14 +17,71 @@
 #define CONFIG_COLUMN 4
 #define CONFIG_HASH_SHOWN 12
 
-static const struct {
-    const char *name, *words;
-} effects[] = {
-    [CFG_EFFECT_NONE] = {"none", "nothing changes"},
-    [CFG_EFFECT_RUNTIME] = {"runtime", "servers only; one reload"},
-    [CFG_EFFECT_RUNTIME_SERVERS] = {"reload", "one reload"},
-    [CFG_EFFECT_RELOAD] = {"reload", "one reload"},
+#define CONFIG_COMMANDS_SHOWN 20
+
+/* What it costs on one HAProxy. */
+struct config_cost {
+    const char *effect;  /* "none", "runtime", "reload" */
+    struct buf commands; /* one a line */
+    struct error why;    /* of a reload */
 };
+
+static void config_cost_init(struct config_cost *ret, const struct config_report *r, size_t target)
+{
+    *ret = (struct config_cost){.effect = "none"};
+    if (configuration_foresee(r->configuration, target, &ret->commands, &ret->why) != 0)
+        ret->effect = "reload";
+    else if (ret->commands.len > 0)
+        ret->effect = "runtime";
+}
+
+static void config_cost_fini(struct config_cost *c)
+{
+    buf_fini(&c->commands);
+}
+
+static void config_print_cost(const struct config_cost *c, struct page *p)
+{
+    if (str_eq(c->effect, "reload"))
+        page_printf(p, INK_PLAIN, "; a reload: %s", c->why.message);
+    else
+        page_put(p, INK_PLAIN, str_eq(c->effect, "none") ? "; no change" : "; no reload: by the runtime API");
+}
+
+/* *line: the first time all of them. Allocates; NULL: there are no more. */
+static char *config_next_command(const char **line)
+{
+    size_t len = strcspn(*line, "\n");
+    if (len == 0)
+        return NULL;
+    char *command = mem_strndup(*line, len);
+    *line += len + 1;
+    return command;
+}
+
+static void config_print_commands(const struct config_cost *c, struct page *p)
+{
+    const char *line = buf_str(&c->commands);
+    char *command;
+    for (size_t i = 0; i <= CONFIG_COMMANDS_SHOWN && (command = config_next_command(&line)) != NULL; i++) {
+        page_to(p, CONFIG_COLUMN);
+        page_flow_line(p, INK_DIM, i < CONFIG_COMMANDS_SHOWN ? command : "and more commands");
+        free(command);
+    }
+}
+
+static void config_put_cost(const struct config_cost *c, yyjson_mut_doc *doc, yyjson_mut_val *to)
+{
+    json_put_text(doc, to, "effect", c->effect);
+    json_put_text(doc, to, "reload_why", c->why.kind != ERROR_NONE ? c->why.message : NULL);
+    yyjson_mut_val *list = json_put_list(doc, to, "commands");
+    const char *line = buf_str(&c->commands);
+    char *command;
+    for (size_t i = 0; i < CONFIG_COMMANDS_SHOWN && (command = config_next_command(&line)) != NULL; i++) {
+        json_add(list, json_text(doc, command));
+        free(command);
+    }
+}
 
 static bool config_failed(const struct configuration_view *v, enum command_config what)
 {
@@ -111,14 +171,19 @@ void config_print(const struct config_report *r, struct page *p)
         const struct cfg_difference *differs = configuration_difference(r->configuration, i);
         page_printf(p, INK_PLAIN, "%s: ", r->targets[i].url);
         page_put(p, config_failed(&v, r->what) ? INK_RED : INK_GREEN, config_verdict(&v, r->what));
-        if (r->what == COMMAND_CONFIG_PLAN && !config_failed(&v, r->what) && !v.files_missing)
-            page_printf(p, INK_PLAIN, "; %s", effects[differs->effect].words);
+        cleanup(config_cost_fini) struct config_cost cost;
+        config_cost_init(&cost, r, i);
+        bool plans = r->what == COMMAND_CONFIG_PLAN && !config_failed(&v, r->what);
+        if (plans)
+            config_print_cost(&cost, p);
         page_end_line(p);
         const char *why = config_reason(&r->targets[i], &v);
         if (why != NULL) {
             page_to(p, CONFIG_COLUMN);
             page_flow_line(p, INK_PLAIN, why);
         }
+        if (plans)
+            config_print_commands(&cost, p);
         if (r->what == COMMAND_CONFIG_PLAN) {
             config_print_changes(differs, p);
             config_print_lines(r, i, p);
@@ -141,7 +206,9 @@ void config_print_json(const struct config_report *r, struct buf *out)
         json_put_text(doc, target, "url", r->targets[i].url);
         json_put_text(doc, target, "state", v.away ? "no verdict" : v.state);
         json_put_text(doc, target, "reason", config_reason(&r->targets[i], &v));
-        json_put_text(doc, target, "effect", effects[differs->effect].name);
+        cleanup(config_cost_fini) struct config_cost cost;
+        config_cost_init(&cost, r, i);
+        config_put_cost(&cost, doc, target);
         yyjson_mut_val *changes = json_put_list(doc, target, "changes");
         for (size_t k = 0; k < differs->count && k < CFG_DIFFERENCE_MAX; k++)
             json_add(changes, json_text(doc, differs->texts[k]));

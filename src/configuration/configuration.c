@@ -202,6 +202,11 @@ const struct cfg_difference *configuration_difference(const struct configuration
     return found != NULL ? found : &nothing;
 }
 
+int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
+{
+    return target_foresee(&c->targets[target], ret, err);
+}
+
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
 {
     target_line_difference(&c->targets[target], ret);

@@ -17,6 +17,7 @@
 #include "haproxy/engine.h"
 #include "report/checks.h"
 
+struct buf;
 struct cfg_difference;
 struct cfg_line_difference;
 struct configuration;
@@ -74,6 +75,9 @@ struct configuration_view {
 
 /* From the file that was read last to the document; nothing where none was read. Borrowed until the loop goes on. */
 const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target);
+/* How that would come about: without a reload, by these commands to the running HAProxy, one a line (none: nothing
+ * differs). -1: by a reload, and why (ERROR_INVALID). */
+int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err) must_check;
 /* The same by lines. */
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret);
 

@@ -106,6 +106,10 @@ const char *target_url(const struct target *t);
 void target_set(struct target *t); /* the document has changed */
 /* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
+/* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are
+ * needed. False: one of them is no configuration. */
+bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
+                 const struct cfg_file **wanted);
 void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_fini(struct target *t);
 void target_compare(struct target *t); /* the document with the file that was read last */
@@ -129,6 +133,7 @@ bool target_by_runtime(const struct target *t);                      /* as far a
 void target_tell(struct target *t, struct replacement_request *ret); /* what the write of the document is to tell */
 bool target_is_valid(const struct target *t);                        /* or needs no verdict, as things stand */
 void target_go_on(struct target *t);                                 /* it is written, where nothing is to be written */
+int target_foresee(struct target *t, struct buf *ret, struct error *err) must_check;
 void target_ran(struct target *t, const struct stored *s);
 
 /* target_files.c: what is next for the document's files; false: nothing. */

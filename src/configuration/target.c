@@ -44,10 +44,8 @@ static struct cfg_content *target_with_kept(const struct target *t, struct cfg_c
     return cfg_content_take(&out);
 }
 
-/* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are
- * needed. False: one of them is no configuration. */
-static bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret,
-                        const struct cfg_file **is, const struct cfg_file **wanted)
+bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
+                 const struct cfg_file **wanted)
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     *ret = target_with_kept(t, own, &edits);

@@ -2,14 +2,25 @@
  * (haproxy/driver, `replace`), files after it (STORAGE_RUN). What cannot be told so, or does not come about, is loaded. */
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 
-/* HAProxy runs what is there, so that the difference from it is all that it needs. Of what another writer put there nobody
- * knows whether he loaded it. */
-static bool target_runs_file(const struct target *t)
+/* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Of what another
+ * writer put there nobody knows whether he loaded it. A dry run writes nothing, so that what runs is another daemon's. */
+static const char *target_runs_another(const struct target *t)
 {
     const struct instance_view v = instance_view(t->in);
-    return t->file_runs && !t->restores && v.last_reload_known && instance_at_rest(t->in);
+    return t->unloaded || t->restores || v.dirty      ? "haproxy.cfg was written and is not loaded yet"
+           : v.reload == RELOAD_PENDING               ? "a reload is under way"
+           : !v.last_reload_known                     ? "how HAProxy's last reload ended is not known"
+           : !instance_at_rest(t->in)                 ? "HAProxy runs something else than its haproxy.cfg"
+           : !t->file_runs && !t->of->options.dry_run ? "haproxy.cfg is not known to be what HAProxy runs"
+                                                      : NULL;
+}
+
+static bool target_runs_file(const struct target *t)
+{
+    return target_runs_another(t) == NULL;
 }
 
 /* As far as this way to HAProxy can. */
@@ -58,6 +69,25 @@ void target_tell(struct target *t, struct replacement_request *ret)
         changes_add(&t->told, d->changes.list[i]);
     ret->changes = &t->told;
     ret->plain = target_is_plain(t);
+}
+
+int target_foresee(struct target *t, struct buf *ret, struct error *err)
+{
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
+    const struct cfg_difference *d = target_difference(t);
+    if (t->files_missing)
+        return error_set(err, ERROR_INVALID, "files of the configuration change");
+    if (d == NULL || d->effect == CFG_EFFECT_NONE)
+        return 0;
+    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : target_runs_another(t);
+    if (why != NULL)
+        return error_set(err, ERROR_INVALID, "%s", why);
+    if (!t->of->options.by_runtime)
+        return error_set(err, ERROR_INVALID, "a Data Plane API gets configurations by reloads");
+    if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))
+        return 0;
+    return instance_foresee(t->in, wanted, &d->changes, ret, err);
 }
 
 /* haproxy.cfg means the same with it: only its files are others. */

@@ -20,7 +20,9 @@
 #include "report/history.h"
 
 struct buf;
+struct cfg_file;
 struct change;
+struct changes;
 struct driver;
 struct event_base;
 struct instance;
@@ -105,6 +107,10 @@ void instance_begin_anew(struct instance *in, uint64_t when_ms);
 
 /* What runs may differ from haproxy.cfg or the files beside it: an empty commit loads them. */
 void instance_must_reload(struct instance *in);
+
+/* As driver_ops.foresee. */
+int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
+                     struct buf *ret, struct error *err) must_check;
 
 /* haproxy.cfg as read last, for an engine that owns the rest of it; borrowed, in `read` only. NULL: it is no
  * configuration. */

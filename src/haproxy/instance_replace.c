@@ -7,6 +7,15 @@ struct cfg_content *instance_file(const struct instance *in)
     return in->readout.file;
 }
 
+int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
+                     struct buf *ret, struct error *err)
+{
+    const struct driver *d = instance_driver(in);
+    if (d->ops->foresee == NULL)
+        return error_set(err, ERROR_INVALID, "this HAProxy gets changes by reloads alone");
+    return d->ops->foresee(d, to, changes, ret, err);
+}
+
 /* What was written is in the file and, but for what was told beside it, runs nowhere; what HAProxy is to be told of it is
  * an empty commit. The answer to a
  * write that no other one came before is a reading of the file: where that is all there is to read, none follows. */

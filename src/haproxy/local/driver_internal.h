@@ -177,6 +177,8 @@ void local_driver_write_forget(struct local_driver *d); /* the write to come */
 void local_driver_write_fini(struct local_driver *d);
 /* d->replacement, with changes: told as `replaced`. flags: of local_write_config. */
 void local_driver_write_whole(struct local_driver *d, unsigned flags);
+int local_driver_foresee(const struct driver *d, const struct cfg_file *to, const struct changes *changes,
+                         struct buf *ret, struct error *err) must_check;
 /* The file with these edits. */
 struct cfg_content *local_driver_text(struct local_driver *d, const struct cfg_edits *edits) must_check;
 /* The file is that now. */

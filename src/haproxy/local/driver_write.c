@@ -211,18 +211,32 @@ static void driver_write_on_written(void *arg, const struct local_answer *a)
 
 /* What does the same as a reload of the file that is being written. Who is new need not wait for `haproxy -c`, which
  * takes longer than all the rest: HAProxy itself looks at its words. Who leaves stays until the file is written. */
+static int driver_write_commands(const struct local_driver *d, const struct cfg_file *to, const struct changes *changes,
+                                 struct server_commands *early, struct server_commands *late, struct error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < changes->count && status == 0; i++) {
+        const struct change *c = changes->list[i];
+        status = server_commands_add(c->kind == CHANGE_ADD_SERVER ? early : late, to, d->options.files_before, c, err);
+    }
+    return status;
+}
+
 static void driver_write_make_commands(struct local_driver *d, const struct changes *changes)
 {
     struct error err = {0};
     const struct cfg_file *f = cfg_content_file(d->writing, &err);
-    int status = f != NULL ? 0 : -1;
-    for (size_t i = 0; i < changes->count && status == 0; i++) {
-        const struct change *c = changes->list[i];
-        struct local_run *r = c->kind == CHANGE_ADD_SERVER ? &d->early : &d->late;
-        status = server_commands_add(&r->commands, f, d->options.files_before, c, &err);
-    }
-    if (status != 0)
+    if (f == NULL || driver_write_commands(d, f, changes, &d->early.commands, &d->late.commands, &err) != 0)
         d->no_commands = mem_strdup(err.message);
+}
+
+/* Why no commands can bring about what differs from the file; NULL: they can, if there are such. */
+static const char *driver_write_needs_reload(const struct local_driver *d)
+{
+    return !d->base.runtime ? "no socket for runtime commands is set (HAPROXY_STATS_SOCKET)"
+           : d->unloaded    ? "haproxy.cfg was written and is not loaded yet"
+           : d->silent      ? "what HAProxy runs could not be read"
+                            : NULL;
 }
 
 /* d->writing, with the commands for these changes. */
@@ -230,9 +244,10 @@ static void driver_write_begin(struct local_driver *d, const struct changes *cha
 {
     d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, flags,
                                     driver_write_on_written, d);
+    const char *why = driver_write_needs_reload(d);
     if (d->silent)
-        d->no_commands = mem_strdup("what HAProxy runs could not be read");
-    if (!d->base.runtime || d->unloaded || d->silent)
+        d->no_commands = mem_strdup(why);
+    if (why != NULL)
         d->reloads = true;
     if (!d->reloads)
         driver_write_make_commands(d, changes);
@@ -254,6 +269,24 @@ void local_driver_write_whole(struct local_driver *d, unsigned flags)
     d->replaces = true;
     d->writing = cfg_content_ref(d->replacement.text);
     driver_write_begin(d, d->replacement.changes, flags);
+}
+
+int local_driver_foresee(const struct driver *base, const struct cfg_file *to, const struct changes *changes,
+                         struct buf *ret, struct error *err)
+{
+    const struct local_driver *d = (const struct local_driver *)(const void *)base;
+    const char *why = driver_write_needs_reload(d);
+    cleanup(server_commands_fini) struct server_commands early = {0};
+    cleanup(server_commands_fini) struct server_commands late = {0};
+    if (why != NULL)
+        return error_set(err, ERROR_INVALID, "%s", why);
+    if (driver_write_commands(d, to, changes, &early, &late, err) != 0)
+        return -1;
+    for (size_t i = 0; i < early.count; i++)
+        buf_printf(ret, "%s\n", early.list[i].text);
+    for (size_t i = 0; i < late.count; i++)
+        buf_printf(ret, "%s\n", late.list[i].text);
+    return 0;
 }
 
 int local_driver_add(struct driver *base, const struct change *list, size_t count, struct error *err)
