@@ -6,16 +6,16 @@
 #include "haproxy/instance.h"
 
 /* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Of what another
- * writer put there nobody knows whether he loaded it. A dry run writes nothing, so that what runs is another daemon's. */
+ * writer put there nobody knows whether he loaded it; of what a daemon wrote before, that one noted it. */
 static const char *target_runs_another(const struct target *t)
 {
     const struct instance_view v = instance_view(t->in);
-    return t->unloaded || t->restores || v.dirty      ? "haproxy.cfg was written and is not loaded yet"
-           : v.reload == RELOAD_PENDING               ? "a reload is under way"
-           : !v.last_reload_known                     ? "how HAProxy's last reload ended is not known"
-           : !instance_at_rest(t->in)                 ? "HAProxy runs something else than its haproxy.cfg"
-           : !t->file_runs && !t->of->options.dry_run ? "haproxy.cfg is not known to be what HAProxy runs"
-                                                      : NULL;
+    return t->unloaded || t->restores || v.dirty ? "haproxy.cfg was written and is not loaded yet"
+           : v.reload == RELOAD_PENDING          ? "a reload is under way"
+           : !v.last_reload_known                ? "how HAProxy's last reload ended is not known"
+           : !instance_at_rest(t->in)            ? "HAProxy runs something else than its haproxy.cfg"
+           : !t->file_runs && !v.loaded          ? "haproxy.cfg is not known to be what HAProxy runs"
+                                                 : NULL;
 }
 
 static bool target_runs_file(const struct target *t)
@@ -80,11 +80,11 @@ int target_foresee(struct target *t, struct buf *ret, struct error *err)
         return error_set(err, ERROR_INVALID, "files of the configuration change");
     if (d == NULL || d->effect == CFG_EFFECT_NONE)
         return 0;
-    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : target_runs_another(t);
+    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why
+                      : !t->of->options.by_runtime   ? "a Data Plane API gets configurations by reloads"
+                                                     : target_runs_another(t);
     if (why != NULL)
         return error_set(err, ERROR_INVALID, "%s", why);
-    if (!t->of->options.by_runtime)
-        return error_set(err, ERROR_INVALID, "a Data Plane API gets configurations by reloads");
     if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))
         return 0;
     return instance_foresee(t->in, wanted, &d->changes, ret, err);

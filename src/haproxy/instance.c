@@ -341,6 +341,7 @@ struct instance_view instance_view(const struct instance *in)
         .last_reload_known = in->last_reload.known,
         .drift = in->running.drift,
         .file_problem = in->guard.problem,
+        .loaded = in->readout.loaded,
         .unloaded = in->readout.unloaded,
         .waits = instance_driver(in)->waits,
         .adds = instance_driver(in)->adds,

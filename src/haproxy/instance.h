@@ -71,6 +71,7 @@ struct instance_view {
     const char *reload_problem; /* NULL: none */
     const char *drift;          /* how running HAProxy differs from haproxy.cfg; NULL: it does not */
     const char *file_problem;   /* why nothing may be written to the file; NULL: nothing */
+    bool loaded;                /* a daemon wrote the file that was read, and noted that it runs */
     bool unloaded;              /* a replacement wrote the file, and no commit has loaded it since */
     const char *waits;          /* another daemon has the file: what to say of it; NULL: none has */
     bool adds;                  /* servers come and go without a reload, where HAProxy lets them */

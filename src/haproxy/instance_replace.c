@@ -28,6 +28,7 @@ static void instance_replace_written(struct instance *in, const struct replaced 
         in->backends[i].reviewed = false; /* the lines beside its servers are others */
     readout_let_file_go(&in->readout, true);
     in->readout.file = in->fresh ? cfg_content_ref(r->file) : NULL;
+    in->readout.loaded = in->fresh && r->runs;
     in->readout.unloaded = in->fresh && !r->runs;
     in->renewed = false;
     if (!r->runs)

@@ -46,7 +46,7 @@ void readout_begin(struct readout *o)
     o->worker_pid = o->worker_uptime_s = -1;
     o->worker_silent = false;
     o->version = -1;
-    o->split = o->unloaded = false;
+    o->split = o->loaded = o->unloaded = false;
 }
 
 void readout_fini(struct readout *o)

@@ -92,4 +92,23 @@ def test_the_text_says_it_in_words(planned: Planned) -> None:
     assert "accepted; a reload: backend be: balance\n" in planned.says_plan(planned.config().replace("roundrobin", "leastconn"))
     gone(planned)
     said = planned.says_plan(planned.config().replace("n1 127.0.0.1:9 weight 10", "n1 127.0.0.1:9 weight 11"))
-    assert "a reload: HAProxy does not answer at HAPROXY_STATS_SOCKET\n" in said, said
+    assert "accepted; a reload: HAProxy does not answer at HAPROXY_STATS_SOCKET\n" in said, said
+    by_hand = planned.haproxy.config.read_text().replace("timeout client 5s", "timeout client 6s")
+    planned.haproxy.config.write_text(by_hand)
+    said = planned.says_plan(by_hand.replace("n1 127.0.0.1:9 weight 10", "n1 127.0.0.1:9 weight 11"))
+    assert "accepted; a reload: haproxy.cfg is not known to be what HAProxy runs\n" in said, said
+
+
+def test_who_comes_next_knows_what_runs(planned: Planned) -> None:
+    """A change that came while no daemon ran takes no reload either."""
+    planned.put(planned.config())
+    with planned.daemon() as daemon:
+        wait_until(daemon.ready, 10, "ready")
+    heavier = planned.config().replace("n1 127.0.0.1:9 weight 10", "n1 127.0.0.1:9 weight 11")
+    worker = planned.haproxy.worker()
+    assert planned.plan(heavier)["effect"] == "runtime"
+    planned.put(heavier)
+    with planned.daemon("next") as daemon:
+        wait_until(daemon.ready, 10, "ready")
+        await_log(daemon, "HAProxy runs its changes without a reload")
+        assert planned.haproxy.worker() == worker and planned.haproxy.servers("be")["n1"]["srv_uweight"] == "11"

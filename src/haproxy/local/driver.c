@@ -110,6 +110,7 @@ static void local_driver_take_file(struct local_driver *d, const struct local_an
     }
     d->to->file = cfg_content_ref(d->file);
     d->to->version = d->version;
+    d->to->loaded = a->loaded;
     d->to->unloaded = d->unloaded;
 }
 

@@ -275,7 +275,8 @@ int local_driver_foresee(const struct driver *base, const struct cfg_file *to, c
                          struct buf *ret, struct error *err)
 {
     const struct local_driver *d = (const struct local_driver *)(const void *)base;
-    const char *why = driver_write_needs_reload(d);
+    const char *why = timer_is_set(&d->ask_again) ? "another daemon has written haproxy.cfg, and is loading it"
+                                                  : driver_write_needs_reload(d);
     cleanup(server_commands_fini) struct server_commands early = {0};
     cleanup(server_commands_fini) struct server_commands late = {0};
     if (why != NULL)

@@ -114,9 +114,9 @@ struct local_answer {
     const char *data;    /* bytes of a file, answer of a socket or a program; never NULL, a NUL stands behind it */
     size_t len;
     struct local_identity identity; /* of the file that was read, or that is there after a write */
-    /* Of local_read_config: a daemon wrote that file, and none noted that it was loaded. pid: who has the lock, where that
+    /* Of local_read_config: a daemon wrote that file, and one noted that it was loaded, or none did. pid: who has the lock, where that
      * is another helper's daemon, which may be about to load it; else 0. */
-    bool unloaded;
+    bool loaded, unloaded;
     pid_t pid; /* LOCAL_LOCKED; and LOCAL_OK of a reload by a signal: who got it */
 };
 

@@ -26,9 +26,10 @@ static int helper_config_place(struct helper_work *w, struct local_place *p)
 
 /* ---- one daemon for each file ---- */
 
-/* The lock file says who has it, for people, and which files were written and not loaded, for the daemon that comes next:
- * "pid\n", and a line "device inode size time\n" for each. Two at most: the one in its place, and the one that is about to
- * replace it. A machine that goes down loses nothing by it: HAProxy loads the file as it starts. */
+/* The lock file says who has it, for people, and which files were written, for the daemon that comes next: "pid\n", and a
+ * line "device inode size time\n" for each that was not loaded, behind "loaded " for one that was. Two at most: the one in
+ * its place, and the one that is about to replace it. A machine that goes down loses nothing by it: HAProxy loads the file
+ * as it starts. */
 
 static char *helper_lock_name(const struct local_place *p)
 {
@@ -61,23 +62,23 @@ static pid_t helper_holder(char *text)
     return str_parse_uint(text, INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
 }
 
-static char *helper_note_line(const struct local_identity *i)
+static char *helper_note_line(const struct local_identity *i, bool loaded)
 {
-    return mem_printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n", i->device, i->inode, i->size,
-                      i->modified_ns);
+    return mem_printf("%s%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n", loaded ? "loaded " : "", i->device,
+                      i->inode, i->size, i->modified_ns);
 }
 
 /* Whatever became of its owner and mode. */
 static bool helper_is_written_file(const struct helper *h, const struct local_identity *i)
 {
-    const struct local_identity *u = &h->unloaded;
-    return h->has_unloaded && u->device == i->device && u->inode == i->inode && u->size == i->size &&
+    const struct local_identity *u = &h->written;
+    return h->has_written && u->device == i->device && u->inode == i->inode && u->size == i->size &&
            u->modified_ns == i->modified_ns;
 }
 
-static bool helper_is_noted(const char *text, const struct local_identity *i)
+static bool helper_is_noted(const char *text, const struct local_identity *i, bool loaded)
 {
-    cleanup(mem_free_ptr) char *line = helper_note_line(i), *behind_another = mem_printf("\n%s", line);
+    cleanup(mem_free_ptr) char *line = helper_note_line(i, loaded), *behind_another = mem_printf("\n%s", line);
     return strstr(text, behind_another) != NULL;
 }
 
@@ -85,8 +86,8 @@ static bool helper_is_noted(const char *text, const struct local_identity *i)
  * leaves one or the other. */
 static int helper_note(const struct helper *h, int fd, const struct local_identity *coming)
 {
-    cleanup(mem_free_ptr) char *new = coming != NULL ? helper_note_line(coming) : mem_strdup("");
-    cleanup(mem_free_ptr) char *old = h->has_unloaded ? helper_note_line(&h->unloaded) : mem_strdup("");
+    cleanup(mem_free_ptr) char *new = coming != NULL ? helper_note_line(coming, false) : mem_strdup("");
+    cleanup(mem_free_ptr) char *old = h->has_written ? helper_note_line(&h->written, h->loaded) : mem_strdup("");
     cleanup(mem_free_ptr) char *text = mem_printf("%d\n%s%s", (int)h->daemon, new, old);
     size_t len = strlen(text);
     ssize_t n = pwrite(fd, text, len, 0);
@@ -100,9 +101,11 @@ static void helper_take_notes(struct helper *h, int fd, const struct local_place
     char text[LOCK_BYTES];
     struct local_identity now = {0};
     helper_read_lock(fd, text);
-    h->has_unloaded =
-        local_file_read(p, NULL, &now) == 0 && (helper_is_noted(text, &now) || helper_is_written_file(h, &now));
-    h->unloaded = now;
+    bool there = local_file_read(p, NULL, &now) == 0, ours = there && helper_is_written_file(h, &now);
+    bool loaded = there && helper_is_noted(text, &now, true), unloaded = there && helper_is_noted(text, &now, false);
+    h->loaded = !unloaded && (loaded || (ours && h->loaded));
+    h->has_written = loaded || unloaded || ours;
+    h->written = now;
     /* Without it the lock holds as well. */
     (void)helper_note(h, fd, NULL);
 }
@@ -166,7 +169,8 @@ static void helper_look_at_lock(struct helper_work *w, const struct local_place 
     if (fd < 0)
         return;
     helper_read_lock(fd, text);
-    w->answer.unloaded = helper_is_noted(text, &w->answer.identity);
+    w->answer.unloaded = helper_is_noted(text, &w->answer.identity, false);
+    w->answer.loaded = helper_is_noted(text, &w->answer.identity, true);
     if (w->answer.unloaded && helper_flock(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
         w->answer.pid = helper_holder(text);
     close(fd);
@@ -184,7 +188,9 @@ void helper_config_read(struct helper_work *w)
     } else if (h->lock < 0) {
         helper_look_at_lock(w, &p);
     } else {
-        w->answer.unloaded = helper_is_written_file(h, &w->answer.identity);
+        bool written = helper_is_written_file(h, &w->answer.identity);
+        w->answer.loaded = written && h->loaded;
+        w->answer.unloaded = written && !h->loaded;
     }
 }
 
@@ -193,7 +199,7 @@ void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a)
     struct helper *h = w->helper;
     if (h->lock < 0 || !helper_is_written_file(h, &a->expected))
         return; /* another one was written since */
-    h->has_unloaded = false;
+    h->loaded = true;
     if (helper_note(h, h->lock, NULL) != 0)
         helper_fail(w, "cannot write to the lock of %s: %m", h->options->config_file);
 }

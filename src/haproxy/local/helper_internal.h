@@ -14,9 +14,9 @@ struct helper {
     int socket;
     pid_t daemon;
     int lock; /* -1: not ours */
-    /* The file in its place was written, and is not noted as loaded. Known while the lock is ours. */
-    bool has_unloaded;
-    struct local_identity unloaded;
+    /* The file in its place was written by a daemon, and loaded. Known while the lock is ours. */
+    bool has_written, loaded;
+    struct local_identity written;
     bool peer_gone;
 };
 

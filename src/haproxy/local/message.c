@@ -71,6 +71,7 @@ int local_message_put_answer(struct buf *out, const struct local_answer *a)
     message_put_number(out, a->status);
     message_put_number(out, (uint64_t)a->error_number);
     message_put_number(out, (uint64_t)a->pid);
+    message_put_number(out, a->loaded ? 1 : 0);
     message_put_number(out, a->unloaded ? 1 : 0);
     message_put_identity(out, &a->identity);
     message_put_bytes(out, a->message, strlen(a->message));
@@ -159,6 +160,7 @@ int local_message_get_answer(const char *bytes, size_t len, struct local_answer 
     ret->status = (enum local_status)message_get_number(&r, LOCAL_FAILED);
     ret->error_number = (int)message_get_number(&r, INT_MAX);
     ret->pid = (pid_t)message_get_number(&r, INT_MAX);
+    ret->loaded = message_get_number(&r, 1) == 1;
     ret->unloaded = message_get_number(&r, 1) == 1;
     message_get_identity(&r, &ret->identity);
     ret->message = message_get_text(&r);
