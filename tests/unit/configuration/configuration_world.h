@@ -20,6 +20,7 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/change.h"
 #include "haproxy/driver.h"
 #include "haproxy/driver.h"
 #include "haproxy/instance.h"
@@ -136,6 +137,15 @@ void instance_begin_anew(struct instance *in, uint64_t when_ms)
 void instance_must_reload(struct instance *in)
 {
     in->dirty = true;
+}
+
+int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
+                     struct buf *ret, struct error *err)
+{
+    (void)in, (void)to, (void)err;
+    for (size_t i = 0; i < changes->count; i++)
+        buf_printf(ret, "change %s/%s\n", changes->list[i]->backend->name, changes->list[i]->server->name);
+    return 0;
 }
 
 /* ---- the model ---- */

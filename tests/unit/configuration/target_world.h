@@ -28,6 +28,8 @@ struct instance {
     const struct engine *engine;
     char *file;
     struct error problem;
+    bool loaded, dirty, ends_unknown, differs; /* what is known of it */
+    enum reload_state reload;
 };
 
 
@@ -58,7 +60,10 @@ struct instance_view instance_view(const struct instance *in)
                                   .may_write = true,
                                   .may_begin = true,
                                   .file_allows = true,
-                                  .last_reload_known = true};
+                                  .last_reload_known = !in->ends_unknown,
+                                  .loaded = in->loaded,
+                                  .dirty = in->dirty,
+                                  .reload = in->reload};
 }
 
 static struct cfg_content *file_content;
@@ -72,8 +77,7 @@ struct cfg_content *instance_file(const struct instance *in)
 
 bool instance_at_rest(const struct instance *in)
 {
-    (void)in;
-    return !w.busy;
+    return !w.busy && !in->dirty && !in->differs && in->reload != RELOAD_PENDING;
 }
 
 /* ---- what a test does ---- */

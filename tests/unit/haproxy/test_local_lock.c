@@ -13,7 +13,13 @@ static enum local_status note_loaded(const struct local_identity *i)
 static bool is_unloaded(void)
 {
     (void)read_identity();
+    ck_assert(!seen.answer.unloaded || !seen.answer.loaded);
     return seen.answer.unloaded;
+}
+
+static bool is_loaded(void)
+{
+    return !is_unloaded() && seen.answer.loaded;
 }
 
 /* As a daemon that is killed leaves it, and with it its helper; and the next one. */
@@ -36,7 +42,7 @@ static char *line_of(const char *path)
 START_TEST(test_who_comes_next_learns_what_was_not_loaded)
 {
     start();
-    ck_assert(!is_unloaded());
+    ck_assert(!is_unloaded() && !is_loaded());
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
     ck_assert(is_unloaded());
     for (int i = 0; i < 2;
@@ -51,9 +57,17 @@ START_TEST(test_who_comes_next_learns_what_was_not_loaded)
     ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
     struct local_identity is = read_identity();
     ck_assert_int_eq(note_loaded(&is), LOCAL_OK);
-    ck_assert(!is_unloaded());
+    ck_assert(is_loaded());
+    for (int i = 0; i < 2; i++) {
+        die_and_start();
+        ck_assert(is_loaded());
+        ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+        ck_assert(is_loaded());
+    }
+    put(config, "# by hand\n", 0640);
+    ck_assert(!is_loaded());
     die_and_start();
-    ck_assert(!is_unloaded());
+    ck_assert(!is_loaded());
 }
 END_TEST
 

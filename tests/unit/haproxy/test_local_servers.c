@@ -279,6 +279,59 @@ START_TEST(what_was_not_loaded_is_loaded_first)
 }
 END_TEST
 
+/* What it would tell HAProxy of s1 at this weight; or why it would not. Allocates. */
+static char *foreseen(int weight, const char *name)
+{
+    const struct backend_server to = {.name = (char *)(uintptr_t)name, .weight = weight};
+    const struct change change = {
+        .kind = CHANGE_SET_SERVER, .backend = &readout.found[0].backend, .server = &to, .fields = SERVER_WEIGHT};
+    struct changes list = {0};
+    struct buf commands = {0};
+    struct error err = {0};
+    changes_add(&list, &change);
+    if (driver->ops->foresee(driver, cfg_content_file(readout.file, NULL), &list, &commands, &err) != 0)
+        buf_printf(&commands, "a reload: %s", err.message);
+    changes_fini(&list);
+    return buf_take(&commands);
+}
+
+static void assert_foreseen(int weight, const char *name, const char *expected)
+{
+    cleanup(mem_free_ptr) char *is = foreseen(weight, name);
+    ck_assert_str_eq(is, expected);
+}
+
+START_TEST(what_a_write_would_tell_is_known_before)
+{
+    read_it();
+    int64_t version = readout.version;
+    assert_foreseen(7, "s1", "set server web/s1 weight 7\n");
+    assert_foreseen(7, "s;1", "a reload: server web/s;1 has a name that fits into no command");
+    read_it(); /* it said nothing to HAProxy */
+    ck_assert(row_of("s1")->weight == 1 && readout.version == version);
+    struct cfg_content *c = content_of("backend more\n");
+    ck_assert_int_eq(replace(readout.version, c, true), TRANSACTION_COMMITTED);
+    cfg_content_unref(c);
+    assert_foreseen(7, "s1", "a reload: haproxy.cfg was written and is not loaded yet");
+    struct error err = {0};
+    struct driver *writer = driver;
+    struct local_helper *other = local_helper_start(&options, &err);
+    ck_assert_msg(other != NULL, "%s", err.message);
+    local_helper_attach(other, base, NULL);
+    make_driver_of(other);
+    read_it();
+    assert_foreseen(7, "s1", "a reload: another daemon has written haproxy.cfg, and is loading it");
+    driver->ops->free(driver);
+    local_helper_free(other);
+    driver = writer;
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    assert_foreseen(7, "s1", "set server web/s1 weight 7\n");
+    end_haproxy();
+    read_it();
+    assert_foreseen(7, "s1", "a reload: HAProxy does not answer at HAPROXY_STATS_SOCKET");
+}
+END_TEST
+
 /* Where HAProxy or the file wants one, there is one, and why. */
 START_TEST(what_cannot_be_without_a_reload_has_one)
 {
@@ -456,6 +509,7 @@ int main(void)
     tcase_add_test(t, a_server_that_is_back_in_the_file_stays);
     tcase_add_test(t, who_is_new_does_not_wait_for_the_check);
     tcase_add_test(t, what_was_not_loaded_is_loaded_first);
+    tcase_add_test(t, what_a_write_would_tell_is_known_before);
     tcase_add_test(t, what_cannot_be_without_a_reload_has_one);
     tcase_add_test(t, changes_that_haproxy_refuses_are_not_written);
     tcase_add_test(t, changes_of_another_file_are_a_conflict);

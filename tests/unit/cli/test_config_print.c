@@ -1,0 +1,166 @@
+/* `config plan` as text and as JSON (src/cli/config_print); the engine is played by what it would say. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/page.h"
+#include "cli/config.h"
+#include "configuration/configuration.h"
+#include "configuration/document.h"
+#include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/line_difference.h"
+
+static struct {
+    struct configuration_view view;
+    struct cfg_difference differs;
+    const char *commands, *why; /* why NULL: no reload */
+} engine;
+
+struct configuration_view configuration_view(const struct configuration *c, size_t target)
+{
+    (void)c, (void)target;
+    return engine.view;
+}
+
+const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
+{
+    (void)c, (void)target;
+    return &engine.differs;
+}
+
+void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
+{
+    (void)c, (void)target;
+    *ret = (struct cfg_line_difference){0};
+}
+
+int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
+{
+    (void)c, (void)target;
+    buf_add(ret, engine.commands);
+    return engine.why == NULL ? 0 : error_set(err, ERROR_INVALID, "%s", engine.why);
+}
+
+static void says(enum cfg_effect effect, const char *commands, const char *why)
+{
+    engine.view = (struct configuration_view){.state = "valid"};
+    engine.differs = (struct cfg_difference){.effect = effect};
+    engine.commands = commands;
+    engine.why = why;
+}
+
+static void report(void (*print)(const struct config_report *r, struct buf *out), struct buf *out)
+{
+    struct error err = {0};
+    struct document *d = document_new("a file", "global\n", 7, NULL, &err);
+    ck_assert_msg(d != NULL, "%s", err.message);
+    const struct config_target target = {.url = "http://lb1:5555", .problem = ""};
+    const struct config_report r = {.what = COMMAND_CONFIG_PLAN, .document = d, .targets = &target, .count = 1};
+    print(&r, out);
+    document_unref(d);
+}
+
+static void print_text(const struct config_report *r, struct buf *out)
+{
+    struct page page;
+    page_init(&page, out, false, PAGE_WIDTH_DEFAULT);
+    config_print(r, &page);
+}
+
+/* What stands behind the heading. */
+static void expect_text(const char *expected)
+{
+    cleanup(buf_fini) struct buf out = {0};
+    report(print_text, &out);
+    ck_assert_str_eq(strchr(buf_str(&out), '\n') + 1, expected);
+}
+
+static void expect_json(const char *effect, const char *why, const char *commands)
+{
+    cleanup(buf_fini) struct buf out = {0};
+    report(config_print_json, &out);
+    yyjson_doc *doc = yyjson_read(buf_str(&out), out.len, 0);
+    yyjson_val *target = yyjson_doc_ptr_get(doc, "/targets/0");
+    ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(target, "effect")), effect);
+    if (why != NULL)
+        ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(target, "reload_why")), why);
+    else
+        ck_assert(yyjson_is_null(yyjson_obj_get(target, "reload_why")));
+    char *is = yyjson_val_write(yyjson_obj_get(target, "commands"), 0, NULL);
+    ck_assert_str_eq(is, commands);
+    free(is);
+    yyjson_doc_free(doc);
+}
+
+START_TEST(nothing)
+{
+    says(CFG_EFFECT_NONE, "", NULL);
+    expect_text("http://lb1:5555: accepted; no change\n");
+    expect_json("none", NULL, "[]");
+}
+END_TEST
+
+START_TEST(commands)
+{
+    says(CFG_EFFECT_RUNTIME, "set server b/n1 weight 5\nset server b/n2 state maint\n", NULL);
+    expect_text("http://lb1:5555: accepted; no reload: by the runtime API\n"
+                "    set server b/n1 weight 5\n"
+                "    set server b/n2 state maint\n");
+    expect_json("runtime", NULL, "[\"set server b/n1 weight 5\",\"set server b/n2 state maint\"]");
+}
+END_TEST
+
+START_TEST(not_all_of_many)
+{
+    cleanup(buf_fini) struct buf many = {0};
+    for (int i = 0; i < 21; i++)
+        buf_add(&many, "x\n");
+    says(CFG_EFFECT_RUNTIME, buf_str(&many), NULL);
+    cleanup(buf_fini) struct buf out = {0};
+    report(print_text, &out);
+    const char *last = strstr(buf_str(&out), "    and more commands\n");
+    ck_assert_ptr_nonnull(last);
+    ck_assert_str_eq(last - strlen("    x\n"), "    x\n    and more commands\n");
+}
+END_TEST
+
+START_TEST(a_reload)
+{
+    says(CFG_EFFECT_RUNTIME, "", "HAProxy does not answer");
+    expect_text("http://lb1:5555: accepted; a reload: HAProxy does not answer\n");
+    expect_json("reload", "HAProxy does not answer", "[]");
+}
+END_TEST
+
+/* Of what is rejected nothing is foreseen; of files that are to be stored first it is. */
+START_TEST(without_a_verdict)
+{
+    says(CFG_EFFECT_RUNTIME, "set server b/n1 weight 5\n", NULL);
+    engine.view.state = "rejected";
+    expect_text("http://lb1:5555: rejected\n");
+    says(CFG_EFFECT_NONE, "", "files of the configuration change");
+    engine.view = (struct configuration_view){.state = "new", .files_missing = true};
+    expect_text(
+        "http://lb1:5555: no verdict before its files are stored; a reload: files of the configuration change\n");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("config_print");
+    TCase *tc = tcase_create("config_print");
+    tcase_add_test(tc, nothing);
+    tcase_add_test(tc, commands);
+    tcase_add_test(tc, not_all_of_many);
+    tcase_add_test(tc, a_reload);
+    tcase_add_test(tc, without_a_verdict);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

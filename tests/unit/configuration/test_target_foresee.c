@@ -1,0 +1,109 @@
+/* src/configuration/target_runtime: what the document would cost one HAProxy, as far as is known before it is written. */
+#include "target_world.h"
+
+#define FILE_TEXT "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n"
+#define HEAVIER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 2\n"
+#define MORE "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n  server n2 10.0.0.2:80\n"
+
+/* The commands, or "a reload: why". */
+static void assert_foreseen(const char *expected)
+{
+    struct buf is = {0};
+    struct error err = {0};
+    if (configuration_foresee(w.c, 0, &is, &err) != 0)
+        buf_printf(&is, "a reload: %s", err.message);
+    ck_assert_str_eq(buf_str(&is), expected);
+    buf_fini(&is);
+}
+
+static void begin(bool runtime)
+{
+    by_runtime = runtime;
+    world_begin_as(CONFIGURATION_DRIFT_REPORT, true);
+    w.in.loaded = true;
+    file_is(FILE_TEXT);
+}
+
+START_TEST(it_is_what_differs_from_the_file)
+{
+    begin(true);
+    set_document("# a comment\n" FILE_TEXT);
+    assert_foreseen("");
+    set_document(HEAVIER);
+    assert_foreseen("change b/n1\n");
+    set_document(MORE);
+    assert_foreseen("change b/n2\n");
+    set_document("backend b\n  balance source\n  server n1 10.0.0.1:80 weight 2\n");
+    assert_foreseen("a reload: backend b: balance");
+    set_document(MORE "frontend f\n  bind :81\n");
+    assert_foreseen("a reload: frontend f: new");
+    world_end();
+}
+END_TEST
+
+static const struct {
+    bool unknown, dirty, ends_unknown, differs;
+    enum reload_state reload;
+    const char *why;
+} others[] = {
+    {.unknown = true, .why = "haproxy.cfg is not known to be what HAProxy runs"},
+    {.dirty = true, .why = "haproxy.cfg was written and is not loaded yet"},
+    {.ends_unknown = true, .why = "how HAProxy's last reload ended is not known"},
+    {.differs = true, .why = "HAProxy runs something else than its haproxy.cfg"},
+    {.reload = RELOAD_PENDING, .why = "a reload is under way"},
+};
+
+START_TEST(a_haproxy_that_runs_something_else_is_reloaded)
+{
+    cleanup(mem_free_ptr) char *expected = mem_printf("a reload: %s", others[_i].why);
+    begin(true);
+    set_document(HEAVIER);
+    assert_foreseen("change b/n1\n");
+    w.in.loaded = !others[_i].unknown;
+    w.in.dirty = others[_i].dirty;
+    w.in.ends_unknown = others[_i].ends_unknown;
+    w.in.differs = others[_i].differs;
+    w.in.reload = others[_i].reload;
+    assert_foreseen(expected);
+    set_document(FILE_TEXT);
+    assert_foreseen("");
+    world_end();
+}
+END_TEST
+
+START_TEST(where_nobody_asked_for_it_there_are_reloads)
+{
+    begin(false);
+    set_document(HEAVIER);
+    assert_foreseen("a reload: a Data Plane API gets configurations by reloads");
+    world_end();
+}
+END_TEST
+
+START_TEST(files_that_are_not_there_are_loaded)
+{
+    begin(true);
+    file_is(DOCUMENT);
+    set_document_with_file();
+    assert_foreseen("");
+    stores(STORAGE_CHECK, &(struct stored){.result = TRANSACTION_COMMITTED, .differing = 1, .differs = "maps/a.map"});
+    assert_foreseen("a reload: files of the configuration change");
+    world_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("target_foresee");
+    TCase *tc = tcase_create("target_foresee");
+    tcase_add_test(tc, it_is_what_differs_from_the_file);
+    tcase_add_loop_test(tc, a_haproxy_that_runs_something_else_is_reloaded, 0, array_len(others));
+    tcase_add_test(tc, where_nobody_asked_for_it_there_are_reloads);
+    tcase_add_test(tc, files_that_are_not_there_are_loaded);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
