@@ -90,6 +90,9 @@ def test_the_text_says_it_in_words(planned: Planned) -> None:
     said = planned.says_plan(planned.config().replace("n1 127.0.0.1:9 weight 10", "n1 127.0.0.1:9 weight 11"))
     assert "accepted; no reload: by the runtime API\n    set server be/n1 weight 11\n" in said, said
     assert "accepted; a reload: backend be: balance\n" in planned.says_plan(planned.config().replace("roundrobin", "leastconn"))
+    asked = planned.plan(planned.config() + "  server token-1 127.0.0.3:9 agent-check agent-port 9 agent-send 2468135\n")
+    assert asked["commands"][0] == "add server be/token-1 127.0.0.3:9 agent-check agent-port 9 agent-send ***", asked
+    assert "2468135" not in json.dumps(asked)
     gone(planned)
     said = planned.says_plan(planned.config().replace("n1 127.0.0.1:9 weight 10", "n1 127.0.0.1:9 weight 11"))
     assert "accepted; a reload: HAProxy does not answer at HAPROXY_STATS_SOCKET\n" in said, said

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "haproxy/cfg/mask.h"
 #include "haproxy/local/config_edit.h"
 #include "haproxy/local/driver_internal.h"
@@ -271,6 +272,21 @@ void local_driver_write_whole(struct local_driver *d, unsigned flags)
     driver_write_begin(d, d->replacement.changes, flags);
 }
 
+/* Without secrets, which may stand behind the place of a server that comes ("add server be/n1"). */
+static void driver_write_show(const struct server_commands *c, struct buf *ret)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const char *text = c->list[i].text, *rest = text;
+        for (int words = 0; words < 3; words++) {
+            rest += strcspn(rest, " ");
+            rest += strspn(rest, " ");
+        }
+        buf_addn(ret, text, (size_t)(rest - text));
+        cfg_mask_line(rest, strlen(rest), TEXT_WHOLE, ret);
+        buf_add(ret, "\n");
+    }
+}
+
 int local_driver_foresee(const struct driver *base, const struct cfg_file *to, const struct changes *changes,
                          struct buf *ret, struct error *err)
 {
@@ -283,10 +299,8 @@ int local_driver_foresee(const struct driver *base, const struct cfg_file *to, c
         return error_set(err, ERROR_INVALID, "%s", why);
     if (driver_write_commands(d, to, changes, &early, &late, err) != 0)
         return -1;
-    for (size_t i = 0; i < early.count; i++)
-        buf_printf(ret, "%s\n", early.list[i].text);
-    for (size_t i = 0; i < late.count; i++)
-        buf_printf(ret, "%s\n", late.list[i].text);
+    driver_write_show(&early, ret);
+    driver_write_show(&late, ret);
     return 0;
 }
 
