@@ -1,12 +1,14 @@
 """make bench: prints figures; what a machine lacks is skipped by name. These variables change what it does:
 
-ONLY           parts to run, out of program, mapping, sync, double, rolling, configuration, local (separated by commas)
+ONLY           parts to run, out of program, mapping, sync, double, rolling, configuration, stream, local (separated
+               by commas)
 NODES, RUNS    sync: nodes written to a real kube-apiserver, and how often each figure is taken
 MANY           double: nodes that the Kubernetes double generates
 QUIET          sync: seconds of nothing
 OTHER          rolling: path of another controller that reads the same environment (INGRESS_NAMESPACE, INGRESS_SERVICE_NAME,
                HAPROXY_DATAPLANE_URL, HAPROXY_DATAPLANE_USERNAME, HAPROXY_DATAPLANE_PASSWORD, HAPROXY_BACKEND_NAME,
                HAPROXY_BACKEND_PORT, RESYNC_PERIOD, KUBECONFIG): its figures stand beside ours
+CHANGE         stream: what changes, out of servers, maps, certificates (separated by commas)
 RATE           rolling: new connections a second
 RELOAD_DELAY   rolling: the Data Plane API's, in seconds
 RESYNC         rolling: RESYNC_PERIOD of the controllers
@@ -27,7 +29,7 @@ import time
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, configuration, first_sync, local, mapping, report, rolling
+from . import changes, cluster, configuration, configuration_stream, first_sync, local, mapping, report, rolling
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
@@ -98,6 +100,10 @@ def whole_configuration(home: pathlib.Path) -> None:
     configuration.measure(home / "configuration", RUNS)
 
 
+def stream_of_configurations(home: pathlib.Path) -> None:
+    configuration_stream.measure(home / "stream")
+
+
 def own_files(home: pathlib.Path) -> None:
     try:
         kube = cluster.start(home / "local-kube")
@@ -116,7 +122,8 @@ def map_endpoints(_: pathlib.Path) -> None:
 
 
 PARTS = {"program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles,
-         "rolling": rolling_update, "configuration": whole_configuration, "local": own_files}
+         "rolling": rolling_update, "configuration": whole_configuration, "stream": stream_of_configurations,
+         "local": own_files}
 
 
 def chosen() -> list[str]:
