@@ -29,6 +29,7 @@ from . import report
 from .setup import haproxy as haproxy_program
 
 CHANGES, FLOORS, RATE, RELOAD_DELAY = 50, 15, 200.0, 0.02
+PAUSE = 0.1  # between two changes: some connections come in each state
 NODES = {f"node-{i}": f"127.0.18.{i}" for i in range(1, 5)}
 KINDS = ("servers", "maps", "certificates")
 NAMESPACE, NAME = "haproxy", "haproxy-config"
@@ -209,6 +210,7 @@ def _stream(site: Site, kube: KubeDouble, daemon: Daemon, kinds: list[str]) -> d
         site.await_served(kind)
         took.setdefault(kind, []).append((time.monotonic() - began) * 1000)
         daemon.wait_log(APPLIED, 30, seen)  # the next one is a change of its own
+        time.sleep(PAUSE)
     return took
 
 
