@@ -10,12 +10,12 @@
 static const char *target_runs_another(const struct target *t)
 {
     const struct instance_view v = instance_view(t->in);
-    return t->unloaded || t->restores || v.dirty ? "haproxy.cfg was written and is not loaded yet"
-           : v.reload == RELOAD_PENDING          ? "a reload is under way"
-           : !v.last_reload_known                ? "how HAProxy's last reload ended is not known"
-           : !instance_at_rest(t->in)            ? "HAProxy runs something else than its haproxy.cfg"
-           : !t->file_runs && !v.loaded          ? "haproxy.cfg is not known to be what HAProxy runs"
-                                                 : NULL;
+    return t->restores || v.dirty       ? "haproxy.cfg was written and is not loaded yet"
+           : v.reload == RELOAD_PENDING ? "a reload is under way"
+           : !v.last_reload_known       ? "how HAProxy's last reload ended is not known"
+           : !instance_at_rest(t->in)   ? "HAProxy runs something else than its haproxy.cfg"
+           : !t->file_runs && !v.loaded ? "haproxy.cfg is not known to be what HAProxy runs"
+                                        : NULL;
 }
 
 static bool target_runs_file(const struct target *t)

@@ -116,8 +116,12 @@ ENGINE_MUTANTS = (
 
 # Without a reload.
 BY_RUNTIME = (
-    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "return t->file_runs && ", "return "),
-    Mutant("while it is loaded it runs", BY_RUNTIME_FILE, " && instance_at_rest(t->in);", ";"),
+    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "false "),
+    Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "!t->file_runs "),
+    Mutant("files that are to come cost nothing", BY_RUNTIME_FILE, "    if (t->files_missing)\n        return error_set", "    if (false)\n        return error_set"),
+    Mutant("what takes a reload is foreseen as commands", BY_RUNTIME_FILE, "d->effect == CFG_EFFECT_RELOAD ? d->why\n", "false ? d->why\n"),
+    Mutant("what was written and not loaded runs", BY_RUNTIME_FILE, "return t->restores || v.dirty ?", "return t->restores ?"),
+    Mutant("while it is loaded it runs", BY_RUNTIME_FILE, ": !instance_at_rest(t->in) ", ": false "),
     Mutant("who does not answer needs no verdict", BY_RUNTIME_FILE, "t->files != FILES_NEW && !t->away &&", "t->files != FILES_NEW &&"),
     Mutant("one of several gets what another might refuse", BY_RUNTIME_FILE, "(alone || target_is_plain(t)) &&", "true &&"),
     Mutant("files are plain", BY_RUNTIME_FILE, "return t->effect == CFG_EFFECT_RUNTIME && !t->files_changed;", "return t->effect == CFG_EFFECT_RUNTIME;"),
@@ -408,7 +412,7 @@ ROOMS = (
     Room("configuration, pauses", ("test_pace",), PAUSES),
     Room("configuration, the engine", ("test_configuration", "test_configuration_streams"), ENGINE_MUTANTS),
     Room("configuration, the engine with files", ("test_configuration_files", "test_target_files", "test_configuration_streams"), WITH_FILES),
-    Room("configuration, without a reload", ("test_configuration_streams", "test_target", "test_target_files"), BY_RUNTIME),
+    Room("configuration, without a reload", ("test_configuration_streams", "test_target", "test_target_files", "test_target_foresee"), BY_RUNTIME),
     Room("configuration, its pace", ("test_configuration", "test_target"), PACING),
     Room("configuration, files where nothing may be written", ("test_target_files",), LOOKED_AT),
     Room("configuration, what a write reads", ("test_instance_replace",), READ_BY_WRITING),

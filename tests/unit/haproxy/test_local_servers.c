@@ -279,27 +279,39 @@ START_TEST(what_was_not_loaded_is_loaded_first)
 }
 END_TEST
 
-/* What it would tell HAProxy of s1 at this weight; or why it would not. Allocates. */
-static char *foreseen(int weight, const char *name)
+/* What it would tell HAProxy of that change, to that file; or why it would not. */
+static void assert_told(struct cfg_content *to, const struct change *change, const char *expected)
 {
-    const struct backend_server to = {.name = (char *)(uintptr_t)name, .weight = weight};
-    const struct change change = {
-        .kind = CHANGE_SET_SERVER, .backend = &readout.found[0].backend, .server = &to, .fields = SERVER_WEIGHT};
     struct changes list = {0};
     struct buf commands = {0};
     struct error err = {0};
-    changes_add(&list, &change);
-    if (driver->ops->foresee(driver, cfg_content_file(readout.file, NULL), &list, &commands, &err) != 0)
+    changes_add(&list, change);
+    if (driver->ops->foresee(driver, cfg_content_file(to, NULL), &list, &commands, &err) != 0)
         buf_printf(&commands, "a reload: %s", err.message);
+    ck_assert_str_eq(buf_str(&commands), expected);
     changes_fini(&list);
-    return buf_take(&commands);
+    buf_fini(&commands);
 }
 
 static void assert_foreseen(int weight, const char *name, const char *expected)
 {
-    cleanup(mem_free_ptr) char *is = foreseen(weight, name);
-    ck_assert_str_eq(is, expected);
+    const struct backend_server to = {.name = (char *)(uintptr_t)name, .weight = weight};
+    const struct change change = {
+        .kind = CHANGE_SET_SERVER, .backend = &readout.found[0].backend, .server = &to, .fields = SERVER_WEIGHT};
+    assert_told(readout.file, &change, expected);
 }
+
+START_TEST(what_it_would_tell_has_no_secrets)
+{
+    const struct backend_server token = {
+        .name = (char *)"token", .address = (char *)"127.0.0.9", .port = 9, .weight = 1, .maintenance = true};
+    const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &token};
+    read_it();
+    struct cfg_content *c = content_of("    server token 127.0.0.9:9 disabled agent-port 8 agent-send 2468135\n");
+    assert_told(c, &come, "add server web/token 127.0.0.9:9 agent-port 8 agent-send ***\n");
+    cfg_content_unref(c);
+}
+END_TEST
 
 START_TEST(what_a_write_would_tell_is_known_before)
 {
@@ -509,6 +521,7 @@ int main(void)
     tcase_add_test(t, a_server_that_is_back_in_the_file_stays);
     tcase_add_test(t, who_is_new_does_not_wait_for_the_check);
     tcase_add_test(t, what_was_not_loaded_is_loaded_first);
+    tcase_add_test(t, what_it_would_tell_has_no_secrets);
     tcase_add_test(t, what_a_write_would_tell_is_known_before);
     tcase_add_test(t, what_cannot_be_without_a_reload_has_one);
     tcase_add_test(t, changes_that_haproxy_refuses_are_not_written);
