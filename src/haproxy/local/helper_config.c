@@ -103,7 +103,7 @@ static void helper_take_notes(struct helper *h, int fd, const struct local_place
     helper_read_lock(fd, text);
     bool there = local_file_read(p, NULL, &now) == 0, ours = there && helper_is_written_file(h, &now);
     bool loaded = there && helper_is_noted(text, &now, true), unloaded = there && helper_is_noted(text, &now, false);
-    h->loaded = !unloaded && (loaded || (ours && h->loaded));
+    h->loaded = loaded || (ours && h->loaded);
     h->has_written = loaded || unloaded || ours;
     h->written = now;
     /* Without it the lock holds as well. */
