@@ -77,7 +77,8 @@ int target_foresee(struct target *t, struct buf *ret, struct error *err)
     const struct cfg_file *is, *wanted;
     const struct cfg_difference *d = target_difference(t);
     if (t->files_missing)
-        return error_set(err, ERROR_INVALID, "files of the configuration change");
+        return error_set(err, ERROR_INVALID,
+                         "files change: what is no map or certificate of a name that HAProxy has loaded takes one");
     if (d == NULL || d->effect == CFG_EFFECT_NONE)
         return 0;
     const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why

@@ -87,7 +87,8 @@ START_TEST(files_that_are_not_there_are_loaded)
     set_document_with_file();
     assert_foreseen("");
     stores(STORAGE_CHECK, &(struct stored){.result = TRANSACTION_COMMITTED, .differing = 1, .differs = "maps/a.map"});
-    assert_foreseen("a reload: files of the configuration change");
+    assert_foreseen(
+        "a reload: files change: what is no map or certificate of a name that HAProxy has loaded takes one");
     world_end();
 }
 END_TEST
