@@ -192,8 +192,13 @@ def _daemon(site: Site, kube: KubeDouble, home: pathlib.Path, name: str) -> Daem
 
 
 def _begun(site: Site, kube: KubeDouble, daemon: Daemon) -> None:
+    """Of what it did not write itself it does not know that HAProxy runs it: so there is a first change, which takes a reload."""
     kube.put(site.secret())
     daemon.wait_log('"configuration (applied|unchanged)"', 30)
+    seen = len(daemon.log())
+    site.change("servers", 0)
+    kube.put(site.secret())
+    daemon.wait_log(APPLIED, 30, seen)
     for kind in KINDS:
         site.await_served(kind)
     daemon.wait_ready(30)
