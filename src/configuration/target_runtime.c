@@ -82,7 +82,7 @@ int target_foresee(struct target *t, struct buf *ret, struct error *err)
     if (d == NULL || d->effect == CFG_EFFECT_NONE)
         return 0;
     const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why
-                      : !t->of->options.by_runtime   ? "a Data Plane API gets configurations by reloads"
+                      : !t->of->options.by_runtime   ? "nothing is to be told to the running HAProxy"
                                                      : target_runs_another(t);
     if (why != NULL)
         return error_set(err, ERROR_INVALID, "%s", why);

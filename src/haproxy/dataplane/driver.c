@@ -157,6 +157,7 @@ static const struct driver_ops dataplane_driver_ops = {.read = dataplane_driver_
                                                        .resync = dataplane_driver_resync,
                                                        .preview = dataplane_driver_preview,
                                                        .replace = dataplane_driver_replace,
+                                                       .foresee = dataplane_driver_foresee,
                                                        .store = dataplane_driver_store,
                                                        .update = dataplane_driver_update,
                                                        .command = dataplane_driver_command,

@@ -56,6 +56,8 @@ int dataplane_driver_update(struct driver *d, int64_t version, const struct upda
                             struct error *err) must_check;
 
 /* driver_file.c */
+int dataplane_driver_foresee(const struct driver *d, const struct cfg_file *to, const struct changes *changes,
+                             struct buf *ret, struct error *err) must_check;
 void dataplane_driver_replace(struct driver *d, int64_t version, const struct replacement_request *request);
 void dataplane_driver_store(struct driver *d, const struct storage_request *request);
 

@@ -124,6 +124,7 @@ static void take_unloaded(struct reader *o, const char *head, size_t len)
     int64_t version = o->to->version;
     changes_fini(&o->told);
     o->to->unloaded = version != o->runs_version && replacement_is_unloaded(head, len, version);
+    o->to->loaded = version == o->runs_version || replacement_is_unloaded(head, len, version - 1);
     if (o->to->unloaded && o->with_runtime)
         (void)replacement_told(head, len, version, &o->told);
 }
@@ -193,6 +194,7 @@ static void reader_ask_told(struct reader *o, struct transaction_action action)
     }
     if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {
         o->to->unloaded = false;
+        o->to->loaded = true;
         o->runs_version = o->to->version;
     }
     changes_fini(&o->told);
