@@ -10,12 +10,12 @@
 static const char *target_runs_another(const struct target *t)
 {
     const struct instance_view v = instance_view(t->in);
-    return t->unloaded || t->restores || v.dirty ? "haproxy.cfg was written and is not loaded yet"
-           : v.reload == RELOAD_PENDING          ? "a reload is under way"
-           : !v.last_reload_known                ? "how HAProxy's last reload ended is not known"
-           : !instance_at_rest(t->in)            ? "HAProxy runs something else than its haproxy.cfg"
-           : !t->file_runs && !v.loaded          ? "haproxy.cfg is not known to be what HAProxy runs"
-                                                 : NULL;
+    return t->restores || v.dirty       ? "haproxy.cfg was written and is not loaded yet"
+           : v.reload == RELOAD_PENDING ? "a reload is under way"
+           : !v.last_reload_known       ? "how HAProxy's last reload ended is not known"
+           : !instance_at_rest(t->in)   ? "HAProxy runs something else than its haproxy.cfg"
+           : !t->file_runs && !v.loaded ? "haproxy.cfg is not known to be what HAProxy runs"
+                                        : NULL;
 }
 
 static bool target_runs_file(const struct target *t)
@@ -81,7 +81,9 @@ int target_foresee(struct target *t, struct buf *ret, struct error *err)
                          "files change: what is no map or certificate of a name that HAProxy has loaded takes one");
     if (d == NULL || d->effect == CFG_EFFECT_NONE)
         return 0;
-    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : target_runs_another(t);
+    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why
+                      : !t->of->options.by_runtime   ? "nothing is to be told to the running HAProxy"
+                                                     : target_runs_another(t);
     if (why != NULL)
         return error_set(err, ERROR_INVALID, "%s", why);
     if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))

@@ -11,6 +11,8 @@ int instance_foresee(const struct instance *in, const struct cfg_file *to, const
                      struct buf *ret, struct error *err)
 {
     const struct driver *d = instance_driver(in);
+    if (d->ops->foresee == NULL)
+        return error_set(err, ERROR_INVALID, "this HAProxy gets changes by reloads alone");
     return d->ops->foresee(d, to, changes, ret, err);
 }
 

@@ -38,7 +38,7 @@ struct readout {
      * sure, or perhaps (haproxy/cfg/file). NULL: nothing. Until the next reading, unless it is let go before. Where only
      * the comments at its top are others than before, which count the API's versions, it is the one from before. */
     struct cfg_content *file, *before;
-    bool loaded;   /* a daemon wrote the whole of it, and noted that HAProxy runs it */
+    bool loaded;   /* a daemon wrote the whole of it, and noted that HAProxy runs it, or had it loaded right after */
     bool unloaded; /* the whole of it was written, and has not been loaded since */
     char *file_problem, *defaults_problem;
 };

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import pathlib
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.harness.daemon import clean_env
 from tests.harness.process import free_port, wait_until
 
+from .rig import Rig, program
+from .test_config_by_runtime import ADDRESS, PLAIN, WEIGHT, Site
 from .test_local import Local, await_log, gone
 
 SERVERS = """\
@@ -95,7 +99,7 @@ def test_the_text_says_it_in_words(planned: Planned) -> None:
     assert "2468135" not in json.dumps(asked)
     gone(planned)
     said = planned.says_plan(planned.config().replace("n1 127.0.0.1:9 weight 10", "n1 127.0.0.1:9 weight 11"))
-    assert "accepted; a reload: HAProxy does not answer at HAPROXY_STATS_SOCKET\n" in said, said
+    assert "accepted; a reload: what HAProxy runs could not be read\n" in said, said
     by_hand = planned.haproxy.config.read_text().replace("timeout client 5s", "timeout client 6s")
     planned.haproxy.config.write_text(by_hand)
     said = planned.says_plan(by_hand.replace("n1 127.0.0.1:9 weight 10", "n1 127.0.0.1:9 weight 11"))
@@ -115,3 +119,32 @@ def test_who_comes_next_knows_what_runs(planned: Planned) -> None:
         wait_until(daemon.ready, 10, "ready")
         await_log(daemon, "HAProxy runs its changes without a reload")
         assert planned.haproxy.worker() == worker and planned.haproxy.servers("be")["n1"]["srv_uweight"] == "11"
+
+
+def test_by_an_api(tmp_path: pathlib.Path) -> None:
+    with Rig(tmp_path, PLAIN) as rig:
+        site = Site(rig, "3.4")
+
+        def plan(text: str) -> tuple[str, str | None, list[str]]:
+            done = subprocess.run([program(), "config", "plan", "-", "-o", "json"], env=clean_env(**rig.settings(**site.settings)), input=text,
+                                  capture_output=True, text=True, check=False, timeout=60)
+            found = json.loads(done.stdout)["targets"][0]
+            return found["effect"], found["reload_why"], found["commands"]
+
+        assert plan(site.text.replace(WEIGHT, "weight 5"))[:2] == ("reload", "haproxy.cfg is not known to be what HAProxy runs")
+        site.change((WEIGHT, "weight 50"))
+        site.applied("weight 50")
+        site.reloaded()
+        version = rig.dataplane.version()
+        assert plan("# a comment\n" + site.text) == ("none", None, [])
+        moved = site.text.replace(ADDRESS, "127.0.11.2:30444").replace("weight 50", "weight 7 disabled")
+        assert plan(moved) == ("runtime", None, ["SetServerAddr be n1 127.0.11.2 30444", "SetServerWeight be n1 7", "SetServerState be n1 maint"])
+        more = moved.replace("  server sorry", "  server n2 127.0.11.2:30443 weight 100\n  server sorry")
+        assert plan(more)[0] == "reload" and rig.dataplane.version() == version
+        site.put(moved)
+        site.applied("127.0.11.2:30444")
+        assert site.without_reload() and site.agrees()
+        site.put(more)
+        site.applied("server n2")
+        site.reloaded()
+        assert plan(more.replace("weight 7", "weight 8"))[0] == "runtime"

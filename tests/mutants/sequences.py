@@ -54,8 +54,8 @@ REPORTS = (
 LOCAL_WRITE = "haproxy/local/driver_write.c"
 
 LOCAL = (
-    Mutant("each write of a local HAProxy is loaded by a reload", LOCAL_WRITE, "if (driver_write_needs_reload(d) != NULL)", "if (true)"),
-    Mutant("a local HAProxy that says nothing gets commands", LOCAL_WRITE, "           : d->silent      ? \"HAProxy does not answer at HAPROXY_STATS_SOCKET\"\n", ""),
+    Mutant("each write of a local HAProxy is loaded by a reload", LOCAL_WRITE, "    if (why != NULL)\n        d->reloads = true;", "    d->reloads = true;"),
+    Mutant("a local HAProxy that says nothing gets commands", LOCAL_WRITE, "           : d->silent      ? \"what HAProxy runs could not be read\"\n", ""),
     Mutant("servers that were added for a write that failed stay in a local HAProxy", LOCAL_WRITE,
            "local_run_take_back(&d->late, &d->early);", "local_run_clear(&d->late);"),
     Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "d->writing->len, &d->identity, flags,", "d->writing->len, NULL, flags,"),

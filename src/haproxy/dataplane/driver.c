@@ -158,6 +158,7 @@ static const struct driver_ops dataplane_driver_ops = {.read = dataplane_driver_
                                                        .preview = dataplane_driver_preview,
                                                        .foresee = dataplane_driver_foresee,
                                                        .replace = dataplane_driver_replace,
+                                                       .foresee = dataplane_driver_foresee,
                                                        .store = dataplane_driver_store,
                                                        .update = dataplane_driver_update,
                                                        .command = dataplane_driver_command,

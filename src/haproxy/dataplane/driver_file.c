@@ -111,17 +111,43 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
     }
 }
 
+/* Why nothing can be told beside a write; NULL: it can. */
+static const char *driver_file_needs_reload(const struct dataplane_driver *d)
+{
+    return !d->base.runtime ? "nothing is read of the running HAProxy"
+           : !verification_usable(&d->verification, false)
+               ? "HAProxy did not run what the Data Plane API told it before"
+               : NULL;
+}
+
+int dataplane_driver_foresee(const struct driver *base, const struct cfg_file *to, const struct changes *changes,
+                             struct buf *ret, struct error *err)
+{
+    const struct dataplane_driver *d = (const struct dataplane_driver *)(const void *)base;
+    const char *why = driver_file_needs_reload(d);
+    cleanup(buf_fini) struct buf actions = {0};
+    (void)to;
+    if (why != NULL)
+        return error_set(err, ERROR_INVALID, "%s", why);
+    if (server_actions_print(changes, &actions, err) != 0)
+        return -1;
+    for (size_t i = 0; i < actions.len; i++)
+        buf_addn(ret, actions.data[i] == ';' ? "\n" : &actions.data[i], 1);
+    buf_add(ret, "\n");
+    return 0;
+}
+
 void dataplane_driver_replace(struct driver *base, int64_t version, const struct replacement_request *request)
 {
     struct dataplane_driver *d = dataplane_driver_of(base);
     struct replacement_request r = *request;
     verification_age(&d->verification, clock_mono_ms());
-    bool usable = verification_usable(&d->verification, false);
-    if (!base->runtime || !usable)
+    const char *why = driver_file_needs_reload(d);
+    if (why != NULL)
         r.changes = NULL;
     struct transaction_action first = replacement_start(&d->replacement, version, &r);
-    if (request->changes != NULL && base->runtime && !usable)
-        replacement_takes_reload(&d->replacement, "HAProxy did not run what the Data Plane API told it before");
+    if (request->changes != NULL && base->runtime && why != NULL)
+        replacement_takes_reload(&d->replacement, why);
     driver_file_perform(d, first);
 }
 

@@ -236,7 +236,7 @@ static const char *driver_write_needs_reload(const struct local_driver *d)
 {
     return !d->base.runtime ? "no socket for runtime commands is set (HAPROXY_STATS_SOCKET)"
            : d->unloaded    ? "haproxy.cfg was written and is not loaded yet"
-           : d->silent      ? "HAProxy does not answer at HAPROXY_STATS_SOCKET"
+           : d->silent      ? "what HAProxy runs could not be read"
                             : NULL;
 }
 
@@ -246,8 +246,10 @@ static void driver_write_begin(struct local_driver *d, const struct changes *cha
     d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, flags,
                                     driver_write_on_written, d);
     const char *why = driver_write_needs_reload(d);
-    d->no_commands = why != NULL && d->replaces ? mem_strdup(why) : NULL;
-    d->reloads = d->reloads || why != NULL;
+    if (d->silent)
+        d->no_commands = mem_strdup(why);
+    if (why != NULL)
+        d->reloads = true;
     if (!d->reloads)
         driver_write_make_commands(d, changes);
     if (!d->reloads && d->no_commands == NULL)

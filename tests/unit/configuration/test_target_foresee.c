@@ -75,7 +75,7 @@ START_TEST(where_nobody_asked_for_it_there_are_reloads)
 {
     begin(false);
     set_document(HEAVIER);
-    assert_foreseen("a reload: a Data Plane API gets configurations by reloads");
+    assert_foreseen("a reload: nothing is to be told to the running HAProxy");
     world_end();
 }
 END_TEST
