@@ -178,7 +178,7 @@ static void target_same(struct target *t)
         error_clear(&t->why);
     }
     if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_DRIFTED)
-        t->unchanged = true;
+        t->unchanged = !t->unloaded; /* it, or its files, are still to be loaded */
     if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED)
         t->progress = PROGRESS_WRITTEN;
 }

@@ -324,6 +324,28 @@ def test_an_action_that_fails_stops_the_rest_and_the_file_is_the_new_one(plane: 
     answer = post_raw(plane, plane.raw().replace("77s", "78s"), "&skip_reload=true", headers={
         "X-Runtime-Actions": "SetServerWeight be old 7;SetServerWeight be nobody 1;SetServerWeight be sorry 3"})
     assert "SetServerWeight" in error(answer, 500)
+    assert answer.headers["Configuration-Version"] == str(version + 1), "which shows that the file was written"
     assert plane.version() == version + 1 and "78s" in plane.file()
     assert weight(plane, "old") == 7 and weight(plane, "sorry") == 1
     assert all(r["status"] != "in_progress" for r in plane.get("/reloads").json()), "no reload comes by itself"
+
+
+def test_what_is_refused_is_told_to_nobody(plane: DataPlane) -> None:
+    actions = {"X-Runtime-Actions": "SetServerWeight be old 7"}
+    error(post_raw(plane, plane.raw() + BOGUS, "&skip_reload=true", headers=actions), 400)
+    answer = plane.post(f"{RAW}?version={plane.version() + 7}&skip_reload=true", plane.raw(), content_type="text/plain", headers=actions)
+    assert answer.status == 409 and weight(plane, "old") == 100
+
+
+def test_an_address_of_ipv6_is_told(plane: DataPlane) -> None:
+    text = plane.raw().replace("server old 127.0.9.1:30443", "server old [fd00::7]:30555")
+    answer = post_raw(plane, text, "&skip_reload=true", headers={"X-Runtime-Actions": "SetServerAddr be old fd00::7 30555"})
+    assert answer.status == 201 and "server old [fd00::7]:30555" in plane.file()
+    wait_until(lambda: plane.get("/runtime/backends/be/servers/old").json()["address"] == "fd00::7", 2, "the address")
+
+
+def test_comments_at_the_top_stay(plane: DataPlane) -> None:
+    """One of a few hundred bytes, too."""
+    head = "# one\n# two: " + "SetServerAddr be old 127.0.9.1 30443;" * 14 + "\n"
+    answer = post_raw(plane, head + without_header(plane.raw()), "&skip_reload=true")
+    assert answer.status == 201 and head in answer.text and head in plane.raw()

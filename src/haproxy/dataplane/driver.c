@@ -156,7 +156,6 @@ static const struct driver_ops dataplane_driver_ops = {.read = dataplane_driver_
                                                        .clean = dataplane_driver_clean,
                                                        .resync = dataplane_driver_resync,
                                                        .preview = dataplane_driver_preview,
-                                                       .foresee = dataplane_driver_foresee,
                                                        .replace = dataplane_driver_replace,
                                                        .foresee = dataplane_driver_foresee,
                                                        .store = dataplane_driver_store,

@@ -1,7 +1,5 @@
 /* The whole file, and those beside it: performs what their machines ask for, and compares what the API made of a file with
  * what was sent. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
@@ -149,24 +147,6 @@ void dataplane_driver_replace(struct driver *base, int64_t version, const struct
     if (request->changes != NULL && base->runtime && why != NULL)
         replacement_takes_reload(&d->replacement, why);
     driver_file_perform(d, first);
-}
-
-int dataplane_driver_foresee(const struct driver *base, const struct cfg_file *to, const struct changes *changes,
-                             struct buf *ret, struct error *err)
-{
-    (void)to;
-    if (!base->runtime)
-        return error_set(err, ERROR_INVALID, "the runtime of this Data Plane API is not used");
-    cleanup(buf_fini) struct buf actions = {0};
-    if (server_actions_print(changes, &actions, err) != 0)
-        return -1;
-    for (const char *at = buf_str(&actions); *at != '\0'; at += strspn(at, ";")) {
-        size_t len = strcspn(at, ";");
-        buf_addn(ret, at, len);
-        buf_add(ret, "\n");
-        at += len;
-    }
-    return 0;
 }
 
 /* ---- files beside it ---- */

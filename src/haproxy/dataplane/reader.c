@@ -123,7 +123,6 @@ static void take_unloaded(struct reader *o, const char *head, size_t len)
 {
     int64_t version = o->to->version;
     changes_fini(&o->told);
-    o->to->loaded = version == o->runs_version || replacement_is_unloaded(head, len, version - 1); /* by this one */
     o->to->unloaded = version != o->runs_version && replacement_is_unloaded(head, len, version);
     o->to->loaded = version == o->runs_version || replacement_is_unloaded(head, len, version - 1);
     if (o->to->unloaded && o->with_runtime)
