@@ -202,7 +202,7 @@ REPLACING = (
     Mutant("any refusal is a rejection", REPLACEMENT, "if (result == TRANSACTION_REJECTED || (result", "if ((result"),
     Mutant("a validation may have written", REPLACEMENT, "(result == TRANSACTION_UNKNOWN && r->state == REPLACEMENT_VALIDATE)", "false"),
     Mutant("a page is an answer", REPLACEMENT, "bool good = transaction_is_success(a) && a->version > 0;", "bool good = transaction_is_success(a);"),
-    Mutant("it goes back at the old version", REPLACEMENT, "    r->version = a->version;\n", ""),
+    Mutant("it goes back at the old version", REPLACEMENT, "    r->version = a->version;\n    if (a->reload_id != NULL) {", "    if (a->reload_id != NULL) {"),
     Mutant("what was harmed stays", REPLACEMENT, "return replacement_post(r, REPLACEMENT_RESTORE, replacement_as_sent(r->request.before, &r->own[1]));", "return replacement_done(r, TRANSACTION_HARMFUL);"),
     Mutant("a write says nothing of its load", REPLACEMENT, "    return r->state == REPLACEMENT_WRITE ||", "    return"),
     Mutant("what goes back is loaded, as it runs", REPLACEMENT, "(r->reload_id != NULL || r->actions.len > 0 ||\n", "(true ||\n"),

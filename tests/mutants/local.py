@@ -122,7 +122,6 @@ COMMANDS = (
     Mutant("a live server is deleted", COMMAND, '    command_put(c, mem_printf("set server %.*s state maint", (int)len, place));\n', ""),
     Mutant("defaults are in no other file", COMMAND, "return s == backend || *s->from != '\\0';", "return false;"),
     Mutant("a name of another file's defaults is none", COMMAND, "return s == backend || *s->from != '\\0';", "return s == backend;"),
-    Mutant("any field changes by a command", COMMAND, "if (change->fields & ~can)", "if (false)"),
 )
 
 WRITING = (
