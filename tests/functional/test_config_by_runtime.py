@@ -20,14 +20,16 @@ WRITE = "configuration/raw.*skip_reload"
 
 
 class Followed:
-    """What it begins with is applied, and runs."""
+    """What it begins with is applied, and known to run: the daemon has loaded it."""
 
     def __init__(self, rig: Rig, play: str, **settings: str):
         self.rig, self.play, self.settings = rig, play, {"RESYNC_PERIOD": "30s", **settings}
-        self.text = rig.haproxy.config.read_text()
+        self.text = rig.haproxy.config.read_text().replace("global\n", "global\n  description followed\n", 1)
         self.put(self.text)
         self.daemon: Daemon = rig.start(**self.settings)
-        self.applied("")
+        self.applied("followed")
+        self.daemon.wait_log('msg="configuration applied"')
+        self.daemon.wait_ready()
         self.worker = rig.haproxy.worker()
         self.reloads, self.loaded = self.asked_for(), self.daemon.metrics().sum("reloads_total", result="succeeded")
 
@@ -150,7 +152,7 @@ def test_an_answer_that_is_lost_after_the_write(site: Site, how: str) -> None:
     site.rig.dataplane.fault({"action": how, "path": WRITE, "method": "POST", "times": 1, "apply": True})
     site.change((ADDRESS, "127.0.11.3:30443"))
     site.daemon.wait_log("error=.write of the configuration")
-    wait_until(lambda: site.daemon.log().count('msg="configuration applied"') == 1, 20, "applied")
+    wait_until(lambda: site.daemon.log().count('msg="configuration applied"') == 2, 20, "applied")
     if how == "truncate":
         site.reloaded()
     site.daemon.wait_ready()
@@ -159,12 +161,16 @@ def test_an_answer_that_is_lost_after_the_write(site: Site, how: str) -> None:
 
 def test_another_writer_was_first(site: Site) -> None:
     """His commit changes nothing but the version."""
+    def writes() -> int:
+        return sum("skip_reload" in r["path"] for r in site.rig.dataplane.requests())
+
+    before = writes()
     site.rig.dataplane.fault({"action": "delay", "path": WRITE, "seconds": 1, "times": 1})
     site.change((ADDRESS, "127.0.11.3:30443"))
-    wait_until(lambda: any("skip_reload" in r["path"] for r in site.rig.dataplane.requests()), 10, "the write")
+    wait_until(lambda: writes() > before, 10, "the write")
     site.rig.dataplane.commit(site.rig.dataplane.begin())
     site.applied("127.0.11.3:30443")
-    wait_until(lambda: site.daemon.log().count('msg="configuration applied"') == 1, 20, "applied")
+    wait_until(lambda: site.daemon.log().count('msg="configuration applied"') == 2, 20, "applied")
     assert site.agrees()
 
 

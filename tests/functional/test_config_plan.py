@@ -15,6 +15,7 @@ from tests.harness.process import free_port, wait_until
 
 from .rig import Rig, program
 from .test_config_by_runtime import ADDRESS, PLAIN, WEIGHT, Site
+from .test_config_secret import SOURCE
 from .test_local import Local, await_log, gone
 
 SERVERS = """\
@@ -123,18 +124,18 @@ def test_who_comes_next_knows_what_runs(planned: Planned) -> None:
 
 def test_by_an_api(tmp_path: pathlib.Path) -> None:
     with Rig(tmp_path, PLAIN) as rig:
-        site = Site(rig, "3.4")
-
         def plan(text: str) -> tuple[str, str | None, list[str]]:
-            done = subprocess.run([program(), "config", "plan", "-", "-o", "json"], env=clean_env(**rig.settings(**site.settings)), input=text,
+            done = subprocess.run([program(), "config", "plan", "-", "-o", "json"], env=clean_env(**rig.settings(**SOURCE)), input=text,
                                   capture_output=True, text=True, check=False, timeout=60)
             found = json.loads(done.stdout)["targets"][0]
             return found["effect"], found["reload_why"], found["commands"]
 
-        assert plan(site.text.replace(WEIGHT, "weight 5"))[:2] == ("reload", "haproxy.cfg is not known to be what HAProxy runs")
+        theirs = rig.haproxy.config.read_text().replace(WEIGHT, "weight 5")
+        assert plan(theirs)[:2] == ("reload", "haproxy.cfg is not known to be what HAProxy runs")
+        site = Site(rig, "3.4")
         site.change((WEIGHT, "weight 50"))
         site.applied("weight 50")
-        site.reloaded()
+        assert site.without_reload()
         version = rig.dataplane.version()
         assert plan("# a comment\n" + site.text) == ("none", None, [])
         moved = site.text.replace(ADDRESS, "127.0.11.2:30444").replace("weight 50", "weight 7 disabled")
