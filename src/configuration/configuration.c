@@ -23,6 +23,7 @@ void configuration_tell(const struct configuration *c, enum configuration_event_
                                           .target = t != NULL ? t->number : 0,
                                           .url = t != NULL ? target_url(t) : NULL,
                                           .document = kind != CONFIGURATION_REFUSED ? c->document : NULL,
+                                          .reason = kind == CONFIGURATION_LOAD_FAILED ? "reload" : NULL,
                                           .error = err};
     if (l->happened != NULL)
         l->happened(l->arg, &e);
@@ -74,6 +75,9 @@ static void configuration_step(void *arg)
 {
     struct configuration *c = arg;
     configuration_take_next(c);
+    if (c->try_again)
+        rollback_try_again(c);
+    canary_step(c);
     for (size_t i = 0; i < c->count; i++) {
         if (c->targets[i].in == NULL)
             continue;
@@ -94,7 +98,7 @@ static bool configuration_half_way(const struct configuration *c)
     return half_way;
 }
 
-static void configuration_use(struct configuration *c, struct document *d, unsigned version)
+void configuration_use(struct configuration *c, struct document *d, unsigned version)
 {
     document_unref(c->next);
     c->next = NULL;
@@ -109,6 +113,7 @@ static void configuration_use(struct configuration *c, struct document *d, unsig
     c->document = document_ref(d);
     c->version = version;
     c->begun = false;
+    canary_begin(c);
     log_info(c->options.log, version != 0 ? "configuration rolled back" : "configuration changed",
              log_str("source", d->origin), log_str("sha256", d->hash), log_int("bytes", (int64_t)d->content->len),
              log_if(version != 0, log_int("version", version)));
@@ -135,6 +140,8 @@ void configuration_set(struct configuration *c, struct document *d)
     struct document *held = number != 0 ? store_document(c->options.store, number, &err) : NULL;
     if (held == NULL)
         store_release(c->options.store);
+    document_unref(c->withdrawn);
+    c->withdrawn = held != NULL && store_held_why(c->options.store) != NULL ? document_ref(d) : NULL;
     if (err.kind != ERROR_NONE)
         log_warn(c->options.log, "rollback ended; the source's configuration is used", log_str("error", err.message));
     configuration_use(c, held != NULL ? held : d, held != NULL ? number : 0);
@@ -150,7 +157,7 @@ int configuration_rollback(struct configuration *c, unsigned number, struct erro
     struct document *d = store_document(c->options.store, number, err);
     if (d == NULL)
         return -1;
-    store_hold(c->options.store, c->from_source, number);
+    store_hold(c->options.store, c->from_source, number, NULL);
     configuration_use(c, d, number);
     document_unref(d);
     return 0;
@@ -248,6 +255,7 @@ struct configuration_view configuration_view(const struct configuration *c, size
         v.source = c->document->origin;
         v.version = c->version;
     }
+    canary_view(t, &v);
     if (c->problem.kind != ERROR_NONE) { /* what the source has now is not what is meant by all this */
         v.status = STATUS_PROBLEM;
         v.reason = c->problem.message;
@@ -268,10 +276,15 @@ bool configuration_ready(const struct configuration *c, struct checks *checks)
                NULL);
     for (size_t i = 0; i < c->count && c->document != NULL; i++) {
         const struct target *t = &c->targets[i];
-        const char *obstacle = configuration_obstacle(t);
+        const char *evidence = canary_evidence(t), *obstacle = configuration_obstacle(t);
         bool ok = t->progress == PROGRESS_APPLIED;
         any = any || ok;
-        checks_add(checks, ok ? CHECK_OK : CHECK_FAIL, mem_printf("target %s configuration", target_url(t)),
+        obstacle = obstacle != NULL ? obstacle : evidence;
+        checks_add(checks,
+                   !ok                ? CHECK_FAIL
+                   : evidence != NULL ? CHECK_WARN
+                                      : CHECK_OK,
+                   mem_printf("target %s configuration", target_url(t)),
                    mem_printf("%s%s%s", progresses[t->progress].words, obstacle != NULL ? ": " : "",
                               obstacle != NULL ? obstacle : ""),
                    NULL);
@@ -311,5 +324,6 @@ void configuration_free(struct configuration *c)
     timer_fini(&c->step);
     document_unref(c->document);
     document_unref(c->next);
+    document_unref(c->withdrawn);
     free(c);
 }

@@ -27,6 +27,14 @@ struct store;
 
 enum configuration_drift { CONFIGURATION_DRIFT_REPORT, CONFIGURATION_DRIFT_REPAIR, CONFIGURATION_DRIFT_IGNORE };
 
+/* Of what a HAProxy does badly with after a change: its worker dies, a listener is missing, or, with SERVING, backends lose
+ * all of their servers there alone. A file that cannot be loaded goes back in any case. */
+enum configuration_rollback_policy {
+    CONFIGURATION_ROLLBACK_AUTO,
+    CONFIGURATION_ROLLBACK_SERVING,
+    CONFIGURATION_ROLLBACK_REPORT, /* nothing is put back */
+};
+
 struct configuration_options {
     size_t target_count;
     bool require_all;       /* a target that does not answer keeps the others waiting */
@@ -35,6 +43,9 @@ struct configuration_options {
     bool allow_lockout;     /* a document may lack what the daemon manages a target by (configuration/lockout) */
     struct keep_rules keep; /* server lines that are no document's; borrowed */
     enum configuration_drift drift;
+    size_t canary; /* so many get a document first, and are watched for canary_time_ms; 0: all at once */
+    uint64_t canary_time_ms;
+    enum configuration_rollback_policy rollback;
     uint64_t min_interval_ms; /* between two documents; the first is sent at once */
     struct store *store;      /* borrowed */
     struct configuration_listener listener;
@@ -59,18 +70,22 @@ void configuration_pause(struct configuration *c, bool paused);
 struct configuration_view {
     const char *state; /* "new", "valid", "written", "applied", "drifted", "rejected", "restoring" */
     enum status_state status;
-    const char *sha256;    /* of the document; NULL: none yet */
-    const char *source;    /* "/etc/haproxy.cfg" */
-    unsigned version;      /* that a rollback brought back; 0: it is the source's */
-    bool away;             /* the last request about it had no answer that counts */
-    bool paused;           /* by its source: it is validated, and not written */
-    bool files_missing;    /* it is not validated: its files are not there as it has them, and nothing may be written */
-    bool files_done;       /* all is done for them */
-    const char *failure;   /* the class of what failed last and is tried again; NULL: nothing */
-    uint64_t next_try_ms;  /* clock_mono_ms; 0: as soon as that HAProxy can be read */
-    const char *reason;    /* NULL: none */
-    const char *runs;      /* the document that was applied last, by its sha256; "": none by this daemon */
-    int64_t runs_since_ms; /* wall clock */
+    const char *sha256;   /* of the document; NULL: none yet */
+    const char *source;   /* "/etc/haproxy.cfg" */
+    unsigned version;     /* that a rollback brought back; 0: it is the source's */
+    bool away;            /* the last request about it had no answer that counts */
+    bool paused;          /* by its source: it is validated, and not written */
+    bool files_missing;   /* it is not validated: its files are not there as it has them, and nothing may be written */
+    bool files_done;      /* all is done for them */
+    const char *failure;  /* the class of what failed last and is tried again; NULL: nothing */
+    uint64_t next_try_ms; /* clock_mono_ms; 0: as soon as that HAProxy can be read */
+    const char *reason;   /* NULL: none */
+    const char *canary;   /* "watched", "failed"; "waits": for one that has it; NULL: neither */
+    uint64_t canary_until_ms; /* of "watched": clock_mono_ms */
+    const char *withdrawn;    /* what the source has, by its sha256, and was rolled back by itself; NULL: it was not */
+    const char *evidence;     /* of that, or of what it does badly with; NULL: none */
+    const char *runs;         /* the document that was applied last, by its sha256; "": none by this daemon */
+    int64_t runs_since_ms;    /* wall clock */
 };
 
 /* From the file that was read last to the document; nothing where none was read. Borrowed until the loop goes on. */
@@ -82,6 +97,11 @@ int configuration_foresee(const struct configuration *c, size_t target, struct b
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret);
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target);
+
+/* So many HAProxies wait for CONFIG_CANARY. */
+size_t configuration_waiting_for_canary(const struct configuration *c);
+/* What the source has was rolled back, not by an operator. */
+bool configuration_is_rolled_back(const struct configuration *c);
 
 /* Adds one for the source and one for each target; true where at least one target runs what
  * the source has. */

@@ -1,5 +1,5 @@
 /* The parts of the configuration engine: what concerns all targets (configuration.c), and one of them (target.c,
- * target_files.c, target_restore.c, target_runs.c, target_runtime.c). */
+ * target_files.c, target_restore.c, target_runs.c, target_runtime.c); what comes of it after (canary.c, rollback.c). */
 #ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
 #define CONFIGURATION_CONFIGURATION_INTERNAL_H
 
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "configuration/configuration.h"
 #include "configuration/retry.h"
+#include "configuration/probation.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/driver.h"
 #include "haproxy/engine.h"
@@ -78,8 +79,12 @@ struct target {
     int64_t runs_since_ms;
     unsigned repairs; /* of drift, since the last document */
     uint64_t repair_after_ms;
-    struct retry retry; /* after what failed and says nothing of the document */
-    uint64_t anew_ms;   /* a new document ended the pause after a failure then; 0: none did */
+    struct probation probation; /* what comes of it */
+    bool canary;                /* it gets the document before others do */
+    bool load_failed;           /* the document could not be loaded here */
+    bool evidence_told;         /* that it does badly with it */
+    struct retry retry;         /* after what failed and says nothing of the document */
+    uint64_t anew_ms;           /* a new document ended the pause after a failure then; 0: none did */
 };
 
 struct configuration {
@@ -88,6 +93,9 @@ struct configuration {
     unsigned version;          /* of those that are kept, which a rollback brought back; 0: the source has it */
     struct document *next;     /* what comes after it, once it is half way nowhere; NULL: nothing */
     unsigned next_version;
+    struct document *withdrawn;                /* the source's, which was rolled back by itself; NULL: none */
+    bool canary_passed;                        /* with this document */
+    bool try_again;                            /* an operator asks */
     char from_source[DIGEST_SHA256_HEX_BYTES]; /* what the source has; "": nothing yet */
     bool begun;                                /* the document was sent to a target */
     uint64_t not_before_ms;                    /* the next one is */
@@ -142,6 +150,24 @@ bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, 
 void target_store(void *self, struct storage_request *ret);
 void target_stored(void *self, const struct stored *s);
 
+/* canary.c */
+void canary_begin(struct configuration *c);         /* another document is to be applied */
+bool canary_goes_on(const struct configuration *c); /* the others wait */
+bool canary_lets(const struct target *t);           /* its turn to be written to has come */
+uint64_t canary_due(const struct target *t);        /* to be read; 0: never */
+bool canary_wants_reading(const struct target *t, uint64_t now_ms);
+void canary_served(void *self, const struct served *s, const struct error *err);
+void canary_applied(struct target *t, bool ran);
+void canary_step(struct configuration *c);
+const char *canary_evidence(const struct target *t); /* against what it runs, or what was rolled back; NULL: none */
+void canary_view(const struct target *t, struct configuration_view *ret);
+
+/* rollback.c */
+bool rollback_step(struct configuration *c); /* true: the document is another one now, or goes back */
+void rollback_try_again(struct configuration *c);
+void configuration_report(struct target *t, const struct error *evidence); /* and nothing else */
+
+void configuration_use(struct configuration *c, struct document *d, unsigned version);
 /* Tells the listener; t NULL: of no target. err NULL: none. */
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);

@@ -12,18 +12,22 @@ struct document;
 enum configuration_event_kind {
     CONFIGURATION_CHANGED, /* the source has another document; of no target */
     CONFIGURATION_REFUSED, /* the source has what cannot be used (`error`): nothing was sent; no document, no target */
-    CONFIGURATION_RECOVERED,   /* what the source has can be used again: it is the document; of no target */
-    CONFIGURATION_VALIDATED,   /* this target accepts it */
-    CONFIGURATION_APPLIED,     /* this target runs it, verified */
-    CONFIGURATION_UNCHANGED,   /* its file meant the same before, and it runs that */
-    CONFIGURATION_REJECTED,    /* it does not accept it, or it was refused for it: the same is not tried again */
-    CONFIGURATION_LOAD_FAILED, /* written, and HAProxy could not load it: the one from before goes back */
-    CONFIGURATION_DRIFTED,     /* another writer changed what was applied */
-    CONFIGURATION_FAILED,      /* tried again; error.kind and http_status say what kind of failure it is */
-    CONFIGURATION_NOT_STORED,  /* the same of its files: nothing was validated */
-    CONFIGURATION_STORED,      /* its certificates, on this target */
-    CONFIGURATION_VALIDATING,  /* this target is asked, */
-    CONFIGURATION_WRITING,     /* or it is sent there to be written */
+    CONFIGURATION_RECOVERED,     /* what the source has can be used again: it is the document; of no target */
+    CONFIGURATION_VALIDATED,     /* this target accepts it */
+    CONFIGURATION_APPLIED,       /* this target runs it, verified */
+    CONFIGURATION_UNCHANGED,     /* its file meant the same before, and it runs that */
+    CONFIGURATION_REJECTED,      /* it does not accept it, or it was refused for it: the same is not tried again */
+    CONFIGURATION_LOAD_FAILED,   /* written, and HAProxy could not load it: the one from before goes back */
+    CONFIGURATION_DRIFTED,       /* another writer changed what was applied */
+    CONFIGURATION_FAILED,        /* tried again; error.kind and http_status say what kind of failure it is */
+    CONFIGURATION_NOT_STORED,    /* the same of its files: nothing was validated */
+    CONFIGURATION_STORED,        /* its certificates, on this target */
+    CONFIGURATION_VALIDATING,    /* this target is asked, */
+    CONFIGURATION_WRITING,       /* or it is sent there to be written */
+    CONFIGURATION_CANARY_PASSED, /* the first ones do well with it, the others get it; of no target */
+    CONFIGURATION_CANARY_FAILED, /* this one, which got it first, does badly with it: no other one gets it */
+    CONFIGURATION_DEGRADED,      /* this one does badly with it, and nothing is rolled back */
+    CONFIGURATION_ROLLED_BACK,   /* `reason`, `error`; of no target: all go back */
     CONFIGURATION_EVENT_KINDS,
 };
 
@@ -33,12 +37,19 @@ struct configuration_event {
     const char *url;                 /* of the target; NULL: of none */
     const struct document *document; /* NULL: none */
     const struct error *error;       /* why; NULL: none */
+    const char *reason; /* of ROLLED_BACK and LOAD_FAILED: "reload", "worker", "listener", "backend"; else NULL */
 };
 
 /* What is tried again. */
 static inline bool configuration_event_failed(enum configuration_event_kind kind)
 {
     return kind == CONFIGURATION_FAILED || kind == CONFIGURATION_NOT_STORED;
+}
+
+/* Of a target that runs the document all the same. */
+static inline bool configuration_event_of_watch(enum configuration_event_kind kind)
+{
+    return kind == CONFIGURATION_CANARY_PASSED || kind == CONFIGURATION_CANARY_FAILED || kind == CONFIGURATION_DEGRADED;
 }
 
 /* Called from inside the engine: it may call nothing of it but configuration_view. */

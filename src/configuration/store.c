@@ -41,10 +41,10 @@ struct store {
     struct log_limit trouble;
     struct store_entry entries[STORE_VERSIONS]; /* the latest first */
     size_t count;
-    unsigned last_number;
+    unsigned last_number, proven;                    /* 0: none */
     struct store_refusal refusals[STORE_REJECTIONS]; /* the oldest first */
     size_t refusal_count;
-    char *held_from;
+    char *held_from, *held_why;
     unsigned held;
     bool paused;
     enum document_use use;
@@ -103,7 +103,10 @@ static void store_save(struct store *s)
         struct yyjson_mut_val *held = json_put_object(doc, root, "rolled_back");
         json_put_text(doc, held, "from", s->held_from);
         json_put_count(doc, held, "to", s->held);
+        if (s->held_why != NULL)
+            json_put_text(doc, held, "why", s->held_why);
     }
+    json_put_count(doc, root, "proven", s->proven);
     if (s->paused)
         json_put_bool(doc, root, "paused", true);
     cleanup(buf_fini) struct buf out = {0};
@@ -196,17 +199,30 @@ static int store_get_list(struct store *s, yyjson_val *root, const char *key,
 static int store_get_held(struct store *s, yyjson_val *root, struct error *err)
 {
     yyjson_val *held;
-    const char *from;
+    const char *from, *why;
     int64_t number;
     if (json_get_object(root, "rolled_back", &held, err) != 0)
         return -1;
     if (held == NULL)
         return 0;
     if (json_need_string(held, "from", &from, err) != 0 ||
-        json_get_int(held, "to", 1, UINT32_MAX, 0, &number, err) != 0)
+        json_get_int(held, "to", 1, UINT32_MAX, 0, &number, err) != 0 || json_get_string(held, "why", &why, err) != 0)
         return -1;
     s->held_from = mem_strdup(from);
+    s->held_why = str_empty(why) ? NULL : mem_strdup(why);
     s->held = (unsigned)number;
+    return 0;
+}
+
+/* Who knows of none wrote what was not watched: what ran last ran well as far as is known. */
+static int store_get_proven(struct store *s, yyjson_val *root, struct error *err)
+{
+    int64_t number;
+    if (json_get_int(root, "proven", 0, UINT32_MAX, s->count > 0 ? s->entries[0].v.number : 0, &number, err) != 0)
+        return -1;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->entries[i].v.number == (unsigned)number)
+            s->proven = (unsigned)number;
     return 0;
 }
 
@@ -226,7 +242,7 @@ static void store_load(struct store *s)
         if (json_object_of(doc, "it", &root, &err) == 0 &&
             store_get_list(s, root, "versions", store_get_version, &err) == 0 &&
             store_get_list(s, root, "rejections", store_get_refusal, &err) == 0 && store_get_held(s, root, &err) == 0 &&
-            json_get_bool(root, "paused", false, &s->paused, &err) == 0)
+            store_get_proven(s, root, &err) == 0 && json_get_bool(root, "paused", false, &s->paused, &err) == 0)
             return;
     }
     log_warn(s->log, "what was remembered of configurations cannot be read; the rest of it is forgotten",
@@ -268,13 +284,20 @@ const struct store_version *store_latest(const struct store *s, const char *url)
     return NULL;
 }
 
+static void store_drop_oldest(struct store *s)
+{
+    size_t at = s->count - 1;
+    at -= s->entries[at].v.number == s->proven;
+    if (s->taken)
+        store_content_remove(s->fd, s->entries[at].v.number);
+    store_entry_fini(&s->entries[at]);
+    memmove(&s->entries[at], &s->entries[at + 1], (--s->count - at) * sizeof(s->entries[0]));
+}
+
 static void store_add_version(struct store *s, struct document *d)
 {
-    if (s->count == STORE_VERSIONS) {
-        if (s->taken)
-            store_content_remove(s->fd, s->entries[s->count - 1].v.number);
-        store_entry_fini(&s->entries[--s->count]);
-    }
+    if (s->count == STORE_VERSIONS)
+        store_drop_oldest(s);
     memmove(&s->entries[1], &s->entries[0], s->count * sizeof(s->entries[0]));
     struct store_entry *e = &s->entries[0];
     *e = (struct store_entry){.v = {.number = s->last_number + 1,
@@ -305,6 +328,37 @@ void store_applied(struct store *s, struct document *d, const char *url)
         store_add_version(s, d);
     store_add_target(&s->entries[0].v, url);
     store_save(s);
+}
+
+void store_prove(struct store *s, const char *id)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (!str_eq(s->entries[i].v.id, id))
+            continue;
+        bool news = s->proven != s->entries[i].v.number;
+        s->proven = s->entries[i].v.number;
+        if (news)
+            store_save(s);
+        return;
+    }
+}
+
+bool store_is_proven(const struct store *s, const char *id)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->entries[i].v.number == s->proven)
+            return str_eq(s->entries[i].v.id, id);
+    return false;
+}
+
+unsigned store_good(const struct store *s, const char *id)
+{
+    if (s->proven != 0)
+        return store_is_proven(s, id) ? 0 : s->proven;
+    for (size_t i = 0; i < s->count; i++)
+        if (!str_eq(s->entries[i].v.id, id))
+            return s->entries[i].v.number;
+    return 0;
 }
 
 struct document *store_document(const struct store *s, unsigned number, struct error *err)
@@ -387,10 +441,19 @@ bool store_paused(const struct store *s)
 
 /* ---- a rollback ---- */
 
-void store_hold(struct store *s, const char *from_hash, unsigned number)
+static void store_let_go(struct store *s)
 {
     free(s->held_from);
+    free(s->held_why);
+    s->held_from = s->held_why = NULL;
+    s->held = 0;
+}
+
+void store_hold(struct store *s, const char *from_hash, unsigned number, const char *why)
+{
+    store_let_go(s);
     s->held_from = mem_strdup(from_hash);
+    s->held_why = why != NULL ? mem_strdup(why) : NULL;
     s->held = number;
     store_save(s);
 }
@@ -405,13 +468,16 @@ unsigned store_held_number(const struct store *s)
     return s->held;
 }
 
+const char *store_held_why(const struct store *s)
+{
+    return s->held_why;
+}
+
 void store_release(struct store *s)
 {
     if (s->held == 0)
         return;
-    free(s->held_from);
-    s->held_from = NULL;
-    s->held = 0;
+    store_let_go(s);
     store_save(s);
 }
 
@@ -460,9 +526,8 @@ static void store_forget(struct store *s)
         store_entry_fini(&s->entries[--s->count]);
     while (s->refusal_count > 0)
         store_refusal_fini(&s->refusals[--s->refusal_count]);
-    free(s->held_from);
-    s->held_from = NULL;
-    s->held = s->last_number = 0;
+    store_let_go(s);
+    s->last_number = s->proven = 0;
     s->paused = false;
 }
 

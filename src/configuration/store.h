@@ -59,6 +59,12 @@ const struct store_version *store_version(const struct store *s, size_t i);
 void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *doc, struct yyjson_mut_val *list);
 /* It runs at that URL, verified: a new version, if it is not the latest already. */
 void store_applied(struct store *s, struct document *d, const char *url);
+/* That version was watched where it runs, and is good: what is gone back to by itself. The last such one is kept, however
+ * many come after it. */
+void store_prove(struct store *s, const char *id);
+/* What is gone back to from that version: the last one that was proven, or else the one before. 0: there is none. */
+unsigned store_good(const struct store *s, const char *id);
+bool store_is_proven(const struct store *s, const char *id);
 bool store_ran(const struct store *s, const struct document *d, const char *url); /* the same, before or now */
 const struct store_version *store_latest(const struct store *s, const char *url); /* that ran there; NULL: none */
 /* NULL, ERROR_INVALID: there is no such version, or its text is lost. */
@@ -78,9 +84,11 @@ bool store_paused(const struct store *s);
 
 /* ---- a rollback, which holds until the source has something else */
 
-void store_hold(struct store *s, const char *from_hash, unsigned number);
+/* why: the daemon does so by itself; NULL: an operator. */
+void store_hold(struct store *s, const char *from_hash, unsigned number, const char *why);
 unsigned store_held(const struct store *s, const char *from_hash); /* 0: none for that document */
 unsigned store_held_number(const struct store *s);                 /* 0: none */
+const char *store_held_why(const struct store *s);                 /* NULL: none, or an operator */
 void store_release(struct store *s);
 
 #endif

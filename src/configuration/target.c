@@ -299,6 +299,8 @@ static void target_refresh(void *self)
     retry_forget(&t->retry);
     if (t->progress == PROGRESS_REJECTED)
         target_begin(t);
+    t->of->try_again = true;
+    timer_set(&t->of->step, 0);
 }
 
 static void target_read_failed(void *self)
@@ -324,6 +326,7 @@ static uint64_t target_due(const void *self, uint64_t now_ms)
     if (t->of->document == NULL)
         return 0;
     engine_sooner(&due, t->retry.not_before_ms, now_ms);
+    engine_sooner(&due, canary_due(t), now_ms);
     if (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID)
         return due;
     if (configuration_waits(t->of, now_ms) && !target_by_runtime(t))
@@ -354,6 +357,9 @@ static void target_decide(void *self, struct engine_wants *ret)
         return;
     const struct instance_view v = instance_view(t->in);
     uint64_t now = clock_mono_ms();
+    ret->served = canary_wants_reading(t, now);
+    if (ret->served)
+        return;
     bool retries = !retry_waits(&t->retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
     if (target_files_next(t, &part) && (!c->options.dry_run || part == STORAGE_CHECK)) {
         bool early = (part == STORAGE_ADD && soon) || ((part == STORAGE_ADD || part == STORAGE_END) && c->paused);
@@ -369,7 +375,8 @@ static void target_decide(void *self, struct engine_wants *ret)
         target_load(t, &v, ret);
         return;
     }
-    bool valid = target_is_valid(t), write = t->restores || (valid && configuration_may_write(c));
+    bool valid = target_is_valid(t);
+    bool write = t->restores || (valid && configuration_may_write(c) && canary_lets(t));
     if ((t->progress == PROGRESS_NEW && !valid) || write) {
         bool loading = write && v.reload == RELOAD_PENDING; /* its end is to be the end of what was written for it */
         bool waits = loading || (!t->restores && (soon || now < t->repair_after_ms || !retries));
@@ -508,6 +515,7 @@ void target_fini(struct target *t)
     cfg_difference_fini(&t->differs);
     cfg_edits_fini(&t->edits);
     changes_fini(&t->told);
+    probation_fini(&t->probation);
     document_unref(t->asked);
     document_unref(t->storing);
     document_unref(t->writing);
@@ -526,6 +534,7 @@ const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .decide = target_decide,
                                       .store = target_store,
                                       .stored = target_stored,
+                                      .served = canary_served,
                                       .replace = target_replace,
                                       .replaced = target_replaced,
                                       .reload_failed = target_reload_failed,

@@ -78,6 +78,7 @@ void target_reload_failed(void *self, bool lost)
         return;
     (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it");
     t->progress = PROGRESS_RESTORING;
+    t->load_failed = true;
     configuration_tell(c, CONFIGURATION_LOAD_FAILED, t, &t->why);
 }
 

@@ -72,10 +72,12 @@ void target_concluded(void *self)
     target_superseded(t);
     if (t->progress != PROGRESS_WRITTEN)
         return;
+    bool ran = store_ran(t->of->options.store, d, target_url(t));
     t->progress = PROGRESS_APPLIED;
     t->files_changed = false;
     timer_set(&t->of->step, 0);
     target_runs(t, d);
+    canary_applied(t, ran);
     if (!t->unchanged) /* else another one wrote it, and perhaps did not load it */
         target_runs_file_now(t);
     log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",

@@ -97,8 +97,8 @@ void target_go_on(struct target *t)
     const struct configuration *c = t->of;
     if (c->document == NULL || t->restores || t->asked != NULL)
         return;
-    if (!target_is_valid(t) || !t->files_changed || !configuration_may_write(c) || !target_by_runtime(t) ||
-        t->effect != CFG_EFFECT_NONE)
+    if (!target_is_valid(t) || !t->files_changed || !configuration_may_write(c) || !canary_lets(t) ||
+        !target_by_runtime(t) || t->effect != CFG_EFFECT_NONE)
         return;
     configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
     target_keep_good(t);

@@ -26,6 +26,7 @@ enum event_reason event_reason_of(const struct history_entry *e)
     case HISTORY_CONFIG_APPLIED: /* daemon/config/config_report makes those */
     case HISTORY_CONFIG_REJECTED:
     case HISTORY_CONFIG_DRIFTED:
+    case HISTORY_CONFIG_ROLLED_BACK:
     case HISTORY_KINDS:
         break;
     }
@@ -46,6 +47,7 @@ const char *event_reason_name(enum event_reason r)
         [EVENT_APPLY_SUCCEEDED] = "ApplySucceeded",
         [EVENT_CONFIG_UNCHANGED] = "ConfigUnchanged",
         [EVENT_CERT_SYNCED] = "CertSynced",
+        [EVENT_CANARY_PASSED] = "CanaryPassed",
         [EVENT_CERT_SYNC_FAILED] = "CertSyncFailed",
         [EVENT_CONFIG_REJECTED] = "ConfigRejected",
         [EVENT_AUTH_ERROR] = "AuthError",
@@ -54,6 +56,9 @@ const char *event_reason_name(enum event_reason r)
         [EVENT_CONFLICT_ERROR] = "ConflictError",
         [EVENT_TRANSIENT_ERROR] = "TransientError",
         [EVENT_CONFIG_DRIFT] = "ConfigDrift",
+        [EVENT_CANARY_FAILED] = "CanaryFailed",
+        [EVENT_CONFIG_DEGRADED] = "ConfigDegraded",
+        [EVENT_CONFIG_ROLLED_BACK] = "ConfigRolledBack",
     };
     return names[r];
 }

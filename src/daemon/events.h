@@ -53,6 +53,7 @@ enum event_reason {
     EVENT_APPLY_SUCCEEDED,
     EVENT_CONFIG_UNCHANGED,
     EVENT_CERT_SYNCED,
+    EVENT_CANARY_PASSED,
     EVENT_CONFIG_REJECTED,
     EVENT_AUTH_ERROR,
     EVENT_TLS_CONNECTION_ERROR,
@@ -61,6 +62,9 @@ enum event_reason {
     EVENT_TRANSIENT_ERROR,
     EVENT_CERT_SYNC_FAILED,
     EVENT_CONFIG_DRIFT,
+    EVENT_CANARY_FAILED,
+    EVENT_CONFIG_DEGRADED,
+    EVENT_CONFIG_ROLLED_BACK,
     EVENT_REASONS,
 };
 enum event_reason event_reason_of(const struct history_entry *e);

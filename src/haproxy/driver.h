@@ -29,6 +29,7 @@ struct changes;
 struct driver;
 struct readout;
 struct reload;
+struct served;
 
 /* ---- a write of several changes that take effect as one, and what is done before and after it */
 
@@ -187,6 +188,8 @@ struct driver_events {
     void (*commanded)(void *arg, uint64_t took_us, const struct error *err); /* NULL: it is in that state */
     void (*reload_told)(void *arg);
     void (*last_reload_told)(void *arg, const struct reload_history *h, const struct error *err);
+    /* s NULL: err says why it is not known; ERROR_GONE: this way never tells it. That HAProxy does not answer is known. */
+    void (*served_told)(void *arg, const struct served *s, const struct error *err);
     /* At any time: the file may be another by now. waited: `waits` is over, what failed by it may be tried again. */
     void (*go_on)(void *arg, bool waited);
 };
@@ -217,6 +220,7 @@ struct driver_ops {
     void (*command)(struct driver *d, const char *backend, const char *server, enum runtime_admin state);
     void (*ask_reload)(struct driver *d, struct reload *r); /* and tells it how it stands */
     void (*ask_last_reload)(struct driver *d);
+    void (*ask_served)(struct driver *d); /* what HAProxy serves now (haproxy/served) */
     /* It refused us, on the way that commands go or on the other. True: there are new credentials by now. */
     bool (*renew)(struct driver *d, bool commands);
     void (*cancel)(struct driver *d, bool commands); /* what is under way there: nothing is told of it any more */

@@ -28,6 +28,7 @@
 struct instance;
 struct replaced;
 struct replacement_request;
+struct served;
 struct storage_request;
 struct stored;
 struct updated;
@@ -64,6 +65,7 @@ struct engine_wants {
     bool reload;      /* an empty commit */
     bool replacement; /* `replace` says of what; of the engine that owns the rest */
     bool storage;     /* before that: `store` says which files */
+    bool served;      /* what HAProxy serves, before all of these: `served` is told */
 };
 
 struct engine_ops {
@@ -108,6 +110,9 @@ struct engine_ops {
     /* ---- the files beside it */
     void (*store)(void *self, struct storage_request *ret);
     void (*stored)(void *self, const struct stored *s);
+
+    /* ---- what HAProxy serves; s NULL: err says why that is not known (haproxy/driver) */
+    void (*served)(void *self, const struct served *s, const struct error *err);
 
     /* ---- a runtime update: one server, in the file and in the running HAProxy, without a reload */
     void (*update)(void *self); /* calls instance_update, or not */

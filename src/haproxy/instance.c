@@ -24,6 +24,7 @@ const struct driver_events instance_events = {.was_read = instance_was_read,
                                               .commanded = instance_commanded_one,
                                               .reload_told = instance_reload_told,
                                               .last_reload_told = instance_last_reload_told,
+                                              .served_told = instance_served_told,
                                               .go_on = instance_go_on};
 
 /* ---- what is next ---- */
@@ -337,6 +338,7 @@ struct instance_view instance_view(const struct instance *in)
         .stopping = in->stopping,
         .reload = in->reload.state,
         .reload_id = in->reload.id,
+        .reloads = in->reloads,
         .reload_problem = in->reload.state == RELOAD_BROKEN ? in->reload.error.message : NULL,
         .last_reload_known = in->last_reload.known,
         .drift = in->running.drift,

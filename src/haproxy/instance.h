@@ -67,6 +67,7 @@ struct instance_view {
     bool stopping;
     bool last_reload_known; /* how the last one before our start ended */
     const char *reload_id;  /* NULL: none */
+    unsigned reloads;       /* that the daemon caused, so far */
     enum reload_state reload;
     const char *reload_problem; /* NULL: none */
     const char *drift;          /* how running HAProxy differs from haproxy.cfg; NULL: it does not */

@@ -1,7 +1,7 @@
 /*
  * The inside of an instance, for its own files: instance.c (what is next), instance_read.c (what was read, and what it
  * means), instance_write.c (transactions), instance_update.c (runtime updates), instance_command.c (runtime commands),
- * instance_reload.c (reloads), instance_report.c (log, history). Decisions are parts with their own functions:
+ * instance_reload.c (reloads), instance_served.c (what HAProxy serves), instance_report.c (log, history). Decisions are parts with their own functions:
  * haproxy/guard, pace, reload, verification, commands. What is done, the driver does (haproxy/driver), and tells it.
  */
 #ifndef HAPROXY_INSTANCE_INTERNAL_H
@@ -25,7 +25,7 @@ enum instance_phase {
     INSTANCE_WRITING,   /* a transaction, or deleting dead ones at start */
     INSTANCE_REPLACING, /* a whole configuration, or its validation, or files beside it */
     INSTANCE_UPDATING,  /* a runtime update */
-    INSTANCE_POLLING,   /* asking for the reload's state */
+    INSTANCE_POLLING,   /* asking for the reload's state, or what HAProxy serves */
     INSTANCE_ENDING,    /* a last update */
 };
 
@@ -89,6 +89,7 @@ struct instance {
     struct readout readout;
     struct instance_running running;
     struct reload reload;
+    unsigned reloads; /* that were followed */
     struct instance_reload_end ended;
     struct instance_last_reload last_reload;
     bool drift_answered; /* by a commit of the daemon */
@@ -99,6 +100,7 @@ struct instance {
     char *reload_why; /* that was said last; NULL: nothing */
     bool one_by_one;  /* a transaction for several backends was rejected: one transaction for each backend */
 
+    const struct engine *asking;       /* what HAProxy serves */
     const struct engine *replacing;    /* whose file, or files beside it, are written */
     struct instance_backend *updating; /* the one that has a runtime update */
     char *updating_server;             /* and which of its servers */
@@ -183,6 +185,10 @@ bool instance_let_replace(struct instance *in);
 bool instance_let_store(struct instance *in); /* as above */
 void instance_replaced(void *in, const struct replaced *r);
 void instance_stored(void *in, const struct stored *s);
+
+/* instance_served.c */
+bool instance_let_ask_served(struct instance *in); /* false: no engine wants to know */
+void instance_served_told(void *in, const struct served *s, const struct error *err);
 
 /* instance_update.c */
 void instance_updated(void *in, const struct updated *u);

@@ -21,6 +21,7 @@ void instance_reload_comes(struct instance *in, const char *id)
     if (id == NULL)
         return;
     reload_follow(&in->reload, id, clock_mono_ms());
+    in->reloads++;
     if (instance_driver(in)->tells_ends)
         in->reload.next_ms = 0;
     in->ended.waits = false;

@@ -414,7 +414,7 @@ void instance_decide(struct instance *in)
         instance_let_update(in);
         return;
     }
-    if (instance_let_store(in) || instance_let_replace(in))
+    if (instance_let_ask_served(in) || instance_let_store(in) || instance_let_replace(in))
         return;
     if (all.transaction || all.reload) {
         instance_write_transaction(in);

@@ -34,6 +34,7 @@ static const char *const names[] = {
     [HISTORY_CONFIG_APPLIED] = "config_applied",
     [HISTORY_CONFIG_REJECTED] = "config_rejected",
     [HISTORY_CONFIG_DRIFTED] = "config_drifted",
+    [HISTORY_CONFIG_ROLLED_BACK] = "config_rolled_back",
 };
 
 const char *history_kind_name(enum history_kind kind)

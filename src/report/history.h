@@ -16,19 +16,20 @@
 #define HISTORY_TEXT_MAX_BYTES 2048 /* of each text below; what is longer is cut, at a character, and ends with "..." */
 
 enum history_kind {
-    HISTORY_COMMITTED,       /* a transaction with changes to a backend */
-    HISTORY_RUNTIME_UPDATE,  /* a runtime update applied */
-    HISTORY_RUNTIME_COMMAND, /* a server's state set at runtime: drain, maint, ready */
-    HISTORY_RELOAD_AGAIN,    /* an empty commit, which repeats a reload */
-    HISTORY_IN_SYNC,         /* a backend became in sync: committed and loaded */
-    HISTORY_REMOVAL_DELAYED, /* the loss limit, or no usable endpoint: servers that are not desired stay */
-    HISTORY_NOT_WRITTEN,     /* changes that a pause or a dry run keeps from being written */
-    HISTORY_APPLY_FAILED,    /* the Data Plane API refuses it, or cannot be reached */
-    HISTORY_RELOAD_FAILED,   /* committed, and HAProxy was not reloaded */
-    HISTORY_DRIFT_REPAIRED,  /* HAProxy ran or had something else, and no longer does */
-    HISTORY_CONFIG_APPLIED,  /* a whole configuration runs, verified */
-    HISTORY_CONFIG_REJECTED, /* it was refused, or could not be loaded */
-    HISTORY_CONFIG_DRIFTED,  /* another writer changed it */
+    HISTORY_COMMITTED,          /* a transaction with changes to a backend */
+    HISTORY_RUNTIME_UPDATE,     /* a runtime update applied */
+    HISTORY_RUNTIME_COMMAND,    /* a server's state set at runtime: drain, maint, ready */
+    HISTORY_RELOAD_AGAIN,       /* an empty commit, which repeats a reload */
+    HISTORY_IN_SYNC,            /* a backend became in sync: committed and loaded */
+    HISTORY_REMOVAL_DELAYED,    /* the loss limit, or no usable endpoint: servers that are not desired stay */
+    HISTORY_NOT_WRITTEN,        /* changes that a pause or a dry run keeps from being written */
+    HISTORY_APPLY_FAILED,       /* the Data Plane API refuses it, or cannot be reached */
+    HISTORY_RELOAD_FAILED,      /* committed, and HAProxy was not reloaded */
+    HISTORY_DRIFT_REPAIRED,     /* HAProxy ran or had something else, and no longer does */
+    HISTORY_CONFIG_APPLIED,     /* a whole configuration runs, verified */
+    HISTORY_CONFIG_REJECTED,    /* it was refused, or could not be loaded */
+    HISTORY_CONFIG_DRIFTED,     /* another writer changed it */
+    HISTORY_CONFIG_ROLLED_BACK, /* HAProxy did badly with it: rolled back by itself, or reported */
     HISTORY_KINDS,
 };
 

@@ -83,8 +83,18 @@ static const struct {
      "When a whole configuration was last verified to run, in seconds since the Unix epoch.", "target"},
     {AT(configuration_results), METRIC_COUNTER, "configuration_results_total",
      "What became of whole configurations: changed, refused and recovered (of their source), validated, applied, "
-     "unchanged, rejected, load_failed, drifted, failed.",
+     "unchanged, rejected, load_failed, drifted, failed, canary_passed, canary_failed, degraded (reported, and nothing "
+     "rolled back), rolled_back.",
      "result,target"},
+    {AT(configuration_rollbacks), METRIC_COUNTER, "configuration_rollbacks_total",
+     "Whole configurations that the daemon rolled back by itself, by reason: reload (it could not be loaded), worker "
+     "(it "
+     "died), listener (one is missing), backend (it lost all of its servers).",
+     "reason"},
+    {AT(configuration_rolled_back), METRIC_GAUGE, "configuration_rolled_back",
+     "1 while a version from before runs, because the daemon rolled back what the source has.", ""},
+    {AT(configuration_canary_pending), METRIC_GAUGE, "configuration_canary_pending",
+     "HAProxies that wait for CONFIG_CANARY: another one has a whole configuration first.", ""},
     {AT(log_lines_dropped), METRIC_COUNTER, "log_lines_dropped_total",
      "Log lines dropped because their reader was too slow.", ""},
     {AT(build_info), METRIC_GAUGE, "build_info", "Always 1; the label has the version.", "version"},

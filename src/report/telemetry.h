@@ -43,6 +43,9 @@ struct telemetry {
     struct metric *configuration_applied;
     struct metric *configuration_last_applied;
     struct metric *configuration_results;
+    struct metric *configuration_rollbacks;
+    struct metric *configuration_rolled_back;
+    struct metric *configuration_canary_pending;
     struct metric *log_lines_dropped;
     struct metric *build_info;
 };

@@ -139,6 +139,23 @@ static void settings_check_source(const struct settings *s, struct settings_find
                                "CONFIG_SOURCE=secret");
 }
 
+static void settings_check_canary(const struct settings *s, struct settings_findings *found)
+{
+    size_t count = settings_haproxy_count(s);
+    if (s->config_canary == 0 || s->config_source == SETTINGS_CONFIG_NONE || count == 0)
+        return;
+    if (count == 1)
+        finding_error(found,
+                      "CONFIG_CANARY=%u: expected 0, because there is one HAProxy alone, and no other one that "
+                      "could wait for it",
+                      s->config_canary);
+    else if (s->config_canary >= count)
+        finding_error(found,
+                      "CONFIG_CANARY=%u: expected less than %zu, the number of HAProxies, so that some wait for "
+                      "the first ones",
+                      s->config_canary, count);
+}
+
 /* Beside a whole configuration, the servers engine owns the server lines alone: the settings of its backends are those
  * of the configuration. */
 static void settings_check_both(struct settings *s, struct settings_findings *found)
@@ -182,6 +199,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     credentials_parse(env, &s, found);
     services_parse(&s, found);
     settings_check_source(&s, found);
+    settings_check_canary(&s, found);
     settings_check_both(&s, found);
     local_check(&s, found);
     if (found->error_count == 0)

@@ -20,6 +20,7 @@
 
 enum settings_health_check { SETTINGS_HEALTH_CHECK_BACKEND, SETTINGS_HEALTH_CHECK_NODE_PORT };
 
+enum settings_config_rollback { SETTINGS_ROLLBACK_AUTO, SETTINGS_ROLLBACK_SERVING, SETTINGS_ROLLBACK_REPORT };
 enum settings_config_drift { SETTINGS_DRIFT_REPORT, SETTINGS_DRIFT_REPAIR, SETTINGS_DRIFT_IGNORE };
 enum settings_config_source { SETTINGS_CONFIG_NONE, SETTINGS_CONFIG_FILE, SETTINGS_CONFIG_SECRET };
 
@@ -94,6 +95,9 @@ struct settings {
     bool config_require_all;
     enum settings_config_drift config_drift;
     uint64_t config_min_interval_ms;
+    unsigned config_canary; /* fewer than there are targets; 0: none */
+    uint64_t config_canary_time_ms;
+    enum settings_config_rollback config_rollback;
     char *state_dir; /* absolute; NULL: none */
     bool config_allow_lockout;
     struct settings_names config_keep_backends; /* none of the mappings' */

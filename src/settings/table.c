@@ -208,6 +208,38 @@ const struct setting setting_table[] = {
         .example = "10s",
     },
     {
+        .name = "CONFIG_CANARY",
+        NUMBER(config_canary, 0, SETTINGS_DATAPLANES_MAX),
+        .fallback = "0",
+        .expected = "a number below that of the HAProxies; 0: all get it at once",
+        .help =
+            "So many HAProxies get a new configuration first and are watched for CONFIG_CANARY_TIME: its reload went "
+            "well, the worker stays, the listeners are there, backends that had servers up have some. Then the "
+            "others get it. One that does badly stops it and goes back to the configuration from before.",
+        .example = "1",
+    },
+    {
+        .name = "CONFIG_CANARY_TIME",
+        DURATION(config_canary_time_ms, 1000, HOUR_MS),
+        .fallback = "30s",
+        .expected = "a duration from 1s to 1h",
+        .help = "How long the HAProxies of CONFIG_CANARY are watched.",
+        .example = "2m",
+    },
+    {
+        .name = "CONFIG_ROLLBACK",
+        WORDS(config_rollback, [SETTINGS_ROLLBACK_AUTO] = "auto", [SETTINGS_ROLLBACK_SERVING] = "serving",
+              [SETTINGS_ROLLBACK_REPORT] = "report"),
+        .fallback = "auto",
+        .expected = "auto, serving or report",
+        .help = "What a new configuration is rolled back for, on all HAProxies, within 10 s after it runs. auto: the "
+                "worker dies, or a listener is missing that it did not remove. serving: also backends that had servers "
+                "up and have none, while on no other HAProxy they lost theirs. report: nothing; it is only reported. A "
+                "file that HAProxy cannot load goes back in any case. What was rolled back is not tried again until it "
+                "changes, or by SIGHUP.",
+        .example = "serving",
+    },
+    {
         .name = "STATE_DIR",
         TEXT(state_dir, check_absolute_path),
         .unset = "memory only",

@@ -51,6 +51,12 @@ def test_its_servers_are_not(deaf: DataPlane) -> None:
         assert deaf.haproxy.states("be")["old"] == "ready", "and it was not told either"
 
 
+def test_its_proxies_are_not(deaf: DataPlane) -> None:
+    for kind in ("frontend", "backend"):
+        answer = deaf.get(f"/stats/native?type={kind}")
+        assert answer.status == 200 and set(answer.json()) == {"runtimeAPI"}
+
+
 def test_a_write_takes_effect(deaf: DataPlane) -> None:
     assert deaf.haproxy is not None
     worker = deaf.haproxy.worker()

@@ -44,11 +44,33 @@ def test_while_haproxy_is_away(fresh: Callable[..., DataPlane]) -> None:
     odd = 500 if before_3_2(plane) else 404
     error(plane.get(SERVERS), odd)
     error(plane.get(f"{SERVERS}/old"), 404)
+    answer = plane.get("/stats/native?type=frontend")
+    assert answer.status == 500 and set(answer.json()) == {"error", "runtimeAPI"}
     error(plane.put(f"{SERVERS}/old", {"admin_state": "drain"}), odd)
     plane.haproxy.start()
     wait_until(lambda: "info" in plane.get(INFO).json(), 5, "it to be found again: the master's socket may answer later than the worker's")
     assert plane.worker() == plane.haproxy.worker()
     assert plane.get(f"{SERVERS}/old").json()["admin_state"] == "ready"
+
+
+def statistics(plane: DataPlane, kind: str) -> dict[str, dict[str, object]]:
+    answer = plane.get(f"/stats/native?type={kind}")
+    assert answer.status == 200 and set(answer.json()) == {"runtimeAPI", "stats"}
+    assert all(row["type"] == kind for row in answer.json()["stats"])
+    return {row["name"]: row["stats"] for row in answer.json()["stats"]}
+
+
+def test_what_it_serves(fresh: Callable[..., DataPlane]) -> None:
+    plane = fresh()
+    assert plane.haproxy is not None
+    assert {name: stats["status"] for name, stats in statistics(plane, "frontend").items()} == {"fe": "OPEN"}
+    before = statistics(plane, "backend")["be"]
+    assert isinstance(before["act"], int) and isinstance(before["bck"], int) and before["act"] + before["bck"] > 0
+    for server in plane.haproxy.servers("be"):
+        plane.haproxy.runtime(f"set server be/{server} state maint")
+    assert {name: statistics(plane, "backend")["be"][name] for name in ("act", "bck", "status")} == {"act": 0, "bck": 0, "status": "DOWN"}
+    plane.haproxy.runtime("disable frontend fe")
+    assert statistics(plane, "frontend")["fe"]["status"] != "OPEN"
 
 
 def test_get(plane: DataPlane) -> None:

@@ -225,7 +225,7 @@ def test_all_mistakes_are_told_at_once(helm: pathlib.Path) -> None:
 BY_OTHER_VALUES = {"HAPROXY_DATAPLANE_CREDENTIALS_FILE", "HAPROXY_DATAPLANE_CA_FILE", "HAPROXY_DATAPLANE_CERT_FILE",
                    "HAPROXY_DATAPLANE_KEY_FILE", "LEADER_ELECT", "LEASE_NAME", "LEASE_NAMESPACE", "KUBECONFIG"}
 BY_OTHER_VALUES |= {"STATE_DIR"} | {f"CONFIG_{name}" for name in ("SOURCE", "SECRET_NAMESPACE", "SECRET_NAME", "SECRET_KEY", "REQUIRE_ALL",
-                                                                  "ALLOW_LOCKOUT", "KEEP_BACKENDS", "CERTS_SECRETS", "DRIFT", "MIN_INTERVAL")}
+                                                                  "ALLOW_LOCKOUT", "KEEP_BACKENDS", "CERTS_SECRETS", "DRIFT", "MIN_INTERVAL", "CANARY", "CANARY_TIME", "ROLLBACK")}
 BY_OTHER_VALUES |= {"METRICS_ADDRESS", "PROBE_ADDRESS", "CONFIG_FILE", "CONFIG_FILES_DIR"}
 # With a HAProxy in the pod.
 BY_OTHER_VALUES |= {"HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"}

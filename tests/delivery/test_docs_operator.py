@@ -135,4 +135,4 @@ def test_each_event_has_its_row() -> None:
     report = (ROOT / "src/daemon/config/config_report.c").read_text()
     told = {names[reason] for reason in re.findall(r"\bEVENT_([A-Z_]+)", report) if reason != "NONE"}
     assert {row[0]: row[1] for row in rows("reason")} == {
-        name: "Normal" if name in ("ValidationPassed", "ApplySucceeded", "ConfigUnchanged", "CertSynced") else "Warning" for name in told}
+        name: "Normal" if name in ("ValidationPassed", "ApplySucceeded", "ConfigUnchanged", "CertSynced", "CanaryPassed") else "Warning" for name in told}

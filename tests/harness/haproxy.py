@@ -342,12 +342,13 @@ class DoubleDataPlane(DataPlane):
                  play: str = "3.4", reload_delay: float = 1.0, more: list[str] | None = None, deaf: bool = False):
         super().__init__(haproxy, config, directory, reload_delay)
         self.play = play
+        self.cwd: os.PathLike[str] | str = ROOT
         self.more = [*(more or []), *(["--deaf-runtime"] if deaf else [])]
         self.control_port = free_port()
         self.control = f"http://127.0.0.1:{self.control_port}"
 
     def run(self) -> Process:
-        return Double("tests.doubles.dataplane", self.command(), self.log_file, name=self.kind)
+        return Double("tests.doubles.dataplane", self.command(), self.log_file, name=self.kind, cwd=self.cwd)
 
     def command(self) -> list[str]:
         out = ["--config", str(self.config),

@@ -28,8 +28,9 @@ MODULES = ("tests.doubles.dataplane.cli", "tests.doubles.kubernetes.__main__")
 class Double(Process):
     """`python3 -m MODULE ARGUMENTS`, forked."""
 
-    def __init__(self, module: str, arguments: Sequence[str], log: os.PathLike[str] | str, name: str | None = None):
-        super().__init__([module, *arguments], log, cwd=ROOT, name=name)
+    def __init__(self, module: str, arguments: Sequence[str], log: os.PathLike[str] | str, name: str | None = None,
+                 cwd: os.PathLike[str] | str = ROOT):
+        super().__init__([module, *arguments], log, cwd=cwd, name=name)
 
     def _start(self, env: Mapping[str, str] | None, cwd: os.PathLike[str] | str | None) -> "Child":
         return Child(nursery().ask(argv=self.argv, log=str(self.log_path.absolute()), cwd=os.fspath(cwd or "."),

@@ -210,6 +210,10 @@ struct configuration *config_engine_lead(struct config_engine *e)
     static const enum configuration_drift drifts[] = {[SETTINGS_DRIFT_REPORT] = CONFIGURATION_DRIFT_REPORT,
                                                       [SETTINGS_DRIFT_REPAIR] = CONFIGURATION_DRIFT_REPAIR,
                                                       [SETTINGS_DRIFT_IGNORE] = CONFIGURATION_DRIFT_IGNORE};
+    static const enum configuration_rollback_policy rollbacks[] = {
+        [SETTINGS_ROLLBACK_AUTO] = CONFIGURATION_ROLLBACK_AUTO,
+        [SETTINGS_ROLLBACK_SERVING] = CONFIGURATION_ROLLBACK_SERVING,
+        [SETTINGS_ROLLBACK_REPORT] = CONFIGURATION_ROLLBACK_REPORT};
     if (e == NULL)
         return NULL;
     const struct settings *settings = e->options.settings;
@@ -220,6 +224,9 @@ struct configuration *config_engine_lead(struct config_engine *e)
                                                   .keep = e->options.keep,
                                                   .by_runtime = true,
                                                   .drift = drifts[settings->config_drift],
+                                                  .canary = settings->config_canary,
+                                                  .canary_time_ms = settings->config_canary_time_ms,
+                                                  .rollback = rollbacks[settings->config_rollback],
                                                   .min_interval_ms = settings->config_min_interval_ms,
                                                   .store = e->store,
                                                   .listener = {.happened = config_engine_on_event, .arg = e},
@@ -257,8 +264,16 @@ bool config_engine_ready(const struct config_engine *e, struct checks *checks)
 
 void config_engine_measure(const struct config_engine *e, const struct clients *clients)
 {
-    if (e != NULL)
-        certificates_each(clients, operator_metrics_certificate, e->operator_metrics);
+    if (e == NULL)
+        return;
+    const struct telemetry *t = e->options.telemetry;
+    certificates_each(clients, operator_metrics_certificate, e->operator_metrics);
+    metric_clear(t->configuration_rolled_back);
+    metric_clear(t->configuration_canary_pending);
+    if (e->configuration == NULL)
+        return; /* another replica leads */
+    metric_set(t->configuration_rolled_back, configuration_is_rolled_back(e->configuration) ? 1 : 0, NULL);
+    metric_set(t->configuration_canary_pending, (double)configuration_waiting_for_canary(e->configuration), NULL);
 }
 
 bool config_engine_applied(const struct config_engine *e, struct checks *checks)

@@ -80,6 +80,12 @@ static const struct {
     [CONFIGURATION_STORED] = {NULL, EVENT_CERT_SYNCED, "certificates stored"},
     [CONFIGURATION_VALIDATING] = {NULL, EVENT_NONE, ""},
     [CONFIGURATION_WRITING] = {NULL, EVENT_NONE, ""},
+    [CONFIGURATION_CANARY_PASSED] = {"canary_passed", EVENT_CANARY_PASSED,
+                                     "does well on the HAProxies that got it first; the others get it"},
+    [CONFIGURATION_CANARY_FAILED] = {"canary_failed", EVENT_CANARY_FAILED,
+                                     "does badly on a HAProxy that got it first; no other one gets it"},
+    [CONFIGURATION_DEGRADED] = {"degraded", EVENT_CONFIG_DEGRADED, "does badly; nothing is rolled back"},
+    [CONFIGURATION_ROLLED_BACK] = {"rolled_back", EVENT_CONFIG_ROLLED_BACK, "rolled back by itself"},
 };
 
 /* Of what is tried again. */
@@ -129,9 +135,11 @@ static void config_report_measure(const struct config_report *r, const struct co
     if (kinds[e->kind].result == NULL)
         return;
     metric_add(t->configuration_results, 1, kinds[e->kind].result, target, NULL);
+    if (e->kind == CONFIGURATION_ROLLED_BACK || e->kind == CONFIGURATION_LOAD_FAILED)
+        metric_add(t->configuration_rollbacks, 1, e->reason, NULL);
     if (e->kind == CONFIGURATION_CHANGED)
         metric_clear(t->configuration_applied);
-    else if (e->url != NULL && !configuration_event_failed(e->kind))
+    else if (e->url != NULL && !configuration_event_failed(e->kind) && !configuration_event_of_watch(e->kind))
         metric_set(t->configuration_applied, runs ? 1 : 0, target, NULL);
     if (runs)
         metric_set(t->configuration_last_applied, (double)clock_wall_ms() / 1000.0, target, NULL);
@@ -170,7 +178,8 @@ static char *config_report_trouble(const struct config_report *r)
     } words[] = {{CONFIGURATION_REFUSED, "Error"},
                  {CONFIGURATION_REJECTED, "ConfigRejected"},
                  {CONFIGURATION_LOAD_FAILED, "ApplyFailed"},
-                 {CONFIGURATION_DRIFTED, "ConfigDrift"}};
+                 {CONFIGURATION_DRIFTED, "ConfigDrift"},
+                 {CONFIGURATION_ROLLED_BACK, "RolledBack"}};
     for (size_t i = 0; i < array_len(words); i++)
         if (config_report_count(r, words[i].kind) > 0)
             return mem_strdup(words[i].status);
@@ -295,7 +304,10 @@ static void config_report_remember(const struct config_report *r, const struct c
                                                       [CONFIGURATION_REFUSED] = HISTORY_CONFIG_REJECTED,
                                                       [CONFIGURATION_REJECTED] = HISTORY_CONFIG_REJECTED,
                                                       [CONFIGURATION_LOAD_FAILED] = HISTORY_CONFIG_REJECTED,
-                                                      [CONFIGURATION_DRIFTED] = HISTORY_CONFIG_DRIFTED};
+                                                      [CONFIGURATION_DRIFTED] = HISTORY_CONFIG_DRIFTED,
+                                                      [CONFIGURATION_CANARY_FAILED] = HISTORY_CONFIG_ROLLED_BACK,
+                                                      [CONFIGURATION_DEGRADED] = HISTORY_CONFIG_ROLLED_BACK,
+                                                      [CONFIGURATION_ROLLED_BACK] = HISTORY_CONFIG_ROLLED_BACK};
     if (as[e->kind] == 0) /* HISTORY_COMMITTED, which is no such */
         return;
     cleanup(mem_free_ptr) char *text =
@@ -333,7 +345,7 @@ static void config_report_set(struct config_report *r, struct told *t, const str
         t->class = retry_class_name(retry_class_of(e->error));
     if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING)
         t->writing = e->kind == CONFIGURATION_WRITING;
-    else if (e->kind != CONFIGURATION_STORED && !(failed && runs))
+    else if (e->kind != CONFIGURATION_STORED && !configuration_event_of_watch(e->kind) && !(failed && runs))
         t->kind = e->kind;
 }
 

@@ -208,6 +208,11 @@ static void status_haproxy_put_configuration(const struct target *t, const struc
     if (c.failure != NULL && c.next_try_ms != 0)
         json_put_time(doc, put, "next_try", (int64_t)c.next_try_ms + instance_wall_minus_mono_ms(t->instance));
     json_put_int_or_null(doc, put, "rolled_back_to", c.version != 0 ? (int64_t)c.version : -1);
+    json_put_text(doc, put, "rolled_back_from", c.withdrawn);
+    json_put_text(doc, put, "evidence", c.evidence);
+    json_put_text(doc, put, "canary", c.canary);
+    if (c.canary_until_ms != 0)
+        json_put_time(doc, put, "canary_until", (int64_t)c.canary_until_ms + instance_wall_minus_mono_ms(t->instance));
     json_put_text(doc, put, "runs", c.runs[0] != '\0' ? c.runs : NULL);
     json_put_time(doc, put, "runs_since", c.runs_since_ms);
     if (*text != NULL && c.status <= *state)

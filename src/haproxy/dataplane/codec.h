@@ -14,6 +14,7 @@
 #include "haproxy/driver.h"
 #include "haproxy/runtime.h"
 
+struct served;
 struct yyjson_val;
 
 /* GET .../backends/B: fills name, mode, balance, adv_check, default_send_proxy_v2, json. */
@@ -69,6 +70,9 @@ struct codec_worker {
     char version[CODEC_VERSION_BYTES]; /* of HAProxy, "3.2.0-1234567"; "": unknown; cut where it is longer */
 };
 int codec_read_worker(const char *json, size_t len, struct codec_worker *ret, struct error *err) must_check;
+
+/* GET .../stats/native?type=frontend, or of type backend: adds the proxies. ERROR_RETRY: HAProxy did not answer. */
+int codec_read_served(const char *json, size_t len, bool backends, struct served *ret, struct error *err) must_check;
 
 #define CODEC_MAX_REFUSAL_BYTES 4096
 /* What the API says of a request that it refuses, whole but for its end beyond the cap: for a machine to read. NULL:

@@ -145,6 +145,7 @@ static void dataplane_driver_free(struct driver *d)
     replacement_fini(&own->replacement);
     cfg_content_unref(own->file);
     storage_fini(&own->storage);
+    served_fini(&own->served);
     free(own);
 }
 
@@ -163,6 +164,7 @@ static const struct driver_ops dataplane_driver_ops = {.read = dataplane_driver_
                                                        .command = dataplane_driver_command,
                                                        .ask_reload = dataplane_driver_ask_reload,
                                                        .ask_last_reload = dataplane_driver_ask_last_reload,
+                                                       .ask_served = dataplane_driver_ask_served,
                                                        .renew = dataplane_driver_renew,
                                                        .cancel = dataplane_driver_cancel,
                                                        .login = dataplane_driver_login,

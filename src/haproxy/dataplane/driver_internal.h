@@ -1,5 +1,6 @@
 /* The inside of haproxy/dataplane/driver, for its own files: driver.c (reading, reloads, commands), driver_write.c
- * (transactions, runtime updates), driver_file.c (the whole file, and those beside it). */
+ * (transactions, runtime updates), driver_file.c (the whole file, and those beside it), driver_served.c (what HAProxy
+ * serves). */
 #ifndef HAPROXY_DATAPLANE_DRIVER_INTERNAL_H
 #define HAPROXY_DATAPLANE_DRIVER_INTERNAL_H
 
@@ -10,8 +11,12 @@
 #include "haproxy/dataplane/runtime_update.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/dataplane/transaction.h"
+#include "haproxy/served.h"
 #include "haproxy/verification.h"
 #include "host/timer.h"
+
+/* What is asked one after the other. */
+enum served_step { SERVED_WORKER, SERVED_FRONTENDS, SERVED_BACKENDS, SERVED_STEPS };
 
 struct dataplane_driver {
     struct driver base; /* the first one: a struct driver * is one of it */
@@ -35,6 +40,9 @@ struct dataplane_driver {
     struct cfg_content *file;         /* what it made of the text; NULL: nothing that is known */
     struct verification verification; /* whether HAProxy runs what the API tells it beside a write of the whole file */
     struct storage storage;
+
+    struct served served; /* what was answered of it so far */
+    enum served_step serving;
 };
 
 static inline struct dataplane_driver *dataplane_driver_of(struct driver *d)
@@ -54,6 +62,9 @@ void dataplane_driver_clean(struct driver *d);
 void dataplane_driver_preview(struct driver *d, int64_t version);
 int dataplane_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                             struct error *err) must_check;
+
+/* driver_served.c */
+void dataplane_driver_ask_served(struct driver *d);
 
 /* driver_file.c */
 int dataplane_driver_foresee(const struct driver *d, const struct cfg_file *to, const struct changes *changes,

@@ -307,6 +307,7 @@ static void local_driver_free(struct driver *base)
     local_driver_store_fini(d);
     cfg_content_unref(d->file);
     cfg_content_unref(d->checked);
+    served_fini(&d->served);
     free(d->reload_id);
     free(d);
 }
@@ -322,6 +323,7 @@ static const struct driver_ops local_driver_ops = {.read = local_driver_read,
                                                    .command = local_driver_command,
                                                    .ask_reload = local_driver_ask_reload,
                                                    .ask_last_reload = local_driver_ask_last_reload,
+                                                   .ask_served = local_driver_ask_served,
                                                    .renew = local_driver_renew,
                                                    .cancel = local_driver_cancel,
                                                    .free = local_driver_free};

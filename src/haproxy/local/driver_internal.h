@@ -1,6 +1,7 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
  * driver_write.c (several changes, or all of the file), driver_verify.c (whether they came about), driver_update.c (one
- * server), driver_store.c (what is beside it), driver_store_run.c (and runs), driver_reload.c. */
+ * server), driver_store.c (what is beside it), driver_store_run.c (and runs), driver_reload.c, driver_served.c (what HAProxy
+ * serves). */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
 
@@ -13,6 +14,7 @@
 #include "haproxy/local/server_command.h"
 #include "haproxy/map_text.h"
 #include "haproxy/readout.h"
+#include "haproxy/served.h"
 #include "haproxy/storage_list.h"
 #include "host/timer.h"
 
@@ -132,7 +134,8 @@ struct local_driver {
     struct timer ask_again;
     char *waits;
     struct readout *to;
-    size_t at; /* the backend whose servers are read */
+    struct served served; /* what was answered of it so far */
+    size_t at;            /* the backend whose servers are read */
 
     struct cfg_edits edits;       /* of the write to come */
     struct changes changes;       /* the same, as they were asked for */
@@ -216,6 +219,9 @@ void local_driver_take_server(struct runtime_server *ret, const struct cli_serve
 
 /* driver_read.c: after the file. */
 void local_driver_read_running(struct local_driver *d);
+
+/* driver_served.c */
+void local_driver_ask_served(struct driver *base);
 
 /* driver_store.c */
 void local_driver_store(struct driver *d, const struct storage_request *request);

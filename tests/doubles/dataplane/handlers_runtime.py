@@ -6,7 +6,7 @@ from typing import Any
 
 from . import schema
 from .errors import ApiError
-from .runtime import Runtime, RuntimeRefused, info_json, missing, server_json
+from .runtime import Runtime, RuntimeRefused, info_json, missing, server_json, statistics_json
 from .service import Service
 from .web import Answer, Request
 
@@ -25,6 +25,17 @@ def info(service: Service, _: Request) -> Answer:
         return Answer(200, {"info": info_json(runtime.info()), "runtimeAPI": runtime.path})
     except OSError as e:
         return Answer(200, {"error": f"dial unix {runtime.path}: {e} [show info typed]", "runtimeAPI": runtime.path})
+
+
+def statistics(service: Service, request: Request) -> Answer:
+    """An HAProxy that is not there is one here; a list that would be empty is left out, and one that cannot be read."""
+    runtime, kind = _runtime(service), request.query.get("type")
+    try:
+        rows = runtime.statistics()
+    except OSError as e:
+        return Answer(500, {"error": f"dial unix {runtime.path}: {e} [show stat]", "runtimeAPI": runtime.path})
+    found = [one for one in map(statistics_json, rows or []) if kind in (None, one["type"])]
+    return Answer(200, {"runtimeAPI": runtime.path, **({"stats": found} if found else {})})
 
 
 def _rows(service: Service, backend: str) -> list[dict[str, str]]:

@@ -20,12 +20,14 @@ class NoRuntime(Runtime):
 
     def __init__(self) -> None:
         super().__init__("none")
+        self.frontends: list[str] = []
         self.rows: dict[str, dict[str, dict[str, str]]] = {}
         self.pid = FIRST_PID - 1
         self.started = 0.0
 
     def load(self, config: Config) -> None:
         self.rows = {section.name: _rows(section) for section in config.kind("backend")}
+        self.frontends = [section.name for kind in ("frontend", "listen") for section in config.kind(kind)]
         self.pid += 1
         self.started = time.monotonic()
 
@@ -36,6 +38,11 @@ class NoRuntime(Runtime):
 
     def servers(self, backend: str) -> list[dict[str, str]]:
         return [dict(row) for row in self.rows.get(backend, {}).values()]
+
+    def statistics(self) -> list[dict[str, str]]:
+        up = {name: sum(row["srv_op_state"] == "2" for row in rows.values()) for name, rows in self.rows.items()}
+        return [{"pxname": name, "svname": "FRONTEND", "status": "OPEN"} for name in self.frontends] + [
+            {"pxname": name, "svname": "BACKEND", "status": "UP" if n else "DOWN", "act": str(n), "bck": "0"} for name, n in up.items()]
 
     def set(self, backend: str, server: str, what: str, value: Any) -> None:
         row = self._row(backend, server)

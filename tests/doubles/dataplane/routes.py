@@ -54,6 +54,7 @@ ROUTES: list[tuple[str, str, Handler]] = [
         ("POST", "/runtime/maps/([^/]+)/entries", handlers_maps.add),
         ("DELETE", "/runtime/maps/([^/]+)/entries/([^/]+)", handlers_maps.delete),
         ("GET", "/runtime/info", handlers_runtime.info),
+        ("GET", "/stats/native", handlers_runtime.statistics),
         ("GET", "/runtime/backends/([^/]+)/servers", handlers_runtime.servers),
         ("GET", "/runtime/backends/([^/]+)/servers/([^/]+)", handlers_runtime.server),
         ("PUT", "/runtime/backends/([^/]+)/servers/([^/]+)", handlers_runtime.replace),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 import socket
@@ -56,6 +57,12 @@ class Runtime:
         lines = self.ask(f"show servers state {backend}").splitlines()
         head = next((line[2:].split() for line in lines if line.startswith("# ")), [])
         return [dict(zip(head, line.split())) for line in lines if line and line[0].isdigit() and " " in line]
+
+    def statistics(self) -> list[dict[str, str]] | None:
+        """The rows of `show stat`. None: they cannot be read."""
+        head, *lines = self.ask("show stat").splitlines()
+        names = head.removeprefix("# ").split(",")
+        return [dict(zip(names, row)) for row in csv.reader(lines) if row]
 
     def set(self, backend: str, server: str, what: str, value: Any) -> None:
         self.do(f"set server {backend}/{server} {what} {value}")
@@ -131,6 +138,9 @@ class _Behind(Runtime):
     def servers(self, backend: str) -> list[dict[str, str]]:
         return self.inner.servers(backend)
 
+    def statistics(self) -> list[dict[str, str]] | None:
+        return self.inner.statistics()
+
     def add_server(self, backend: str, server: str, words: list[str]) -> None:
         self.inner.add_server(backend, server, words)
 
@@ -141,6 +151,9 @@ class DeafRuntime(_Behind):
 
     def servers(self, backend: str) -> list[dict[str, str]]:
         return []
+
+    def statistics(self) -> list[dict[str, str]] | None:
+        return None
 
     def set(self, backend: str, server: str, what: str, value: Any) -> None:
         try:
@@ -199,6 +212,19 @@ def info_json(info: dict[str, str]) -> dict[str, Any]:
     """Numbers where they are some."""
     return {field: int(info[name]) if info[name].isdigit() else info[name]
             for name, field in INFO.items() if name in info}
+
+
+# What `show stat` says of a proxy -> the same as a number; the API shows all columns that are not empty.
+COUNTS = ("act", "bck", "scur", "stot", "iid", "sid", "pid", "weight", "chkdown", "lastchg", "downtime")
+
+
+def statistics_json(row: dict[str, str]) -> dict[str, Any]:
+    kind = {"FRONTEND": "frontend", "BACKEND": "backend"}.get(row["svname"], "server")
+    stats: dict[str, Any] = {name: int(row[name]) for name in COUNTS if row.get(name)}
+    stats |= {name: row[name] for name in ("status", "mode", "algo") if row.get(name)}
+    if kind == "server":
+        return {"type": kind, "name": row["svname"], "backend_name": row["pxname"], "stats": stats}
+    return {"type": kind, "name": row["pxname"], "stats": stats}
 
 
 def missing(what: str, status: int) -> ApiError:

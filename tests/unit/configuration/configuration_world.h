@@ -24,6 +24,7 @@
 #include "haproxy/driver.h"
 #include "haproxy/driver.h"
 #include "haproxy/instance.h"
+#include "haproxy/served.h"
 #include "net/digest.h"
 
 #define TARGETS 3
@@ -35,16 +36,19 @@ struct instance {
     char *back;   /* what its API puts back when a reload fails: what was good last */
     char *memory; /* what its API answers and commits: after a failed reload not what is in the file */
     bool up, fresh, dirty;
-    bool away;       /* the last reading failed */
-    bool known;      /* how reloads before the start ended */
-    bool loses;      /* the next one */
-    bool mute;       /* the next write is carried out, and not answered */
-    bool loading;    /* a reload is under way, */
-    bool followed;   /* and the engine is told of its end */
-    int64_t at;      /* the version of the file; */
-    int64_t mark;    /* of the last that was written and is to be loaded */
-    char *validated; /* the text that it took last; NULL: none */
-    char *rejected;  /* the text that it rejected last; NULL: none, or it may be asked again */
+    bool away;        /* the last reading failed */
+    bool known;       /* how reloads before the start ended */
+    bool loses;       /* the next one */
+    bool fails;       /* each write */
+    bool mute;        /* the next write is carried out, and not answered */
+    int64_t pid;      /* of the worker */
+    unsigned reloads; /* that the engine asked for */
+    bool loading;     /* a reload is under way, */
+    bool followed;    /* and the engine is told of its end */
+    int64_t at;       /* the version of the file; */
+    int64_t mark;     /* of the last that was written and is to be loaded */
+    char *validated;  /* the text that it took last; NULL: none */
+    char *rejected;   /* the text that it rejected last; NULL: none, or it may be asked again */
     unsigned version;
     uint64_t anew_ms; /* pauses of what failed end then */
     /* The map beside it, of the document with that number (0: none): stored, loaded last, and of the last document
@@ -71,6 +75,11 @@ static struct {
     bool by_runtime; /* some of them need no reload */
     size_t count;    /* of targets */
     enum configuration_drift drift;
+    enum configuration_rollback_policy rollback;
+    size_t canary;
+    const char *more;  /* of each document; NULL: nothing */
+    bool servers_died; /* behind all of them */
+    unsigned told[CONFIGURATION_EVENT_KINDS];
     uint64_t min_interval_ms;
     struct store *store; /* outlives the engine */
     unsigned documents, writes, loads, stores, drifts, refusals, recoveries;
@@ -111,6 +120,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .may_write = true,
                                   .may_begin = true,
                                   .file_allows = true,
+                                  .reloads = in->reloads,
                                   .reload = in->loading ? RELOAD_PENDING : RELOAD_DONE,
                                   .last_reload_known = in->known};
 }
@@ -177,12 +187,13 @@ static unsigned number_of(const char *text)
     return at != NULL ? (unsigned)strtoul(at + strlen(word), NULL, 10) : 0;
 }
 
-/* The latest, or one with files that is half way somewhere: the latest waits for that. */
+/* The latest, or one with files that is half way somewhere: the latest waits for that. Or one that was gone back to. */
 static bool wanted(const char *text)
 {
     char hash[DIGEST_SHA256_HEX_BYTES];
     digest_sha256_hex(text, strlen(text), hash);
-    return str_eq(text, w.text) || (w.with_files && str_eq(hash, configuration_view(w.c, 0).sha256));
+    const struct configuration_view v = configuration_view(w.c, 0);
+    return str_eq(text, w.text) || ((w.with_files || v.version != 0) && str_eq(hash, v.sha256));
 }
 
 static enum transaction_result validate(struct instance *in, const char *text)
@@ -249,7 +260,7 @@ static enum transaction_result write_file(struct instance *in, const struct repl
     w.writes++;
     if (chance(8))
         return TRANSACTION_CONFLICT;
-    if (chance(8))
+    if (in->fails || chance(8))
         return TRANSACTION_UNAVAILABLE;
     if (says(text, "harm", in)) { /* the file that is there was written again */
         become(&in->memory, in->file);
@@ -378,6 +389,7 @@ static void load(struct instance *in)
     in->at++;
     in->fresh = in->dirty = false;
     in->loading = in->followed = true;
+    in->reloads++;
     become(&in->file, in->memory);
 }
 
@@ -397,6 +409,7 @@ static void loaded(struct instance *in)
         become(&in->running, in->file);
         become(&in->back, in->file);
         in->unseen = false;
+        in->pid++;
         in->map_running = in->map;
         in->grown_running = in->grown;
     }
@@ -407,10 +420,37 @@ static bool is_half_way(const struct instance *in)
     return in->dirty || in->loading || in->map != in->map_good || in->grown;
 }
 
+/* By words of what runs: "dying1", "missing1", "empty1". */
+static void serve(struct instance *in)
+{
+    const struct engine *e = in->engine;
+    struct served s = {.pid = in->pid, .version = -1, .lists = true};
+    s.answers = !says(in->running, "dying", in);
+    if (strstr(in->running, "frontend fe") != NULL && s.answers)
+        served_add_frontend(&s, "fe", !says(in->running, "missing", in));
+    if (strstr(in->running, "backend be") != NULL && s.answers)
+        served_add_backend(&s, "be", says(in->running, "empty", in) || w.servers_died ? 0 : 2);
+    e->ops->served(e->self, &s, NULL);
+    served_fini(&s);
+}
+
+static struct engine_wants decide(struct instance *in)
+{
+    const struct engine *e = in->engine;
+    struct engine_wants wants = {.served = true};
+    for (unsigned i = 0; wants.served; i++) {
+        wants = (struct engine_wants){0};
+        e->ops->decide(e->self, &wants);
+        ck_assert_msg(i < 2, "it is asked without an end what it serves");
+        if (wants.served)
+            serve(in);
+    }
+    return wants;
+}
+
 static void target_step(struct instance *in)
 {
     const struct engine *e = in->engine;
-    struct engine_wants wants = {0};
     if (!in->up || chance(20)) {
         in->fresh = false;
         in->away = true;
@@ -432,7 +472,7 @@ static void target_step(struct instance *in)
         in->known = true;
         e->ops->reloads_known(e->self);
     }
-    e->ops->decide(e->self, &wants);
+    const struct engine_wants wants = decide(in);
     if (wants.replacement + wants.reload + wants.storage > 1)
         ck_abort_msg("several at once");
     if (wants.storage)
@@ -448,6 +488,7 @@ static void target_step(struct instance *in)
 static void on_event(void *arg, const struct configuration_event *e)
 {
     (void)arg;
+    w.told[e->kind]++;
     w.drifts += e->kind == CONFIGURATION_DRIFTED;
     w.refusals += e->kind == CONFIGURATION_REFUSED;
     w.recoveries += e->kind == CONFIGURATION_RECOVERED;
@@ -462,6 +503,9 @@ static void engine_begin(void)
         .dry_run = w.dry_run,
         .allow_lockout = w.allow_lockout,
         .drift = w.drift,
+        .canary = w.canary,
+        .canary_time_ms = 30000,
+        .rollback = w.rollback,
         .min_interval_ms = w.min_interval_ms,
         .store = w.store,
         .listener = {.happened = on_event},
@@ -495,7 +539,8 @@ static void give(void)
 static void bad_document(const char *word, unsigned for_target)
 {
     free(w.text);
-    w.text = mem_printf("global\n  description document-%u-%s%u\n", ++w.documents, word, for_target);
+    w.text = mem_printf("global\n  description document-%u-%s%u\n%s", ++w.documents, word, for_target,
+                        w.more != NULL ? w.more : "");
     give();
 }
 
@@ -514,10 +559,11 @@ static void new_document(bool good)
     free(w.text);
     w.documents++;
     /* Of those that differ in numbers alone, or in who is there, HAProxy is told. */
-    w.text = w.by_runtime ? mem_printf("global\n  " GOOD "\nbackend b\n  # document-%u\n  balance roundrobin\n"
-                                       "  server s%u 127.0.0.1:80 weight %u\n",
-                                       w.documents, dice_below(&w.dice, 3) == 0, w.documents % 250 + 1)
-                          : mem_printf("global\n  description document-%u\n", w.documents);
+    w.text = w.by_runtime
+                 ? mem_printf("global\n  " GOOD "\nbackend b\n  # document-%u\n  balance roundrobin\n"
+                              "  server s%u 127.0.0.1:80 weight %u\n",
+                              w.documents, dice_below(&w.dice, 3) == 0, w.documents % 250 + 1)
+                 : mem_printf("global\n  description document-%u\n%s", w.documents, w.more != NULL ? w.more : "");
     give();
 }
 
@@ -562,14 +608,16 @@ static inline void upgrade(struct instance *in)
 }
 
 /* Another writer, who loads it, too, or does not. */
-static void edit(struct instance *in, const char *text)
+static inline void edit(struct instance *in, const char *text)
 {
     become(&in->file, text);
     become(&in->memory, text);
     become(&in->back, text);
     in->unseen = w.by_runtime && dice_below(&w.dice, 2) == 0;
-    if (!in->unseen)
+    if (!in->unseen) {
         become(&in->running, text);
+        in->pid++;
+    }
     in->at++;
     in->fresh = in->dirty = false;
 }
@@ -610,6 +658,7 @@ static void stream_begin(unsigned seed)
     w.require_all = dice_below(&w.dice, 3) == 0;
     w.dry_run = dice_below(&w.dice, 10) == 0;
     w.drift = (enum configuration_drift)dice_below(&w.dice, 3);
+    w.rollback = CONFIGURATION_ROLLBACK_REPORT;
     struct error err = {0};
     w.store = store_new(NULL, NULL, &err);
     ck_assert_msg(w.store != NULL, "%s", err.message);
@@ -617,6 +666,7 @@ static void stream_begin(unsigned seed)
         w.of[i] = (struct instance){.number = i,
                                     .up = true,
                                     .back = mem_strdup("global\n  description first\n"),
+                                    .pid = 100,
                                     .file = mem_strdup("global\n  description first\n"),
                                     .running = mem_strdup("global\n  description first\n"),
                                     .memory = mem_strdup("global\n  description first\n")};

@@ -32,7 +32,6 @@ struct instance {
     enum reload_state reload;
 };
 
-
 static struct {
     uint64_t now_us;
     struct timer *timers[4];
@@ -49,6 +48,7 @@ static struct {
 
 /* ---- what the engine calls ---- */
 
+#include "decided.h"
 #include "idle_instance.h"
 
 struct instance_view instance_view(const struct instance *in)
@@ -149,8 +149,7 @@ static inline void world_end(void)
 
 static inline bool would_ask(void)
 {
-    struct engine_wants wants = {0};
-    w.in.engine->ops->decide(w.in.engine->self, &wants);
+    const struct engine_wants wants = decided(w.in.engine);
     ck_assert(wants.replacement != wants.waits);
     return wants.replacement;
 }
@@ -201,9 +200,7 @@ static inline void file_is(const char *text)
 
 static inline bool would_store(void)
 {
-    struct engine_wants wants = {0};
-    w.in.engine->ops->decide(w.in.engine->self, &wants);
-    return wants.storage;
+    return decided(w.in.engine).storage;
 }
 
 /* It stores that part next, and gets that. */

@@ -77,6 +77,7 @@ static bool chance(unsigned of)
 
 /* ---- what the engine calls ---- */
 
+#include "decided.h"
 #include "idle_instance.h"
 
 struct instance_view instance_view(const struct instance *in)
@@ -206,7 +207,7 @@ static void pass(void)
         e->ops->read(e->self);
         e->ops->concluded(e->self);
     }
-    e->ops->decide(e->self, &wants);
+    wants = decided(e);
     if (w.storm && !wants.overdue)
         update(in, dice_below(&w.dice, 100));
     else if (wants.replacement)

@@ -210,13 +210,19 @@ START_TEST(a_rollback_is_kept)
 {
     world_begin(false);
     ck_assert_uint_eq(store_held(w.s, "aa"), 0);
-    store_hold(w.s, "aa", 4);
+    store_hold(w.s, "aa", 4, NULL);
     world_again();
     ck_assert_uint_eq(store_held(w.s, "aa"), 4);
     ck_assert_uint_eq(store_held(w.s, "ab"), 0);
+    ck_assert_ptr_null(store_held_why(w.s));
+    store_hold(w.s, "aa", 5, "evidence");
+    world_again();
+    ck_assert_uint_eq(store_held(w.s, "aa"), 5);
+    ck_assert_str_eq(store_held_why(w.s), "evidence");
     store_release(w.s);
     world_again();
     ck_assert_uint_eq(store_held(w.s, "aa"), 0);
+    ck_assert_ptr_null(store_held_why(w.s));
     world_end();
 }
 END_TEST
@@ -352,12 +358,87 @@ START_TEST(what_cannot_be_written_is_kept_in_memory)
 }
 END_TEST
 
+START_TEST(what_was_proven_is_kept)
+{
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    world_begin(false);
+    applied(1, "http://a");
+    applied(2, "http://a");
+    memcpy(hash, store_version(w.s, 1)->id, sizeof(hash));
+    store_prove(w.s, hash);
+    world_again();
+    ck_assert(store_is_proven(w.s, hash));
+    ck_assert_uint_eq(store_good(w.s, "x"), 1);
+    world_end();
+}
+END_TEST
+
+/* An earlier daemon wrote that, and watched nothing. */
+START_TEST(what_ran_last_counts_as_good_where_nothing_is_said)
+{
+    world_begin(false);
+    applied(1, "http://a");
+    applied(2, "http://a");
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/configuration.json", w.state);
+    cleanup(buf_fini) struct buf text = {.max_bytes = 1 << 20};
+    ck_assert_int_eq(buf_read_file(&text, path), 0);
+    char *last = strstr(text.data, ",\n  \"proven\": 0\n");
+    ck_assert_ptr_nonnull(last);
+    memcpy(last, "\n}\n", sizeof("\n}\n"));
+    overwrite("configuration.json", text.data);
+    world_again();
+    ck_assert(store_is_proven(w.s, store_version(w.s, 0)->id));
+    world_end();
+}
+END_TEST
+
+/* However many come after it. */
+START_TEST(the_last_good_one_is_kept)
+{
+    struct error err = {0};
+    struct store *s = store_new(NULL, NULL, &err);
+    char text[64], first[DIGEST_SHA256_HEX_BYTES] = "", last[DIGEST_SHA256_HEX_BYTES] = "";
+    ck_assert_uint_eq(store_good(s, "x"), 0);
+    for (unsigned i = 1; i <= 3 * STORE_VERSIONS; i++) {
+        snprintf(text, sizeof(text), "global\n  description %u\n", i);
+        struct document *d = document_new("f", text, strlen(text), NULL, &err);
+        store_applied(s, d, "http://a");
+        if (i == 1)
+            ck_assert_uint_eq(store_good(s, d->id), 0); /* there is no other one */
+        if (i == 2)
+            ck_assert_uint_eq(store_good(s, d->id), 1); /* the one before, which nobody watched */
+        if (i == 3) {
+            memcpy(first, d->id, sizeof(first));
+            store_prove(s, d->id);
+        }
+        memcpy(last, d->id, sizeof(last));
+        document_unref(d);
+    }
+    ck_assert_uint_eq(store_count(s), STORE_VERSIONS);
+    ck_assert_uint_eq(store_version(s, 0)->number, 3 * STORE_VERSIONS);
+    ck_assert_uint_eq(store_version(s, STORE_VERSIONS - 1)->number, 3);
+    ck_assert_uint_eq(store_version(s, STORE_VERSIONS - 2)->number, 2 * STORE_VERSIONS + 2);
+    ck_assert_uint_eq(store_good(s, last), 3);
+    ck_assert_uint_eq(store_good(s, first), 0); /* from itself to nowhere */
+    ck_assert(store_is_proven(s, first) && !store_is_proven(s, last));
+    struct document *kept = store_document(s, 3, &err);
+    ck_assert_msg(kept != NULL, "%s", err.message);
+    document_unref(kept);
+    store_prove(s, last);
+    ck_assert_uint_eq(store_good(s, first), 3 * STORE_VERSIONS);
+    store_free(s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("store");
     TCase *t = tcase_create("store");
     tcase_add_loop_test(t, the_last_versions_are_kept, 0, 3);
     tcase_add_loop_test(t, files_belong_to_a_version, 0, 3);
+    tcase_add_test(t, the_last_good_one_is_kept);
+    tcase_add_test(t, what_was_proven_is_kept);
+    tcase_add_test(t, what_ran_last_counts_as_good_where_nothing_is_said);
     tcase_add_test(t, rejections_are_kept);
     tcase_add_test(t, a_rollback_is_kept);
     tcase_add_test(t, a_version_is_read_for_its_use);

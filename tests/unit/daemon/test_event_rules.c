@@ -28,6 +28,7 @@ static const struct {
     {HISTORY_CONFIG_APPLIED, NULL, EVENT_NONE},
     {HISTORY_CONFIG_REJECTED, NULL, EVENT_NONE},
     {HISTORY_CONFIG_DRIFTED, NULL, EVENT_NONE},
+    {HISTORY_CONFIG_ROLLED_BACK, NULL, EVENT_NONE},
 };
 
 START_TEST(what_is_an_event)
@@ -58,6 +59,7 @@ START_TEST(reasons_and_which_of_them_warn)
                  {EVENT_APPLY_SUCCEEDED, "ApplySucceeded", false},
                  {EVENT_CONFIG_UNCHANGED, "ConfigUnchanged", false},
                  {EVENT_CERT_SYNCED, "CertSynced", false},
+                 {EVENT_CANARY_PASSED, "CanaryPassed", false},
                  {EVENT_CONFIG_REJECTED, "ConfigRejected", true},
                  {EVENT_AUTH_ERROR, "AuthError", true},
                  {EVENT_TLS_CONNECTION_ERROR, "TLSConnectionError", true},
@@ -65,7 +67,10 @@ START_TEST(reasons_and_which_of_them_warn)
                  {EVENT_CONFLICT_ERROR, "ConflictError", true},
                  {EVENT_TRANSIENT_ERROR, "TransientError", true},
                  {EVENT_CERT_SYNC_FAILED, "CertSyncFailed", true},
-                 {EVENT_CONFIG_DRIFT, "ConfigDrift", true}};
+                 {EVENT_CONFIG_DRIFT, "ConfigDrift", true},
+                 {EVENT_CANARY_FAILED, "CanaryFailed", true},
+                 {EVENT_CONFIG_DEGRADED, "ConfigDegraded", true},
+                 {EVENT_CONFIG_ROLLED_BACK, "ConfigRolledBack", true}};
     ck_assert_uint_eq(array_len(names) + 1, EVENT_REASONS);
     for (size_t i = 0; i < array_len(names); i++) {
         ck_assert_str_eq(event_reason_name(names[i].reason), names[i].name);

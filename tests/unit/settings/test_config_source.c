@@ -84,6 +84,12 @@ static const struct {
     {{FILE_SOURCE, BOTH, "CONFIG_KEEP_BACKENDS=a be"}, "error: CONFIG_KEEP_BACKENDS has be, whose servers are"},
     {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=a,b a"}, "CONFIG_KEEP_BACKENDS=\"a,b a\": expected 1 to 64 names of"},
     {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=a/b"}, "CONFIG_KEEP_BACKENDS=\"a/b\": expected 1 to 64 names of"},
+    {{FILE_SOURCE, "CONFIG_CANARY=1"}, "error: CONFIG_CANARY=1: expected 0, because there is one HAProxy alone"},
+    {{FILE_SOURCE, "CONFIG_CANARY=2", "HAPROXY_DATAPLANE_URL=http://a:1,http://b:1"},
+     "error: CONFIG_CANARY=2: expected less than 2, the number of HAProxies"},
+    {{FILE_SOURCE, "CONFIG_CANARY=-1"}, "error: CONFIG_CANARY=\"-1\": expected a number below that of the HAProxies"},
+    {{FILE_SOURCE, "CONFIG_CANARY_TIME=0s"}, "error: CONFIG_CANARY_TIME=\"0s\": expected a duration from 1s to 1h"},
+    {{FILE_SOURCE, "CONFIG_ROLLBACK=never"}, "error: CONFIG_ROLLBACK=\"never\": expected auto, serving or report"},
     {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=,"}, "CONFIG_KEEP_BACKENDS=\",\": expected 1 to 64 names of"},
 };
 
@@ -92,6 +98,17 @@ START_TEST(what_does_not_go_together_is_said)
     const char *const *e = said[_i].env;
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, e[0], e[1], e[2], e[3]);
     assert_says(&p, said[_i].says);
+}
+END_TEST
+
+START_TEST(a_canary_of_several)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, FILE_SOURCE, "HAPROXY_DATAPLANE_URL=http://a:1,http://b:1",
+                                                 "CONFIG_CANARY=1", "CONFIG_ROLLBACK=serving");
+    assert_silent(&p);
+    ck_assert_uint_eq(p.settings.config_canary, 1);
+    ck_assert_uint_eq(p.settings.config_canary_time_ms, 30000);
+    ck_assert_int_eq(p.settings.config_rollback, SETTINGS_ROLLBACK_SERVING);
 }
 END_TEST
 
@@ -116,6 +133,7 @@ int main(void)
     tcase_add_test(t, both_can_be_had);
     tcase_add_test(t, without_it_there_is_a_service);
     tcase_add_loop_test(t, what_does_not_go_together_is_said, 0, (int)array_len(said));
+    tcase_add_test(t, a_canary_of_several);
     tcase_add_test(t, a_value_that_cannot_be_used_is_one_error);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

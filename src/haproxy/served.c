@@ -1,0 +1,97 @@
+#include "haproxy/served.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static void served_list_fini(struct served_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->list[i].name);
+    free(l->list);
+}
+
+void served_fini(struct served *s)
+{
+    served_list_fini(&s->frontends);
+    served_list_fini(&s->backends);
+    *s = (struct served){0};
+}
+
+static void served_add(struct served_list *l, struct served_proxy p)
+{
+    if (l->count == l->room) {
+        l->room = l->room > 0 ? 2 * l->room : 16;
+        l->list = mem_resize(l->list, l->room, sizeof(l->list[0]));
+    }
+    l->list[l->count++] = p;
+}
+
+void served_add_frontend(struct served *s, const char *name, bool open)
+{
+    served_add(&s->frontends, (struct served_proxy){.name = mem_strdup(name), .open = open});
+}
+
+void served_add_backend(struct served *s, const char *name, unsigned up)
+{
+    served_add(&s->backends, (struct served_proxy){.name = mem_strdup(name), .up = up});
+}
+
+static int served_order(const void *a, const void *b)
+{
+    return strcmp(((const struct served_proxy *)a)->name, ((const struct served_proxy *)b)->name);
+}
+
+static void served_list_sort(struct served_list *l)
+{
+    if (l->count > 0)
+        qsort(l->list, l->count, sizeof(l->list[0]), served_order);
+}
+
+void served_sort(struct served *s)
+{
+    served_list_sort(&s->frontends);
+    served_list_sort(&s->backends);
+}
+
+static void served_list_copy(struct served_list *ret, const struct served_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        served_add(ret,
+                   (struct served_proxy){mem_strdup(l->list[i].name), .open = l->list[i].open, .up = l->list[i].up});
+}
+
+void served_copy(struct served *ret, const struct served *s)
+{
+    served_fini(ret);
+    ret->answers = s->answers;
+    ret->pid = s->pid;
+    ret->uptime_s = s->uptime_s;
+    ret->version = s->version;
+    ret->lists = s->lists;
+    served_list_copy(&ret->frontends, &s->frontends);
+    served_list_copy(&ret->backends, &s->backends);
+}
+
+const struct served_proxy *served_find(const struct served_list *l, const char *name)
+{
+    size_t from = 0, to = l->count;
+    while (from < to) {
+        size_t at = from + (to - from) / 2;
+        int order = strcmp(l->list[at].name, name);
+        if (order == 0)
+            return &l->list[at];
+        if (order < 0)
+            from = at + 1;
+        else
+            to = at;
+    }
+    return NULL;
+}
+
+unsigned served_up(const struct served *s, const char *backend)
+{
+    const struct served_proxy *p = served_find(&s->backends, backend);
+    return p != NULL ? p->up : 0;
+}

@@ -1,0 +1,174 @@
+"""What a HAProxy does badly with is rolled back by itself: on a HAProxy of this machine, whose worker dies, a listener of which is
+missing, whose backends lose their servers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.daemon import Daemon
+from tests.harness.process import free_port, wait_until
+
+from . import test_local
+from .test_local import Local, await_log
+
+
+
+
+class Watched(Local):
+    """One that has a version to go back to, and a listener beside its own."""
+
+    def __init__(self, home: pathlib.Path):
+        super().__init__(home)
+        self.second = free_port()
+
+    def text(self, word: str) -> str:
+        return super().text(word) + f"frontend second\n  bind 127.0.0.1:{self.second}\n  default_backend be\nbackend be\n  server s 127.0.0.1:{self.haproxy.port}\n"
+
+    def state(self) -> dict[str, object]:
+        path = self.home / "state" / "configuration.json"
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    def sha256(self, word: str) -> str:
+        return hashlib.sha256(self.text(word).encode()).hexdigest()
+
+    def proven(self) -> object:
+        return self.state().get("proven") or 0
+
+    def prove(self, word: str) -> None:
+        """It runs, and was watched to its end."""
+        self.put(self.text(word))
+        self.await_says(word)
+        wait_until(lambda: self.proven() == self.state()["versions"][0]["number"], 30, f"{word} is proven")  # type: ignore[index]
+
+    def served(self, daemon: Daemon, word: str) -> None:
+        """It was loaded, and the watch of it has begun."""
+        self.await_says(word)
+        wait_until(lambda: 'msg="configuration applied"' in daemon.log().rpartition("configuration changed")[2], 10, daemon.tail)
+
+    def lose_listener(self) -> None:
+        self.haproxy.runtime("shutdown frontend second")
+
+
+@pytest.fixture
+def watched(tmp_path: pathlib.Path) -> Iterator[Watched]:
+    made = Watched(tmp_path)
+    with made.haproxy:
+        yield made
+
+
+ROLLED_BACK = "configuration rolled back by itself"
+LISTENER = "HAProxy takes no connections for: second"
+
+
+def put_bad(watched: Watched, daemon: Daemon, word: str) -> None:
+    """A configuration after which a listener disappears."""
+    watched.put(watched.text(word))
+    watched.served(daemon, word)
+    watched.lose_listener()
+
+
+def test_a_listener_that_is_missing_rolls_back_until_the_source_changes(watched: Watched) -> None:
+    with watched.daemon() as daemon:
+        watched.prove("good")
+        put_bad(watched, daemon, "bad")
+        daemon.wait_log(f"{ROLLED_BACK}.*reason=listener evidence=\"{LISTENER}")
+        watched.await_says("good")
+        wait_until(daemon.ready, 15, "ready")
+        assert watched.haproxy.config.read_text() == watched.text("good")
+        assert daemon.metrics().sum("configuration_rollbacks_total", reason="listener") == 1
+        watched.put(watched.text("third"))
+        watched.await_says("third")
+
+
+def test_what_was_rolled_back_is_not_tried_again_but_by_sighup(watched: Watched) -> None:
+    with watched.daemon() as daemon:
+        watched.prove("good")
+        put_bad(watched, daemon, "bad")
+        daemon.wait_log(ROLLED_BACK)
+        watched.await_says("good")
+    with watched.daemon("again") as daemon:
+        wait_until(daemon.ready, 15, "ready")
+        told = json.loads(daemon.get("/status")[1])["haproxies"][0]["configuration"]
+        assert LISTENER in told["evidence"] and told["rolled_back_to"] == 1 and told["rolled_back_from"] == watched.sha256("bad")
+        assert daemon.metrics().sum("configuration_rolled_back") == 1
+        assert watched.says() == "good" and LISTENER in daemon.get("/readyz")[1]
+        watched.put(watched.text("bad"))  # the same again is no change
+        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+        watched.await_says("bad")
+        wait_until(lambda: watched.proven() == watched.state()["versions"][0]["number"], 30, "it does well now")  # type: ignore[index]
+        assert daemon.metrics().sum("configuration_rolled_back") == 0
+
+
+def test_a_restart_amid_the_watch_goes_on_with_it(watched: Watched) -> None:
+    with watched.daemon() as daemon:
+        watched.prove("good")
+        watched.put(watched.text("bad"))
+        watched.served(daemon, "bad")
+    with watched.daemon("again") as daemon:
+        await_log(daemon, 'msg="configuration unchanged"')
+        watched.lose_listener()
+        daemon.wait_log(f"{ROLLED_BACK}.*{LISTENER}")
+        watched.await_says("good")
+
+
+def test_a_worker_that_dies_leaves_the_file_from_before(watched: Watched) -> None:
+    with watched.daemon() as daemon:
+        watched.prove("good")
+        watched.put(watched.text("bad"))
+        watched.served(daemon, "bad")
+        os.kill(watched.haproxy.worker(), signal.SIGKILL)  # and with it its master ends
+        daemon.wait_log(f"{ROLLED_BACK}.*reason=worker")
+        wait_until(lambda: watched.haproxy.config.read_text() == watched.text("good"), 20, "the file from before")
+        watched.haproxy.start()
+        watched.await_says("good")
+        wait_until(daemon.ready, 90, "ready")
+
+
+def test_somebody_elses_reload_is_no_dying_worker(watched: Watched) -> None:
+    with watched.daemon() as daemon:
+        watched.prove("good")
+        watched.put(watched.text("next"))
+        watched.served(daemon, "next")
+        watched.haproxy.reload()
+        wait_until(lambda: watched.proven() == watched.state()["versions"][0]["number"], 30, "it is proven")  # type: ignore[index]
+        assert ROLLED_BACK not in daemon.log()
+
+
+def test_what_a_configuration_removes_is_not_missed(watched: Watched) -> None:
+    with watched.daemon(CONFIG_ROLLBACK="serving") as daemon:
+        watched.prove("good")
+        watched.put(test_local.Local.text(watched, "less"))  # neither the listener nor the backend
+        watched.await_says("less")
+        wait_until(lambda: watched.proven() == watched.state()["versions"][0]["number"], 30, "it is proven")  # type: ignore[index]
+        assert ROLLED_BACK not in daemon.log()
+
+
+@pytest.mark.parametrize("policy", ["auto", "serving"])
+def test_a_backend_that_loses_all_servers(watched: Watched, policy: str) -> None:
+    with watched.daemon(CONFIG_ROLLBACK=policy) as daemon:
+        watched.prove("good")
+        watched.put(watched.text("bad"))
+        watched.served(daemon, "bad")
+        watched.haproxy.runtime("set server be/s state maint")
+        if policy == "serving":
+            daemon.wait_log(f"{ROLLED_BACK}.*reason=backend.*be .1 before")
+            watched.await_says("good")
+        else:
+            daemon.wait_log("nothing is rolled back.*CONFIG_ROLLBACK is not serving.*be .1 before")
+            assert watched.says() == "bad"
+
+
+def test_report_puts_nothing_back(watched: Watched) -> None:
+    with watched.daemon(CONFIG_ROLLBACK="report") as daemon:
+        watched.prove("good")
+        put_bad(watched, daemon, "bad")
+        daemon.wait_log(f"does badly with the configuration; nothing is rolled back.*{LISTENER}")
+        assert ROLLED_BACK not in daemon.log() and watched.says() == "bad"
+        assert daemon.metrics().sum("configuration_rollbacks_total") == 0

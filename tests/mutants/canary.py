@@ -1,0 +1,87 @@
+"""What comes of a configuration after it runs (configuration/probation), who gets it first (configuration/canary), and what goes back
+(configuration/rollback)."""
+
+from .mutant import Mutant, Room
+
+PROBATION = "configuration/probation.c"
+PROMISED = "configuration/promised.c"
+CANARY = "configuration/canary.c"
+ROLLBACK = "configuration/rollback.c"
+STORE = "configuration/store.c"
+SERVED = "haproxy/served.c"
+STAT = "haproxy/local/cli_stat.c"
+CODEC = "haproxy/dataplane/codec_served.c"
+
+WATCHED = (
+    Mutant("a listener that is missed once is evidence", PROBATION, "#define MISSING_MAX 2", "#define MISSING_MAX 1"),
+    Mutant("a listener that is missing is none", PROBATION, "#define MISSING_MAX 2", "#define MISSING_MAX 3"),
+    Mutant("HAProxy is dead after two readings", PROBATION, "#define SILENT_MAX 3", "#define SILENT_MAX 2"),
+    Mutant("a backend is lost after three readings", PROBATION, "#define NONE_UP_MAX 4", "#define NONE_UP_MAX 3"),
+    Mutant("somebody else's reload is a dead worker", PROBATION, "#define CHANGES_MAX 2", "#define CHANGES_MAX 1"),
+    Mutant("a crash loop is no dead worker", PROBATION, "#define CHANGES_MAX 2", "#define CHANGES_MAX 3"),
+    Mutant("our own reload is a dead worker", PROBATION, "reloads != k->reloads ? now_ms + SETTLE_MS : 0", "0"),
+    Mutant("what another writer loads is a dead worker", PROBATION, "bool written = k->version >= 0 && ", "bool written = false && k->version >= 0 && "),
+    Mutant("our own write explains another process", PROBATION, "    w->worker.version = -1; /* the write's */\n", ""),
+    Mutant("one that started anew after a gap is the same", PROBATION, " || gap)) {", ")) {"),
+    Mutant("a gap stays one for ever", PROBATION, "    k->gap = false;\n    if (known)", "    if (known)"),
+    Mutant("a process that started anew is the same", PROBATION, " || s->uptime_s < k->uptime_s", ""),
+    Mutant("the old worker that answers once more is a change", PROBATION, "s->pid == k->before && ", "false && "),
+    Mutant("who never answered is dead", PROBATION, "if (!s->answers && w->worker.pid == 0)", "if (false)"),
+    Mutant("proxies that are not known are missing", PROBATION, "if (w->state == PROBATION_GOES_ON && s->lists)\n        probation_read_listeners",
+           "if (w->state == PROBATION_GOES_ON)\n        probation_read_listeners"),
+    Mutant("a listener that was stopped before is missed", PROBATION, "return before == NULL || before->open;", "return true;"),
+    Mutant("a new listener is not expected", PROBATION, "return before == NULL || before->open;", "return before != NULL && before->open;"),
+    Mutant("a listener that does not listen is there", PROBATION, "p != NULL && p->open ? 0", "p != NULL ? 0"),
+    Mutant("a backend that had none before is missed", PROBATION, "return served_up(&w->baseline, name) > 0;", "return true;"),
+    Mutant("checks that begin with down are evidence at once", PROBATION, "(item->was_up || now_ms - w->since_ms >= for_ms)", "true"),
+    Mutant("a backend that never comes up is no evidence", PROBATION, "(item->was_up || now_ms - w->since_ms >= for_ms)", "item->was_up"),
+    Mutant("what is on its way to be evidence is good", PROBATION, " && probation_is_clear(w))", ")"),
+    Mutant("the time is over before it is", PROBATION, "now_ms - w->since_ms >= w->time_ms && probation_is_clear", "probation_is_clear"),
+    Mutant("what is lost elsewhere, too, is evidence", PROBATION, "elsewhere(arg, item->name) ? &both : &here", "false ? &both : &here"),
+    Mutant("a backend is judged again and again", PROBATION, "        item->judged = true;\n", ""),
+    Mutant("the next one has no baseline", PROBATION, "    error_clear(&w->evidence);\n    w->silent", "    served_fini(&w->baseline);\n    error_clear(&w->evidence);\n    w->silent"),
+    Mutant("what is disabled is promised", PROMISED, "|| promised_is_disabled(s))", ")"),
+    Mutant("what a condition hides is promised", PROMISED, "if (depth == 0)", "if (true)"),
+    Mutant("a server that is disabled serves", PROMISED, 'if (str_eq(cfg_word(words, k), "disabled") ||', "if ("),
+    Mutant("a frontend without a bind listens", PROMISED, "if (front && promised_listens(s))", "if (front)"),
+    Mutant("a name is found by its place", SERVED, "qsort(l->list, l->count, sizeof(l->list[0]), served_order);", "(void)served_order;"),
+    Mutant("backup servers do not count", STAT, "(unsigned)(active + backup)", "(unsigned)active"),
+    Mutant("a stopped frontend is open", STAT, 'str_eq(values[STAT_STATUS], "OPEN")', "true"),
+    Mutant("an API that cannot read the proxies knows them", CODEC, "ret->lists = ret->lists || list != NULL;", "ret->lists = true;"),
+    Mutant("an API that got no answer has no proxies", CODEC, "if (!str_empty(why))", "if (false)"),
+)
+
+BACK = (
+    Mutant("all get it at once", CANARY, "    canary_choose(c);\n    return t->canary;", "    canary_choose(c);\n    return true;"),
+    Mutant("a canary is never over", CANARY, "    c->canary_passed = true;\n", ""),
+    Mutant("a canary is over before all are good", CANARY, "members == 0 || good < members)", "members == 0 || good == 0)"),
+    Mutant("what was proven needs a canary", CANARY, "!c->canary_passed &&\n           !store_is_proven(c->options.store, c->document->id);", "!c->canary_passed;"),
+    Mutant("after a restart another one is the canary", CANARY, "    count = canary_add(c, count, canary_has_document);\n", ""),
+    Mutant("one that does not answer is waited for", CANARY, "t->canary = t->canary && (canary_has_document(t) || !t->away);", ""),
+    Mutant("a new document is good as the one before", CANARY, "        probation_end(&t->probation);\n    }\n}", "    }\n}"),
+    Mutant("nothing is proven", CANARY, "    store_prove(c->options.store, c->document->id);\n", ""),
+    Mutant("it is proven by one of them", CANARY, "if (!canary_is_good(&c->targets[i]) && !c->targets[i].away)", "if (false)"),
+    Mutant("a watch does not go on after a restart", CANARY, "if (t->unchanged && !unfinished)", "if (t->unchanged)"),
+    Mutant("servers count with auto, too", CANARY, "bool counts = c->options.rollback == CONFIGURATION_ROLLBACK_SERVING ||", "bool counts = true ||"),
+    Mutant("servers do not count at a canary", CANARY, " || (t->canary && canary_goes_on(c));\n    struct error said;", ";\n    struct error said;"),
+    Mutant("report rolls back", ROLLBACK, "c->options.rollback != CONFIGURATION_ROLLBACK_REPORT && ", ""),
+    Mutant("a rollback is rolled back", ROLLBACK, "c->version == 0 && configuration_writes(c) &&", "configuration_writes(c) &&"),
+    Mutant("it is told again and again", ROLLBACK, "    rollback_canary_failed(t, &evidence);\n    t->evidence_told = true;", "    rollback_canary_failed(t, &evidence);"),
+    Mutant("what one cannot load stays on the others", ROLLBACK, "rollback_judge(&c->targets[i]) || rollback_unloadable(&c->targets[i])", "rollback_judge(&c->targets[i])"),
+    Mutant("a canary that fails is not told", ROLLBACK, "    configuration_tell(c, CONFIGURATION_CANARY_FAILED, t, evidence);\n", ""),
+    Mutant("SIGHUP does not release it", ROLLBACK, "    configuration_use(c, d, 0);\n}", "}"),
+    Mutant("SIGHUP ends an operator's rollback", ROLLBACK, "c->withdrawn == NULL || store_held_why(c->options.store) == NULL", "c->withdrawn == NULL"),
+    Mutant("SIGHUP leaves the rejection", ROLLBACK, "        store_forget_rejections(c->options.store, d->id, target_url(&c->targets[i]));\n", ";\n"),
+    Mutant("report is not looked at again", ROLLBACK, "            canary_applied(t, true);\n", ";\n"),
+    Mutant("what goes back is forgotten by a restart", ROLLBACK, "    store_hold(c->options.store, c->document->id, number, why);\n", ""),
+    Mutant("where nothing is kept nothing goes back", ROLLBACK, "        t->restores = any = true;\n", ""),
+    Mutant("a file goes back without its files", ROLLBACK, "i < c->count && !c->document->with_files; i++)", "i < c->count; i++)"),
+    Mutant("the last good one is dropped", STORE, "    at -= s->entries[at].v.number == s->proven;\n", ""),
+    Mutant("it goes back to itself", STORE, "return store_is_proven(s, id) ? 0 : s->proven;", "return s->proven;"),
+    Mutant("what an earlier daemon ran is not known to be good", STORE, "s->count > 0 ? s->entries[0].v.number : 0, &number", "0, &number"),
+)
+
+ROOMS = (
+    Room("probation", ("test_probation", "test_promised", "test_served"), WATCHED),
+    Room("canary", ("test_canary", "test_store", "test_configuration_streams"), BACK),
+)

@@ -1,0 +1,172 @@
+/* haproxy/served, and where it comes from: `show stat` as HAProxy 2.6.12 and 3.4.0 answer it, and the Data Plane API's
+ * statistics as 3.0.15 and 3.4.0 do. */
+#include "haproxy/served.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "haproxy/dataplane/codec.h"
+#include "haproxy/local/cli_stat.h"
+
+#define HEAD "# pxname,svname,qcur,status,weight,act,bck,chkfail,type,rate,\n"
+
+START_TEST(proxies_are_found_by_name)
+{
+    struct served s = {.answers = true}, copy = {.pid = 7};
+    static const char *const added[] = {"b", "z", "a", "m"};
+    for (size_t i = 0; i < array_len(added); i++)
+        served_add_backend(&s, added[i], (unsigned)i);
+    served_add_frontend(&s, "f", true);
+    served_sort(&s);
+    for (size_t i = 0; i < array_len(added); i++)
+        ck_assert_uint_eq(served_up(&s, added[i]), i);
+    ck_assert_uint_eq(served_up(&s, "none"), 0);
+    ck_assert_ptr_null(served_find(&s.frontends, "g"));
+    s.pid = 8;
+    s.lists = true;
+    served_add_frontend(&copy, "old", true);
+    served_copy(&copy, &s);
+    ck_assert_int_eq(copy.pid, 8);
+    ck_assert(copy.answers && copy.lists && served_find(&copy.frontends, "f")->open);
+    ck_assert_uint_eq(copy.frontends.count, 1);
+    ck_assert_uint_eq(served_up(&copy, "m"), 3);
+    served_fini(&s);
+    served_fini(&copy);
+}
+END_TEST
+
+START_TEST(of_show_stat)
+{
+    struct served s = {.answers = true};
+    struct error err = {0};
+    ck_assert_int_eq(cli_stat_read(&s,
+                                   HEAD "web,FRONTEND,,OPEN,,,,,0,0,\n"
+                                        "off,FRONTEND,,STOP,,,,,0,0,\n"
+                                        "l,FRONTEND,,PAUSED,,,,,0,0,\n"
+                                        "l,BACKEND,0,UP,3,2,1,,1,0,\n"
+                                        "be,s1,0,no check,1,1,0,,2,0,\n"
+                                        "be,BACKEND,0,DOWN,0,0,0,,1,0,\n\n",
+                                   &err),
+                     0);
+    ck_assert(s.lists);
+    ck_assert_uint_eq(s.frontends.count, 3);
+    ck_assert(served_find(&s.frontends, "web")->open);
+    ck_assert(!served_find(&s.frontends, "off")->open && !served_find(&s.frontends, "l")->open);
+    ck_assert_uint_eq(s.backends.count, 2);
+    ck_assert_uint_eq(served_up(&s, "l"), 3);
+    ck_assert_uint_eq(served_up(&s, "be"), 0);
+    served_fini(&s);
+    ck_assert_int_eq(cli_stat_read(&s, HEAD "\n", &err), 0);
+    ck_assert(s.lists);
+    served_fini(&s);
+}
+END_TEST
+
+START_TEST(of_show_stat_that_is_none)
+{
+    static const char *const bad[] = {"",
+                                      "\n",
+                                      "Unknown command: 'show stat', but maybe one of the following ones\n",
+                                      "# pxname,svname,status,act\nweb,FRONTEND,OPEN,\n",
+                                      HEAD "web,FRONTEND\n",
+                                      HEAD "be,BACKEND,0,UP,3,x,1,,1,0,\n",
+                                      HEAD "be,BACKEND,0,UP,3,1,-1,,1,0,\n"};
+    for (size_t i = 0; i < array_len(bad); i++) {
+        struct served s = {.answers = true};
+        struct error err = {0};
+        ck_assert_msg(cli_stat_read(&s, bad[i], &err) == -1, "%s", bad[i]);
+        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        served_fini(&s);
+    }
+}
+END_TEST
+
+#define FRONTENDS                                                                                                     \
+    "{\"runtimeAPI\":\"/s\",\"stats\":[{\"name\":\"web\",\"stats\":{\"status\":\"OPEN\",\"mode\":\"http\"},\"type\":" \
+    "\"frontend\"},{\"name\":\"off\",\"stats\":{\"status\":\"STOP\"},\"type\":\"frontend\"}]}"
+
+static int read_json(struct served *s, const char *json, bool backends, struct error *err)
+{
+    int status = codec_read_served(json, strlen(json), backends, s, err);
+    served_sort(s);
+    return status;
+}
+
+START_TEST(of_an_api)
+{
+    static const char *const lists[] = {FRONTENDS, "[" FRONTENDS "]"};
+    for (size_t i = 0; i < array_len(lists); i++) {
+        struct served s = {0};
+        struct error err = {0};
+        ck_assert_int_eq(read_json(&s, lists[i], false, &err), 0);
+        ck_assert_int_eq(read_json(&s,
+                                   "{\"stats\":[{\"name\":\"b\",\"stats\":{\"act\":2,\"bck\":1,\"status\":\"UP\"}},"
+                                   "{\"name\":\"none\",\"stats\":{\"status\":\"DOWN\"}}]}",
+                                   true, &err),
+                         0);
+        ck_assert(s.lists && served_find(&s.frontends, "web")->open && !served_find(&s.frontends, "off")->open);
+        ck_assert_uint_eq(served_up(&s, "b"), 3);
+        ck_assert_uint_eq(served_up(&s, "none"), 0);
+        served_fini(&s);
+    }
+}
+END_TEST
+
+/* It cannot read what HAProxy 2.6 says through its master socket: there is no list then. */
+START_TEST(of_an_api_that_cannot_read_it)
+{
+    struct served s = {0};
+    struct error err = {0};
+    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m@1\"}", false, &err), 0);
+    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m@1\"}", true, &err), 0);
+    ck_assert(!s.lists);
+    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m\",\"stats\":[]}", true, &err), 0);
+    ck_assert(s.lists);
+    served_fini(&s);
+}
+END_TEST
+
+START_TEST(of_an_api_that_says_none)
+{
+    static const struct {
+        const char *json;
+        enum error_kind kind;
+    } bad[] = {{"", ERROR_INVALID},
+               {"7", ERROR_INVALID},
+               {"[7]", ERROR_INVALID},
+               {"{\"error\":\"dial unix /s: connect: connection refused\"}", ERROR_RETRY},
+               {"[{\"error\":\"refused\",\"stats\":null}]", ERROR_RETRY},
+               {"{\"stats\":{}}", ERROR_INVALID},
+               {"{\"stats\":[{\"stats\":{}}]}", ERROR_INVALID},
+               {"{\"stats\":[{\"name\":\"b\"}]}", ERROR_INVALID},
+               {"{\"stats\":[{\"name\":\"b\",\"stats\":{\"act\":\"1\"}}]}", ERROR_INVALID},
+               {"{\"stats\":[{\"name\":\"b\",\"stats\":{\"act\":-1}}]}", ERROR_INVALID}};
+    for (size_t i = 0; i < array_len(bad); i++) {
+        struct served s = {0};
+        struct error err = {0};
+        ck_assert_msg(read_json(&s, bad[i].json, true, &err) == -1, "%s", bad[i].json);
+        ck_assert_int_eq(err.kind, bad[i].kind);
+        served_fini(&s);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("served");
+    TCase *t = tcase_create("served");
+    tcase_add_test(t, proxies_are_found_by_name);
+    tcase_add_test(t, of_show_stat);
+    tcase_add_test(t, of_show_stat_that_is_none);
+    tcase_add_test(t, of_an_api);
+    tcase_add_test(t, of_an_api_that_cannot_read_it);
+    tcase_add_test(t, of_an_api_that_says_none);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
