@@ -117,6 +117,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .away = in->away,
                                   .dirty = in->dirty,
                                   .unloaded = says_unloaded(in),
+                                  .adds = true,
                                   .may_write = true,
                                   .may_begin = true,
                                   .file_allows = true,
