@@ -116,6 +116,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .fresh = in->fresh,
                                   .away = in->away,
                                   .dirty = in->dirty,
+                                  .adds = true,
                                   .unloaded = says_unloaded(in),
                                   .adds = true,
                                   .may_write = true,
