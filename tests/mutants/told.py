@@ -12,6 +12,7 @@ STORAGE = "haproxy/dataplane/storage.c"
 CHANGE = "haproxy/change.c"
 
 SERVERS = (
+    Mutant("who leaves comes before who takes over", ACTIONS, "== (leave == 1)", "== (leave == 0)"),
     Mutant("a server comes back at its old address", ACTIONS,
            "    if (c->fields & SERVER_WEIGHT) {\n        actions_begin(b, SET_WEIGHT, c);\n        buf_printf(b, \"%d\", s->weight);\n    }\n    if (c->fields & SERVER_MAINTENANCE) {\n        actions_begin(b, SET_STATE, c);\n        buf_add(b, s->maintenance ? STATE_MAINT : STATE_READY);\n    }\n",
            "    if (c->fields & SERVER_MAINTENANCE) {\n        actions_begin(b, SET_STATE, c);\n        buf_add(b, s->maintenance ? STATE_MAINT : STATE_READY);\n    }\n    if (c->fields & SERVER_WEIGHT) {\n        actions_begin(b, SET_WEIGHT, c);\n        buf_printf(b, \"%d\", s->weight);\n    }\n"),

@@ -48,6 +48,13 @@ static void actions_add(struct buf *b, const struct change *c)
     }
 }
 
+/* The API tells HAProxy one after the other: who is to take connections does before another one takes none. */
+static bool actions_takes_away(const struct change *c)
+{
+    const struct backend_server *s = c->server;
+    return ((c->fields & SERVER_WEIGHT) && s->weight == 0) || ((c->fields & SERVER_MAINTENANCE) && s->maintenance);
+}
+
 static int actions_check(const struct change *c, struct error *err)
 {
     if (c->server == NULL)
@@ -63,11 +70,13 @@ static int actions_check(const struct change *c, struct error *err)
 int server_actions_print(const struct changes *changes, struct buf *ret, struct error *err)
 {
     cleanup(buf_fini) struct buf b = {0};
-    for (size_t i = 0; i < changes->count; i++) {
+    for (size_t i = 0; i < changes->count; i++)
         if (actions_check(changes->list[i], err) != 0)
             return -1;
-        actions_add(&b, changes->list[i]);
-    }
+    for (int leave = 0; leave < 2; leave++)
+        for (size_t i = 0; i < changes->count; i++)
+            if (actions_takes_away(changes->list[i]) == (leave == 1))
+                actions_add(&b, changes->list[i]);
     if (b.len > ACTIONS_MAX_BYTES)
         return error_set(err, ERROR_INVALID, "%zu changes are more than the Data Plane API is told at once",
                          changes->count);

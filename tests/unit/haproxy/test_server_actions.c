@@ -36,7 +36,7 @@ static const char *const texts[] = {
     "SetServerAddr be n1 10.0.0.1 80",
     "SetServerAddr be n1 fd00::1 443",
     "SetServerWeight be n1 0",
-    "SetServerState be n1 maint;SetServerState be n2 ready",
+    "SetServerState be n2 ready;SetServerState be n1 maint",
     "SetServerAddr b.e:_-1 n.1 10.0.0.1 80;SetServerWeight b.e:_-1 n.1 256;SetServerState two n2 maint",
 };
 
@@ -46,6 +46,19 @@ START_TEST(there_and_back)
     cleanup(buf_fini) struct buf out = {0};
     ck_assert_int_eq(server_actions_read(texts[_i], strlen(texts[_i]), &changes), 0);
     ck_assert_str_eq(printed(&out, &err), texts[_i]);
+}
+END_TEST
+
+/* There is no moment in which nobody takes connections. */
+START_TEST(who_takes_connections_comes_first)
+{
+    static const char given[] = "SetServerWeight be n1 0;SetServerState be n3 maint;SetServerWeight be n2 100;"
+                                "SetServerState be n4 ready";
+    struct error err = {0};
+    cleanup(buf_fini) struct buf out = {0};
+    ck_assert_int_eq(server_actions_read(given, strlen(given), &changes), 0);
+    ck_assert_str_eq(printed(&out, &err), "SetServerWeight be n2 100;SetServerState be n4 ready;"
+                                          "SetServerWeight be n1 0;SetServerState be n3 maint");
 }
 END_TEST
 
@@ -154,6 +167,7 @@ int main(void)
     TCase *t = tcase_create("server_actions");
     tcase_add_checked_fixture(t, NULL, teardown);
     tcase_add_loop_test(t, there_and_back, 0, (int)array_len(texts));
+    tcase_add_test(t, who_takes_connections_comes_first);
     tcase_add_test(t, all_of_one_server);
     tcase_add_loop_test(t, what_takes_a_reload, 0, (int)array_len(refused));
     tcase_add_test(t, an_address_that_cannot_be_read_back);
