@@ -35,6 +35,14 @@ const char *http_response_header(const struct http_response *r, const char *name
     return h->value;
 }
 
+const char *http_response_trailer(const struct http_response *r, const char *name)
+{
+    struct curl_header *h;
+    if (curl_easy_header(r->request->easy, name, 0, CURLH_TRAILER, -1, &h) != CURLHE_OK)
+        return NULL;
+    return h->value;
+}
+
 char *http_response_take_body(const struct http_response *r)
 {
     return buf_take(&r->request->body);
@@ -192,6 +200,8 @@ static void http_explain(struct http_request *q, CURLcode code, struct error *er
         error_set(err, ERROR_RETRY, "%s %s: not sent, since it is no longer allowed", q->method, q->url);
     else if (q->stopped)
         error_set(err, ERROR_INVALID, "%s %s: stopped reading the answer", q->method, q->url);
+    else if (q->peer_refused.kind != ERROR_NONE)
+        error_set(err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, q->peer_refused.message);
     else if (is_tls_refusal(code))
         error_set(err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, text);
     else if (code == CURLE_SSL_CONNECT_ERROR)
@@ -230,6 +240,7 @@ void http_request_free(struct http_request *q)
     LIST_REMOVE(q, entry);
     curl_easy_cleanup(q->easy);
     http_wipe_credentials(q);
+    http_forget_tls(q);
     curl_slist_free_all(q->headers);
     curl_slist_free_all(q->connect_to);
     mem_wipe_free(q->send_body); /* a configuration or a key, perhaps */
@@ -263,6 +274,8 @@ static void set_headers(struct http_request *q, const struct http_request_option
     q->headers = curl_slist_append(q->headers, "Expect:");
     if (o->content_type != NULL)
         add_header(q, "Content-Type: ", o->content_type);
+    if (o->grpc)
+        q->headers = curl_slist_append(q->headers, "TE: trailers");
     if (o->header != NULL)
         add_header(q, "", o->header);
     http_set_credentials(q, o);
@@ -358,7 +371,8 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
     uint64_t connect_ms = o->connect_timeout_ms != 0 ? o->connect_timeout_ms : DEFAULT_CONNECT_TIMEOUT_MS;
     curl_easy_setopt(easy, CURLOPT_URL, q->url);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+                     (long)(o->grpc ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_1_1));
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     set_proxy(q, e);
     if (e->unix_socket != NULL)
@@ -385,7 +399,7 @@ static void set_callbacks(struct http_request *q)
     curl_easy_setopt(q->easy, CURLOPT_HEADERDATA, q);
     curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(q->easy, CURLOPT_WRITEDATA, q);
-    if (q->may_send != NULL || q->server_not_after_s != NULL) {
+    if (q->may_send != NULL || q->server_not_after_s != NULL || q->spiffe.seen != NULL) {
         curl_easy_setopt(q->easy, CURLOPT_PREREQFUNCTION, on_connected);
         curl_easy_setopt(q->easy, CURLOPT_PREREQDATA, q);
     }
@@ -420,6 +434,7 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     q->started_us = clock_mono_us();
     q->url = mem_printf("%s%s", endpoint->base_url, options->path);
     q->unix_socket = mem_strdup(endpoint->unix_socket);
+    q->base_url = endpoint->base_url;
     q->server_not_after_s = endpoint->server_not_after_s;
     snprintf(q->method, sizeof(q->method), "%s", options->method);
     /* haproxy.cfg holds the passwords of its userlists, and some servers repeat a wrong one. */

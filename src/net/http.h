@@ -1,5 +1,5 @@
 /*
- * An HTTP/1.1 client on one event loop: libcurl's multi interface driven by libevent. One `struct http` for the
+ * An HTTP/1.1 client (HTTP/2 for gRPC) on one event loop: libcurl's multi interface driven by libevent. One `struct http` for the
  * process, one `struct http_endpoint` for each server that is talked to (where it is, how it is trusted), one `struct
  * http_request` for each request under way. No call blocks. Redirects are never followed, proxies are used only where
  * an endpoint names one, every answer has a cap.
@@ -17,6 +17,7 @@
 struct event_base;
 struct http;
 struct http_request;
+struct spiffe_identity;
 
 /* Failure: ERROR_FATAL. */
 struct http *http_new(struct event_base *base, const char *user_agent, struct error *err) must_check;
@@ -34,6 +35,16 @@ struct http_tls {
     const char *key_pem;     /* its key */
     const char *server_name; /* name to verify and send as SNI; NULL: the URL's host */
     bool insecure;           /* no verification at all */
+    const struct http_spiffe *spiffe; /* how the server is verified in place of ca_pem and its name; NULL: by these */
+};
+
+/* A server with an X.509 SVID (net/spiffe_identity.h). */
+struct http_spiffe {
+    struct spiffe_identity *identity; /* whose bundles are trusted */
+    const char *peer_id;              /* NULL: any ID of our own trust domain */
+    /* Told the ID before each request that goes out, from inside libcurl: no request is started or cancelled there. */
+    void (*seen)(void *arg, const char *base_url, const char *id);
+    void *arg;
 };
 
 /* Where requests go. Plain data, owned by the caller and outliving its requests. */
@@ -85,6 +96,9 @@ struct http_response {
 /* The value of a response header (any case), NULL where absent; valid during the callback. */
 const char *http_response_header(const struct http_response *r, const char *name);
 
+/* The same of what came behind the body (a trailer); in on_done. */
+const char *http_response_trailer(const struct http_response *r, const char *name);
+
 /* Hands the collected body over (free(), after it was wiped): r->body is empty then. In on_done only. */
 char *http_response_take_body(const struct http_response *r) must_check;
 
@@ -119,6 +133,7 @@ struct http_request_options {
     size_t body_len;
     const char *body_head; /* sent before it, and copied; the body then stays as it is until on_done or http_cancel */
     const char *accept;    /* NULL: application/json */
+    bool grpc;             /* HTTP/2 at once, without TLS, as gRPC has it */
     const char *header;    /* one more, "Name: value"; NULL: none */
     const char *bearer_token; /* copied, wiped after */
     const char *basic_user;   /* with basic_password */

@@ -35,6 +35,9 @@ struct http_request {
     char *key_pem;                   /* libcurl keeps no copy: it would not wipe that */
     char *proof;                     /* what the Authorization header says behind its scheme; NULL: there is none */
     int64_t *server_not_after_s;
+    const char *base_url;            /* the endpoint's */
+    struct http_spiffe spiffe;       /* with a reference to the identity; NULL: the server is verified as usual */
+    struct error peer_refused;       /* why, where it was by that */
     struct curl_slist *headers, *connect_to;
     struct buf body;
     uint64_t started_us;
@@ -64,8 +67,10 @@ size_t http_hide_credentials(const struct http_request *q, char *bytes, size_t l
 int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err) must_check;
 /* What a failure of the connection may mean over TLS; "" or text to put behind the reason. */
 const char *http_tls_hint(const struct http_request *q, CURLcode code);
-/* Once connected: when the server's certificate ends. */
+/* Once connected: when the server's certificate ends, and which SPIFFE ID it has. */
 void http_note_server_certificate(struct http_request *q);
+/* When it ends. */
+void http_forget_tls(struct http_request *q);
 
 /* TCP_USER_TIMEOUT and close-on-exec on every socket of the request. */
 void http_set_socket_options(struct http_request *q);

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "net/http_internal.h"
 #include "net/pem.h"
+#include "net/spiffe_identity.h"
 
 static void set_blob(CURL *easy, CURLoption option, const char *pem, unsigned flags)
 {
@@ -60,12 +61,49 @@ static int set_server_name(struct http_request *q, const char *server_name, stru
 void http_note_server_certificate(struct http_request *q)
 {
     struct curl_tlssessioninfo *session = NULL;
-    if (q->server_not_after_s == NULL || curl_easy_getinfo(q->easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK ||
-        session == NULL || session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL)
+    if (curl_easy_getinfo(q->easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL ||
+        session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL)
         return;
     const X509 *x = SSL_get0_peer_certificate(session->internals);
-    if (x != NULL)
+    if (x != NULL && q->server_not_after_s != NULL)
         *q->server_not_after_s = pem_certificate_not_after_s(x);
+    if (x == NULL || q->spiffe.seen == NULL)
+        return;
+    cleanup(mem_free_ptr) char *id = spiffe_id_of_certificate(x, NULL);
+    if (id != NULL)
+        q->spiffe.seen(q->spiffe.arg, q->base_url, id);
+}
+
+/* ---- SPIFFE ---- */
+
+static int verify_by_spiffe(X509_STORE_CTX *context, void *arg)
+{
+    struct http_request *q = arg;
+    return spiffe_identity_verify(q->spiffe.identity, q->spiffe.peer_id, context, &q->peer_refused) == 0 ? 1 : 0;
+}
+
+/* The request is there as long as the handshake lasts, which is not made a second time. */
+static CURLcode set_spiffe_verification(CURL *easy, void *context, void *arg)
+{
+    (void)easy;
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_cert_verify_callback(context, verify_by_spiffe, arg);
+    return CURLE_OK;
+}
+
+static void set_spiffe(struct http_request *q, const struct http_spiffe *spiffe)
+{
+    q->spiffe = *spiffe;
+    q->spiffe.identity = spiffe_identity_ref(spiffe->identity);
+    curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    curl_easy_setopt(q->easy, CURLOPT_SSL_CTX_FUNCTION, set_spiffe_verification);
+    curl_easy_setopt(q->easy, CURLOPT_SSL_CTX_DATA, q);
+}
+
+void http_forget_tls(struct http_request *q)
+{
+    spiffe_identity_unref(q->spiffe.identity);
+    q->spiffe = (struct http_spiffe){0};
 }
 
 /* With TLS 1.3 our handshake is over before the server has looked at our certificate: what it says then is often lost,
@@ -92,6 +130,8 @@ int http_set_tls(struct http_request *q, const struct http_tls *tls, struct erro
     curl_easy_setopt(q->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYPEER, tls->insecure ? 0L : 1L);
     curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, tls->insecure ? 0L : 2L);
+    if (tls->spiffe != NULL)
+        set_spiffe(q, tls->spiffe);
     /* A session that is taken up again is verified with the trust of then, and shows the certificate of then. What
      * it would save, a handshake, is made where a connection is lost only: they are kept. */
     curl_easy_setopt(q->easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);

@@ -1,0 +1,45 @@
+/*
+ * Who we are to others and whom we trust, as the SPIFFE Workload API says it in one message: the X.509 SVID with its
+ * key, and the trust bundles (X509SVIDResponse of the "SPIFFE Workload API", 5.2.1). And how a server is verified by
+ * that: the "X.509 SVID" specification, sections 2 to 5, in place of host names.
+ */
+#ifndef NET_SPIFFE_IDENTITY_H
+#define NET_SPIFFE_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct spiffe_identity; /* is not changed after it was made, and is shared by all requests that began with it */
+struct x509_st;         /* OpenSSL's X509 */
+struct x509_store_ctx_st;
+
+/* The first SVID of the message, which is the default one, with its bundle and the federated ones. ERROR_INVALID where
+ * anything of it cannot be used. */
+struct spiffe_identity *spiffe_identity_parse(const char *message, size_t len, struct error *err) must_check;
+struct spiffe_identity *spiffe_identity_ref(struct spiffe_identity *i) must_check;
+void spiffe_identity_unref(struct spiffe_identity *i); /* the last one wipes the key; NULL is allowed */
+
+const char *spiffe_identity_id(const struct spiffe_identity *i);
+int64_t spiffe_identity_not_after_s(const struct spiffe_identity *i);        /* of the SVID */
+int64_t spiffe_identity_bundle_not_after_s(const struct spiffe_identity *i); /* of the own bundle's first that ends */
+
+/* PEM texts for libcurl, as long as the identity is there. The bundles are those of all trust domains together: for
+ * noticing a change, not to verify by. */
+const char *spiffe_identity_cert_pem(const struct spiffe_identity *i);
+const char *spiffe_identity_key_pem(const struct spiffe_identity *i);
+const char *spiffe_identity_bundles_pem(const struct spiffe_identity *i);
+bool spiffe_identity_same(const struct spiffe_identity *a, const struct spiffe_identity *b);
+
+/* In place of OpenSSL's verification of a server: its ID is peer_id, or, NULL, any one of our own trust domain, and its
+ * chain leads to the bundle of its trust domain. -1: *err says why, and so does the context. */
+int spiffe_identity_verify(const struct spiffe_identity *i, const char *peer_id, struct x509_store_ctx_st *context,
+                           struct error *err) must_check;
+
+/* The one URI in its subject alternative name, if that is a SPIFFE ID; NULL: *err (may be NULL) says what is wrong.
+ * Allocates. */
+char *spiffe_id_of_certificate(const struct x509_st *x, struct error *err) must_check;
+
+#endif
