@@ -88,6 +88,7 @@ static int config_start(struct config_job *j, struct settings *settings, const s
     if (j->store == NULL ||
         clients_make(j->base, settings, &none, j->options->version, &hooks, log, &j->clients, err) != 0)
         return -1;
+    clients_settle(j->base, &j->clients);
     /* Without a CONFIG_SOURCE nobody said that there is a servers engine beside it. */
     const struct keep_rules none_kept = {0};
     bool alone = settings->config_source == SETTINGS_CONFIG_NONE;

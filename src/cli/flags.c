@@ -13,8 +13,6 @@
 #include "settings/table.h"
 #include "settings/types.h"
 
-#define SPIRE_FLAG "spire-socket" /* of what is no setting yet: settings/aliases says so */
-
 /* Flags of the operator that are none here, by what they begin with. */
 static const struct {
     const char *begin, *fix;
@@ -47,7 +45,7 @@ static const char *flag_variable(const char *word, size_t len, bool *ret_switch)
             *ret_switch = row->type == &type_flag;
             return row->alias != NULL ? row->alias : row->name;
         }
-    return len == strlen(SPIRE_FLAG) && strncmp(word, SPIRE_FLAG, len) == 0 ? "SPIRE_AGENT_SOCKET" : NULL;
+    return NULL;
 }
 
 static const char *flag_fix(const char *word)

@@ -322,6 +322,7 @@ int inspect_run(struct event_base *base, struct settings *settings, const struct
     struct clients clients;
     const struct clients_hooks hooks = {0};
     int status = clients_make(base, settings, access, version, &hooks, log, &clients, err);
+    clients_settle(base, &clients);
     if (status == 0)
         inspect_refresh(base, settings, &clients, log, options);
     clients_free(&clients);

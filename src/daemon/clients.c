@@ -1,5 +1,6 @@
 #include "daemon/clients.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,12 @@
 #include "haproxy/dataplane/driver.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/local/helper.h"
+#include "settings/dataplane_url.h"
 #include "settings/settings.h"
 #include "kube/client.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "net/http.h"
+#include "net/spiffe.h"
 #include "net/tls_files.h"
 
 int clients_dataplane_tls(const struct settings *c, const struct log *log, struct tls_files **ret, struct error *err)
@@ -25,7 +28,7 @@ int clients_dataplane_tls(const struct settings *c, const struct log *log, struc
         .insecure = c->dataplane_insecure,
     };
     *ret = NULL;
-    if (!dataplanes_any_https(c))
+    if (!dataplanes_any_https(c) || c->spire_socket != NULL)
         return 0;
     *ret = tls_files_new(&options, err);
     if (*ret == NULL)
@@ -43,6 +46,26 @@ int clients_check_tls(const struct settings *settings, struct error *err)
     return status;
 }
 
+void clients_spiffe(struct event_base *base, const struct settings *settings, const struct clients_hooks *hooks,
+                    const struct log *log, struct clients *c)
+{
+    if (settings->spire_socket == NULL)
+        return;
+    const struct spiffe_options options = {.socket = dataplane_url_socket(settings->spire_socket),
+                                           .peer_id = settings->spiffe_peer_id,
+                                           .log = log,
+                                           .news = hooks->identity_news,
+                                           .arg = hooks->arg};
+    c->spiffe = spiffe_new(base, c->http, &options);
+}
+
+void clients_settle(struct event_base *base, const struct clients *c)
+{
+    while (c->spiffe != NULL && !spiffe_settled(c->spiffe))
+        if (event_base_loop(base, EVLOOP_ONCE) != 0)
+            break;
+}
+
 struct dataplane_client *clients_dataplane(struct event_base *base, const struct clients *c,
                                            struct settings_dataplane *d, const struct clients_hooks *hooks,
                                            const struct log *log, struct error *err)
@@ -53,6 +76,7 @@ struct dataplane_client *clients_dataplane(struct event_base *base, const struct
                                                      .password = &d->password,
                                                      .token = &d->token,
                                                      .tls = c->dataplane_tls,
+                                                     .spiffe = c->spiffe,
                                                      .log = log,
                                                      .events = hooks->events,
                                                      .gate = hooks->gate};
@@ -187,6 +211,7 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
         return -1;
     if (clients_dataplane_tls(settings, log, &ret->dataplane_tls, err) != 0)
         return -1;
+    clients_spiffe(base, settings, hooks, log, ret);
     ret->dataplanes = mem_array(settings->dataplane_count, sizeof(ret->dataplanes[0]));
     for (size_t i = 0; i < settings->dataplane_count; i++) {
         struct clients_dataplane *d = &ret->dataplanes[ret->dataplane_count++];
@@ -208,6 +233,7 @@ void clients_free(struct clients *c)
     }
     free(c->dataplanes);
     tls_files_free(c->dataplane_tls);
+    spiffe_free(c->spiffe);
     kube_client_free(c->kube);
     http_free(c->http);
     local_helper_free(c->local_file);

@@ -22,6 +22,7 @@ struct kube_access;
 struct driver;
 struct kube_client;
 struct local_helper;
+struct spiffe;
 struct tls_files;
 
 struct clients_dataplane {
@@ -34,6 +35,8 @@ struct clients_hooks {
     struct dataplane_client_events events;
     struct dataplane_gate gate;
     struct local_helper_events helper;
+    void (*identity_news)(void *arg); /* struct spiffe_options; may be NULL */
+    void *arg;
 };
 
 struct clients {
@@ -41,7 +44,8 @@ struct clients {
     struct kube_client *kube;
     struct clients_dataplane *dataplanes; /* as in settings, and in its order */
     size_t dataplane_count;
-    struct tls_files *dataplane_tls; /* NULL: no URL is https */
+    struct tls_files *dataplane_tls; /* NULL: no URL is https, or there is spiffe */
+    struct spiffe *spiffe;           /* NULL: no SPIRE_AGENT_SOCKET */
     /* Of a HAProxy on this machine: one for its file, its checks and its reloads, one for what must not wait for these.
      * NULL: there is none. */
     struct local_helper *local_file, *local_commands;
@@ -68,12 +72,19 @@ struct dataplane_client *clients_dataplane(struct event_base *base, const struct
                                            struct settings_dataplane *d, const struct clients_hooks *hooks,
                                            const struct log *log, struct error *err) must_check;
 
-/* HAPROXY_DATAPLANE_CA_FILE and those beside it, read now. *ret is NULL where no URL is https. Warns if nothing is
+/* HAPROXY_DATAPLANE_CA_FILE and those beside it, read now. *ret is NULL where no URL is https, or SPIFFE stands in. Warns if nothing is
  * verified. ERROR_INVALID naming the variable and its file. */
 int clients_dataplane_tls(const struct settings *settings, const struct log *log, struct tls_files **ret,
                           struct error *err) must_check;
 
-/* Whether that works, for check-config. */
+/* Where the settings ask for it: the identity that the Data Plane APIs are spoken to with, in c. A part of clients_make.
+ * The first requests need it: whoever has no other work runs the loop until it came, or turned out not to
+ * (clients_settle). */
+void clients_spiffe(struct event_base *base, const struct settings *settings, const struct clients_hooks *hooks,
+                    const struct log *log, struct clients *c);
+void clients_settle(struct event_base *base, const struct clients *c);
+
+/* Whether the files can be used, for check-config. */
 int clients_check_tls(const struct settings *settings, struct error *err) must_check;
 
 #endif

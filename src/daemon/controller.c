@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "settings/settings.h"
 #include "host/systemd.h"
+#include "net/spiffe.h"
 #include "host/timer.h"
 #include "serve/server.h"
 #include "daemon/certificates.h"
@@ -286,6 +287,8 @@ static void on_lead(void *arg)
         return; /* on_stepped_down goes on */
     if (!config_engine_may_lead(c->config))
         return; /* on_config_lead goes on */
+    if (c->clients.spiffe != NULL && !spiffe_settled(c->clients.spiffe))
+        return; /* on_identity goes on */
     struct error err = {0};
     if (make_targets(c, &err) != 0) {
         log_error(c->log, "cannot manage HAProxy", log_str("error", err.message));
@@ -415,6 +418,16 @@ static void on_config_lead(void *arg)
         on_lead(arg);
 }
 
+/* The agent was asked for the first time, or an identity came that was missing. */
+static void on_identity(void *arg)
+{
+    struct controller *c = arg;
+    if (c->leading && c->targets == NULL)
+        on_lead(c);
+    else if (c->targets != NULL && !c->stepping_down)
+        targets_refresh(c->targets);
+}
+
 static void on_config_compare(void *arg)
 {
     controller_compare(arg);
@@ -498,6 +511,8 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
         .events = {.requested = on_dataplane_request, .arg = c},
         .gate = {.may_write = controller_may_write, .may_take_back = may_take_back, .arg = c},
         .helper = {.answered = on_helper_request, .ended = on_helper_lost, .arg = c},
+        .identity_news = on_identity,
+        .arg = c,
     };
     c->base = base;
     c->settings = settings;

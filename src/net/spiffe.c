@@ -48,7 +48,6 @@ struct spiffe {
     LIST_HEAD(peers, peer) peers;
 };
 
-static void spiffe_open(void *arg);
 
 static int64_t now_s(void)
 {
@@ -87,24 +86,6 @@ static void await_expiry(struct spiffe *s)
     timer_set(&s->expiry, left_s <= 0                  ? 0
                           : left_s < TIMER_MAX_MS / 1000 ? (uint64_t)left_s * 1000
                                                          : TIMER_MAX_MS);
-}
-
-/* An agent that has not renewed it in time, and says nothing, is asked anew. */
-static void on_expiry(void *arg)
-{
-    struct spiffe *s = arg;
-    if (!expired(s)) {
-        await_expiry(s);
-        return;
-    }
-    log_error(s->options.log, "X.509 SVID expired; nothing is sent to the Data Plane API until there is a new one",
-              log_str("spiffe_id", spiffe_identity_id(s->identity)), log_str("socket", s->options.socket),
-              log_str("error", s->problem.kind != ERROR_NONE ? s->problem.message : NULL));
-    if (s->request != NULL) {
-        http_cancel(s->request);
-        s->request = NULL;
-        spiffe_open(s);
-    }
 }
 
 static void log_identity(const struct spiffe *s, const struct spiffe_identity *old)
@@ -150,8 +131,9 @@ static int spiffe_on_message(void *arg, const char *message, size_t len, struct 
         log_info(s->options.log, "SPIFFE Workload API answers again", log_str("socket", s->options.socket));
     error_clear(&s->problem);
     log_limit_reset(&s->trouble);
-    backoff_reset(&s->backoff);
     spiffe_use(s, fresh);
+    if (!expired(s))
+        backoff_reset(&s->backoff);
     return 0;
 }
 
@@ -182,6 +164,26 @@ static void spiffe_failed(struct spiffe *s, const struct error *why)
     timer_cancel(&s->patience);
     timer_set(&s->retry, wait_ms);
     settle(s, false);
+}
+
+/* An agent that has not renewed it in time, and says nothing, is asked anew. */
+static void on_expiry(void *arg)
+{
+    struct spiffe *s = arg;
+    struct error why = {0};
+    if (!expired(s)) {
+        await_expiry(s);
+        return;
+    }
+    log_error(s->options.log, "X.509 SVID expired; nothing is sent to the Data Plane API until there is a new one",
+              log_str("spiffe_id", spiffe_identity_id(s->identity)), log_str("socket", s->options.socket),
+              log_str("error", s->problem.kind != ERROR_NONE ? s->problem.message : NULL));
+    if (s->request == NULL)
+        return;
+    http_cancel(s->request);
+    s->request = NULL;
+    error_set(&why, ERROR_RETRY, "the agent sent no other SVID before this one expired");
+    spiffe_failed(s, &why);
 }
 
 /* What the agent says of the end is in its trailers, or, without a message, in its headers. */

@@ -72,11 +72,6 @@ void aliases_check(char *const *env, struct settings_findings *found)
                           row->name, row->alias);
         mem_wipe_free(translated);
     }
-    if (aliases_count(env) && !str_empty(environment_get(env, "SPIRE_AGENT_SOCKET")))
-        finding_error(found,
-                      "SPIRE_AGENT_SOCKET: certificates from SPIRE come with a later version; until then put them "
-                      "into files (DATAPLANE_CA_CERT, DATAPLANE_CLIENT_CERT, DATAPLANE_CLIENT_KEY), which are "
-                      "read again when they change");
     if (aliases_count(env) && !str_empty(environment_get(env, "KUBE_APISERVER")))
         finding_error(found, "KUBE_APISERVER: name the API server in the file that KUBECONFIG names");
 }

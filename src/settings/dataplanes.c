@@ -147,6 +147,38 @@ bool dataplanes_any_https(const struct settings *c)
     return false;
 }
 
+static bool dataplanes_all_https(const struct settings *c)
+{
+    size_t https = 0;
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        https += str_has_prefix(c->dataplanes[i].url, "https://");
+    return https == c->dataplane_count && https > 0;
+}
+
+static void dataplanes_check_spiffe(const struct settings *c, struct settings_findings *found)
+{
+    const struct {
+        const struct setting *row;
+        bool set;
+    } files[] = {{SETTING(dataplane_ca_file), c->dataplane_ca_file != NULL},
+                 {SETTING(dataplane_cert_file), c->dataplane_cert_file != NULL},
+                 {SETTING(dataplane_key_file), c->dataplane_key_file != NULL},
+                 {SETTING(dataplane_server_name), c->dataplane_server_name != NULL},
+                 {SETTING(dataplane_insecure), c->dataplane_insecure}};
+    if (c->spiffe_peer_id != NULL && c->spire_socket == NULL)
+        finding_error(found, "SPIFFE_PEER_ID is set and SPIRE_AGENT_SOCKET is not: without it no SPIFFE ID is checked");
+    if (c->spire_socket == NULL)
+        return;
+    for (size_t i = 0; i < array_len(files); i++)
+        if (files[i].set)
+            finding_error(found,
+                          "%s is set beside SPIRE_AGENT_SOCKET: expected one of them, as SPIFFE says who both sides are",
+                          files[i].row->name);
+    if (!dataplanes_all_https(c) && found->error_count == 0)
+        finding_error(found, "SPIRE_AGENT_SOCKET is set, and not every HAProxy has an https URL in "
+                             "HAPROXY_DATAPLANE_URL: without TLS no SPIFFE ID is checked");
+}
+
 void dataplanes_check_tls(const struct settings *c, struct settings_findings *found)
 {
     bool any = c->dataplane_ca_file != NULL || c->dataplane_cert_file != NULL || c->dataplane_key_file != NULL ||
@@ -158,6 +190,7 @@ void dataplanes_check_tls(const struct settings *c, struct settings_findings *fo
     if (c->dataplane_insecure && (c->dataplane_ca_file != NULL || c->dataplane_server_name != NULL))
         finding_warning(found, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s has no effect",
                         c->dataplane_ca_file != NULL ? "HAPROXY_DATAPLANE_CA_FILE" : "HAPROXY_DATAPLANE_SERVER_NAME");
+    dataplanes_check_spiffe(c, found);
     if (any && c->dataplane_count > 0 && !dataplanes_any_https(c))
         finding_warning(found, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) have no effect: there is no "
                                "https URL in HAPROXY_DATAPLANE_URL");

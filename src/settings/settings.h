@@ -129,6 +129,8 @@ struct settings {
     char *dataplane_key_file;
     char *dataplane_server_name; /* to verify and to send as SNI; NULL: the URL's host */
     bool dataplane_insecure;     /* no verification at all */
+    char *spire_socket;          /* path, perhaps behind unix://; then the others above are not set; NULL: none */
+    char *spiffe_peer_id;        /* NULL: any of our own trust domain */
 
     char *backend_name;    /* the single variable, or its default */
     unsigned backend_port; /* 0: the Service's nodePort, or else the endpoint's own */

@@ -490,6 +490,28 @@ const struct setting setting_table[] = {
         .alias = "DATAPLANE_INSECURE",
     },
     {
+        .name = "SPIRE_AGENT_SOCKET",
+        TEXT(spire_socket, check_spire_socket),
+        .unset = "no SPIFFE",
+        .expected = "the absolute path of a unix socket, also as unix:///path",
+        .help = "SPIFFE in place of the TLS files above: the socket of the Workload API, as of a SPIRE agent. The X.509 "
+                "SVID that it gives is the client certificate for each https URL, and its trust bundles are what the "
+                "Data Plane API's own SVID is verified by; the host name is not. Both are followed as they change. "
+                "Every URL must be an https one.",
+        .example = "/run/spire/agent-sockets/spire-agent.sock",
+        .flag = "spire-socket",
+    },
+    {
+        .name = "SPIFFE_PEER_ID",
+        TEXT(spiffe_peer_id, check_spiffe_id),
+        .unset = "any SPIFFE ID of our own trust domain, named in a warning",
+        .expected = "a SPIFFE ID",
+        .help = "With SPIRE_AGENT_SOCKET: the SPIFFE ID that the Data Plane API must have, exactly. With it, that may be "
+                "one of a federated trust domain.",
+        .example = "spiffe://example.org/haproxy/dataplane",
+        .safety = true,
+    },
+    {
         .name = "HAPROXY_BACKEND_NAME",
         TEXT(backend_name, name_check_backend),
         .unset = "the name of the Service",

@@ -30,6 +30,8 @@ int check_service(const char *s, struct buf *note) must_check;
 int check_path(const char *s, struct buf *note) must_check;
 int check_absolute_path(const char *s, struct buf *note) must_check;
 int check_host_name(const char *s, struct buf *note) must_check;
+int check_spire_socket(const char *s, struct buf *note) must_check;
+int check_spiffe_id(const char *s, struct buf *note) must_check;
 int check_true_or_false(const char *s, struct buf *note) must_check;
 int check_balance(const char *s, struct buf *note) must_check;
 int check_adv_check(const char *s, struct buf *note) must_check;

@@ -5,9 +5,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
+#include "settings/dataplane_url.h"
 #include "settings/names.h"
 #include "settings/findings.h"
 #include "settings/selector.h"
+#include "settings/spiffe_id.h"
 #include "settings/types.h"
 
 #define WHITE " \t\r\n"
@@ -74,6 +76,21 @@ int check_host_name(const char *s, struct buf *note)
     if (name_made_of(s, NAME_ALNUM "-._") && strlen(s) <= HOST_NAME_MAX_BYTES && s[0] != '.')
         return 0;
     return value_refuse(note, strpbrk(s, ":/") != NULL ? "the name alone, without a port or a path" : "");
+}
+
+int check_spire_socket(const char *s, struct buf *note)
+{
+    cleanup(mem_free_ptr) char *url = NULL;
+    if (str_has_prefix(s, "unix://") && !str_has_prefix(s, "unix:///"))
+        return value_refuse(note, "three slashes: unix:///run/...");
+    return dataplane_url_socket(s) != NULL ? dataplane_url_check(s, &url, NULL, note)
+                                           : value_refuse(note, "it begins neither with '/' nor with unix:///");
+}
+
+int check_spiffe_id(const char *s, struct buf *note)
+{
+    const char *problem = spiffe_id_problem(s);
+    return problem != NULL ? value_refuse(note, problem) : 0;
 }
 
 int check_true_or_false(const char *s, struct buf *note)

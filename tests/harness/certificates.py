@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import os
 import pathlib
+import ssl
 import subprocess
+import time
 from dataclasses import dataclass
 
 # The key identifiers and the CA's key usage are what Python from 3.13 on insists on.
 _LEAF = "basicConstraints=CA:FALSE\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
 _CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
+
+# What `openssl ca` wants: it alone can set an end to the second.
+_SIGNING = """[ca]
+default_ca = svid
+[svid]
+database = svid.index
+rand_serial = yes
+new_certs_dir = .
+default_md = sha256
+policy = any
+unique_subject = no
+[any]
+commonName = supplied
+"""
 
 
 @dataclass(frozen=True)
@@ -28,6 +45,17 @@ def self_signed(directory: os.PathLike[str] | str, name: str, key: str = "ec", a
     _openssl(directory, "req", "-x509", "-newkey", *KEYS[key], "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.crt",
              "-days", "30", "-subj", f"/CN={name}", *more)
     return Pair(pathlib.Path(directory) / f"{name}.crt", pathlib.Path(directory) / f"{name}.key")
+
+
+def der(*certificates: pathlib.Path) -> bytes:
+    """One after the other."""
+    return b"".join(ssl.PEM_cert_to_DER_cert(path.read_text()) for path in certificates)
+
+
+def key_der(key: pathlib.Path) -> bytes:
+    """PKCS#8."""
+    done = subprocess.run(["openssl", "pkcs8", "-topk8", "-nocrypt", "-in", key, "-outform", "DER"], capture_output=True, check=True)
+    return done.stdout
 
 
 def _openssl(directory: os.PathLike[str] | str, *arguments: str) -> None:
@@ -53,6 +81,20 @@ class Authority:
     def client(self, name: str, days: int = 2) -> Pair:
         """Its name is the user's."""
         return self._signed(name, "extendedKeyUsage=clientAuth\n", days)
+
+    def svid(self, name: str, spiffe_id: str, seconds: int = 3600, extensions: str = "") -> Pair:
+        """An X.509 SVID as SPIRE makes them, for a client and a server; its common name is `name`. It ends so many seconds
+        from now, or ago."""
+        self._openssl("req", *_CURVE, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        (self.directory / f"{name}.ext").write_text(extensions or (
+            _LEAF + f"subjectAltName=URI:{spiffe_id}\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=serverAuth,clientAuth\n"))
+        (self.directory / "svid.cnf").write_text(_SIGNING)
+        (self.directory / "svid.index").write_text("")
+        begin, end = (time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + s)) for s in (min(seconds, 0) - 3600, seconds))
+        self._openssl("ca", "-config", "svid.cnf", "-batch", "-notext", "-in", f"{name}.csr", "-out", f"{name}.crt",
+                      "-cert", f"{self.name}.crt", "-keyfile", f"{self.name}.key", "-startdate", begin, "-enddate", end,
+                      "-extfile", f"{name}.ext")
+        return Pair(self.directory / f"{name}.crt", self.directory / f"{name}.key")
 
     def _signed(self, name: str, extensions: str, days: int) -> Pair:
         self._openssl("req", *_CURVE, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")

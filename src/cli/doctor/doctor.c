@@ -45,6 +45,8 @@ static void make_dataplanes(struct doctor *d)
     c->dataplane_count = d->settings->dataplane_count;
     if (clients_dataplane_tls(d->settings, d->options->log, &c->dataplane_tls, &d->no_dataplanes) != 0)
         return;
+    clients_spiffe(d->base, d->settings, &hooks, d->options->log, c);
+    clients_settle(d->base, c);
     for (size_t i = 0; i < c->dataplane_count; i++) {
         c->dataplanes[i].file =
             clients_dataplane(d->base, c, &d->settings->dataplanes[i], &hooks, d->options->log, &d->no_dataplanes);

@@ -10,6 +10,7 @@
 #include "settings/secrets/secret.h"
 #include "haproxy/dataplane/codec.h"
 #include "host/timer.h"
+#include "net/spiffe.h"
 #include "net/tls_files.h"
 
 #define CONNECT_TIMEOUT_MS 5000
@@ -24,6 +25,7 @@ struct dataplane_client {
     struct http *http;
     struct http_endpoint endpoint;
     struct tls_files *tls; /* NULL: none */
+    const struct spiffe *spiffe; /* NULL: none */
     int64_t server_not_after_s;
     char *url; /* as the operator gave it, for messages */
     struct secret *username, *password, *token;
@@ -274,6 +276,8 @@ static int client_start(struct dataplane_client *c, const struct client_body *bo
     set_gate(c, &o);
     if (set_credentials(c, &o, err) != 0)
         return -1;
+    if (c->spiffe != NULL && spiffe_usable(c->spiffe, err) != 0)
+        return -1;
     tls_files_follow(c->tls, c->log);
     c->request = http_start(c->http, &c->endpoint, &o, &callbacks, c, err);
     return c->request != NULL ? 0 : -1;
@@ -379,7 +383,10 @@ struct dataplane_client *dataplane_client_new(struct event_base *base, struct ht
     c->endpoint.unix_socket = mem_strdup(o->unix_socket);
     if (str_has_prefix(c->endpoint.base_url, "https://")) {
         c->tls = o->tls;
-        c->endpoint.tls = o->tls != NULL ? tls_files_current(o->tls) : NULL;
+        c->spiffe = o->spiffe;
+        c->endpoint.tls = o->spiffe != NULL ? spiffe_tls(o->spiffe)
+                          : o->tls != NULL  ? tls_files_current(o->tls)
+                                            : NULL;
         c->endpoint.server_not_after_s = &c->server_not_after_s;
     }
     timer_init(&c->later, base, report_start_error, c);
