@@ -156,6 +156,7 @@ static bool check_all(const struct controller *c, struct checks *checks)
         all = false;
     }
     all = leadership_ready(c->leadership, checks) && all;
+    all = certificates_ready(&c->clients, checks) && all;
     all = (c->targets == NULL || targets_ready(c->targets, checks)) && all;
     all = config_engine_applied(c->config, checks) && all;
     if (c->stopping)

@@ -4,23 +4,11 @@
 
 const char *grpc_status_name(unsigned long status)
 {
-    static const char *const names[] = {"OK",
-                                        "CANCELLED",
-                                        "UNKNOWN",
-                                        "INVALID_ARGUMENT",
-                                        "DEADLINE_EXCEEDED",
-                                        "NOT_FOUND",
-                                        "ALREADY_EXISTS",
-                                        "PERMISSION_DENIED",
-                                        "RESOURCE_EXHAUSTED",
-                                        "FAILED_PRECONDITION",
-                                        "ABORTED",
-                                        "OUT_OF_RANGE",
-                                        "UNIMPLEMENTED",
-                                        "INTERNAL",
-                                        "UNAVAILABLE",
-                                        "DATA_LOSS",
-                                        "UNAUTHENTICATED"};
+    static const char *const names[] = {
+        "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+        "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+        "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+        "DATA_LOSS", "UNAUTHENTICATED"};
     return status < array_len(names) ? names[status] : "unknown status";
 }
 
@@ -70,8 +58,8 @@ int grpc_frames_feed(struct grpc_frames *f, const char *bytes, size_t len,
                              "a gRPC message begins with %d: expected 0, for one that is not compressed",
                              (unsigned char)f->in.data[0]);
         if (message > f->max_bytes)
-            return error_set(err, ERROR_INVALID, "a gRPC message of %lu bytes, of at most %zu",
-                             (unsigned long)message, f->max_bytes);
+            return error_set(err, ERROR_INVALID, "a gRPC message of %lu bytes, of at most %zu", (unsigned long)message,
+                             f->max_bytes);
         whole += message;
         size_t n = take(f, bytes, len, whole);
         bytes += n;

@@ -30,11 +30,11 @@ void http_free(struct http *http);
 
 /* TLS material as PEM text (RFC 7468), each NULL where not set; see net/tls_files.h for who owns it. */
 struct http_tls {
-    const char *ca_pem;      /* NULL: the system's trust store */
-    const char *cert_pem;    /* client certificate and chain */
-    const char *key_pem;     /* its key */
-    const char *server_name; /* name to verify and send as SNI; NULL: the URL's host */
-    bool insecure;           /* no verification at all */
+    const char *ca_pem;               /* NULL: the system's trust store */
+    const char *cert_pem;             /* client certificate and chain */
+    const char *key_pem;              /* its key */
+    const char *server_name;          /* name to verify and send as SNI; NULL: the URL's host */
+    bool insecure;                    /* no verification at all */
     const struct http_spiffe *spiffe; /* how the server is verified in place of ca_pem and its name; NULL: by these */
 };
 

@@ -35,9 +35,9 @@ struct http_request {
     char *key_pem;                   /* libcurl keeps no copy: it would not wipe that */
     char *proof;                     /* what the Authorization header says behind its scheme; NULL: there is none */
     int64_t *server_not_after_s;
-    const char *base_url;            /* the endpoint's */
-    struct http_spiffe spiffe;       /* with a reference to the identity; NULL: the server is verified as usual */
-    struct error peer_refused;       /* why, where it was by that */
+    const char *base_url;      /* the endpoint's */
+    struct http_spiffe spiffe; /* with a reference to the identity; NULL: the server is verified as usual */
+    struct error peer_refused; /* why, where it was by that */
     struct curl_slist *headers, *connect_to;
     struct buf body;
     uint64_t started_us;

@@ -44,10 +44,8 @@ struct spiffe {
     bool settled;
     struct error problem; /* why the stream is down */
     struct log_limit trouble;
-    uint64_t received;
     LIST_HEAD(peers, peer) peers;
 };
-
 
 static int64_t now_s(void)
 {
@@ -83,9 +81,7 @@ static void spiffe_on_news(void *arg)
 static void await_expiry(struct spiffe *s)
 {
     int64_t left_s = spiffe_identity_not_after_s(s->identity) - now_s();
-    timer_set(&s->expiry, left_s <= 0                  ? 0
-                          : left_s < TIMER_MAX_MS / 1000 ? (uint64_t)left_s * 1000
-                                                         : TIMER_MAX_MS);
+    timer_set(&s->expiry, left_s <= 0 ? 0 : left_s < TIMER_MAX_MS / 1000 ? (uint64_t)left_s * 1000 : TIMER_MAX_MS);
 }
 
 static void log_identity(const struct spiffe *s, const struct spiffe_identity *old)
@@ -95,16 +91,16 @@ static void log_identity(const struct spiffe *s, const struct spiffe_identity *o
     end_text(i, end);
     bool svid = old != NULL && !str_eq(spiffe_identity_cert_pem(old), spiffe_identity_cert_pem(i));
     bool bundle = old != NULL && !str_eq(spiffe_identity_bundles_pem(old), spiffe_identity_bundles_pem(i));
-    log_info(s->options.log, old == NULL ? "SPIFFE identity received" : "SPIFFE identity renewed; new connections use it",
-             log_str("spiffe_id", spiffe_identity_id(i)), log_str("expires", end),
-             log_if(old != NULL, log_bool("svid_changed", svid)), log_if(old != NULL, log_bool("bundle_changed", bundle)));
+    log_info(
+        s->options.log, old == NULL ? "SPIFFE identity received" : "SPIFFE identity renewed; new connections use it",
+        log_str("spiffe_id", spiffe_identity_id(i)), log_str("expires", end),
+        log_if(old != NULL, log_bool("svid_changed", svid)), log_if(old != NULL, log_bool("bundle_changed", bundle)));
 }
 
 static void spiffe_use(struct spiffe *s, struct spiffe_identity *fresh)
 {
     struct spiffe_identity *old = s->identity;
     bool news = old == NULL || expired(s);
-    s->received++;
     if (old != NULL && spiffe_identity_same(old, fresh)) {
         spiffe_identity_unref(fresh);
         return;
@@ -294,10 +290,9 @@ struct spiffe_state spiffe_state(const struct spiffe *s)
     return (struct spiffe_state){.socket = s->options.socket,
                                  .id = i != NULL ? spiffe_identity_id(i) : NULL,
                                  .not_after_s = i != NULL ? spiffe_identity_not_after_s(i) : INT64_MAX,
-                                 .bundle_not_after_s = i != NULL ? spiffe_identity_bundle_not_after_s(i) : INT64_MAX,
                                  .peer_id = s->options.peer_id,
-                                 .problem = s->problem.kind != ERROR_NONE ? s->problem.message : NULL,
-                                 .received = s->received};
+                                 .expired = i != NULL && expired(s),
+                                 .problem = s->problem.kind != ERROR_NONE ? s->problem.message : NULL};
 }
 
 /* ---- servers ---- */
@@ -305,8 +300,7 @@ struct spiffe_state spiffe_state(const struct spiffe *s)
 static struct peer *find_peer(const struct spiffe *s, const char *url)
 {
     struct peer *p;
-    LIST_FOREACH(p, &s->peers, entry)
-    {
+    LIST_FOREACH (p, &s->peers, entry) {
         if (str_eq(p->url, url))
             return p;
     }

@@ -44,12 +44,11 @@ const struct http_tls *spiffe_tls(const struct spiffe *s);
 /* What there is to tell of it. */
 struct spiffe_state {
     const char *socket;
-    const char *id;              /* NULL: none yet */
-    int64_t not_after_s;         /* of the SVID; INT64_MAX: none */
-    int64_t bundle_not_after_s;  /* of the CA in our own bundle that ends first */
-    const char *peer_id;         /* that is expected; NULL: any of our own trust domain */
-    const char *problem;         /* why the stream is down; NULL: it is not */
-    uint64_t received;           /* identities since the start */
+    const char *id;      /* NULL: none yet */
+    int64_t not_after_s; /* of the SVID; INT64_MAX: none */
+    const char *peer_id; /* that is expected; NULL: any of our own trust domain */
+    bool expired;
+    const char *problem; /* why the stream is down; NULL: it is not */
 };
 struct spiffe_state spiffe_state(const struct spiffe *s);
 

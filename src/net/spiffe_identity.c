@@ -27,7 +27,7 @@ struct bundle {
 struct spiffe_identity {
     unsigned references;
     char *id;
-    int64_t not_after_s, bundle_not_after_s;
+    int64_t not_after_s;
     struct bundle *bundles; /* the first: our own */
     size_t bundle_count;
     char *cert_pem, *key_pem, *bundles_pem;
@@ -37,6 +37,9 @@ struct spiffe_identity {
 struct svid {
     struct protobuf_field id, chain, key, bundle;
 };
+
+/* What is not there is as if it were empty. */
+static const struct protobuf_field absent = {.data = (const uint8_t *)""};
 
 static void stack_free_ptr(STACK_OF(X509) * *s)
 {
@@ -116,7 +119,7 @@ static int read_svid(const struct protobuf *outer, const struct protobuf_field *
     struct protobuf p;
     struct protobuf_field field;
     int status;
-    *ret = (struct svid){0};
+    *ret = (struct svid){.id = absent, .chain = absent, .key = absent, .bundle = absent};
     if (protobuf_enter(outer, f, "svids", &p, err) != 0)
         return -1;
     while ((status = protobuf_next(&p, &field, err)) > 0) {
@@ -135,11 +138,12 @@ static int read_svid(const struct protobuf *outer, const struct protobuf_field *
     return status;
 }
 
-static struct bundle *add_bundle(struct spiffe_identity *i, const char *domain, size_t len)
+/* The domain is taken; NULL: it is set later. */
+static struct bundle *add_bundle(struct spiffe_identity *i, char *domain)
 {
     i->bundles = mem_resize(i->bundles, i->bundle_count + 1, sizeof(i->bundles[0]));
     struct bundle *b = &i->bundles[i->bundle_count++];
-    *b = (struct bundle){.domain = mem_strndup(domain, len)};
+    *b = (struct bundle){.domain = domain};
     return b;
 }
 
@@ -159,7 +163,7 @@ static int read_federated(const struct protobuf *outer, const struct protobuf_fi
                           struct error *err)
 {
     struct protobuf p;
-    struct protobuf_field field, key = {0}, value = {0};
+    struct protobuf_field field, key = absent, value = absent;
     int status;
     if (protobuf_enter(outer, f, "federated_bundles", &p, err) != 0)
         return -1;
@@ -178,7 +182,7 @@ static int read_federated(const struct protobuf *outer, const struct protobuf_fi
         return -1;
     if (i->bundle_count > DOMAINS_MAX)
         return error_set(err, ERROR_INVALID, "more than %d federated bundles", DOMAINS_MAX);
-    struct bundle *b = add_bundle(i, id, spiffe_id_domain_len(id));
+    struct bundle *b = add_bundle(i, mem_strndup(id, spiffe_id_domain_len(id)));
     b->certificates = read_certificates(&value, id, err);
     return b->certificates != NULL ? 0 : -1;
 }
@@ -228,16 +232,6 @@ static int use_svid(struct spiffe_identity *i, const struct svid *svid, struct e
     return check_svid(i, sk_X509_value(chain, 0), err);
 }
 
-static int64_t soonest_end(const struct bundle *b)
-{
-    int64_t soonest = INT64_MAX;
-    for (int n = 0; n < sk_X509_num(b->certificates); n++) {
-        int64_t end = pem_certificate_not_after_s(sk_X509_value(b->certificates, n));
-        soonest = end < soonest ? end : soonest;
-    }
-    return soonest;
-}
-
 static int read_response(struct spiffe_identity *i, const char *message, size_t len, struct error *err)
 {
     struct protobuf p;
@@ -246,7 +240,7 @@ static int read_response(struct spiffe_identity *i, const char *message, size_t 
     bool found = false;
     int status;
     protobuf_init(&p, message, len);
-    (void)add_bundle(i, "", 0);
+    (void)add_bundle(i, NULL);
     while ((status = protobuf_next(&p, &f, err)) > 0) {
         if (f.number == RESPONSE_SVIDS && !found) {
             found = true;
@@ -272,7 +266,6 @@ struct spiffe_identity *spiffe_identity_parse(const char *message, size_t len, s
         error_prefix(err, "the SPIFFE Workload API's answer cannot be used");
         return NULL;
     }
-    i->bundle_not_after_s = soonest_end(&i->bundles[0]);
     write_bundles(i);
     return i;
 }
@@ -307,11 +300,6 @@ const char *spiffe_identity_id(const struct spiffe_identity *i)
 int64_t spiffe_identity_not_after_s(const struct spiffe_identity *i)
 {
     return i->not_after_s;
-}
-
-int64_t spiffe_identity_bundle_not_after_s(const struct spiffe_identity *i)
-{
-    return i->bundle_not_after_s;
 }
 
 const char *spiffe_identity_cert_pem(const struct spiffe_identity *i)

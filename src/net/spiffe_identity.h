@@ -23,8 +23,7 @@ struct spiffe_identity *spiffe_identity_ref(struct spiffe_identity *i) must_chec
 void spiffe_identity_unref(struct spiffe_identity *i); /* the last one wipes the key; NULL is allowed */
 
 const char *spiffe_identity_id(const struct spiffe_identity *i);
-int64_t spiffe_identity_not_after_s(const struct spiffe_identity *i);        /* of the SVID */
-int64_t spiffe_identity_bundle_not_after_s(const struct spiffe_identity *i); /* of the own bundle's first that ends */
+int64_t spiffe_identity_not_after_s(const struct spiffe_identity *i); /* of the SVID */
 
 /* PEM texts for libcurl, as long as the identity is there. The bundles are those of all trust domains together: for
  * noticing a change, not to verify by. */

@@ -75,6 +75,8 @@ static const struct {
      "When a TLS certificate expires, in seconds since the Unix epoch: ca (the first of its file), client (ours), "
      "server (as last seen).",
      "peer,certificate"},
+    {AT(svid_expiration), METRIC_GAUGE, "spiffe_svid_expiration_timestamp_seconds",
+     "When our X.509 SVID, which a SPIFFE Workload API renews, expires, in seconds since the Unix epoch.", "spiffe_id"},
     {AT(kubernetes_events), METRIC_COUNTER, "kubernetes_events_total",
      "Kubernetes Events about the Services, by result.", "result"},
     {AT(configuration_applied), METRIC_GAUGE, "configuration_applied",

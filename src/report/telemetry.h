@@ -39,6 +39,7 @@ struct telemetry {
     struct metric *cached_objects;
     struct metric *watch_last_byte;
     struct metric *certificate_expiration;
+    struct metric *svid_expiration;
     struct metric *kubernetes_events;
     struct metric *configuration_applied;
     struct metric *configuration_last_applied;

@@ -171,9 +171,9 @@ static void dataplanes_check_spiffe(const struct settings *c, struct settings_fi
         return;
     for (size_t i = 0; i < array_len(files); i++)
         if (files[i].set)
-            finding_error(found,
-                          "%s is set beside SPIRE_AGENT_SOCKET: expected one of them, as SPIFFE says who both sides are",
-                          files[i].row->name);
+            finding_error(
+                found, "%s is set beside SPIRE_AGENT_SOCKET: expected one of them, as SPIFFE says who both sides are",
+                files[i].row->name);
     if (!dataplanes_all_https(c) && found->error_count == 0)
         finding_error(found, "SPIRE_AGENT_SOCKET is set, and not every HAProxy has an https URL in "
                              "HAPROXY_DATAPLANE_URL: without TLS no SPIFFE ID is checked");

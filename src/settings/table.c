@@ -494,10 +494,11 @@ const struct setting setting_table[] = {
         TEXT(spire_socket, check_spire_socket),
         .unset = "no SPIFFE",
         .expected = "the absolute path of a unix socket, also as unix:///path",
-        .help = "SPIFFE in place of the TLS files above: the socket of the Workload API, as of a SPIRE agent. The X.509 "
-                "SVID that it gives is the client certificate for each https URL, and its trust bundles are what the "
-                "Data Plane API's own SVID is verified by; the host name is not. Both are followed as they change. "
-                "Every URL must be an https one.",
+        .help =
+            "SPIFFE in place of the TLS files above: the socket of the Workload API, as of a SPIRE agent. The X.509 "
+            "SVID that it gives is the client certificate for each https URL, and its trust bundles are what the "
+            "Data Plane API's own SVID is verified by; the host name is not. Both are followed as they change. "
+            "Every URL must be an https one.",
         .example = "/run/spire/agent-sockets/spire-agent.sock",
         .flag = "spire-socket",
     },
@@ -506,8 +507,9 @@ const struct setting setting_table[] = {
         TEXT(spiffe_peer_id, check_spiffe_id),
         .unset = "any SPIFFE ID of our own trust domain, named in a warning",
         .expected = "a SPIFFE ID",
-        .help = "With SPIRE_AGENT_SOCKET: the SPIFFE ID that the Data Plane API must have, exactly. With it, that may be "
-                "one of a federated trust domain.",
+        .help =
+            "With SPIRE_AGENT_SOCKET: the SPIFFE ID that the Data Plane API must have, exactly. With it, that may be "
+            "one of a federated trust domain.",
         .example = "spiffe://example.org/haproxy/dataplane",
         .safety = true,
     },

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pathlib
 import re
 import shutil
+import socket
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.doubles.spiffe import Agent, Svid, response
+from tests.doubles.spiffe import Agent, Svid, chunk, response
+from tests.doubles.spiffe.broken import BrokenAgent, frame
 from tests.harness.certificates import Authority, Pair, der, key_der
 from tests.harness.daemon import Daemon
 from tests.harness.process import wait_until
@@ -87,3 +92,390 @@ def test_identity_is_fetched_and_used(world: World) -> None:
     assert [r["workload.spiffe.io"] for r in world.agent.requests()] == ["true"]
     assert re.search(f"SPIFFE identity received.*spiffe_id={OURS}", daemon.log())
     assert "level=warn" not in daemon.log() and "level=error" not in daemon.log()
+
+
+def left(daemon: Daemon) -> float:
+    return daemon.metrics().sum("spiffe_svid_expiration_timestamp_seconds", spiffe_id=OURS) - time.time()
+
+
+def renewals(daemon: Daemon) -> int:
+    return daemon.log().count("SPIFFE identity renewed")
+
+
+def status(daemon: Daemon) -> dict[str, Any]:
+    return dict(json.loads(daemon.get("/status")[1]))
+
+
+def identity_check(daemon: Daemon) -> dict[str, str]:
+    (check,) = [c for c in status(daemon)["checks"] if c["name"] == "SPIFFE identity"]
+    return dict(check)
+
+
+def test_check_status_and_metric_say_who_we_are(world: World) -> None:
+    world.be("one", seconds=3000)
+    daemon = world.start()
+    world.works(1, 2)
+    assert 2000 < left(daemon) <= 3000
+    assert daemon.metrics().sum("tls_certificate_expiration_timestamp_seconds") == 0, "which are alerted of for days"
+    check = identity_check(daemon)
+    assert check["state"] == "ok" and check["reason"].startswith(f"{OURS} until 20")
+    assert {c["certificate"] for c in status(daemon)["certificates"] if c["peer"] == world.rig.dataplane.url} == {"client", "server"}
+
+
+# --- an agent that is away
+
+def test_agent_that_comes_later(world: World) -> None:
+    world.agent.stop()
+    daemon = world.start()
+    daemon.wait_log(f"level=warn .*SPIFFE Workload API does not answer; waiting for an identity.*{world.agent.socket}")
+    daemon.wait_log(NEEDS)
+    daemon.wait_not_ready("SPIFFE identity: no identity from the SPIFFE Workload API at .*SPIRE_AGENT_SOCKET")
+    assert not world.asked(), "nothing goes out without an identity"
+    world.be("one")
+    world.agent.start()
+    world.works(1, 2)
+    assert {r["client"] for r in world.asked()} == {"one"}
+
+
+def test_agent_that_has_nothing_to_say_yet(world: World) -> None:
+    daemon = world.start()
+    daemon.wait_log("level=warn .*no whole message came within")
+    assert not world.asked()
+    world.be("one")
+    world.works(1, 2)
+
+
+def test_agent_that_goes_away_and_comes_back(world: World) -> None:
+    world.be("one")
+    daemon = world.start()
+    world.works(1, 2)
+    world.agent.stop()
+    daemon.wait_log("level=warn .*SPIFFE Workload API does not answer; keeping the identity")
+    world.rig.dataplane.restart()  # so that there are new connections
+    world.works(1, 2, 3)
+    check = identity_check(daemon)
+    assert check["state"] == "warn" and "does not answer" in check["reason"] and daemon.ready()
+    world.be("two")
+    world.agent.start()
+    world.asks_as("two")
+    world.works(1)
+    assert "SPIFFE Workload API answers again" in daemon.log()
+
+
+def test_no_identity_is_registered(world: World) -> None:
+    world.agent.refuse(grpc.StatusCode.PERMISSION_DENIED, "no identity issued")
+    daemon = world.start()
+    daemon.wait_log("level=warn .*PERMISSION_DENIED: no identity is registered for this process .no identity issued.: make a registration entry")
+    world.be("one")
+    world.works(1, 2)
+
+
+def test_unavailable_is_asked_again(world: World) -> None:
+    world.agent.refuse(grpc.StatusCode.UNAVAILABLE, "starting")
+    daemon = world.start()
+    daemon.wait_log("level=warn .*UNAVAILABLE: starting")
+    wait_until(lambda: len(world.agent.requests()) > 2, 30, "further requests")
+    assert daemon.log().count("SPIFFE Workload API does not answer") == 1, "not each is logged"
+    world.be("one")
+    world.works(1, 2)
+
+
+# --- rotation
+
+def test_no_request_fails_while_svids_are_rotated(world: World) -> None:
+    world.be("c0")
+    daemon = world.start()
+    world.works(1, 2)
+    for i in range(1, 9):
+        world.be(f"c{i}")
+        world.rig.pods(*range(1, 2 + i % 4))
+        world.asks_as(f"c{i}")
+    world.works(1, 2, 3)
+    assert renewals(daemon) == 8
+    assert daemon.metrics().sum("http_requests_total", code="0") == 0, "none was without an answer"
+    assert {r["status"] for r in world.asked()} <= {200, 201, 202, 204}
+    assert "level=warn" not in daemon.log() and "level=error" not in daemon.log()
+
+
+def test_a_request_under_way_ends_as_the_one_that_it_began_as(world: World) -> None:
+    world.be("one")
+    daemon = world.start(RESYNC_PERIOD="1h")
+    world.works(1, 2)
+    world.rig.dataplane.fault({"action": "delay", "seconds": 2, "path": "."})
+    world.rig.pods(1, 2, 3)
+    daemon.wait_log("method=POST path=./transactions.version=2. status=201")  # the next one follows at once
+    world.be("two")
+    daemon.wait_log("SPIFFE identity renewed")
+    before = len(world.asked())
+    wait_until(lambda: len(world.asked()) > before + 1, 20, "further requests")
+    world.rig.dataplane.clear_faults()
+    world.works(1, 2, 3)
+    first, *others = [r["client"] for r in world.asked()[before:]]
+    assert first == "one" and set(others) == {"two"}
+    assert daemon.metrics().sum("http_requests_total", code="0") == 0
+
+
+def test_same_identity_again_changes_nothing(world: World) -> None:
+    one = svid(world.ca, "one")
+    world.agent.give(response([one]))
+    daemon = world.start()
+    world.works(1, 2)
+    connections = {r["connection"] for r in world.asked()}
+    world.agent.give(response([one]))
+    world.agent.stop()
+    world.agent.start()
+    wait_until(lambda: len(world.agent.requests()) > 1, 20, "another stream")
+    world.works(1)
+    assert renewals(daemon) == 0 and {r["connection"] for r in world.asked()} == connections
+
+
+def test_bundle_of_a_new_ca(world: World) -> None:
+    """As SPIRE does it: the new CA is trusted first, then signs, then the old one goes."""
+    new = Authority(world.home / "pki2", "ca2")
+    one = world.ca.svid("one", OURS)
+
+    def give(pair: Pair, *bundle: Authority) -> None:
+        world.agent.give(response([Svid(OURS, der(pair.certificate), key_der(pair.key), der(*(a.certificate for a in bundle)))]))
+
+    give(one, world.ca)
+    daemon = world.start()
+    world.works(1, 2)
+    give(one, world.ca, new)
+    daemon.wait_log("SPIFFE identity renewed.*svid_changed=false bundle_changed=true")
+    world.clients.write_text(world.ca.certificate.read_text() + new.certificate.read_text())
+    world.serve_as(new.svid("plane", PLANE))
+    world.rig.dataplane.restart()
+    world.works(1, 2, 3)
+    give(new.svid("two", OURS), new)
+    world.asks_as("two")
+    world.works(1)
+
+
+def test_what_the_bundle_has_no_more_is_not_trusted_on_an_old_connection(world: World) -> None:
+    world.be("one")
+    daemon = world.start()
+    world.works(1, 2)
+    one, new = world.ca.svid("one", OURS), Authority(world.home / "pki2", "ca2")
+    world.agent.give(response([Svid(OURS, der(one.certificate), key_der(one.key), der(new.certificate))]))
+    daemon.wait_log("SPIFFE identity renewed")
+    daemon.wait_not_ready("is not trusted by the bundle")
+    asked = len(world.asked())
+    world.rig.pods(1)
+    daemon.wait_log(f"level=(warn|error) .*the certificate of {PLANE} is not trusted by the bundle of {DOMAIN}: ")
+    assert len(world.asked()) == asked, "a request went out to somebody who is not trusted any more"
+    world.be("two")
+    world.rig.wait_servers(1, timeout=40)
+
+
+# --- an SVID that expires
+
+def test_expired_svid_is_not_used(world: World) -> None:
+    world.be("short", seconds=6)
+    daemon = world.start()
+    world.works(1, 2)
+    daemon.wait_log(f"level=error .*X.509 SVID expired.*spiffe_id={OURS}")
+    daemon.wait_not_ready(f"SPIFFE identity: the X.509 SVID {OURS} expired at 20")
+    asked = len(world.asked())
+    world.rig.pods(1, 2, 3)
+    daemon.wait_log(f"level=(warn|error) .*target={world.rig.dataplane.url}.*the X.509 SVID {OURS} expired at")
+    assert len(world.asked()) == asked, "nothing goes out with it"
+    assert left(daemon) < 0
+    wait_until(lambda: len(world.agent.requests()) > 1, 30, "the agent to be asked anew")
+    world.be("long")
+    world.rig.wait_servers(1, 2, 3, timeout=40)
+    world.works(1)
+
+
+def test_expired_svid_of_an_agent_does_not_make_it_busy(world: World) -> None:
+    world.be("old", seconds=-60)
+    daemon = world.start()
+    daemon.wait_log("level=error .*X.509 SVID expired")
+    daemon.wait_not_ready("expired at")
+    assert not world.asked()
+    world.be("new")
+    world.works(1, 2)
+
+
+# --- who the Data Plane API is
+
+def serve(world: World, pair: Pair) -> None:
+    world.serve_as(pair)
+    world.rig.dataplane.restart()
+
+
+def test_wrong_peer_id(world: World) -> None:
+    serve(world, world.ca.svid("plane", OTHER))
+    world.be("one")
+    daemon = world.start()
+    daemon.wait_log(f"level=(warn|error) .*its SPIFFE ID is {OTHER}: expected {PLANE} .SPIFFE_PEER_ID.")
+    assert not world.asked(), "not one request got through"
+    serve(world, world.ca.svid("plane", PLANE))
+    world.rig.wait_servers(1, timeout=40)
+    world.works(1, 2)
+
+
+def test_without_a_peer_id_the_one_that_was_seen_is_named(world: World) -> None:
+    world.be("one")
+    daemon = world.start(SPIFFE_PEER_ID="")
+    world.works(1, 2)
+    world.works(1)
+    found = re.findall(f"level=warn .*target={world.rig.dataplane.url} spiffe_id={PLANE} fix=\"?SPIFFE_PEER_ID={PLANE}", daemon.log())
+    assert len(found) == 1 == daemon.log().count("any SPIFFE ID of the trust domain is accepted")
+    check = identity_check(daemon)
+    assert check["state"] == "warn" and PLANE in check["reason"] and "SPIFFE_PEER_ID" in check["hint"]
+
+
+FOREIGN = "spiffe://elsewhere.test"
+
+
+def federated(world: World, name: str, other: Authority) -> bytes:
+    return response([svid(world.ca, name)], {FOREIGN: der(other.certificate)})
+
+
+def test_federated_trust_domain(world: World) -> None:
+    other, plane = Authority(world.home / "other", "elsewhere"), f"{FOREIGN}/dataplane"
+    serve(world, other.svid("plane", plane))
+    world.agent.give(federated(world, "one", other))
+    daemon = world.start(SPIFFE_PEER_ID=plane)
+    world.works(1, 2)
+    assert "level=warn" not in daemon.log()
+
+
+REFUSED: dict[str, tuple[str, str, bool, str]] = {
+    "another trust domain": (f"{FOREIGN}/plane", "", False, f"its SPIFFE ID is {FOREIGN}/plane: expected one of our own trust domain, {DOMAIN}"),
+    "a federated one, without a peer ID": (f"{FOREIGN}/plane", "", True, f"if it is the Data Plane API, set SPIFFE_PEER_ID={FOREIGN}/plane"),
+    "no bundle for it": (f"{FOREIGN}/plane", f"{FOREIGN}/plane", False, "has no trust bundle of that trust domain"),
+    "our trust domain by another's CA": (PLANE, PLANE, True, f"the certificate of {PLANE} is not trusted by the bundle of {DOMAIN}"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_peer_of_another_ca_is_refused(world: World, case: str) -> None:
+    theirs, peer_id, is_federated, saying = REFUSED[case]
+    other = Authority(world.home / "other", "elsewhere")
+    serve(world, other.svid("plane", theirs))
+    world.agent.give(federated(world, "one", other) if is_federated else response([svid(world.ca, "one")]))
+    daemon = world.start(SPIFFE_PEER_ID=peer_id)
+    daemon.wait_log(f"level=(warn|error) .*{saying}")
+    assert not world.asked()
+
+
+LEAF = "basicConstraints=CA:FALSE\nauthorityKeyIdentifier=keyid\nextendedKeyUsage=serverAuth,clientAuth\n"
+NO_SVIDS = {
+    "no URI": (LEAF + "subjectAltName=IP:127.0.0.1\n", "its certificate has 0 URIs"),
+    "two URIs": (LEAF + f"subjectAltName=URI:{PLANE},URI:{OTHER}\n", "its certificate has 2 URIs"),
+    "another URI": (LEAF + "subjectAltName=URI:https://example.test/dataplane\n", "is no SPIFFE ID: it does not begin with spiffe://"),
+    "a CA": (f"basicConstraints=critical,CA:TRUE\nsubjectAltName=URI:{PLANE}\n", "its certificate is that of a CA"),
+    "signs others": (LEAF + f"subjectAltName=URI:{PLANE}\nkeyUsage=digitalSignature,keyCertSign\n", "its certificate's key may sign others"),
+    "for clients alone": (f"basicConstraints=CA:FALSE\nextendedKeyUsage=clientAuth\nsubjectAltName=URI:{PLANE}\n", "(unsupported|unsuitable) certificate purpose"),
+}
+
+
+@pytest.mark.parametrize("case", NO_SVIDS)
+def test_what_is_no_svid_is_refused(world: World, case: str) -> None:
+    extensions, saying = NO_SVIDS[case]
+    serve(world, world.ca.svid("plane", PLANE, extensions=extensions))
+    world.be("one")
+    daemon = world.start()
+    daemon.wait_log(f"level=(warn|error) .*{saying}")
+    assert not world.asked()
+
+
+def test_expired_peer(world: World) -> None:
+    serve(world, world.ca.svid("plane", PLANE, seconds=-5))
+    world.be("one")
+    daemon = world.start()
+    daemon.wait_log("level=(warn|error) .*is not trusted by the bundle of .*: certificate has expired")
+    assert not world.asked()
+
+
+# --- an agent that sends rubbish
+
+def two_keys(world: World) -> bytes:
+    one = svid(world.ca, "one")
+    return response([Svid(OURS, one.chain, key_der(world.ca.svid("two", OURS).key), one.bundle)])
+
+
+RUBBISH: dict[str, tuple[Any, str]] = {
+    "no SVID": (lambda w: response([]), "no SVID in it"),
+    "no protobuf": (lambda w: b"\x0b<html>", "protobuf: a group at offset 0"),
+    "cut off": (lambda w: response([svid(w.ca, "one")])[:-1], "protobuf: a length leads beyond the end"),
+    "another wire type": (lambda w: b"\x08\x01", "svids has wire type 0 in place of 2"),
+    "another's key": (two_keys, "the private key does not belong"),
+    "no certificate": (lambda w: response([Svid(OURS, b"rubbish", b"x", b"y")]), "its X.509 SVID: certificate 1 cannot be read"),
+    "no bundle": (lambda w: response([Svid(OURS, svid(w.ca, "one").chain, svid(w.ca, "one").key, b"")]), "its trust bundle: no certificate"),
+    "another ID": (lambda w: response([Svid(OTHER, *(getattr(svid(w.ca, "one"), n) for n in ("chain", "key", "bundle")))]),
+                   f"the X.509 SVID is that of {OURS} in place of {OTHER}"),
+    "no ID": (lambda w: response([Svid("spiffe://Example/", b"x", b"y", b"z")]), "is no SPIFFE ID: its trust domain"),
+    "federated rubbish": (lambda w: response([svid(w.ca, "one")], {FOREIGN: b"rubbish"}), f"{FOREIGN}: certificate 1 cannot be read"),
+    "federated with no domain": (lambda w: response([svid(w.ca, "one")]) + chunk(3, chunk(2, b"x")), "is no SPIFFE ID"),
+}
+
+
+@pytest.mark.parametrize("case", RUBBISH)
+def test_rubbish_leaves_the_last_identity_in_use(world: World, case: str) -> None:
+    make, saying = RUBBISH[case]
+    world.be("good")
+    daemon = world.start()
+    world.works(1, 2)
+    world.agent.give(make(world))
+    daemon.wait_log(f"level=warn .*keeping the identity.*the SPIFFE Workload API's answer cannot be used: .*{saying}")
+    world.rig.dataplane.restart()
+    world.works(1)
+    world.be("better")
+    world.asks_as("better")
+
+
+BROKEN: dict[str, tuple[list[bytes], float, str]] = {
+    "compressed": ([frame(b"x", compressed=1)], 0, "a gRPC message begins with 1: expected 0"),
+    "giant": ([frame(b"", length=0xFFFFFFFF)], 0, "a gRPC message of 4294967295 bytes, of at most 4194304"),
+    "no gRPC": ([b"<html>"], 0, "a gRPC message begins with 60"),
+    "never whole": ([frame(b"x" * 10, length=1000)], 0, "no whole message came within 5 s"),
+    "byte by byte": ([bytes([b]) for b in frame(b"\x0a" * 10000)], 0.05, "no whole message came within 5 s"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_stream(world: World, case: str) -> None:
+    pieces, pause, saying = BROKEN[case]
+    world.agent.stop()
+    broken = BrokenAgent(world.agent.socket, pieces, pause).start()
+    daemon = world.start()
+    daemon.wait_log(f"level=warn .*waiting for an identity.*{saying}")
+    wait_until(lambda: broken.connections > 1, 40, "another try")
+    broken.stop()
+    world.be("one")
+    world.agent.start()
+    world.works(1, 2)
+
+
+def test_answer_in_pieces(world: World) -> None:
+    """Cut within the five bytes, and two messages in one piece."""
+    world.agent.stop()
+    first, second = (frame(response([svid(world.ca, name)])) for name in ("one", "two"))
+    broken = BrokenAgent(world.agent.socket, [first[:3], first[3:700], first[700:] + second], 0.1).start()
+    daemon = world.start()
+    world.asks_as("two")
+    world.works(1, 2)
+    broken.stop()
+    assert renewals(daemon) == 1 and "level=warn" not in daemon.log()
+
+
+def test_other_server_behind_the_socket(world: World) -> None:
+    """Plain HTTP/1.1: that of a container engine, say."""
+    world.agent.stop()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(world.agent.socket))
+        listener.listen()
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with listener.accept()[0] as connection:
+                        connection.recv(1000)
+                        connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        daemon = world.start()
+        daemon.wait_log("level=warn .*SPIFFE Workload API does not answer; waiting for an identity")
+        assert not world.asked()

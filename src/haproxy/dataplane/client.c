@@ -24,7 +24,7 @@
 struct dataplane_client {
     struct http *http;
     struct http_endpoint endpoint;
-    struct tls_files *tls; /* NULL: none */
+    struct tls_files *tls;       /* NULL: none */
     const struct spiffe *spiffe; /* NULL: none */
     int64_t server_not_after_s;
     char *url; /* as the operator gave it, for messages */
@@ -384,9 +384,7 @@ struct dataplane_client *dataplane_client_new(struct event_base *base, struct ht
     if (str_has_prefix(c->endpoint.base_url, "https://")) {
         c->tls = o->tls;
         c->spiffe = o->spiffe;
-        c->endpoint.tls = o->spiffe != NULL ? spiffe_tls(o->spiffe)
-                          : o->tls != NULL  ? tls_files_current(o->tls)
-                                            : NULL;
+        c->endpoint.tls = o->spiffe != NULL ? spiffe_tls(o->spiffe) : o->tls != NULL ? tls_files_current(o->tls) : NULL;
         c->endpoint.server_not_after_s = &c->server_not_after_s;
     }
     timer_init(&c->later, base, report_start_error, c);
