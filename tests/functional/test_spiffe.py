@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,10 +19,13 @@ import pytest
 from tests.doubles.spiffe import Agent, Svid, chunk, response
 from tests.doubles.spiffe.broken import BrokenAgent, frame
 from tests.harness.certificates import Authority, Pair, der, key_der
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, clean_env
 from tests.harness.process import wait_until
 
-from .rig import Rig
+from .doctor import lines, look
+from .rig import Rig, program
+from .test_sandbox import trace_of_filtered, traced
+from .wrapped import root_only, start_in
 
 grpc = pytest.importorskip("grpc")
 
@@ -206,12 +210,14 @@ def test_a_request_under_way_ends_as_the_one_that_it_began_as(world: World) -> N
     daemon.wait_log("method=POST path=./transactions.version=2. status=201")  # the next one follows at once
     world.be("two")
     daemon.wait_log("SPIFFE identity renewed")
+    assert {r["client"] for r in world.asked()} == {"one"}
     before = len(world.asked())
     wait_until(lambda: len(world.asked()) > before + 1, 20, "further requests")
     world.rig.dataplane.clear_faults()
     world.works(1, 2, 3)
-    first, *others = [r["client"] for r in world.asked()[before:]]
-    assert first == "one" and set(others) == {"two"}
+    behind = daemon.log().partition("SPIFFE identity renewed")[2]
+    assert re.search("Data Plane API request.*", behind)[0].split(" status=")[1].startswith("202 "), "the one under way"
+    assert {r["client"] for r in world.asked()[before:]} == {"two"}
     assert daemon.metrics().sum("http_requests_total", code="0") == 0
 
 
@@ -479,3 +485,63 @@ def test_other_server_behind_the_socket(world: World) -> None:
         daemon = world.start()
         daemon.wait_log("level=warn .*SPIFFE Workload API does not answer; waiting for an identity")
         assert not world.asked()
+
+
+# --- commands, and the filter
+
+def settings(world: World, **more: str) -> dict[str, str]:
+    return {"SPIRE_AGENT_SOCKET": f"unix://{world.agent.socket}", "SPIFFE_PEER_ID": PLANE, **more}
+
+
+def test_plan_and_doctor_have_an_identity_too(world: World) -> None:
+    world.be("one")
+    world.rig.pods(1, 2)
+    env = clean_env(**world.rig.settings(**settings(world)))
+    done = subprocess.run([program(), "plan"], env=env, capture_output=True, text=True, timeout=60)
+    assert "n2" in done.stdout and done.returncode in (0, 2), done.stdout + done.stderr
+    found = look(world.rig, **settings(world))
+    found.says("spiffe.agent", "ok", "answers")
+    found.says("spiffe.identity", "ok", f"{OURS} until 20")
+    found.says("haproxy.identity", "ok", f"{PLANE}, as SPIFFE_PEER_ID has it")
+    found.says("haproxy.tls", "ok", "certificate verified")
+    assert not found.all("haproxy.certificates"), "which are to be renewed by somebody"
+
+
+def test_doctor_names_the_peer_that_is_not_checked(world: World) -> None:
+    world.be("one")
+    found = look(world.rig, **settings(world, SPIFFE_PEER_ID=""))
+    assert f"SPIFFE_PEER_ID={PLANE}" in lines(found.says("haproxy.identity", "warn", f"{PLANE}, which is not checked"))
+
+
+def test_doctor_and_plan_without_an_agent(world: World) -> None:
+    world.agent.stop()
+    found = look(world.rig, **settings(world))
+    found.says("spiffe.agent", "fail", str(world.agent.socket))
+    found.says("spiffe.identity", "skip", "needs the Workload API")
+    found.says("haproxy.connection", "skip", "needs an identity, see SPIFFE")
+    env = clean_env(**world.rig.settings(**settings(world)))
+    done = subprocess.run([program(), "plan"], env=env, capture_output=True, text=True, timeout=60)
+    assert NEEDS in done.stdout + done.stderr and done.returncode == 1
+
+
+def test_doctor_of_another_peer_and_an_expired_identity(world: World) -> None:
+    world.be("one")
+    look(world.rig, **settings(world, SPIFFE_PEER_ID=OTHER)).says("haproxy.tls", "fail", f"its SPIFFE ID is {PLANE}: expected {OTHER}")
+    world.be("old", seconds=-60)
+    look(world.rig, **settings(world)).says("spiffe.identity", "fail", f"{OURS} expired at 20")
+
+
+@root_only
+@traced
+def test_the_filter_lets_the_agent_be_asked(world: World) -> None:
+    world.be("one")
+    trace = world.home / "trace"
+    daemon = start_in(world.rig, f"exec strace -f -D -q -o {trace} $DAEMON", **settings(world, SECCOMP="true", RESYNC_PERIOD="1s"))
+    world.works(1, 2)
+    world.agent.stop()
+    daemon.wait_log("keeping the identity")
+    world.be("two")
+    world.agent.start()
+    world.asks_as("two")
+    daemon.stop()
+    trace_of_filtered(trace, 1)

@@ -10,6 +10,7 @@
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/client.h"
 #include "net/http.h"
+#include "net/spiffe.h"
 #include "daemon/clients.h"
 #include "cli/doctor/doctor_dataplane.h"
 #include "cli/doctor/doctor_haproxy.h"
@@ -17,6 +18,7 @@
 #include "cli/doctor/doctor_proxy.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/doctor/doctor_service.h"
+#include "cli/doctor/doctor_spiffe.h"
 #include "cli/doctor_local/doctor_local.h"
 #include "cli/inspect.h"
 #include "cli/inspect_report.h"
@@ -130,6 +132,7 @@ static void add_haproxy(struct doctor *d, const struct inspect_report *seen, siz
                                             .asked = &d->dataplanes[at],
                                             .no_client = &d->no_dataplanes,
                                             .tls = d->clients.dataplane_tls,
+                                            .spiffe = d->clients.spiffe,
                                             .seen = seen,
                                             .target = target_of(d, seen, at)};
     doctor_haproxy_report(&in, doctor_section(d->report, "haproxy", of->url, NULL));
@@ -168,6 +171,9 @@ static void on_refresh(void *arg, const struct inspect_report *seen)
         doctor_kubernetes_report_missing(&seen->missing, d->report, d->kubernetes_section);
     for (size_t i = 0; i < seen->mapping_count; i++)
         doctor_service_report(seen, i, d->settings, d->report);
+    if (d->clients.spiffe != NULL)
+        doctor_spiffe_report(d->clients.spiffe,
+                             doctor_section(d->report, "spiffe", spiffe_state(d->clients.spiffe).socket, NULL));
     for (size_t i = 0; i < d->settings->dataplane_count; i++)
         add_haproxy(d, seen, i);
     if (d->settings->local.file != NULL)

@@ -104,6 +104,15 @@ static void fail_connection(const struct doctor_peer *p, const struct http_conne
 static void add_fix_of_tls(const struct doctor_peer *p, long verify, struct doctor_check *c)
 {
     cleanup(mem_free_ptr) char *place = place_of(p->url);
+    if (p->spiffe) {
+        doctor_why(c, "it must have an X.509 SVID of a trust domain whose bundle the Workload API gives, and the ID of "
+                      "SPIFFE_PEER_ID");
+        doctor_fix(c, "see the SPIFFE ID that it shows, and who signed it",
+                   "openssl s_client -showcerts -connect %s </dev/null | openssl x509 -noout -issuer -dates -ext "
+                   "subjectAltName",
+                   place);
+        return;
+    }
     switch (verify) {
     case VERIFY_EXPIRED:
     case VERIFY_NOT_YET:

@@ -24,6 +24,7 @@ struct doctor_peer {
     const char *name_setting;         /* the setting that names the certificate's expected name */
     const char *refused_why;          /* why the connection is refused, in one sentence */
     const char *look;                 /* a command that shows it; NULL: none */
+    bool spiffe;                      /* they are verified by SPIFFE ID and trust bundle */
     bool insecure;                    /* certificates are not verified */
     int64_t now_s;                    /* since the Unix epoch, as are those below; INT64_MAX: none */
     int64_t ca_s, client_s, server_s; /* when the certificates end */

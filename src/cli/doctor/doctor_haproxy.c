@@ -7,10 +7,12 @@
 #include "base/str.h"
 #include "settings/settings.h"
 #include "haproxy/dataplane/client.h"
+#include "net/spiffe.h"
 #include "net/tls_files.h"
 #include "cli/doctor/doctor_connection.h"
 #include "cli/doctor/doctor_dataplane.h"
 #include "cli/doctor/doctor_report.h"
+#include "cli/doctor/doctor_spiffe.h"
 
 #define OPEN_TRANSACTIONS_MANY 10 /* half of what the API allows by default */
 
@@ -46,10 +48,11 @@ static struct doctor_peer peer_of(const struct doctor_haproxy_input *in)
         .look = "systemctl status dataplaneapi; ss -ltnp | grep dataplane; sed -n '/^dataplaneapi:/,/^[a-z]/p' "
                 "/etc/haproxy/dataplaneapi.yml",
         .insecure = in->settings->dataplane_insecure,
+        .spiffe = in->spiffe != NULL,
         .now_s = (int64_t)(clock_wall_ms() / 1000),
         .ca_s = tls ? tls_files_ca_not_after_s(in->tls) : INT64_MAX,
         .client_s = tls ? tls_files_client_not_after_s(in->tls) : INT64_MAX,
-        .server_s = secure ? dataplane_client_server_not_after_s(in->asked->client) : INT64_MAX};
+        .server_s = secure && in->spiffe == NULL ? dataplane_client_server_not_after_s(in->asked->client) : INT64_MAX};
 }
 
 /* ---- credentials, and which API it is ---- */
@@ -173,12 +176,19 @@ void doctor_haproxy_report(const struct doctor_haproxy_input *in, struct doctor_
         skip_from(0, "needs access", s);
         return;
     }
+    struct error err = {0};
+    if (in->spiffe != NULL && spiffe_usable(in->spiffe, &err) != 0) {
+        skip_from(0, "needs an identity, see SPIFFE", s);
+        return;
+    }
     struct doctor_peer peer = peer_of(in);
     const struct doctor_get *v3 = &d->gets[DATAPLANE_V3];
     if (!doctor_connection_report(&peer, &d->connection, v3->status == 0 ? &v3->error : NULL, s)) {
         skip_from(1, "needs a connection", s);
         return;
     }
+    if (in->spiffe != NULL)
+        doctor_spiffe_report_peer(in->spiffe, in->of->url, s);
     if (!report_api(in, s))
         return;
     doctor_running_report(in, s);

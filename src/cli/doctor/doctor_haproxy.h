@@ -12,6 +12,7 @@ struct doctor_section;
 struct inspect_backend;
 struct inspect_report;
 struct inspect_target;
+struct spiffe;
 struct tls_files;
 
 struct doctor_haproxy_input {
@@ -19,7 +20,8 @@ struct doctor_haproxy_input {
     const struct settings_dataplane *of;  /* NULL: it is reached by its own file and sockets */
     const struct doctor_dataplane *asked; /* its client NULL: none could be made, because of no_client */
     const struct error *no_client;
-    const struct tls_files *tls; /* NULL: no URL is https */
+    const struct tls_files *tls; /* NULL: no URL is https, or there is spiffe */
+    const struct spiffe *spiffe; /* NULL: no SPIRE_AGENT_SOCKET */
     const struct inspect_report *seen;
     const struct inspect_target *target; /* of seen; NULL: it was not read, because it could not be asked */
 };
