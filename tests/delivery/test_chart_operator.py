@@ -121,13 +121,27 @@ def test_where_the_ca_comes_from(helm: pathlib.Path, tls: dict[str, Any], names:
     assert keys(found)["/etc/haproxy-k8s-sync/tls/ca.crt"] == ca
 
 
+@pytest.mark.parametrize(("case", "volume", "socket", "peer"), [
+    ("spiffe", {"csi": {"driver": "csi.spiffe.io", "readOnly": True}}, "spire-agent.sock", "spiffe://example.org/lb/dataplane"),
+    ("operator-spire", {"hostPath": {"path": "/run/spire/sockets", "type": "Directory"}}, "agent.sock", None),
+])
+def test_the_agents_folder_is_mounted(rendered: cases.Renderings, case: str, volume: dict[str, Any], socket: str, peer: str | None) -> None:
+    found = rendered[case]
+    volumes = {v.pop("name"): v for v in chart.only(found, "Deployment")["spec"]["template"]["spec"]["volumes"]}
+    assert volumes["spiffe"] == volume and "tls" not in volumes
+    assert {"name": "spiffe", "mountPath": "/run/spiffe", "readOnly": True} in pod.container(found)["volumeMounts"]
+    got = pod.settings(found)
+    assert (got["SPIRE_AGENT_SOCKET"], got.get("SPIFFE_PEER_ID")) == (f"/run/spiffe/{socket}", peer)
+
+
 def test_no_certificates_without_tls(helm: pathlib.Path) -> None:
     for values in ({"dataplane": {"url": "http://a:1"}}, merged(URL, {"dataplane": {"tls": {"existingSecret": ""}}})):
         assert not [path for path in keys(chart.render(helm, values)) if "/tls/" in path]
 
 
 REFUSED = {
-    "SPIRE": ({"spire": {"enabled": True}}, "spire.enabled: certificates from SPIRE come with a later version"),
+    "SPIRE and files": ({"spire": {"enabled": True}, "dataplane": {"tls": {"existingSecret": "a"}}},
+                        "spire.enabled is true beside dataplane.tls.existingSecret: set either"),
     "Vault": ({"vault": {"enabled": True, "pki": {"secretName": "of-vault"}}}, "vault.enabled: this chart makes no objects of the Vault"),
     "Vault's Secret": ({"vault": {"enabled": True, "pki": {"secretName": "of-vault"}}}, "dataplane.tls.existingSecret (of-vault)"),
     "a CA of Vault": ({"dataplane": {"serverCA": {"vaultPKI": {"enabled": True}}}}, "by dataplane.serverCA.secretKeyRef.name"),

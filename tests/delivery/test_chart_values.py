@@ -184,6 +184,16 @@ IMPOSSIBLE = {
     "a policy for two": (merged(SIDECAR, {"networkPolicy": {"enabled": True}}), "apply one of your own"),
     "a port for two": (merged(SIDECAR, {"sidecar": {"ports": [{"name": "web", "containerPort": 8080}]}}), "8080 is the daemon's own"),
     "a name for two": (merged(SIDECAR, {"sidecar": {"ports": [{"name": "http", "containerPort": 80}]}}), "call it otherwise"),
+    "SPIFFE without https": ({"spiffe": {"enabled": True}}, "spiffe.enabled is true, but not every HAProxy has an https URL"),
+    "SPIFFE with one URL of http": ({**nested(("env", "haproxy", "dataplaneURL"), ["https://a:1", "http://b:1"]), "spiffe": {"enabled": True}},
+                                    "spiffe.enabled is true, but not every HAProxy has an https URL"),
+    "SPIFFE beside files": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"), "spiffe": {"enabled": True}, "tls": {"caSecret": "a"}},
+                            "spiffe.enabled is true beside tls"),
+    "SPIFFE and nothing verified": ({"env": {"haproxy": {"dataplaneURL": "https://a:1", "dataplaneInsecure": True}}, "spiffe": {"enabled": True}},
+                                    "spiffe.enabled is true beside tls"),
+    "SPIFFE from nowhere": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"), "spiffe": {"enabled": True, "csiDriver": ""}},
+                            "spiffe.csiDriver and hostPath are empty"),
+    "a peer ID without SPIFFE": ({"spiffe": {"peerID": "spiffe://a/b"}}, "spiffe.peerID is set, but spiffe.enabled is not true"),
     "TLS without https": ({"tls": {"caSecret": "a"}}, "env.haproxy.dataplaneURL has no https URL"),
 }
 
@@ -229,6 +239,8 @@ BY_OTHER_VALUES |= {"STATE_DIR"} | {f"CONFIG_{name}" for name in ("SOURCE", "SEC
 BY_OTHER_VALUES |= {"METRICS_ADDRESS", "PROBE_ADDRESS", "CONFIG_FILE", "CONFIG_FILES_DIR"}
 # With a HAProxy in the pod.
 BY_OTHER_VALUES |= {"HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"}
+# With an agent's socket.
+BY_OTHER_VALUES |= {"SPIRE_AGENT_SOCKET", "SPIFFE_PEER_ID"}
 # What is mounted into a pod is always followed.
 NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_CHECK_FILES", "HAPROXY_MAPS_DIR",
                     "HAPROXY_CERTS_DIR", "HAPROXY_FILES_DIR", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}

@@ -28,7 +28,18 @@ Values of an operator for a haproxy.cfg in a Secret, taken by their names: they 
   (list "dataplane.auth.secretName" "credentials.existingSecret" "" "")
   (list "dataplane.auth.usernameKey" "credentials.usernameKey" "username" "username")
   (list "dataplane.auth.passwordKey" "credentials.passwordKey" "password" "password") }}
-{{- if hasPrefix "https://" (default "https://" (get $at "dataplane.url")) }}
+{{- if eq (toString (get $at "spire.enabled")) "true" }}
+{{- $socket := trimPrefix "unix://" (default "/run/spire/agent.sock" (get $at "spire.socketPath")) }}
+{{- $rows = concat $rows (list
+  (list "" "spiffe.enabled" false true)
+  (list "" "spiffe.hostPath" "" (dir $socket))
+  (list "" "spiffe.socket" "spire-agent.sock" (base $socket))) }}
+{{- range list "dataplane.tls.existingSecret" "dataplane.serverCA.configMap.name" "dataplane.serverCA.secretKeyRef.name" "dataplane.caCertPath" "dataplane.clientCertPath" "dataplane.clientKeyPath" }}
+{{- if get $at . }}
+{{- $problems = append $problems (printf "spire.enabled is true beside %s: set either, as SPIFFE says who both sides are" .) }}
+{{- end }}
+{{- end }}
+{{- else if hasPrefix "https://" (default "https://" (get $at "dataplane.url")) }}
 {{- $rows = concat $rows (list
   (list "dataplane.tls.existingSecret" "tls.existingSecret" "" (hasKey $at "dataplane.tls.existingSecret" | ternary "" "haproxy-operator-tls"))
   (list "dataplane.serverCA.configMap.name" "tls.caConfigMap" "" "")
@@ -63,9 +74,6 @@ Values of an operator for a haproxy.cfg in a Secret, taken by their names: they 
 {{- end }}
 {{- /* The operator's: the two never write at the same time. */}}
 {{- $_ := set $values.leaderElection "leaseName" (default "haproxy-operator.tlu.bcit.ca" $values.leaderElection.leaseName) }}
-{{- if eq (toString (get $at "spire.enabled")) "true" }}
-{{- $problems = append $problems "spire.enabled: certificates from SPIRE come with a later version; until then put them into a Secret (dataplane.tls.existingSecret), which is read again when it changes, and set spire.enabled to false" }}
-{{- end }}
 {{- if eq (toString (get $at "vault.enabled")) "true" }}
 {{- $problems = append $problems (printf "vault.enabled: this chart makes no objects of the Vault Secrets Operator; apply yours beside it (of the running release: helm get manifest), set vault.enabled to false, and name the Secrets that they write: dataplane.tls.existingSecret (%s), dataplane.serverCA.secretKeyRef.name, dataplane.auth.secretName" (default "haproxy-operator-tls" (get $at "vault.pki.secretName"))) }}
 {{- else if eq (toString (get $at "dataplane.serverCA.vaultPKI.enabled")) "true" }}
@@ -91,7 +99,7 @@ Values of an operator for a haproxy.cfg in a Secret, taken by their names: they 
 {{/* Those that are set, by their paths, as JSON; an empty one counts as set. */}}
 {{- define "haproxy-k8s-sync.operatorGiven" -}}
 {{- $given := dict }}
-{{- range list "watchNamespace" "secretName" "secretKey" "certsSecretNames" "dataplane.url" "dataplane.insecure" "dataplane.caCertPath" "dataplane.clientCertPath" "dataplane.clientKeyPath" "dataplane.serverCA.vaultPKI.enabled" "dataplane.serverCA.configMap.name" "dataplane.serverCA.configMap.key" "dataplane.serverCA.secretKeyRef.name" "dataplane.serverCA.secretKeyRef.key" "dataplane.tls.existingSecret" "dataplane.auth.secretName" "dataplane.auth.usernameKey" "dataplane.auth.passwordKey" "spire.enabled" "vault.enabled" "vault.pki.secretName" "controller.driftRemediate" "metrics.port" "probes.port" }}
+{{- range list "watchNamespace" "secretName" "secretKey" "certsSecretNames" "dataplane.url" "dataplane.insecure" "dataplane.caCertPath" "dataplane.clientCertPath" "dataplane.clientKeyPath" "dataplane.serverCA.vaultPKI.enabled" "dataplane.serverCA.configMap.name" "dataplane.serverCA.configMap.key" "dataplane.serverCA.secretKeyRef.name" "dataplane.serverCA.secretKeyRef.key" "dataplane.tls.existingSecret" "dataplane.auth.secretName" "dataplane.auth.usernameKey" "dataplane.auth.passwordKey" "spire.enabled" "spire.socketPath" "vault.enabled" "vault.pki.secretName" "controller.driftRemediate" "metrics.port" "probes.port" }}
 {{- $at := $.Values }}
 {{- $there := true }}
 {{- range splitList "." . }}

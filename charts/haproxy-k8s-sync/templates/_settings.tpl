@@ -61,6 +61,10 @@ deployment.yaml names those files.
 {{- $_ := set $settings $name (printf ":%v" .) }}
 {{- end }}
 {{- end }}
+{{- if eq (toString .Values.spiffe.enabled) "true" }}
+{{- $_ := set $settings "SPIRE_AGENT_SOCKET" (printf "/run/spiffe/%s" .Values.spiffe.socket) }}
+{{- $_ := set $settings "SPIFFE_PEER_ID" .Values.spiffe.peerID }}
+{{- end }}
 {{- with $haproxy.backendPort }}
 {{- $_ := set $settings "HAPROXY_BACKEND_PORT" . }}
 {{- end }}

@@ -6,6 +6,7 @@
   (include "haproxy-k8s-sync.validateConfig" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateCredentials" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateTLS" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validateSpiffe" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateSidecar" . | fromYamlArray)
   (include "haproxy-k8s-sync.validatePods" . | fromYamlArray) }}
 {{- if $problems }}
@@ -124,6 +125,35 @@
 {{- end }}
 {{- if and (or .existingSecret .caSecret .caConfigMap $own) (not (contains "https://" (toString $urls))) }}
 {{- $problems = append $problems "tls is set, but env.haproxy.dataplaneURL has no https URL" }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validateSpiffe" -}}
+{{- $problems := list }}
+{{- $urls := include "haproxy-k8s-sync.dataplaneURLs" . | fromYamlArray }}
+{{- $plain := list }}
+{{- range $urls }}
+{{- if not (hasPrefix "https://" .) }}
+{{- $plain = append $plain . }}
+{{- end }}
+{{- end }}
+{{- $files := or .Values.tls.existingSecret .Values.tls.caSecret .Values.tls.caConfigMap (include "haproxy-k8s-sync.ownTLS" .) }}
+{{- $haproxy := .Values.env.haproxy }}
+{{- with .Values.spiffe }}
+{{- $enabled := eq (toString .enabled) "true" }}
+{{- if and $enabled (or $plain $.Values.sidecar.enabled) }}
+{{- $problems = append $problems "spiffe.enabled is true, but not every HAProxy has an https URL in env.haproxy.dataplaneURL: without TLS no SPIFFE ID is checked" }}
+{{- end }}
+{{- if and $enabled (or $files $haproxy.dataplaneServerName (eq (toString $haproxy.dataplaneInsecure) "true")) }}
+{{- $problems = append $problems "spiffe.enabled is true beside tls, env.haproxy.dataplaneServerName or dataplaneInsecure: set either, as SPIFFE says who both sides are" }}
+{{- end }}
+{{- if and $enabled (not .hostPath) (not .csiDriver) }}
+{{- $problems = append $problems "spiffe.enabled is true, but spiffe.csiDriver and hostPath are empty: set where the agent's socket comes from" }}
+{{- end }}
+{{- if and .peerID (not $enabled) }}
+{{- $problems = append $problems "spiffe.peerID is set, but spiffe.enabled is not true: without it no SPIFFE ID is checked" }}
 {{- end }}
 {{- end }}
 {{- toYaml $problems }}

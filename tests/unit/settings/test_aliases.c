@@ -122,8 +122,8 @@ static const struct {
     {{"MODE=local"}, "error: CONFIG_SOURCE=file needs CONFIG_FILE: expected the absolute path of a haproxy.cfg\n"},
     {{"MODE=k8s", "KUBE_APISERVER=https://a"},
      "error: KUBE_APISERVER: name the API server in the file that KUBECONFIG names"},
-    {{"MODE=k8s", "SPIRE_AGENT_SOCKET=/s"},
-     "error: SPIRE_AGENT_SOCKET: certificates from SPIRE come with a later version"},
+    {{"MODE=k8s", "SPIRE_AGENT_SOCKET=/s", "DATAPLANE_CA_CERT=/c"},
+     "error: HAPROXY_DATAPLANE_CA_FILE is set beside SPIRE_AGENT_SOCKET: expected one of them"},
     {{"PROBE_ADDRESS=:0"}, "error: PROBE_ADDRESS=\":0\": expected an address"},
     {{"LISTEN_ADDRESS=0"}, "error: LISTEN_ADDRESS=\"0\": expected :port"},
 };

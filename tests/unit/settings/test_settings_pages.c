@@ -187,7 +187,9 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
     for (size_t i = 0; i < array_len(names); i++)
         local = local || (str_has_prefix(entry, names[i]) && strlen(entry) > strlen(names[i]));
     bool command = local && (str_has_suffix(entry, "RELOAD=command") || strstr(entry, "RELOAD_COMMAND=") != NULL);
-    const char *const apis[] = {LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, other, NULL};
+    bool peer = str_has_prefix(entry, "SPIFFE_PEER_ID=s");
+    const char *const apis[] = {LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, peer ? "SPIRE_AGENT_SOCKET=/s" : other,
+                                NULL};
     const char *const own[] = {entry,
                                "HAPROXY_CONFIG_FILE=/h",
                                "HAPROXY_MASTER_SOCKET=/m",
