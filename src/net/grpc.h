@@ -14,7 +14,7 @@
 #define GRPC_CONTENT_TYPE "application/grpc"
 #define GRPC_HEADER_BYTES 5
 
-enum grpc_status { GRPC_OK = 0, GRPC_PERMISSION_DENIED = 7, GRPC_UNAVAILABLE = 14 };
+enum grpc_status { GRPC_OK = 0, GRPC_PERMISSION_DENIED = 7 };
 
 /* "PERMISSION_DENIED"; "status 99" has none: "unknown status". */
 const char *grpc_status_name(unsigned long status);

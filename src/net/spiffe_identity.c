@@ -197,7 +197,10 @@ static int check_svid(const struct spiffe_identity *i, X509 *leaf, struct error 
         return error_prefix(err, "the X.509 SVID %s", i->id);
     if (!str_eq(id, i->id))
         return error_set(err, ERROR_INVALID, "the X.509 SVID is that of %s in place of %s", id, i->id);
-    return pem_check_key(i->key_pem, i->cert_pem, err) == 0 ? 0 : error_prefix(err, "the X.509 SVID %s", i->id);
+    struct error why;
+    if (pem_check_key(i->key_pem, i->cert_pem, &why) != 0)
+        return error_set(err, ERROR_INVALID, "the X.509 SVID %s: %s", i->id, why.message);
+    return 0;
 }
 
 static void write_bundles(struct spiffe_identity *i)

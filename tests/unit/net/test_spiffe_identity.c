@@ -1,0 +1,332 @@
+#include "net/spiffe_identity.h"
+
+#include <check.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define DOMAIN "spiffe://example.test"
+#define OURS DOMAIN "/us"
+#define PLANE DOMAIN "/plane"
+#define FOREIGN "spiffe://elsewhere.test"
+#define AN_HOUR_S 3600
+
+/* ---- certificates ---- */
+
+struct authority {
+    EVP_PKEY *key;
+    X509 *x;
+};
+
+static struct authority ca, other;
+static EVP_PKEY *leaf_key;
+
+static void extend(X509 *x, X509 *issuer, int nid, const char *value)
+{
+    X509V3_CTX context;
+    X509V3_set_ctx(&context, issuer, x, NULL, NULL, 0);
+    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, &context, nid, value);
+    ck_assert_msg(e != NULL, "%s", value);
+    X509_add_ext(x, e, -1);
+    X509_EXTENSION_free(e);
+}
+
+/* by NULL: itself. */
+static X509 *certificate(EVP_PKEY *key, const char *name, const struct authority *by, long seconds)
+{
+    static long serial;
+    X509 *x = X509_new();
+    X509_set_version(x, 2);
+    ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial);
+    X509_gmtime_adj(X509_getm_notBefore(x), seconds < 0 ? seconds - AN_HOUR_S : -AN_HOUR_S);
+    X509_gmtime_adj(X509_getm_notAfter(x), seconds);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
+    X509_set_issuer_name(x, by != NULL ? X509_get_subject_name(by->x) : X509_get_subject_name(x));
+    X509_set_pubkey(x, key);
+    return x;
+}
+
+static struct authority new_authority(const char *name)
+{
+    struct authority a = {.key = EVP_EC_gen("P-256")};
+    a.x = certificate(a.key, name, NULL, AN_HOUR_S);
+    extend(a.x, a.x, NID_basic_constraints, "critical,CA:TRUE");
+    extend(a.x, a.x, NID_key_usage, "critical,keyCertSign,cRLSign");
+    ck_assert_int_gt(X509_sign(a.x, a.key, EVP_sha256()), 0);
+    return a;
+}
+
+struct kind {
+    const struct authority *by;
+    const char *names, *constraints, *usage, *purpose; /* NULL: none */
+    long seconds;
+};
+
+static X509 *leaf(const struct kind *k)
+{
+    X509 *x = certificate(leaf_key, "leaf", k->by, k->seconds != 0 ? k->seconds : AN_HOUR_S);
+    extend(x, k->by->x, NID_basic_constraints, k->constraints != NULL ? k->constraints : "critical,CA:FALSE");
+    if (k->names != NULL)
+        extend(x, k->by->x, NID_subject_alt_name, k->names);
+    if (k->usage != NULL)
+        extend(x, k->by->x, NID_key_usage, k->usage);
+    if (k->purpose != NULL)
+        extend(x, k->by->x, NID_ext_key_usage, k->purpose);
+    ck_assert_int_gt(X509_sign(x, k->by->key, EVP_sha256()), 0);
+    return x;
+}
+
+static void setup(void)
+{
+    ca = new_authority("ca");
+    other = new_authority("other");
+    leaf_key = EVP_EC_gen("P-256");
+}
+
+static void teardown(void)
+{
+    X509_free(ca.x);
+    X509_free(other.x);
+    EVP_PKEY_free(ca.key);
+    EVP_PKEY_free(other.key);
+    EVP_PKEY_free(leaf_key);
+}
+
+/* ---- messages ---- */
+
+static void add_field(struct buf *out, unsigned number, const void *bytes, size_t len)
+{
+    unsigned char head[] = {(unsigned char)(number << 3 | 2), 0, 0, 0};
+    for (int i = 1; i < 4; i++)
+        head[i] = (unsigned char)(((len >> (7 * (i - 1))) & 0x7f) | (i < 3 ? 0x80 : 0));
+    buf_addn(out, (const char *)head, sizeof(head));
+    buf_addn(out, bytes, len);
+}
+
+static void add_text(struct buf *out, unsigned number, const char *text)
+{
+    add_field(out, number, text, strlen(text));
+}
+
+static void add_der(struct buf *out, X509 *x)
+{
+    unsigned char *der = NULL;
+    int len = i2d_X509(x, &der);
+    buf_addn(out, (const char *)der, (size_t)len);
+    OPENSSL_free(der);
+}
+
+static void add_certificate(struct buf *out, unsigned number, X509 *x)
+{
+    cleanup(buf_fini) struct buf der = {0};
+    add_der(&der, x);
+    add_field(out, number, der.data, der.len);
+}
+
+static void add_key(struct buf *out, EVP_PKEY *key)
+{
+    PKCS8_PRIV_KEY_INFO *info = EVP_PKEY2PKCS8(key);
+    unsigned char *der = NULL;
+    int len = i2d_PKCS8_PRIV_KEY_INFO(info, &der);
+    add_field(out, 3, der, (size_t)len);
+    OPENSSL_free(der);
+    PKCS8_PRIV_KEY_INFO_free(info);
+}
+
+static void add_svid(struct buf *out, const char *id, X509 *x, EVP_PKEY *key, X509 *bundle)
+{
+    cleanup(buf_fini) struct buf svid = {0};
+    add_text(&svid, 1, id);
+    add_certificate(&svid, 2, x);
+    add_key(&svid, key);
+    add_certificate(&svid, 4, bundle);
+    add_text(&svid, 5, "a hint");
+    add_field(out, 1, svid.data, svid.len);
+}
+
+static void add_federated(struct buf *out, const char *domain, X509 *bundle)
+{
+    cleanup(buf_fini) struct buf entry = {0};
+    add_text(&entry, 1, domain);
+    add_certificate(&entry, 2, bundle);
+    add_field(out, 3, entry.data, entry.len);
+}
+
+static struct spiffe_identity *parse(const struct buf *message, struct error *err)
+{
+    *err = (struct error){0};
+    return spiffe_identity_parse(buf_str(message), message->len, err);
+}
+
+static struct spiffe_identity *identity(bool federated)
+{
+    const struct kind ours = {.by = &ca, .names = "URI:" OURS};
+    cleanup(buf_fini) struct buf message = {0};
+    struct error err;
+    X509 *x = leaf(&ours);
+    add_svid(&message, OURS, x, leaf_key, ca.x);
+    if (federated)
+        add_federated(&message, FOREIGN, other.x);
+    struct spiffe_identity *i = parse(&message, &err);
+    ck_assert_msg(i != NULL, "%s", err.message);
+    X509_free(x);
+    return i;
+}
+
+START_TEST(identity_of_a_message)
+{
+    struct spiffe_identity *i = identity(true), *same = spiffe_identity_ref(i);
+    ck_assert_str_eq(spiffe_identity_id(i), OURS);
+    int64_t left = spiffe_identity_not_after_s(i) - (int64_t)time(NULL);
+    ck_assert_msg(left > AN_HOUR_S - 60 && left <= AN_HOUR_S, "%lld", (long long)left);
+    ck_assert_ptr_nonnull(strstr(spiffe_identity_cert_pem(i), "BEGIN CERTIFICATE"));
+    ck_assert_ptr_nonnull(strstr(spiffe_identity_key_pem(i), "BEGIN PRIVATE KEY"));
+    ck_assert_ptr_nonnull(strstr(spiffe_identity_bundles_pem(i), FOREIGN));
+    ck_assert(spiffe_identity_same(i, same));
+    spiffe_identity_unref(same);
+    struct spiffe_identity *without = identity(false);
+    ck_assert(!spiffe_identity_same(i, without));
+    spiffe_identity_unref(without);
+    spiffe_identity_unref(i);
+}
+END_TEST
+
+/* The first one is the default. */
+START_TEST(first_of_several)
+{
+    const struct kind first = {.by = &ca, .names = "URI:" OURS}, second = {.by = &other, .names = "URI:" FOREIGN "/us"};
+    cleanup(buf_fini) struct buf message = {0};
+    struct error err;
+    X509 *a = leaf(&first), *b = leaf(&second);
+    add_svid(&message, OURS, a, leaf_key, ca.x);
+    add_svid(&message, FOREIGN "/us", b, leaf_key, other.x);
+    struct spiffe_identity *i = parse(&message, &err);
+    ck_assert_msg(i != NULL, "%s", err.message);
+    ck_assert_str_eq(spiffe_identity_id(i), OURS);
+    spiffe_identity_unref(i);
+    X509_free(a);
+    X509_free(b);
+}
+END_TEST
+
+static void assert_refused(const struct buf *message, const char *saying)
+{
+    struct error err;
+    struct spiffe_identity *i = parse(message, &err);
+    ck_assert_msg(i == NULL, "no error: %s", saying);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, saying) != NULL, "%s: %s", saying, err.message);
+}
+
+START_TEST(what_is_no_identity)
+{
+    const struct kind ours = {.by = &ca, .names = "URI:" OURS}, nobody = {.by = &ca, .names = "DNS:example.test"};
+    X509 *x = leaf(&ours), *y = leaf(&nobody);
+    cleanup(buf_fini) struct buf message = {0};
+    assert_refused(&message, "no SVID in it");
+    add_svid(&message, OURS, x, ca.key, ca.x);
+    assert_refused(&message, "private key does not belong");
+    buf_clear(&message);
+    add_svid(&message, PLANE, x, leaf_key, ca.x);
+    assert_refused(&message, "is that of " OURS " in place of " PLANE);
+    buf_clear(&message);
+    add_svid(&message, OURS, y, leaf_key, ca.x);
+    assert_refused(&message, "has 0 URIs");
+    buf_clear(&message);
+    add_svid(&message, OURS, x, leaf_key, ca.x);
+    add_federated(&message, "elsewhere.test", other.x);
+    assert_refused(&message, "\"elsewhere.test\" is no SPIFFE ID");
+    buf_clear(&message);
+    add_svid(&message, OURS, x, leaf_key, ca.x);
+    for (size_t len = 1; len < message.len; len += 7) {
+        struct error err = {0};
+        struct spiffe_identity *i = spiffe_identity_parse(message.data, len, &err);
+        ck_assert_msg(i == NULL && err.message[0] != '\0', "cut at %zu", len);
+    }
+    X509_free(x);
+    X509_free(y);
+}
+END_TEST
+
+/* ---- servers ---- */
+
+#define PURPOSE "serverAuth,clientAuth"
+static const struct {
+    const char *peer_id; /* SPIFFE_PEER_ID */
+    bool federated, of_other;
+    struct kind kind;   /* without `by` */
+    const char *saying; /* NULL: trusted */
+} servers[] = {
+    {PLANE, false, false, {.names = "URI:" PLANE, .usage = "digitalSignature", .purpose = PURPOSE}, NULL},
+    {NULL, false, false, {.names = "URI:" PLANE}, NULL},
+    {NULL, false, false, {.names = "URI:" OURS ",DNS:a"}, NULL},
+    {PLANE, false, false, {.names = "URI:" OURS}, "its SPIFFE ID is " OURS ": expected " PLANE " (SPIFFE_PEER_ID)"},
+    {PLANE, false, false, {.names = "URI:" PLANE "/x"}, "expected " PLANE},
+    {PLANE, false, true, {.names = "URI:" PLANE}, "is not trusted by the bundle of " DOMAIN},
+    {PLANE, true, true, {.names = "URI:" PLANE}, "is not trusted by the bundle of " DOMAIN},
+    {FOREIGN "/p", true, true, {.names = "URI:" FOREIGN "/p"}, NULL},
+    {FOREIGN "/p", true, false, {.names = "URI:" FOREIGN "/p"}, "is not trusted by the bundle of " FOREIGN},
+    {FOREIGN "/p", false, true, {.names = "URI:" FOREIGN "/p"}, "no trust bundle of that trust domain"},
+    {NULL, true, true, {.names = "URI:" FOREIGN "/p"}, "expected one of our own trust domain, " DOMAIN},
+    {NULL, false, false, {.names = "URI:" DOMAIN "x/p"}, "expected one of our own trust domain"},
+    {PLANE, false, false, {.names = NULL}, "has 0 URIs"},
+    {PLANE, false, false, {.names = "DNS:plane"}, "has 0 URIs"},
+    {PLANE, false, false, {.names = "URI:" PLANE ",URI:" OURS}, "has 2 URIs"},
+    {PLANE, false, false, {.names = "URI:https://example.test/plane"}, "is no SPIFFE ID"},
+    {PLANE, false, false, {.names = "URI:" PLANE, .constraints = "critical,CA:TRUE"}, "is that of a CA"},
+    {PLANE, false, false, {.names = "URI:" PLANE, .usage = "digitalSignature,keyCertSign"}, "may sign others"},
+    {PLANE, false, false, {.names = "URI:" PLANE, .usage = "digitalSignature,cRLSign"}, "may sign others"},
+    {PLANE, false, false, {.names = "URI:" PLANE, .purpose = "clientAuth"}, "purpose"},
+    {PLANE, false, false, {.names = "URI:" PLANE, .seconds = -60}, "expired"},
+};
+
+START_TEST(server)
+{
+    struct kind kind = servers[_i].kind;
+    kind.by = servers[_i].of_other ? &other : &ca;
+    struct spiffe_identity *i = identity(servers[_i].federated);
+    X509 *x = leaf(&kind);
+    X509_STORE *empty = X509_STORE_new();
+    X509_STORE_CTX *context = X509_STORE_CTX_new();
+    struct error err = {0};
+    ck_assert_int_eq(X509_STORE_CTX_init(context, empty, x, NULL), 1);
+    X509_STORE_CTX_set_default(context, "ssl_server"); /* as libssl does in a client */
+    int status = spiffe_identity_verify(i, servers[_i].peer_id, context, &err);
+    const char *saying = servers[_i].saying;
+    ck_assert_msg(status == (saying != NULL ? -1 : 0), "%s", err.message);
+    ck_assert_msg(saying == NULL || strstr(err.message, saying) != NULL, "%s: %s", saying, err.message);
+    ck_assert_int_eq(X509_STORE_CTX_get_error(context) == X509_V_OK, saying == NULL);
+    X509_STORE_CTX_free(context);
+    X509_STORE_free(empty);
+    X509_free(x);
+    spiffe_identity_unref(i);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("spiffe_identity");
+    TCase *t = tcase_create("spiffe_identity");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, identity_of_a_message);
+    tcase_add_test(t, first_of_several);
+    tcase_add_test(t, what_is_no_identity);
+    tcase_add_loop_test(t, server, 0, array_len(servers));
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *sr = srunner_create(suite());
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
