@@ -42,7 +42,7 @@ def settings() -> set[str]:
     """All variables, with the _FILE forms."""
     table = (ROOT / "docs" / "settings.md").read_text()
     names = {name for row in re.findall(r"^\| (`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
-    names |= set(re.findall(r"Beside MODE: `([A-Z0-9_]+)", table)) | {"SPIRE_AGENT_SOCKET", "KUBE_APISERVER"}
+    names |= set(re.findall(r"Beside MODE: `([A-Z0-9_]+)", table)) | {"KUBE_APISERVER"}
     assert len(names) > 40
     return names
 

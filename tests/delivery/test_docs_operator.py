@@ -112,7 +112,7 @@ def test_each_value_of_the_operator_has_its_row() -> None:
     schema = readme.schema()
     known = {path for path, _ in readme.leaves(schema, schema) if path.startswith(OPERATORS)} | {"leaderElection.enabled"}
     unused = {path for path in known if path.startswith(("vault.", "dataplane.serverCA.vaultPKI.")) and not path.endswith("I.enabled")} - {"vault.enabled"}
-    told = {span for value, here in rows("value") for span in spans(value)} | {"spire.socketPath"}
+    told = {span for value, here in rows("value") for span in spans(value)}
     assert told == known - unused
     for _, here in rows("value"):
         for span in spans(here):

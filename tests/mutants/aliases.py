@@ -15,7 +15,6 @@ NAMES = (
     Mutant("a port is told twice", ALIASES, "bool told = memchr(host + address, ':', authority - address) != NULL;", "bool told = false;"),
     Mutant("an address of IPv6 has a port", ALIASES, "host[0] == '[' ? strcspn(host, \"]\") : 0", "0"),
     Mutant("two values of one setting pass", ALIASES, "        if (!str_eq(own, translated))\n", "        if (false)\n"),
-    Mutant("SPIRE is passed over in silence", ALIASES, "    if (aliases_count(env) && !str_empty(environment_get(env, \"SPIRE_AGENT_SOCKET\")))", "    if (false)"),
     Mutant("its API server is passed over in silence", ALIASES, "    if (aliases_count(env) && !str_empty(environment_get(env, \"KUBE_APISERVER\")))", "    if (false)"),
     Mutant("its defaults do not count", PARSE, "*ret_alias = s->beside_mode && row->alias_fallback != NULL", "*ret_alias = false && row->alias_fallback != NULL"),
     Mutant("in local mode the API is elsewhere", PARSE, "!(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE)", "true"),
