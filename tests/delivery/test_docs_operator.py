@@ -50,7 +50,7 @@ def values(folder: pathlib.Path) -> dict[str, str]:
             "LEADER_ELECT": "true", "LOCAL_WATCH": "false", "DATAPLANE_INSECURE": "true", "LOCAL_CONFIG_PATH": "/etc/lb.cfg",
             "DATAPLANE_USERNAME": "somebody", "DATAPLANE_PASSWORD": "hush", "KUBECONFIG": str(kubeconfig), "WATCH_NAMESPACE": "another",
             "SECRET_NAME": "another", "SECRET_KEY": "another", "DATAPLANE_CA_CERT": str(authority.certificate),
-            "DATAPLANE_CLIENT_CERT": str(client.certificate), "DATAPLANE_CLIENT_KEY": str(client.key)}
+            "DATAPLANE_CLIENT_CERT": str(client.certificate), "DATAPLANE_CLIENT_KEY": str(client.key), "SPIRE_AGENT_SOCKET": "unix:///run/spire/agent.sock"}
 
 
 PAIRS = ({"DATAPLANE_USERNAME", "DATAPLANE_PASSWORD"}, {"DATAPLANE_CLIENT_CERT", "DATAPLANE_CLIENT_KEY"})
