@@ -16,11 +16,11 @@ import sys
 import tempfile
 import time
 
-from . import aliases, canary, cfg, configuration, connections, doctor_local, events, guard, inherit, leader, local, local_files, log, memory, names, objects, operator, plan, runtime_update, sequences, target, told, txn, watch
+from . import aliases, canary, cfg, configuration, connections, doctor_local, events, guard, inherit, leader, local, local_files, log, memory, names, objects, operator, plan, runtime_update, sequences, spiffe, target, told, txn, watch
 from .mutant import ROOT, Mutant, Room, Unfit
 
 ROOMS = (*aliases.ROOMS, *guard.ROOMS, *canary.ROOMS, *cfg.ROOMS, *configuration.ROOMS, *plan.ROOMS, *memory.ROOMS, *watch.ROOMS, *txn.ROOMS, *runtime_update.ROOMS, *leader.ROOMS, *local.ROOMS, *local_files.ROOMS, *doctor_local.ROOMS, *log.ROOMS, *events.ROOMS, *inherit.ROOMS,
-         *operator.ROOMS, *names.ROOMS, *sequences.ROOMS, *connections.ROOMS, *target.ROOMS, *told.ROOMS, *objects.ROOMS)
+         *operator.ROOMS, *names.ROOMS, *sequences.ROOMS, *connections.ROOMS, *target.ROOMS, *told.ROOMS, *objects.ROOMS, *spiffe.ROOMS)
 # A mutant that loops forever is noticed by this: so many times what the test takes by itself.
 LONGEST_S, AT_LEAST_S, TIMES = 60.0, 8.0, 6.0
 # A test program in one process: a crash or a failure ends it, which is all that is asked here. Nobody reads a shrunk stream.

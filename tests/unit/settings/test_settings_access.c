@@ -79,6 +79,14 @@ static const struct {
     {"HAPROXY_DATAPLANE_SERVER_NAME=a:443", "the name alone, without a port or a path"},
     {"HAPROXY_DATAPLANE_SERVER_NAME=a b", "expected a host name"},
     {"HAPROXY_DATAPLANE_INSECURE=maybe", "expected true or false"},
+    {"SPIRE_AGENT_SOCKET=run/agent.sock", "it begins neither with '/' nor with unix:///"},
+    {"SPIRE_AGENT_SOCKET=tcp://127.0.0.1:8081", "it begins neither with '/' nor with unix:///"},
+    {"SPIRE_AGENT_SOCKET=unix://run/agent.sock", "three slashes: unix:///run/..."},
+    {"SPIRE_AGENT_SOCKET=/run/spire/", "that is a directory, not a socket"},
+    {"SPIRE_AGENT_SOCKET=/" A64 A64, "the path of a unix socket has at most 107 bytes"},
+    {"SPIFFE_PEER_ID=spiffe://Example/a", "its trust domain is not"},
+    {"SPIFFE_PEER_ID=example.org/a", "it does not begin with spiffe://"},
+    {"SPIFFE_PEER_ID=spiffe://example.org/a", "SPIFFE_PEER_ID is set and SPIRE_AGENT_SOCKET is not"},
     {"LEADER_ELECT=2", "expected true or false"},
     {"LEASE_NAME=a/b", "the namespace goes into LEASE_NAMESPACE"},
     {"LEASE_NAME=A", "names in Kubernetes have no upper-case letters"},
@@ -100,6 +108,50 @@ START_TEST(is_refused)
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, refused[_i].entry);
     ck_assert_int_eq(p.rc, -1);
     assert_says(&p, refused[_i].says);
+}
+END_TEST
+
+#define AGENT "SPIRE_AGENT_SOCKET=/run/agent.sock"
+
+START_TEST(spiffe)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse(LOGIN, HTTPS, "SPIRE_AGENT_SOCKET=unix:///run/agent.sock", "SPIFFE_PEER_ID=spiffe://example.org/a");
+    assert_silent(&p);
+    ck_assert_str_eq(p.settings.spire_socket, "unix:///run/agent.sock");
+    ck_assert_str_eq(p.settings.spiffe_peer_id, "spiffe://example.org/a");
+}
+END_TEST
+
+/* Both sides are who SPIFFE says: no file, no name, and no HAProxy without TLS. */
+static const char *const not_beside_spiffe[] = {"HAPROXY_DATAPLANE_CA_FILE=/c", "HAPROXY_DATAPLANE_CERT_FILE=/c",
+                                                "HAPROXY_DATAPLANE_KEY_FILE=/c", "HAPROXY_DATAPLANE_SERVER_NAME=a",
+                                                "HAPROXY_DATAPLANE_INSECURE=true"};
+
+START_TEST(spiffe_is_refused_beside_others)
+{
+    const char *entry = not_beside_spiffe[_i];
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, AGENT, entry);
+    cleanup(mem_free_ptr) char *says = mem_printf("error: %.*s is set beside SPIRE_AGENT_SOCKET: expected one of them",
+                                                  (int)strcspn(entry, "="), entry);
+    ck_assert_int_eq(p.rc, -1);
+    assert_says(&p, says);
+}
+END_TEST
+
+START_TEST(spiffe_needs_tls_of_all)
+{
+    static const char *const urls[] = {"HAPROXY_DATAPLANE_URL=http://a:1",
+                                       "HAPROXY_DATAPLANE_URL=https://a:1,http://b:1",
+                                       "HAPROXY_DATAPLANE_URL=https://a:1,unix:/b"};
+    for (size_t i = 0; i < array_len(urls); i++) {
+        cleanup(parsed_fini) struct parsed p = parse(LOGIN, urls[i], AGENT);
+        ck_assert_int_eq(p.rc, -1);
+        assert_says(&p, "error: SPIRE_AGENT_SOCKET is set, and not every HAProxy has an https URL");
+    }
+    cleanup(parsed_fini) struct parsed local =
+        parse("HAPROXY_CONFIG_FILE=/h", "HAPROXY_MASTER_SOCKET=/m", "CONFIG_SOURCE=file", "CONFIG_FILE=/f", AGENT);
+    assert_says(&local, "error: SPIRE_AGENT_SOCKET is set, and not every HAProxy has an https URL");
 }
 END_TEST
 
@@ -154,6 +206,9 @@ int main(void)
     tcase_add_loop_test(t, lease_without_election, 0, array_len(of_the_lease));
     tcase_add_loop_test(t, is_refused, 0, array_len(refused));
     tcase_add_test(t, a_pair_is_taken);
+    tcase_add_test(t, spiffe);
+    tcase_add_loop_test(t, spiffe_is_refused_beside_others, 0, array_len(not_beside_spiffe));
+    tcase_add_test(t, spiffe_needs_tls_of_all);
     tcase_add_test(t, by_default);
     tcase_add_test(t, what_has_no_effect_is_a_warning);
     SRunner *r = srunner_create(s);
