@@ -190,10 +190,33 @@ START_TEST(identity_of_a_message)
     ck_assert_ptr_nonnull(strstr(spiffe_identity_bundles_pem(i), FOREIGN));
     ck_assert(spiffe_identity_same(i, same));
     spiffe_identity_unref(same);
-    struct spiffe_identity *without = identity(false);
-    ck_assert(!spiffe_identity_same(i, without));
-    spiffe_identity_unref(without);
     spiffe_identity_unref(i);
+}
+END_TEST
+
+/* The same SVID with another bundle, and another one with the same, are others. */
+START_TEST(what_changed)
+{
+    const struct kind ours = {.by = &ca, .names = "URI:" OURS};
+    cleanup(buf_fini) struct buf message = {0};
+    struct error err;
+    X509 *x = leaf(&ours), *y = leaf(&ours);
+    add_svid(&message, OURS, x, leaf_key, ca.x);
+    struct spiffe_identity *i = parse(&message, &err), *again = parse(&message, &err);
+    add_federated(&message, FOREIGN, other.x);
+    struct spiffe_identity *bundle = parse(&message, &err);
+    buf_clear(&message);
+    add_svid(&message, OURS, y, leaf_key, ca.x);
+    struct spiffe_identity *svid = parse(&message, &err);
+    ck_assert(spiffe_identity_same(i, again));
+    ck_assert(!spiffe_identity_same(i, bundle));
+    ck_assert(!spiffe_identity_same(i, svid));
+    spiffe_identity_unref(i);
+    spiffe_identity_unref(again);
+    spiffe_identity_unref(bundle);
+    spiffe_identity_unref(svid);
+    X509_free(x);
+    X509_free(y);
 }
 END_TEST
 
@@ -275,6 +298,7 @@ static const struct {
     {FOREIGN "/p", false, true, {.names = "URI:" FOREIGN "/p"}, "no trust bundle of that trust domain"},
     {NULL, true, true, {.names = "URI:" FOREIGN "/p"}, "expected one of our own trust domain, " DOMAIN},
     {NULL, false, false, {.names = "URI:" DOMAIN "x/p"}, "expected one of our own trust domain"},
+    {NULL, false, false, {.names = "URI:spiffe://example.tes/p"}, "expected one of our own trust domain"},
     {PLANE, false, false, {.names = NULL}, "has 0 URIs"},
     {PLANE, false, false, {.names = "DNS:plane"}, "has 0 URIs"},
     {PLANE, false, false, {.names = "URI:" PLANE ",URI:" OURS}, "has 2 URIs"},
@@ -315,6 +339,7 @@ static Suite *suite(void)
     TCase *t = tcase_create("spiffe_identity");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, identity_of_a_message);
+    tcase_add_test(t, what_changed);
     tcase_add_test(t, first_of_several);
     tcase_add_test(t, what_is_no_identity);
     tcase_add_loop_test(t, server, 0, array_len(servers));
