@@ -120,6 +120,7 @@ static void spiffe_use(struct spiffe *s, struct spiffe_identity *fresh)
 static int spiffe_on_message(void *arg, const char *message, size_t len, struct error *err)
 {
     struct spiffe *s = arg;
+    timer_cancel(&s->patience);
     struct spiffe_identity *fresh = spiffe_identity_parse(message, len, err);
     if (fresh == NULL)
         return -1;
@@ -136,13 +137,10 @@ static int spiffe_on_message(void *arg, const char *message, size_t len, struct 
 static int spiffe_on_data(void *arg, const char *bytes, size_t len)
 {
     struct spiffe *s = arg;
-    bool began = s->frames.in.len > 0;
     if (grpc_frames_feed(&s->frames, bytes, len, spiffe_on_message, s, &s->stream_error) != 0)
         return -1;
-    if (s->frames.in.len == 0)
-        timer_cancel(&s->patience);
-    else if (!began)
-        timer_set_sooner(&s->patience, MESSAGE_TIMEOUT_MS);
+    if (s->frames.in.len > 0 && !timer_is_set(&s->patience))
+        timer_set(&s->patience, MESSAGE_TIMEOUT_MS);
     return 0;
 }
 

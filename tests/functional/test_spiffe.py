@@ -387,6 +387,19 @@ def test_what_is_no_svid_is_refused(world: World, case: str) -> None:
     assert not world.asked()
 
 
+def test_chains_with_an_intermediate_ca(world: World) -> None:
+    """As with an upstream CA: the bundle has the root alone, and both sides send what is in between."""
+    between = world.ca.subordinate("between")
+    plane, ours = between.svid("plane", PLANE), between.svid("one", OURS)
+    world.server.certificate.write_text(plane.certificate.read_text() + between.certificate.read_text())
+    shutil.copy(plane.key, world.server.key)
+    world.rig.dataplane.restart()
+    world.agent.give(response([Svid(OURS, der(ours.certificate, between.certificate), key_der(ours.key), der(world.ca.certificate))]))
+    world.start()
+    world.works(1, 2)
+    assert {r["client"] for r in world.asked()} == {"one"}
+
+
 def test_expired_peer(world: World) -> None:
     serve(world, world.ca.svid("plane", PLANE, seconds=-5))
     world.be("one")

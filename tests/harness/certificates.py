@@ -75,6 +75,17 @@ class Authority:
                       "-days", "2", "-addext", "basicConstraints=critical,CA:TRUE",
                       "-addext", "keyUsage=critical,keyCertSign,cRLSign")
 
+    def subordinate(self, name: str) -> "Authority":
+        """Another one below this one, in the same folder."""
+        self._openssl("req", *_CURVE, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        (self.directory / f"{name}.ext").write_text("basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n"
+                                                    "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
+        self._openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{self.name}.crt", "-CAkey", f"{self.name}.key",
+                      "-CAcreateserial", "-out", f"{name}.crt", "-days", "2", "-extfile", f"{name}.ext")
+        made = object.__new__(Authority)
+        made.directory, made.name, made.certificate = self.directory, name, self.directory / f"{name}.crt"
+        return made
+
     def server(self, name: str = "server", alternatives: str = "IP:127.0.0.1,DNS:localhost", days: int = 2) -> Pair:
         return self._signed(name, f"subjectAltName={alternatives}\nextendedKeyUsage=serverAuth\n", days)
 
