@@ -297,12 +297,10 @@ struct spiffe_state spiffe_state(const struct spiffe *s)
 
 static struct peer *find_peer(const struct spiffe *s, const char *url)
 {
-    struct peer *p;
-    LIST_FOREACH (p, &s->peers, entry) {
-        if (str_eq(p->url, url))
-            return p;
-    }
-    return NULL;
+    struct peer *p = LIST_FIRST(&s->peers);
+    while (p != NULL && !str_eq(p->url, url))
+        p = LIST_NEXT(p, entry);
+    return p;
 }
 
 const char *spiffe_peer_seen(const struct spiffe *s, const char *base_url)
