@@ -372,21 +372,28 @@ static const struct bundle *bundle_of(const struct spiffe_identity *i, const cha
     return NULL;
 }
 
-static int check_id(const struct spiffe_identity *i, const char *peer_id, const char *id, struct error *err)
+/* The one to verify that ID by, where it may be the server's at all; NULL: *err says why not. */
+static const struct bundle *bundle_for(const struct spiffe_identity *i, const char *peer_id, const char *id,
+                                       struct error *err)
 {
-    if (peer_id != NULL && !str_eq(id, peer_id))
-        return error_set(err, ERROR_INVALID, "its SPIFFE ID is %s: expected %s (SPIFFE_PEER_ID)", id, peer_id);
-    if (peer_id == NULL && bundle_of(i, id) != &i->bundles[0])
-        return error_set(err, ERROR_INVALID,
-                         "its SPIFFE ID is %s: expected one of our own trust domain, %s; if it is the Data Plane API, "
-                         "set SPIFFE_PEER_ID=%s",
-                         id, i->bundles[0].domain, id);
-    if (bundle_of(i, id) == NULL)
-        return error_set(err, ERROR_INVALID,
-                         "its SPIFFE ID is %s, and the SPIFFE Workload API has no trust bundle of that trust domain: "
-                         "federate it, and name it in our registration entry (federatesWith)",
-                         id);
-    return 0;
+    const struct bundle *b = bundle_of(i, id);
+    if (peer_id != NULL && !str_eq(id, peer_id)) {
+        error_set(err, ERROR_INVALID, "its SPIFFE ID is %s: expected %s (SPIFFE_PEER_ID)", id, peer_id);
+        return NULL;
+    }
+    if (peer_id == NULL && b != &i->bundles[0]) {
+        error_set(err, ERROR_INVALID,
+                  "its SPIFFE ID is %s: expected one of our own trust domain, %s; if it is the Data Plane API, set "
+                  "SPIFFE_PEER_ID=%s",
+                  id, i->bundles[0].domain, id);
+        return NULL;
+    }
+    if (b == NULL)
+        error_set(err, ERROR_INVALID,
+                  "its SPIFFE ID is %s, and the SPIFFE Workload API has no trust bundle of that trust domain: federate "
+                  "it, and name it in our registration entry (federatesWith)",
+                  id);
+    return b;
 }
 
 static int check_chain(const struct bundle *b, X509_STORE_CTX *context, const char *id, struct error *err)
@@ -405,8 +412,11 @@ int spiffe_identity_verify(const struct spiffe_identity *i, const char *peer_id,
     X509 *leaf = X509_STORE_CTX_get0_cert(context);
     X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION);
     cleanup(mem_free_ptr) char *id = leaf != NULL ? spiffe_id_of_certificate(leaf, err) : NULL;
-    if (id == NULL || check_leaf(leaf, err) != 0 || check_id(i, peer_id, id, err) != 0)
+    if (id == NULL || check_leaf(leaf, err) != 0)
+        return -1;
+    const struct bundle *b = bundle_for(i, peer_id, id, err);
+    if (b == NULL)
         return -1;
     X509_STORE_CTX_set_error(context, X509_V_OK);
-    return check_chain(bundle_of(i, id), context, id, err);
+    return check_chain(b, context, id, err);
 }

@@ -39,10 +39,10 @@ IDS = (
 )
 
 TRUST = (
-    Mutant("any peer ID will do", IDENTITY, "    if (peer_id != NULL && !str_eq(id, peer_id))\n", "    if (false)\n"),
-    Mutant("without a peer ID a federated one passes", IDENTITY, "    if (peer_id == NULL && bundle_of(i, id) != &i->bundles[0])\n", "    if (false)\n"),
+    Mutant("any peer ID will do", IDENTITY, "    if (peer_id != NULL && !str_eq(id, peer_id)) {\n", "    if (false) {\n"),
+    Mutant("without a peer ID a federated one passes", IDENTITY, "    if (peer_id == NULL && b != &i->bundles[0]) {\n", "    if (false) {\n"),
     Mutant("a trust domain begins as another one", IDENTITY, "if (strlen(i->bundles[n].domain) == len && strncmp", "if (strncmp"),
-    Mutant("the own bundle is for all", IDENTITY, "return check_chain(bundle_of(i, id), context, id, err);", "return check_chain(&i->bundles[0], context, id, err);"),
+    Mutant("the own bundle is for all", IDENTITY, "return check_chain(b, context, id, err);", "return check_chain(&i->bundles[0], context, id, err);"),
     Mutant("no chain is verified", IDENTITY, "    if (X509_verify_cert(context) == 1)\n", "    if (X509_verify_cert(context) >= 0)\n"),
     Mutant("one of two URIs will do", IDENTITY, "    if (uris != 1) {\n", "    if (uris < 1) {\n"),
     Mutant("any URI will do", IDENTITY, "const char *problem = strlen(id) == f->len ? spiffe_id_problem(id) : ", "const char *problem = strlen(id) == f->len ? NULL : "),
