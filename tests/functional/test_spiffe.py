@@ -21,6 +21,7 @@ from tests.doubles.spiffe.broken import BrokenAgent, frame
 from tests.harness.certificates import Authority, Pair, der, key_der
 from tests.harness.daemon import Daemon, clean_env
 from tests.harness.process import wait_until
+from tests.harness.svids import svid
 
 from .doctor import lines, look
 from .rig import Rig, program
@@ -34,11 +35,6 @@ OURS = f"{DOMAIN}/lb/haproxy-k8s-sync"
 PLANE = f"{DOMAIN}/lb/dataplane"
 OTHER = f"{DOMAIN}/lb/other"
 NEEDS = "no identity from the SPIFFE Workload API"
-
-
-def svid(authority: Authority, name: str, spiffe_id: str = OURS, seconds: int = 3600, bundle: tuple[Authority, ...] = ()) -> Svid:
-    pair = authority.svid(name, spiffe_id, seconds)
-    return Svid(spiffe_id, der(pair.certificate), key_der(pair.key), der(*(a.certificate for a in bundle or (authority,))))
 
 
 class World:
@@ -60,7 +56,7 @@ class World:
         shutil.copy(pair.key, self.server.key)
 
     def be(self, name: str, **more: Any) -> None:
-        self.agent.give(response([svid(self.ca, name, **more)]))
+        self.agent.give(response([svid(self.ca, name, OURS, **more)]))
 
     def start(self, **more: str) -> Daemon:
         return self.rig.start(**{"SPIRE_AGENT_SOCKET": str(self.agent.socket), "SPIFFE_PEER_ID": PLANE, "RESYNC_PERIOD": "1s", **more})
@@ -222,7 +218,7 @@ def test_a_request_under_way_ends_as_the_one_that_it_began_as(world: World) -> N
 
 
 def test_same_identity_again_changes_nothing(world: World) -> None:
-    one = svid(world.ca, "one")
+    one = svid(world.ca, "one", OURS)
     world.agent.give(response([one]))
     daemon = world.start()
     world.works(1, 2)
@@ -335,7 +331,7 @@ FOREIGN = "spiffe://elsewhere.test"
 
 
 def federated(world: World, name: str, other: Authority) -> bytes:
-    return response([svid(world.ca, name)], {FOREIGN: der(other.certificate)})
+    return response([svid(world.ca, name, OURS)], {FOREIGN: der(other.certificate)})
 
 
 def test_federated_trust_domain(world: World) -> None:
@@ -360,7 +356,7 @@ def test_peer_of_another_ca_is_refused(world: World, case: str) -> None:
     theirs, peer_id, is_federated, saying = REFUSED[case]
     other = Authority(world.home / "other", "elsewhere")
     serve(world, other.svid("plane", theirs))
-    world.agent.give(federated(world, "one", other) if is_federated else response([svid(world.ca, "one")]))
+    world.agent.give(federated(world, "one", other) if is_federated else response([svid(world.ca, "one", OURS)]))
     daemon = world.start(SPIFFE_PEER_ID=peer_id)
     daemon.wait_log(f"level=(warn|error) .*{saying}")
     assert not world.asked()
@@ -411,23 +407,23 @@ def test_expired_peer(world: World) -> None:
 # --- an agent that sends rubbish
 
 def two_keys(world: World) -> bytes:
-    one = svid(world.ca, "one")
+    one = svid(world.ca, "one", OURS)
     return response([Svid(OURS, one.chain, key_der(world.ca.svid("two", OURS).key), one.bundle)])
 
 
 RUBBISH: dict[str, tuple[Any, str]] = {
     "no SVID": (lambda w: response([]), "no SVID in it"),
     "no protobuf": (lambda w: b"\x0b<html>", "protobuf: a group at offset 0"),
-    "cut off": (lambda w: response([svid(w.ca, "one")])[:-1], "protobuf: a length leads beyond the end"),
+    "cut off": (lambda w: response([svid(w.ca, "one", OURS)])[:-1], "protobuf: a length leads beyond the end"),
     "another wire type": (lambda w: b"\x08\x01", "svids has wire type 0 in place of 2"),
     "another's key": (two_keys, "the private key does not belong"),
     "no certificate": (lambda w: response([Svid(OURS, b"rubbish", b"x", b"y")]), "its X.509 SVID: certificate 1 cannot be read"),
-    "no bundle": (lambda w: response([Svid(OURS, svid(w.ca, "one").chain, svid(w.ca, "one").key, b"")]), "its trust bundle: no certificate"),
-    "another ID": (lambda w: response([Svid(OTHER, *(getattr(svid(w.ca, "one"), n) for n in ("chain", "key", "bundle")))]),
+    "no bundle": (lambda w: response([Svid(OURS, svid(w.ca, "one", OURS).chain, svid(w.ca, "one", OURS).key, b"")]), "its trust bundle: no certificate"),
+    "another ID": (lambda w: response([Svid(OTHER, *(getattr(svid(w.ca, "one", OURS), n) for n in ("chain", "key", "bundle")))]),
                    f"the X.509 SVID is that of {OURS} in place of {OTHER}"),
     "no ID": (lambda w: response([Svid("spiffe://Example/", b"x", b"y", b"z")]), "is no SPIFFE ID: its trust domain"),
-    "federated rubbish": (lambda w: response([svid(w.ca, "one")], {FOREIGN: b"rubbish"}), f"{FOREIGN}: certificate 1 cannot be read"),
-    "federated with no domain": (lambda w: response([svid(w.ca, "one")]) + chunk(3, chunk(2, b"x")), "is no SPIFFE ID"),
+    "federated rubbish": (lambda w: response([svid(w.ca, "one", OURS)], {FOREIGN: b"rubbish"}), f"{FOREIGN}: certificate 1 cannot be read"),
+    "federated with no domain": (lambda w: response([svid(w.ca, "one", OURS)]) + chunk(3, chunk(2, b"x")), "is no SPIFFE ID"),
 }
 
 
@@ -471,7 +467,7 @@ def test_broken_stream(world: World, case: str) -> None:
 def test_answer_in_pieces(world: World) -> None:
     """Cut within the five bytes, and two messages in one piece."""
     world.agent.stop()
-    first, second = (frame(response([svid(world.ca, name)])) for name in ("one", "two"))
+    first, second = (frame(response([svid(world.ca, name, OURS)])) for name in ("one", "two"))
     broken = BrokenAgent(world.agent.socket, [first[:3], first[3:700], first[700:] + second], 0.1).start()
     daemon = world.start()
     world.asks_as("two")

@@ -93,6 +93,8 @@ class Agent:
         server.stop(grace=None).wait()
         self.socket.unlink(missing_ok=True)
 
+    close = stop
+
     # --- what it says
 
     def give(self, message: bytes) -> None:
