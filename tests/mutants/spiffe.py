@@ -9,6 +9,7 @@ GRPC = "net/grpc.c"
 ID = "settings/spiffe_id.c"
 IDENTITY = "net/spiffe_identity.c"
 SETTINGS = "settings/dataplanes.c"
+CLIENT = "net/spiffe.c"
 
 WALKING = (
     Mutant("a number of eleven bytes passes", PROTOBUF, "if (i == VARINT_MAX_BYTES - 1 && byte > 1)", "if (0)"),
@@ -58,6 +59,19 @@ ANSWERS = (
     Mutant("a changed bundle is the same identity", IDENTITY, " && str_eq(a->bundles_pem, b->bundles_pem);", ";"),
 )
 
+STREAM = (
+    Mutant("an expired SVID is used on", CLIENT, "    if (!expired(s))\n        return 0;\n", "    if (true)\n        return 0;\n"),
+    Mutant("without an agent the identity is gone", CLIENT, "    if (s->identity == NULL)\n        return error_set(err,", "    if (s->identity == NULL || s->problem.kind != ERROR_NONE)\n        return error_set(err,"),
+    Mutant("the stream is not opened anew", CLIENT, "    timer_set(&s->retry, wait_ms);\n", "    (void)wait_ms;\n"),
+    Mutant("an agent that is away is waited for in silence", CLIENT, "    settle(s, false);\n}\n", "}\n"),
+    Mutant("nobody learns of a first identity", CLIENT, "    bool news = old == NULL || expired(s);\n", "    bool news = false;\n"),
+    Mutant("a renewal is news to all", CLIENT, "    bool news = old == NULL || expired(s);\n", "    bool news = true;\n"),
+    Mutant("the same again is a renewal", CLIENT, "if (old != NULL && spiffe_identity_same(old, fresh))", "if (false)"),
+    Mutant("with the new SVID the old certificate is shown", CLIENT, "    s->tls.cert_pem = spiffe_identity_cert_pem(fresh);\n", "    if (old == NULL)\n        s->tls.cert_pem = spiffe_identity_cert_pem(fresh);\n"),
+    Mutant("an agent whose SVID expired is not asked anew", CLIENT, "    if (s->request == NULL)\n        return;\n", "    if (s->request != NULL)\n        return;\n"),
+    Mutant("why an agent refuses is not told", CLIENT, "    if (code == NULL) {\n", "    if (false) {\n"),
+)
+
 SET = (
     Mutant("files are passed over in silence", SETTINGS, "        if (files[i].set)\n", "        if (false)\n"),
     Mutant("one https URL is enough", SETTINGS, "return https == c->dataplane_count && https > 0;", "return https > 0;"),
@@ -70,5 +84,6 @@ ROOMS = (
     Room("SPIFFE, IDs", ("test_spiffe_id",), IDS),
     Room("SPIFFE, who is trusted", ("test_spiffe_identity",), TRUST),
     Room("SPIFFE, who we are", ("test_spiffe_identity",), ANSWERS),
+    Room("SPIFFE, the stream", ("test_spiffe",), STREAM),
     Room("SPIFFE, settings", ("test_settings_access",), SET),
 )
