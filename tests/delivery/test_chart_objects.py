@@ -132,6 +132,8 @@ OTHERWISE: dict[str, Any] = {
                  "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
     "operator-defaults": {"haproxy-operator": [("", "secrets", "haproxy-config", "list watch patch"), EVENTS],
                           "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
+    "operator-spire": {"haproxy-operator": [("", "secrets", "haproxy-config", "list watch patch"), EVENTS],
+                       "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
     "config-file": {},
     "sidecar-config": {"lb": [("", "secrets", "edge", "list watch patch")]},
     "sidecar-file": {},

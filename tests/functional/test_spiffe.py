@@ -18,6 +18,7 @@ import pytest
 
 from tests.doubles.spiffe import Agent, Svid, chunk, response
 from tests.doubles.spiffe.broken import BrokenAgent, frame
+from tests.harness import memory
 from tests.harness.certificates import Authority, Pair, der, key_der
 from tests.harness.daemon import Daemon, clean_env
 from tests.harness.process import wait_until
@@ -26,7 +27,8 @@ from tests.harness.svids import svid
 from .doctor import lines, look
 from .rig import Rig, program
 from .test_sandbox import trace_of_filtered, traced
-from .wrapped import root_only, start_in
+from .test_secrets import all_gone, key_forms
+from .wrapped import plain, root_only, sees_memory, start_in
 
 grpc = pytest.importorskip("grpc")
 
@@ -538,6 +540,26 @@ def test_doctor_of_another_peer_and_an_expired_identity(world: World) -> None:
     look(world.rig, **settings(world, SPIFFE_PEER_ID=OTHER)).says("haproxy.tls", "fail", f"its SPIFFE ID is {PLANE}: expected {OTHER}")
     world.be("old", seconds=-60)
     look(world.rig, **settings(world)).says("spiffe.identity", "fail", f"{OURS} expired at 20")
+
+
+@sees_memory
+def test_key_of_an_svid_that_was_renewed_is_nowhere_in_memory(world: World) -> None:
+    one, two = (world.ca.svid(name, OURS) for name in ("one", "two"))
+
+    def give(pair: Pair) -> None:
+        world.agent.give(response([Svid(OURS, der(pair.certificate), key_der(pair.key), der(world.ca.certificate))]))
+
+    give(one)
+    daemon = world.rig.daemon = Daemon(world.home / "daemon", world.rig.settings(**settings(world, RESYNC_PERIOD="1s")), plain()).start()
+    world.works(1, 2)
+    forms = key_forms(one.key.read_text())
+    assert memory.places(daemon.pid, forms), "this test sees none"
+    give(two)
+    world.asks_as("two")
+    world.rig.dataplane.restart()  # connections that are kept have theirs
+    world.works(1)
+    all_gone(daemon, forms)
+    assert "PRIVATE KEY" not in daemon.log()
 
 
 @root_only
