@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import grpc
 import pytest
 
 from tests.doubles.spiffe import Agent, Svid, chunk, response
@@ -29,8 +30,6 @@ from .rig import Rig, program
 from .test_sandbox import trace_of_filtered, traced
 from .test_secrets import all_gone, key_forms
 from .wrapped import plain, root_only, sees_memory, start_in
-
-grpc = pytest.importorskip("grpc")
 
 DOMAIN = "spiffe://example.test"
 OURS = f"{DOMAIN}/lb/haproxy-k8s-sync"
