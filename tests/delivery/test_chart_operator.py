@@ -127,8 +127,8 @@ def test_where_the_ca_comes_from(helm: pathlib.Path, tls: dict[str, Any], names:
 ])
 def test_the_agents_folder_is_mounted(rendered: cases.Renderings, case: str, volume: dict[str, Any], socket: str, peer: str | None) -> None:
     found = rendered[case]
-    volumes = {v.pop("name"): v for v in chart.only(found, "Deployment")["spec"]["template"]["spec"]["volumes"]}
-    assert volumes["spiffe"] == volume and "tls" not in volumes
+    volumes = {v["name"]: v for v in chart.only(found, "Deployment")["spec"]["template"]["spec"]["volumes"]}
+    assert volumes["spiffe"] == {"name": "spiffe", **volume} and "tls" not in volumes
     assert {"name": "spiffe", "mountPath": "/run/spiffe", "readOnly": True} in pod.container(found)["volumeMounts"]
     got = pod.settings(found)
     assert (got["SPIRE_AGENT_SOCKET"], got.get("SPIFFE_PEER_ID")) == (f"/run/spiffe/{socket}", peer)
