@@ -116,13 +116,10 @@ struct instance_view instance_view(const struct instance *in)
                                   .fresh = in->fresh,
                                   .away = in->away,
                                   .dirty = in->dirty,
-                                  .adds = true,
                                   .unloaded = says_unloaded(in),
-                                  .adds = true,
                                   .may_write = true,
                                   .may_begin = true,
                                   .file_allows = true,
-                                  .adds = true,
                                   .reloads = in->reloads,
                                   .reload = in->loading ? RELOAD_PENDING : RELOAD_DONE,
                                   .last_reload_known = in->known};
