@@ -116,6 +116,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .fresh = in->fresh,
                                   .away = in->away,
                                   .dirty = in->dirty,
+                                  .adds = true,
                                   .unloaded = says_unloaded(in),
                                   .may_write = true,
                                   .may_begin = true,
