@@ -178,7 +178,7 @@ static void target_drifted_before(struct target *t)
 }
 
 /* The file that was read last means what is wanted: there is nothing to write. */
-static void target_same(struct target *t)
+static void target_same(struct target *t, bool lost)
 {
     if (t->progress == PROGRESS_DRIFTED && t->files_drifted)
         return;
@@ -186,8 +186,8 @@ static void target_same(struct target *t)
         log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
         error_clear(&t->why);
     }
-    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_DRIFTED)
-        t->unchanged = true;
+    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_DRIFTED || (t->progress == PROGRESS_VALID && !lost))
+        t->unchanged = true; /* before it was written: another one has put it there */
     if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED)
         t->progress = PROGRESS_WRITTEN;
 }
@@ -204,7 +204,7 @@ void target_compare(struct target *t)
     if (t->effect == CFG_EFFECT_NONE) {
         if (sent ||
             (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
-            target_same(t);
+            target_same(t, lost);
     } else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
         target_drifted(t);
     else if (target_may_have_drifted_before(t))
