@@ -16,10 +16,32 @@ void target_is_writing(struct target *t)
     t->writing = document_ref(t->asked);
 }
 
+/* If another one has put it there, that says nothing of what runs. */
+void target_not_written(struct target *t, const struct document *d)
+{
+    if (t->writing != d || t->unloaded)
+        return;
+    document_unref(t->writing);
+    t->writing = NULL;
+}
+
 static void target_runs_file_now(struct target *t)
 {
     cfg_content_hold(&t->running, t->file);
+    t->running_version = t->version;
     t->file_runs = true;
+}
+
+/* Where another one wrote to the file, too, he may have loaded what is gone from there again. */
+bool target_runtime_read(void *self, bool other_worker)
+{
+    struct target *t = self;
+    if (other_worker && t->version != t->running_version) {
+        cfg_content_unref(t->running);
+        t->running = NULL;
+        t->file_runs = false;
+    }
+    return false;
 }
 
 static void target_runs(struct target *t, struct document *d)
@@ -47,6 +69,7 @@ static void target_superseded(struct target *t)
         log_info(t->of->options.log, "configuration applied that a newer one replaces",
                  log_str("target", target_url(t)), log_str("sha256", d->hash));
         target_runs(t, d);
+        target_runs_file_now(t);
         return;
     }
     document_unref(d);
@@ -76,7 +99,10 @@ void target_concluded(void *self)
     t->progress = PROGRESS_APPLIED;
     t->files_changed = false;
     timer_set(&t->of->step, 0);
-    target_runs(t, d);
+    if (t->effect == CFG_EFFECT_NONE) /* else another one wrote before it was loaded, whom CONFIG_DRIFT ignores */
+        target_runs(t, d);
+    else
+        target_not_written(t, d);
     canary_applied(t, ran);
     if (!t->unchanged) /* else another one wrote it, and perhaps did not load it */
         target_runs_file_now(t);

@@ -66,7 +66,8 @@ static void look_at_files(const char *text)
     unsigned version;
     for (int i = 0; i < CLI_LISTS; i++) {
         struct cli_names names;
-        (void)cli_names_init(&names, (enum cli_list)i, text, &err);
+        int status = cli_names_init(&names, (enum cli_list)i, text, &err);
+        check(status == 0 || err.kind != ERROR_NONE);
         for (size_t k = 0; k < names.count; k++)
             check(names.list[k][0] != '\0' && strchr(names.list[k], '\n') == NULL);
         cli_names_fini(&names);
@@ -78,11 +79,12 @@ static void look_at_files(const char *text)
         for (size_t i = 0; i < shown.count; i++)
             check(shown.list[i].key_len > 0 && shown.list[i].value_len <= strlen(text));
     map_entries_fini(&shown);
-    (void)cli_read_version(text, &version, &err);
+    if (cli_read_version(text, &version, &err) != 0)
+        check(err.kind != ERROR_NONE);
     if (cli_read_certificate(text, &certificate, &err) == 0)
         check(certificate.certificates > 0 && strlen(certificate.sha1) < sizeof(certificate.sha1));
-    (void)cli_read_certificate_set(text, &err);
-    (void)cli_read_certificate_committed(text, &err);
+    if (cli_read_certificate_set(text, &err) != 0 || cli_read_certificate_committed(text, &err) != 0)
+        check(err.kind != ERROR_NONE);
 }
 
 static void look_at_text(const char *text)

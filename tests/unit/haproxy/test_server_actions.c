@@ -113,7 +113,7 @@ START_TEST(an_address_that_cannot_be_read_back)
     ck_assert_ptr_null(printed(&out, &err));
     s->port = 80;
     ck_assert_ptr_nonnull(printed(&out, &err));
-    strcpy(s->address, "web");
+    memcpy(s->address, "web", sizeof("web"));
     ck_assert_ptr_null(printed(&out, &err));
     ck_assert_str_eq(err.message, "server be/n1: its address is a name, or without a port");
 }
