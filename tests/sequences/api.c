@@ -368,7 +368,7 @@ void api_happen(struct api *a)
 {
     uint64_t now = a->world->now_us;
     if (a->haproxy_back_us != 0 && a->haproxy_back_us <= now) {
-        if (a->local.broken) { /* it does not start with that */
+        if (!whole_starts(a)) { /* it does not start with that */
             a->haproxy_back_us = a->touched_us = a->troubled_us = now + 1000000;
             return;
         }
@@ -376,6 +376,7 @@ void api_happen(struct api *a)
         a->pid++;
         a->pid_since_us = now;
         running_load(&a->running, &a->on_disk);
+        whole_loaded(a);
         a->touched_us = now;
         return;
     }
@@ -383,7 +384,10 @@ void api_happen(struct api *a)
         a->other_writer_due_us = 0;
         a->other_writer--;
         a->refused_us = now;
-        api_edit(a, &a->kept, true);
+        if (a->world->settings.whole != 0)
+            whole_put_back(a);
+        else
+            api_edit(a, &a->kept, true);
         return;
     }
     if (a->reload_pending && a->reload_due_us <= now) {

@@ -79,6 +79,7 @@ void running_load(struct running *r, const struct conf *c)
     for (size_t b = 0; b < BACKENDS; b++) {
         const struct section *s = &c->of[b];
         r->of[b].exists = s->exists;
+        memcpy(r->of[b].balance, s->balance, sizeof(s->balance));
         for (size_t i = 0; s->exists && i < s->count; i++) {
             const struct server *line = &s->servers[i];
             struct running_server *is = &r->of[b].servers[r->of[b].count++];
@@ -88,6 +89,7 @@ void running_load(struct running *r, const struct conf *c)
             is->weight = line->weight >= 0 ? line->weight : 1;
             is->admin = section_says_maintenance(s, line) ? MAINT : READY;
             is->backup = line->backup == ON;
+            is->line = *line;
         }
     }
 }

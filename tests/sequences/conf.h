@@ -65,12 +65,15 @@ struct running_server {
     bool backup, down;      /* down: by its health check */
     bool unchecked;         /* a check that nobody has enabled yet */
     bool added;             /* by a command, before its line */
+    struct server line;     /* as it was loaded, or added */
+    unsigned hand;          /* what of it is an operator's: bits of whole.h */
     uint64_t used_until_us; /* it has connections */
 };
 
 struct running {
     struct {
         bool exists;
+        char balance[16];
         struct running_server servers[SERVERS_MAX];
         size_t count;
     } of[BACKENDS];

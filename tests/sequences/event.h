@@ -2,6 +2,7 @@
 #ifndef SEQUENCES_EVENT_H
 #define SEQUENCES_EVENT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "cluster.h"
@@ -27,6 +28,8 @@ struct event_kind {
 
 extern const struct event_kind event_kinds[];
 extern const size_t event_kind_count;
+extern const struct event_kind whole_event_kinds[]; /* of whole configurations alone */
+extern const size_t whole_event_kind_count;
 
 struct stream {
     struct settings settings;
@@ -34,8 +37,9 @@ struct stream {
     size_t count;
 };
 
-void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local); /* as settings.local */
-int stream_set(struct stream *s, const char *settings);                                    /* "limit=50 targets=1" */
+/* local, whole: as in its settings */
+void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local, bool whole);
+int stream_set(struct stream *s, const char *settings); /* "limit=50 targets=1" */
 void stream_print(const struct stream *s, FILE *out);
 int stream_read(struct stream *s, FILE *in, const char *name); /* -1: said on stderr */
 

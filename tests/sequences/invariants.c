@@ -234,6 +234,10 @@ void check_step(struct world *w)
 {
     if (w->targets == NULL)
         return;
+    if (w->settings.whole != 0) {
+        whole_check_step(w);
+        return;
+    }
     for (size_t t = 0; t < w->settings.targets; t++) {
         struct api *a = &w->apis[t];
         loss_look(a);
@@ -375,8 +379,12 @@ static void take_back(struct world *w)
 
 void check_rest(struct world *w)
 {
-    cleanup(buf_fini) struct buf why;
+    cleanup(buf_fini) struct buf why = {0};
     uint64_t end_us = w->now_us + CONVERGES_US;
+    if (w->settings.whole != 0) {
+        whole_check_rest(w);
+        return;
+    }
     buf_init(&why, 0);
     world_say(w, "faults end");
     daemon_start(w);

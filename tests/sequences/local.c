@@ -17,12 +17,17 @@
 
 /* ---- the file ---- */
 
-static void put_text(struct api *a, char *text)
+void local_put_text(struct api *a, char *text)
 {
     free(a->local.text);
     a->local.text = text;
     a->local.stamp++;
     a->local.unloaded = false;
+}
+
+bool local_is_broken(const struct api *a)
+{
+    return a->local.broken || (a->world->settings.whole != 0 && whole_is_unloadable(a->local.text));
 }
 
 static struct local_identity identity(const struct api *a)
@@ -35,7 +40,7 @@ void local_edited(struct api *a)
 {
     if (a->world->settings.local == LOCAL_NONE)
         return;
-    put_text(a, local_text_print(&a->memory));
+    local_put_text(a, local_text_print(&a->memory));
     local_text_read(a, a->local.text, &a->memory); /* what stands in no backend is nowhere */
     a->on_disk = a->memory;
 }
@@ -67,7 +72,7 @@ void local_use(struct api *a, size_t backend, unsigned servers, uint64_t us)
 
 /* ---- what they do ---- */
 
-static bool is_locked(const struct api *a)
+bool local_is_locked(const struct api *a)
 {
     const struct local_request *ends = a->local.orphans[0];
     return a->local.locked_until_us > a->world->now_us || (ends != NULL && ends->at_us > a->world->now_us);
@@ -105,35 +110,49 @@ static void put_file(struct api *a, const struct local_request *r)
 {
     struct serving before;
     struct conf to;
+    if (a->world->settings.whole != 0) {
+        a->written++;
+        local_put_text(a, mem_strdup(r->ask.bytes));
+        whole_written(a, r->ask.bytes, r->asked_us);
+        a->local.unloaded = true;
+        api_provoke(a);
+        return;
+    }
     check_write(a, r, &to);
     check_adoption(a, &to);
     serving_of(a, &before);
     a->written++;
     to.version++;
     a->memory = a->on_disk = to;
-    put_text(a, mem_strdup(r->ask.bytes));
+    local_put_text(a, mem_strdup(r->ask.bytes));
     a->local.unloaded = true;
     api_provoke(a);
     check_taken(a, &before, r->asked_us, "a write");
 }
 
+static bool is_refused(const struct api *a, const char *text)
+{
+    return a->local.broken || (a->world->settings.whole != 0 && whole_is_bad(text));
+}
+
 static void write_file(struct api *a, struct local_request *r)
 {
+    bool writes = (r->ask.flags & LOCAL_WRITE_ONLY_VALIDATE) == 0;
     struct local_identity now = identity(a);
-    a->writes++;
-    if (!r->ask.expects)
+    a->writes += writes;
+    if (writes && !r->ask.expects)
         violate(a->world, "blind", "%s: a write to whatever the file is", a->url);
-    if (is_locked(a) && r != a->local.orphans[0]) {
+    if (writes && local_is_locked(a) && r != a->local.orphans[0]) {
         answer_locked(r);
-    } else if (!local_identity_same(&now, &r->ask.expected)) {
+    } else if (writes && !local_identity_same(&now, &r->ask.expected)) {
         r->answer.status = LOCAL_CHANGED;
-    } else if ((r->refused || a->local.broken) && (r->ask.flags & LOCAL_WRITE_UNCHECKED) == 0) {
+    } else if ((r->refused || is_refused(a, r->ask.bytes)) && (r->ask.flags & LOCAL_WRITE_UNCHECKED) == 0) {
         a->refused_us = a->world->now_us;
         r->answer.status = LOCAL_REJECTED;
         r->answer.message = "[ALERT] words of HAProxy";
     } else if (r->refused) {
         local_fail(r, EIO, "Input/output error");
-    } else {
+    } else if (writes) {
         put_file(a, r);
     }
     r->answer.identity = identity(a);
@@ -147,7 +166,8 @@ static void check_reload(const struct api *a)
     last = a->touched_us > last ? a->touched_us : last;
     last = a->troubled_us > last ? a->troubled_us : last;
     last = a->refused_us > last ? a->refused_us : last;
-    if (w->settings.routes != 0 && w->settings.create == 0 && w->now_us > last + LOCAL_EXCUSED_US)
+    if (w->settings.whole == 0 && w->settings.routes != 0 && w->settings.create == 0 &&
+        w->now_us > last + LOCAL_EXCUSED_US)
         violate(a->world, "reload", "%s: a reload, and all was well for %.0f s", a->url,
                 (double)(w->now_us - last) / 1e6);
 }
@@ -170,28 +190,32 @@ static void reload(struct api *a, struct local_request *r)
 void local_reload_ends(struct api *a)
 {
     struct local_model *l = &a->local;
-    l->reload_failed = a->fail_reloads > 0 || a->haproxy_back_us != 0 || l->broken;
+    l->reload_failed = a->fail_reloads > 0 || a->haproxy_back_us != 0 || local_is_broken(a);
     a->reload_pending = false;
     a->reloaded_us = a->world->now_us;
     world_say(a->world, "  %s: reload %s", a->url, l->reload_failed ? "fails" : "is done");
     if (l->reload_failed) {
         a->fail_reloads -= a->fail_reloads > 0;
         l->failed_reloads++;
+        a->world->whole.known = false;
+        a->world->whole.load_failed = true;
         a->troubled_us = a->refused_us = a->world->now_us;
         return;
     }
     a->good = a->on_disk;
     running_load(&a->running, &a->on_disk);
+    whole_loaded(a);
     a->pid++;
     a->pid_since_us = a->world->now_us;
 }
 
 static void read_file(struct api *a, struct local_request *r)
 {
+    whole_is_read(a);
     buf_add(&r->data, a->local.text);
     r->answer.identity = identity(a);
     r->answer.unloaded = a->local.unloaded;
-    r->answer.pid = r->answer.unloaded && is_locked(a) ? OTHER_DAEMON : 0;
+    r->answer.pid = r->answer.unloaded && local_is_locked(a) ? OTHER_DAEMON : 0;
 }
 
 void local_carry_out(struct api *a, struct local_request *r)
@@ -206,7 +230,7 @@ void local_carry_out(struct api *a, struct local_request *r)
         write_file(a, r);
         break;
     case LOCAL_KIND_LOCK_CONFIG:
-        if (is_locked(a) || r->refused)
+        if (local_is_locked(a) || r->refused)
             answer_locked(r);
         break;
     case LOCAL_KIND_NOTE_LOADED:

@@ -50,6 +50,7 @@ struct local_model {
     bool reload_failed;               /* the last one */
     unsigned failed_reloads, refuse_adds;
     uint64_t locked_until_us;                 /* by another daemon */
+    bool was_locked;                          /* the daemon was told so last */
     uint64_t lock_asked_us, lock_answered_us; /* of the last lock: what is written behind it was decided before */
     uint64_t talk_troubled_us;                /* a command did not go well */
     uint64_t lineless_us;                     /* a server serves that the file does not have since then; 0: none does */
@@ -60,6 +61,9 @@ void local_init(struct api *a);
 void local_fini(struct api *a);
 void local_edited(struct api *a); /* api.memory was, by hand */
 void local_reload_ends(struct api *a);
+bool local_is_locked(const struct api *a);      /* by another daemon, or the one before */
+void local_put_text(struct api *a, char *text); /* which is taken over */
+bool local_is_broken(const struct api *a);      /* no load of its file succeeds */
 void local_mend(struct api *a);
 void check_local(struct api *a); /* after everything that happens */
 void local_use(struct api *a, size_t backend, unsigned servers,

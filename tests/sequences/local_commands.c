@@ -59,6 +59,8 @@ struct command {
     char *rest;
     const char *whole;
     struct buf *out;
+    bool refused;
+    unsigned sets; /* of enum whole_hand */
 };
 
 /* "BACKEND/SERVER" */
@@ -70,6 +72,8 @@ static void take_name(struct command *c)
     *slash = '\0';
     c->backend = conf_backend(word);
     snprintf(c->name, NAME_BYTES, "%s", slash + 1);
+    if (c->api->world->settings.whole != 0)
+        return;
     if (c->backend >= OURS || str_has_prefix(c->name, "keep") || str_eq(c->name, "spare"))
         violate(c->api->world, "unmanaged", "%s: %s, which is not ours", c->api->url, c->whole);
 }
@@ -79,9 +83,10 @@ static void answer(const struct command *c, const char *text)
     buf_printf(c->out, "%s\n\n", text);
 }
 
-static void refuse(const struct command *c, const char *text)
+static void refuse(struct command *c, const char *text)
 {
     c->api->local.excused_us = c->api->world->now_us;
+    c->refused = true;
     answer(c, text);
 }
 
@@ -114,8 +119,9 @@ static void add_server(struct command *c)
     if (local_text_server(c->rest, &said, why, sizeof(why)) != 0)
         violate(a->world, "known-fields", "%s: %s in %s", a->url, why, c->whole);
     check_words(c, &said);
-    if (a->local.refuse_adds > 0) {
-        a->local.refuse_adds--;
+    bool fixed = strcmp(a->running.of[c->backend].balance, "static-rr") == 0;
+    if (fixed || a->local.refuse_adds > 0) {
+        a->local.refuse_adds -= a->local.refuse_adds > 0;
         refuse(c, "Backend must use a dynamic load balancing to support dynamic servers.");
     } else if (!a->running.of[c->backend].exists) {
         refuse(c, "No such backend.");
@@ -132,11 +138,13 @@ static void add_server(struct command *c)
                                       .unchecked = said.check == ON};
         memcpy(is->name, said.name, NAME_BYTES);
         memcpy(is->address, said.address, NAME_BYTES);
+        is->line = said;
+        c->sets = WHOLE_HAND_ALL;
         answer(c, "New server registered.");
     }
 }
 
-static struct running_server *find(const struct command *c)
+static struct running_server *find(struct command *c)
 {
     struct running_server *is = running_find(&c->api->running, c->backend, c->name);
     if (is == NULL)
@@ -187,6 +195,16 @@ static void set_state(struct command *c, struct running_server *is, bool deaf)
     buf_add(c->out, "\n");
 }
 
+static void set_weight(struct command *c, struct running_server *is)
+{
+    if (strcmp(c->api->running.of[c->backend].balance, "static-rr") == 0) {
+        refuse(c, "Backend is using a static LB algorithm and only accepts weights '0%' and '100%'.");
+        return;
+    }
+    is->weight = (int)strtoul(c->rest, NULL, 10);
+    buf_add(c->out, "\n");
+}
+
 static void set_server(struct command *c)
 {
     struct running_server *is = find(c);
@@ -196,11 +214,13 @@ static void set_server(struct command *c)
     if (what == NULL || c->rest == NULL)
         unexpected(c->api, c->whole);
     if (strcmp(what, "addr") == 0) {
+        c->sets = WHOLE_HAND_ADDRESS;
         set_address(c, is);
     } else if (strcmp(what, "weight") == 0) {
-        is->weight = (int)strtoul(c->rest, NULL, 10);
-        buf_add(c->out, "\n");
+        c->sets = WHOLE_HAND_WEIGHT;
+        set_weight(c, is);
     } else if (strcmp(what, "state") == 0) {
+        c->sets = WHOLE_HAND_STATE;
         set_state(c, is, c->request->deaf);
     } else {
         unexpected(c->api, c->whole);
@@ -234,6 +254,24 @@ static const struct {
                {"enable server ", enable_server},
                {"enable health ", enable_health}};
 
+/* A HAProxy that says yes and does nothing does so to each command. */
+static void carry_out_of_whole(struct command *c, void (*carry_out)(struct command *c))
+{
+    struct api *a = c->api;
+    const struct running before = a->running;
+    c->refused = false;
+    whole_command_begins(a, c->whole);
+    if (c->request->refused)
+        refuse(c, "words of HAProxy");
+    else
+        carry_out(c);
+    if (c->request->deaf)
+        a->running = before;
+    else if (!c->refused)
+        whole_server_set(a, c->backend, c->name, c->sets);
+    whole_command_ends(a, c->whole, c->refused);
+}
+
 static bool carry_out_change(struct api *a, struct local_request *r, const char *text)
 {
     for (size_t i = 0; i < array_len(changes); i++) {
@@ -243,6 +281,10 @@ static bool carry_out_change(struct api *a, struct local_request *r, const char 
         cleanup(mem_free_ptr) char *copy = mem_strdup(text + strlen(changes[i].begin));
         struct command c = {.api = a, .request = r, .rest = copy, .whole = text, .out = &r->data};
         take_name(&c);
+        if (a->world->settings.whole != 0) {
+            carry_out_of_whole(&c, changes[i].carry_out);
+            return true;
+        }
         serving_of(a, &before);
         if (r->refused)
             refuse(&c, "words of HAProxy");

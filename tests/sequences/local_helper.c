@@ -166,6 +166,8 @@ static struct local_request *ask(struct local_helper *h, const struct local_ask 
     bool changes = ask_of(k) == ASK_CHANGE || ask_of(k) == ASK_DELETE || ask_of(k) == ASK_COMMAND || is_write(k) ||
                    k->kind == LOCAL_KIND_RELOAD;
     check_sent(a, changes ? "PUT" : "GET", text_of(k));
+    if (k->kind == LOCAL_KIND_WRITE_CONFIG)
+        whole_write_begins(a, k->bytes, k->flags);
     r->ask = *k;
     r->ask.bytes = mem_strndup(k->bytes, k->len);
     r->asked_us = k->kind == LOCAL_KIND_WRITE_CONFIG && a->local.lock_answered_us == a->world->now_us
@@ -188,6 +190,8 @@ static void note_read(struct api *a, const struct local_request *r)
     bool ok = r->answer.status == LOCAL_OK && !r->quiet;
     if (r->ask.kind == LOCAL_KIND_READ_CONFIG && ok)
         a->read_us = a->world->now_us;
+    if (ok && str_eq(r->ask.bytes, "show info"))
+        whole_version_is_known(a);
     for (size_t b = 0; b < OURS && r->ask.kind == LOCAL_KIND_COMMAND; b++) {
         cleanup(mem_free_ptr) char *command = mem_printf("show servers state %s", conf_backends[b]);
         if (str_eq(r->ask.bytes, "show info") && !ok)
@@ -211,10 +215,16 @@ static void answer(struct local_helper *h)
     r->answer.len = r->data.len;
     r->answer.message = r->answer.message != NULL ? r->answer.message : "";
     note_read(a, r);
+    if (a->local.was_locked && r->ask.kind == LOCAL_KIND_LOCK_CONFIG && r->answer.status != LOCAL_LOCKED)
+        whole_refresh(a->world); /* all is tried anew then */
+    if (r->answer.status == LOCAL_LOCKED || r->ask.kind == LOCAL_KIND_LOCK_CONFIG)
+        a->local.was_locked = r->answer.status == LOCAL_LOCKED;
     if (r->ask.kind == LOCAL_KIND_LOCK_CONFIG) {
         a->local.lock_asked_us = r->asked_us;
         a->local.lock_answered_us = a->world->now_us;
     }
+    if (r->ask.kind == LOCAL_KIND_WRITE_CONFIG)
+        whole_write_ends(a, r);
     world_say(a->world, "  %s -> %s: %s %s%.200s", a->url, text_of(&r->ask), local_status_name(r->answer.status),
               r->answer.message, r->ask.kind == LOCAL_KIND_READ_CONFIG ? "" : r->answer.data);
     begin(h);

@@ -113,8 +113,9 @@ struct text_line {
     const char *at;
     size_t len; /* with its newline */
     size_t backend;
-    enum { LINE_OTHER, LINE_BACKEND, LINE_SERVER, LINE_DEFAULT } kind;
+    enum { LINE_OTHER, LINE_BACKEND, LINE_SERVER, LINE_DEFAULT, LINE_BALANCE } kind;
     struct server server;
+    char balance[16];
     char text[256];
 };
 
@@ -139,6 +140,9 @@ static bool next_line(struct api *a, const char **at, struct text_line *l)
         l->kind = l->backend < BACKENDS ? LINE_BACKEND : LINE_OTHER;
     } else if (word != NULL && l->backend < BACKENDS && strcmp(word, "default-server") == 0) {
         l->kind = LINE_DEFAULT;
+    } else if (word != NULL && l->backend < BACKENDS && strcmp(word, "balance") == 0) {
+        l->kind = LINE_BALANCE;
+        snprintf(l->balance, sizeof(l->balance), "%s", next_word(&rest));
     } else if (word != NULL && l->backend < BACKENDS && strcmp(word, "server") == 0) {
         l->kind = LINE_SERVER;
         memset(&l->server, 0, sizeof(l->server));
@@ -166,6 +170,8 @@ void local_text_read(struct api *a, const char *text, struct conf *ret)
             if (section_find(s, l.server.name) != NULL)
                 violate(a->world, "file", "%s: server %s stands there twice", a->url, l.server.name);
             section_put(s, &l.server);
+        } else if (l.kind == LINE_BALANCE) {
+            memcpy(s->balance, l.balance, sizeof(s->balance));
         } else if (l.kind == LINE_DEFAULT && strstr(l.text, "disabled") != NULL) {
             s->default_maintenance = ON;
         } else if (l.kind == LINE_DEFAULT && strstr(l.text, "enabled") != NULL) {

@@ -2,6 +2,7 @@
  * sequences                            the cases of a folder, then the fixed seeds: what `make test` runs
  * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"] [--local]
  *                                      --local: HAProxies that are reached by their own files and sockets
+ *                                      --whole: whole configurations for such HAProxies
  * sequences --play FILE [-v]           one case; -v tells all that happens
  * sequences --print --seed N           that stream as a case
  * sequences --kinds                    the events that there are
@@ -183,7 +184,7 @@ static void shrink(const struct stream *failing, const struct verdict *verdict, 
 struct arguments {
     unsigned long seed, count, events, seconds;
     const char *play, *settings;
-    bool chatty, shrinks, prints, local;
+    bool chatty, shrinks, prints, local, whole;
 };
 
 static bool play_case(const char *path, bool chatty)
@@ -210,7 +211,8 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     static struct stream s;
     static struct shrinking shrunk;
     struct verdict v;
-    stream_by_chance(&s, seed, a->events, a->local ? LOCAL_NONE + 1 + (unsigned)(seed % (LOCALS - 1)) : LOCAL_NONE);
+    stream_by_chance(&s, seed, a->events, a->local ? LOCAL_NONE + 1 + (unsigned)(seed % (LOCALS - 1)) : LOCAL_NONE,
+                     a->whole);
     if (stream_set(&s, a->settings) != 0) {
         fprintf(stderr, "--world %s: no such settings\n", a->settings);
         exit(2);
@@ -222,7 +224,11 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     play(&s, false, &v);
     if (v.text[0] == '\0')
         return true;
-    printf("sequences: FAILED: seed %lu (%lu events)%s: %s", seed, a->events, a->local ? " --local" : "", v.text);
+    printf("sequences: FAILED: seed %lu (%lu events)%s: %s", seed, a->events,
+           a->whole   ? " --whole"
+           : a->local ? " --local"
+                      : "",
+           v.text);
     if (!a->shrinks)
         return false;
     fflush(stdout);
@@ -278,6 +284,8 @@ static int print_kinds(void)
 {
     for (size_t i = 0; i < event_kind_count; i++)
         printf("%-18s %s\n", event_kinds[i].name, event_kinds[i].what);
+    for (size_t i = 0; i < whole_event_kind_count; i++)
+        printf("%-18s %s\n", whole_event_kinds[i].name, whole_event_kinds[i].what);
     return 0;
 }
 
@@ -303,6 +311,8 @@ int main(int argc, char **argv)
             a.prints = true;
         else if (strcmp(argv[i], "--local") == 0)
             a.local = true;
+        else if (strcmp(argv[i], "--whole") == 0)
+            a.local = a.whole = true;
         else if (i + 1 == argc)
             return usage();
         else if (strcmp(argv[i], "--play") == 0)

@@ -81,10 +81,11 @@ void api_restart_haproxy(struct api *a, uint64_t down_us)
 
 void api_reload_by_hand(struct api *a)
 {
-    if (a->haproxy_back_us != 0 || a->local.broken)
+    if (a->haproxy_back_us != 0 || local_is_broken(a))
         return;
     a->good = a->on_disk;
     running_load(&a->running, &a->on_disk);
+    whole_loaded(a);
     a->pid++;
     a->pid_since_us = a->touched_us = a->world->now_us;
 }

@@ -29,7 +29,13 @@ static const struct {
     {"dry", offsetof(struct settings, dry), {0, 0, 0, 0, 0, 1}, 6},
     {"create", offsetof(struct settings, create), {0, 0, 0, 1}, 4},
     {"local", offsetof(struct settings, local), {0}, 0}, /* by who plays it */
+    {"whole", offsetof(struct settings, whole), {0}, 0},
+    {"drift", offsetof(struct settings, drift), {0, 1, 2}, 3},
+    {"kept", offsetof(struct settings, kept), {1, 1, 0}, 3},
+    {"apart", offsetof(struct settings, apart_s), {0, 0, 2, 30}, 4},
 };
+
+#define OF_SERVERS 14 /* rows, which all streams have */
 
 static unsigned *setting(struct settings *s, size_t i)
 {
@@ -37,6 +43,37 @@ static unsigned *setting(struct settings *s, size_t i)
 }
 
 /* ---- by chance ---- */
+
+/* What happens to whole configurations, too. */
+static bool concerns_whole(const struct event_kind *k)
+{
+    static const char *const names[] = {
+        "reload", "restart-haproxy", "fail-reloads",      "fault",      "faults", "kill", "stop",
+        "rest",   "local-use",       "local-refuse-adds", "local-other"};
+    for (size_t i = 0; i < array_len(names); i++)
+        if (strcmp(names[i], k->name) == 0)
+            return true;
+    return false;
+}
+
+static const struct event_kind *whole_kind_by_chance(struct dice *dice)
+{
+    unsigned all = 0, sum = 0;
+    for (size_t i = 0; i < whole_event_kind_count; i++)
+        all += whole_event_kinds[i].weight;
+    for (size_t i = 0; i < event_kind_count; i++)
+        all += concerns_whole(&event_kinds[i]) ? event_kinds[i].weight : 0;
+    unsigned at = dice_below(dice, all);
+    for (size_t i = 0; i < whole_event_kind_count; i++) {
+        sum += whole_event_kinds[i].weight;
+        if (at < sum)
+            return &whole_event_kinds[i];
+    }
+    size_t i = 0;
+    for (; !concerns_whole(&event_kinds[i]) || at >= (sum += event_kinds[i].weight); i++)
+        ;
+    return &event_kinds[i];
+}
 
 static const struct event_kind *kind_by_chance(struct dice *dice, bool local)
 {
@@ -71,17 +108,32 @@ static unsigned pause_by_chance(struct dice *dice)
     }
 }
 
-void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local)
+static void settings_by_chance(struct stream *s, struct dice *dice, unsigned local, bool whole)
+{
+    size_t i = 0;
+    for (; i < array_len(setting_rows) && setting_rows[i].count > 0; i++)
+        *setting(&s->settings, i) = setting_rows[i].choices[dice_below(dice, (unsigned)setting_rows[i].count)];
+    s->settings.local = local;
+    s->settings.whole = whole;
+    if (!whole)
+        return;
+    s->settings.targets = 1;
+    s->settings.another = s->settings.create = 0;
+    for (; i < array_len(setting_rows); i++)
+        if (setting_rows[i].count > 0)
+            *setting(&s->settings, i) = setting_rows[i].choices[dice_below(dice, (unsigned)setting_rows[i].count)];
+}
+
+void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local, bool whole)
 {
     struct dice dice = {seed * 0x9e3779b97f4a7c15UL + 0x1234567};
     for (unsigned i = 0; i < 8; i++)
         (void)dice_below(&dice, 2);
-    for (size_t i = 0; i < array_len(setting_rows) && setting_rows[i].count > 0; i++)
-        *setting(&s->settings, i) = setting_rows[i].choices[dice_below(&dice, (unsigned)setting_rows[i].count)];
-    s->settings.local = local;
+    settings_by_chance(s, &dice, local, whole);
     for (s->count = 0; s->count < count && s->count < EVENTS_MAX; s->count++) {
         struct event *e = &s->events[s->count];
-        *e = (struct event){.after_ms = pause_by_chance(&dice), .kind = kind_by_chance(&dice, local != LOCAL_NONE)};
+        *e = (struct event){.after_ms = pause_by_chance(&dice)};
+        e->kind = whole ? whole_kind_by_chance(&dice) : kind_by_chance(&dice, local != LOCAL_NONE);
         for (size_t n = 0; n < NUMBERS_MAX && e->kind->below[n] != 0; n++)
             e->numbers[n] = dice_below(&dice, e->kind->below[n]);
     }
@@ -94,7 +146,8 @@ void stream_print(const struct stream *s, FILE *out)
     struct settings copy = s->settings;
     fprintf(out, "world");
     for (size_t i = 0; i < array_len(setting_rows); i++)
-        fprintf(out, " %s=%u", setting_rows[i].name, *setting(&copy, i));
+        if (*setting(&copy, i) != 0 || i < OF_SERVERS)
+            fprintf(out, " %s=%u", setting_rows[i].name, *setting(&copy, i));
     fprintf(out, "\n");
     for (size_t i = 0; i < s->count; i++) {
         const struct event *e = &s->events[i];
@@ -110,6 +163,9 @@ static const struct event_kind *kind_of(const char *name)
     for (size_t i = 0; i < event_kind_count; i++)
         if (strcmp(event_kinds[i].name, name) == 0)
             return &event_kinds[i];
+    for (size_t i = 0; i < whole_event_kind_count; i++)
+        if (strcmp(whole_event_kinds[i].name, name) == 0)
+            return &whole_event_kinds[i];
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "api.h"
 #include "base/log.h"
 #include "cluster.h"
+#include "whole.h"
 #include <yyjson.h>
 
 #include "haproxy/dataplane/client.h"
@@ -38,6 +39,7 @@ struct world {
     struct cluster cluster;
     struct api apis[TARGETS_MAX];
     struct loss_model *loss;
+    struct whole whole;
 
     /* the daemon */
     struct targets *targets; /* NULL: it does not run */

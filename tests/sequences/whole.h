@@ -1,0 +1,103 @@
+/*
+ * Whole configurations: the daemon's configuration engine in place of its servers engine, for HAProxies that are reached by
+ * their own file and sockets (local.h). Documents come one after the other; hands write to the file and talk to the sockets.
+ */
+#ifndef SEQUENCES_WHOLE_H
+#define SEQUENCES_WHOLE_H
+
+#include "conf.h"
+#include "configuration/configuration.h"
+
+#define WHOLE_RUNS_BYTES 4096
+#define WHOLE_REMOVED_MAX 16
+
+struct api;
+struct local_request;
+struct store;
+struct world;
+
+/* A haproxy.cfg: what the document says, or a hand writes. */
+struct whole_text {
+    struct conf conf;
+    unsigned setting, comment; /* a line that takes a reload; a comment */
+    bool bad, unloadable;      /* `haproxy -c` refuses it; it takes it, and no load succeeds */
+};
+
+/* What a hand has set in the running HAProxy since the last load or command: it is the operator's. */
+enum whole_hand { WHOLE_HAND_ADDRESS = 1, WHOLE_HAND_WEIGHT = 2, WHOLE_HAND_STATE = 4, WHOLE_HAND_ALL = 7 };
+
+struct whole {
+    struct configuration *configuration; /* NULL: the daemon does not run */
+    struct store *store;
+    struct whole_text document, former;
+    bool paused, load_failed;        /* and what was there before may go back */
+    uint64_t document_us, paused_us; /* since when */
+    bool unknowable;                 /* what runs, to who looks that seldom */
+    uint64_t read_us;                /* the file as the daemon had it last was there */
+    char runs[WHOLE_RUNS_BYTES];     /* what a load made of the file, but for servers */
+    char *loaded;                    /* that file */
+    bool hand_file;                  /* the file is a hand's; */
+    bool hand_unloaded;              /* and nobody has loaded it */
+    char *by_hand;                   /* what a hand wrote last; NULL: nothing */
+    bool left_to_other; /* another daemon has the file and is about to load it, as far as this one can know */
+    struct {
+        size_t backend;
+        char name[NAME_BYTES];
+    } removed[WHOLE_REMOVED_MAX]; /* servers that a hand took out of the running HAProxy */
+    size_t removed_count;
+    bool
+        version_known; /* HAProxy's, to the daemon: what none said to be rejected is asked about again by one that is */
+    bool known;        /* this daemon has loaded the file, or told it, and nobody wrote to it since */
+    bool base_ran;     /* when the write in hand began, HAProxy ran the file that was there */
+    bool tells;        /* what that write is about is being told */
+    bool owes_reload;  /* a command failed, and what it was for is in the file */
+    char *rejected;    /* by `haproxy -c`, and told so: it is not asked about again; NULL: nothing */
+    char *kept;        /* what another writer puts back; NULL: nothing */
+    unsigned applied;  /* so often it was said */
+};
+
+/* whole.c: the daemon's part */
+void whole_open(struct world *w);
+void whole_close(struct world *w);
+struct configuration *whole_begin(struct world *w); /* the daemon starts */
+void whole_give(struct world *w);                   /* its targets are there, or the source has another document */
+void whole_end(struct world *w);                    /* they are gone */
+void whole_pause(struct world *w, bool paused);
+void whole_refresh(struct world *w);
+
+/* whole_text.c */
+char *whole_print(const struct whole_text *t);
+/* Its meaning: without comments, and white space that says nothing. servers: with their lines. */
+char *whole_meaning(const char *text, bool servers);
+bool whole_is_bad(const char *text);
+bool whole_is_unloadable(const char *text);
+bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to);
+
+/* whole_haproxy.c: what is otherwise with HAProxy */
+void whole_loaded(struct api *a); /* it runs the file */
+void whole_hand_writes(struct api *a, char *text, bool loads);
+void whole_put_back(struct api *a);
+bool whole_starts(struct api *a);
+bool whole_hand_command(struct api *a, size_t backend, const char *name, enum whole_hand what, unsigned value);
+bool whole_hand_adds(struct api *a, size_t backend, const char *name, unsigned value);
+bool whole_hand_removes(struct api *a, size_t backend, const char *name);
+/* The daemon's: */
+void whole_is_read(struct api *a);
+void whole_write_begins(struct api *a, const char *text, unsigned flags);
+void whole_written(struct api *a, const char *text, uint64_t asked_us);
+void whole_write_ends(struct api *a, const struct local_request *r);
+void whole_version_is_known(struct api *a);
+void whole_command_begins(struct api *a, const char *command);
+void whole_command_ends(struct api *a, const char *command, bool failed);
+void whole_server_set(struct api *a, size_t backend, const char *name, enum whole_hand what);
+
+/* whole_checks.c */
+/* How what runs differs from a load of the file; "": not at all. */
+void whole_difference(struct api *a, struct buf *why);
+void whole_event(void *arg, const struct configuration_event *e);
+void whole_check_step(struct world *w);
+void whole_check_rest(struct world *w);
+/* From a rest on: the document comes, and costs what it has to. */
+void whole_check_change(struct world *w, const struct whole_text *to);
+
+#endif
