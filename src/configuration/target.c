@@ -159,7 +159,14 @@ static void target_drifted(struct target *t)
         target_repair_later(t);
 }
 
-/* An earlier run applied it, and it was changed meanwhile. */
+/* An earlier run applied it, and it was changed meanwhile. What this run wrote, or a daemon that loaded it no more, is no
+ * other writer's. */
+static bool target_may_have_drifted_before(const struct target *t)
+{
+    return t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && t->writing == NULL &&
+           !t->unloaded && store_ran(t->of->options.store, t->of->document, target_url(t));
+}
+
 static void target_drifted_before(struct target *t)
 {
     t->unchanged = true;
@@ -198,8 +205,7 @@ void target_compare(struct target *t)
             target_same(t);
     } else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
         target_drifted(t);
-    else if (t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR &&
-             store_ran(t->of->options.store, d, target_url(t)))
+    else if (target_may_have_drifted_before(t))
         target_drifted_before(t);
 }
 
@@ -413,6 +419,20 @@ static void target_replace(void *self, struct replacement_request *ret)
         target_tell(t, ret);
 }
 
+/* The document is another one than it was: perhaps the file has it, or it was rejected before. A file that is being
+ * written is none to compare with. */
+static void target_look(struct target *t)
+{
+    bool writes = t->asked != NULL && t->asked == t->writing;
+    if (writes || !instance_view(t->in).fresh)
+        return;
+    target_remember(t);
+    target_check(t);
+    target_compare(t);
+    target_concluded(t);
+    target_go_on(t);
+}
+
 static void target_written(struct target *t, const struct replaced *r)
 {
     const struct document *d = t->of->document;
@@ -438,8 +458,11 @@ static void target_replaced(void *self, const struct replaced *r)
     }
     t->unloaded = t->unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
     /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
-    if (asked != t->of->document)
+    if (asked != t->of->document) {
+        if (r->result == TRANSACTION_PREVIEWED) /* after any other the file is read anew */
+            target_look(t);
         return;
+    }
     if (r->error.kind == ERROR_NONE || r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)
         retry_forget(&t->retry);
     else
@@ -495,13 +518,7 @@ void target_set(struct target *t)
     retry_new_document(&t->retry);
     if (t->in == NULL)
         return;
-    if (instance_view(t->in).fresh) {
-        target_remember(t);
-        target_check(t);
-        target_compare(t);
-        target_concluded(t);
-        target_go_on(t);
-    }
+    target_look(t);
     target_begin_anew(t, clock_mono_ms());
 }
 
