@@ -126,6 +126,7 @@ void target_keep_rejection(struct target *t);
 
 /* target_runs.c: what HAProxy runs, verified. */
 void target_is_writing(struct target *t); /* `asked` */
+void target_not_written(struct target *t, const struct document *d);
 void target_concluded(void *self);
 bool target_may_repair(const struct target *t); /* what another writer changed */
 void target_repair_later(struct target *t);

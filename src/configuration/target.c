@@ -457,6 +457,8 @@ static void target_replaced(void *self, const struct replaced *r)
         return;
     }
     t->unloaded = t->unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
+    if (r->result != TRANSACTION_COMMITTED)
+        target_not_written(t, asked);
     /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
     if (asked != t->of->document) {
         if (r->result == TRANSACTION_PREVIEWED) /* after any other the file is read anew */

@@ -16,6 +16,15 @@ void target_is_writing(struct target *t)
     t->writing = document_ref(t->asked);
 }
 
+/* If another one has put it there, that says nothing of what runs. */
+void target_not_written(struct target *t, const struct document *d)
+{
+    if (t->writing != d || t->unloaded)
+        return;
+    document_unref(t->writing);
+    t->writing = NULL;
+}
+
 static void target_runs_file_now(struct target *t)
 {
     cfg_content_hold(&t->running, t->file);
@@ -47,6 +56,7 @@ static void target_superseded(struct target *t)
         log_info(t->of->options.log, "configuration applied that a newer one replaces",
                  log_str("target", target_url(t)), log_str("sha256", d->hash));
         target_runs(t, d);
+        target_runs_file_now(t);
         return;
     }
     document_unref(d);
