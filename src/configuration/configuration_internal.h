@@ -67,6 +67,7 @@ struct target {
     struct document *asked;         /* that the request in hand is about; NULL: the file from before, or none is */
     struct document *writing;       /* sent to be written, and not known to run yet; NULL: none */
     struct cfg_content *running;    /* the last file that HAProxy was known to run; NULL: none yet */
+    int64_t running_version;        /* of that file */
     bool file_runs;                 /* the one that was read last means the same */
     struct cfg_content *good;       /* the file that was replaced and that HAProxy ran; NULL: nothing was */
     struct cfg_content *unloadable; /* with `restores`: what `good` replaces */
@@ -127,6 +128,7 @@ void target_keep_rejection(struct target *t);
 /* target_runs.c: what HAProxy runs, verified. */
 void target_is_writing(struct target *t); /* `asked` */
 void target_not_written(struct target *t, const struct document *d);
+bool target_runtime_read(void *self, bool other_worker);
 void target_concluded(void *self);
 bool target_may_repair(const struct target *t); /* what another writer changed */
 void target_repair_later(struct target *t);

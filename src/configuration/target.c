@@ -543,6 +543,7 @@ void target_fini(struct target *t)
 const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .attach = target_attach,
                                       .read = target_read,
+                                      .runtime_read = target_runtime_read,
                                       .read_failed = target_read_failed,
                                       .concluded = target_concluded,
                                       .may_write = target_may_write_ever,

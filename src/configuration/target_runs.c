@@ -28,7 +28,20 @@ void target_not_written(struct target *t, const struct document *d)
 static void target_runs_file_now(struct target *t)
 {
     cfg_content_hold(&t->running, t->file);
+    t->running_version = t->version;
     t->file_runs = true;
+}
+
+/* Where another one wrote to the file, too, he may have loaded what is gone from there again. */
+bool target_runtime_read(void *self, bool other_worker)
+{
+    struct target *t = self;
+    if (other_worker && t->version != t->running_version) {
+        cfg_content_unref(t->running);
+        t->running = NULL;
+        t->file_runs = false;
+    }
+    return false;
 }
 
 static void target_runs(struct target *t, struct document *d)
