@@ -74,4 +74,26 @@ FOUND = (
     Mutant("a file that is behind is not seen", OBSERVE, "o->to->split = now.version >= 0 && now.version != o->to->version;", "o->to->split = false;"),
 )
 
-ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *FOUND)),)
+TARGET, RUNS = "configuration/target.c", "configuration/target_runs.c"
+
+WHOLE = (
+    Mutant("a document that comes back is compared with a file that is being written", TARGET, "if (writes || !instance_view(t->in).fresh)",
+           "if ((false && writes) || !instance_view(t->in).fresh)"),
+    Mutant("what this run wrote is another writer's", TARGET, "t->writing == NULL &&\n           !t->unloaded && store_ran", "store_ran"),
+    Mutant("what was told of a document that was replaced is not known to run", RUNS,
+           "        target_runs(t, d);\n        target_runs_file_now(t);\n", "        target_runs(t, d);\n"),
+    Mutant("a write that failed is taken for the one that a hand made", TARGET, "        target_not_written(t, asked);\n", "        (void)0;\n"),
+    Mutant("another HAProxy runs what the former did", RUNS, "if (other_worker && t->version", "if (false && t->version"),
+    Mutant("what a hand put there while it was validated is known to run", TARGET, "(t->progress == PROGRESS_VALID && !lost)", "(false && !lost)"),
+    Mutant("a document that a hand replaced before its load is a version", RUNS, "    if (t->effect == CFG_EFFECT_NONE) /* else", "    if (true) /* else"),
+    Mutant("what a hand put there is known to run", RUNS, "    if (!t->unchanged) /* else", "    if (true) /* else"),
+    Mutant("any file is known to run", TARGET, "t->running != NULL && target_file_means(t, t->running);", "true;"),
+    Mutant("the difference is told to whatever runs", "configuration/target_runtime.c", "t->of->options.by_runtime && target_runs_file(t);",
+           "t->of->options.by_runtime;"),
+    Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "if (d->late.why == NULL && d->replaces)", "if (false)"),
+    Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),
+    Mutant("a pause writes", "configuration/configuration.c", "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
+    Mutant("what cannot be loaded stays", "configuration/target_restore.c", "    t->restores = true;\n", "    t->restores = false;\n"),
+)
+
+ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *WHOLE, *FOUND)),)

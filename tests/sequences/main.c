@@ -25,6 +25,7 @@
 #define TRIES_MAX 1500
 #define FIXED_SEEDS 45
 #define FIXED_LOCAL_SEEDS 45
+#define FIXED_WHOLE_SEEDS 45
 #define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
@@ -334,6 +335,9 @@ int main(int argc, char **argv)
     if (argc == 1) {
         a.local = true;
         a.count = a.shrinks ? FIXED_LOCAL_SEEDS : QUICK_SEEDS;
+        played += play_seeds(&a, &failed);
+        a.whole = true;
+        a.count = a.shrinks ? FIXED_WHOLE_SEEDS : QUICK_SEEDS;
         played += play_seeds(&a, &failed);
     }
     printf("sequences: %u cases and %lu streams of %lu events, %u failed\n", cases, played, a.events, failed);
