@@ -176,7 +176,7 @@ static void target_drifted_before(struct target *t)
 }
 
 /* The file that was read last means what is wanted: there is nothing to write. */
-static void target_same(struct target *t, bool lost)
+static void target_same(struct target *t)
 {
     if (t->progress == PROGRESS_DRIFTED && t->files_drifted)
         return;
@@ -184,10 +184,10 @@ static void target_same(struct target *t, bool lost)
         log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
         error_clear(&t->why);
     }
-    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_DRIFTED || (t->progress == PROGRESS_VALID && !lost))
-        t->unchanged = !t->unloaded; /* else it, or its files, are still to be loaded */
-    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED)
+    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {
+        t->unchanged = !t->unloaded; /* it, or its files, are still to be loaded; else another one has put it there */
         t->progress = PROGRESS_WRITTEN;
+    }
 }
 
 void target_compare(struct target *t)
@@ -202,7 +202,7 @@ void target_compare(struct target *t)
     if (t->effect == CFG_EFFECT_NONE) {
         if (sent ||
             (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
-            target_same(t, lost);
+            target_same(t);
     } else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
         target_drifted(t);
     else if (target_may_have_drifted_before(t))

@@ -99,11 +99,12 @@ void target_concluded(void *self)
     t->progress = PROGRESS_APPLIED;
     t->files_changed = false;
     timer_set(&t->of->step, 0);
-    if (t->effect == CFG_EFFECT_NONE) /* else another one wrote before it was loaded, whom CONFIG_DRIFT ignores */
+    if (t->effect == CFG_EFFECT_NONE) {
         target_runs(t, d);
-    else
+        canary_applied(t, ran);
+    } else { /* another one wrote before it was loaded, whom CONFIG_DRIFT ignores */
         target_not_written(t, d);
-    canary_applied(t, ran);
+    }
     if (!t->unchanged) /* else another one wrote it, and perhaps did not load it */
         target_runs_file_now(t);
     log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",
