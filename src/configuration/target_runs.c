@@ -102,11 +102,11 @@ void target_concluded(void *self)
     if (t->effect == CFG_EFFECT_NONE) {
         target_runs(t, d);
         canary_applied(t, ran);
+        if (!t->unchanged) /* else another one wrote it, and perhaps did not load it */
+            target_runs_file_now(t);
     } else { /* another one wrote before it was loaded, whom CONFIG_DRIFT ignores */
         target_not_written(t, d);
     }
-    if (!t->unchanged) /* else another one wrote it, and perhaps did not load it */
-        target_runs_file_now(t);
     log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",
              log_str("target", target_url(t)), log_str("sha256", d->hash),
              log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->since_us));

@@ -82,7 +82,7 @@ ENGINE_MUTANTS = (
     Mutant("the wrong file goes back", TARGET, "target_with_kept(t, restores ? t->good : t->asked->content,", "target_with_kept(t, restores ? t->of->document->content : t->asked->content,"),
     Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (false && is != NULL"),
     Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (is != NULL"),
-    Mutant("what was asked about an older document counts", TARGET, "    if (asked != t->of->document)\n        return;\n", ""),
+    Mutant("what was asked about an older document counts", TARGET, "    if (asked != t->of->document) {", "    if (false) {"),
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
     Mutant("what is superseded is not known to run", RUNS, "    target_superseded(t);\n", ""),
@@ -98,8 +98,8 @@ ENGINE_MUTANTS = (
     Mutant("drift is told with each reading", TARGET, "    if (news) {", "    if (true) {"),
     Mutant("drift is never ignored", TARGET, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
     Mutant("drift is always repaired", TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
-    Mutant("drift of an earlier run is not seen", TARGET, "             store_ran(t->of->options.store, d, target_url(t)))", "             false)"),
-    Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED)\n        t->progress = PROGRESS_WRITTEN;", "t->progress == PROGRESS_VALID)\n        t->progress = PROGRESS_WRITTEN;"),
+    Mutant("drift of an earlier run is not seen", TARGET, "!t->unloaded && store_ran(t->of->options.store, t->of->document, target_url(t));", "false;"),
+    Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {", "t->progress == PROGRESS_VALID) {"),
     Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_url(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
     Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
@@ -129,7 +129,7 @@ BY_RUNTIME = (
     Mutant("a map that alone is another is loaded", BY_RUNTIME_FILE, "    t->tells = true;\n}", "    t->tells = false;\n    t->unloaded = true;\n    instance_must_reload(t->in);\n}"),
     Mutant("files that were not told run", BY_RUNTIME_FILE, "    t->unloaded = t->needs_verdict = true;\n", "    t->needs_verdict = true;\n    return;\n"),
     Mutant("it runs before its files are told", RUNS, "    if (t->tells && t->files_changed)\n        return;", "    if (false)\n        return;"),
-    Mutant("what it ran is not known", RUNS, "    cfg_content_hold(&t->running, t->file);\n    t->file_runs = true;", "    ;"),
+    Mutant("what it ran is not known", RUNS, "    t->running_version = t->version;\n    t->file_runs = true;", "    t->running_version = t->version;\n    cfg_content_unref(t->running);\n    t->running = NULL;"),
 )
 
 KEEPING = (
