@@ -48,8 +48,8 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
 }
 
 void dataplane_send_text(struct dataplane_client *c, const char *path, const char *actions, const char *head,
-                         const char *text, size_t len,
-                         void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+                         const char *text, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
+                         void *arg)
 {
     (void)actions;
     (void)len;
