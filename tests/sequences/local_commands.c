@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/local/cli.h"
+#include "haproxy/local/cli_stat.h"
 #include "world.h"
 
 static void unexpected(const struct api *a, const char *command)
@@ -46,6 +47,15 @@ static void show_servers(const struct api *a, size_t backend, struct buf *out)
                    is->address, is->admin == MAINT || is->down ? CLI_STOPPED : CLI_RUNNING, admins[is->admin],
                    is->weight, is->port);
     }
+    buf_add(out, "\n");
+}
+
+/* Traffic finds servers all along: what is judged by that is not these streams'. */
+static void show_stat(struct buf *out)
+{
+    buf_add(out, "# pxname,svname,status,act,bck,\nsetting,FRONTEND,OPEN,,,\n");
+    for (size_t b = 0; b < BACKENDS; b++)
+        buf_printf(out, "%s,BACKEND,UP,1,0,\n", conf_backends[b]);
     buf_add(out, "\n");
 }
 
@@ -335,6 +345,8 @@ void local_carry_out_commands(struct api *a, struct local_request *r)
         if (!str_eq(text, "show proc"))
             unexpected(a, text);
         show_proc(a, &r->data);
+    } else if (str_eq(text, CLI_STAT)) {
+        show_stat(&r->data);
     } else if (str_eq(text, "show info")) {
         show_info(a, &r->data);
     } else if (str_has_prefix(text, "show servers state ")) {

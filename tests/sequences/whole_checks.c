@@ -73,9 +73,26 @@ void whole_difference(struct api *a, struct buf *why)
 
 /* ---- what is said ---- */
 
+/* The version that it went back to by itself: a HAProxy that is started again and again after a change is taken for one that
+ * breaks by it. */
+static unsigned rolled_back(const struct whole *w)
+{
+    return w->configuration != NULL ? configuration_view(w->configuration, 0).version : 0;
+}
+
+static char *wanted_text(const struct whole *w)
+{
+    struct error err = {0};
+    unsigned number = rolled_back(w);
+    struct document *d = number != 0 ? store_document(w->store, number, &err) : NULL;
+    char *text = d != NULL ? mem_strdup(d->content->text) : whole_print(&w->document);
+    document_unref(d);
+    return text;
+}
+
 static bool has_document(const struct api *a)
 {
-    cleanup(mem_free_ptr) char *document = whole_print(&a->world->whole.document);
+    cleanup(mem_free_ptr) char *document = wanted_text(&a->world->whole);
     cleanup(mem_free_ptr) char *wanted = whole_meaning(document, true), *is = whole_meaning(a->local.text, true);
     return strcmp(wanted, is) == 0;
 }
@@ -136,7 +153,8 @@ static void unfinished(struct world *w, struct buf *why)
     struct api *a = &w->apis[0];
     const struct whole_text *d = &w->whole.document;
     const char *state = configuration_view(w->whole.configuration, 0).state;
-    bool good = !d->bad && !d->unloadable, there = has_document(a), left = is_left_to_hand(a) && !there;
+    bool good = (!d->bad && !d->unloadable) || rolled_back(&w->whole) != 0, there = has_document(a),
+         left = is_left_to_hand(a) && !there;
     if (!w->whole.hand_file && whole_is_unloadable(a->local.text))
         buf_add(why, "the file has what HAProxy cannot load");
     else if (good && !there && !left)
@@ -227,7 +245,8 @@ void whole_check_change(struct world *w, const struct whole_text *to)
     whole_check_rest(w);
     cleanup(mem_free_ptr) char *before = whole_print(&was), *after = whole_print(to);
     cleanup(mem_free_ptr) char *meant = whole_meaning(before, true), *means = whole_meaning(after, true);
-    bool plain = is_plain(a) && !was.bad && !was.unloadable && has_document(a) && w->settings.dry == 0;
+    bool plain = is_plain(a) && rolled_back(&w->whole) == 0 && !was.bad && !was.unloadable && has_document(a) &&
+                 w->settings.dry == 0;
     bool same = strcmp(meant, means) == 0, reloads = whole_takes_reload(&was, to);
     unsigned writes = a->writes, loads = a->reload_number;
     w->whole.former = was;
