@@ -86,7 +86,7 @@ WHOLE = (
     Mutant("another HAProxy runs what the former did", RUNS, "if (other_worker && t->version", "if (false && t->version"),
     Mutant("what a hand put there while it was validated is known to run", TARGET, "        t->unchanged = !t->unloaded;", "        t->unchanged = t->progress != PROGRESS_VALID && !t->unloaded;"),
     Mutant("a document that a hand replaced before its load is a version", RUNS, "    if (t->effect == CFG_EFFECT_NONE) {", "    if (true) {"),
-    Mutant("what a hand put there is known to run", RUNS, "    if (!t->unchanged) /* else", "    if (true) /* else"),
+    Mutant("what a hand put there is known to run", RUNS, "        if (!t->unchanged) /* else", "        if (true) /* else"),
     Mutant("any file is known to run", TARGET, "t->running != NULL && target_file_means(t, t->running);", "true;"),
     Mutant("the difference is told to whatever runs", "configuration/target_runtime.c", "t->of->options.by_runtime && target_runs_file(t);",
            "t->of->options.by_runtime;"),
