@@ -25,7 +25,7 @@
 #define TRIES_MAX 1500
 #define FIXED_SEEDS 45
 #define FIXED_LOCAL_SEEDS 45
-#define FIXED_WHOLE_SEEDS 45
+#define FIXED_WHOLE_SEEDS 25
 #define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"

@@ -37,6 +37,9 @@ void whole_open(struct world *w)
     }
     w->whole.former = *d;
     whole_hand_writes(a, whole_print(d), true);
+    free(w->whole.by_hand);
+    w->whole.by_hand = NULL;
+    w->whole.hand_file = false;
 }
 
 void whole_close(struct world *w)
