@@ -40,7 +40,7 @@ def test_the_case_names_all_of_them() -> None:
 def test_all_of_them_at_once(rendered: cases.Renderings) -> None:
     found = rendered["operator"]
     got = pod.settings(found)
-    assert {name: got[name] for name in got if name.startswith(("CONFIG_S", "CONFIG_C", "CONFIG_D", "LEA", "EMIT"))
+    assert {name: got[name] for name in got if name.startswith(("CONFIG_S", "CONFIG_CERT", "CONFIG_D", "LEA", "EMIT"))
             or name in ("METRICS_ADDRESS", "PROBE_ADDRESS", "HAPROXY_DATAPLANE_URL")} == {
         "CONFIG_SOURCE": "secret", "CONFIG_SECRET_NAMESPACE": "edge", "CONFIG_SECRET_NAME": "lb-config", "CONFIG_SECRET_KEY": "lb.cfg",
         "CONFIG_CERTS_SECRETS": "shop-tls,api-tls", "CONFIG_DRIFT": "repair", "LEADER_ELECT": "true", "LEASE_NAMESPACE": "lb",
