@@ -64,14 +64,12 @@ static void served_list_copy(struct served_list *ret, const struct served_list *
 
 void served_copy(struct served *ret, const struct served *s)
 {
+    struct served copy = {
+        .answers = s->answers, .pid = s->pid, .uptime_s = s->uptime_s, .version = s->version, .lists = s->lists};
+    served_list_copy(&copy.frontends, &s->frontends);
+    served_list_copy(&copy.backends, &s->backends);
     served_fini(ret);
-    ret->answers = s->answers;
-    ret->pid = s->pid;
-    ret->uptime_s = s->uptime_s;
-    ret->version = s->version;
-    ret->lists = s->lists;
-    served_list_copy(&ret->frontends, &s->frontends);
-    served_list_copy(&ret->backends, &s->backends);
+    *ret = copy;
 }
 
 const struct served_proxy *served_find(const struct served_list *l, const char *name)
