@@ -35,8 +35,8 @@ WRITE = (
     Mutant("what goes back runs though HAProxy was told otherwise", REPLACEMENT, "(r->reload_id != NULL || r->actions.len > 0 ||", "(r->reload_id != NULL ||"),
     Mutant("what was told stands nowhere", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "false)"),
     Mutant("a comment of any length", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "r->actions.len > 0)"),
-    Mutant("an address is there at once", BACK, "if (problem != NULL && comes && r->reads++ < READS_AGAIN)", "if (false)"),
-    Mutant("an address is awaited for ever", BACK, "if (problem != NULL && comes && r->reads++ < READS_AGAIN)", "if (problem != NULL && comes)"),
+    Mutant("an address is there at once", BACK, "if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)", "if (false)"),
+    Mutant("an address is awaited for ever", BACK, "if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)", "if (problem != NULL && comes)"),
     Mutant("an address that never comes is good", BACK, "        (void)error_set(&r->why, ERROR_INVALID, \"%s\", problem);\n", ""),
 )
 

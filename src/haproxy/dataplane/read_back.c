@@ -7,10 +7,6 @@
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "haproxy/drift.h"
 
-/* 20, 40, .. 320 ms. */
-#define READS_AGAIN 5
-#define READ_AGAIN_MS 10u
-
 void read_back_fini(struct read_back *r)
 {
     buf_fini(&r->path);
@@ -25,7 +21,7 @@ static struct transaction_action read_back_send(struct read_back *r)
     return (struct transaction_action){.type = TRANSACTION_SEND,
                                        .method = "GET",
                                        .path = buf_str(&r->path),
-                                       .delay_ms = r->reads > 0 ? READ_AGAIN_MS << r->reads : 0};
+                                       .delay_ms = r->reads > 0 ? DRIFT_AGAIN_MS(r->reads) : 0};
 }
 
 struct transaction_action read_back_start(struct read_back *r, const struct changes *changes)
@@ -65,7 +61,7 @@ struct transaction_action read_back_answer(struct read_back *r, const struct dat
     if (codec_read_runtime(a->body, a->body_len, &running, &r->why) != 0)
         return read_back_done(r);
     cleanup(mem_free_ptr) char *problem = drift_of_changes(r->changes, r->at, &running, &next, &comes);
-    if (problem != NULL && comes && r->reads++ < READS_AGAIN)
+    if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)
         return read_back_send(r);
     if (problem != NULL) {
         (void)error_set(&r->why, ERROR_INVALID, "%s", problem);

@@ -111,17 +111,13 @@ static struct transaction_action unproven(struct runtime_update *l, enum error_k
     return runtime_update_done(l, UPDATE_UNVERIFIED);
 }
 
-/* 20, 40, .. 320 ms: 620 in all, of which 20 were needed on a busy machine. */
-#define READS_AGAIN 5
-#define READ_AGAIN_MS 10u
-
 static struct transaction_action read_it(struct runtime_update *l)
 {
     l->state = UPDATE_READ;
     return (struct transaction_action){.type = TRANSACTION_SEND,
                                        .method = "GET",
                                        .path = l->read_path,
-                                       .delay_ms = l->reads > 0 ? READ_AGAIN_MS << l->reads : 0};
+                                       .delay_ms = l->reads > 0 ? DRIFT_AGAIN_MS(l->reads) : 0};
 }
 
 static struct transaction_action runtime_update_written(struct runtime_update *l, const struct dataplane_answer *a)
@@ -173,7 +169,7 @@ static struct transaction_action read_back(struct runtime_update *l, const struc
         return unproven(l, why.kind, why.message);
     cleanup(mem_free_ptr) char *problem = problem_of(l, &is);
     bool may_come = (l->fields & (SERVER_ADDRESS | SERVER_PORT)) && str_eq(is.name, l->wanted.name);
-    if (problem != NULL && may_come && l->reads++ < READS_AGAIN)
+    if (problem != NULL && may_come && l->reads++ < DRIFT_READS_AGAIN)
         return read_it(l);
     if (problem != NULL)
         return unproven(l, ERROR_INVALID, problem);

@@ -8,9 +8,6 @@
 #include "haproxy/drift.h"
 #include "haproxy/local/driver_internal.h"
 
-#define UPDATE_READS 6
-#define UPDATE_AGAIN_MS 10u
-
 static void driver_update_tell(struct driver *base)
 {
     struct local_driver *d = local_driver_of(base);
@@ -78,8 +75,8 @@ static void driver_update_on_read(void *arg, const struct local_answer *a)
             driver_update_tell(&d->base);
         else
             d->request = local_driver_loaded(d, driver_update_on_noted);
-    } else if ((u->fields & (SERVER_ADDRESS | SERVER_PORT)) && !u->hurry && ++u->reads < UPDATE_READS) {
-        timer_set(&u->again, UPDATE_AGAIN_MS << u->reads); /* from 3.0 on a task of its own brings addresses about */
+    } else if ((u->fields & (SERVER_ADDRESS | SERVER_PORT)) && !u->hurry && ++u->reads <= DRIFT_READS_AGAIN) {
+        timer_set(&u->again, DRIFT_AGAIN_MS(u->reads)); /* from 3.0 on a task of its own brings addresses about */
     } else {
         driver_update_unverified(d, problem);
     }

@@ -4,9 +4,6 @@
 #include "haproxy/drift.h"
 #include "haproxy/local/driver_internal.h"
 
-#define VERIFY_READS 6
-#define VERIFY_AGAIN_MS 10u
-
 static void driver_verify_read(void *driver);
 
 static void driver_verify_end(struct local_driver *d, const char *why)
@@ -34,8 +31,8 @@ static void driver_verify_on_read(void *arg, const struct local_answer *a)
         local_driver_take_server(&running.servers[running.count++], &all.servers[i]);
     runtime_sort(&running);
     cleanup(mem_free_ptr) char *problem = drift_of_changes(v->changes, v->at, &running, &next, &comes);
-    if (problem != NULL && comes && ++v->reads < VERIFY_READS) {
-        timer_set(&v->again, VERIFY_AGAIN_MS << v->reads);
+    if (problem != NULL && comes && ++v->reads <= DRIFT_READS_AGAIN) {
+        timer_set(&v->again, DRIFT_AGAIN_MS(v->reads));
         return;
     }
     v->at = next;
