@@ -23,7 +23,8 @@ void configuration_tell(const struct configuration *c, enum configuration_event_
                                           .target = t != NULL ? t->number : 0,
                                           .url = t != NULL ? target_url(t) : NULL,
                                           .document = kind != CONFIGURATION_REFUSED ? c->document : NULL,
-                                          .reason = kind == CONFIGURATION_LOAD_FAILED ? "reload" : NULL,
+                                          .reason =
+                                              kind == CONFIGURATION_LOAD_FAILED ? CONFIGURATION_REASON_RELOAD : NULL,
                                           .error = err};
     if (l->happened != NULL)
         l->happened(l->arg, &e);

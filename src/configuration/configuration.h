@@ -39,7 +39,6 @@ struct configuration_options {
     size_t target_count;
     bool require_all;       /* a target that does not answer keeps the others waiting */
     bool dry_run;           /* validates only */
-    bool by_runtime;        /* what needs no reload is told to the running HAProxy */
     bool allow_lockout;     /* a document may lack what the daemon manages a target by (configuration/lockout) */
     struct keep_rules keep; /* server lines that are no document's; borrowed */
     enum configuration_drift drift;

@@ -109,6 +109,8 @@ struct configuration {
 
 struct cfg_line_difference;
 
+#define CONFIGURATION_REASON_RELOAD "reload" /* why: HAProxy could not load it */
+
 /* Written by target.c; configuration.c gives it a document. */
 extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);

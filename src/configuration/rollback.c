@@ -8,8 +8,6 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 
-#define REASON_RELOAD "reload"
-
 void configuration_report(struct target *t, const struct error *evidence)
 {
     const struct configuration *c = t->of;
@@ -139,7 +137,7 @@ static bool rollback_unloadable(struct target *t)
     if (t->progress != PROGRESS_REJECTED || !rollback_others_have(t) || !rollback_is_allowed(t->of))
         return false;
     t->load_failed = false;
-    rollback(t, REASON_RELOAD, &why);
+    rollback(t, CONFIGURATION_REASON_RELOAD, &why);
     return true;
 }
 

@@ -275,7 +275,7 @@ static void target_read(void *self)
     t->compared = t->compared && same;
     cfg_content_hold(&t->file, file);
     if (!same)
-        t->file_runs = t->of->options.by_runtime && t->running != NULL && target_file_means(t, t->running);
+        t->file_runs = t->running != NULL && target_file_means(t, t->running);
     t->version = instance_view(t->in).version;
     t->unloaded = t->unloaded || instance_view(t->in).unloaded; /* of an earlier run */
     retry_readable(&t->retry);

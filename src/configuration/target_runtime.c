@@ -31,7 +31,7 @@ static bool target_can_be_told(const struct target *t)
 
 bool target_by_runtime(const struct target *t)
 {
-    return t->of->options.by_runtime && target_can_be_told(t) && !t->needs_verdict && target_runs_file(t);
+    return target_can_be_told(t) && !t->needs_verdict && target_runs_file(t);
 }
 
 /* Numbers and addresses in their place: there is nothing that HAProxy could refuse. */
@@ -60,8 +60,7 @@ bool target_is_valid(const struct target *t)
 /* The request may be answered when the document, and with it the difference, is another one. */
 void target_tell(struct target *t, struct replacement_request *ret)
 {
-    bool tells = t->of->options.by_runtime && target_runs_file(t);
-    const struct cfg_difference *d = tells ? target_difference(t) : NULL;
+    const struct cfg_difference *d = target_runs_file(t) ? target_difference(t) : NULL;
     changes_fini(&t->told);
     if (d == NULL || (d->effect != CFG_EFFECT_RUNTIME && d->effect != CFG_EFFECT_RUNTIME_SERVERS))
         return;
@@ -81,9 +80,7 @@ int target_foresee(struct target *t, struct buf *ret, struct error *err)
                          "files change: what is no map or certificate of a name that HAProxy has loaded takes one");
     if (d == NULL || d->effect == CFG_EFFECT_NONE)
         return 0;
-    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why
-                      : !t->of->options.by_runtime   ? "nothing is to be told to the running HAProxy"
-                                                     : target_runs_another(t);
+    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : target_runs_another(t);
     if (why != NULL)
         return error_set(err, ERROR_INVALID, "%s", why);
     if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))

@@ -119,7 +119,7 @@ BY_RUNTIME = (
     Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "false "),
     Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "!t->file_runs "),
     Mutant("files that are to come cost nothing", BY_RUNTIME_FILE, "    if (t->files_missing)\n        return error_set", "    if (false)\n        return error_set"),
-    Mutant("what takes a reload is foreseen as commands", BY_RUNTIME_FILE, "d->effect == CFG_EFFECT_RELOAD ? d->why\n", "false ? d->why\n"),
+    Mutant("what takes a reload is foreseen as commands", BY_RUNTIME_FILE, "d->effect == CFG_EFFECT_RELOAD ? d->why :", "false ? d->why :"),
     Mutant("what was written and not loaded runs", BY_RUNTIME_FILE, "return t->restores || v.dirty  ", "return t->restores "),
     Mutant("while it is loaded it runs", BY_RUNTIME_FILE, ": !instance_at_rest(t->in) ", ": false "),
     Mutant("who does not answer needs no verdict", BY_RUNTIME_FILE, "t->files != FILES_NEW && !t->away &&", "t->files != FILES_NEW &&"),

@@ -61,7 +61,6 @@ struct configuration *whole_begin(struct world *w)
     const struct configuration_options options = {.target_count = w->settings.targets,
                                                   .dry_run = w->settings.dry != 0,
                                                   .drift = (enum configuration_drift)w->settings.drift,
-                                                  .by_runtime = true,
                                                   .min_interval_ms = (uint64_t)w->settings.apart_s * 1000,
                                                   .store = w->whole.store,
                                                   .listener = {.happened = whole_event, .arg = w},

@@ -222,7 +222,6 @@ struct configuration *config_engine_lead(struct config_engine *e)
                                                   .dry_run = settings->dry_run,
                                                   .allow_lockout = settings->config_allow_lockout,
                                                   .keep = e->options.keep,
-                                                  .by_runtime = true,
                                                   .drift = drifts[settings->config_drift],
                                                   .canary = settings->config_canary,
                                                   .canary_time_ms = settings->config_canary_time_ms,

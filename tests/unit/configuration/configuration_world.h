@@ -499,7 +499,6 @@ static void engine_begin(void)
 {
     const struct configuration_options options = {
         .target_count = w.count,
-        .by_runtime = w.by_runtime,
         .require_all = w.require_all,
         .dry_run = w.dry_run,
         .allow_lockout = w.allow_lockout,

@@ -103,8 +103,6 @@ static inline void on_event(void *arg, const struct configuration_event *e)
     w.told[e->kind]++;
 }
 
-static bool by_runtime; /* what needs no reload is told, in the next world */
-
 static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
 {
     struct error err = {0};
@@ -120,7 +118,6 @@ static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
     const struct configuration_options options = {.target_count = 1,
                                                   .drift = drift,
                                                   .dry_run = dry_run,
-                                                  .by_runtime = by_runtime,
                                                   .store = w.store,
                                                   .listener = {.happened = on_event},
                                                   .log = &w.log};
@@ -138,7 +135,6 @@ static inline void world_begin(enum configuration_drift drift)
 
 static inline void world_end(void)
 {
-    by_runtime = false;
     configuration_free(w.c);
     store_free(w.store);
     free(w.in.file);

@@ -16,9 +16,8 @@ static void assert_foreseen(const char *expected)
     buf_fini(&is);
 }
 
-static void begin(bool runtime)
+static void begin(void)
 {
-    by_runtime = runtime;
     world_begin_as(CONFIGURATION_DRIFT_REPORT, true);
     w.in.loaded = true;
     file_is(FILE_TEXT);
@@ -26,7 +25,7 @@ static void begin(bool runtime)
 
 START_TEST(it_is_what_differs_from_the_file)
 {
-    begin(true);
+    begin();
     set_document("# a comment\n" FILE_TEXT);
     assert_foreseen("");
     set_document(HEAVIER);
@@ -56,7 +55,7 @@ static const struct {
 START_TEST(a_haproxy_that_runs_something_else_is_reloaded)
 {
     cleanup(mem_free_ptr) char *expected = mem_printf("a reload: %s", others[_i].why);
-    begin(true);
+    begin();
     set_document(HEAVIER);
     assert_foreseen("change b/n1\n");
     w.in.loaded = !others[_i].unknown;
@@ -71,18 +70,9 @@ START_TEST(a_haproxy_that_runs_something_else_is_reloaded)
 }
 END_TEST
 
-START_TEST(where_nobody_asked_for_it_there_are_reloads)
-{
-    begin(false);
-    set_document(HEAVIER);
-    assert_foreseen("a reload: nothing is to be told to the running HAProxy");
-    world_end();
-}
-END_TEST
-
 START_TEST(files_that_are_not_there_are_loaded)
 {
-    begin(true);
+    begin();
     file_is(DOCUMENT);
     set_document_with_file();
     assert_foreseen("");
@@ -99,7 +89,6 @@ int main(void)
     TCase *tc = tcase_create("target_foresee");
     tcase_add_test(tc, it_is_what_differs_from_the_file);
     tcase_add_loop_test(tc, a_haproxy_that_runs_something_else_is_reloaded, 0, array_len(others));
-    tcase_add_test(tc, where_nobody_asked_for_it_there_are_reloads);
     tcase_add_test(tc, files_that_are_not_there_are_loaded);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
