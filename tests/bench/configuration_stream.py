@@ -17,7 +17,7 @@ from typing import Any
 from tests.harness import certificates, http, realparts
 from tests.harness.backends import QUESTION, node_port
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
 from tests.harness.kube import KubeDouble
 from tests.harness.load import Load
 from tests.harness.load_records import percentile
@@ -36,18 +36,7 @@ NAMESPACE, NAME = "haproxy", "haproxy-config"
 AIMS = {True: "p50 <= 40 ms", False: "p50 <= 150 ms"}
 APPLIED = '"configuration applied"'
 
-FIRST = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+FIRST = HEAD + """\
 
 frontend fe
   bind 127.0.0.1:{fe}

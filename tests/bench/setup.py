@@ -7,7 +7,7 @@ import re
 
 from tests.harness import realparts
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
 from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 
@@ -19,18 +19,7 @@ RELOAD_DELAY = 0.5
 KEPT_SERVER = "alone"
 
 # Checks are rare: what they cost HAProxy is not what is measured.
-TEMPLATE = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+TEMPLATE = HEAD + """\
 
 frontend fe
   bind 127.0.0.1:{fe}

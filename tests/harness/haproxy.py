@@ -20,6 +20,20 @@ from .nursery import PYTHON, Double
 from .process import ROOT, Process, free_port, wait_until
 
 BASE = "/v3/services/haproxy"
+# What the haproxy.cfg of a bench begins with.
+HEAD = """\
+global
+  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
+
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+
+userlist dataplaneapi
+  user admin insecure-password adminpwd
+"""
 AUTH = "admin:adminpwd"
 
 
