@@ -301,7 +301,7 @@ def test_one_that_is_added_later(sites: Sites, tmp_path: pathlib.Path, accepts: 
 
 
 def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
-    """Applied, found unchanged by the next daemon, changed in one line."""
+    """Applied, found unchanged by the next daemon, changed in one line, which needs no reload."""
     def text(last: str) -> str:
         backends = [f"backend many-{b}\n  mode tcp\n" + "".join(
             f"  server a-name-that-is-long-enough-for-a-megabyte-in-all-{b:02}-{i:03} 127.0.{b}.{i + 1}:8080 weight {i % 255 + 1} disabled "
@@ -328,7 +328,7 @@ def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
     daemon.wait_log("changes=\"backend many-0: server [^;]* weight\"", 60, seen)
     daemon.wait_log("msg=\"configuration applied\"", 60, seen)
     wait_until(lambda: re.search(r"-00-099,.*,77,", haproxy.runtime("show stat")), 10)
-    assert reloads(haproxy) == before[1] + 1
+    assert reloads(haproxy) == before[1]
 
 
 @pytest.mark.needs_api("a file that is written anew")
