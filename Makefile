@@ -10,7 +10,7 @@
 # make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
 # make chaos      every part x every fault under a seeded stream of changes  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
 # make sequences  random streams of events against a model of HAProxy, in virtual time  SEED= COUNT= EVENTS= TIME=seconds LOCAL=1 WHOLE=1 PLAY=case
-# make mutants    breaks what decides in 200 ways: do the unit tests notice each?      K=WORD: some of them
+# make mutants    breaks what decides in 1,600 ways: do the unit tests notice each?      K=WORD: some of them
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=    make uninstall     make clean
 # make deb        the Debian package            make image, sbom, rootfs, dist: see scripts/packaging.mk

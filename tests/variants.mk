@@ -34,7 +34,9 @@ fuzz:
 	@$(MAKE) --no-print-directory $(PARALLEL) $(FUZZ:%=$B/fuzz/%)
 	@printf '%s\n' $(FUZZ:fuzz_%=%) | xargs -n 1 -P $(CORES) tests/fuzz/run $B $(TIME)
 
-# ---- mutants: breaks what decides, one line at a time: the tests of its room must notice each. K=word: only some of them
+# ---- mutants: breaks what decides, one line at a time: the tests of its room must notice each. K=word: only some of them;
+# SHARE=2/3: the second of three shares
+SHARE ?= 1/1
 
 $B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o)
 	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
@@ -47,7 +49,7 @@ $B/mutants/test_sequences: $(patsubst %.c,$B/mutants/obj/%.o,$(wildcard tests/se
 
 mutants: deps-test
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
-	@$(PYTHON) -m tests.mutants -k "$(K)" $B/mutants -- $(MUTANT_CC)
+	@$(PYTHON) -m tests.mutants -k "$(K)" --share "$(SHARE)" $B/mutants -- $(MUTANT_CC)
 
 # ---- valgrind: without sanitizers, which do the same in another way. T=name: only these unit tests
 

@@ -25,6 +25,7 @@ def applied(daemon: Daemon, since: int = 0) -> None:
     daemon.wait_log("msg=\"configuration applied\"", 30, since)
 
 
+@pytest.mark.every_combination
 @pytest.mark.every_local
 def test_it_is_applied_followed_and_verified(sites: Sites) -> None:
     sites.source.write_text(sites.text())
@@ -53,6 +54,7 @@ def test_what_means_the_same_is_not_written(sites: Sites) -> None:
     assert dataplane.version() == version and sites.list[0][0].worker() == worker
 
 
+@pytest.mark.every_combination
 def test_a_rejection_names_the_line_and_is_asked_for_once(sites: Sites) -> None:
     dataplane = sites.list[0][1]
     sites.source.write_text(sites.text())
@@ -76,6 +78,7 @@ def test_a_rejection_names_the_line_and_is_asked_for_once(sites: Sites) -> None:
     daemon.wait_ready()
 
 
+@pytest.mark.every_combination
 @pytest.mark.every_local
 def test_what_cannot_be_loaded_goes_back(sites: Sites) -> None:
     """HAProxy's own check does not bind ports."""

@@ -83,6 +83,7 @@ def way(sites: Sites) -> Iterator[Way]:
 # --- who dies
 
 
+@pytest.mark.every_combination
 @pytest.mark.needs_api("the API itself dies")
 @pytest.mark.parametrize("heard", ["request", "answer"])
 def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
@@ -156,6 +157,7 @@ def test_503_at_the_validation_is_no_rejection(way: Way, tmp_path: pathlib.Path)
     assert way.asked("only_validate") <= 2 * 2  # the first document's and this one's; a rejection would be counted twice
 
 
+@pytest.mark.every_combination
 @pytest.mark.needs_api("another writer between two requests")
 def test_409_in_between(way: Way) -> None:
     """Another writer was faster: what it changed is seen, and written over as any drift before a new document."""
@@ -331,6 +333,7 @@ def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
     assert reloads(haproxy) == before[1]
 
 
+@pytest.mark.every_combination
 @pytest.mark.needs_api("a file that is written anew")
 def test_what_the_api_changes_the_meaning_of_goes_back(sites: Sites) -> None:
     """Data Plane API 3.0 does not know log-profile sections: it moves their lines to the section above. A double is told to lose a

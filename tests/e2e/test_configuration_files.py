@@ -126,6 +126,7 @@ def files(sites: Sites) -> Files:
     return Files(sites)
 
 
+@pytest.mark.every_combination
 def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
     files.put("maps/hosts.map", "one.example b1\ntwo.example b2\n")
     files.give(files.text(["b1", "b2"]))
@@ -158,6 +159,7 @@ def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
     assert pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text() == "one.example b1\nthree.example b3\n"
 
 
+@pytest.mark.every_combination
 def test_a_dotted_name(files: Files) -> None:
     files.put("maps/hosts.map", "one.example b1\n")
     files.put("files/sorry.page.http", "HTTP/1.0 503 x\r\n\r\nsorry")
@@ -210,6 +212,7 @@ def shown(files: Files) -> str:
             return ssl.DER_cert_to_PEM_cert(secure.getpeercert(True) or b"")
 
 
+@pytest.mark.every_combination
 def test_an_ed25519_certificate(files: Files) -> None:
     """ssl_certificates refuses it: it is a general file."""
     pair = self_signed(files.sites.home, "www.example.com", "ed25519")
@@ -221,6 +224,7 @@ def test_an_ed25519_certificate(files: Files) -> None:
     files.settled(files={"foreign.txt", "www_example_com.pem"}, certs=set())
 
 
+@pytest.mark.every_combination
 def test_rotation_of_a_chain_under_the_same_leaf(files: Files) -> None:
     leaf, first, second = (self_signed(files.sites.home, name) for name in ("www.example.com", "ca-1", "ca-2"))
     path = f"{files.folders['certs']}/www_example_com.pem"
@@ -314,6 +318,7 @@ def test_a_certificate_that_another_writer_changes(files: Files) -> None:
     wait_until(lambda: shown(files) == ours.certificate.read_text(), 10)
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("policy", ["report", "repair"])
 def test_a_file_that_another_writer_changes(files: Files, policy: str) -> None:
     files.put("maps/hosts.map", "one.example b1\n")
