@@ -51,6 +51,13 @@ STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
 PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES))
 
+# The template engine (src/template/Cargo.toml), where there is a cargo; TEMPLATES=no: without it, and who asks for one is told so.
+TEMPLATES ?= $(if $(shell command -v cargo 2>/dev/null),yes,no)
+ENGINE := $(if $(filter-out no,$(TEMPLATES)),$B/cargo/release/libtemplate.a)
+ENGINE_SRC := src/template/Cargo.toml src/template/Cargo.lock $(sort $(wildcard src/template/src/*.rs))
+STD += $(if $(ENGINE),,-DWITHOUT_TEMPLATES)
+PKG_LIBS += $(if $(ENGINE),-lgcc_s -lm)
+
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
 MAIN := cmd/haproxy-k8s-sync/main.c
@@ -78,8 +85,12 @@ deps:
 deps-test:
 	@scripts/deps build test
 
-$B/haproxy-k8s-sync: $(OBJ) $B/obj/flags.ld
-	$(call SAY,LD)$(CC) $(CFLAGS) $(HARDEN_LD) -o $@ $(OBJ) $(PKG_LIBS) $(LDFLAGS)
+$B/haproxy-k8s-sync: $(OBJ) $(ENGINE) $B/obj/flags.ld
+	$(call SAY,LD)$(CC) $(CFLAGS) $(HARDEN_LD) -o $@ $(OBJ) $(ENGINE) $(PKG_LIBS) $(LDFLAGS)
+
+$(ENGINE): $(ENGINE_SRC)
+	$(call SAY,RUST)cargo build --quiet --locked --release --manifest-path src/template/Cargo.toml --target-dir $B/cargo
+	@touch $@
 
 # What was made with other flags than today's is no use: these files are new whenever the flags are.
 keep = @mkdir -p $(@D); echo '$1' | cmp -s - $@ || echo '$1' >$@
@@ -102,13 +113,13 @@ $(SAN_LIB): $(SAN_OBJ)
 	$(call SAY,AR)ar rcs $@ $^
 
 # The daemon with sanitizers: what the functional tests run.
-$B/san/haproxy-k8s-sync: $B/san/$(MAIN:%.c=%.o) $(SAN_LIB)
+$B/san/haproxy-k8s-sync: $B/san/$(MAIN:%.c=%.o) $(SAN_LIB) $(ENGINE)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
 
 # $(call unit_object,KIND,NAME): of test_NAME, in whichever room it is.
 unit_object = $(patsubst %.c,$B/$1/%.o,$(filter %/test_$2.c,$(UNIT_SRC)))
 .SECONDEXPANSION:
-$B/unit/test_%: $$(call unit_object,san,$$*) $(SAN_LIB)
+$B/unit/test_%: $$(call unit_object,san,$$*) $(SAN_LIB) $(ENGINE)
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
 
@@ -116,11 +127,11 @@ unit: $(UNIT)
 	@tests/unit/run $(UNIT)
 
 # What tests/conformance/test_random_files.py asks.
-$B/meaning: $B/san/tests/meaning/main.o $(SAN_LIB)
+$B/meaning: $B/san/tests/meaning/main.o $(SAN_LIB) $(ENGINE)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
 
 # Streams of events against a model, in virtual time: tests/sequences/main.c.
-$B/sequences: $(patsubst %.c,$B/san/%.o,$(wildcard tests/sequences/*.c)) $(SAN_LIB)
+$B/sequences: $(patsubst %.c,$B/san/%.o,$(wildcard tests/sequences/*.c)) $(SAN_LIB) $(ENGINE)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
 
 # The stored cases, and fixed seeds.
@@ -134,7 +145,7 @@ sequences: deps
 		$(if $(filter file,$(origin TIME)),,--time $(TIME)))
 
 # Every fuzz target also runs over its stored corpus, without libFuzzer, in `make test`.
-$B/replay/%: $B/san/tests/fuzz/%.o $B/san/tests/fuzz/replay.o $(SAN_LIB)
+$B/replay/%: $B/san/tests/fuzz/%.o $B/san/tests/fuzz/replay.o $(SAN_LIB) $(ENGINE)
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
 

@@ -26,7 +26,7 @@ $B/fuzz/libsrc.a $B/valgrind/libsrc.a $B/coverage/libsrc.a:
 
 # ---- fuzz: as many side by side as there are cores, for each keeps one busy
 
-$B/fuzz/fuzz_%: $B/fuzz/obj/tests/fuzz/fuzz_%.o $B/fuzz/libsrc.a
+$B/fuzz/fuzz_%: $B/fuzz/obj/tests/fuzz/fuzz_%.o $B/fuzz/libsrc.a $(ENGINE)
 	$(call SAY,LD)$(CLANG) $(FUZZ_SAN),fuzzer -o $@ $^ $(PKG_LIBS)
 
 fuzz:
@@ -38,7 +38,7 @@ fuzz:
 # SHARE=2/3: the second of three shares
 SHARE ?= 1/1
 
-$B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o)
+$B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o) $(ENGINE)
 	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
 
 $B/mutants/test_%: $$(call unit_object,mutants/obj,$$*) $B/mutants/libsrc.so
@@ -61,10 +61,10 @@ VALGRIND_TESTS ?= backend bad_answers endings services tls trust watch_faults
 # are counted or meant to run out (metrics, server_fds).
 T ?= $(filter-out %_random child exec_plugin% metrics sandbox server_fds,$(UNIT:$B/unit/test_%=%))
 
-$B/valgrind/test_%: $$(call unit_object,valgrind/obj,$$*) $B/valgrind/libsrc.a
+$B/valgrind/test_%: $$(call unit_object,valgrind/obj,$$*) $B/valgrind/libsrc.a $(ENGINE)
 	$(call SAY,LD)$(CC) $(PLAIN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
 
-$B/valgrind/haproxy-k8s-sync: $B/valgrind/obj/$(MAIN:%.c=%.o) $B/valgrind/libsrc.a
+$B/valgrind/haproxy-k8s-sync: $B/valgrind/obj/$(MAIN:%.c=%.o) $B/valgrind/libsrc.a $(ENGINE)
 	$(call SAY,LD)$(CC) $(PLAIN) -o $@ $^ $(PKG_LIBS)
 
 # Stands in for the daemon: what memcheck finds stands in a test's log of it, and ends it with another status than 0.
@@ -80,13 +80,13 @@ valgrind:
 
 # ---- coverage: what of the sources the unit tests, the fuzz corpora and the functional tests run; UNIT_ONLY=1: without the last
 
-$B/coverage/test_%: $$(call unit_object,coverage/obj,$$*) $B/coverage/libsrc.a
+$B/coverage/test_%: $$(call unit_object,coverage/obj,$$*) $B/coverage/libsrc.a $(ENGINE)
 	$(call SAY,LD)$(CC) --coverage -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
 
-$B/coverage/fuzz_%: $B/coverage/obj/tests/fuzz/fuzz_%.o $B/coverage/obj/tests/fuzz/replay.o $B/coverage/libsrc.a
+$B/coverage/fuzz_%: $B/coverage/obj/tests/fuzz/fuzz_%.o $B/coverage/obj/tests/fuzz/replay.o $B/coverage/libsrc.a $(ENGINE)
 	$(call SAY,LD)$(CC) --coverage -o $@ $^ $(PKG_LIBS)
 
-$B/coverage/haproxy-k8s-sync: $B/coverage/obj/$(MAIN:%.c=%.o) $B/coverage/libsrc.a
+$B/coverage/haproxy-k8s-sync: $B/coverage/obj/$(MAIN:%.c=%.o) $B/coverage/libsrc.a $(ENGINE)
 	$(call SAY,LD)$(CC) --coverage -o $@ $^ $(PKG_LIBS)
 
 coverage:

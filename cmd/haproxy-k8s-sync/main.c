@@ -25,6 +25,7 @@
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect.h"
 #include "cli/show.h"
+#include "cli/template.h"
 
 static int main_print(void (*fill)(struct buf *out))
 {
@@ -379,5 +380,7 @@ int main(int argc, char **argv, char **environ_)
         fprintf(stderr, "haproxy-k8s-sync: %s\n", err.message);
         return EXIT_FAILURE;
     }
+    if (command.kind == COMMAND_TEMPLATE)
+        return template_command(&command, flags.environment);
     return main_start(&command, flags.environment);
 }

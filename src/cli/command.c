@@ -61,6 +61,7 @@ static int command_take_value(int option, const char *value, struct command *c)
 static int command_take_operand(const char *word, struct command *c, struct error *err)
 {
     const char **place = c->kind == COMMAND_EXPLAIN                                         ? &c->node
+                         : c->kind == COMMAND_TEMPLATE ? &c->operand
                          : c->kind == COMMAND_CONFIG && c->config != COMMAND_CONFIG_HISTORY ? &c->operand
                                                                                             : NULL;
     if (place == NULL || *place != NULL || *word == '\0')
@@ -153,6 +154,23 @@ static int command_parse_config(int argc, char *const *argv, struct command *c, 
                      argc > 1 ? ", not \"" : "", argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
 }
 
+/* argv[0] is template. */
+static int command_parse_template(int argc, char *const *argv, struct command *c, struct error *err)
+{
+    static const char *const words[] = {[COMMAND_TEMPLATE_RENDER] = "render"};
+    for (size_t i = 0; argc > 1 && i < array_len(words); i++)
+        if (str_eq(argv[1], words[i])) {
+            c->template = (enum command_template)i;
+            int rc = command_parse_options(argc - 1, argv + 1, c, err);
+            if (rc == 0 && c->kind != COMMAND_HELP && c->operand == NULL)
+                return error_set(err, ERROR_INVALID, "template %s needs a folder: haproxy-k8s-sync template %s DIR", words[i],
+                                 words[i]);
+            return rc;
+        }
+    return error_set(err, ERROR_INVALID, "template needs one of render%s%s%s", argc > 1 ? ", not \"" : "",
+                     argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
+}
+
 int command_parse(int argc, char *const *argv, struct command *ret, struct error *err)
 {
     static const struct {
@@ -164,6 +182,7 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         {"plan", COMMAND_PLAN},         {"explain", COMMAND_EXPLAIN},
         {"doctor", COMMAND_DOCTOR},     {"check-config", COMMAND_CHECK_CONFIG},
         {"config", COMMAND_CONFIG},     {"copy-to", COMMAND_COPY_TO},
+        {"template", COMMAND_TEMPLATE},
     };
     *ret = (struct command){.kind = COMMAND_RUN, .daemon = "", .timeout_ms = INSPECT_TIMEOUT_MS};
     for (size_t i = 0; argc > 1 && i < array_len(kinds); i++)
@@ -175,6 +194,8 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         return command_parse_options(argc - 1, argv + 1, ret, err);
     if (ret->kind == COMMAND_CONFIG)
         return command_parse_config(argc - 1, argv + 1, ret, err);
+    if (ret->kind == COMMAND_TEMPLATE)
+        return command_parse_template(argc - 1, argv + 1, ret, err);
     bool copies = ret->kind == COMMAND_COPY_TO;
     if (copies && (argc < 3 || *argv[2] == '\0'))
         return error_set(err, ERROR_INVALID, "copy-to needs a folder: haproxy-k8s-sync copy-to FOLDER");

@@ -19,6 +19,7 @@ enum command_kind {
     COMMAND_DOCTOR,  /* doctor [-o text|json] [--color=...] [--timeout=...] */
     COMMAND_EXPLAIN, /* explain [--color=...] [--timeout=...] NODE */
     COMMAND_COPY_TO, /* copy-to FOLDER */
+    COMMAND_TEMPLATE, /* template WORD DIR */
     COMMAND_CONFIG,  /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
 };
 
@@ -31,11 +32,17 @@ enum command_config {
     COMMAND_CONFIG_ROLLBACK, /* [N] */
 };
 
+/* Those of template. */
+enum command_template {
+    COMMAND_TEMPLATE_RENDER,
+};
+
 struct command {
     enum command_kind kind;
     const char *node; /* EXPLAIN; borrowed from argv, as the next */
     enum command_config config;
-    const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; NULL: none */
+    enum command_template template;
+    const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR; NULL: none */
     bool json;
     const char *daemon; /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */
     enum page_colour colour;

@@ -50,7 +50,7 @@ static int storage_check_name(const char *name, struct error *err)
 }
 
 /* As the Data Plane API does: what stands before the last dot loses its dots, and a map ends with ".map". */
-static char *storage_name(enum storage_kind place, const char *name)
+char *storage_stored_name(enum storage_kind place, const char *name)
 {
     const char *last = strrchr(name, '.');
     char *stored = mem_printf("%s%s", name, place == STORAGE_MAP && !str_has_suffix(name, ".map") ? ".map" : "");
@@ -146,7 +146,7 @@ int storage_files_add(struct storage_files *f, enum storage_kind kind, const cha
         memcpy(new.bytes, bytes, len);
     int status = storage_check(&new, err);
     if (status == 0) {
-        new.stored = storage_name(new.place, name);
+        new.stored = storage_stored_name(new.place, name);
         status = storage_files_check_room(f, &new, err);
     }
     if (status != 0) {

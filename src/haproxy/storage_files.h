@@ -51,6 +51,8 @@ const struct storage_file *storage_files_find(const struct storage_files *f, enu
 /* Of kinds, names and bytes. */
 void storage_files_hash(const struct storage_files *f, char ret[DIGEST_SHA256_HEX_BYTES]);
 
+/* By which a file of that name is stored. Allocates. */
+char *storage_stored_name(enum storage_kind place, const char *name) must_check;
 /* The user's folder of a kind: "maps", "certs", "files". */
 const char *storage_folder(enum storage_kind kind);
 

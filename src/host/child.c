@@ -21,6 +21,7 @@
 #define READ_BYTES 4096u
 #define ASK_EVERY_MS 50
 #define CANCEL_MS 1000
+#define COPY_FAILED 70 /* EX_SOFTWARE of sysexits.h */
 
 /* One of its two outputs: our end of the pipe. */
 struct output {
@@ -276,6 +277,32 @@ static int spawn(const struct child_options *options, int out, int err, pid_t *r
     return rc;
 }
 
+/* What a program would find: its outputs, nothing else that is open, signals as the system has them. */
+static int run_copy(const struct child_options *options, int out, int err)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    (void)signal(SIGPIPE, SIG_DFL);
+    if (setpgid(0, 0) != 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+        dup2(err, STDERR_FILENO) < 0 || close_range(STDERR_FILENO + 1, ~0u, 0) != 0 ||
+        sigprocmask(SIG_SETMASK, &none, NULL) != 0)
+        return COPY_FAILED;
+    return options->run(options->run_arg);
+}
+
+/* As spawn(). */
+static int copy(const struct child_options *options, int out, int err, pid_t *ret)
+{
+    *ret = fork();
+    if (*ret == 0)
+        _exit(run_copy(options, out, err));
+    if (*ret < 0)
+        return errno;
+    (void)setpgid(*ret, *ret); /* whoever of both is first */
+    return 0;
+}
+
 static int say_not_started(const char *command, int why, struct error *err)
 {
     const char *path = getenv("PATH");
@@ -348,7 +375,7 @@ struct child *child_start(struct event_base *base, const struct child_options *o
         return NULL;
     }
     pid_t pid = 0;
-    int rc = spawn(options, out[1], options->together ? out[1] : error_out[1], &pid);
+    int rc = (options->run != NULL ? copy : spawn)(options, out[1], options->together ? out[1] : error_out[1], &pid);
     close(out[1]);
     close(error_out[1]);
     if (rc != 0) {

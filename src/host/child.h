@@ -34,6 +34,10 @@ struct child_result {
 };
 
 struct child_options {
+    /* Instead of a program this function, in a copy of our process (fork(2)) with all that it knows, until it returns the
+     * exit status: no other thread is there, and nothing of the event loop may be touched. NULL: the program. */
+    int (*run)(void *run_arg);
+    void *run_arg;
     const char *command; /* with a slash: a path; without: looked for in our PATH */
     char *const *args;   /* without the command; ends with NULL */
     char *const *env;    /* all of its environment, "NAME=value"; ends with NULL */

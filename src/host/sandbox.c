@@ -331,6 +331,43 @@ int sandbox_enter(int folder, struct error *err)
                      "container whose own profile allows seccomp(2); or turn it off: SECCOMP=false");
 }
 
+/* ---- the filter of who only computes ---- */
+
+static const int computing[] = {
+    SCMP_SYS(brk),           SCMP_SYS(munmap),       SCMP_SYS(mremap),        SCMP_SYS(madvise),   SCMP_SYS(futex),
+    SCMP_SYS(sched_yield),   SCMP_SYS(exit),         SCMP_SYS(exit_group),    SCMP_SYS(read),      SCMP_SYS(write),
+    SCMP_SYS(close),         SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
+    SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),    SCMP_SYS(gettid),        SCMP_SYS(getpid),    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(restart_syscall),
+};
+
+static int allow_computing(scmp_filter_ctx ctx)
+{
+    const struct scmp_arg_cmp no_code = SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+    const struct scmp_arg_cmp anonymous = SCMP_CMP64(3, SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS);
+    int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, no_code, anonymous);
+    if (rc == 0)
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_code);
+    for (size_t i = 0; rc == 0 && i < array_len(computing); i++)
+        if (computing[i] >= 0)
+            rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, computing[i], 0);
+    return rc;
+}
+
+int sandbox_enter_strict(struct error *err)
+{
+    cleanup(sandbox_release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+    int rc = ctx != NULL ? set_up(ctx) : -ENOMEM;
+    if (rc == 0)
+        rc = allow_computing(ctx);
+    if (rc == 0)
+        rc = seccomp_load(ctx);
+    if (rc == 0)
+        return 0;
+    errno = -rc;
+    return error_set(err, ERROR_FATAL, "cannot install the render's system call filter: %m");
+}
+
 /* ---- the filter of who runs programs ---- */
 
 static bool runs_programs(int call)

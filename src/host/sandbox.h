@@ -38,6 +38,12 @@ int sandbox_harden(struct error *err) must_check;
 int sandbox_enter(int folder, struct error *err) must_check;
 
 /*
+ * For a copy of the daemon that computes something and writes the result to its standard output (host/child): memory, the
+ * time, and nothing that leads out of it but what is open. What else it tries ends it. ERROR_FATAL.
+ */
+int sandbox_enter_strict(struct error *err) must_check;
+
+/*
  * For the helper process beside the daemon, which runs `haproxy -c`: a filter is inherited by whatever is executed, so this
  * one is a list of what neither of them needs. Debuggers and other processes' memory, mounts and namespaces, the kernel's
  * own doors and keys are refused by EPERM, calls of another architecture end the process. ERROR_FATAL.

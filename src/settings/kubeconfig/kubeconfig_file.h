@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "settings/kubeconfig/yaml_tree.h"
+#include "json/yaml_tree.h"
 
 #define KUBECONFIG_MAX_FILES 32u
 #define KUBECONFIG_MAX_BYTES (1024u * 1024u)

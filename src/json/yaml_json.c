@@ -2,7 +2,7 @@
 
 #include "base/str.h"
 #include "base/text.h"
-#include "settings/kubeconfig/yaml_tree.h"
+#include "json/yaml_tree.h"
 
 static const char digits[] = "0123456789";
 

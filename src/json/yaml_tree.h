@@ -2,8 +2,8 @@
  * YAML (and so JSON) text as a tree of nodes, with a cap on everything: libyaml's events, collected. Aliases point to
  * the node that they name, so a node can have several parents; what they expand to is counted, and cycles are refused.
  */
-#ifndef SETTINGS_KUBECONFIG_YAML_TREE_H
-#define SETTINGS_KUBECONFIG_YAML_TREE_H
+#ifndef JSON_YAML_TREE_H
+#define JSON_YAML_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "settings/kubeconfig/yaml_tree.h"
+#include "json/yaml_tree.h"
 
 #include <string.h>
 #include <yaml.h>

@@ -1,0 +1,155 @@
+/* What the engine asks of C: JSON values, and the objects of resources. */
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/base64.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/storage_files.h"
+#include "template/engine.h"
+#include "template/objects.h"
+
+/* yyjson's own functions take values that could be changed; none is here. */
+static yyjson_val *engine_value(const struct yyjson_val *node)
+{
+    return (yyjson_val *)(uintptr_t)node;
+}
+
+void engine_node_read(const struct yyjson_val *node, struct engine_scalar *ret)
+{
+    yyjson_val *v = engine_value(node);
+    *ret = (struct engine_scalar){.kind = ENGINE_NULL};
+    if (yyjson_is_bool(v)) {
+        ret->kind = ENGINE_BOOL;
+        ret->truth = yyjson_get_bool(v);
+    } else if (yyjson_is_uint(v)) {
+        ret->kind = ENGINE_UINT;
+        ret->number = yyjson_get_uint(v);
+    } else if (yyjson_is_sint(v)) {
+        ret->kind = ENGINE_INT;
+        ret->number = (uint64_t)yyjson_get_sint(v);
+    } else if (yyjson_is_real(v)) {
+        ret->kind = ENGINE_REAL;
+        ret->real = yyjson_get_real(v);
+    } else if (yyjson_is_str(v)) {
+        ret->kind = ENGINE_STRING;
+        ret->text = (struct engine_text){yyjson_get_str(v), yyjson_get_len(v)};
+    } else if (yyjson_is_arr(v) || yyjson_is_obj(v)) {
+        ret->kind = yyjson_is_arr(v) ? ENGINE_ARRAY : ENGINE_OBJECT;
+        ret->size = yyjson_is_arr(v) ? yyjson_arr_size(v) : yyjson_obj_size(v);
+    }
+}
+
+const struct yyjson_val *engine_node_get(const struct yyjson_val *object, const char *key, size_t len)
+{
+    return yyjson_obj_getn(engine_value(object), key, len);
+}
+
+const struct yyjson_val *engine_node_at(const struct yyjson_val *array, size_t index)
+{
+    return yyjson_arr_get(engine_value(array), index);
+}
+
+const struct yyjson_val *engine_node_first(const struct yyjson_val *container)
+{
+    return unsafe_yyjson_get_first(engine_value(container));
+}
+
+const struct yyjson_val *engine_node_next(const struct yyjson_val *element)
+{
+    return unsafe_yyjson_get_next(engine_value(element));
+}
+
+const struct yyjson_val *engine_node_value_of(const struct yyjson_val *key)
+{
+    return key + 1;
+}
+
+/* ---- resources ---- */
+
+ptrdiff_t engine_resource_find(const struct objects *all, struct engine_text name)
+{
+    for (size_t i = 0; i < objects_resource_count(all); i++) {
+        const char *own = objects_resource_name(all, i);
+        if (strlen(own) == name.len && memcmp(own, name.bytes, name.len) == 0)
+            return (ptrdiff_t)i;
+    }
+    return -1;
+}
+
+bool engine_resource_name(const struct objects *all, size_t resource, struct engine_text *ret)
+{
+    if (resource >= objects_resource_count(all))
+        return false;
+    const char *name = objects_resource_name(all, resource);
+    *ret = (struct engine_text){name, strlen(name)};
+    return true;
+}
+
+size_t engine_resource_list(struct objects *all, size_t resource, const struct yyjson_val *const **ret)
+{
+    return objects_list(all, resource, ret);
+}
+
+size_t engine_resource_fetch(struct objects *all, size_t resource, const struct engine_text *keys, size_t count,
+                             const struct yyjson_val *const **ret)
+{
+    char **own = mem_array(count, sizeof(own[0]));
+    for (size_t i = 0; i < count; i++)
+        own[i] = mem_strndup(keys[i].bytes, keys[i].len);
+    size_t found = objects_fetch(all, resource, (const char *const *)own, count, ret);
+    for (size_t i = 0; i < count; i++)
+        free(own[i]);
+    free(own);
+    return found;
+}
+
+size_t engine_resource_keys(const struct objects *all, size_t resource)
+{
+    return objects_key_count(all, resource);
+}
+
+void *engine_base64_decode(struct engine_text text, size_t *ret_len)
+{
+    cleanup(mem_free_ptr) char *copy = mem_strndup(text.bytes, text.len);
+    return base64_decode(copy, ret_len);
+}
+
+char *engine_stored_name(int kind, struct engine_text name)
+{
+    static const enum storage_kind kinds[] = {STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL};
+    cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
+    return storage_stored_name(kinds[kind], copy);
+}
+
+void engine_free(void *bytes)
+{
+    free(bytes);
+}
+
+/* ---- builds without the engine: who asks for a template is told so ---- */
+
+#ifdef WITHOUT_TEMPLATES
+
+const char *engine_unavailable(void)
+{
+    return "this build has no templates: it was made with TEMPLATES=no, or where there was no cargo";
+}
+
+int engine_run_job(const struct engine_job *job)
+{
+    const char *why = engine_unavailable();
+    const struct engine_record record = {.what = ENGINE_ERROR, .text = {why, strlen(why)}};
+    job->emit(job->arg, &record);
+    return -1;
+}
+
+#else
+
+const char *engine_unavailable(void)
+{
+    return "";
+}
+
+#endif

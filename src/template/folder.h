@@ -1,0 +1,19 @@
+/* A template set in a folder: its files as template/set wants them. */
+#ifndef TEMPLATE_FOLDER_H
+#define TEMPLATE_FOLDER_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "template/set.h"
+
+struct template_folder {
+    struct template_file *files; /* by name; what a name begins with "." is left out */
+    size_t count;
+    size_t bytes;
+};
+
+/* ERROR_INVALID: what cannot be read, and why. */
+int template_folder_read(const char *path, struct template_folder *ret, struct error *err) must_check;
+void template_folder_fini(struct template_folder *f); /* for cleanup() */
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * What the templates of a set see of a cluster: the objects of each watched resource, kept as JSON text (which takes the
+ * least memory) in the order of namespace and name. A render, in a process of its own, reads those that it asks for.
+ */
+#ifndef TEMPLATE_OBJECTS_H
+#define TEMPLATE_OBJECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <yyjson.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "model/record.h"
+
+struct cache;
+struct json_path;
+struct objects;
+
+/* In the caches. */
+struct template_object {
+    char *name; /* "namespace/name", or "name" where it is in no namespace */
+    char *json; /* one object, with metadata.name */
+};
+extern const struct record template_object_record;
+
+struct objects *objects_new(void) must_check;
+void objects_free(struct objects *o); /* NULL is allowed */
+
+/* Its number, which are given from 0 on. kind: for messages, "Ingress". index_by: the keys that Fetch finds by; borrowed, as
+ * long as o is there. */
+size_t objects_add_resource(struct objects *o, const char *name, const char *kind, struct json_path *const *index_by,
+                            size_t key_count);
+size_t objects_resource_count(const struct objects *o);
+const char *objects_resource_name(const struct objects *o, size_t resource);
+const char *objects_resource_kind(const struct objects *o, size_t resource);
+size_t objects_key_count(const struct objects *o, size_t resource);
+struct cache *objects_cache(const struct objects *o, size_t resource); /* of template_objects; what is put there is seen */
+
+/* ---- what a render sees; what is in the caches must not change from here on until objects_forget_read */
+
+/* Leaves an object out of all that follows, until objects_forget_read. */
+void objects_leave_out(struct objects *o, const yyjson_val *object);
+/* Borrowed, until something is left out. */
+size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const **ret);
+/* Those with these first keys; borrowed until objects_forget_read. */
+size_t objects_fetch(struct objects *o, size_t resource, const char *const *keys, size_t count,
+                     const yyjson_val *const **ret);
+void objects_forget_read(struct objects *o);
+/* Which one it is; false: none of them. *ret_key: its name in the cache, borrowed. */
+bool objects_find(const struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key);
+
+#endif

@@ -1,0 +1,342 @@
+#include "template/render.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "host/child.h"
+#include "host/sandbox.h"
+#include "template/objects.h"
+#include "template/set.h"
+
+/* Each time that templates leave more objects out, all is rendered anew without them. */
+#define PASSES 5
+
+struct render {
+    struct child *child;
+    const struct objects *objects;
+    uint64_t began_us;
+    size_t memory_bytes, output_bytes;
+    uint64_t timeout_ms;
+    void (*on_done)(void *arg, struct rendered *ret, const struct error *err);
+    void *arg;
+};
+
+void rendered_fini(struct rendered *r)
+{
+    for (size_t i = 0; i < r->file_count; i++) {
+        free(r->files[i].name);
+        explicit_bzero(r->files[i].bytes, r->files[i].len);
+        free(r->files[i].bytes);
+    }
+    for (size_t i = 0; i < r->remark_count; i++) {
+        free(r->remarks[i].key);
+        free(r->remarks[i].text);
+    }
+    free(r->files);
+    free(r->remarks);
+    *r = (struct rendered){0};
+}
+
+/* ---- from child to parent: both are one program, so numbers and structs are the same ---- */
+
+enum wire_text { WIRE_NAME, WIRE_TEXT, WIRE_SOURCE_LINE, WIRE_OBJECT };
+#define WIRE_TEXTS 4
+
+struct wire {
+    uint32_t what, kind;
+    uint64_t line, column, resource;
+    size_t len[WIRE_TEXTS];
+};
+
+/* ---- the child ---- */
+
+struct pass {
+    const struct render_options *options;
+    struct buf out;
+    const yyjson_val *left_out[64];
+    size_t left_out_count, warnings;
+    /* What earlier passes said of objects that this one does not see any more. */
+    struct buf remarks;
+};
+
+static void pass_add(struct buf *to, const struct wire *head, const char *const texts[WIRE_TEXTS])
+{
+    buf_addn(to, (const char *)head, sizeof(*head));
+    for (size_t i = 0; i < WIRE_TEXTS; i++)
+        buf_addn(to, texts[i], head->len[i]);
+}
+
+static void pass_emit(void *arg, const struct engine_record *record)
+{
+    struct pass *p = arg;
+    size_t resource = 0;
+    const char *key = "";
+    if (record->object != NULL && !objects_find(p->options->objects, record->object, &resource, &key))
+        key = "";
+    const char *const texts[WIRE_TEXTS] = {record->name.bytes, record->text.bytes, record->source_line.bytes, key};
+    const struct wire head = {.what = (uint32_t)record->what,
+                              .kind = (uint32_t)record->kind,
+                              .line = record->line,
+                              .column = record->column,
+                              .resource = resource,
+                              .len = {record->name.len, record->text.len, record->source_line.len, strlen(key)}};
+    bool warns = record->what == ENGINE_WARNING && key[0] != '\0';
+    pass_add(warns ? &p->remarks : &p->out, &head, texts);
+    if (!warns)
+        return;
+    p->warnings++;
+    if (p->left_out_count < array_len(p->left_out))
+        p->left_out[p->left_out_count++] = record->object;
+}
+
+static int pass_run(struct pass *p)
+{
+    const struct render_options *o = p->options;
+    const struct template_set *set = o->set;
+    struct engine_source *sources = mem_array(set->text_count, sizeof(sources[0]));
+    struct engine_output *outputs = mem_array(set->text_count, sizeof(outputs[0]));
+    size_t extra = set->extra != NULL ? yyjson_obj_size(yyjson_doc_get_root(set->extra)) : 0, i, max;
+    struct engine_variable *variables = mem_array(extra + o->variable_count + 1, sizeof(variables[0]));
+    struct engine_job job = {.lenient = set->lenient,
+                             .keep_newline = set->keep_newline,
+                             .trim_blocks = set->trim_blocks,
+                             .memory_bytes = o->memory_bytes,
+                             .sources = sources,
+                             .source_count = set->text_count,
+                             .variables = variables,
+                             .outputs = outputs,
+                             .objects = o->objects,
+                             .arg = p,
+                             .emit = pass_emit};
+    for (i = 0; i < set->text_count; i++) {
+        const struct template_text *t = &set->texts[i];
+        sources[i] = (struct engine_source){{t->source, strlen(t->source)}, {t->text, strlen(t->text)}, t->priority};
+        if (t->kind != TEMPLATE_SNIPPET)
+            outputs[job.output_count++] = (struct engine_output){(int)t->kind, {t->name, strlen(t->name)}, sources[i].name};
+    }
+    yyjson_val *key, *value;
+    if (set->extra != NULL)
+        yyjson_obj_foreach (yyjson_doc_get_root(set->extra), i, max, key, value)
+            variables[job.variable_count++] =
+                (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
+    for (i = 0; i < o->variable_count; i++)
+        variables[job.variable_count++] = o->variables[i];
+    for (i = 0; i < array_len(job.folders); i++)
+        job.folders[i] = (struct engine_text){o->folders[i], strlen(o->folders[i])};
+    int rc = engine_run_job(&job);
+    free(sources);
+    free(outputs);
+    free(variables);
+    return rc;
+}
+
+static bool write_all(const struct buf *b)
+{
+    for (size_t at = 0; at < b->len;) {
+        ssize_t n = write(STDOUT_FILENO, b->data + at, b->len - at);
+        if (n <= 0)
+            return false;
+        at += (size_t)n;
+    }
+    return true;
+}
+
+/* Until nothing more is left out. */
+static int render_run(void *arg)
+{
+    struct pass p = {.options = arg};
+    struct error err = {0};
+    if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
+        return 1;
+    int rc = 0;
+    for (size_t pass = 0; pass < PASSES; pass++) {
+        size_t before = p.left_out_count;
+        p.warnings = 0;
+        buf_clear(&p.out);
+        rc = pass_run(&p);
+        if (rc != 0 || p.left_out_count == before)
+            break;
+        for (size_t i = before; i < p.left_out_count; i++)
+            objects_leave_out(p.options->objects, p.left_out[i]);
+    }
+    return write_all(&p.remarks) && write_all(&p.out) ? 0 : 1;
+}
+
+/* ---- the parent ---- */
+
+static char *wire_next(const char **at, size_t len)
+{
+    char *text = mem_alloc(len + 1);
+    memcpy(text, *at, len);
+    *at += len;
+    return text;
+}
+
+static void render_take_error(const struct objects *objects, const struct wire *head, char *const texts[WIRE_TEXTS],
+                              struct error *err)
+{
+    struct buf text = {0};
+    if (texts[WIRE_NAME][0] != '\0' && head->line > 0)
+        buf_printf(&text, "%s:%llu", texts[WIRE_NAME], (unsigned long long)head->line);
+    if (text.len > 0 && head->column > 0)
+        buf_printf(&text, ":%llu", (unsigned long long)head->column);
+    buf_printf(&text, "%s%s", text.len > 0 ? ": " : "", texts[WIRE_TEXT]);
+    if (texts[WIRE_SOURCE_LINE][0] != '\0')
+        buf_printf(&text, "; the line: %s", texts[WIRE_SOURCE_LINE] + strspn(texts[WIRE_SOURCE_LINE], " \t"));
+    if (texts[WIRE_OBJECT][0] != '\0')
+        buf_printf(&text, "; the last object: %s %s", objects_resource_kind(objects, head->resource), texts[WIRE_OBJECT]);
+    (void)error_set(err, ERROR_INVALID, "%s", buf_str(&text));
+    buf_fini(&text);
+}
+
+/* One record; false: an error was among them. */
+static bool render_take(const struct objects *objects, const struct wire *head, const char **at, struct rendered *r,
+                        struct error *err)
+{
+    char *texts[WIRE_TEXTS];
+    for (size_t i = 0; i < WIRE_TEXTS; i++)
+        texts[i] = wire_next(at, head->len[i]);
+    bool good = head->what != ENGINE_ERROR;
+    if (head->what == ENGINE_OUTPUT) {
+        r->files = mem_resize(r->files, r->file_count + 1, sizeof(r->files[0]));
+        r->files[r->file_count++] = (struct render_file){head->kind, texts[WIRE_NAME], texts[WIRE_TEXT], head->len[WIRE_TEXT]};
+        texts[WIRE_NAME] = texts[WIRE_TEXT] = NULL;
+    } else if (good) {
+        r->remarks = mem_resize(r->remarks, r->remark_count + 1, sizeof(r->remarks[0]));
+        r->remarks[r->remark_count++] =
+            (struct render_remark){head->what == ENGINE_WARNING, head->resource, texts[WIRE_OBJECT], texts[WIRE_TEXT]};
+        texts[WIRE_OBJECT] = texts[WIRE_TEXT] = NULL;
+    } else {
+        render_take_error(objects, head, texts, err);
+    }
+    for (size_t i = 0; i < WIRE_TEXTS; i++)
+        free(texts[i]);
+    return good;
+}
+
+static int render_read(const struct objects *objects, const struct buf *out, struct rendered *r, struct error *err)
+{
+    const char *at = buf_str(out), *end = at + out->len;
+    while (at < end) {
+        struct wire head;
+        if ((size_t)(end - at) < sizeof(head))
+            return error_set(err, ERROR_RETRY, "the render ended amid its answer");
+        memcpy(&head, at, sizeof(head));
+        at += sizeof(head);
+        for (size_t i = 0, left = (size_t)(end - at); i < WIRE_TEXTS; left -= head.len[i++])
+            if (head.len[i] > left)
+                return error_set(err, ERROR_RETRY, "the render ended amid its answer");
+        if (!render_take(objects, &head, &at, r, err))
+            return -1;
+    }
+    if (r->file_count == 0)
+        return error_set(err, ERROR_RETRY, "the render gave nothing");
+    return 0;
+}
+
+static int render_judge(const struct render *r, const struct child_result *result, struct rendered *ret, struct error *err)
+{
+    const struct child_options names = {.timeout_ms = r->timeout_ms, .max_out_bytes = r->output_bytes};
+    cleanup(mem_free_ptr) char *text = child_result_text(result, &names);
+    if (result->outcome == CHILD_OVERDUE)
+        return error_set(err, ERROR_INVALID, "the templates were still being rendered after %.3g s: is there a loop without an end? "
+                         "TEMPLATE_TIMEOUT is the limit", (double)r->timeout_ms / 1000);
+    if (result->outcome == CHILD_OVER_CAP)
+        return error_set(err, ERROR_INVALID, "the templates gave more than %zu MB", r->output_bytes >> 20);
+    if (result->outcome == CHILD_EXITED && result->status == ENGINE_EXIT_MEMORY)
+        return error_set(err, ERROR_INVALID, "the templates took more than %zu MB of memory: TEMPLATE_MEMORY is the limit",
+                         r->memory_bytes >> 20);
+    if (result->outcome != CHILD_EXITED || result->status != 0)
+        return error_set(err, ERROR_INVALID, "the render failed: %s%s%s", text, result->said[0] != '\0' ? ": " : "", result->said);
+    return render_read(r->objects, result->out, ret, err);
+}
+
+static void render_on_child(void *arg, const struct child_result *result)
+{
+    struct render *r = arg;
+    struct rendered rendered = {0};
+    struct error err = {0};
+    int rc = render_judge(r, result, &rendered, &err);
+    rendered.took_us = clock_mono_us() - r->began_us;
+    r->on_done(r->arg, rc == 0 ? &rendered : NULL, &err);
+    rendered_fini(&rendered);
+    free(r);
+}
+
+struct render *render_start(struct event_base *base, const struct render_options *options,
+                            void (*on_done)(void *arg, struct rendered *ret, const struct error *err), void *arg,
+                            struct error *err)
+{
+    struct render_options copy = *options;
+    const struct child_options child = {.run = render_run,
+                                        .run_arg = &copy,
+                                        .command = "the render",
+                                        .max_out_bytes = options->output_bytes,
+                                        .timeout_ms = options->timeout_ms};
+    struct render *r = mem_alloc(sizeof(*r));
+    *r = (struct render){.objects = options->objects,
+                         .began_us = clock_mono_us(),
+                         .memory_bytes = options->memory_bytes,
+                         .output_bytes = options->output_bytes,
+                         .timeout_ms = options->timeout_ms,
+                         .on_done = on_done,
+                         .arg = arg};
+    r->child = child_start(base, &child, render_on_child, r, err);
+    if (r->child != NULL)
+        return r;
+    free(r);
+    return NULL;
+}
+
+void render_cancel(struct render *r)
+{
+    if (r == NULL)
+        return;
+    child_cancel(r->child);
+    free(r);
+}
+
+/* ---- waited for ---- */
+
+struct render_wait {
+    struct event_base *base;
+    struct rendered *ret;
+    struct error *err;
+    int rc;
+};
+
+static void render_on_now(void *arg, struct rendered *ret, const struct error *err)
+{
+    struct render_wait *w = arg;
+    w->rc = ret != NULL ? 0 : -1;
+    if (ret != NULL) {
+        *w->ret = *ret;
+        *ret = (struct rendered){0};
+    } else {
+        *w->err = *err;
+    }
+    event_base_loopbreak(w->base);
+}
+
+int render_now(const struct render_options *options, struct rendered *ret, struct error *err)
+{
+    struct render_wait w = {.base = event_base_new(), .ret = ret, .err = err, .rc = -1};
+    if (w.base == NULL)
+        abort(); /* out of memory */
+    if (render_start(w.base, options, render_on_now, &w, err) != NULL)
+        event_base_dispatch(w.base);
+    event_base_free(w.base);
+    return w.rc;
+}
+
+const char *render_unavailable(void)
+{
+    return engine_unavailable();
+}

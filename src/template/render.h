@@ -1,0 +1,71 @@
+/*
+ * One render of a template set over the objects that it watches: in a child process, with limits on time, memory and
+ * output, under a filter of system calls that leaves it nothing but to write its result. What goes wrong in there, a
+ * template without an end included, is an error here.
+ */
+#ifndef TEMPLATE_RENDER_H
+#define TEMPLATE_RENDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "template/engine.h"
+
+struct event_base;
+struct objects;
+struct render;
+struct template_set;
+
+struct render_file {
+    enum engine_output_kind kind;
+    char *name;
+    char *bytes; /* a NUL behind the last */
+    size_t len;
+};
+
+/* What a template said of an object. */
+struct render_remark {
+    bool left_out; /* by warn(): the rest was rendered without it */
+    size_t resource;
+    char *key; /* "namespace/name" */
+    char *text;
+};
+
+struct rendered {
+    struct render_file *files; /* the first is haproxy.cfg */
+    size_t file_count;
+    struct render_remark *remarks;
+    size_t remark_count;
+    uint64_t took_us;
+};
+void rendered_fini(struct rendered *r); /* wipes, for there are private keys in it; a zeroed one is allowed */
+
+struct render_options {
+    const struct template_set *set;
+    struct objects *objects;             /* as they are now */
+    const struct engine_variable *variables; /* besides those of the set */
+    size_t variable_count;
+    const char *folders[3];              /* of maps, certificates and other files: what path() says */
+    uint64_t timeout_ms;
+    size_t memory_bytes, output_bytes;
+    bool unfiltered; /* as on a kernel without seccomp, and for sanitizers */
+};
+
+/* on_done: once, from the loop; ret is the caller's to take, NULL where err says why there is none: ERROR_INVALID, of a
+ * template with "haproxy.cfg:12:7: ...", its line, and the object that it was about. All that the options point to has to
+ * stay until start returns: the child has a copy. NULL: it could not be started; ERROR_RETRY. */
+struct render *render_start(struct event_base *base, const struct render_options *options,
+                            void (*on_done)(void *arg, struct rendered *ret, const struct error *err), void *arg,
+                            struct error *err) must_check;
+void render_cancel(struct render *r); /* NULL is allowed; nothing is called back */
+
+/* The same, waited for: for the command line. -1 with ERROR_INVALID or ERROR_RETRY. */
+int render_now(const struct render_options *options, struct rendered *ret, struct error *err) must_check;
+
+/* "" where this build has templates; else what to build it with. */
+const char *render_unavailable(void);
+
+#endif

@@ -1,0 +1,134 @@
+//! What C gives and takes: src/template/engine.h, whose types these are.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::slice;
+
+/// A borrowed string: no NUL at its end.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Text {
+    pub bytes: *const c_char,
+    pub len: usize,
+}
+
+impl Text {
+    /// What is no UTF-8 is read as empty: C has checked it.
+    pub fn str<'a>(self) -> &'a str {
+        if self.bytes.is_null() {
+            return "";
+        }
+        let bytes = unsafe { slice::from_raw_parts(self.bytes.cast::<u8>(), self.len) };
+        std::str::from_utf8(bytes).unwrap_or("")
+    }
+
+    pub fn of(text: &str) -> Text {
+        Text { bytes: text.as_ptr().cast(), len: text.len() }
+    }
+}
+
+/// A JSON value of C's: null and its like are told apart by `kind`.
+pub type NodePtr = *const c_void;
+
+pub const KIND_NULL: c_int = 0;
+pub const KIND_BOOL: c_int = 1;
+pub const KIND_UINT: c_int = 2;
+pub const KIND_INT: c_int = 3;
+pub const KIND_REAL: c_int = 4;
+pub const KIND_STRING: c_int = 5;
+pub const KIND_ARRAY: c_int = 6;
+pub const KIND_OBJECT: c_int = 7;
+
+#[repr(C)]
+pub struct Scalar {
+    pub kind: c_int,
+    pub truth: bool,
+    pub number: u64, // as its kind says: also an i64's bits
+    pub real: f64,
+    pub text: Text,
+    pub size: usize, // of an array or an object
+}
+
+#[repr(C)]
+pub struct Source {
+    pub name: Text,
+    pub text: Text,
+    pub priority: i64,
+}
+
+#[repr(C)]
+pub struct Variable {
+    pub name: Text,
+    pub value: NodePtr,
+}
+
+#[repr(C)]
+pub struct Output {
+    pub kind: c_int,
+    pub name: Text,
+    pub source: Text, // of which template
+}
+
+/// engine.h: struct engine_job.
+#[repr(C)]
+pub struct Job {
+    pub lenient: bool,
+    pub keep_newline: bool,
+    pub trim_blocks: bool,
+    pub fuel: u64,
+    pub memory_bytes: usize,
+    pub sources: *const Source,
+    pub source_count: usize,
+    pub variables: *const Variable,
+    pub variable_count: usize,
+    pub outputs: *const Output,
+    pub output_count: usize,
+    pub folders: [Text; 3],
+    pub resources: *mut c_void, // NULL: there are none
+    pub arg: *mut c_void,
+    pub emit: extern "C" fn(arg: *mut c_void, record: *const Record),
+}
+
+pub const RECORD_OUTPUT: c_int = 0; // kind, name, text
+pub const RECORD_WARNING: c_int = 1; // object, text: it is to be left out
+pub const RECORD_EVENT: c_int = 2; // object, text
+pub const RECORD_ERROR: c_int = 3; // text, name, line, column, source line, object (or NULL)
+
+#[repr(C)]
+pub struct Record {
+    pub what: c_int,
+    pub kind: c_int,
+    pub name: Text,
+    pub text: Text,
+    pub source_line: Text,
+    pub line: u64,
+    pub column: u64,
+    pub object: NodePtr,
+}
+
+impl Record {
+    pub fn new(what: c_int) -> Record {
+        Record { what, kind: 0, name: Text::of(""), text: Text::of(""), source_line: Text::of(""), line: 0, column: 0, object: std::ptr::null() }
+    }
+}
+
+extern "C" {
+    pub fn engine_node_read(node: NodePtr, ret: *mut Scalar);
+    pub fn engine_node_get(object: NodePtr, key: *const c_char, len: usize) -> NodePtr;
+    pub fn engine_node_at(array: NodePtr, index: usize) -> NodePtr;
+    /// The first element (of an object: the first key); the next one of it. NULL: there is none.
+    pub fn engine_node_first(container: NodePtr) -> NodePtr;
+    pub fn engine_node_next(element: NodePtr) -> NodePtr;
+    pub fn engine_node_value_of(key: NodePtr) -> NodePtr;
+
+    pub fn engine_resource_find(resources: *mut c_void, name: Text) -> isize;
+    pub fn engine_resource_name(resources: *mut c_void, index: usize, ret: *mut Text) -> bool;
+    /// Those that are not left out; borrowed until something is left out.
+    pub fn engine_resource_list(resources: *mut c_void, resource: usize, ret: *mut *const NodePtr) -> usize;
+    pub fn engine_resource_fetch(resources: *mut c_void, resource: usize, keys: *const Text, count: usize, ret: *mut *const NodePtr) -> usize;
+    /// How many keys its index has; 0: none.
+    pub fn engine_resource_keys(resources: *mut c_void, resource: usize) -> usize;
+}
+
+pub unsafe fn slice<'a, T>(list: *const T, count: usize) -> &'a [T] {
+    if list.is_null() { &[] } else { slice::from_raw_parts(list, count) }
+}

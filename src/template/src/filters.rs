@@ -1,0 +1,222 @@
+//! The filters that are not minijinja's own.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_void, CString};
+use std::slice;
+
+use minijinja::value::ValueKind;
+use minijinja::{Environment, Error, ErrorKind, State, Value};
+
+use crate::abi::Text;
+
+extern "C" {
+    /// NULL: it is none. Else to be freed by engine_free.
+    fn engine_base64_decode(text: Text, ret_len: *mut usize) -> *mut c_void;
+    fn engine_free(bytes: *mut c_void);
+    fn fnmatch(pattern: *const c_char, text: *const c_char, flags: i32) -> i32;
+}
+
+pub fn invalid(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, text.into())
+}
+
+fn b64decode(text: &str) -> Result<Value, Error> {
+    let mut len = 0;
+    let bytes = unsafe { engine_base64_decode(Text::of(text), &mut len) };
+    if bytes.is_null() {
+        return Err(invalid("b64decode: it is no base64"));
+    }
+    let copy = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len) }.to_vec();
+    unsafe { engine_free(bytes) };
+    Ok(String::from_utf8(copy).map_or_else(|e| Value::from_bytes(e.into_bytes()), Value::from))
+}
+
+pub fn glob(text: &str, pattern: &str) -> bool {
+    match (CString::new(pattern), CString::new(text)) {
+        (Ok(pattern), Ok(text)) => unsafe { fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 },
+        _ => false,
+    }
+}
+
+/// Of a text whether it matches, of a list those that do.
+fn glob_match(value: Value, pattern: &str) -> Result<Value, Error> {
+    if let Some(text) = value.as_str() {
+        return Ok(Value::from(glob(text, pattern)));
+    }
+    Ok(value.try_iter()?.filter(|v| v.as_str().is_some_and(|text| glob(text, pattern))).collect())
+}
+
+fn regex(pattern: &str) -> Result<regex::Regex, Error> {
+    // Its own limits keep what it compiles small; it matches in linear time.
+    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))
+}
+
+/// What matches (the first group where there is one), or none.
+fn regex_search(text: &str, pattern: &str) -> Result<Value, Error> {
+    let found = regex(pattern)?.captures(text).map(|c| c.get(1).or(c.get(0)).map_or(String::new(), |m| m.as_str().into()));
+    Ok(found.map_or(Value::from(()), Value::from))
+}
+
+fn regex_replace(text: &str, pattern: &str, by: &str) -> Result<String, Error> {
+    Ok(regex(pattern)?.replace_all(text, by).into_owned())
+}
+
+/// As Python's re.escape.
+fn regex_escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "()[]{}?*+-|^$\\.&~# \t\n\r\u{b}\u{c}".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// "metadata.labels['a.b']", also with JSONPath's "$." in front; "[*]": of each element.
+fn steps(path: &str) -> Result<Vec<String>, Error> {
+    let (mut steps, mut rest) = (Vec::new(), path.strip_prefix('$').unwrap_or(path));
+    while !rest.is_empty() {
+        if let Some(inner) = rest.strip_prefix('[') {
+            let end = inner.find(']').ok_or_else(|| invalid(format!("path {path:?}: no ] behind [")))?;
+            steps.push(inner[..end].trim_matches(['\'', '"']).to_string());
+            rest = &inner[end + 1..];
+        } else {
+            rest = rest.strip_prefix('.').unwrap_or(rest);
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            if end == 0 {
+                return Err(invalid(format!("path {path:?}: an empty part")));
+            }
+            steps.push(rest[..end].to_string());
+            rest = &rest[end..];
+        }
+    }
+    Ok(steps)
+}
+
+fn follow(value: &Value, steps: &[String]) -> Value {
+    let Some((step, rest)) = steps.split_first() else { return value.clone() };
+    if step == "*" {
+        let all: Vec<Value> = value.try_iter().into_iter().flatten().map(|v| follow(&v, rest)).filter(|v| !v.is_undefined()).collect();
+        return Value::from(all);
+    }
+    let next = match step.parse::<usize>() {
+        Ok(index) if value.kind() == ValueKind::Seq => value.get_item_by_index(index),
+        _ => value.get_attr(step),
+    };
+    next.map_or(Value::UNDEFINED, |v| follow(&v, rest))
+}
+
+fn extract(list: Value, path: &str) -> Result<Value, Error> {
+    let steps = steps(path)?;
+    let mut all = Vec::new();
+    for value in list.try_iter()? {
+        let found = follow(&value, &steps);
+        if steps.iter().any(|s| s == "*") {
+            all.extend(found.try_iter()?);
+        } else if !found.is_undefined() {
+            all.push(found);
+        }
+    }
+    Ok(Value::from(all))
+}
+
+/// By paths, each with ":desc" where the greatest comes first, ":length" for how long it is, ":exists" for whether it is there.
+fn sort_by(list: Value, by: Value) -> Result<Value, Error> {
+    let given: Vec<Value> = if by.as_str().is_some() { vec![by] } else { by.try_iter()?.collect() };
+    let mut criteria = Vec::new();
+    for one in &given {
+        let text = one.as_str().ok_or_else(|| invalid("sort_by: expected a path or a list of paths"))?;
+        let mut words = text.split(':');
+        let path = steps(words.next().unwrap_or("").trim())?;
+        let (mut descending, mut length, mut exists) = (false, false, false);
+        for word in words {
+            match word.trim() {
+                "desc" => descending = true,
+                "asc" => descending = false,
+                "length" => length = true,
+                "exists" => exists = true,
+                other => return Err(invalid(format!("sort_by: {other:?} is none of asc, desc, exists, length"))),
+            }
+        }
+        criteria.push((path, descending, length, exists));
+    }
+    let mut keyed: Vec<(Vec<Value>, Value)> = list
+        .try_iter()?
+        .map(|value| {
+            let keys = criteria
+                .iter()
+                .map(|(path, _, length, exists)| match follow(&value, path) {
+                    found if *exists => Value::from(!found.is_undefined()),
+                    found if *length => Value::from(found.as_str().map(|s| s.chars().count()).or(found.len()).unwrap_or(0)),
+                    found => found,
+                })
+                .collect();
+            (keys, value)
+        })
+        .collect();
+    keyed.sort_by(|(a, _), (b, _)| {
+        a.iter().zip(b).zip(&criteria).map(|((a, b), c)| if c.1 { b.cmp(a) } else { a.cmp(b) }).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    Ok(keyed.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Of what a path says in each: the lists of those with the same, in the order of that.
+fn group_by(list: Value, path: &str) -> Result<Value, Error> {
+    let steps = steps(path)?;
+    let mut groups: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
+    for value in list.try_iter()? {
+        let found = follow(&value, &steps);
+        groups.entry(if found.is_undefined() { Value::from("") } else { found }).or_default().push(value);
+    }
+    Ok(groups.into_iter().map(|(key, values)| (key, Value::from(values))).collect())
+}
+
+/// An argument of a line of haproxy.cfg (HAProxy's configuration manual, 2.2 Quoting and escaping).
+fn haproxy(value: Value) -> Result<String, Error> {
+    let text = value.to_string();
+    if let Some(c) = text.chars().find(|c| c.is_control()) {
+        return Err(invalid(format!("haproxy: {c:?} can be in no argument: {text:?}")));
+    }
+    let plain = |c: char| c.is_alphanumeric() || "-_.:/@%,=+*~!?()<>|^&;[]{}".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return Ok(text);
+    }
+    // Within single quotes all is itself; a single quote stands outside of them.
+    Ok(text.split('\'').map(|part| format!("'{part}'")).collect::<Vec<_>>().join("\\'"))
+}
+
+/// The name of a section or a server: what it may not have becomes _.
+fn sanitize(value: Value) -> String {
+    value.to_string().chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
+}
+
+/// Of Python's floored modulo, or of its `"text" % value`.
+fn percent(state: &mut State, left: Value, right: Value) -> Result<Value, Error> {
+    if left.as_str().is_some() {
+        let args = if right.is_tuple() { right.try_iter()?.collect() } else { vec![right] };
+        let values: Vec<Value> = std::iter::once(left).chain(args).collect();
+        return state.apply_filter("format", &values);
+    }
+    if let (Some(a), Some(b)) = (left.as_i64(), right.as_i64()) {
+        if b != 0 {
+            return Ok(Value::from(((a as i128 % b as i128) + b as i128) % b as i128).into());
+        }
+    }
+    Err(invalid(format!("% does not take {} and {}", left.kind(), right.kind())))
+}
+
+pub fn add_all(env: &mut Environment) {
+    env.add_filter("b64decode", b64decode);
+    env.add_filter("glob_match", glob_match);
+    env.add_filter("regex_search", regex_search);
+    env.add_filter("regex_replace", regex_replace);
+    env.add_filter("regex_escape", regex_escape);
+    env.add_filter("re_escape", regex_escape);
+    env.add_filter("extract", extract);
+    env.add_filter("sort_by", sort_by);
+    env.add_filter("group_by", group_by);
+    env.add_filter("haproxy", haproxy);
+    env.add_filter("sanitize", sanitize);
+    env.add_filter("_percent", percent);
+}

@@ -1,0 +1,225 @@
+//! Renders the templates of one set over C's own objects: the engine behind src/template/engine.h. It runs in a child process of its
+//! own, which may end by a limit at any time; a panic is an error.
+
+mod abi;
+mod filters;
+mod memory;
+mod rewrite;
+mod values;
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Mutex};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::ValueKind;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
+
+use crate::abi::*;
+use crate::filters::{glob, invalid};
+
+#[global_allocator]
+static ALLOCATOR: memory::Limited = memory::Limited;
+
+const KINDS: [&str; 3] = ["map", "certificate", "file"];
+
+/// What templates say besides their text.
+#[derive(Default)]
+struct Said {
+    /// By kind and name, so that two of one name are noticed.
+    files: BTreeMap<(usize, String), Vec<u8>>,
+    records: Vec<(c_int, usize, String)>,
+}
+
+type Shared = Arc<Mutex<Said>>;
+
+fn kind_of(name: &str) -> Result<usize, Error> {
+    KINDS.iter().position(|kind| *kind == name).ok_or_else(|| invalid(format!("{name:?} is none of {}", KINDS.join(", "))))
+}
+
+fn object_of(value: &Value, function: &str) -> Result<usize, Error> {
+    let node = values::node_of(value);
+    if node.is_null() {
+        return Err(invalid(format!("{function}: the first argument has to be an object of a watched resource")));
+    }
+    Ok(node as usize)
+}
+
+fn add_functions(env: &mut Environment, job: &Job, said: &Shared) {
+    env.add_function("fail", |text: String| -> Result<Value, Error> { Err(invalid(text)) });
+    for (name, what) in [("warn", RECORD_WARNING), ("event", RECORD_EVENT)] {
+        let shared = said.clone();
+        env.add_function(name, move |object: Value, text: String| -> Result<&str, Error> {
+            let node = object_of(&object, name)?;
+            shared.lock().unwrap().records.push((what, node, text));
+            Ok("")
+        });
+    }
+    let folders: [String; 3] = job.folders.map(|folder| folder.str().to_string());
+    let of = folders.clone();
+    env.add_function("path", move |kind: &str, name: &str| -> Result<String, Error> {
+        let kind = kind_of(kind)?;
+        Ok(format!("{}{}", of[kind], stored(kind, name)))
+    });
+    let shared = said.clone();
+    env.add_function("file", move |kind: &str, name: &str, content: Value| -> Result<String, Error> {
+        let at = kind_of(kind)?;
+        let bytes = content.as_bytes().map_or_else(|| content.to_string().into_bytes(), <[u8]>::to_vec);
+        let files = &mut shared.lock().unwrap().files;
+        match files.get(&(at, name.to_string())) {
+            Some(there) if *there != bytes => return Err(invalid(format!("{kind} {name}: it is there already, with another content"))),
+            _ => files.insert((at, name.to_string()), bytes),
+        };
+        Ok(format!("{}{}", folders[at], stored(at, name)))
+    });
+    let sources = unsafe { slice(job.sources, job.source_count) };
+    let mut snippets: Vec<(i64, String)> = sources.iter().map(|s| (s.priority, s.name.str().to_string())).collect();
+    snippets.sort();
+    env.add_function("snippets", move |pattern: &str| -> Vec<String> {
+        snippets.iter().filter(|(_, name)| glob(name, pattern)).map(|(_, name)| name.clone()).collect()
+    });
+}
+
+extern "C" {
+    /// Of a map, a certificate, a file: to be freed by engine_free.
+    fn engine_stored_name(kind: c_int, name: Text) -> *mut c_char;
+    fn engine_free(bytes: *mut c_void);
+}
+
+/// The name that it is stored by, which is a Data Plane API's.
+fn stored(kind: usize, name: &str) -> String {
+    unsafe {
+        let stored = engine_stored_name(kind as c_int, Text::of(name));
+        let text = CStr::from_ptr(stored).to_string_lossy().into_owned();
+        engine_free(stored.cast());
+        text
+    }
+}
+
+fn python_method(state: &mut State, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
+    let renamed = match (value.kind(), method) {
+        (ValueKind::Map, "iteritems" | "viewitems") => "items",
+        (ValueKind::Map, "itervalues" | "viewvalues") => "values",
+        (ValueKind::Map, "iterkeys" | "viewkeys") => "keys",
+        (ValueKind::Map, "has_key") => match args {
+            [key] => return Ok(Value::from(!value.get_item(key)?.is_undefined())),
+            _ => return Err(invalid("has_key takes one argument")),
+        },
+        _ => method,
+    };
+    minijinja_contrib::pycompat::unknown_method_callback(state, value, renamed, args)
+}
+
+/// As Python prints them.
+fn add_formatter(env: &mut Environment) {
+    env.set_formatter(|out, state, value| match value.kind() {
+        ValueKind::Bool => out.write_str(if value.is_true() { "True" } else { "False" }).map_err(Error::from),
+        ValueKind::None => out.write_str("None").map_err(Error::from),
+        _ => minijinja::escape_formatter(out, state, value),
+    });
+}
+
+fn environment(job: &Job, said: &Shared) -> Result<Environment<'static>, Error> {
+    let mut env = Environment::new();
+    let mut syntax = SyntaxConfig::builder();
+    syntax.keep_trailing_newline(job.keep_newline).trim_blocks(job.trim_blocks).lstrip_blocks(job.trim_blocks);
+    let syntax = syntax.build()?;
+    env.set_syntax(syntax.clone());
+    env.set_debug(true);
+    env.set_auto_escape_callback(|_| AutoEscape::None);
+    env.set_undefined_behavior(if job.lenient { UndefinedBehavior::Lenient } else { UndefinedBehavior::Strict });
+    env.set_fuel((job.fuel > 0).then_some(job.fuel));
+    env.set_unknown_method_callback(python_method);
+    add_formatter(&mut env);
+    filters::add_all(&mut env);
+    add_functions(&mut env, job, said);
+    for variable in unsafe { slice(job.variables, job.variable_count) } {
+        env.add_global(variable.name.str().to_string(), values::to_value(variable.value));
+    }
+    if !job.resources.is_null() {
+        env.add_global("resources", Value::from_object(values::Resources::new(job.resources)));
+    }
+    for source in unsafe { slice(job.sources, job.source_count) } {
+        let text = source.text.str();
+        env.add_template_owned(source.name.str().to_string(), rewrite::percent(text, &syntax).unwrap_or_else(|| text.to_string()))?;
+    }
+    Ok(env)
+}
+
+fn emit(job: &Job, record: &Record) {
+    (job.emit)(job.arg, record);
+}
+
+fn render(job: &Job) -> Result<(), Error> {
+    let said = Shared::default();
+    let env = environment(job, &said)?;
+    for output in unsafe { slice(job.outputs, job.output_count) } {
+        values::forget_current();
+        let text = env.get_template(output.source.str())?.render(())?;
+        emit(job, &Record { kind: output.kind, name: output.name, text: Text::of(&text), ..Record::new(RECORD_OUTPUT) });
+    }
+    let said = said.lock().unwrap();
+    for ((kind, name), bytes) in &said.files {
+        let text = Text { bytes: bytes.as_ptr().cast(), len: bytes.len() };
+        emit(job, &Record { kind: *kind as c_int + 1, name: Text::of(name), text, ..Record::new(RECORD_OUTPUT) });
+    }
+    for (what, node, text) in &said.records {
+        emit(job, &Record { text: Text::of(text), object: *node as NodePtr, ..Record::new(*what) });
+    }
+    Ok(())
+}
+
+/// The innermost error says where, the outer ones how it came there.
+fn innermost(error: &Error) -> &Error {
+    let mut at = error;
+    while let Some(inner) = std::error::Error::source(at).and_then(|e| e.downcast_ref::<Error>()) {
+        at = inner;
+    }
+    at
+}
+
+fn emit_error(job: &Job, error: &Error) {
+    let at = innermost(error);
+    let source = at.template_source().unwrap_or("");
+    let range = at.range();
+    let line = at.line().unwrap_or(0);
+    let source_line = line.checked_sub(1).and_then(|i| source.lines().nth(i)).unwrap_or("");
+    let column = range.map_or(0, |r| source.get(..r.start).map_or(0, |s| s.rsplit('\n').next().map_or(0, |l| l.chars().count() + 1)));
+    let text = match (at.kind(), at.detail()) {
+        (ErrorKind::InvalidOperation, Some(detail)) => detail.to_string(),
+        (kind, Some(detail)) => format!("{kind}: {detail}"),
+        (kind, None) => kind.to_string(),
+    };
+    emit(job, &Record {
+        name: Text::of(at.name().unwrap_or("")),
+        text: Text::of(&text),
+        source_line: Text::of(source_line),
+        line: line as u64,
+        column: column as u64,
+        object: values::current(),
+        ..Record::new(RECORD_ERROR)
+    });
+}
+
+/// 0: all outputs were emitted; -1: an error was.
+///
+/// # Safety
+/// As engine.h says of struct engine_job.
+#[no_mangle]
+pub unsafe extern "C" fn engine_run_job(job: *const Job) -> c_int {
+    let job = &*job;
+    memory::limit(job.memory_bytes);
+    std::panic::set_hook(Box::new(|_| {}));
+    match catch_unwind(AssertUnwindSafe(|| render(job))) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            emit_error(job, &error);
+            -1
+        }
+        Err(_) => {
+            emit(job, &Record { text: Text::of("the template engine failed: please report this template"), object: values::current(), ..Record::new(RECORD_ERROR) });
+            -1
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! JSON values and watched resources of C's as objects of a template: looked up when a template asks for them, never copied whole.
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use minijinja::{Error, ErrorKind, State, Value};
+
+use crate::abi::*;
+
+/// The object of a watched resource that a template was given last: what an error is probably about.
+static CURRENT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+pub fn current() -> NodePtr {
+    CURRENT.load(Ordering::Relaxed)
+}
+
+pub fn forget_current() {
+    CURRENT.store(ptr::null_mut(), Ordering::Relaxed);
+}
+
+fn handed_out(node: NodePtr) -> Value {
+    CURRENT.store(node.cast_mut(), Ordering::Relaxed);
+    to_value(node)
+}
+
+fn read(node: NodePtr) -> Scalar {
+    let mut scalar = Scalar { kind: KIND_NULL, truth: false, number: 0, real: 0.0, text: Text::of(""), size: 0 };
+    unsafe { engine_node_read(node, &mut scalar) };
+    scalar
+}
+
+/// NULL is undefined; JSON's null is none.
+pub fn to_value(node: NodePtr) -> Value {
+    if node.is_null() {
+        return Value::UNDEFINED;
+    }
+    let scalar = read(node);
+    match scalar.kind {
+        KIND_BOOL => Value::from(scalar.truth),
+        KIND_UINT => Value::from(scalar.number),
+        KIND_INT => Value::from(scalar.number as i64),
+        KIND_REAL => Value::from(scalar.real),
+        KIND_STRING => Value::from(scalar.text.str()),
+        KIND_ARRAY | KIND_OBJECT => Value::from_object(Node { at: node, kind: scalar.kind, size: scalar.size }),
+        _ => Value::from(()),
+    }
+}
+
+pub struct Node {
+    at: NodePtr,
+    kind: c_int,
+    size: usize,
+}
+
+// Nothing changes them while a template is rendered.
+unsafe impl Send for Node {}
+unsafe impl Sync for Node {}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("node")
+    }
+}
+
+struct Elements {
+    next: NodePtr,
+    keys: bool,
+    left: usize,
+}
+
+unsafe impl Send for Elements {}
+unsafe impl Sync for Elements {}
+
+impl Iterator for Elements {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        if self.left == 0 {
+            return None;
+        }
+        let now = self.next;
+        self.left -= 1;
+        self.next = unsafe { engine_node_next(if self.keys { engine_node_value_of(now) } else { now }) };
+        Some(to_value(now))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl Object for Node {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        if self.kind == KIND_ARRAY { ObjectRepr::Seq } else { ObjectRepr::Map }
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match (self.kind, key.as_str()) {
+            (KIND_OBJECT, Some(name)) => self.get_value_by_str(name),
+            (KIND_ARRAY, None) => match key.as_usize() {
+                Some(i) if i < self.size => Some(to_value(unsafe { engine_node_at(self.at, i) })),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        if self.kind != KIND_OBJECT {
+            return None;
+        }
+        let found = unsafe { engine_node_get(self.at, key.as_ptr().cast(), key.len()) };
+        (!found.is_null()).then(|| to_value(found))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let first = unsafe { engine_node_first(self.at) };
+        Enumerator::Iter(Box::new(Elements { next: first, keys: self.kind == KIND_OBJECT, left: self.size }))
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        Some(self.size)
+    }
+}
+
+/// The JSON value that it is; NULL: another one.
+pub fn node_of(value: &Value) -> NodePtr {
+    value.downcast_object_ref::<Node>().map_or(ptr::null(), |node| node.at)
+}
+
+/// Objects of a resource: all of them, or those of a key.
+struct Objects {
+    list: *const NodePtr,
+    count: usize,
+}
+
+unsafe impl Send for Objects {}
+unsafe impl Sync for Objects {}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} objects", self.count)
+    }
+}
+
+impl Objects {
+    fn at(&self, i: usize) -> Value {
+        handed_out(unsafe { *self.list.add(i) })
+    }
+}
+
+impl Object for Objects {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        key.as_usize().filter(|&i| i < self.count).map(|i| self.at(i))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let all = self.clone();
+        Enumerator::Iter(Box::new((0..self.count).map(move |i| all.at(i))))
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        Some(self.count)
+    }
+}
+
+/// `resources`: what is watched, by the names of the template set.
+pub struct Resources {
+    all: *mut c_void,
+}
+
+unsafe impl Send for Resources {}
+unsafe impl Sync for Resources {}
+
+impl Resources {
+    pub fn new(all: *mut c_void) -> Resources {
+        Resources { all }
+    }
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("resources")
+    }
+}
+
+impl Object for Resources {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        key.as_str().and_then(|name| self.get_value_by_str(name))
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, name: &str) -> Option<Value> {
+        let found = unsafe { engine_resource_find(self.all, Text::of(name)) };
+        usize::try_from(found).ok().map(|at| Value::from_object(Resource { all: self.all, at, name: name.into() }))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let (mut names, mut name) = (Vec::new(), Text::of(""));
+        while unsafe { engine_resource_name(self.all, names.len(), &mut name) } {
+            names.push(Value::from(name.str()));
+        }
+        Enumerator::Values(names)
+    }
+}
+
+struct Resource {
+    all: *mut c_void,
+    at: usize,
+    name: String,
+}
+
+unsafe impl Send for Resource {}
+unsafe impl Sync for Resource {}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "resources.{}", self.name)
+    }
+}
+
+impl Resource {
+    fn list(&self) -> Objects {
+        let mut list = ptr::null();
+        let count = unsafe { engine_resource_list(self.all, self.at, &mut list) };
+        Objects { list, count }
+    }
+
+    fn fetch(&self, method: &str, args: &[Value]) -> Result<Objects, Error> {
+        let keys = unsafe { engine_resource_keys(self.all, self.at) };
+        if args.is_empty() {
+            return Ok(self.list());
+        }
+        if args.len() > keys {
+            return Err(Error::new(
+                ErrorKind::InvalidOperation,
+                format!("resources.{}.{method} has {} keys, and its index_by has {keys}", self.name, args.len()),
+            ));
+        }
+        let mut texts = Vec::with_capacity(args.len());
+        for arg in args {
+            if arg.is_undefined() {
+                return Err(Error::new(ErrorKind::UndefinedError, format!("a key of resources.{}.{method}", self.name)));
+            }
+            texts.push(arg.to_string());
+        }
+        let borrowed: Vec<Text> = texts.iter().map(|text| Text::of(text)).collect();
+        let mut list = ptr::null();
+        let count = unsafe { engine_resource_fetch(self.all, self.at, borrowed.as_ptr(), borrowed.len(), &mut list) };
+        Ok(Objects { list, count })
+    }
+}
+
+impl Object for Resource {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        Arc::new(self.list()).get_value(key)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Arc::new(self.list()).enumerate()
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        Some(self.list().count)
+    }
+
+    fn call_method(self: &Arc<Self>, _state: &mut State<'_, '_>, method: &str, args: &[Value]) -> Result<Value, Error> {
+        match method {
+            "List" | "list" if args.is_empty() => Ok(Value::from_object(self.list())),
+            "Fetch" | "fetch" => Ok(Value::from_object(self.fetch(method, args)?)),
+            "GetSingle" | "get_single" => {
+                let found = self.fetch(method, args)?;
+                match found.count {
+                    0 => Ok(Value::from(())),
+                    1 => Ok(found.at(0)),
+                    many => Err(Error::new(
+                        ErrorKind::InvalidOperation,
+                        format!("resources.{}.{method} finds {many} objects, not one: give it more keys", self.name),
+                    )),
+                }
+            }
+            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+        }
+    }
+}
