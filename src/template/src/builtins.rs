@@ -190,7 +190,7 @@ fn wordcount(value: Value) -> usize {
 // ---- printf ----
 
 /// How many values a format takes, and with %r and %s as Python has them; None: by names.
-fn prepared(form: &str, args: &mut [Value]) -> Result<(String, Option<usize>), Error> {
+fn prepared(form: &str, args: &mut Vec<Value>) -> Result<(String, Option<usize>), Error> {
     let (mut prepared, mut taken, mut by_name) = (String::with_capacity(form.len()), 0, false);
     let mut chars = form.chars();
     while let Some(c) = chars.next() {
@@ -198,16 +198,24 @@ fn prepared(form: &str, args: &mut [Value]) -> Result<(String, Option<usize>), E
         if c != '%' {
             continue;
         }
-        let mut named = false;
+        let (mut named, mut inside) = (false, false);
         for c in chars.by_ref() {
             match c {
-                '(' => named = true,
-                '*' => taken += 1,
+                _ if inside => inside = c != ')',
+                '(' => (named, inside) = (true, true),
+                '*' if taken < args.len() => {
+                    prepared.push_str(&python::text(&args.remove(taken)));
+                    continue;
+                }
+                'u' => {
+                    prepared.push('d');
+                    taken += 1;
+                    break;
+                }
                 '%' => {
                     prepared.push('%');
                     break;
                 }
-                'a'..='z' | 'A'..='Z' if named && !prepared.ends_with(')') => {}
                 'h' | 'l' | 'L' => continue,
                 'a'..='z' | 'A'..='Z' => {
                     by_name = by_name || named;

@@ -133,6 +133,10 @@ pub fn percent(source: &str, syntax: &SyntaxConfig) -> Option<(String, Vec<Inser
     for at in 0..tokens.len() {
         if matches!(tokens[at].0, Token::Mod) && is_left(&tokens, at) {
             let end = behind_operand(&tokens, at + 1)?;
+            // A test binds more than the operator does: what it would be of is no text.
+            if matches!(tokens.get(end).map(|t| &t.0), Some(Token::Ident("is"))) {
+                continue;
+            }
             inserts.push((tokens[at].1.start, "|_percent(", 1));
             inserts.push((tokens[end - 1].1.end, ")", 0));
         }
