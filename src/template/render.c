@@ -113,6 +113,7 @@ static int pass_run(struct pass *p)
                              .variables = variables,
                              .outputs = outputs,
                              .objects = o->objects,
+                             .unset = o->unset,
                              .arg = p,
                              .emit = pass_emit};
     for (i = 0; i < set->text_count; i++) {

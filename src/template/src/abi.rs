@@ -62,6 +62,12 @@ pub struct Variable {
 }
 
 #[repr(C)]
+pub struct Unset {
+    pub value: NodePtr,
+    pub text: Text,
+}
+
+#[repr(C)]
 pub struct Output {
     pub kind: c_int,
     pub name: Text,
@@ -84,6 +90,7 @@ pub struct Job {
     pub output_count: usize,
     pub folders: [Text; 3],
     pub resources: *mut c_void, // NULL: there are none
+    pub unset: Unset,
     pub arg: *mut c_void,
     pub emit: extern "C" fn(arg: *mut c_void, record: *const Record),
 }
