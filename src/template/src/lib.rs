@@ -198,6 +198,10 @@ fn emit_error(job: &Job, rewritten: &Rewritten, error: &Error) {
     let line = at.line().unwrap_or(0);
     let (source_line, column) = place(job, rewritten, at);
     let text = match (at.kind(), at.detail()) {
+        (ErrorKind::OutOfFuel, _) => format!(
+            "more than {} million steps: is there a loop without an end? TEMPLATE_TIMEOUT is the limit, 20 million for a second",
+            job.fuel / 1_000_000
+        ),
         (ErrorKind::InvalidOperation, Some(detail)) => detail.to_string(),
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),

@@ -200,7 +200,9 @@ END_TEST
 
 START_TEST(no_credential_of_ours_is_in_env)
 {
-    char *const env[] = {"DATAPLANE_PASSWORD=p", "DATAPLANE_PASSWORD_FILE=/p", "DATAPLANE_TOKEN=t", "A=b=c", "BARE", NULL};
+    char password[] = "DATAPLANE_PASSWORD=p", file[] = "DATAPLANE_PASSWORD_FILE=/p", token[] = "DATAPLANE_TOKEN=t";
+    char own[] = "A=b=c", bare[] = "BARE";
+    char *const env[] = {password, file, token, own, bare, NULL};
     cluster.in.env = env;
     cleanup(mem_free_ptr) char *got = rendered_with("{{ env }}");
     ck_assert_str_eq(got, "{'A': 'b=c'}");
