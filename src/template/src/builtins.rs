@@ -1,8 +1,8 @@
 //! Jinja's own filters and tests where minijinja has none, or others than Python's.
 
+use minijinja::formatting::{format, FormatStyle};
 use minijinja::value::{from_args, Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, State, Value};
-use minijinja::formatting::{format, FormatStyle};
 
 use crate::filters::invalid;
 use crate::python;
@@ -178,7 +178,8 @@ fn urlencode(value: Value) -> Result<String, Error> {
         }
         _ => return Ok(quoted(&python::text(&value), false)),
     };
-    let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{}={}", quoted(&python::text(k), true), quoted(&python::text(v), true))).collect();
+    let pairs: Vec<String> =
+        pairs.iter().map(|(k, v)| format!("{}={}", quoted(&python::text(k), true), quoted(&python::text(v), true))).collect();
     Ok(pairs.join("&"))
 }
 

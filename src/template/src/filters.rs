@@ -156,7 +156,12 @@ fn sort_by(list: Value, by: Value) -> Result<Value, Error> {
         })
         .collect();
     keyed.sort_by(|(a, _), (b, _)| {
-        a.iter().zip(b).zip(&criteria).map(|((a, b), c)| if c.1 { b.cmp(a) } else { a.cmp(b) }).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        a.iter()
+            .zip(b)
+            .zip(&criteria)
+            .map(|((a, b), c)| if c.1 { b.cmp(a) } else { a.cmp(b) })
+            .find(|o| o.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
     });
     Ok(keyed.into_iter().map(|(_, value)| value).collect())
 }

@@ -206,15 +206,18 @@ fn emit_error(job: &Job, rewritten: &Rewritten, error: &Error) {
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),
     };
-    emit(job, &Record {
-        name: Text::of(at.name().unwrap_or("")),
-        text: Text::of(&text),
-        source_line: Text::of(source_line),
-        line: line as u64,
-        column: column as u64,
-        object: values::current(),
-        ..Record::new(RECORD_ERROR)
-    });
+    emit(
+        job,
+        &Record {
+            name: Text::of(at.name().unwrap_or("")),
+            text: Text::of(&text),
+            source_line: Text::of(source_line),
+            line: line as u64,
+            column: column as u64,
+            object: values::current(),
+            ..Record::new(RECORD_ERROR)
+        },
+    );
 }
 
 /// 0: all outputs were emitted; -1: an error was.
@@ -234,7 +237,14 @@ pub unsafe extern "C" fn engine_run_job(job: *const Job) -> c_int {
             -1
         }
         Err(_) => {
-            emit(job, &Record { text: Text::of("the template engine failed: please report this template"), object: values::current(), ..Record::new(RECORD_ERROR) });
+            emit(
+                job,
+                &Record {
+                    text: Text::of("the template engine failed: please report this template"),
+                    object: values::current(),
+                    ..Record::new(RECORD_ERROR)
+                },
+            );
             -1
         }
     }

@@ -62,7 +62,11 @@ fn is_identifier(text: &str) -> bool {
 }
 
 fn swapped(c: char) -> String {
-    if c.is_uppercase() { c.to_lowercase().collect() } else { c.to_uppercase().collect() }
+    if c.is_uppercase() {
+        c.to_lowercase().collect()
+    } else {
+        c.to_uppercase().collect()
+    }
 }
 
 fn expanded(state: &State, text: &str, width: usize) -> Result<String, Error> {
@@ -183,7 +187,9 @@ pub fn call(state: &mut State, value: &Value, method: &str, args: &[Value]) -> R
         (ValueKind::Map, "itervalues" | "viewvalues") => "values",
         (ValueKind::Map, "iterkeys" | "viewkeys") => "keys",
         (ValueKind::Map | ValueKind::Seq, method) if CHANGES.contains(&method) => {
-            return Err(invalid(format!("{method}: values do not change here; {{% set l = l + [x] %}} makes a new list, namespace() keeps it beyond a loop")));
+            return Err(invalid(format!(
+                "{method}: values do not change here; {{% set l = l + [x] %}} makes a new list, namespace() keeps it beyond a loop"
+            )));
         }
         _ => method,
     };

@@ -24,7 +24,11 @@ fn float(f: f64) -> String {
         return format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs());
     }
     let plain = f.to_string();
-    if plain.contains('.') { plain } else { plain + ".0" }
+    if plain.contains('.') {
+        plain
+    } else {
+        plain + ".0"
+    }
 }
 
 fn float_of(value: &Value) -> Option<f64> {

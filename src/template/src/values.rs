@@ -107,7 +107,11 @@ impl Iterator for Elements {
 
 impl Object for Node {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
-        if self.kind == KIND_ARRAY { ObjectRepr::Seq } else { ObjectRepr::Map }
+        if self.kind == KIND_ARRAY {
+            ObjectRepr::Seq
+        } else {
+            ObjectRepr::Map
+        }
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
