@@ -190,6 +190,18 @@ fn wordcount(value: Value) -> usize {
 
 // ---- printf ----
 
+/// What a width or a precision may be: it takes so many bytes at once.
+const WIDEST: usize = 10_000;
+
+/// Whether a number in it is more.
+pub fn is_too_wide(form: &str) -> bool {
+    form.split(|c: char| !c.is_ascii_digit()).any(|run| !run.is_empty() && run.parse::<usize>().map_or(true, |n| n > WIDEST))
+}
+
+fn too_wide() -> Error {
+    invalid(format!("a format is at most {WIDEST} wide"))
+}
+
 /// How many values a format takes, and with %r and %s as Python has them; None: by names.
 fn prepared(form: &str, args: &mut Vec<Value>) -> Result<(String, Option<usize>), Error> {
     let (mut prepared, mut taken, mut by_name) = (String::with_capacity(form.len()), 0, false);
@@ -199,7 +211,7 @@ fn prepared(form: &str, args: &mut Vec<Value>) -> Result<(String, Option<usize>)
         if c != '%' {
             continue;
         }
-        let (mut named, mut inside) = (false, false);
+        let (mut named, mut inside, begin) = (false, false, prepared.len());
         for c in chars.by_ref() {
             match c {
                 _ if inside => inside = c != ')',
@@ -232,6 +244,9 @@ fn prepared(form: &str, args: &mut Vec<Value>) -> Result<(String, Option<usize>)
                 _ => {}
             }
             prepared.push(c);
+        }
+        if is_too_wide(prepared[begin..].rsplit(')').next().unwrap_or("")) {
+            return Err(too_wide());
         }
     }
     Ok((prepared, (!by_name).then_some(taken)))

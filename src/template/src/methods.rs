@@ -4,7 +4,7 @@ use minijinja::value::{from_args, Kwargs, Tuple, ValueKind};
 use minijinja::{Error, State, Value};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
-use crate::builtins::{center_text, padding, width_and_fill};
+use crate::builtins::{center_text, is_too_wide, padding, width_and_fill};
 use crate::filters::invalid;
 use crate::python;
 
@@ -84,8 +84,16 @@ fn expanded(state: &State, text: &str, width: usize) -> Result<String, Error> {
     Ok(expanded)
 }
 
+/// Whether a format between braces is wider than is sensible.
+fn is_wide_format(text: &str) -> bool {
+    text.split('{').skip(1).filter_map(|part| part.split('}').next()?.split_once(':')).any(|(_, spec)| is_too_wide(spec))
+}
+
 /// `{!r}` and `{!s}` of Python's str.format become values of their own.
 fn formatted(state: &mut State, value: &Value, text: &str, args: &[Value]) -> Result<Value, Error> {
+    if is_wide_format(text) {
+        return Err(invalid("format: it is wider than is sensible"));
+    }
     if !text.contains("!r}") && !text.contains("!s}") {
         return unknown_method_callback(state, value, "format", args);
     }
