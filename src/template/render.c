@@ -23,7 +23,7 @@
 #define PASSES 5
 /* What the engine does in a good deal less than a millisecond; a loop without an end is found by this, at its place, and
  * the same on each machine. The deadline holds where it is not. */
-#define FUEL_PER_MS 20000u
+#define FUEL_PER_MS 10000u
 #define CPU_SECONDS_MORE 5u
 
 struct render {

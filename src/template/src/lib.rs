@@ -199,7 +199,7 @@ fn emit_error(job: &Job, rewritten: &Rewritten, error: &Error) {
     let (source_line, column) = place(job, rewritten, at);
     let text = match (at.kind(), at.detail()) {
         (ErrorKind::OutOfFuel, _) => format!(
-            "more than {} million steps: is there a loop without an end? TEMPLATE_TIMEOUT is the limit, 20 million for a second",
+            "more than {} million steps: is there a loop without an end? TEMPLATE_TIMEOUT is the limit, 10 million for each second",
             job.fuel / 1_000_000
         ),
         (ErrorKind::InvalidOperation, Some(detail)) => detail.to_string(),

@@ -200,7 +200,7 @@ END_TEST
 
 START_TEST(no_credential_of_ours_is_in_env)
 {
-    char password[] = "DATAPLANE_PASSWORD=p", file[] = "DATAPLANE_PASSWORD_FILE=/p", token[] = "DATAPLANE_TOKEN=t";
+    char password[] = "DATAPLANE_PASSWORD=p", file[] = "DATAPLANE_PASSWORD_FILE=/p", token[] = "HAPROXY_DATAPLANE_TOKEN=t";
     char own[] = "A=b=c", bare[] = "BARE";
     char *const env[] = {password, file, token, own, bare, NULL};
     cluster.in.env = env;
