@@ -69,8 +69,8 @@ static void pod_list_fill(struct pod_list *l, const struct pods_input *in)
     for (size_t i = 0; i < in->pod_count; i++) {
         yyjson_doc *doc = yyjson_read(in->pods[i], strlen(in->pods[i]), 0);
         yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
-        struct pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")), yyjson_get_str(yyjson_obj_get(meta, "namespace")),
-                          yyjson_obj_get(meta, "labels")};
+        struct pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")),
+                          yyjson_get_str(yyjson_obj_get(meta, "namespace")), yyjson_obj_get(meta, "labels")};
         if (pod.name != NULL && pod.namespace != NULL && pod_is_ready(root))
             l->list[l->count++] = pod;
         else
@@ -179,7 +179,8 @@ static void add_service(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *n
     for (size_t i = 0; i < pods->count; i++) {
         const struct pod *pod = &pods->list[i];
         if (str_eq(pod->namespace, namespace) && selector_matches(selector, pod->labels))
-            yyjson_mut_obj_add(own, yyjson_mut_strcpy(doc, pod->name), yyjson_val_mut_copy(doc, yyjson_doc_get_root(pod->doc)));
+            yyjson_mut_obj_add(own, yyjson_mut_strcpy(doc, pod->name),
+                               yyjson_val_mut_copy(doc, yyjson_doc_get_root(pod->doc)));
     }
     json_set(doc, of, "pods", own);
     json_add(list, of);
@@ -201,7 +202,8 @@ static yyjson_val **sorted_keys(yyjson_val *of)
     return keys;
 }
 
-static void add_services(struct pods *p, yyjson_mut_doc *doc, yyjson_mut_val *list, yyjson_val *data, const struct pod_list *pods)
+static void add_services(struct pods *p, yyjson_mut_doc *doc, yyjson_mut_val *list, yyjson_val *data,
+                         const struct pod_list *pods)
 {
     cleanup(mem_free_ptr) yyjson_val **keys = sorted_keys(data);
     for (size_t i = 0; keys[i] != NULL; i++) {
@@ -230,12 +232,14 @@ static void add_certificate(struct pods *p, const char *name, const char *certif
     buf_add(&pem, certificate);
     size_t len = pem.len;
     p->certificates = mem_resize(p->certificates, p->certificate_count + 1, sizeof(p->certificates[0]));
-    p->certificates[p->certificate_count++] = (struct pods_certificate){mem_printf("%s.pem", name), buf_take(&pem), len};
+    p->certificates[p->certificate_count++] =
+        (struct pods_certificate){mem_printf("%s.pem", name), buf_take(&pem), len};
     buf_fini(&pem);
 }
 
 /* A name that is no name of a file would be one elsewhere. */
-static void add_certificates(struct pods *p, yyjson_mut_doc *doc, yyjson_mut_val *list, yyjson_val *data, yyjson_val *keys)
+static void add_certificates(struct pods *p, yyjson_mut_doc *doc, yyjson_mut_val *list, yyjson_val *data,
+                             yyjson_val *keys)
 {
     cleanup(mem_free_ptr) yyjson_val **names = sorted_keys(data);
     for (size_t i = 0; names[i] != NULL; i++) {
@@ -300,7 +304,8 @@ static int pods_data(const char *json, const char *what, yyjson_doc **ret_doc, y
 
 static int pods_read_set(struct pods *p, const char *text, struct error *err)
 {
-    const struct template_file files[] = {{TEMPLATE_SET_FILE, SET, strlen(SET)}, {"haproxy.cfg.j2", text, strlen(text)}};
+    const struct template_file files[] = {{TEMPLATE_SET_FILE, SET, strlen(SET)},
+                                          {"haproxy.cfg.j2", text, strlen(text)}};
     p->set = template_set_parse(files, array_len(files), err);
     if (p->set == NULL)
         return -1;
@@ -317,7 +322,8 @@ static void pods_finish(struct pods *p, yyjson_mut_doc *doc, const struct pods_i
         p->variables[i] = (struct engine_variable){{names[i], strlen(names[i])}, yyjson_obj_get(root, names[i])};
     static const char text[] = "stats.password: STATISTICS_PASSWORD is not set";
     if (in->statistics_password == NULL)
-        p->unset = (struct engine_unset){yyjson_obj_get(yyjson_obj_get(root, "stats"), "password"), {text, strlen(text)}};
+        p->unset =
+            (struct engine_unset){yyjson_obj_get(yyjson_obj_get(root, "stats"), "password"), {text, strlen(text)}};
 }
 
 /* services, config, certificates, keys. */
@@ -334,7 +340,8 @@ static void pods_sources_fini(struct pods_sources *s)
 
 static int pods_fill(struct pods *p, const struct pods_input *in, struct error *err)
 {
-    static const char *const what[] = {"ConfigMap services", "ConfigMap config", "ConfigMap certificates", "Secret keys"};
+    static const char *const what[] = {"ConfigMap services", "ConfigMap config", "ConfigMap certificates",
+                                       "Secret keys"};
     const char *const json[] = {in->services, in->config, in->certificates, in->keys};
     cleanup(pods_sources_fini) struct pods_sources s = {0};
     cleanup(pod_list_fini) struct pod_list pods = {0};

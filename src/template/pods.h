@@ -18,13 +18,13 @@ struct template_set;
 
 /* JSON of each object as the API server has it. Borrowed. */
 struct pods_input {
-    const char *services, *config;     /* NULL: an error, for all servers would go */
-    const char *certificates, *keys;   /* NULL: there are none */
-    const char *const *pods;           /* of all namespaces that services name; more are no harm */
+    const char *services, *config;   /* NULL: an error, for all servers would go */
+    const char *certificates, *keys; /* NULL: there are none */
+    const char *const *pods;         /* of all namespaces that services name; more are no harm */
     size_t pod_count;
-    const char *ssldir;                /* as templates write it: "/etc/haproxy/ssl" */
-    const char *statistics_password;   /* NULL: not set; a template that asks for it is an error then */
-    char *const *env;                  /* "NAME=value", ends with NULL; our own credentials are left out of it */
+    const char *ssldir;              /* as templates write it: "/etc/haproxy/ssl" */
+    const char *statistics_password; /* NULL: not set; a template that asks for it is an error then */
+    char *const *env;                /* "NAME=value", ends with NULL; our own credentials are left out of it */
 };
 
 /* A certificate with its key, the key first: NAME.pem in ssldir. */

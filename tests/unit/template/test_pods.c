@@ -97,10 +97,16 @@ static char *rendered_with(const char *template)
     ck_assert_msg(read_with(template) == 0, "%s", err.message);
     struct rendered r = {0};
     struct objects *none = objects_new();
-    const struct render_options options = {.set = pods.set, .objects = none, .variables = pods.variables,
-                                           .variable_count = array_len(pods.variables), .unset = pods.unset,
-                                           .folders = {"/m/", "/c/", "/f/"}, .timeout_ms = 60000,
-                                           .memory_bytes = 256u << 20, .output_bytes = 16u << 20, .unfiltered = true};
+    const struct render_options options = {.set = pods.set,
+                                           .objects = none,
+                                           .variables = pods.variables,
+                                           .variable_count = array_len(pods.variables),
+                                           .unset = pods.unset,
+                                           .folders = {"/m/", "/c/", "/f/"},
+                                           .timeout_ms = 60000,
+                                           .memory_bytes = 256u << 20,
+                                           .output_bytes = 16u << 20,
+                                           .unfiltered = true};
     char *text = render_now(&options, &r, &err) == 0 ? mem_strdup(r.files[0].bytes) : mem_strdup(err.message);
     rendered_fini(&r);
     objects_free(none);
@@ -191,7 +197,8 @@ START_TEST(a_password_that_is_not_set_is_an_error_where_it_is_used)
 {
     cluster.in.statistics_password = NULL;
     cleanup(mem_free_ptr) char *got = rendered_with("a\nb {{ stats.password }}");
-    ck_assert_msg(strstr(got, "STATISTICS_PASSWORD is not set") != NULL && str_has_prefix(got, "haproxy.cfg:2:"), "%s", got);
+    ck_assert_msg(strstr(got, "STATISTICS_PASSWORD is not set") != NULL && str_has_prefix(got, "haproxy.cfg:2:"), "%s",
+                  got);
     pods_fini(&pods);
     cleanup(mem_free_ptr) char *unused = rendered_with("{{ stats.username }}");
     ck_assert_str_eq(unused, "stats");
@@ -200,7 +207,8 @@ END_TEST
 
 START_TEST(no_credential_of_ours_is_in_env)
 {
-    char password[] = "DATAPLANE_PASSWORD=p", file[] = "DATAPLANE_PASSWORD_FILE=/p", token[] = "HAPROXY_DATAPLANE_TOKEN=t";
+    char password[] = "DATAPLANE_PASSWORD=p", file[] = "DATAPLANE_PASSWORD_FILE=/p",
+         token[] = "HAPROXY_DATAPLANE_TOKEN=t";
     char own[] = "A=b=c", bare[] = "BARE";
     char *const env[] = {password, file, token, own, bare, NULL};
     cluster.in.env = env;
@@ -213,15 +221,23 @@ static const struct {
     const char *selector;
     const char *names;
 } selectors[] = {
-    {"\"app=web\"", "web-a web-b"},   {"\"app==web , tier=front\"", "web-a web-b"}, {"\"app!=web\"", "api-0 api-1"},
-    {"\"tier\"", "api-0 api-1 web-a web-b"}, {"\"!tier\"", ""},  {"\"app in (api, web),tier notin (front)\"", "api-0 api-1"},
-    {"\"tier in (none)\"", ""}, {"{\"app\": \"web\", \"tier\": \"front\"}", "web-a web-b"}, {"{\"app\": \"web\", \"tier\": \"back\"}", ""},
-    {"\"nowhere=x\"", ""}, {"\"nowhere!=x\"", "api-0 api-1 web-a web-b"},
+    {"\"app=web\"", "web-a web-b"},
+    {"\"app==web , tier=front\"", "web-a web-b"},
+    {"\"app!=web\"", "api-0 api-1"},
+    {"\"tier\"", "api-0 api-1 web-a web-b"},
+    {"\"!tier\"", ""},
+    {"\"app in (api, web),tier notin (front)\"", "api-0 api-1"},
+    {"\"tier in (none)\"", ""},
+    {"{\"app\": \"web\", \"tier\": \"front\"}", "web-a web-b"},
+    {"{\"app\": \"web\", \"tier\": \"back\"}", ""},
+    {"\"nowhere=x\"", ""},
+    {"\"nowhere!=x\"", "api-0 api-1 web-a web-b"},
 };
 
 START_TEST(selectors_choose_pods)
 {
-    cleanup(mem_free_ptr) char *service = mem_printf("{\"namespace\": \"shop\", \"selector\": %s}", selectors[_i].selector);
+    cleanup(mem_free_ptr) char *service =
+        mem_printf("{\"namespace\": \"shop\", \"selector\": %s}", selectors[_i].selector);
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(doc), *data = yyjson_mut_obj_add_obj(doc, root, "data");
     yyjson_mut_doc_set_root(doc, root);
