@@ -15,6 +15,7 @@
 #include "haproxy/cfg/difference.h"
 #include "haproxy/driver.h"
 #include "haproxy/engine.h"
+#include "haproxy/storage_foresight.h"
 #include "host/timer.h"
 #include "net/digest.h"
 
@@ -50,6 +51,7 @@ struct target {
     enum storage_part part;   /* of it */
     bool files_unchecked;     /* another writer may have changed them */
     bool files_drifted;       /* he has */
+    struct storage_foresight foresight; /* of the document's files, with `foresees` */
     bool files_missing;       /* nothing may be written, and they are not there as the document has them */
     bool away;                /* the last request about it had no answer that counts */
     bool unchanged;           /* the file meant the same before: nothing was written */
@@ -121,6 +123,8 @@ const struct cfg_difference *target_difference(struct target *t);
  * needed. False: one of them is no configuration. */
 bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
                  const struct cfg_file **wanted);
+/* What of it would be in the file, as it is to be sent: until the next one. */
+struct cfg_content *target_text(struct target *t, struct cfg_content *own);
 void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_fini(struct target *t);
 void target_compare(struct target *t); /* the document with the file that was read last */
