@@ -44,7 +44,8 @@ static void files_print_one(const struct storage_foreseen *f, struct page *p)
     page_flow_line(p, INK_PLAIN, buf_str(&text));
     for (char *command; (command = config_next_command(&line)) != NULL; mem_free_ptr(&command)) {
         page_to(p, 2 * FILES_COLUMN);
-        page_flow_line(p, INK_DIM, command);
+        page_put(p, INK_DIM, command); /* whole, to be copied */
+        page_end_line(p);
     }
 }
 
