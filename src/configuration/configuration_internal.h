@@ -46,21 +46,21 @@ struct target {
     struct engine engine;
     enum progress progress;
     enum files_progress files;
-    bool files_changed;       /* since the last that ran: a reload is to load them */
-    struct document *storing; /* whose files are being stored; NULL: none */
-    enum storage_part part;   /* of it */
-    bool files_unchecked;     /* another writer may have changed them */
-    bool files_drifted;       /* he has */
+    bool files_changed;                 /* since the last that ran: a reload is to load them */
+    struct document *storing;           /* whose files are being stored; NULL: none */
+    enum storage_part part;             /* of it */
+    bool files_unchecked;               /* another writer may have changed them */
+    bool files_drifted;                 /* he has */
     struct storage_foresight foresight; /* of the document's files, with `foresees` */
-    bool files_missing;       /* nothing may be written, and they are not there as the document has them */
-    bool away;                /* the last request about it had no answer that counts */
-    bool unchanged;           /* the file meant the same before: nothing was written */
-    struct error why;         /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
-    char judge[32];           /* the version of the HAProxy that rejected it */
-    struct cfg_content *file; /* as read last (empty: it is no configuration), */
-    int64_t version;          /* at this one */
-    bool compared;            /* it, and the document: */
-    bool comparable;          /* both are configurations, and */
+    bool files_missing;                 /* nothing may be written, and they are not there as the document has them */
+    bool away;                          /* the last request about it had no answer that counts */
+    bool unchanged;                     /* the file meant the same before: nothing was written */
+    struct error why;                   /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
+    char judge[32];                     /* the version of the HAProxy that rejected it */
+    struct cfg_content *file;           /* as read last (empty: it is no configuration), */
+    int64_t version;                    /* at this one */
+    bool compared;                      /* it, and the document: */
+    bool comparable;                    /* both are configurations, and */
     struct cfg_difference differs;
     enum cfg_effect effect;         /* of the document, by the file that was read last */
     bool needs_verdict;             /* HAProxy was told the document's files, and did not take them all */

@@ -91,8 +91,8 @@ static int target_foresee_files(const struct target *t, struct error *err)
     const struct storage_foresight *files = &t->foresight;
     const struct storage_foreseen *one = storage_foresight_reloads(files);
     const char *why = target_runs_another(t);
-    bool stores = one != NULL || storage_foresight_has(files, STORAGE_BY_RUNTIME) ||
-                  storage_foresight_has(files, STORAGE_UNUSED);
+    bool stores =
+        one != NULL || storage_foresight_has(files, STORAGE_BY_RUNTIME) || storage_foresight_has(files, STORAGE_UNUSED);
     if (stores && why != NULL)
         return error_set(err, ERROR_INVALID, "%s", why);
     return one != NULL ? error_set(err, ERROR_INVALID, "%s: %s", one->name, one->why) : 0;

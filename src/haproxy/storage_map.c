@@ -52,9 +52,7 @@ void storage_map_compare(const char *now, const char *next, struct map_changes *
     map_sort(&is, order_of_places);
     map_sort(&wanted, order_of_places);
     for (size_t i = 0, k = 0; i < is.count || k < wanted.count;) {
-        int order = i == is.count       ? 1
-                    : k == wanted.count ? -1
-                                        : order_of_keys(&is.list[i], &wanted.list[k]);
+        int order = i == is.count ? 1 : k == wanted.count ? -1 : order_of_keys(&is.list[i], &wanted.list[k]);
         ret->go += order < 0;
         ret->come += order > 0;
         ret->change += order == 0 && order_of_entries(&is.list[i], &wanted.list[k]) != 0;

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.say import release
 from tests.harness.certificates import self_signed
 from tests.harness.process import wait_until
 
@@ -71,7 +72,7 @@ def test_what_is_planned_is_what_happens(files: Files) -> None:
         files.applied()
         # A Data Plane API 3.0 that does not know what version HAProxy is of appends to its map: the daemon finds that when it reads it back.
         if found["effect"] == "runtime" and f"{name}: HAProxy has other entries" in files.daemon.log()[seen:]:
-            assert files.plane.get("/info").json()["api"]["version"].startswith("v3.0") and reloads(files.haproxy) != loads
+            assert release(files.plane) < (3, 1) and reloads(files.haproxy) != loads
             continue
         without += found["effect"] != "reload"
         assert (reloads(files.haproxy) != loads) == (found["effect"] == "reload"), f"{found} {files.daemon.tail()}"

@@ -232,12 +232,14 @@ void local_driver_store_fini(struct local_driver *d);
 void local_driver_store_end(struct local_driver *d);
 /* One daemon for each haproxy.cfg, and for what is beside it. True: this comes first. */
 bool local_driver_store_lock(struct local_driver *d) must_check;
-void local_driver_store_read(struct local_driver *d, enum storage_kind place, const char *stored); /* to go on with it */
-void local_driver_store_past(struct local_store *s);                                 /* on to the next file or entry */
+void local_driver_store_read(struct local_driver *d, enum storage_kind place,
+                             const char *stored);    /* to go on with it */
+void local_driver_store_past(struct local_store *s); /* on to the next file or entry */
 bool local_driver_store_has(const struct local_store *s, const struct storage_file *f); /* these bytes, as was read */
 /* Of a file that was read: is there, is as it is to be, was there before. */
 void local_driver_store_look(struct local_store *s, const struct storage_file *f);
-bool local_driver_store_is_put(const struct storage_entry *e, const struct storage_file *f); /* nothing is to be written */
+bool local_driver_store_is_put(const struct storage_entry *e,
+                               const struct storage_file *f); /* nothing is to be written */
 
 /* What becomes of one that is not in the list of files. */
 enum local_store_fate { LOCAL_STORE_STAYS, LOCAL_STORE_FORGOTTEN, LOCAL_STORE_UNREAD, LOCAL_STORE_DELETED };

@@ -1,6 +1,8 @@
 /* src/configuration/target_runtime: what the document would cost one HAProxy, as far as is known before it is written. */
 #include "target_world.h"
 
+#include "haproxy/storage_foresight.h"
+
 #define FILE_TEXT "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n"
 #define HEAVIER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 2\n"
 #define MORE "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n  server n2 10.0.0.2:80\n"
@@ -74,7 +76,7 @@ END_TEST
 static struct storage_foreseen *driver_says(enum storage_effect effect)
 {
     struct storage_request r = {0};
-    target_ops.store(w.engine->self, &r);
+    w.in.engine->ops->store(w.in.engine->self, &r);
     ck_assert_int_eq(r.part, STORAGE_CHECK);
     ck_assert_ptr_nonnull(r.foresight);
     ck_assert_str_eq(r.config->text, DOCUMENT);
