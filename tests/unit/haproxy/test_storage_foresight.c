@@ -99,9 +99,9 @@ START_TEST(by_an_api)
     want(&files, STORAGE_MAP, "words.map", "a 1 2\n");
     want(&files, STORAGE_GENERAL, "page", "b");
     /* An earlier run changed half.map and did not come to its end. */
-    buf_add(
-        &list,
-        "maps half.map - put\nmaps goes.map 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 put\n");
+    buf_add(&list,
+            "maps half.map - put\nmaps goes.map 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 put\n"
+            "maps theirs.map 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 found\n");
     const struct stored_text there[] = {
         {"/storage/general/" STORAGE_LIST, buf_str(&list)},
         {"/storage/maps", MAPS},
