@@ -215,6 +215,11 @@ int configuration_foresee(const struct configuration *c, size_t target, struct b
     return target_foresee(&c->targets[target], ret, err);
 }
 
+const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target)
+{
+    return &c->targets[target].foresight;
+}
+
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
 {
     target_line_difference(&c->targets[target], ret);

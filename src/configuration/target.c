@@ -44,6 +44,13 @@ static struct cfg_content *target_with_kept(const struct target *t, struct cfg_c
     return cfg_content_take(&out);
 }
 
+struct cfg_content *target_text(struct target *t, struct cfg_content *own)
+{
+    cfg_content_unref(t->sent);
+    t->sent = NULL;
+    return t->sent = target_with_kept(t, own, &t->edits);
+}
+
 bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
                  const struct cfg_file **wanted)
 {
@@ -409,9 +416,7 @@ static void target_replace(void *self, struct replacement_request *ret)
         configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
     if (writes && !restores)
         target_keep_good(t);
-    cfg_content_unref(t->sent);
-    t->sent = target_with_kept(t, restores ? t->good : t->asked->content, &t->edits);
-    ret->text = t->sent;
+    ret->text = target_text(t, restores ? t->good : t->asked->content);
     ret->before = writes ? t->file : NULL;
     ret->restores = restores;
     ret->edits = &t->edits;
@@ -534,6 +539,7 @@ void target_fini(struct target *t)
     cfg_difference_fini(&t->differs);
     cfg_edits_fini(&t->edits);
     changes_fini(&t->told);
+    storage_foresight_fini(&t->foresight);
     probation_fini(&t->probation);
     document_unref(t->asked);
     document_unref(t->storing);

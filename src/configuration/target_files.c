@@ -70,6 +70,11 @@ void target_store(void *self, struct storage_request *ret)
     t->storing = document_ref(t->of->document);
     ret->part = t->part;
     ret->files = &t->storing->files;
+    if (!t->of->options.foresees || t->part != STORAGE_CHECK)
+        return;
+    storage_foresight_fini(&t->foresight);
+    ret->foresight = &t->foresight;
+    ret->config = target_text(t, t->storing->content);
 }
 
 static void target_files_drifted(struct target *t, const struct stored *s)

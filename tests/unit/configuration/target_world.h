@@ -118,6 +118,7 @@ static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
     const struct configuration_options options = {.target_count = 1,
                                                   .drift = drift,
                                                   .dry_run = dry_run,
+                                                  .foresees = dry_run,
                                                   .store = w.store,
                                                   .listener = {.happened = on_event},
                                                   .log = &w.log};
