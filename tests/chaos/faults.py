@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from . import disk, dns, parts
 from .command_proxy import TOLD
+from .documents import BY_RUNTIME
 from .proxy import STEPS, Mode, Proxy
 from .world import RESYNC_S, World
 
@@ -373,6 +374,7 @@ DOCUMENT_STEPS = (("", "^POST [^ ]*only_validate"), ("", "^POST [^ ]*skip_reload
 RUNTIME_STEPS = (("server", "^POST [^ ]*skip_reload"), ("server", "^GET [^ ]*/runtime/backends/by-document/"),
                  ("map", "^PUT [^ ]*/storage/maps/"), ("map", "^PUT [^ ]*/runtime/maps/"), ("map", "^GET [^ ]*/runtime/maps/"),
                  ("certificate", "^PUT [^ ]*/storage/ssl_certificates/"), ("certificate", "^GET [^ ]*/runtime/ssl_certs/"))
+API_CHANGES = ("server", "map", "certificate")
 RUNTIME = "^(PUT [^ ]*/(runtime/maps|storage/ssl_certificates)/|POST [^ ]*skip_reload|GET [^ ]*/runtime/)"
 # The same by the stats socket.
 COMMANDS = (("server", "set server by-document/"), ("server", "^show servers state by-document"), ("come", "add server by-document/"),
@@ -399,6 +401,14 @@ def _kill_amid(part: str, steps: tuple[tuple[str, str], ...]) -> Begin:
         struck.away = True
         return f"{_amid(world, rng, _told_by(world), steps, struck.kill)}: SIGKILL to {part}"
     return begin
+
+
+def _with_change(begin: Begin, changes: tuple[str, ...]) -> Begin:
+    """And a document that is told to HAProxy, for it to strike."""
+    def both(world: World, rng: random.Random) -> str:
+        said = begin(world, rng)
+        return f"{said}; {world.documents.put(True, rng.choice(changes)) if world.documents else 'no document'}"
+    return both
 
 
 def _reload_amid(steps: tuple[tuple[str, str], ...]) -> Begin:
@@ -440,11 +450,11 @@ def _of_runtime() -> list[Fault]:
         def chosen(rng: random.Random) -> Mode:
             status = rng.choice((500, 502, 503, 504)) if kind == "status" else 0
             return Mode(kind, step, status, chance=rng.choice((0.4, 0.7, 1.0)), only=RUNTIME)
-        return Fault(part, name, kinds, _way("dataplane", chosen), _calm("dataplane"), hits=_hits("dataplane"), bound=bound)
+        return Fault(part, name, kinds, _with_change(_way("dataplane", chosen), API_CHANGES), _calm("dataplane"), hits=_hits("dataplane"), bound=bound)
 
     return [Fault(part, "kill", kinds, _kill_amid("haproxy", RUNTIME_STEPS), _back("haproxy"), (0.2, 2.0), ("haproxy",), True, bound=30),
             Fault(part, "reload", kinds, _reload_amid(RUNTIME_STEPS), _nothing, (0.5, 2.0), strikes_haproxy=True, bound=RESYNC_S + bound),
-            Fault(part, "lie", kinds, _api_lies, _api_is_honest, bound=bound, needs=_no_double),
+            Fault(part, "lie", kinds, _with_change(_api_lies, API_CHANGES), _api_is_honest, bound=bound, needs=_no_double),
             way("reset-before-answer", "reset", "before-answer"), way("5xx", "status")]
 
 
@@ -458,8 +468,7 @@ def _api_lies(world: World, rng: random.Random) -> str:
                                                  ("PUT", "storage/ssl_certificates/")) if rng.random() < 0.7]
     for method, path in found:
         world.dataplane.fault({"action": "lie", "method": method, "path": path})  # type: ignore[attr-defined]
-    assert world.documents
-    return f"{world.documents.put(True, rng.choice(('server', 'map', 'certificate')))}; the API lies about {found}"
+    return f"the API lies about {found}"
 
 
 def _api_is_honest(world: World) -> None:
@@ -472,7 +481,8 @@ def _of_socket() -> list[Fault]:
     def way(name: str, kind: str, step: str = "", only: tuple[str, ...] = ("", TOLD, "^show ")) -> Fault:
         def chosen(rng: random.Random) -> Mode:
             return Mode(kind, step, chance=rng.choice((0.4, 0.7, 1.0)), only=rng.choice(only))
-        return Fault(part, name, kinds, _way("socket", chosen, cut=False), _calm("socket"), hits=_hits("socket"), bound=bound)
+        return Fault(part, name, kinds, _with_change(_way("socket", chosen, cut=False), BY_RUNTIME), _calm("socket"), hits=_hits("socket"),
+                     bound=bound)
 
     return [Fault(part, "kill", kinds, _kill_amid("haproxy", COMMANDS), _back("haproxy"), (0.2, 2.0), ("haproxy",), True, bound=30),
             Fault(part, "reload", kinds, _reload_amid(COMMANDS), _nothing, (0.5, 2.0), strikes_haproxy=True, bound=RESYNC_S + bound),

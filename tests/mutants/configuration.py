@@ -116,6 +116,10 @@ ENGINE_MUTANTS = (
 
 # Without a reload.
 BY_RUNTIME = (
+    Mutant("a map that a reload came before never loses its lines", "configuration/target_runs.c",
+           "if (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED)", "if (false)"),
+    Mutant("a map that lost its lines after a reload runs", "configuration/target_runs.c",
+           "        t->tells = true; /* a reload came", "        return; /* a reload came"),
     Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "false "),
     Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "!t->file_runs "),
     Mutant("files that are to come cost nothing", BY_RUNTIME_FILE, "    if (t->files_missing)\n        return error_set", "    if (false)\n        return error_set"),

@@ -119,6 +119,35 @@ START_TEST(a_map_that_haproxy_does_not_take_is_loaded)
 }
 END_TEST
 
+/* HAProxy did not take a server with the write, and was reloaded at once: it has a map that is to lose lines yet. */
+START_TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
+{
+    static const char text[] = "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n";
+    const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
+    struct stored grown = added;
+    grown.unfinished = true;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    apply_with_file();
+    set_text_with(text, "a 2\n");
+    stores(STORAGE_ADD, &grown);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    w.busy = true;
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    w.busy = false;
+    file_is(text);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    stores(STORAGE_FINAL, &added);
+    read_it();
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    stores(STORAGE_RUN, &ran);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    stores(STORAGE_END, &stored);
+    ck_assert(!would_store());
+    ck_assert_uint_eq(must_reload, 0);
+    world_end();
+}
+END_TEST
+
 /* Where nothing may be written, HAProxy would refuse what refers to files that it does not have yet. */
 START_TEST(files_are_looked_at_where_nothing_may_be_written)
 {
@@ -234,6 +263,7 @@ int main(void)
     Suite *suite = suite_create("target_files");
     TCase *tc = tcase_create("target_files");
     tcase_add_test(tc, a_map_alone_is_told_to_haproxy);
+    tcase_add_test(tc, a_reload_that_comes_before_a_map_has_lost_its_lines);
     tcase_add_loop_test(tc, a_map_that_haproxy_does_not_take_is_loaded, 0, 2);
     tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
     tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
