@@ -46,6 +46,8 @@ struct target {
     enum progress progress;
     enum files_progress files;
     bool files_changed;       /* since the last that ran: a reload is to load them */
+    bool files_met_reload;    /* one was under way when they changed first, */
+    unsigned files_reloads;   /* or more than these were begun since: HAProxy may have loaded them */
     struct document *storing; /* whose files are being stored; NULL: none */
     enum storage_part part;   /* of it */
     bool files_unchecked;     /* another writer may have changed them */

@@ -14,8 +14,8 @@ import pathlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from .invariants import Entries, Key, Ours, Server, file_servers, map_entries, meaning
-from .served import CERTIFICATE, MAP, Served
+from .invariants import Files, Key, Ours, Server, file_servers, map_entries, meaning
+from .served import CERTIFICATE, MAP, Served, fingerprint
 
 BACKEND, MARK = "by-document", "mark"
 BY_RUNTIME = ("server", "come", "go", "map", "certificate")
@@ -29,9 +29,7 @@ class Document:
     number: int
     text: str
     good: bool
-    entries: Entries
-    certificate: str
-    """SHA-1 of it."""
+    files: Files
     servers: Mapping[Key, Server]
     """Of all backends, but for those that are the daemon's."""
 
@@ -70,8 +68,8 @@ class Documents:
         self.bad_certificates = bad_certificates
         """Whether one that is to be rejected may come with another certificate: a Data Plane API gives nobody the one from before."""
         self.list: list[Document] = []
-        self.meanings: dict[object, Document] = {}
-        """Of the good ones, the latest each: what a file of HAProxy's may mean."""
+        self.meanings: dict[object, list[Document]] = {}
+        """Of the good ones: what a file of HAProxy's may mean."""
         self.since = 0
         """The number of the one that ran when all was in sync last: none from before it comes back."""
         self._plan = _Plan({}, "roundrobin", [], 0, {name: self._server() for name in _SERVERS[:3]}, {"x.example": "0"}, 0)
@@ -93,9 +91,9 @@ class Documents:
         """What HAProxy may have, where that document was the one that ran when all was in sync last."""
         return [d.servers for d in self.list if d.good and d.number >= since]
 
-    def of_files(self, since: int) -> list[tuple[Entries, str]]:
+    def of_files(self, since: int) -> list[Files]:
         """The same of files, which are stored before a document is rejected."""
-        return [(d.entries, d.certificate) for d in self.list if d.number >= since]
+        return [d.files for d in self.list if d.number >= since]
 
     def put(self, good: bool, change: str = "") -> str:
         """The next one; what it is. Known as possible before the daemon can see it. change: one of BY_RUNTIME, "": any."""
@@ -105,13 +103,13 @@ class Documents:
         self.list.append(document)
         if good:
             self._plan = plan
-            self.meanings[meaning(document.text, self.ours)] = document
+            self.meanings.setdefault(meaning(document.text, self.ours), []).append(document)
         self._write(document, plan)
         return f"document {document.number}, {'good' if good else 'to be rejected'}: {', '.join(changes)}"
 
-    def of(self, text: str) -> Document | None:
-        """The last with such a haproxy.cfg; None: nobody gave it, or it was to be rejected."""
-        return self.meanings.get(meaning(text, self.ours))
+    def of(self, text: str, files: Files | None = None) -> Document | None:
+        """The last with such a haproxy.cfg, and those files beside it; None: nobody gave it, or it was to be rejected."""
+        return next((d for d in reversed(self.meanings.get(meaning(text, self.ours), [])) if files in (None, d.files)), None)
 
     # --- what is another than before
 
@@ -187,7 +185,8 @@ class Documents:
             parts.append(f"backend bad\n  mode tcp\n{bad}")
         text += "\n" + "\n".join(parts)
         servers = {key: server for key, server in file_servers(text).items() if key[0] != self.ours.backend or key[1] in self.ours.kept}
-        return Document(number, text, good, tuple(plan.entries.items()), self.served.fingerprint(self.pems[plan.certificate]), servers)
+        files = Files(tuple(plan.entries.items()), fingerprint(self.pems[plan.certificate]))
+        return Document(number, text, good, files, servers)
 
     @staticmethod
     def _backend(plan: _Plan) -> str:
@@ -206,4 +205,4 @@ class Documents:
         next_ = self.folder / "next"
         os.symlink(here.name, next_)
         next_.replace(self.folder / "now")
-        assert map_entries((here / "d/maps" / MAP).read_text()) == document.entries
+        assert map_entries((here / "d/maps" / MAP).read_text()) == document.files.entries

@@ -502,7 +502,8 @@ def _local() -> list[Fault]:
     return [Fault(part, "kill", kinds, _kill_amid("daemon", COMMANDS), _back("daemon"), (0.2, 3.0), ("daemon",), bound=bound),
             Fault(part, "restart", kinds, _restart("daemon"), _nothing, (0.5, 2.0), bound=bound),
             Fault(part, "stop", kinds, _stop("haproxy"), _cont("haproxy"), strikes_haproxy=True, bound=bound),
-            Fault(part, "fds", kinds, _few_fds("daemon"), _limits_end("daemon"), bound=bound),
+            # A document that could not be opened is read again with RESYNC_PERIOD.
+            Fault(part, "fds", kinds, _few_fds("daemon"), _limits_end("daemon"), bound=RESYNC_S + bound),
             Fault(part, "disk-full", kinds, _fill("haproxy"), _free("haproxy"), needs=disk.possible, bound=40),
             # Without it the daemon ends, to be started again with two new ones.
             Fault("helper", "kill", kinds, _helper(signal.SIGKILL), _nothing, (0.2, 3.0), ("daemon",), bound=bound),

@@ -73,6 +73,14 @@ Entries = tuple[tuple[str, str], ...]
 """Of a map."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """Beside haproxy.cfg."""
+    entries: Entries
+    certificate: str
+    """SHA-1 of it."""
+
+
 def parse_state(text: str) -> dict[Key, Server]:
     """The answer to `show servers state`."""
     lines = text.splitlines()
@@ -186,14 +194,14 @@ def mixed(running: Running, ours: Ours, documents: Sequence[Mapping[Key, Server]
     return ""
 
 
-def mixed_files(entries: Entries, certificate: str, documents: Sequence[tuple[Entries, str]]) -> str:
+def mixed_files(has: Files, documents: Sequence[Files]) -> str:
     """The same of what HAProxy has of the files beside it."""
-    if certificate not in [c for _, c in documents]:
-        return f"HAProxy has the certificate {certificate}, which no document has"
-    if strange := set(entries) - {entry for given, _ in documents for entry in given}:
+    if has.certificate not in [d.certificate for d in documents]:
+        return f"HAProxy has the certificate {has.certificate}, which no document has"
+    if strange := set(has.entries) - {entry for d in documents for entry in d.entries}:
         return f"HAProxy has entries that no document has: {sorted(strange)}"
-    keys = set.intersection(*({key for key, _ in given} for given, _ in documents))
-    if missing := keys - {key for key, _ in entries}:
+    keys = set.intersection(*({key for key, _ in d.entries} for d in documents))
+    if missing := keys - {key for key, _ in has.entries}:
         return f"HAProxy has no entry for {sorted(missing)}, which every document has"
     return ""
 

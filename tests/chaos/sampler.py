@@ -145,7 +145,7 @@ class Sampler:
             has = documents.served.running(self.haproxy.socket)
         except OSError:
             return
-        if what := invariants.mixed_files(has.entries, has.certificate, documents.of_files(since)):
+        if what := invariants.mixed_files(has, documents.of_files(since)):
             self.timeline.violate("accepted", what, "files")
 
     def _look_at_file(self) -> None:

@@ -9,16 +9,15 @@ import re
 import socket
 import ssl
 
-from . import invariants
+from .invariants import Files, map_entries
 
 MAP, CERTIFICATE = "hosts.map", "site.pem"
 
 
-@dataclasses.dataclass(frozen=True)
-class Files:
-    entries: invariants.Entries
-    certificate: str
-    """SHA-1 of it."""
+def fingerprint(pem: str) -> str:
+    """SHA-1 of the first certificate in it."""
+    end = "-----END CERTIFICATE-----"
+    return hashlib.sha1(ssl.PEM_cert_to_DER_cert(pem[pem.index("-----BEGIN CERTIFICATE-----"):pem.index(end) + len(end)])).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,20 +39,15 @@ class Served:
         return (f"frontend files\n  mode http\n  bind 127.0.0.1:{self.port} ssl crt {self.certificate}\n"
                 f"  http-response set-header x-is %[str(x.example),map({self.map},none)]\n")
 
-    @staticmethod
-    def fingerprint(pem: str) -> str:
-        first = pem[:pem.index("-----END CERTIFICATE-----")] + "-----END CERTIFICATE-----\n"
-        return hashlib.sha1(ssl.PEM_cert_to_DER_cert(first[first.index("-----BEGIN CERTIFICATE-----"):])).hexdigest()
-
     def stored(self) -> Files:
         """Raises OSError."""
-        return Files(invariants.map_entries(self.map.read_text()), self.fingerprint(self.certificate.read_text()))
+        return Files(map_entries(self.map.read_text()), fingerprint(self.certificate.read_text()))
 
     def running(self, path: pathlib.Path) -> Files:
         """By HAProxy's socket. Raises OSError; what it has not loaded is empty."""
         shown = ask(path, f"show map {self.map}")
         found = re.search(r"^SHA1 FingerPrint: (\w+)$", ask(path, f"show ssl cert {self.certificate}"), re.M)
-        return Files(invariants.map_entries("".join(line.partition(" ")[2] + "\n" for line in shown.splitlines())),
+        return Files(map_entries("".join(line.partition(" ")[2] + "\n" for line in shown.splitlines())),
                      found[1].lower() if found else "")
 
     def presented(self) -> str:

@@ -355,19 +355,22 @@ class World:
         documents = self.documents
         if not documents:
             return ""
-        last, document = documents.last, documents.of(text)
-        if document is None or (last.good and document is not last):
-            return f"the file is document {document.number if document else 'none'}, the user's is {last.number}"
+        stored = self.served.stored()
+        last, document = documents.last, documents.of(text, stored)
+        if last.good and document is not last:
+            return (f"the file and {stored} are document {document.number if document else 'none'}, the user's is {last.number} "
+                    f"with {last.files}")
+        since = document.number if document else documents.since
+        # Files of one that was rejected stay where a daemon has died before, and nobody knows what there was.
+        if (document := document or documents.of(text)) is None:
+            return "the file is no document"
         mark = read_running(self.haproxy.socket).get((BY_DOCUMENT, MARK))
         if not mark or mark.place != document.mark:
             return f"HAProxy runs the mark {mark and mark.place}, its file is document {document.number} with {document.mark}"
-        stored = self.served.stored()
-        if last.good and (stored.entries, stored.certificate) != (last.entries, last.certificate):
-            return f"{stored} are stored, document {last.number} has {last.entries} and {last.certificate}"
         said = json.loads(self.daemon.get("/status", timeout=2)[1])["haproxies"][0]["configuration"]
         if wrong := invariants.misjudged(said, last.sha256, last.good, document.sha256):
             return f"/status of document {last.number}: {wrong}"
-        documents.since = document.number
+        documents.since = since
         return ""
 
     def disagreement(self) -> str:

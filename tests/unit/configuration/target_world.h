@@ -30,6 +30,7 @@ struct instance {
     struct error problem;
     bool loaded, dirty, ends_unknown, differs; /* what is known of it */
     enum reload_state reload;
+    unsigned reloads;
 };
 
 static struct {
@@ -63,7 +64,8 @@ struct instance_view instance_view(const struct instance *in)
                                   .last_reload_known = !in->ends_unknown,
                                   .loaded = in->loaded,
                                   .dirty = in->dirty,
-                                  .reload = in->reload};
+                                  .reload = in->reload,
+                                  .reloads = in->reloads};
 }
 
 static struct cfg_content *file_content;

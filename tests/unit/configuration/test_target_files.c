@@ -72,6 +72,29 @@ START_TEST(files_of_what_is_rejected_go_back)
 }
 END_TEST
 
+/* A reload for something else: servers of a backend that changed meanwhile. */
+START_TEST(files_that_were_loaded_before_they_went_back_are_loaded_anew)
+{
+    struct stored back = stored;
+    back.written = _i == 3 ? 0 : 1;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    apply_with_file();
+    w.in.reloads = 4;
+    set_text_with("global\n  description two\nuserlist u\n  user a insecure-password hunter2\n", "a 2\n");
+    w.in.reload = _i == 1 ? RELOAD_PENDING : RELOAD_DONE;
+    stores(STORAGE_ADD, &added);
+    w.in.reload = RELOAD_DONE;
+    if (_i >= 2)
+        w.in.reloads++;
+    set_text_with("global\n  description bad\nuserlist u\n  user a insecure-password hunter2\n", "a 3\n");
+    stores(STORAGE_ADD, &added);
+    ask(TRANSACTION_REJECTED, 400, -1);
+    stores(STORAGE_BACK, &back);
+    ck_assert_uint_eq(must_reload, _i == 1 || _i == 2);
+    world_end();
+}
+END_TEST
+
 /* haproxy.cfg is not written for a map, and nothing is validated: HAProxy is told, and says whether it has it. */
 START_TEST(a_map_alone_is_told_to_haproxy)
 {
@@ -268,6 +291,7 @@ int main(void)
     tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
     tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
     tcase_add_test(tc, files_of_what_is_rejected_go_back);
+    tcase_add_loop_test(tc, files_that_were_loaded_before_they_went_back_are_loaded_anew, 0, 4);
     tcase_add_loop_test(tc, files_are_looked_at_where_nothing_may_be_written, 0, 2);
     tcase_add_test(tc, files_that_were_missing_are_added_after_a_pause);
     tcase_add_test(tc, nothing_is_deleted_while_paused);
