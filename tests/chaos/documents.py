@@ -126,8 +126,8 @@ class Documents:
             wanted = [name for name in wanted if name != "certificate"]
         for name in wanted:
             yield getattr(self, f"_change_{name}")(plan)
-        # One of files alone leaves haproxy.cfg as it is.
-        if not set(wanted) <= {"map", "certificate"}:
+        # A good one of files alone leaves haproxy.cfg as it is.
+        if not good or not set(wanted) <= {"map", "certificate"}:
             plan.mark = len(self.list) + 1
 
     def _change_shape(self, plan: _Plan) -> None:
