@@ -58,6 +58,29 @@ START_TEST(a_file_that_cannot_be_stored_is_tried_again)
 }
 END_TEST
 
+/* It waits for the end of the one before, which is a pause away. */
+START_TEST(another_document_ends_the_pause_before_the_last_of_the_files)
+{
+    struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = _i == 0 ? -1 : 60000};
+    (void)error_set_http(&failed.error, 503, "no room");
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    set_document_with_file();
+    stores(STORAGE_ADD, &added);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    file_is(DOCUMENT);
+    stores(STORAGE_END, &failed);
+    ck_assert(!would_store());
+    set_document_with("a 2\n");
+    ck_assert_uint_eq(would_store(), _i == 0); /* else the API itself has asked for it */
+    if (_i == 0)
+        stores(STORAGE_END, &failed);
+    set_document_with("a 2\n");
+    ck_assert(!would_store()); /* the same once more */
+    world_end();
+}
+END_TEST
+
 START_TEST(files_of_what_is_rejected_go_back)
 {
     world_begin(CONFIGURATION_DRIFT_REPORT);
@@ -290,6 +313,7 @@ int main(void)
     tcase_add_loop_test(tc, a_map_that_haproxy_does_not_take_is_loaded, 0, 2);
     tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
     tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
+    tcase_add_loop_test(tc, another_document_ends_the_pause_before_the_last_of_the_files, 0, 2);
     tcase_add_test(tc, files_of_what_is_rejected_go_back);
     tcase_add_loop_test(tc, files_that_were_loaded_before_they_went_back_are_loaded_anew, 0, 4);
     tcase_add_loop_test(tc, files_are_looked_at_where_nothing_may_be_written, 0, 2);
