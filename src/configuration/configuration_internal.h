@@ -116,7 +116,7 @@ struct cfg_line_difference;
 /* Written by target.c; configuration.c gives it a document. */
 extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);
-void target_set(struct target *t); /* the document has changed */
+void target_set(struct target *t);   /* the document has changed */
 void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
 /* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
