@@ -233,7 +233,16 @@ class Case:
         """What others did to HAProxy amid a change the daemon may find with its next resync alone."""
         world = self.world
         resync_s = world.sampler.hold_s or RESYNC_S
-        if wrong := world.disagrees(resync_s + AGREE_S if self.struck_by_others else AGREE_S):
+        wrong = world.disagrees(resync_s + AGREE_S if self.struck_by_others else AGREE_S)
+        if wrong and world.kind == "whole" and world.documents and not world.documents.last.good:
+            self.timeline.say("agree", f"files of a rejected document stayed: {wrong}")
+            self.timeline.say("change", world.documents.put(True))
+            try:
+                world.wait_in_step(20)
+            except AssertionError as e:
+                self.timeline.violate("in sync", f"after one more document: {e}", "agree")
+            wrong = world.disagrees()
+        if wrong:
             self.timeline.violate("agree", f"{wrong}\n{world.daemon.tail(20)}", "agree")
 
     def _leaks(self) -> int:
