@@ -101,6 +101,7 @@ static bool configuration_half_way(const struct configuration *c)
 
 void configuration_use(struct configuration *c, struct document *d, unsigned version)
 {
+    bool waited = c->next != NULL && str_eq(c->next->id, d->id);
     document_unref(c->next);
     c->next = NULL;
     if (c->document != NULL && str_eq(c->document->id, d->id) && c->version == version)
@@ -108,6 +109,8 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
     if (configuration_half_way(c)) {
         c->next = document_ref(d);
         c->next_version = version;
+        for (size_t i = 0; i < c->count && !waited; i++)
+            target_hurry(&c->targets[i]);
         return;
     }
     document_unref(c->document);

@@ -47,6 +47,8 @@ struct target {
     enum progress progress;
     enum files_progress files;
     bool files_changed;                 /* since the last that ran: a reload is to load them */
+    bool files_met_reload;              /* one was under way when they changed first, */
+    unsigned files_reloads;             /* or more than these were begun since: HAProxy may have loaded them */
     struct document *storing;           /* whose files are being stored; NULL: none */
     enum storage_part part;             /* of it */
     bool files_unchecked;               /* another writer may have changed them */
@@ -116,7 +118,8 @@ struct cfg_line_difference;
 /* Written by target.c; configuration.c gives it a document. */
 extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);
-void target_set(struct target *t); /* the document has changed */
+void target_set(struct target *t);   /* the document has changed */
+void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
 /* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
 /* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are

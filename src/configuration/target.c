@@ -514,6 +514,13 @@ static void target_begin_anew(struct target *t, uint64_t now_ms)
     instance_begin_anew(t->in, when_ms);
 }
 
+void target_hurry(struct target *t)
+{
+    retry_new_document(&t->retry);
+    if (t->in != NULL)
+        target_begin_anew(t, clock_mono_ms());
+}
+
 void target_set(struct target *t)
 {
     target_begin(t);
@@ -522,11 +529,9 @@ void target_set(struct target *t)
     t->since_us = clock_mono_us();
     t->repairs = 0;
     t->repair_after_ms = 0;
-    retry_new_document(&t->retry);
-    if (t->in == NULL)
-        return;
-    target_look(t);
-    target_begin_anew(t, clock_mono_ms());
+    target_hurry(t);
+    if (t->in != NULL)
+        target_look(t);
 }
 
 void target_fini(struct target *t)

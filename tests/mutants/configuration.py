@@ -42,6 +42,14 @@ WITH_FILES = (
     Mutant("files that HAProxy has half of wait for a pause", TARGET, "(retries || urgent);", "retries;"),
     Mutant("files of what another one rejects are added", FILES_OF_TARGET, "(begun && configuration_rejected(t->of));", "false;"),
     Mutant("what lost its files is valid all the same", FILES_OF_TARGET, "    if (begun)\n        t->progress = PROGRESS_NEW;\n", ""),
+    Mutant("what a reload loaded of files that went back runs on", FILES_OF_TARGET,
+           "if (target_files_were_loaded(t, s))", "if (target_files_were_loaded(t, s) && false)"),
+    Mutant("a reload that was under way loads no files", FILES_OF_TARGET, "t->files_met_reload || instance_view", "instance_view"),
+    Mutant("a reload for something else loads no files", FILES_OF_TARGET,
+           " || instance_view(t->in).reloads != t->files_reloads;", ";"),
+    Mutant("the last document's files alone may have been loaded", FILES_OF_TARGET, "    if (!t->files_changed) {\n", "    if (t->part != STORAGE_BACK) {\n"),
+    Mutant("a document waits for a pause of the one before", "configuration/configuration.c", "i < c->count && !waited; i++)", "i < c->count && !waited && c == NULL; i++)"),
+    Mutant("one that waits ends each pause", "configuration/configuration.c", "i < c->count && !waited; i++)", "i < c->count && (waited || !waited); i++)"),
     Mutant("files that went back are there", FILES_OF_TARGET, "        target_files_go_back(t);\n", ""),
     Mutant("files of what cannot be loaded stay", FILES_OF_TARGET, "t->progress == PROGRESS_RESTORING || t->restores ||", ""),
     Mutant("the next one does not wait for what is half way", FILES_OF_TARGET, "(ends || sent) && !t->of->paused", "false && !t->of->paused"),
@@ -117,6 +125,10 @@ ENGINE_MUTANTS = (
 
 # Without a reload.
 BY_RUNTIME = (
+    Mutant("a map that a reload came before never loses its lines", "configuration/target_runs.c",
+           "if (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED)", "if (false)"),
+    Mutant("a map that lost its lines after a reload runs", "configuration/target_runs.c",
+           "        t->tells = true; /* a reload came", "        return; /* a reload came"),
     Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "false "),
     Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "!t->file_runs "),
     Mutant("files that are to come cost nothing", BY_RUNTIME_FILE, "    if (status == 0)\n        status = target_foresee_files(t, err);\n", ""),

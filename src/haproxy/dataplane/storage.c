@@ -338,6 +338,16 @@ struct storage_action storage_start(struct storage *s, const struct storage_requ
 
 /* ---- what came of it ---- */
 
+/* Of what was sent to be stored nobody knows whether it is there: it counts as stored, so that it can go back. */
+static void storage_may_have_written(struct storage *s)
+{
+    const struct storage_file *f = &s->request.files->list[s->at];
+    struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
+    e->added = e->added || !e->present;
+    e->changed = true;
+    e->hash[0] = '\0';
+}
+
 static struct storage_action storage_failed(struct storage *s, const struct dataplane_answer *a, const char *but)
 {
     cleanup(mem_free_ptr) char *doing =
@@ -347,6 +357,8 @@ static struct storage_action storage_failed(struct storage *s, const struct data
     transaction_explain(&s->error, a, doing, but);
     s->retry_after_ms = a->retry_after_ms;
     s->known = s->known && s->state != STORAGE_ANNOUNCE && s->state != STORAGE_WRITE_LIST;
+    if (s->state == STORAGE_WRITE && s->request.part != STORAGE_BACK)
+        storage_may_have_written(s);
     /* It says nothing of the configuration. */
     return storage_done(s, result == TRANSACTION_UNAUTHORIZED || result == TRANSACTION_LIMIT ? result
                                                                                              : TRANSACTION_UNAVAILABLE);
