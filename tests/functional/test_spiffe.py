@@ -139,6 +139,7 @@ def test_agent_that_comes_later(world: World) -> None:
 
 
 def test_agent_that_has_nothing_to_say_yet(world: World) -> None:
+    world.agent.hold()
     daemon = world.start()
     daemon.wait_log("level=warn .*no whole message came within")
     assert not world.asked()
