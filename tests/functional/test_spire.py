@@ -85,9 +85,7 @@ def test_no_request_fails_while_the_agent_renews(world: World) -> None:
         world.works(*range(1, 2 + i % 4))
     assert daemon.metrics().sum("http_requests_total", code="0") == 0, "none was without an answer"
     assert {r["status"] for r in world.rig.dataplane.requests() if r["client"] != "harness"} <= {200, 201, 202, 204}
-    assert "level=error" not in daemon.log()
-    # The agent may learn of the entry after the daemon has asked for it; from then on nothing is amiss.
-    assert "level=warn" not in daemon.log()[daemon.log().index("SPIFFE identity received"):]
+    assert "level=warn" not in daemon.log() and "level=error" not in daemon.log()
 
 
 def test_agent_that_is_killed_and_comes_back(world: World) -> None:
@@ -160,7 +158,6 @@ def test_doctor(world: World) -> None:
     found = look(world.rig, **world.settings())
     found.says("spiffe.agent", "fail", "PERMISSION_DENIED")
     world.spire.register(OURS)
-    wait_until(lambda: "until 20" in str(look(world.rig, **world.settings()).all("spiffe.identity")), PATIENCE_S, "an identity")
     found = look(world.rig, **world.settings())
     found.says("spiffe.agent", "ok", "answers")
     found.says("spiffe.identity", "ok", f"{OURS} until 20")

@@ -117,7 +117,15 @@ class Spire:
         return json.loads(self.say(*command, "-output", "json"))
 
     def register(self, spiffe_id: str, seconds: int = 3600, *more: str) -> None:
+        """Until the agent, which hears of entries every second, has it."""
         self.say("entry", "create", *self._entry(spiffe_id, seconds), *more)
+        wait_until(lambda: spiffe_id in self.given(), 60, f"an SVID of {spiffe_id}; the agent's log: {self.dir}/agent.log", 0.1)
+
+    def given(self) -> list[str]:
+        """The SPIFFE IDs that the agent gives us."""
+        argv = [self._agent_binary, "api", "fetch", "x509", "-socketPath", str(self.socket), "-output", "json"]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        return [svid["spiffe_id"] for svid in json.loads(done.stdout)["svids"]] if done.returncode == 0 else []
 
     def lengthen(self, spiffe_id: str, seconds: int = 3600) -> None:
         """Its next SVID is good for so long."""

@@ -83,10 +83,10 @@ def bundles(message: bytes) -> bytes:
     out = b""
     for number, content in fields(message):
         if number == 3:
-            out += chunk(1, content)
+            out += chunk(2, content)
         elif not out:
             svid = dict(fields(content))
-            out = chunk(1, chunk(1, "/".join(svid[1].decode().split("/")[:3])) + chunk(2, svid[4]))
+            out = chunk(2, chunk(1, "/".join(svid[1].decode().split("/")[:3])) + chunk(2, svid[4]))
     return out
 
 
