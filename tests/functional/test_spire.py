@@ -7,6 +7,7 @@ import contextlib
 import pathlib
 import re
 import shutil
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -33,8 +34,8 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 class World:
     """A Data Plane API that has an SVID and wants one of its clients."""
 
-    def __init__(self, home: pathlib.Path):
-        self.spire, self.rig = Spire(home / "spire"), Rig(home)
+    def __init__(self, home: pathlib.Path, upstream: Authority | None):
+        self.spire, self.rig = Spire(home / "spire", upstream=upstream), Rig(home)
         self.server, self.clients = Pair(home / "server.crt", home / "server.key"), home / "clients.crt"
 
     def serve(self, spiffe_id: str = PLANE) -> None:
@@ -66,8 +67,9 @@ def renewals(daemon: Daemon) -> int:
 
 
 @pytest.fixture
-def world(tmp_path: pathlib.Path) -> Iterator[World]:
-    made = World(tmp_path)
+def world(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[World]:
+    """With "below another CA" as its parameter SPIRE's own is no root."""
+    made = World(tmp_path, Authority(tmp_path / "upstream", "upstream") if hasattr(request, "param") else None)
     with contextlib.ExitStack() as stack:
         stack.callback(made.spire.stop)
         made.spire.start()
@@ -103,6 +105,18 @@ def test_agent_that_is_killed_and_comes_back(world: World) -> None:
     world.works(1)
 
 
+def test_agent_that_hangs_until_the_identity_has_expired(world: World) -> None:
+    world.spire.register(OURS, SHORT_S)
+    daemon = world.start()
+    world.works(1, 2)
+    world.spire.signal_agent(signal.SIGSTOP)
+    daemon.wait_log("level=error .*X.509 SVID expired; nothing is sent to the Data Plane API until there is a new one", PATIENCE_S)
+    daemon.wait_not_ready("SPIFFE identity: .*expired")
+    world.rig.pods(1, 2, 3)
+    world.spire.signal_agent(signal.SIGCONT)
+    world.works(1, 2, 3)
+
+
 def test_entry_that_comes_late_and_goes(world: World) -> None:
     daemon = world.start()
     daemon.wait_log(f"level=warn .*PERMISSION_DENIED: no identity is registered for this process .{NOBODY[1]}.")
@@ -131,6 +145,18 @@ def test_ca_that_is_replaced(world: World) -> None:
     world.serve()
     world.rig.dataplane.restart()
     world.works(1)
+
+
+@pytest.mark.parametrize("world", ["below another CA"], indirect=True)
+def test_chains_with_an_intermediate_ca(world: World) -> None:
+    """The bundle has the root alone: both sides send what is in between."""
+    world.spire.register(OURS, SHORT_S)
+    daemon = world.start()
+    world.renewed(daemon)
+    world.works(1, 2)
+    assert world.spire.bundle().read_text().count("BEGIN CERTIFICATE") == 1
+    assert world.server.certificate.read_text().count("BEGIN CERTIFICATE") == 2
+    assert "level=warn" not in daemon.log() and "level=error" not in daemon.log()
 
 
 def test_peer_of_another_id_is_refused(world: World) -> None:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from typing import Any
 
-from .certificates import Pair
+from .certificates import Authority, Pair
 from .process import Process, free_port, port_open, wait_until
 
 _SERVER = """\
@@ -27,7 +27,10 @@ plugins {{
   DataStore "sql" {{ plugin_data {{ database_type = "sqlite3" connection_string = "{d}/server.sqlite3" }} }}
   NodeAttestor "join_token" {{ plugin_data {{}} }}
   KeyManager "memory" {{ plugin_data {{}} }}
-}}
+{more}}}
+"""
+_UPSTREAM = """\
+  UpstreamAuthority "disk" {{ plugin_data {{ cert_file_path = "{certificate}" key_file_path = "{key}" }} }}
 """
 _AGENT = """\
 agent {{
@@ -58,8 +61,11 @@ def why_not() -> str:
 
 
 class Spire:
-    def __init__(self, directory: os.PathLike[str] | str, domain: str = "spiffe://example.test"):
+    """upstream: the CA above its own, which is then the one that is trusted."""
+
+    def __init__(self, directory: os.PathLike[str] | str, domain: str = "spiffe://example.test", upstream: Authority | None = None):
         self.dir, self.domain = pathlib.Path(directory), domain
+        self._above = _UPSTREAM.format(certificate=upstream.certificate, key=upstream.certificate.with_suffix(".key")) if upstream else ""
         self.dir.mkdir(parents=True, exist_ok=True)
         self.socket = self.dir / "agent.sock"
         self.port = free_port()
@@ -70,7 +76,7 @@ class Spire:
     def start(self) -> "Spire":
         name = self.domain.partition("//")[2]
         for part, text in (("server", _SERVER), ("agent", _AGENT)):
-            (self.dir / f"{part}.conf").write_text(text.format(d=self.dir, port=self.port, domain=name, socket=self.socket))
+            (self.dir / f"{part}.conf").write_text(text.format(d=self.dir, port=self.port, domain=name, socket=self.socket, more=self._above))
         self._server = Process([self._server_binary, "run", "-config", str(self.dir / "server.conf")], self.dir / "server.log")
         wait_until(lambda: port_open(self.port) and self.say("healthcheck"), 60, f"the SPIRE server; its log: {self.dir}/server.log")
         (self.dir / "bundle.pem").write_text(self.say("bundle", "show"))
@@ -100,6 +106,10 @@ class Spire:
         """Its socket stays."""
         assert self._agent is not None
         self._agent.kill()
+
+    def signal_agent(self, signum: int) -> None:
+        assert self._agent is not None
+        self._agent.signal(signum)
 
     # --- the server
 
