@@ -82,7 +82,7 @@ class Double:
         self.ca, self.foreign = Authority(home / "pki"), foreign
         self.agent = Agent(home / "agent.sock").start()
         self.socket, self._made, self._ids, self._federated = self.agent.socket, 0, (OURS,), False
-        self.start_agent, self.stop_agent, self.stop = self.agent.start, self.agent.stop, self.agent.stop
+        self.start_agent, self.stop_agent, self.stop, self.forget = self.agent.start, self.agent.stop, self.agent.stop, self.agent.forget
 
     def register(self, *ids: str, federated: bool = False, short: bool = False) -> None:
         self._ids, self._federated = ids, federated
@@ -96,9 +96,6 @@ class Double:
     def trust(self, foreign: Authority) -> None:
         self.foreign = foreign
         self.renew()
-
-    def forget(self) -> None:
-        self.agent.refuse(*NOBODY)
 
 
 class Real:

@@ -141,6 +141,10 @@ class Agent:
         """Streams wait for what is given next."""
         self._set(message=None, refusal=None)
 
+    def forget(self) -> None:
+        """Nobody is registered, as at first."""
+        self._set(message=_Now.message, refusal=_Now.refusal)
+
     def refuse(self, code: grpc.StatusCode, text: str) -> None:
         """Streams that are open end with it, too."""
         self._set(message=None, refusal=(code, text))
