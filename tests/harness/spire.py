@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 from typing import Any
@@ -183,8 +182,3 @@ class Spire:
         """It signs no more, and is no longer trusted."""
         self.say("localauthority", "x509", "taint", "-authorityID", authority)
         self.say("localauthority", "x509", "revoke", "-authorityID", authority)
-
-    def version(self) -> str:
-        done = subprocess.run([self._agent_binary, "-version"], capture_output=True, text=True, check=True)
-        found = re.search(r"\d+\.\d+\.\d+", done.stdout + done.stderr)
-        return found[0] if found else ""
