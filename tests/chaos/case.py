@@ -234,7 +234,9 @@ class Case:
         world = self.world
         resync_s = world.sampler.hold_s or RESYNC_S
         wrong = world.disagrees(resync_s + AGREE_S if self.struck_by_others else AGREE_S)
-        if wrong and world.kind == "whole" and world.documents and not world.documents.last.good:
+        # A daemon that was killed knows no more what its files were before a document that is rejected then.
+        killed = "daemon" in self.fault.may_die
+        if wrong and killed and world.kind == "whole" and world.documents and not world.documents.last.good:
             self.timeline.say("agree", f"files of a rejected document stayed: {wrong}")
             self.timeline.say("change", world.documents.put(True))
             try:
