@@ -12,7 +12,7 @@
 #define WHOLE_REMOVED_MAX 16
 
 struct api;
-struct local_request;
+struct request;
 struct store;
 struct world;
 
@@ -26,19 +26,16 @@ struct whole_text {
 /* What a hand has set in the running HAProxy since the last load or command: it is the operator's. */
 enum whole_hand { WHOLE_HAND_ADDRESS = 1, WHOLE_HAND_WEIGHT = 2, WHOLE_HAND_STATE = 4, WHOLE_HAND_ALL = 7 };
 
-struct whole {
-    struct configuration *configuration; /* NULL: the daemon does not run */
-    struct store *store;
-    struct whole_text document, former;
-    bool paused, load_failed;        /* and what was there before may go back */
-    uint64_t document_us, paused_us; /* since when */
-    bool unknowable;                 /* what runs, to who looks that seldom */
-    uint64_t read_us;                /* the file as the daemon had it last was there */
-    char runs[WHOLE_RUNS_BYTES];     /* what a load made of the file, but for servers */
-    char *loaded;                    /* that file */
-    bool hand_file;                  /* the file is a hand's; */
-    bool hand_unloaded;              /* and nobody has loaded it */
-    char *by_hand;                   /* what a hand wrote last; NULL: nothing */
+/* Of one HAProxy. */
+struct whole_target {
+    bool load_failed;            /* and what was there before may go back */
+    bool unknowable;             /* what runs, to who looks that seldom */
+    uint64_t read_us;            /* the file as the daemon had it last was there */
+    char runs[WHOLE_RUNS_BYTES]; /* what a load made of the file, but for servers */
+    char *loaded;                /* that file */
+    bool hand_file;              /* the file is a hand's; */
+    bool hand_unloaded;          /* and nobody has loaded it */
+    char *by_hand;               /* what a hand wrote last; NULL: nothing */
     bool left_to_other; /* another daemon has the file and is about to load it, as far as this one can know */
     struct {
         size_t backend;
@@ -53,7 +50,19 @@ struct whole {
     bool owes_reload;  /* a command failed, and what it was for is in the file */
     char *rejected;    /* by `haproxy -c`, and told so: it is not asked about again; NULL: nothing */
     char *kept;        /* what another writer puts back; NULL: nothing */
-    unsigned applied;  /* so often it was said */
+
+    /* of a Data Plane API: */
+    char *answered, *good;   /* the text that it has, and that of its last reload that went well */
+    unsigned refuse_actions; /* the one of that number beside a write, from now on; 0: none */
+    uint64_t not_told_us;    /* HAProxy did not take or do what it was told; 0: never */
+};
+
+struct whole {
+    struct configuration *configuration; /* NULL: the daemon does not run */
+    struct store *store;
+    struct whole_text document, former;
+    bool paused;
+    uint64_t document_us, paused_us; /* since when */
 };
 
 /* whole.c: the daemon's part */
@@ -71,11 +80,12 @@ char *whole_print(const struct whole_text *t);
 char *whole_meaning(const char *text, bool servers);
 bool whole_is_bad(const char *text);
 bool whole_is_unloadable(const char *text);
-bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to);
+bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to, bool adds); /* without one, servers */
 
 /* whole_haproxy.c: what is otherwise with HAProxy */
 void whole_loaded(struct api *a); /* it runs the file */
 void whole_hand_writes(struct api *a, char *text, bool loads);
+bool whole_is_by_hand(const struct api *a, const char *text);
 void whole_put_back(struct api *a);
 bool whole_starts(struct api *a);
 bool whole_hand_command(struct api *a, size_t backend, const char *name, enum whole_hand what, unsigned value);
@@ -83,13 +93,23 @@ bool whole_hand_adds(struct api *a, size_t backend, const char *name, unsigned v
 bool whole_hand_removes(struct api *a, size_t backend, const char *name);
 /* The daemon's: */
 void whole_is_read(struct api *a);
-void whole_write_begins(struct api *a, const char *text, unsigned flags);
+void whole_write_begins(struct api *a, const char *text, bool writes);
 void whole_written(struct api *a, const char *text, uint64_t asked_us);
-void whole_write_ends(struct api *a, const struct local_request *r);
+void whole_write_ends(struct api *a, const char *text, uint64_t asked_us, bool rejected, bool written);
 void whole_version_is_known(struct api *a);
 void whole_command_begins(struct api *a, const char *command);
 void whole_command_ends(struct api *a, const char *command, bool failed);
 void whole_server_set(struct api *a, size_t backend, const char *name, enum whole_hand what);
+
+/* whole_api.c: a Data Plane API that writes whole files */
+void whole_api_begins(struct api *a, const char *json, bool writes); /* to be sent */
+void whole_api_read(const struct api *a, struct buf *ret);
+void whole_api_post(struct api *a, struct request *r, const char *query);
+void whole_api_commits(struct api *a);
+void whole_api_loaded(struct api *a);
+void whole_api_load_failed(struct api *a);
+void whole_api_answers(struct api *a, const struct request *r, int status);
+void whole_api_serves(struct api *a, struct request *r, const char *query);
 
 /* whole_checks.c */
 /* How what runs differs from a load of the file; "": not at all. */

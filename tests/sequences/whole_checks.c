@@ -15,7 +15,7 @@
 
 /* ---- what runs ---- */
 
-static bool is_removed(const struct whole *w, size_t backend, const char *name)
+static bool is_removed(const struct whole_target *w, size_t backend, const char *name)
 {
     for (size_t i = 0; i < w->removed_count; i++)
         if (w->removed[i].backend == backend && str_eq(w->removed[i].name, name))
@@ -51,7 +51,7 @@ static void difference_of_line(const struct api *a, size_t backend, const struct
 
 void whole_difference(struct api *a, struct buf *why)
 {
-    const struct whole *w = &a->world->whole;
+    const struct whole_target *w = &a->whole;
     cleanup(mem_free_ptr) char *rest = whole_meaning(a->local.text, false);
     if (strcmp(rest, w->runs) != 0)
         buf_add(why, "HAProxy runs other settings than the file has");
@@ -103,8 +103,8 @@ static void check_applied(struct api *a)
     struct world *w = a->world;
     cleanup(buf_fini) struct buf why = {0};
     buf_init(&why, 0);
-    w->whole.left_to_other = w->whole.left_to_other || (a->local.unloaded && local_is_locked(a));
-    if (w->whole.hand_file || w->whole.left_to_other)
+    a->whole.left_to_other = a->whole.left_to_other || (a->local.unloaded && local_is_locked(a));
+    if (a->whole.hand_file || a->whole.left_to_other)
         return;
     if (!has_document(a))
         violate(w, "applied", "%s: it is said to be applied, and the file has something else", a->url);
@@ -113,7 +113,7 @@ static void check_applied(struct api *a)
     whole_difference(a, &why);
     if (why.len > 0)
         violate(w, "applied", "%s: it is said to be applied, and %s", a->url, buf_str(&why));
-    if (w->whole.owes_reload)
+    if (a->whole.owes_reload)
         violate(w, "failed-command", "%s: it is said to be applied, a command failed, and no reload came", a->url);
 }
 
@@ -129,15 +129,16 @@ void whole_event(void *arg, const struct configuration_event *e)
     world_say(w, "  said: %s", known ? names[e->kind] : "another event");
     if (e->kind != CONFIGURATION_APPLIED && e->kind != CONFIGURATION_UNCHANGED)
         return;
-    w->whole.applied++;
-    check_applied(&w->apis[0]);
-    w->whole.known = w->whole.known || (e->kind == CONFIGURATION_APPLIED && !w->whole.hand_file);
+    struct api *a = &w->apis[e->target];
+    check_applied(a);
+    a->whole.known = a->whole.known || (e->kind == CONFIGURATION_APPLIED && !a->whole.hand_file);
 }
 
 void whole_check_step(struct world *w)
 {
-    if (w->whole.configuration != NULL && str_eq(configuration_view(w->whole.configuration, 0).state, "applied"))
-        check_applied(&w->apis[0]);
+    for (size_t i = 0; i < w->settings.targets && w->whole.configuration != NULL; i++)
+        if (str_eq(configuration_view(w->whole.configuration, i).state, "applied"))
+            check_applied(&w->apis[i]);
 }
 
 /* ---- at rest ---- */
@@ -145,17 +146,17 @@ void whole_check_step(struct world *w)
 static bool is_left_to_hand(const struct api *a)
 {
     const struct world *w = a->world;
-    return w->whole.hand_file && w->settings.drift != CONFIGURATION_DRIFT_REPAIR;
+    return a->whole.hand_file && w->settings.drift != CONFIGURATION_DRIFT_REPAIR;
 }
 
-static void unfinished(struct world *w, struct buf *why)
+static void unfinished_at(struct api *a, struct buf *why)
 {
-    struct api *a = &w->apis[0];
+    struct world *w = a->world;
     const struct whole_text *d = &w->whole.document;
-    const char *state = configuration_view(w->whole.configuration, 0).state;
+    const char *state = configuration_view(w->whole.configuration, a->number).state;
     bool good = (!d->bad && !d->unloadable) || rolled_back(&w->whole) != 0, there = has_document(a),
          left = is_left_to_hand(a) && !there;
-    if (!w->whole.hand_file && whole_is_unloadable(a->local.text))
+    if (!a->whole.hand_file && whole_is_unloadable(a->local.text))
         buf_add(why, "the file has what HAProxy cannot load");
     else if (good && !there && !left)
         buf_add(why, "the file has not what the document has");
@@ -165,8 +166,25 @@ static void unfinished(struct world *w, struct buf *why)
         buf_printf(why, "HAProxy rejects it, and it is %s", state);
     else if (a->haproxy_back_us != 0)
         buf_add(why, "HAProxy does not run");
-    if (why->len == 0 && !w->whole.hand_unloaded)
+    if (why->len == 0 && !a->whole.hand_unloaded)
         whole_difference(a, why);
+}
+
+static void unfinished(struct world *w, struct buf *why)
+{
+    for (size_t i = 0; i < w->settings.targets && why->len == 0; i++) {
+        unfinished_at(&w->apis[i], why);
+        if (why->len > 0)
+            buf_printf(why, " (%s)", w->apis[i].url);
+    }
+}
+
+static unsigned writes_of(const struct world *w)
+{
+    unsigned writes = 0;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        writes += w->apis[i].writes;
+    return writes;
 }
 
 static void converge(struct world *w)
@@ -183,10 +201,10 @@ static void converge(struct world *w)
         unfinished(w, &why);
     } while (why.len > 0);
     world_say(w, "converged");
-    writes = w->apis[0].writes;
+    writes = writes_of(w);
     world_pass(w, RESTS_US);
-    if (w->apis[0].writes != writes)
-        violate(w, "rests", "nothing is to be done, and %u requests that write were sent", w->apis[0].writes - writes);
+    if (writes_of(w) != writes)
+        violate(w, "rests", "nothing is to be done, and %u requests that write were sent", writes_of(w) - writes);
     unfinished(w, &why);
     if (why.len > 0)
         violate(w, "rests", "it had converged, and now %s", buf_str(&why));
@@ -209,7 +227,8 @@ void whole_check_rest(struct world *w)
 {
     world_say(w, "faults end");
     daemon_start(w);
-    api_mend(&w->apis[0]);
+    for (size_t i = 0; i < w->settings.targets; i++)
+        api_mend(&w->apis[i]);
     whole_pause(w, false);
     world_pass(w, FAULTS_END_US);
     whole_refresh(w);
@@ -226,7 +245,7 @@ void whole_check_rest(struct world *w)
 /* No hand has touched what runs, and nobody is still in use who has left. */
 static bool is_plain(const struct api *a)
 {
-    const struct whole *w = &a->world->whole;
+    const struct whole_target *w = &a->whole;
     bool plain = w->known && w->removed_count == 0 && !w->hand_file;
     for (size_t b = 0; b < BACKENDS; b++) {
         struct section *s = (struct section *)(uintptr_t)&a->on_disk.of[b];
@@ -247,7 +266,7 @@ void whole_check_change(struct world *w, const struct whole_text *to)
     cleanup(mem_free_ptr) char *meant = whole_meaning(before, true), *means = whole_meaning(after, true);
     bool plain = is_plain(a) && rolled_back(&w->whole) == 0 && !was.bad && !was.unloadable && has_document(a) &&
                  w->settings.dry == 0;
-    bool same = strcmp(meant, means) == 0, reloads = whole_takes_reload(&was, to);
+    bool same = strcmp(meant, means) == 0, reloads = whole_takes_reload(&was, to, w->settings.local != LOCAL_NONE);
     unsigned writes = a->writes, loads = a->reload_number;
     w->whole.former = was;
     w->whole.document = *to;

@@ -99,26 +99,26 @@ static bool order_differs(struct section *was, struct section *is)
     return false;
 }
 
-static bool section_takes_reload(const struct section *was, const struct section *is)
+static bool section_takes_reload(const struct section *was, const struct section *is, bool adds)
 {
     struct section *from = (struct section *)(uintptr_t)was, *to = (struct section *)(uintptr_t)is;
     if (!str_eq(was->balance, is->balance) || order_differs(from, to))
         return true;
     for (size_t i = 0; i < was->count; i++) {
         const struct server *line = section_find(to, was->servers[i].name);
-        if (line == NULL ? !is_dynamic(was) : changes_for_reload(was, &was->servers[i], line))
+        if (line == NULL ? !adds || !is_dynamic(was) : changes_for_reload(was, &was->servers[i], line))
             return true;
     }
     for (size_t i = 0; i < is->count; i++)
-        if (section_find(from, is->servers[i].name) == NULL && !is_dynamic(is))
+        if (section_find(from, is->servers[i].name) == NULL && !(adds && is_dynamic(is)))
             return true;
     return false;
 }
 
-bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to)
+bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to, bool adds)
 {
     bool reload = from->setting != to->setting;
     for (size_t b = 0; b < BACKENDS; b++)
-        reload = reload || section_takes_reload(&from->conf.of[b], &to->conf.of[b]);
+        reload = reload || section_takes_reload(&from->conf.of[b], &to->conf.of[b], adds);
     return reload;
 }

@@ -35,7 +35,7 @@ ssize_t getrandom(void *ret, size_t bytes, unsigned flags)
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    api_send(c, method, path, json, on_answer, arg);
+    api_send(c, method, path, json, NULL, on_answer, arg);
 }
 
 void dataplane_send_bytes(struct dataplane_client *c, const char *method, const char *path, const char *content_type,
@@ -51,10 +51,9 @@ void dataplane_send_text(struct dataplane_client *c, const char *path, const cha
                          const char *text, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                          void *arg)
 {
-    (void)actions;
     (void)len;
     cleanup(mem_free_ptr) char *body = mem_join(head, text);
-    dataplane_send(c, "POST", path, body, on_answer, arg);
+    api_send(c, "POST", path, body, actions, on_answer, arg);
 }
 
 char *dataplane_answer_take(const struct dataplane_answer *a)
