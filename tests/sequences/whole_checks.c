@@ -11,6 +11,7 @@
 
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
+#define NOT_TOLD_US 3700000000 /* so long HAProxy is perhaps told nothing after it did not what it was told */
 #define FAULTS_END_US 61000000 /* of requests that are under way */
 
 /* ---- what runs ---- */
@@ -208,6 +209,10 @@ static void converge(struct world *w)
     unfinished(w, &why);
     if (why.len > 0)
         violate(w, "rests", "it had converged, and now %s", buf_str(&why));
+    for (size_t i = 0; i < w->settings.targets; i++)
+        if (api_count_forgotten(&w->apis[i]) > 0)
+            violate(w, "left-behind", "%s at rest: %u transactions", w->apis[i].url,
+                    api_count_forgotten(&w->apis[i]));
 }
 
 /* A rollback goes there. */
@@ -227,8 +232,12 @@ void whole_check_rest(struct world *w)
 {
     world_say(w, "faults end");
     daemon_start(w);
-    for (size_t i = 0; i < w->settings.targets; i++)
-        api_mend(&w->apis[i]);
+    for (size_t i = 0; i < w->settings.targets; i++) {
+        struct api *a = &w->apis[i];
+        api_mend(a);
+        if (api_count_transactions(a, false) >= TRANSACTIONS_MAX)
+            api_end_transactions(a, false); /* whose ids were lost: an operator has to */
+    }
     whole_pause(w, false);
     world_pass(w, FAULTS_END_US);
     whole_refresh(w);
@@ -246,7 +255,8 @@ void whole_check_rest(struct world *w)
 static bool is_plain(const struct api *a)
 {
     const struct whole_target *w = &a->whole;
-    bool plain = w->known && w->removed_count == 0 && !w->hand_file;
+    bool told = w->not_told_us == 0 || w->not_told_us + NOT_TOLD_US < a->world->now_us;
+    bool plain = w->known && w->removed_count == 0 && !w->hand_file && told;
     for (size_t b = 0; b < BACKENDS; b++) {
         struct section *s = (struct section *)(uintptr_t)&a->on_disk.of[b];
         for (size_t i = 0; i < a->running.of[b].count; i++) {
