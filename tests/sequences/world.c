@@ -269,7 +269,7 @@ static void leave_states(struct world *w)
 {
     for (size_t t = 0; t < w->settings.targets; t++) {
         struct api *a = &w->apis[t];
-        for (size_t b = 0; b < OURS; b++) {
+        for (size_t b = 0; b < OURS && w->settings.whole == 0; b++) {
             for (size_t i = 0; i < a->running.of[b].count; i++) {
                 const struct running_server *is = &a->running.of[b].servers[i];
                 const struct server *line = section_find(&a->memory.of[b], is->name);
@@ -290,8 +290,7 @@ void daemon_kill(struct world *w)
     whole_end(w);
     for (size_t i = 0; i < w->settings.targets; i++)
         local_drop(&w->apis[i]);
-    if (w->settings.whole == 0)
-        leave_states(w);
+    leave_states(w);
     w->targets = NULL;
     for (size_t i = 0; i < OURS; i++)
         mapping_state_fini(&w->states[i]);

@@ -29,6 +29,7 @@ struct instance {
     char *file;
     struct error problem;
     bool loaded, dirty, ends_unknown, differs; /* what is known of it */
+    int64_t version;
     enum reload_state reload;
 };
 
@@ -55,6 +56,7 @@ struct instance_view instance_view(const struct instance *in)
 {
     return (struct instance_view){.url = "http://a",
                                   .haproxy = "3.0",
+                                  .version = in->version,
                                   .problem = &in->problem,
                                   .fresh = true,
                                   .may_write = true,
