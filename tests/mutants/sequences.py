@@ -90,6 +90,7 @@ WHOLE = (
     Mutant("any file is known to run", TARGET, "t->running != NULL && target_file_means(t, t->running);", "true;"),
     Mutant("the difference is told to whatever runs", "configuration/target_runtime.c", "target_runs_file(t) ? target_difference(t) : NULL;",
            "target_difference(t);"),
+    Mutant("what an API puts back after a failed reload is an operator's repair", "configuration/target_restore.c", "!t->restores || instance_view(t->in).behind ||", "!t->restores ||"),
     Mutant("a file that was edited while its API was down is known to run", "configuration/target_runtime.c", "(!v.loaded || target_is_same_version(t))",
            "(!v.loaded || (false && target_is_same_version(t)))"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "if (d->late.why == NULL && d->replaces)", "if (false)"),

@@ -33,6 +33,7 @@ static const struct {
     {"drift", offsetof(struct settings, drift), {0, 1, 2}, 3},
     {"kept", offsetof(struct settings, kept), {1, 1, 0}, 3},
     {"apart", offsetof(struct settings, apart_s), {0, 0, 2, 30}, 4},
+    {"canary", offsetof(struct settings, canary), {0, 1}, 2},
 };
 
 #define OF_SERVERS 14 /* rows, which all streams have */
@@ -128,7 +129,7 @@ static void settings_by_chance(struct stream *s, struct dice *dice, unsigned loc
     s->settings.whole = whole;
     if (!whole)
         return;
-    s->settings.targets = 1;
+    s->settings.targets = local != LOCAL_NONE || s->settings.targets == 1 ? 1 : 2;
     s->settings.another = s->settings.create = 0;
     for (; i < array_len(setting_rows); i++)
         if (setting_rows[i].count > 0)

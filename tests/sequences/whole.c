@@ -51,6 +51,8 @@ void whole_open(struct world *w)
 void whole_close(struct world *w)
 {
     store_free(w->whole.store);
+    free(w->whole.withdrawn);
+    free(w->whole.given);
     for (size_t i = 0; i < w->settings.targets; i++) {
         struct whole_target *t = &w->apis[i].whole;
         free(t->rejected);
@@ -80,6 +82,8 @@ struct configuration *whole_begin(struct world *w)
     const struct configuration_options options = {.target_count = w->settings.targets,
                                                   .dry_run = w->settings.dry != 0,
                                                   .drift = (enum configuration_drift)w->settings.drift,
+                                                  .canary = w->settings.canary,
+                                                  .canary_time_ms = WHOLE_CANARY_US / 1000,
                                                   .min_interval_ms = (uint64_t)w->settings.apart_s * 1000,
                                                   .store = w->whole.store,
                                                   .listener = {.happened = whole_event, .arg = w},
@@ -98,7 +102,10 @@ void whole_give(struct world *w)
     struct document *d = document_new_of(use(w), "a file", text, strlen(text), NULL, NULL, &err);
     if (d == NULL)
         violate(w, "document", "%s", err.message);
+    cleanup(mem_free_ptr) char *meaning = whole_meaning(text, true);
+    whole_texts_add(&w->whole.meant, meaning);
     w->whole.document_us = w->now_us;
+    whole_canary_begins(w, text);
     configuration_set(w->whole.configuration, d);
     document_unref(d);
 }
@@ -120,6 +127,7 @@ void whole_pause(struct world *w, bool paused)
 /* Whoever asks for it wants what was rejected to be asked about again. */
 void whole_refresh(struct world *w)
 {
+    whole_try_again(w);
     for (size_t i = 0; i < w->settings.targets; i++) {
         free(w->apis[i].whole.rejected);
         w->apis[i].whole.rejected = NULL;

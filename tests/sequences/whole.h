@@ -10,6 +10,9 @@
 
 #define WHOLE_RUNS_BYTES 4096
 #define WHOLE_REMOVED_MAX 16
+#define WHOLE_TEXTS_MAX 8192
+#define WHOLE_CANARY_US 20000000 /* CONFIG_CANARY_TIME */
+#define WHOLE_CAUSE_US 60000000  /* what happened may show so long after it */
 
 struct api;
 struct request;
@@ -21,10 +24,17 @@ struct whole_text {
     struct conf conf;
     unsigned setting, comment; /* a line that takes a reload; a comment */
     bool bad, unloadable;      /* `haproxy -c` refuses it; it takes it, and no load succeeds */
+    bool sick;                 /* it is loaded, and a listener takes no connections */
 };
 
 /* What a hand has set in the running HAProxy since the last load or command: it is the operator's. */
 enum whole_hand { WHOLE_HAND_ADDRESS = 1, WHOLE_HAND_WEIGHT = 2, WHOLE_HAND_STATE = 4, WHOLE_HAND_ALL = 7 };
+
+/* Texts that were, as digests. */
+struct whole_texts {
+    uint64_t list[WHOLE_TEXTS_MAX];
+    size_t count;
+};
 
 /* Of one HAProxy. */
 struct whole_target {
@@ -63,6 +73,13 @@ struct whole {
     struct whole_text document, former;
     bool paused;
     uint64_t document_us, paused_us; /* since when */
+    struct whole_texts meant;        /* what the source or a hand had: a file has nothing else */
+    struct whole_texts passed;       /* what the first one was well with */
+    char *given;                     /* the document, to the daemon last; NULL: none */
+    const struct api *first;         /* got the document before the others; NULL: none */
+    uint64_t watched_us;             /* it is said to run it since then; 0: it is not */
+    bool was_there;                  /* the document, before anybody wrote it */
+    char *withdrawn;                 /* what was rolled back by itself; NULL: nothing */
 };
 
 /* whole.c: the daemon's part */
@@ -109,7 +126,18 @@ void whole_api_commits(struct api *a);
 void whole_api_loaded(struct api *a);
 void whole_api_load_failed(struct api *a);
 void whole_api_answers(struct api *a, const struct request *r, int status);
+bool whole_is_sick(const struct api *a); /* it runs a listener that takes no connections */
 void whole_api_serves(struct api *a, struct request *r, const char *query);
+
+/* whole_canary.c */
+bool whole_texts_has(const struct whole_texts *t, const char *text);
+void whole_texts_add(struct whole_texts *t, const char *text);
+void whole_canary_begins(struct world *w, const char *document); /* with this one */
+void whole_canary_written(struct api *a, const char *document);
+void whole_canary_applied(struct api *a, bool unchanged);
+void whole_canary_passed(struct world *w);
+void whole_rolled_back(struct world *w);
+void whole_try_again(struct world *w);
 
 /* whole_checks.c */
 /* How what runs differs from a load of the file; "": not at all. */

@@ -214,6 +214,11 @@ void whole_api_answers(struct api *a, const struct request *r, int status)
 
 /* ---- what HAProxy serves ---- */
 
+bool whole_is_sick(const struct api *a)
+{
+    return strstr(a->whole.runs, "frontend sick") != NULL;
+}
+
 static unsigned count_up(const struct api *a, size_t backend)
 {
     unsigned up = 0;
@@ -236,6 +241,7 @@ void whole_api_serves(struct api *a, struct request *r, const char *query)
         buf_printf(out, "%s{\"name\":\"%s\",\"stats\":{\"status\":\"UP\",\"act\":%u,\"bck\":0}}", between,
                    conf_backends[b], count_up(a, b));
     if (strstr(query, "frontend") != NULL)
-        buf_add(out, "{\"name\":\"setting\",\"stats\":{\"status\":\"OPEN\"}}");
+        buf_printf(out, "{\"name\":\"setting\",\"stats\":{\"status\":\"OPEN\"}}%s",
+                   whole_is_sick(a) ? ",{\"name\":\"sick\",\"stats\":{\"status\":\"STOP\"}}" : "");
     buf_add(out, "]}");
 }

@@ -125,12 +125,19 @@ void whole_event(void *arg, const struct configuration_event *e)
         [CONFIGURATION_CHANGED] = "changed",   [CONFIGURATION_VALIDATED] = "validated",
         [CONFIGURATION_APPLIED] = "applied",   [CONFIGURATION_UNCHANGED] = "unchanged",
         [CONFIGURATION_REJECTED] = "rejected", [CONFIGURATION_LOAD_FAILED] = "load failed",
-        [CONFIGURATION_DRIFTED] = "drifted",   [CONFIGURATION_FAILED] = "failed"};
+        [CONFIGURATION_DRIFTED] = "drifted",   [CONFIGURATION_FAILED] = "failed",
+        [CONFIGURATION_WRITING] = "writing",   [CONFIGURATION_CANARY_PASSED] = "canary passed",
+        [CONFIGURATION_CANARY_FAILED] = "canary failed", [CONFIGURATION_ROLLED_BACK] = "rolled back"};
     bool known = e->kind < array_len(names) && names[e->kind] != NULL;
     world_say(w, "  said: %s", known ? names[e->kind] : "another event");
+    if (e->kind == CONFIGURATION_CANARY_PASSED)
+        whole_canary_passed(w);
+    if (e->kind == CONFIGURATION_ROLLED_BACK)
+        whole_rolled_back(w);
     if (e->kind != CONFIGURATION_APPLIED && e->kind != CONFIGURATION_UNCHANGED)
         return;
     struct api *a = &w->apis[e->target];
+    whole_canary_applied(a, e->kind == CONFIGURATION_UNCHANGED);
     check_applied(a);
     a->whole.known = a->whole.known || (e->kind == CONFIGURATION_APPLIED && !a->whole.hand_file);
 }
@@ -150,20 +157,46 @@ static bool is_left_to_hand(const struct api *a)
     return a->whole.hand_file && w->settings.drift != CONFIGURATION_DRIFT_REPAIR;
 }
 
+/* The first one's file is a hand's, which is left so: nobody can say that it is good. */
+static bool waits_for_a_hand(const struct api *a)
+{
+    const struct world *w = a->world;
+    bool any = false;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        any = any || (i != a->number && is_left_to_hand(&w->apis[i]) && !has_document(&w->apis[i]));
+    return any && str_eq(configuration_view(w->whole.configuration, a->number).canary, "waits");
+}
+
+static bool any_is(const struct world *w, const char *state)
+{
+    bool any = false;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        any = any || str_eq(configuration_view(w->whole.configuration, i).state, state);
+    return any;
+}
+
+/* What was rolled back with nothing to go back to but the file from before is rejected. */
+static bool is_good(const struct world *w)
+{
+    const struct whole_text *d = &w->whole.document;
+    cleanup(mem_free_ptr) char *document = whole_print(d);
+    return rolled_back(&w->whole) != 0 || (!d->bad && !d->unloadable && !str_eq(document, w->whole.withdrawn));
+}
+
 static void unfinished_at(struct api *a, struct buf *why)
 {
     struct world *w = a->world;
-    const struct whole_text *d = &w->whole.document;
     const char *state = configuration_view(w->whole.configuration, a->number).state;
-    bool good = (!d->bad && !d->unloadable) || rolled_back(&w->whole) != 0, there = has_document(a),
-         left = is_left_to_hand(a) && !there;
-    if (!a->whole.hand_file && whole_is_unloadable(a->local.text))
+    bool good = is_good(w), there = has_document(a), left = is_left_to_hand(a) && !there;
+    if (str_eq(configuration_view(w->whole.configuration, a->number).canary, "watched") && !left)
+        buf_add(why, "it is watched");
+    else if (!a->whole.hand_file && whole_is_unloadable(a->local.text))
         buf_add(why, "the file has what HAProxy cannot load");
-    else if (good && !there && !left)
+    else if (good && !there && !left && !waits_for_a_hand(a))
         buf_add(why, "the file has not what the document has");
-    else if (good && !left && !str_eq(state, "applied"))
+    else if (good && !left && !str_eq(state, "applied") && !waits_for_a_hand(a))
         buf_printf(why, "it is %s", state);
-    else if (!good && !str_eq(state, "rejected") && !left)
+    else if (!good && !left && (there || !any_is(w, "rejected")))
         buf_printf(why, "HAProxy rejects it, and it is %s", state);
     else if (a->haproxy_back_us != 0)
         buf_add(why, "HAProxy does not run");

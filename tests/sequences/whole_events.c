@@ -117,7 +117,7 @@ static void use(struct world *w, const struct whole_text *to)
 static struct whole_text next_of(const struct world *w)
 {
     struct whole_text to = w->whole.document;
-    to.bad = to.unloadable = false;
+    to.bad = to.unloadable = to.sick = false;
     return to;
 }
 
@@ -147,6 +147,14 @@ static void bad(struct world *w, const unsigned *n)
     change(&to, one);
     to.bad = n[0] == 0;
     to.unloadable = n[0] != 0;
+    use(w, &to);
+}
+
+static void sick(struct world *w, const unsigned *n)
+{
+    struct whole_text to = next_of(w);
+    change(&to, n);
+    to.sick = true;
     use(w, &to);
 }
 
@@ -290,6 +298,11 @@ const struct event_kind whole_event_kinds[] = {
      hand,
      "what(address weight state add remove; of the next target from 5 on) backend server value"},
     {"whole-hangup", 2, {1}, refresh, "0"},
+    {"whole-api-sick",
+     4,
+     {CHANGES, BACKENDS, 16, 200},
+     sick,
+     "change backend server value: and a listener that takes no connections"},
     {"whole-api-refuse",
      4,
      {TARGETS_MAX, 4},

@@ -39,6 +39,8 @@ void whole_hand_writes(struct api *a, char *text, bool loads)
     w->by_hand = mem_strdup(text);
     free(w->answered);
     w->answered = mem_strdup(text);
+    cleanup(mem_free_ptr) char *meaning = whole_meaning(text, true);
+    whole_texts_add(&a->world->whole.meant, meaning);
     w->hand_file = w->hand_unloaded = true;
     w->known = false;
     if (loads)
@@ -151,7 +153,13 @@ void whole_written(struct api *a, const char *text, uint64_t asked_us)
     struct world *w = a->world;
     if (whole_is_bad(text))
         violate(w, "rejected", "%s: the file has what `haproxy -c` refuses", a->url);
-    cleanup(mem_free_ptr) char *document = whole_print(&w->whole.document);
+    cleanup(mem_free_ptr) char *document = whole_print(&w->whole.document), *meaning = whole_meaning(text, true);
+    if (!whole_texts_has(&w->whole.meant, meaning))
+        violate(w, "meant", "%s: this is written, which neither the source nor a hand ever had:\n%s", a->url, text);
+    if (w->whole.document_us <= asked_us && str_eq(w->whole.withdrawn, text) && !whole_is_by_hand(a, text))
+        violate(w, "tried-again", "%s: it was rolled back, and is written again", a->url);
+    if (w->whole.document_us <= asked_us && str_eq(document, text))
+        whole_canary_written(a, document);
     if (w->whole.paused && w->whole.paused_us < asked_us && str_eq(document, text) && !a->whole.load_failed)
         violate(w, "paused", "%s: it is paused, and the document is written", a->url);
     a->whole.hand_file = whole_is_by_hand(a, text); /* it goes back */

@@ -18,6 +18,8 @@ char *whole_print(const struct whole_text *t)
     cleanup(mem_free_ptr) char *plain = local_text_print(&t->conf);
     buf_printf(&text, "# comment %u\n%s\nfrontend setting\n  maxconn %u\n%s", t->comment, plain, 100 + t->setting,
                t->bad ? BAD : "");
+    if (t->sick)
+        buf_add(&text, "\nfrontend sick\n  bind 127.0.0.1:2\n");
     if (t->unloadable)
         buf_add(&text, "\nfrontend taken\n" UNLOADABLE);
     return buf_take(&text);

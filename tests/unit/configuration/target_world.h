@@ -30,6 +30,7 @@ struct instance {
     struct error problem;
     bool loaded, dirty, ends_unknown, differs; /* what is known of it */
     int64_t version;
+    bool behind;
     enum reload_state reload;
 };
 
@@ -57,6 +58,7 @@ struct instance_view instance_view(const struct instance *in)
     return (struct instance_view){.url = "http://a",
                                   .haproxy = "3.0",
                                   .version = in->version,
+                                  .behind = in->behind,
                                   .problem = &in->problem,
                                   .fresh = true,
                                   .may_write = true,

@@ -228,7 +228,7 @@ END_TEST
 static const struct {
     const char *file;
     enum configuration_drift drift;
-    bool stays;
+    bool stays, behind;
 } repaired[] = {
     {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPORT, true},
     {"global\n  description by-hand\n", CONFIGURATION_DRIFT_IGNORE, true},
@@ -236,6 +236,7 @@ static const struct {
     {"# version\n" DOCUMENT, CONFIGURATION_DRIFT_REPORT, false},
     {"# put back by the API\nglobal\n", CONFIGURATION_DRIFT_REPORT, false},
     {"", CONFIGURATION_DRIFT_REPORT, false},
+    {"global\n  description older\n", CONFIGURATION_DRIFT_REPORT, false, true}, /* which the API loaded last */
 };
 
 START_TEST(what_was_repaired_by_hand_is_not_replaced)
@@ -251,6 +252,7 @@ START_TEST(what_was_repaired_by_hand_is_not_replaced)
     ask(TRANSACTION_CONFLICT, 409, -1);
     free(w.in.file);
     w.in.file = mem_strdup(repaired[_i].file);
+    w.in.behind = repaired[_i].behind;
     w.in.engine->ops->read(w.in.engine->self);
     struct engine_wants wants = {0};
     w.in.engine->ops->decide(w.in.engine->self, &wants);
