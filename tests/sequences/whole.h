@@ -76,6 +76,7 @@ struct whole {
     struct whole_texts meant;        /* what the source or a hand had: a file has nothing else */
     struct whole_texts passed;       /* what the first one was well with */
     char *given;                     /* the document, to the daemon last; NULL: none */
+    uint64_t given_us;               /* it was another one before */
     const struct api *first;         /* got the document before the others; NULL: none */
     uint64_t watched_us;             /* it is said to run it since then; 0: it is not */
     bool was_there;                  /* the document, before anybody wrote it */

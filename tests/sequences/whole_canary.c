@@ -50,6 +50,7 @@ void whole_canary_begins(struct world *w, const char *document)
         return;
     free(w->whole.given);
     w->whole.given = mem_strdup(document);
+    w->whole.given_us = w->now_us;
     w->whole.first = NULL;
     w->whole.watched_us = 0;
     w->whole.was_there = false; /* or what is promised of it is not less than before */
@@ -62,12 +63,12 @@ void whole_canary_written(struct api *a, const char *document)
 {
     struct whole *w = &a->world->whole;
     const struct api *first = w->first;
-    if (a->world->settings.canary == 0 || whole_texts_has(&w->passed, document))
-        return;
-    if (first != NULL && first != a && (w->watched_us != 0 || first->troubled_us < w->document_us))
+    if (first != NULL && first != a && a->world->settings.canary != 0 && !whole_texts_has(&w->passed, document) &&
+        (w->watched_us != 0 || first->troubled_us < w->document_us))
         violate(a->world, "canary", "%s: it gets the document, which %s has first, and nobody has said that it is good",
                 a->url, first->url);
-    w->first = a;
+    if (w->watched_us == 0)
+        w->first = a;
 }
 
 void whole_canary_applied(struct api *a, bool unchanged)

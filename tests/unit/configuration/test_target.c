@@ -230,12 +230,12 @@ static const struct {
     enum configuration_drift drift;
     bool stays, behind;
 } repaired[] = {
-    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPORT, true},
-    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_IGNORE, true},
-    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPAIR, false},
-    {"# version\n" DOCUMENT, CONFIGURATION_DRIFT_REPORT, false},
-    {"# put back by the API\nglobal\n", CONFIGURATION_DRIFT_REPORT, false},
-    {"", CONFIGURATION_DRIFT_REPORT, false},
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPORT, true, false},
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_IGNORE, true, false},
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPAIR, false, false},
+    {"# version\n" DOCUMENT, CONFIGURATION_DRIFT_REPORT, false, false},
+    {"# put back by the API\nglobal\n", CONFIGURATION_DRIFT_REPORT, false, false},
+    {"", CONFIGURATION_DRIFT_REPORT, false, false},
     {"global\n  description older\n", CONFIGURATION_DRIFT_REPORT, false, true}, /* which the API loaded last */
 };
 
