@@ -263,6 +263,22 @@ START_TEST(what_was_repaired_by_hand_is_not_replaced)
 }
 END_TEST
 
+/* Its load failed, which nobody has said yet, and the Data Plane API has put another one back. */
+START_TEST(what_an_api_puts_back_is_no_other_writers)
+{
+    bool behind = _i == 0;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    w.in.behind = behind;
+    w.in.reload = RELOAD_PENDING;
+    file_is("global\n  description older\n");
+    ck_assert_str_eq(configuration_view(w.c, 0).state, behind ? "written" : "drifted");
+    ck_assert_uint_eq(w.told[CONFIGURATION_DRIFTED], !behind);
+    world_end();
+}
+END_TEST
+
 START_TEST(what_cannot_go_back_is_said)
 {
     world_begin(CONFIGURATION_DRIFT_REPORT);
@@ -297,6 +313,7 @@ int main(void)
     tcase_add_test(tc, repairs_have_growing_pauses);
     tcase_add_test(tc, drift_is_logged_by_lines_without_secrets);
     tcase_add_loop_test(tc, what_was_repaired_by_hand_is_not_replaced, 0, array_len(repaired));
+    tcase_add_loop_test(tc, what_an_api_puts_back_is_no_other_writers, 0, 2);
     tcase_add_loop_test(tc, what_cannot_go_back_is_said, TRANSACTION_REJECTED, TRANSACTION_REJECTED + 1);
     tcase_add_loop_test(tc, what_cannot_go_back_is_said, TRANSACTION_HARMFUL, TRANSACTION_HARMFUL + 1);
     suite_add_tcase(suite, tc);
