@@ -75,6 +75,7 @@ void whole_canary_applied(struct api *a, bool unchanged)
 {
     struct whole *w = &a->world->whole;
     w->was_there = w->was_there || unchanged;
+    w->first = w->first == NULL ? a : w->first; /* it has it from before */
     if (w->first == a)
         w->watched_us = a->world->now_us;
 }
