@@ -103,7 +103,7 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
     if (c == &c->api->runtime)
         return ASK_COMMAND;
     if (str_has_prefix(path, "/runtime/"))
-        return ASK_RUNTIME;
+        return strcmp(method, "GET") == 0 ? ASK_RUNTIME : ASK_COMMAND;
     if (str_has_prefix(path, "/reloads"))
         return ASK_RELOADS;
     if (str_has_prefix(path, "/transactions"))
@@ -115,6 +115,8 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
         return ASK_RUNTIME;
     if (strcmp(method, "GET") == 0)
         return ASK_READ;
+    if (str_has_prefix(path, "/storage/"))
+        return strcmp(method, "DELETE") == 0 ? ASK_DELETE : ASK_COMMAND;
     if (strstr(path, "only_validate=true") != NULL)
         return ASK_CHANGE;
     return strstr(path, "transaction_id=") != NULL ? ASK_CHANGE : ASK_UPDATE;
@@ -192,7 +194,8 @@ static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mo
         break;
     case FAULT_400:
         a->refused_us = a->world->now_us;
-        answer_error(r, ask == ASK_COMMIT || ask == ASK_UPDATE || str_has_prefix(r->path, "/configuration/raw?") ? 400 : 500);
+        answer_error(r, ask == ASK_COMMIT || ask == ASK_UPDATE || str_has_prefix(r->path, "/configuration/raw?") ? 400
+                                                                                                                 : 500);
         break;
     case FAULT_DEAF:
         a->refused_us = a->world->now_us;

@@ -69,7 +69,7 @@ struct reply {
 struct request {
     bool busy, carried_out;
     char method[8], path[PATH_BYTES];
-    char *json, *actions; /* NULL: none */
+    char *json, *actions;               /* NULL: none */
     uint64_t sent_us, at_us, answer_us; /* at_us 0: it is not carried out */
     bool deaf;
     unsigned life; /* of the daemon that sent it */

@@ -461,6 +461,10 @@ static void runtime(struct api *a, struct request *r, const struct address *at)
                        (unsigned long long)(a->world->now_us - a->pid_since_us) / 1000000);
         return;
     }
+    if (is_part(at, 1, "maps") && at->count > 2) {
+        whole_runtime_map(a, r, at->parts[2]);
+        return;
+    }
     size_t backend = is_part(at, 1, "backends") && at->count > 2 ? conf_backend(at->parts[2]) : BACKENDS;
     if (backend == BACKENDS)
         unexpected(a, r);
@@ -502,6 +506,8 @@ void api_carry_out(struct api *a, struct request *r)
         reloads(a, r, &at);
     else if (is_part(&at, 0, "runtime"))
         runtime(a, r, &at);
+    else if (is_part(&at, 0, "storage") && at.count > 1)
+        whole_storage(a, r, at.parts[1], at.count > 2 ? at.parts[2] : NULL);
     else if (is_part(&at, 0, "stats"))
         whole_api_serves(a, r, at.query);
     else

@@ -26,6 +26,7 @@
 #define FIXED_SEEDS 45
 #define FIXED_LOCAL_SEEDS 45
 #define FIXED_WHOLE_SEEDS 25
+#define FIXED_WHOLE_API_SEEDS 15
 #define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
@@ -229,7 +230,7 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
            a->whole && !a->local ? " --whole --api"
            : a->whole            ? " --whole"
            : a->local            ? " --local"
-                      : "",
+                                 : "",
            v.text);
     if (!a->shrinks)
         return false;
@@ -342,6 +343,9 @@ int main(int argc, char **argv)
         played += play_seeds(&a, &failed);
         a.whole = true;
         a.count = a.shrinks ? FIXED_WHOLE_SEEDS : QUICK_SEEDS;
+        played += play_seeds(&a, &failed);
+        a.local = false;
+        a.count = FIXED_WHOLE_API_SEEDS;
         played += play_seeds(&a, &failed);
     }
     printf("sequences: %u cases and %lu streams of %lu events, %u failed\n", cases, played, a.events, failed);

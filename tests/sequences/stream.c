@@ -34,6 +34,7 @@ static const struct {
     {"kept", offsetof(struct settings, kept), {1, 1, 0}, 3},
     {"apart", offsetof(struct settings, apart_s), {0, 0, 2, 30}, 4},
     {"canary", offsetof(struct settings, canary), {0, 1}, 2},
+    {"files", offsetof(struct settings, files), {0, 1}, 2},
 };
 
 #define OF_SERVERS 14 /* rows, which all streams have */
@@ -48,10 +49,10 @@ static unsigned *setting(struct settings *s, size_t i)
 /* What happens to whole configurations, too. */
 static bool concerns_whole(const struct event_kind *k, bool local)
 {
-    static const char *const names[] = {"reload", "restart-haproxy", "fail-reloads", "fault",
-                                        "faults", "kill",            "stop",         "rest"},
-                      *const local_names[] = {"local-use", "local-refuse-adds", "local-other"},
-                      *const api_names[] = {"restart-api", "foreign", "foreign-end"};
+    static const char *const names[] = {"reload", "restart-haproxy", "fail-reloads", "fault", "faults", "kill", "stop",
+                                        "rest"},
+                             *const local_names[] = {"local-use", "local-refuse-adds", "local-other"},
+                             *const api_names[] = {"restart-api", "foreign", "foreign-end"};
     const char *const *own = local ? local_names : api_names;
     for (size_t i = 0; i < array_len(names); i++)
         if (strcmp(names[i], k->name) == 0)
@@ -134,6 +135,7 @@ static void settings_by_chance(struct stream *s, struct dice *dice, unsigned loc
     for (; i < array_len(setting_rows); i++)
         if (setting_rows[i].count > 0)
             *setting(&s->settings, i) = setting_rows[i].choices[dice_below(dice, (unsigned)setting_rows[i].count)];
+    s->settings.files = local == LOCAL_NONE ? s->settings.files : 0;
 }
 
 void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local, bool whole)

@@ -38,6 +38,7 @@ void whole_open(struct world *w)
         for (size_t i = 0; i < d->conf.of[b].count; i++) /* a keyword that has no table takes a reload with any other */
             d->conf.of[b].servers[i].options[0] = '\0';
     }
+    d->files = w->settings.files != 0;
     w->whole.former = *d;
     for (size_t i = 0; i < w->settings.targets; i++) {
         struct api *a = &w->apis[i];
@@ -60,6 +61,7 @@ void whole_close(struct world *w)
         free(t->loaded);
         free(t->by_hand);
         free(t->answered);
+        whole_files_free(&w->apis[i]);
         free(t->good);
     }
 }
@@ -99,7 +101,11 @@ void whole_give(struct world *w)
     if (w->whole.configuration == NULL)
         return;
     configuration_pause(w->whole.configuration, w->whole.paused);
-    struct document *d = document_new_of(use(w), "a file", text, strlen(text), NULL, NULL, &err);
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    if (w->whole.document.files)
+        whole_files_of(w, &files);
+    struct document *d =
+        document_new_of(use(w), "a file", text, strlen(text), NULL, w->whole.document.files ? &files : NULL, &err);
     if (d == NULL)
         violate(w, "document", "%s", err.message);
     cleanup(mem_free_ptr) char *meaning = whole_meaning(text, true);

@@ -11,11 +11,13 @@
 #define WHOLE_RUNS_BYTES 4096
 #define WHOLE_REMOVED_MAX 16
 #define WHOLE_TEXTS_MAX 8192
+#define WHOLE_FILES_MAX 6
 #define WHOLE_CANARY_US 20000000 /* CONFIG_CANARY_TIME */
 #define WHOLE_CAUSE_US 60000000  /* what happened may show so long after it */
 
 struct api;
 struct request;
+struct storage_files;
 struct store;
 struct world;
 
@@ -23,8 +25,10 @@ struct world;
 struct whole_text {
     struct conf conf;
     unsigned setting, comment; /* a line that takes a reload; a comment */
-    bool bad, unloadable;      /* `haproxy -c` refuses it; it takes it, and no load succeeds */
-    bool sick;                 /* it is loaded, and a listener takes no connections */
+    bool files;                /* it refers to these: */
+    unsigned map, page;
+    bool bad, unloadable; /* `haproxy -c` refuses it; it takes it, and no load succeeds */
+    bool sick;            /* it is loaded, and a listener takes no connections */
 };
 
 /* What a hand has set in the running HAProxy since the last load or command: it is the operator's. */
@@ -34,6 +38,12 @@ enum whole_hand { WHOLE_HAND_ADDRESS = 1, WHOLE_HAND_WEIGHT = 2, WHOLE_HAND_STAT
 struct whole_texts {
     uint64_t list[WHOLE_TEXTS_MAX];
     size_t count;
+};
+
+/* Beside the file. */
+struct whole_file {
+    char place[16], name[32];
+    char *bytes, *runs; /* NULL: it is not stored; HAProxy has not loaded it */
 };
 
 /* Of one HAProxy. */
@@ -46,7 +56,7 @@ struct whole_target {
     bool hand_file;              /* the file is a hand's; */
     bool hand_unloaded;          /* and nobody has loaded it */
     char *by_hand;               /* what a hand wrote last; NULL: nothing */
-    bool left_to_other; /* another daemon has the file and is about to load it, as far as this one can know */
+    bool left_to_other;          /* another daemon has the file and is about to load it, as far as this one can know */
     struct {
         size_t backend;
         char name[NAME_BYTES];
@@ -64,7 +74,8 @@ struct whole_target {
     /* of a Data Plane API: */
     char *answered, *good;   /* the text that it has, and that of its last reload that went well */
     unsigned refuse_actions; /* the one of that number beside a write, from now on; 0: none */
-    uint64_t not_told_us;    /* HAProxy did not take or do what it was told; 0: never */
+    struct whole_file files[WHOLE_FILES_MAX];
+    uint64_t not_told_us; /* HAProxy did not take or do what it was told; 0: never */
 };
 
 struct whole {
@@ -98,7 +109,8 @@ char *whole_print(const struct whole_text *t);
 char *whole_meaning(const char *text, bool servers);
 bool whole_is_bad(const char *text);
 bool whole_is_unloadable(const char *text);
-bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to, bool adds); /* without one, servers */
+bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to,
+                        bool adds); /* without one, servers */
 
 /* whole_haproxy.c: what is otherwise with HAProxy */
 void whole_loaded(struct api *a); /* it runs the file */
@@ -139,6 +151,14 @@ void whole_canary_applied(struct api *a, bool unchanged);
 void whole_canary_passed(struct world *w);
 void whole_rolled_back(struct world *w);
 void whole_try_again(struct world *w);
+
+/* whole_storage.c */
+void whole_files_of(const struct world *w, struct storage_files *ret); /* its document's */
+void whole_files_load(struct api *a);
+void whole_files_free(struct api *a);
+void whole_files_difference(struct api *a, const struct storage_files *wanted, struct buf *why);
+void whole_storage(struct api *a, struct request *r, const char *place, const char *name); /* name NULL: all of them */
+void whole_runtime_map(struct api *a, struct request *r, const char *name);
 
 /* whole_checks.c */
 /* How what runs differs from a load of the file; "": not at all. */

@@ -7,6 +7,7 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
+#include "net/digest.h"
 #include "world.h"
 
 #define CONVERGES_US 3600000000
@@ -91,11 +92,33 @@ static char *wanted_text(const struct whole *w)
     return text;
 }
 
+static void difference_of_files(struct api *a, struct buf *why)
+{
+    struct world *w = a->world;
+    struct error err = {0};
+    unsigned number = rolled_back(&w->whole);
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    cleanup(document_unref_ptr) struct document *d = number != 0 ? store_document(w->whole.store, number, &err) : NULL;
+    if (!w->whole.document.files || why->len > 0)
+        return;
+    whole_files_of(w, &files);
+    whole_files_difference(a, d != NULL ? &d->files : &files, why);
+}
+
 static bool has_document(const struct api *a)
 {
     cleanup(mem_free_ptr) char *document = wanted_text(&a->world->whole);
     cleanup(mem_free_ptr) char *wanted = whole_meaning(document, true), *is = whole_meaning(a->local.text, true);
     return strcmp(wanted, is) == 0;
+}
+
+/* Of a document with files the next one waits for the end. */
+static bool is_current(const struct world *w, const char *hash)
+{
+    cleanup(mem_free_ptr) char *document = whole_print(&w->whole.document);
+    char sha256[DIGEST_SHA256_HEX_BYTES];
+    digest_sha256_hex(document, strlen(document), sha256);
+    return str_eq(sha256, hash);
 }
 
 /* What a hand has written is not known to the daemon before it looks, and whether he loaded it never. */
@@ -105,13 +128,16 @@ static void check_applied(struct api *a)
     cleanup(buf_fini) struct buf why = {0};
     buf_init(&why, 0);
     a->whole.left_to_other = a->whole.left_to_other || (a->local.unloaded && local_is_locked(a));
-    if (a->whole.hand_file || a->whole.left_to_other)
+    bool current =
+        rolled_back(&w->whole) != 0 || is_current(w, configuration_view(w->whole.configuration, a->number).sha256);
+    if (a->whole.hand_file || a->whole.left_to_other || !current)
         return;
     if (!has_document(a))
         violate(w, "applied", "%s: it is said to be applied, and the file has something else", a->url);
     if (a->haproxy_back_us != 0)
         return;
     whole_difference(a, &why);
+    difference_of_files(a, &why);
     if (why.len > 0)
         violate(w, "applied", "%s: it is said to be applied, and %s", a->url, buf_str(&why));
     if (a->whole.owes_reload)
@@ -121,15 +147,22 @@ static void check_applied(struct api *a)
 void whole_event(void *arg, const struct configuration_event *e)
 {
     struct world *w = arg;
-    static const char *const names[] = {
-        [CONFIGURATION_CHANGED] = "changed",   [CONFIGURATION_VALIDATED] = "validated",
-        [CONFIGURATION_APPLIED] = "applied",   [CONFIGURATION_UNCHANGED] = "unchanged",
-        [CONFIGURATION_REJECTED] = "rejected", [CONFIGURATION_LOAD_FAILED] = "load failed",
-        [CONFIGURATION_DRIFTED] = "drifted",   [CONFIGURATION_FAILED] = "failed",
-        [CONFIGURATION_WRITING] = "writing",   [CONFIGURATION_CANARY_PASSED] = "canary passed",
-        [CONFIGURATION_CANARY_FAILED] = "canary failed", [CONFIGURATION_ROLLED_BACK] = "rolled back"};
+    static const char *const names[] = {[CONFIGURATION_CHANGED] = "changed",
+                                        [CONFIGURATION_VALIDATED] = "validated",
+                                        [CONFIGURATION_APPLIED] = "applied",
+                                        [CONFIGURATION_UNCHANGED] = "unchanged",
+                                        [CONFIGURATION_REJECTED] = "rejected",
+                                        [CONFIGURATION_LOAD_FAILED] = "load failed",
+                                        [CONFIGURATION_DRIFTED] = "drifted",
+                                        [CONFIGURATION_FAILED] = "failed",
+                                        [CONFIGURATION_WRITING] = "writing",
+                                        [CONFIGURATION_CANARY_PASSED] = "canary passed",
+                                        [CONFIGURATION_CANARY_FAILED] = "canary failed",
+                                        [CONFIGURATION_ROLLED_BACK] = "rolled back"};
     bool known = e->kind < array_len(names) && names[e->kind] != NULL;
     world_say(w, "  said: %s", known ? names[e->kind] : "another event");
+    if (e->document != NULL && rolled_back(&w->whole) == 0 && !is_current(w, e->document->hash))
+        return;
     if (e->kind == CONFIGURATION_CANARY_PASSED)
         whole_canary_passed(w);
     if (e->kind == CONFIGURATION_ROLLED_BACK)
@@ -244,8 +277,7 @@ static void converge(struct world *w)
         violate(w, "rests", "it had converged, and now %s", buf_str(&why));
     for (size_t i = 0; i < w->settings.targets; i++)
         if (api_count_forgotten(&w->apis[i]) > 0)
-            violate(w, "left-behind", "%s at rest: %u transactions", w->apis[i].url,
-                    api_count_forgotten(&w->apis[i]));
+            violate(w, "left-behind", "%s at rest: %u transactions", w->apis[i].url, api_count_forgotten(&w->apis[i]));
 }
 
 /* A rollback goes there. */

@@ -252,6 +252,14 @@ static void hand(struct world *w, const unsigned *n)
         (void)whole_hand_removes(a, n[1], name);
 }
 
+static void change_files(struct world *w, const unsigned *n)
+{
+    struct whole_text to = next_of(w);
+    to.map = n[0] % 2 == 0 ? n[2] : to.map;
+    to.page = n[0] / 2 != 0 ? n[2] : to.page;
+    use(w, &to);
+}
+
 static void refuse_actions(struct world *w, const unsigned *n)
 {
     api_of(w, n[0])->whole.refuse_actions = n[1] + 1;
@@ -303,6 +311,7 @@ const struct event_kind whole_event_kinds[] = {
      {CHANGES, BACKENDS, 16, 200},
      sick,
      "change backend server value: and a listener that takes no connections"},
+    {"whole-api-files", 14, {3, 1, 50}, change_files, "what(the map, none, both) 0 value"},
     {"whole-api-refuse",
      4,
      {TARGETS_MAX, 4},

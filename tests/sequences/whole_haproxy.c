@@ -21,6 +21,7 @@ void whole_loaded(struct api *a)
     free(w->loaded);
     w->loaded = mem_strdup(a->local.text);
     w->removed_count = 0;
+    whole_files_load(a);
     w->unknowable = w->left_to_other = w->hand_unloaded = w->owes_reload = w->tells = false;
 }
 

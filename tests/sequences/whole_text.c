@@ -18,6 +18,11 @@ char *whole_print(const struct whole_text *t)
     cleanup(mem_free_ptr) char *plain = local_text_print(&t->conf);
     buf_printf(&text, "# comment %u\n%s\nfrontend setting\n  maxconn %u\n%s", t->comment, plain, 100 + t->setting,
                t->bad ? BAD : "");
+    if (t->files) /* the comment keeps documents apart by their bytes alone */
+        buf_printf(&text,
+                   "  errorfile 503 /files/page.http\n  use_backend be if { hdr(host),map(/maps/hosts.map) -m found }\n"
+                   "# files %u %u\n",
+                   t->map, t->page);
     if (t->sick)
         buf_add(&text, "\nfrontend sick\n  bind 127.0.0.1:2\n");
     if (t->unloadable)
@@ -119,7 +124,7 @@ static bool section_takes_reload(const struct section *was, const struct section
 
 bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to, bool adds)
 {
-    bool reload = from->setting != to->setting;
+    bool reload = from->setting != to->setting || from->page != to->page;
     for (size_t b = 0; b < BACKENDS; b++)
         reload = reload || section_takes_reload(&from->conf.of[b], &to->conf.of[b], adds);
     return reload;
