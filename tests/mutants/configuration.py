@@ -116,8 +116,8 @@ ENGINE_MUTANTS = (
 
 # Without a reload.
 BY_RUNTIME = (
-    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && (!v.loaded || target_is_same_version(t))", "false "),
-    Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && (!v.loaded || target_is_same_version(t))", "!t->file_runs "),
+    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && (!v.loaded || target_is_same_version(t))", "false && target_is_same_version(t)"),
+    Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && (!v.loaded || target_is_same_version(t))", "!t->file_runs && (true || target_is_same_version(t))"),
     Mutant("files that are to come cost nothing", BY_RUNTIME_FILE, "    if (t->files_missing)\n        return error_set", "    if (false)\n        return error_set"),
     Mutant("what takes a reload is foreseen as commands", BY_RUNTIME_FILE, "d->effect == CFG_EFFECT_RELOAD ? d->why :", "false ? d->why :"),
     Mutant("what was written and not loaded runs", BY_RUNTIME_FILE, "return t->restores || v.dirty  ", "return t->restores "),
@@ -298,7 +298,7 @@ RETRYING = (
     Mutant("what was repaired by hand is replaced", RESTORE, "    t->restores = t->unloaded = false; /* what is there is his */\n", "    t->unloaded = false;\n"),
     Mutant("a repair is never replaced", RESTORE, "if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||", "if (!t->restores ||"),
     Mutant("what the API put back is a repair", RESTORE, " || target_file_means(t, t->good))", ")"),
-    Mutant("what could not be loaded is a repair", RESTORE, "target_file_means(t, t->unloadable) || ", "        "),
+    Mutant("what could not be loaded is a repair", RESTORE, "target_file_means(t, t->unloadable) || ", "false || "),
     Mutant("an attempt to write is one to validate", TARGET, "writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING", "CONFIGURATION_VALIDATING"),
     Mutant("files that are not stored are not told", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
     Mutant("any file is a certificate", FILES_OF_TARGET, "s->certificates > 0 && t->part", "t->part"),
