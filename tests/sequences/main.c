@@ -26,7 +26,7 @@
 #define FIXED_SEEDS 45
 #define FIXED_LOCAL_SEEDS 45
 #define FIXED_WHOLE_SEEDS 25
-#define FIXED_WHOLE_API_SEEDS 15
+#define FIXED_WHOLE_API_SEEDS 10
 #define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
