@@ -210,7 +210,9 @@ void target_compare(struct target *t)
         if (sent ||
             (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
             target_same(t);
-    } else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
+    } else if (t->progress == PROGRESS_WRITTEN && instance_view(t->in).behind)
+        return; /* its load failed, which is told soon, and the Data Plane API has put back what it loaded last */
+    else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
         target_drifted(t);
     else if (target_may_have_drifted_before(t))
         target_drifted_before(t);

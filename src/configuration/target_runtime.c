@@ -5,6 +5,12 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 
+/* As the file that HAProxy runs, which is another one: changed while nobody counted versions on, it has that one's notes. */
+static bool target_is_same_version(const struct target *t)
+{
+    return t->running != NULL && t->version == t->running_version;
+}
+
 /* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Of what another
  * writer put there nobody knows whether he loaded it; of what a daemon wrote before, that one noted it. */
 static const char *target_runs_another(const struct target *t)
@@ -14,8 +20,9 @@ static const char *target_runs_another(const struct target *t)
            : v.reload == RELOAD_PENDING ? "a reload is under way"
            : !v.last_reload_known       ? "how HAProxy's last reload ended is not known"
            : !instance_at_rest(t->in)   ? "HAProxy runs something else than its haproxy.cfg"
-           : !t->file_runs && !v.loaded ? "haproxy.cfg is not known to be what HAProxy runs"
-                                        : NULL;
+           : !t->file_runs && (!v.loaded || target_is_same_version(t))
+               ? "haproxy.cfg is not known to be what HAProxy runs"
+               : NULL;
 }
 
 static bool target_runs_file(const struct target *t)

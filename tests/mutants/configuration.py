@@ -129,8 +129,8 @@ BY_RUNTIME = (
            "if (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED)", "if (false)"),
     Mutant("a map that lost its lines after a reload runs", "configuration/target_runs.c",
            "        t->tells = true; /* a reload came", "        return; /* a reload came"),
-    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "false "),
-    Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "!t->file_runs "),
+    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && (!v.loaded || target_is_same_version(t))", "false && target_is_same_version(t)"),
+    Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && (!v.loaded || target_is_same_version(t))", "!t->file_runs && (true || target_is_same_version(t))"),
     Mutant("files that are to come cost nothing", BY_RUNTIME_FILE, "    if (status == 0)\n        status = target_foresee_files(t, err);\n", ""),
     Mutant("files are foreseen for a HAProxy that runs something else", BY_RUNTIME_FILE, "    if (stores && why != NULL)\n", "    if (false)\n"),
     Mutant("files that are deleted are foreseen as loaded", BY_RUNTIME_FILE, "    if (stores && why != NULL)\n", "    if (why != NULL)\n"),
@@ -312,9 +312,9 @@ TELLING = (
 
 RETRYING = (
     Mutant("what was repaired by hand is replaced", RESTORE, "    t->restores = t->unloaded = false; /* what is there is his */\n", "    t->unloaded = false;\n"),
-    Mutant("a repair is never replaced", RESTORE, "if (!t->restores || target_may_repair(t) ||", "if (!t->restores ||"),
+    Mutant("a repair is never replaced", RESTORE, "if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||", "if (!t->restores ||"),
     Mutant("what the API put back is a repair", RESTORE, " || target_file_means(t, t->good))", ")"),
-    Mutant("what could not be loaded is a repair", RESTORE, "        target_file_means(t, t->unloadable) || ", "        "),
+    Mutant("what could not be loaded is a repair", RESTORE, "target_file_means(t, t->unloadable) || ", "false || "),
     Mutant("an attempt to write is one to validate", TARGET, "writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING", "CONFIGURATION_VALIDATING"),
     Mutant("files that are not stored are not told", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
     Mutant("any file is a certificate", FILES_OF_TARGET, "s->certificates > 0 && t->part", "t->part"),

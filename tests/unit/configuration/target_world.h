@@ -29,6 +29,8 @@ struct instance {
     char *file;
     struct error problem;
     bool loaded, dirty, ends_unknown, differs; /* what is known of it */
+    int64_t version;
+    bool behind;
     enum reload_state reload;
     unsigned reloads;
 };
@@ -56,6 +58,8 @@ struct instance_view instance_view(const struct instance *in)
 {
     return (struct instance_view){.url = "http://a",
                                   .haproxy = "3.0",
+                                  .version = in->version,
+                                  .behind = in->behind,
                                   .problem = &in->problem,
                                   .fresh = true,
                                   .may_write = true,
