@@ -160,7 +160,6 @@ int main(void)
     tcase_add_test(tc, it_is_what_differs_from_the_file);
     tcase_add_loop_test(tc, a_haproxy_that_runs_something_else_is_reloaded, 0, array_len(others));
     tcase_add_test(tc, another_file_of_the_version_that_runs_is_loaded);
-    tcase_add_test(tc, files_that_are_not_there_are_loaded);
     tcase_add_loop_test(tc, files, 0, array_len(with_files));
     tcase_add_test(tc, what_haproxy_cfg_needs_goes_for_its_files);
     suite_add_tcase(suite, tc);
