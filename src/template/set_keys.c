@@ -10,6 +10,9 @@
 #include "base/str.h"
 #include "template/json_path.h"
 
+/* A name of fewer letters is within many others. */
+#define NAME_WITHIN_MIN 3
+
 int set_wrong(const struct yaml_node *at, struct error *err, const char *fmt, ...)
 {
     va_list ap;
@@ -27,7 +30,8 @@ char *set_known(const char *name, const char *const *known, size_t count)
     struct buf all = {0};
     nearest_init(&near, name);
     for (size_t i = 0; i < count; i++) {
-        nearest_add(&near, known[i], nearest_distance(&near, known[i]));
+        bool tiny = strlen(name) < NAME_WITHIN_MIN || strlen(known[i]) < NAME_WITHIN_MIN;
+        nearest_add(&near, known[i], tiny ? str_distance(name, known[i], near.limit) : nearest_distance(&near, known[i]));
         buf_printf(&all, "%s%s", i > 0 ? ", " : "; there are ", known[i]);
     }
     cleanup(mem_free_ptr) char *meant = nearest_text(&near);
