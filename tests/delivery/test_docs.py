@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.harness import realparts
+from tests.functional.wrapped import plain
 from tests.harness.daemon import program
 from tests.harness.haproxy import haproxy_binary
 
@@ -137,6 +138,10 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
             raise Wrong(f"{name} makes {made}")
     elif name.startswith("gitops/") and name.endswith(".yaml"):
         docs_files.gitops_yaml(text)
+    elif name.startswith("templates/"):
+        done = docs_files.must(plain(), "template", "test", DOCS / "examples/templates")
+        if "2 tests, 0 failed\n" not in done or (path.name != "set.yaml" and path.suffix != ".j2"):
+            raise Wrong(f"{name}: {done}")
     elif name == "token.yaml":
         docs_files.manifest(text)
     else:
