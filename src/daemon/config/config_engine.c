@@ -148,7 +148,7 @@ void config_engine_report_to(struct config_engine *e, struct events *events)
     bool by_secret = settings->config_source == SETTINGS_CONFIG_SECRET;
     cleanup(mem_free_ptr) char *source =
         by_secret ? mem_printf("%s/%s", settings->config_secret_namespace, settings->config_secret_name)
-                  : mem_strdup(settings->config_file);
+                  : mem_strdup(settings->config_file != NULL ? settings->config_file : "templates");
     e->operator_metrics = operator_metrics_new(e->options.telemetry->registry, source);
     const struct config_report_options options = {.target_count = e->options.target_count,
                                                   .kube = by_secret ? e->options.kube : NULL,

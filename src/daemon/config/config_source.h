@@ -1,5 +1,5 @@
 /*
- * Where a whole configuration comes from (CONFIG_SOURCE): a file, or a key of a Secret. What it gave last is kept, so that
+ * Where a whole configuration comes from (CONFIG_SOURCE): a file, a key of a Secret, or templates. What it gave last is kept, so that
  * a new leader gets it at once; while it has nothing that can be used, the last good document stays.
  */
 #ifndef DAEMON_CONFIG_SOURCE_H
