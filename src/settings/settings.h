@@ -190,6 +190,9 @@ void settings_print(const struct settings *c, struct buf *out);
 /* The mappings as INGRESS_SERVICES would have them: "ns/web:https=be_https, ns/api=api". For the log. */
 void settings_print_mappings(const struct settings *c, struct buf *out);
 
+/* As TEMPLATE_FROM has it; "" where there is none. */
+void settings_print_template_from(const struct settings *c, struct buf *out);
+
 /* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock"; "" where there is none. For the
  * log. */
 void settings_print_dataplanes(const struct settings *c, struct buf *out);

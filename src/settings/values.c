@@ -304,6 +304,11 @@ static void template_from_print(const struct setting *row, const struct settings
         buf_printf(out, FROM_CONFIGMAP "%s/%s", from->namespace, from->name);
 }
 
+void settings_print_template_from(const struct settings *c, struct buf *out)
+{
+    template_from_print(SETTING(template_from), c, out);
+}
+
 static void template_from_fini(const struct setting *row, struct settings *s)
 {
     struct settings_template_from *from = &SETTING_MEMBER(struct settings_template_from, row, s);
