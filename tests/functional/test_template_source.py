@@ -104,3 +104,97 @@ def test_what_is_rendered_runs_and_follows_its_objects(site: Site) -> None:
         lists = {(entry["path"], entry["query"].get("labelSelector")) for entry in site.kube.requests(verb="watch")}
         assert lists == {("/apis/networking.k8s.io/v1/ingresses", None), ("/api/v1/namespaces/here/configmaps", "kind=settings"),
                          ("/api/v1/namespaces/there/configmaps", "kind=settings")}
+
+
+def test_the_set_is_followed_and_its_watches_stay_where_they_are_the_same(site: Site) -> None:
+    with site.daemon() as daemon:
+        site.await_says("a.example x y")
+        watches = len(site.kube.requests(verb="watch"))
+        site.write("haproxy.cfg.j2", site.template("{{ snippets('greet*') | join }}" + '{% include "greeting" %}'))
+        wait_until(lambda: "snippet" in daemon.log() or "greeting" in daemon.get("/readyz")[1], 20, "the snippet is missing")
+        assert site.says() == "a.example x y"
+        site.write("snippets/greeting.j2", "hello")
+        site.await_says("greetinghello")
+        assert len(site.kube.requests(verb="watch")) == watches
+        site.write("set.yaml", SET.replace("[here, there]", "[there]"))
+        site.write("haproxy.cfg.j2", site.template())
+        site.await_says("a.example y")
+        wait_until(daemon.ready, 20, "ready")
+        assert not site.kube.open_watches("configmaps")[0]["path"].startswith("/api/v1/namespaces/here")
+
+
+@pytest.mark.parametrize(("name", "text", "says"), [
+    ("set.yaml", "watch:\n  a: {apiVersion: v1, kynd: Pod}\n", r"set\.yaml:2: watch\.a has no key kynd"),
+    ("haproxy.cfg.j2", "global\n{% for i in resources.ingresses %}{{ i.spec.nothing.there }}{% endfor %}\n", r"haproxy\.cfg:2:\d+: .*the last object: Ingress here/one"),
+    ("haproxy.cfg.j2", "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "TEMPLATE_TIMEOUT is the limit"),
+    ("haproxy.cfg.j2", "{% set ns = namespace(t='xxxxxxxxxxxxxxxx') %}{% for a in range(60) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}", "TEMPLATE_MEMORY is the limit"),
+    ("haproxy.cfg.j2", "{{ fail('not today') }}", "not today"),
+    ("certificates/a.pem.j2", "no PEM", r"a\.pem"),
+    ("haproxy.cfg.j2", "", "empty"),
+], ids=["set", "undefined", "endless", "memory", "fail", "certificate", "empty"])
+def test_what_is_wrong_is_named_and_what_runs_stays(site: Site, name: str, text: str, says: str) -> None:
+    with site.daemon(TEMPLATE_TIMEOUT="1s", TEMPLATE_MEMORY="64") as daemon:
+        site.await_says("a.example x y")
+        wait_until(daemon.ready, 20, "ready")
+        worker = site.haproxy.worker()
+        good = (site.set / name).read_text() if (site.set / name).exists() else ""
+        site.write(name, text)
+        found = wait_until(lambda: re.search(says, daemon.get("/readyz")[1]), 20, f"{says} in /readyz")
+        assert found and re.search(rf'msg="configuration refused; the last good one stays" error=.*{says}', daemon.log()), daemon.tail()
+        site.kube.put(ingress("two", "b.example"))
+        assert site.haproxy.worker() == worker and site.says() == "a.example x y"
+        site.write(name, good) if good else (site.set / name).unlink()
+        site.await_says("a.example b.example x y")
+        wait_until(daemon.ready, 20, "ready")
+
+
+def test_what_may_not_be_watched_or_is_not_served_is_named_and_the_others_go_on(site: Site) -> None:
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "here"}, "spec": {"say": "hello"}}
+    more = "  widgets:\n    apiVersion: example.com/v1\n    kind: Widget\n  pods:\n    apiVersion: v1\n    kind: Pod\n"
+    site.write("set.yaml", SET + more)
+    site.write("haproxy.cfg.j2", site.template(SAYS + "{% for w in resources.widgets %}{{ w.spec.say }} {% endfor %}{% for p in resources.pods %}{{ p.metadata.name }} {% endfor %}"))
+    site.kube.forbid("pods")
+    site.kube.put({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "here"}})
+    with site.daemon() as daemon:
+        site.await_says("a.example x y")
+        wait_until(daemon.ready, 20, "ready")
+        checks = daemon.get("/readyz")[1]
+        assert re.search(r"watch example\.com/v1 Widget: cannot be watched, continuing without it: .*404", checks), checks
+        assert re.search(r"watch pods: may not be read, continuing without it: .*403", checks), checks
+        site.kube.serve("example.com", "v1", "widgets", "Widget")
+        site.kube.put(widget)
+        site.await_says("a.example x y hello")
+        site.kube.forbid()
+        site.await_says("a.example x y hello p")
+        site.kube.cease("example.com", "v1", "widgets", "Widget")
+        site.await_says("a.example x y p")
+
+
+def test_a_set_whose_only_resource_is_refused_changes_nothing(site: Site) -> None:
+    """It may be an API server that starts: it refuses all until it has read its roles."""
+    site.write("set.yaml", "watch:\n  ingresses: {apiVersion: networking.k8s.io/v1, kind: Ingress}\n")
+    site.write("haproxy.cfg.j2", site.template("{{ resources.ingresses | length }}"))
+    site.kube.forbid("ingresses")
+    with site.daemon() as daemon:
+        wait_until(lambda: "403" in daemon.get("/readyz")[1], 20, "the refusal is named")
+        assert not daemon.ready() and site.says() == "zero"
+        site.kube.forbid()
+        site.await_says("1")
+
+
+def test_a_set_in_a_config_map(site: Site) -> None:
+    def keys(text: str) -> dict[str, Any]:
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "templates", "namespace": "lb"},
+                "data": {"set.yaml": SET, "haproxy.cfg.j2": text, "maps_hosts.map.j2": "a.example yes\n"}}
+
+    site.kube.put(keys(site.template(SAYS + "{{ path('map', 'hosts.map') }}")))
+    with site.daemon(TEMPLATE_FROM="configmap:lb/templates") as daemon:
+        site.await_says(f"a.example x y {site.haproxy.dir}/maps/hosts.map")
+        assert (site.haproxy.dir / "maps/hosts.map").read_text() == "a.example yes\n"
+        site.kube.put(keys(site.template("{{ nothing }}")))
+        wait_until(lambda: "ConfigMap lb/templates: haproxy.cfg:" in daemon.get("/readyz")[1], 20, "the error is named")
+        site.kube.put(keys(site.template("better")))
+        site.await_says("better")
+        site.kube.delete(keys(""))
+        wait_until(lambda: "ConfigMap lb/templates does not exist" in daemon.get("/readyz")[1], 20, "it is missed")
+        assert site.says() == "better"
