@@ -18,6 +18,8 @@ from tests.harness.process import wait_until
 
 from .rig import program
 from .test_local import TEMPLATE
+from .test_sandbox import trace_of_filtered, traced
+from .wrapped import plain, root_only
 
 SET = """\
 watch:
@@ -198,3 +200,91 @@ def test_a_set_in_a_config_map(site: Site) -> None:
         site.kube.delete(keys(""))
         wait_until(lambda: "ConfigMap lb/templates does not exist" in daemon.get("/readyz")[1], 20, "it is missed")
         assert site.says() == "better"
+
+
+def renders(daemon: Daemon) -> list[bool]:
+    """Whether each gave something else."""
+    return [found == "true" for found in re.findall(r'msg="templates rendered" .*changed=(true|false)', daemon.log())]
+
+
+def test_many_changes_are_few_renders_and_the_same_output_is_nothing(site: Site) -> None:
+    with site.daemon(TEMPLATE_REFRACTORY="1h") as daemon:
+        site.await_says("a.example x y")
+        before = len(renders(daemon))
+        for i in range(50):
+            site.kube.put(ingress("two", f"{i}.example"))
+        site.kube.put(ingress("z", "z.example"))
+        wait_until(lambda: daemon.metrics().value("template_objects", resource="ingresses") == 3, 20, "all came")
+        site.kube.delete(ingress("z"))
+        assert len(renders(daemon)) == before and site.says() == "a.example x y"
+    with site.daemon(TEMPLATE_REFRACTORY="0s") as daemon:
+        site.await_says("a.example 49.example x y")
+        wait_until(daemon.ready, 20, "ready")
+        worker, before = site.haproxy.worker(), len(renders(daemon))
+        site.kube.put(ingress("two", "49.example", note="nothing that is kept"))
+        site.kube.put(setting("s", "here", say="x", more="what no template says"))
+        wait_until(lambda: renders(daemon)[before:] == [False], 20, "one render, with the same output")
+        site.kube.put(ingress("two", "50.example"))
+        site.await_says("a.example 50.example x y")
+        assert daemon.log().count('msg="configuration changed"') == 3 and site.haproxy.worker() != worker
+
+
+@root_only
+@traced
+def test_no_call_is_refused_on_the_way(site: Site) -> None:
+    """Renders are copies of the daemon under a filter of their own."""
+    trace = site.home / "trace"
+    frame = site.home / "frame"
+    frame.write_text(f"#!/bin/sh\nexec strace -f -D -q -o {trace} {plain()}\n")
+    frame.chmod(0o755)
+    daemon = Daemon(site.home / "daemon", {"KUBECONFIG": str(site.kube.kubeconfig(site.home / "kubeconfig")), **site.settings,
+                                           "SECCOMP": "true", "TEMPLATE_TIMEOUT": "1s"}, frame)
+    with daemon:
+        site.await_says("a.example x y")
+        site.kube.put(ingress("two", "b.example"))
+        site.await_says("a.example b.example x y")
+        site.write("haproxy.cfg.j2", "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}")
+        wait_until(lambda: "TEMPLATE_TIMEOUT is the limit" in daemon.get("/readyz")[1], 30, "a render that is killed")
+        site.write("haproxy.cfg.j2", site.template("done"))
+        site.await_says("done")
+        daemon.wait_ready()
+        daemon.stop()
+    # The daemon's, the helpers', and that of each render.
+    after = trace_of_filtered(trace, 3 + 3, more=True)
+    assert re.search(r"clone\(child_stack=NULL, flags=CLONE_CHILD_CLEARTID\|CLONE_CHILD_SETTID\|SIGCHLD", after)
+
+
+def test_what_templates_say_of_objects_is_an_event_once(site: Site) -> None:
+    says = ("{% for i in resources.ingresses %}{% for r in i.spec.rules %}{% if r.host == 'bad' %}{{ warn(i, 'no such host') }}{% endif %}"
+            "{% if r.host == 'odd' %}{{ event(i, 'an odd host') }}{% endif %}{{ r.host }} {% endfor %}{% endfor %}")
+    site.write("haproxy.cfg.j2", site.template(says))
+    site.kube.put(ingress("bad", "bad"), ingress("odd", "odd", "there"))
+
+    def events() -> list[tuple[str, ...]]:
+        made = [item for item in site.kube.state()["items"] if item["kind"] == "Event"]
+        uids = {item["metadata"]["uid"] for item in site.kube.state()["items"] if item["kind"] == "Ingress"}
+        assert all(item["involvedObject"]["apiVersion"] == "networking.k8s.io/v1" and item["involvedObject"]["uid"] in uids for item in made)
+        return sorted((item["type"], item["reason"], item["metadata"]["namespace"], item["involvedObject"]["name"], item["message"], str(item["count"])) for item in made)
+
+    both = [("Normal", "TemplateNote", "there", "odd", "an odd host", "1"), ("Warning", "LeftOut", "here", "bad", "no such host", "1")]
+    with site.daemon() as daemon:
+        site.await_says("a.example odd")
+        wait_until(lambda: events() == both, 20, f"{both}")
+        site.kube.put(ingress("two", "b.example"))
+        site.await_says("a.example odd b.example")
+        site.kube.put(ingress("bad", "better"))
+        site.await_says("a.example better odd b.example")
+        site.kube.put(ingress("bad", "bad"))
+        site.await_says("a.example odd b.example")
+        again = [both[0], (*both[1][:-1], "2")]
+        wait_until(lambda: events() == again, 20, f"{again}")
+        assert daemon.log().count("templates leave an object out") == 2
+
+
+def test_an_error_is_an_event_on_the_config_map(site: Site) -> None:
+    tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "templates", "namespace": "lb"}, "data": {"set.yaml": SET, "haproxy.cfg.j2": "{{ nothing }}"}}
+    site.kube.put(tree)
+    with site.daemon(TEMPLATE_FROM="configmap:lb/templates"):
+        found = wait_until(lambda: [item for item in site.kube.state()["items"] if item["kind"] == "Event"], 20, "an Event")
+        assert found[0]["reason"] == "ConfigRejected" and found[0]["involvedObject"]["kind"] == "ConfigMap"
+        assert "haproxy.cfg:1:" in found[0]["message"] and found[0]["involvedObject"]["uid"]

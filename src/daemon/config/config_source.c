@@ -319,8 +319,27 @@ void config_source_poke(struct config_source *s)
         config_source_each(s, secret_source_poke);
 }
 
+void config_source_tell_to(struct config_source *s, struct events *events)
+{
+    if (s != NULL)
+        template_source_tell_to(s->template, events);
+}
+
+void config_source_measure(const struct config_source *s)
+{
+    if (s != NULL)
+        template_source_measure(s->template);
+}
+
+const struct template_source *config_source_template(const struct config_source *s)
+{
+    return s != NULL ? s->template : NULL;
+}
+
 const struct secret_object *config_source_secret(const struct config_source *s)
 {
+    if (s != NULL && s->template != NULL)
+        return template_source_config_map(s->template);
     return s != NULL && s->secret != NULL ? secret_source_object(s->secret) : NULL;
 }
 

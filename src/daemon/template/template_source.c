@@ -6,11 +6,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "daemon/events.h"
+#include "daemon/template/remarks.h"
 #include "daemon/template/set_source.h"
 #include "daemon/template/watches.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
 #include "kube/client.h"
+#include "model/cache.h"
 #include "net/digest.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
@@ -39,12 +42,18 @@ struct template_source {
     bool again;            /* something changed since it began */
     uint64_t began_ms;     /* the last one; 0: there was none */
     char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or there was an error since */
+    struct error problem;
+    struct remarks *remarks;
+    int64_t rendered_wall_ms;
+    uint64_t took_us;
+    size_t files;
 };
 
 static void template_source_fail(struct template_source *s, const struct error *err)
 {
     s->hash[0] = '\0';
-    s->callbacks.failed(s->arg, err);
+    s->problem = *err;
+    s->callbacks.failed(s->arg, &s->problem);
 }
 
 /* ---- what was rendered ---- */
@@ -70,6 +79,22 @@ static int template_source_add_files(const struct rendered *r, struct storage_fi
     return 0;
 }
 
+static void template_source_count(const struct template_source *s, const char *result)
+{
+    if (s->options.telemetry != NULL)
+        metric_add(s->options.telemetry->template_renders, 1, result, NULL);
+}
+
+static void template_source_note(struct template_source *s, const struct rendered *r)
+{
+    s->rendered_wall_ms = (int64_t)clock_wall_ms();
+    s->took_us = r->took_us;
+    s->files = r->file_count - 1;
+    if (s->options.telemetry != NULL)
+        metric_observe(s->options.telemetry->template_render_duration, (double)r->took_us / 1e6, NULL);
+    remarks_take(s->remarks, s->watched, watches_objects(s->watches), r);
+}
+
 static void template_source_take(struct template_source *s, const struct rendered *r)
 {
     struct error err = {0};
@@ -77,12 +102,16 @@ static void template_source_take(struct template_source *s, const struct rendere
     char hash[DIGEST_SHA256_HEX_BYTES];
     if (template_source_add_files(r, &files, &err) != 0) {
         error_prefix(&err, "%s", set_source_name(s->source));
+        template_source_count(s, "failed");
         template_source_fail(s, &err);
         return;
     }
     template_source_hash(r, &files, hash);
     bool same = str_eq(hash, s->hash);
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
+    template_source_count(s, same ? "unchanged" : "changed");
+    error_clear(&s->problem);
+    template_source_note(s, r);
     if (same)
         return;
     memcpy(s->hash, hash, sizeof(hash));
@@ -108,6 +137,7 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         template_source_take(s, r);
     } else {
         struct error named = *err;
+        template_source_count(s, "failed");
         error_prefix(&named, "%s", set_source_name(s->source));
         template_source_fail(s, &named);
         if (err->kind == ERROR_RETRY) /* no process could be started, or it was killed */
@@ -226,6 +256,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
         s->folders[i] = mem_printf("%s/", folder);
     }
     timer_init(&s->start, base, template_source_begin, s);
+    s->remarks = remarks_new(options->log);
     s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
     kube_client_on_credentials(options->kube, &s->listener);
     return s;
@@ -239,6 +270,7 @@ void template_source_free(struct template_source *s)
     template_source_drop_set(s);
     template_source_drop_watches(s);
     set_source_free(s->source);
+    remarks_free(s->remarks);
     timer_fini(&s->start);
     for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
         free(s->folders[i]);
@@ -277,4 +309,36 @@ bool template_source_ready(const struct template_source *s, struct checks *check
         return true;
     bool all = set_source_ready(s->source, checks);
     return (s->watches == NULL || watches_ready(s->watches, checks)) && all;
+}
+
+void template_source_tell_to(struct template_source *s, struct events *events)
+{
+    if (s != NULL)
+        remarks_tell_to(s->remarks, events);
+}
+
+void template_source_measure(const struct template_source *s)
+{
+    if (s == NULL || s->options.telemetry == NULL)
+        return;
+    metric_clear(s->options.telemetry->template_objects);
+    for (size_t i = 0; s->watches != NULL && i < watches_count(s->watches); i++)
+        metric_set(s->options.telemetry->template_objects, (double)cache_count(objects_cache(watches_objects(s->watches), i)),
+                   s->watched->watches[i].name, NULL);
+}
+
+const struct secret_object *template_source_config_map(const struct template_source *s)
+{
+    return set_source_config_map(s->source);
+}
+
+struct template_view template_source_view(const struct template_source *s)
+{
+    return (struct template_view){.from = set_source_name(s->source),
+                                  .watches = s->watches,
+                                  .rendered_wall_ms = s->rendered_wall_ms,
+                                  .took_us = s->took_us,
+                                  .files = s->files,
+                                  .remarks = remarks_count(s->remarks),
+                                  .problem = &s->problem};
 }

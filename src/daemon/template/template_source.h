@@ -15,6 +15,7 @@
 
 struct checks;
 struct event_base;
+struct events;
 struct kube_client;
 struct secret_object;
 struct settings;
@@ -50,6 +51,21 @@ void template_source_free(struct template_source *s);
 void template_source_start(struct template_source *s);
 void template_source_stop(struct template_source *s);
 void template_source_poke(struct template_source *s);
+/* Not NULL: this replica leads, what templates say of objects becomes Events on them, once for as long as they say it. */
+void template_source_tell_to(struct template_source *s, struct events *events);
+void template_source_measure(const struct template_source *s); /* for a scrape */
+/* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
+const struct secret_object *template_source_config_map(const struct template_source *s);
+
+struct template_view {
+    const char *from;              /* "ConfigMap ns/name", or the folder's path */
+    const struct watches *watches; /* NULL: no set was read yet */
+    int64_t rendered_wall_ms;      /* the last time that it went well; 0: never */
+    uint64_t took_us;              /* then */
+    size_t files, remarks;         /* then; haproxy.cfg is none of the files */
+    const struct error *problem;   /* of the set or the last render; kind NONE: there is none */
+};
+struct template_view template_source_view(const struct template_source *s);
 bool template_source_ready(const struct template_source *s, struct checks *checks);
 
 #endif

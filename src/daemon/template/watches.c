@@ -62,7 +62,7 @@ struct watches {
     struct timer tell; /* out of libcurl's callbacks */
     char *cause;       /* of the first change that is not told yet */
     struct kube_client_listener listener;
-    bool running;
+    bool running, settled;
 };
 
 static void watches_note(struct watches *w, const char *cause)
@@ -103,7 +103,8 @@ static void part_on_changed(void *arg, const char *cause, uint64_t received_us)
 static void part_on_moved(void *arg)
 {
     const struct part *p = arg;
-    watches_note(p->of->in, "what can be watched");
+    if (!p->of->in->settled) /* how a watch stands is no other object */
+        watches_note(p->of->in, "what can be watched");
 }
 
 static void part_init(struct part *p, struct watch_entry *e, const char *namespace)
@@ -235,6 +236,7 @@ bool watches_settled(struct watches *w)
     bool all = true;
     for (size_t i = 0; i < w->count; i++)
         all = watch_settled(&w->list[i], answered_us) && all; /* each is asked again where that is not known */
+    w->settled = all;
     return all;
 }
 
