@@ -14,6 +14,7 @@
 #include "daemon/certificates.h"
 #include "daemon/clients.h"
 #include "daemon/config/config_engine.h"
+#include "daemon/config/config_source.h"
 #include "daemon/events.h"
 #include "report/history.h"
 #include "daemon/leadership.h"
@@ -195,7 +196,10 @@ static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
 {
     struct controller *c = arg;
     cleanup(checks_fini) struct checks checks = {0};
-    struct status_now now = {.targets = c->targets, .checks = &checks, .stopping = c->stopping};
+    struct status_now now = {.targets = c->targets,
+                             .templates = config_source_template(config_engine_source(c->config)),
+                             .checks = &checks,
+                             .stopping = c->stopping};
     now.ready = check_all(c, &checks);
     status_print(c->status, &now, json, ret_news_at);
 }

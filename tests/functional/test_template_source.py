@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import json
 import pathlib
 import re
 from collections.abc import Iterator
@@ -60,7 +61,7 @@ class Site:
         self.set.mkdir()
         self.settings = {"CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"file:{self.set}", "HAPROXY_CONFIG_FILE": str(self.haproxy.config),
                          "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket), "HAPROXY_STATS_SOCKET": str(self.haproxy.socket),
-                         "HAPROXY_BIN": self.haproxy.binary, "STATE_DIR": str(home / "state"), "CONFIG_MIN_INTERVAL": "0s", "LOG_LEVEL": "debug"}
+                         "HAPROXY_BIN": self.haproxy.binary, "STATE_DIR": str(home / "state"), "CONFIG_MIN_INTERVAL": "0s", "LOG_LEVEL": "debug", "EMIT_EVENTS": "true"}
 
     def template(self, says: str = SAYS) -> str:
         return self.first.replace('"zero"', f'"{says}"')
@@ -271,11 +272,11 @@ def test_what_templates_say_of_objects_is_an_event_once(site: Site) -> None:
         site.await_says("a.example odd")
         wait_until(lambda: events() == both, 20, f"{both}")
         site.kube.put(ingress("two", "b.example"))
-        site.await_says("a.example odd b.example")
+        site.await_says("a.example b.example odd")
         site.kube.put(ingress("bad", "better"))
-        site.await_says("a.example better odd b.example")
+        site.await_says("better a.example b.example odd")
         site.kube.put(ingress("bad", "bad"))
-        site.await_says("a.example odd b.example")
+        site.await_says("a.example b.example odd")
         again = [both[0], (*both[1][:-1], "2")]
         wait_until(lambda: events() == again, 20, f"{again}")
         assert daemon.log().count("templates leave an object out") == 2
@@ -288,3 +289,26 @@ def test_an_error_is_an_event_on_the_config_map(site: Site) -> None:
         found = wait_until(lambda: [item for item in site.kube.state()["items"] if item["kind"] == "Event"], 20, "an Event")
         assert found[0]["reason"] == "ConfigRejected" and found[0]["involvedObject"]["kind"] == "ConfigMap"
         assert "haproxy.cfg:1:" in found[0]["message"] and found[0]["involvedObject"]["uid"]
+
+
+def test_status_and_metrics_say_what_is_seen_and_how_the_last_render_went(site: Site) -> None:
+    with site.daemon() as daemon:
+        site.await_says("a.example x y")
+        wait_until(daemon.ready, 20, "ready")
+        seen = json.loads(daemon.get("/status")[1])["templates"]
+        assert seen["from"] == str(site.set) and seen["problem"] is None and seen["rendered_at"] and seen["took_us"] > 0
+        ingresses, settings = seen["watches"]
+        assert (ingresses["name"], ingresses["resource"], ingresses["state"], ingresses["objects"]) == ("ingresses", "networking.k8s.io/v1 Ingress", "synced", 1)
+        assert (settings["name"], settings["objects"]) == ("settings", 2)
+        kept = ingresses["bytes"]
+        site.kube.put(ingress("one", note="x" * 5000))  # dropped as it comes in
+        site.kube.put(ingress("two", "b.example"))
+        site.await_says("a.example b.example x y")
+        bytes_now = wait_until(lambda: (now := json.loads(daemon.get("/status")[1])["templates"]["watches"][0])["objects"] == 2 and now["bytes"], 20, "two objects")
+        assert kept < bytes_now < 3 * kept
+        metrics = daemon.metrics()
+        assert metrics.value("template_objects", resource="ingresses") == 2 and metrics.value("template_objects", resource="settings") == 2
+        assert metrics.value("template_renders_total", result="changed") >= 2 and metrics.sum("template_render_seconds_count") >= 2
+        site.write("haproxy.cfg.j2", "{{ nothing }}")
+        problem = wait_until(lambda: json.loads(daemon.get("/status")[1])["templates"]["problem"], 20, "a problem")
+        assert "haproxy.cfg:1:" in problem and daemon.metrics().value("template_renders_total", result="failed") == 1
