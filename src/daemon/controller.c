@@ -397,7 +397,8 @@ static void make_sources(struct controller *c)
 static void make_events(struct controller *c)
 {
     const struct settings *s = c->settings;
-    bool by_secret = s->config_source == SETTINGS_CONFIG_SECRET, by_template = s->config_source == SETTINGS_CONFIG_TEMPLATE;
+    bool by_secret = s->config_source == SETTINGS_CONFIG_SECRET,
+         by_template = s->config_source == SETTINGS_CONFIG_TEMPLATE;
     bool by_object = by_secret || (by_template && s->template_from.name != NULL);
     const struct events_options options = {.client = c->clients.kube,
                                            .history = c->history,
@@ -405,7 +406,8 @@ static void make_events(struct controller *c)
                                            .sources = c->sources,
                                            .config_source = by_object ? config_engine_source(c->config) : NULL,
                                            .source_kind = by_secret ? "Secret" : "ConfigMap",
-                                           .source_namespace = by_secret ? s->config_secret_namespace : s->template_from.namespace,
+                                           .source_namespace =
+                                               by_secret ? s->config_secret_namespace : s->template_from.namespace,
                                            .source_name = by_secret ? s->config_secret_name : s->template_from.name,
                                            .written = c->telemetry.kubernetes_events,
                                            .log = c->log};

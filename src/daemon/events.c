@@ -63,7 +63,8 @@ struct events {
     struct history_listener listener;
     struct timer timer;
     struct event_writer *writer;
-    struct about *about; /* one for each Service of the mappings, that of the Secret or ConfigMap, that of all other objects */
+    struct about
+        *about; /* one for each Service of the mappings, that of the Secret or ConfigMap, that of all other objects */
     struct item queue[QUEUE_MAX];
     size_t count;
     bool busy; /* queue[0] is under way */
@@ -113,8 +114,8 @@ static struct place events_place(const struct events *e, const struct item *item
 
 static struct place place_copy(const struct place *p)
 {
-    return (struct place){mem_strdup(p->api_version), mem_strdup(p->kind), mem_strdup(p->namespace), mem_strdup(p->name),
-                          mem_strdup(p->uid)};
+    return (struct place){mem_strdup(p->api_version), mem_strdup(p->kind), mem_strdup(p->namespace),
+                          mem_strdup(p->name), mem_strdup(p->uid)};
 }
 
 static void place_fini(struct place *p)
@@ -191,7 +192,8 @@ static void events_step(struct events *e);
 /* ---- from the history ---- */
 
 /* object NULL: it is about the place of `service`. */
-static void happened(struct events *e, size_t service, const struct place *object, enum event_reason reason, const char *text)
+static void happened(struct events *e, size_t service, const struct place *object, enum event_reason reason,
+                     const char *text)
 {
     struct about *about = &e->about[service];
     struct correlated c;
@@ -199,8 +201,8 @@ static void happened(struct events *e, size_t service, const struct place *objec
     /* The same of another object is another Event. */
     cleanup(mem_free_ptr) char *key =
         object != NULL ? mem_printf("%s %s/%s: %s", object->kind, object->namespace, object->name, text) : NULL;
-    correlator_take(&about->correlator, reason, event_reason_warns(reason), key != NULL ? key : text, now_ms, clock_wall_ms(),
-                    &c);
+    correlator_take(&about->correlator, reason, event_reason_warns(reason), key != NULL ? key : text, now_ms,
+                    clock_wall_ms(), &c);
     if (!c.send || (object != NULL && c.combined)) /* which would stand on one of many objects */
         count(e, "limited");
     else if (now_ms < about->denied_until_ms)
@@ -244,7 +246,8 @@ void events_tell_about(struct events *e, const struct events_object *o, enum eve
 {
     if (e == NULL)
         return;
-    const struct place place = {o->api_version, o->kind, o->namespace != NULL ? o->namespace : "default", o->name, o->uid};
+    const struct place place = {o->api_version, o->kind, o->namespace != NULL ? o->namespace : "default", o->name,
+                                o->uid};
     happened(e, events_object_place(e), &place, reason, text);
     if (e->count > 0 && !e->busy)
         timer_set_sooner(&e->timer, 0);

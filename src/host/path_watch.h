@@ -21,7 +21,8 @@ struct path_watch;
 /* changed: in wait_ms there is something to read; 0: nobody writes to it any more. NULL, ERROR_FATAL: no inotify; what
  * names what was to be followed. */
 struct path_watch *path_watch_new(struct event_base *base, const char *what,
-                                  void (*changed)(void *arg, uint64_t wait_ms), void *arg, struct error *err) must_check;
+                                  void (*changed)(void *arg, uint64_t wait_ms), void *arg,
+                                  struct error *err) must_check;
 void path_watch_free(struct path_watch *w); /* NULL is allowed */
 
 void path_watch_begin(struct path_watch *w);

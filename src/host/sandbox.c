@@ -81,8 +81,7 @@ static const struct rule allowed[] = {
     ARG(mmap, 2, PROT_EXEC, 0),
     {SCMP_SYS(mmap), 2, {{2, PROT_EXEC | PROT_WRITE, PROT_EXEC}, {3, MAP_ANONYMOUS, 0}}},
     /* threads */
-    ARG(clone, 0,
-        CLONE_VM | CLONE_THREAD | NEW_NAMESPACES, CLONE_VM | CLONE_THREAD),
+    ARG(clone, 0, CLONE_VM | CLONE_THREAD | NEW_NAMESPACES, CLONE_VM | CLONE_THREAD),
     CALL(set_robust_list),
     CALL(rseq),
     CALL(futex),
@@ -191,7 +190,8 @@ static const struct rule allowed[] = {
 /* Of who forks: fork(2) itself, what host/child does around it, and what the copy needs until it has a filter of its own,
  * which can only take rights away. */
 static const struct rule allowed_to_fork[] = {
-    ARG(clone, 0, CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_PARENT | CLONE_PTRACE | NEW_NAMESPACES | CSIGNAL, SIGCHLD),
+    ARG(clone, 0, CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_PARENT | CLONE_PTRACE | NEW_NAMESPACES | CSIGNAL,
+        SIGCHLD),
     CALL(setpgid),
     CALL(dup2),
     CALL(dup3),
@@ -364,10 +364,26 @@ int sandbox_enter(int folder, bool copies, struct error *err)
 /* ---- the filter of who only computes ---- */
 
 static const int computing[] = {
-    SCMP_SYS(brk),           SCMP_SYS(munmap),       SCMP_SYS(mremap),        SCMP_SYS(madvise),   SCMP_SYS(futex),
-    SCMP_SYS(sched_yield),   SCMP_SYS(exit),         SCMP_SYS(exit_group),    SCMP_SYS(read),      SCMP_SYS(write),
-    SCMP_SYS(close),         SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
-    SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),    SCMP_SYS(gettid),        SCMP_SYS(getpid),    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(brk),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(futex),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(read),
+    SCMP_SYS(write),
+    SCMP_SYS(close),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(gettid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(sched_getaffinity),
     SCMP_SYS(restart_syscall),
 };
 

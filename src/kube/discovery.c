@@ -98,8 +98,8 @@ static void discovery_on_answer(const struct discovery *d, const struct http_res
         kube_decode_status(buf_str(r->body), r->body->len, &status);
         if (r->status == 401)
             kube_client_credentials_refused(d->client);
-        (void)error_set_http(&err, r->status, "GET %s%s: HTTP %d%s%s", kube_client_server(d->client), d->path, r->status,
-                             str_empty(status.status_message) ? "" : ": ", status.status_message);
+        (void)error_set_http(&err, r->status, "GET %s%s: HTTP %d%s%s", kube_client_server(d->client), d->path,
+                             r->status, str_empty(status.status_message) ? "" : ": ", status.status_message);
     }
     d->done(d->arg, rc == 0 ? &found : NULL, &err);
     discovered_fini(&found);
@@ -116,7 +116,8 @@ static void discovery_on_done(void *arg, const struct http_response *r, const st
     discovery_free(d);
 }
 
-struct discovery *discovery_start(struct kube_client *client, const char *api_version, const char *kind, const char *plural,
+struct discovery *discovery_start(struct kube_client *client, const char *api_version, const char *kind,
+                                  const char *plural,
                                   void (*done)(void *arg, struct discovered *found, const struct error *err), void *arg,
                                   struct error *err)
 {

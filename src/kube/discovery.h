@@ -31,7 +31,8 @@ int discovery_decode(const char *json, size_t len, const char *kind, const char 
 
 /* Asks once. done: from the loop, unless it is freed before; found is the callee's to take, NULL where err says why:
  * ERROR_GONE: it is not served, ERROR_AUTH: 401 or 403, else it may come later. */
-struct discovery *discovery_start(struct kube_client *client, const char *api_version, const char *kind, const char *plural,
+struct discovery *discovery_start(struct kube_client *client, const char *api_version, const char *kind,
+                                  const char *plural,
                                   void (*done)(void *arg, struct discovered *found, const struct error *err), void *arg,
                                   struct error *err) must_check;
 void discovery_free(struct discovery *d); /* NULL is allowed; not from done, after which it is freed */

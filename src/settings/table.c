@@ -77,7 +77,8 @@ const struct setting setting_table[] = {
               [SETTINGS_CONFIG_SECRET] = "secret", [SETTINGS_CONFIG_TEMPLATE] = "template"),
         .fallback = "none",
         .expected = "none, file, secret or template",
-        .help = "Where a whole haproxy.cfg comes from (template: it is rendered, from the set of TEMPLATE_FROM): it is validated by each HAProxy, then applied to all of them, "
+        .help = "Where a whole haproxy.cfg comes from (template: it is rendered, from the set of TEMPLATE_FROM): it is "
+                "validated by each HAProxy, then applied to all of them, "
                 "loaded and verified. Servers are managed then only where INGRESS_SERVICES, one of the settings above "
                 "or HAPROXY_BACKEND_NAME is set, and only the server lines of these backends, of which the "
                 "configuration has none; the rest of each is as the configuration has it. Without them of "
@@ -168,10 +169,11 @@ const struct setting setting_table[] = {
         SPECIAL(template_from, type_template_from),
         .unset = "no templates",
         .expected = "file: and the absolute path of a folder, or configmap:namespace/name",
-        .help = "The template set of CONFIG_SOURCE=template: set.yaml and its templates, in a folder or as the keys of a "
-                "ConfigMap. It is followed, and so are the objects that it watches: each change is rendered and applied at "
-                "once. A set or a render with an error changes nothing in HAProxy. Needs the rights list and watch on each "
-                "resource that the set watches, and on the ConfigMap.",
+        .help =
+            "The template set of CONFIG_SOURCE=template: set.yaml and its templates, in a folder or as the keys of a "
+            "ConfigMap. It is followed, and so are the objects that it watches: each change is rendered and applied at "
+            "once. A set or a render with an error changes nothing in HAProxy. Needs the rights list and watch on each "
+            "resource that the set watches, and on the ConfigMap.",
         .example = "configmap:haproxy/templates",
     },
     {

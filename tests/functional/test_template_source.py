@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import json
 import pathlib
 import re
 from collections.abc import Iterator

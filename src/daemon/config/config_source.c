@@ -22,10 +22,10 @@ struct config_source {
     struct config_source_options options;
     struct config_source_callbacks callbacks;
     void *arg;
-    struct file_source *file;     /* NULL: not a file */
+    struct file_source *file;         /* NULL: not a file */
     struct template_source *template; /* NULL: no templates */
-    struct secret_source *secret; /* NULL: no Secret */
-    struct secret_source **certs; /* config_certs_secrets; NULL: no Secret */
+    struct secret_source *secret;     /* NULL: no Secret */
+    struct secret_source **certs;     /* config_certs_secrets; NULL: no Secret */
     struct kube_client_listener listener;
     struct document *document; /* the last good one; NULL: none yet */
     struct error problem;      /* of what is there now; kind NONE: document is that */
@@ -221,8 +221,11 @@ static void config_source_on_credentials(void *arg)
 static struct secret_source *config_source_watch(struct config_source *s, struct event_base *base, const char *name)
 {
     const struct config_source_options *o = &s->options;
-    const struct secret_source_options options = {
-        .of = &kube_secrets, .namespace = o->settings->config_secret_namespace, .name = name, .telemetry = o->telemetry, .log = o->log};
+    const struct secret_source_options options = {.of = &kube_secrets,
+                                                  .namespace = o->settings->config_secret_namespace,
+                                                  .name = name,
+                                                  .telemetry = o->telemetry,
+                                                  .log = o->log};
     return secret_source_new(base, o->kube, &options, config_source_on_secret, s);
 }
 
@@ -269,8 +272,9 @@ struct config_source *config_source_new(struct event_base *base, const struct co
     s->arg = arg;
     if (options->settings->config_source == SETTINGS_CONFIG_SECRET) {
         config_source_make_secret(s, base);
-    } else if ((options->settings->config_source == SETTINGS_CONFIG_TEMPLATE ? config_source_make_template
-                                                                              : config_source_make_file)(s, base, err) != 0) {
+    } else if ((options->settings->config_source == SETTINGS_CONFIG_TEMPLATE
+                    ? config_source_make_template
+                    : config_source_make_file)(s, base, err) != 0) {
         free(s);
         return NULL;
     }

@@ -16,7 +16,7 @@ struct telemetry;
 
 struct secret_source_options {
     const struct kube_resource *of; /* kube_secrets, kube_config_maps */
-    const char *namespace, *name; /* borrowed */
+    const char *namespace, *name;   /* borrowed */
     struct telemetry *telemetry;
     const struct log *log;
 };

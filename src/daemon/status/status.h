@@ -100,7 +100,7 @@ void status_take(struct status *s, size_t mapping, const struct desired *desired
 
 /* What else it is made of. */
 struct status_now {
-    const struct targets *targets; /* NULL: another replica leads */
+    const struct targets *targets;           /* NULL: another replica leads */
     const struct template_source *templates; /* NULL: none */
     bool ready;
     const struct checks *checks; /* the lines of /readyz */

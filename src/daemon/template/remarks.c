@@ -121,7 +121,8 @@ void remarks_take(struct remarks *r, const struct template_set *watched, const s
         if (remarks_has(r->list, r->count, &m))
             continue;
         log_warn(r->log, m.left_out ? "templates leave an object out" : "templates say something of an object",
-                 log_str("kind", m.kind), log_str("namespace", m.namespace), log_str("name", m.name), log_str("text", m.text));
+                 log_str("kind", m.kind), log_str("namespace", m.namespace), log_str("name", m.name),
+                 log_str("text", m.text));
         remark_tell(r, &m);
     }
     remarks_drop(r->list, r->count);

@@ -36,7 +36,8 @@ struct set_source_callbacks {
 
 /* NULL, ERROR_FATAL: no inotify. */
 struct set_source *set_source_new(struct event_base *base, const struct set_source_options *options,
-                                  const struct set_source_callbacks *callbacks, void *arg, struct error *err) must_check;
+                                  const struct set_source_callbacks *callbacks, void *arg,
+                                  struct error *err) must_check;
 void set_source_free(struct set_source *s); /* NULL is allowed */
 void set_source_start(struct set_source *s);
 void set_source_stop(struct set_source *s);

@@ -38,9 +38,9 @@ struct template_source {
     char *folders[SETTINGS_FOLDERS];
 
     struct timer start;
-    struct render *render; /* NULL: none is under way */
-    bool again;            /* something changed since it began */
-    uint64_t began_ms;     /* the last one; 0: there was none */
+    struct render *render;              /* NULL: none is under way */
+    bool again;                         /* something changed since it began */
+    uint64_t began_ms;                  /* the last one; 0: there was none */
     char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or there was an error since */
     struct error problem;
     struct remarks *remarks;
@@ -70,11 +70,11 @@ static void template_source_hash(const struct rendered *r, const struct storage_
 
 static int template_source_add_files(const struct rendered *r, struct storage_files *files, struct error *err)
 {
-    static const enum storage_kind kinds[] = {[ENGINE_MAP] = STORAGE_MAP,
-                                              [ENGINE_CERTIFICATE] = STORAGE_CERTIFICATE,
-                                              [ENGINE_FILE] = STORAGE_GENERAL};
+    static const enum storage_kind kinds[] = {
+        [ENGINE_MAP] = STORAGE_MAP, [ENGINE_CERTIFICATE] = STORAGE_CERTIFICATE, [ENGINE_FILE] = STORAGE_GENERAL};
     for (size_t i = 1; i < r->file_count; i++)
-        if (storage_files_add(files, kinds[r->files[i].kind], r->files[i].name, r->files[i].bytes, r->files[i].len, err) != 0)
+        if (storage_files_add(files, kinds[r->files[i].kind], r->files[i].name, r->files[i].bytes, r->files[i].len,
+                              err) != 0)
             return -1;
     return 0;
 }
@@ -234,16 +234,15 @@ int template_source_check(const struct settings *settings, struct error *err)
 }
 
 struct template_source *template_source_new(struct event_base *base, const struct template_source_options *options,
-                                            const struct template_source_callbacks *callbacks, void *arg, struct error *err)
+                                            const struct template_source_callbacks *callbacks, void *arg,
+                                            struct error *err)
 {
     static const struct set_source_callbacks of_set = {.changed = template_source_on_set,
                                                        .failed = template_source_on_set_failed};
     if (template_source_check(options->settings, err) != 0)
         return NULL;
-    const struct set_source_options source = {.settings = options->settings,
-                                              .kube = options->kube,
-                                              .telemetry = options->telemetry,
-                                              .log = options->log};
+    const struct set_source_options source = {
+        .settings = options->settings, .kube = options->kube, .telemetry = options->telemetry, .log = options->log};
     struct template_source *s = mem_alloc(sizeof(*s));
     *s = (struct template_source){.base = base, .options = *options, .callbacks = *callbacks, .arg = arg};
     s->source = set_source_new(base, &source, &of_set, s, err);
@@ -323,8 +322,9 @@ void template_source_measure(const struct template_source *s)
         return;
     metric_clear(s->options.telemetry->template_objects);
     for (size_t i = 0; s->watches != NULL && i < watches_count(s->watches); i++)
-        metric_set(s->options.telemetry->template_objects, (double)cache_count(objects_cache(watches_objects(s->watches), i)),
-                   s->watched->watches[i].name, NULL);
+        metric_set(s->options.telemetry->template_objects,
+                   (double)cache_count(objects_cache(watches_objects(s->watches), i)), s->watched->watches[i].name,
+                   NULL);
 }
 
 const struct secret_object *template_source_config_map(const struct template_source *s)

@@ -192,8 +192,8 @@ static void watch_ask(void *arg)
     struct error err = {0};
     if (e->found.plural != NULL || e->discovery != NULL || !e->in->running)
         return;
-    e->discovery = discovery_start(e->in->options.kube, e->watch->api_version, e->watch->kind, e->watch->plural, watch_on_found,
-                                   e, &err);
+    e->discovery = discovery_start(e->in->options.kube, e->watch->api_version, e->watch->kind, e->watch->plural,
+                                   watch_on_found, e, &err);
     if (e->discovery == NULL)
         watch_on_found(e, NULL, &err);
 }
@@ -254,7 +254,9 @@ bool watches_ready(const struct watches *w, struct checks *checks)
                        NULL);
         all = all && (known || e->found.plural != NULL);
         for (size_t k = 0; k < e->part_count; k++)
-            all = source_ready(&e->parts[k].source, source_status(&e->parts[k].source).denied == INFORMER_ALLOWED, checks) && all;
+            all = source_ready(&e->parts[k].source, source_status(&e->parts[k].source).denied == INFORMER_ALLOWED,
+                               checks) &&
+                  all;
     }
     return all;
 }
@@ -329,7 +331,8 @@ bool watches_same(const struct template_set *a, const struct template_set *b)
         if (!str_eq(x->name, y->name) || !str_eq(x->api_version, y->api_version) || !str_eq(x->kind, y->kind) ||
             !str_eq(x->plural, y->plural) || !names_same(x->namespaces, y->namespaces) ||
             !str_eq(x->label_selector, y->label_selector) || !str_eq(x->field_selector, y->field_selector) ||
-            !paths_same(&x->index_by, &y->index_by) || !paths_same(&x->keep, &y->keep) || !paths_same(&x->drop, &y->drop))
+            !paths_same(&x->index_by, &y->index_by) || !paths_same(&x->keep, &y->keep) ||
+            !paths_same(&x->drop, &y->drop))
             return false;
     }
     return true;

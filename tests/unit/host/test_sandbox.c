@@ -614,8 +614,12 @@ static long runs_a_program(void)
 static const struct {
     long (*attempt)(void);
     int with, without; /* copies */
-} copying[] = {{copies, 0, EPERM},          {kills, 0, EPERM},          {terminates, EPERM, EPERM},
-               {shares_memory, EPERM, EPERM}, {goes_elsewhere, EPERM, EPERM}, {runs_a_program, KILLED, KILLED}};
+} copying[] = {{copies, 0, EPERM},
+               {kills, 0, EPERM},
+               {terminates, EPERM, EPERM},
+               {shares_memory, EPERM, EPERM},
+               {goes_elsewhere, EPERM, EPERM},
+               {runs_a_program, KILLED, KILLED}};
 
 START_TEST(copies_of_itself_where_it_may)
 {

@@ -62,7 +62,8 @@ START_TEST(what_is_not_there_is_said)
 {
     struct discovered d = {0};
     struct error err = {0};
-    ck_assert_int_eq(discovery_decode(refused[_i].json, strlen(refused[_i].json), refused[_i].kind, NULL, &d, &err), -1);
+    ck_assert_int_eq(discovery_decode(refused[_i].json, strlen(refused[_i].json), refused[_i].kind, NULL, &d, &err),
+                     -1);
     ck_assert_msg(strstr(err.message, refused[_i].says) != NULL, "%s", err.message);
     ck_assert_int_eq(err.kind, refused[_i].is);
     ck_assert(d.plural == NULL);

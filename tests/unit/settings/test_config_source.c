@@ -71,9 +71,11 @@ static const struct {
     {{"CONFIG_SOURCE=file", "CONFIG_FILE=f"},
      "error: CONFIG_FILE=\"f\": expected the absolute path of a haproxy.cfg; it does not begin with '/'\n"},
     {{"CONFIG_SOURCE=secrets"}, "error: CONFIG_SOURCE=\"secrets\": expected none, file, secret or template"},
-    {{"CONFIG_SOURCE=template"}, "error: CONFIG_SOURCE=template needs TEMPLATE_FROM: expected file: and the absolute path"},
-    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=/t"}, "error: TEMPLATE_FROM=\"/t\": expected file: and the absolute path of a "
-                                                     "folder, or configmap:namespace/name; put file: in front of it"},
+    {{"CONFIG_SOURCE=template"},
+     "error: CONFIG_SOURCE=template needs TEMPLATE_FROM: expected file: and the absolute path"},
+    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=/t"},
+     "error: TEMPLATE_FROM=\"/t\": expected file: and the absolute path of a "
+     "folder, or configmap:namespace/name; put file: in front of it"},
     {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=file:t"}, "error: TEMPLATE_FROM=\"file:t\""},
     {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:t"}, "the namespace is missing: configmap:namespace/name\n"},
     {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:Ns/t"}, "error: TEMPLATE_FROM=\"configmap:Ns/t\""},
@@ -104,7 +106,6 @@ static const struct {
     {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=,"}, "CONFIG_KEEP_BACKENDS=\",\": expected 1 to 64 names of"},
 };
 
-
 START_TEST(templates_from_a_folder_or_an_object)
 {
     cleanup(parsed_fini) struct parsed folder = parse(LOGIN, TEMPLATES, "HAPROXY_MAPS_DIR=/data/maps");
@@ -120,7 +121,8 @@ START_TEST(templates_from_a_folder_or_an_object)
                                *certs = settings_local_folder(&folder.settings.local, SETTINGS_FOLDER_CERTS);
     ck_assert_str_eq(maps, "/data/maps");
     ck_assert_str_eq(certs, "/etc/haproxy/ssl");
-    cleanup(parsed_fini) struct parsed object = parse(LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:ns/a.b");
+    cleanup(parsed_fini) struct parsed object =
+        parse(LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:ns/a.b");
     assert_silent(&object);
     ck_assert(object.settings.template_from.folder == NULL);
     ck_assert_str_eq(object.settings.template_from.namespace, "ns");

@@ -46,7 +46,8 @@ static const struct {
 
 START_TEST(the_same)
 {
-    struct template_set *one = set(rows[_i].one, CFG), *other = set(rows[_i].other, "haproxy.cfg: another\nextra: {a: b}");
+    struct template_set *one = set(rows[_i].one, CFG),
+                        *other = set(rows[_i].other, "haproxy.cfg: another\nextra: {a: b}");
     ck_assert_msg(watches_same(one, other) == rows[_i].same, "%s and %s", rows[_i].one, rows[_i].other);
     ck_assert_msg(watches_same(other, one) == rows[_i].same, "%s and %s", rows[_i].other, rows[_i].one);
     template_set_free(one);

@@ -11,7 +11,8 @@ struct thing {
 };
 
 static const struct record_member members[] = {RECORD_TEXT(struct thing, name), RECORD_TEXT(struct thing, says)};
-static const struct record record = {.bytes = sizeof(struct thing), .members = members, .member_count = array_len(members)};
+static const struct record record = {
+    .bytes = sizeof(struct thing), .members = members, .member_count = array_len(members)};
 
 static int decode(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
@@ -33,14 +34,19 @@ static const struct {
 
 START_TEST(names)
 {
-    const struct kube_resource of = {
-        .kind = "thing", .plural = "things", .api = "/apis/x/v1", .record = &record, .decode = decode, .by_namespace = rows[_i].by_namespace, .arg = "mine"};
+    const struct kube_resource of = {.kind = "thing",
+                                     .plural = "things",
+                                     .api = "/apis/x/v1",
+                                     .record = &record,
+                                     .decode = decode,
+                                     .by_namespace = rows[_i].by_namespace,
+                                     .arg = "mine"};
     static const char *const types[] = {"ADDED", "DELETED"};
     for (size_t i = 0; i < array_len(types); i++) {
         struct error err = {0};
         cleanup(kube_event_fini) struct kube_event e = {0};
-        cleanup(mem_free_ptr) char *text =
-            mem_printf("{\"type\":\"%s\",\"object\":{\"metadata\":{%s,\"resourceVersion\":\"5\"}}}", types[i], rows[_i].metadata);
+        cleanup(mem_free_ptr) char *text = mem_printf(
+            "{\"type\":\"%s\",\"object\":{\"metadata\":{%s,\"resourceVersion\":\"5\"}}}", types[i], rows[_i].metadata);
         size_t len = strlen(text);
         text = mem_resize(text, len + 1 + KUBE_DECODE_PADDING_BYTES, 1);
         memset(text + len, 0, 1 + KUBE_DECODE_PADDING_BYTES);
