@@ -44,7 +44,6 @@ COPIES = (
     Mutant("a copy in other namespaces", SANDBOX, "CLONE_PARENT | CLONE_PTRACE | NEW_NAMESPACES | CSIGNAL", "CLONE_PARENT | CLONE_PTRACE | CSIGNAL"),
     Mutant("a copy that shares memory", SANDBOX, "ARG(clone, 0, CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_PARENT", "ARG(clone, 0, CLONE_VFORK | CLONE_THREAD | CLONE_PARENT"),
     Mutant("copies without templates", SANDBOX, "rc == 0 && copies && i < array_len(allowed_to_fork)", "rc == 0 && i < array_len(allowed_to_fork)"),
-    Mutant("no pidfd", SANDBOX, "!(copies && is_to_fork(call))", "true"),
 )
 
 ROOMS = (
