@@ -49,7 +49,7 @@ comma := ,
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES) && echo $(if $(ENGINE),-lgcc_s -lm))
+PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES)$(if $(ENGINE), && echo -lgcc_s -lm))
 
 # The template engine (src/template/Cargo.toml), where there is a cargo; TEMPLATES=no: without it, and who asks for one is told so.
 TEMPLATES ?= $(if $(shell command -v cargo 2>/dev/null),yes,no)

@@ -15,6 +15,7 @@ FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
+PATHS = "host/path_watch.c"
 FOLDER = "configuration/files_folder.c"
 STORAGE = "haproxy/dataplane/storage.c"
 CHECK = "haproxy/dataplane/storage_check.c"
@@ -201,13 +202,13 @@ FOLLOWING = (
     Mutant("who writes to it is not waited for", FOLLOWED, "    if (fresh && !told) {", "    if (false) {"),
     Mutant("it is never read without an event", FOLLOWED, "if (s->options.reread_ms > 0 && !s->options.once)", "if (false)"),
     Mutant("what is read once is followed", FOLLOWED, "    if (!s->options.once)\n        file_source_walk(s);\n", "    file_source_walk(s);\n"),
-    Mutant("lost events are no matter", FOLLOWED, "bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any", "bool matters = false, any"),
+    Mutant("lost events are no matter", PATHS, "bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any", "bool matters = false, any"),
     Mutant("a folder that is gone has no files", FOLDER, "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
-    Mutant("links are not followed", FOLLOWED, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
-    Mutant("what is written to in its folder is no matter", FOLLOWED, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
-    Mutant("folders on the way are not followed", FOLLOWED, "        file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),
+    Mutant("links are not followed", PATHS, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
+    Mutant("what is written to in its folder is no matter", PATHS, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
+    Mutant("folders on the way are not followed", PATHS, "        path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),
     Mutant("the same bytes are said again", FOLLOWED, "    if (str_eq(hash, s->hash))\n        return;\n", ""),
-    Mutant("no name matters", FOLLOWED, "matters = matters || e->len == 0 || str_eq(w->name, e->name);", "matters = matters || e->len == 0;"),
+    Mutant("no name matters", PATHS, "matters = matters || e->len == 0 || str_eq(x->name, e->name);", "matters = matters || e->len == 0;"),
     Mutant("anything is a file", FOLLOWED, "fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)", "fstat(fd, &st) != 0"),
     Mutant("any size", FOLLOWED, "buf_init_secret(&text, s->options.max_bytes);", "buf_init_secret(&text, 0);"),
     Mutant("a file that is back is not said", FOLLOWED, "        s->hash[0] = '\\0';\n        s->callbacks.failed", "        s->callbacks.failed"),
