@@ -51,9 +51,11 @@ STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
 PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES)$(if $(ENGINE), && echo -lgcc_s -lm))
 
-# The template engine (src/template/Cargo.toml), where there is a cargo; TEMPLATES=no: without it, and who asks for one is told so.
-TEMPLATES ?= $(if $(shell command -v cargo 2>/dev/null),yes,no)
+# The template engine (src/template/Cargo.toml), where there is a cargo that is new enough; TEMPLATES=no: without it, and who asks
+# for one is told so.
+TEMPLATES ?= $(shell cargo --version 2>/dev/null | awk -F '[ .]' '{ yes = $$2 > 1 || $$3 >= 70 } END { print yes ? "yes" : "no" }')
 ENGINE := $(if $(filter-out no,$(TEMPLATES)),$B/cargo/release/libtemplate.a)
+HERE_RUST = --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 ENGINE_SRC := src/template/Cargo.toml src/template/Cargo.lock $(sort $(wildcard src/template/src/*.rs))
 STD += $(if $(ENGINE),,-DWITHOUT_TEMPLATES)
 
@@ -88,7 +90,8 @@ $B/haproxy-k8s-sync: $(OBJ) $(ENGINE) $B/obj/flags.ld
 	$(call SAY,LD)$(CC) $(CFLAGS) $(HARDEN_LD) -o $@ $(OBJ) $(ENGINE) $(PKG_LIBS) $(LDFLAGS)
 
 $(ENGINE): $(ENGINE_SRC)
-	$(call SAY,RUST)cargo build --quiet --locked --release --manifest-path src/template/Cargo.toml --target-dir $B/cargo
+	$(call SAY,RUST)RUSTFLAGS="$(HERE_RUST)" cargo build --quiet --locked --release --manifest-path src/template/Cargo.toml --target-dir $B/cargo || \
+		{ echo "the template engine was not built: cargo says why above; make TEMPLATES=no builds without" >&2; exit 1; }
 	@touch $@
 
 # What was made with other flags than today's is no use: these files are new whenever the flags are.

@@ -28,6 +28,12 @@
 #include "cli/show.h"
 #include "cli/template.h"
 
+#ifdef WITHOUT_TEMPLATES
+#define BUILT ", without templates"
+#else
+#define BUILT ""
+#endif
+
 static int main_print(void (*fill)(struct buf *out))
 {
     cleanup(buf_fini) struct buf out = {0};
@@ -375,7 +381,7 @@ int main(int argc, char **argv, char **environ_)
     if (command.kind == COMMAND_HELP)
         return main_print(settings_print_help);
     if (command.kind == COMMAND_VERSION) {
-        puts("haproxy-k8s-sync " PROJECT_VERSION);
+        puts("haproxy-k8s-sync " PROJECT_VERSION BUILT);
         return EXIT_SUCCESS;
     }
     if (command.kind == COMMAND_COPY_TO) {

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void, CString};
 use std::slice;
 
 use minijinja::value::ValueKind;
-use minijinja::{Environment, Error, ErrorKind, State, Value};
+use minijinja::{Environment, Error, ErrorKind, Value};
 
 use crate::abi::Text;
 
@@ -156,7 +156,12 @@ fn sort_by(list: Value, by: Value) -> Result<Value, Error> {
         })
         .collect();
     keyed.sort_by(|(a, _), (b, _)| {
-        a.iter().zip(b).zip(&criteria).map(|((a, b), c)| if c.1 { b.cmp(a) } else { a.cmp(b) }).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        a.iter()
+            .zip(b)
+            .zip(&criteria)
+            .map(|((a, b), c)| if c.1 { b.cmp(a) } else { a.cmp(b) })
+            .find(|o| o.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
     });
     Ok(keyed.into_iter().map(|(_, value)| value).collect())
 }
@@ -191,21 +196,6 @@ fn sanitize(value: Value) -> String {
     value.to_string().chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
 }
 
-/// Of Python's floored modulo, or of its `"text" % value`.
-fn percent(state: &mut State, left: Value, right: Value) -> Result<Value, Error> {
-    if left.as_str().is_some() {
-        let args = if right.is_tuple() { right.try_iter()?.collect() } else { vec![right] };
-        let values: Vec<Value> = std::iter::once(left).chain(args).collect();
-        return state.apply_filter("format", &values);
-    }
-    if let (Some(a), Some(b)) = (left.as_i64(), right.as_i64()) {
-        if b != 0 {
-            return Ok(Value::from(((a as i128 % b as i128) + b as i128) % b as i128).into());
-        }
-    }
-    Err(invalid(format!("% does not take {} and {}", left.kind(), right.kind())))
-}
-
 pub fn add_all(env: &mut Environment) {
     env.add_filter("b64decode", b64decode);
     env.add_filter("glob_match", glob_match);
@@ -218,5 +208,4 @@ pub fn add_all(env: &mut Environment) {
     env.add_filter("group_by", group_by);
     env.add_filter("haproxy", haproxy);
     env.add_filter("sanitize", sanitize);
-    env.add_filter("_percent", percent);
 }
