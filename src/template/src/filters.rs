@@ -1,6 +1,7 @@
 //! The filters that are not minijinja's own.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_char, c_void, CString};
 use std::slice;
 
@@ -8,6 +9,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
 use crate::abi::Text;
+use crate::endpoints;
 
 extern "C" {
     /// NULL: it is none. Else to be freed by engine_free.
@@ -31,6 +33,10 @@ fn b64decode(text: &str) -> Result<Value, Error> {
     Ok(String::from_utf8(copy).map_or_else(|e| Value::from_bytes(e.into_bytes()), Value::from))
 }
 
+fn is_base64(value: Value) -> bool {
+    value.as_str().is_some_and(|text| b64decode(text).is_ok())
+}
+
 pub fn glob(text: &str, pattern: &str) -> bool {
     match (CString::new(pattern), CString::new(text)) {
         (Ok(pattern), Ok(text)) => unsafe { fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 },
@@ -46,9 +52,27 @@ fn glob_match(value: Value, pattern: &str) -> Result<Value, Error> {
     Ok(value.try_iter()?.filter(|v| v.as_str().is_some_and(|text| glob(text, pattern))).collect())
 }
 
+/// As many are kept compiled; templates have few, and use them for each object.
+const REGEXES: usize = 64;
+
+thread_local! {
+    static COMPILED: RefCell<HashMap<String, regex::Regex>> = RefCell::default();
+}
+
 fn regex(pattern: &str) -> Result<regex::Regex, Error> {
-    // Its own limits keep what it compiles small; it matches in linear time.
-    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))
+    COMPILED.with_borrow_mut(|all| {
+        if let Some(there) = all.get(pattern) {
+            return Ok(there.clone());
+        }
+        // Its own limits keep what it compiles small; it matches in linear time.
+        let made = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
+        let made = made.map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))?;
+        if all.len() >= REGEXES {
+            all.clear();
+        }
+        all.insert(pattern.to_string(), made.clone());
+        Ok(made)
+    })
 }
 
 /// What matches (the first group where there is one), or none.
@@ -208,6 +232,9 @@ fn percent(state: &mut State, left: Value, right: Value) -> Result<Value, Error>
 
 pub fn add_all(env: &mut Environment) {
     env.add_filter("b64decode", b64decode);
+    env.add_test("base64", is_base64);
+    env.add_filter("endpoints", endpoints::endpoints);
+    env.add_filter("slots", endpoints::slots);
     env.add_filter("glob_match", glob_match);
     env.add_filter("regex_search", regex_search);
     env.add_filter("regex_replace", regex_replace);

@@ -2,6 +2,8 @@
 //! own, which may end by a limit at any time; a panic is an error.
 
 mod abi;
+mod collect;
+mod endpoints;
 mod filters;
 mod memory;
 mod rewrite;
@@ -133,6 +135,7 @@ fn environment(job: &Job, said: &Shared) -> Result<Environment<'static>, Error> 
     env.set_unknown_method_callback(python_method);
     add_formatter(&mut env);
     filters::add_all(&mut env);
+    collect::add_all(&mut env);
     add_functions(&mut env, job, said);
     for variable in unsafe { slice(job.variables, job.variable_count) } {
         env.add_global(variable.name.str().to_string(), values::to_value(variable.value));
