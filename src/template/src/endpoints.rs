@@ -114,7 +114,7 @@ pub fn slots(list: Value, step: usize) -> Result<Value, Error> {
     let mut values: Vec<(String, Value)> =
         list.try_iter()?.map(|value| (value.downcast_object_ref::<Endpoint>().map_or_else(|| value.to_string(), Endpoint::name), value)).collect();
     values.sort_by(|a, b| a.0.cmp(&b.0));
-    let size = values.len().div_ceil(step).max(1) * step;
+    let size = ((values.len() + step - 1) / step).max(1) * step;
     let mut places = vec![Value::from(()); size];
     for (key, value) in values {
         let from = (hash(&key) % size as u64) as usize;

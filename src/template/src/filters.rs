@@ -60,7 +60,8 @@ thread_local! {
 }
 
 fn regex(pattern: &str) -> Result<regex::Regex, Error> {
-    COMPILED.with_borrow_mut(|all| {
+    COMPILED.with(|all| {
+        let mut all = all.borrow_mut();
         if let Some(there) = all.get(pattern) {
             return Ok(there.clone());
         }
