@@ -49,14 +49,15 @@ comma := ,
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES))
+PACKAGE_LIBS = $(call once,PACKAGE_LIBS,pkg-config --libs $(PACKAGES))
+PKG_LIBS = $(PACKAGE_LIBS) $(ENGINE_LIBS)
 
 # The template engine (src/template/Cargo.toml), where there is a cargo; TEMPLATES=no: without it, and who asks for one is told so.
 TEMPLATES ?= $(if $(shell command -v cargo 2>/dev/null),yes,no)
 ENGINE := $(if $(filter-out no,$(TEMPLATES)),$B/cargo/release/libtemplate.a)
 ENGINE_SRC := src/template/Cargo.toml src/template/Cargo.lock $(sort $(wildcard src/template/src/*.rs))
 STD += $(if $(ENGINE),,-DWITHOUT_TEMPLATES)
-PKG_LIBS += $(if $(ENGINE),-lgcc_s -lm)
+ENGINE_LIBS := $(if $(ENGINE),-lgcc_s -lm)
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
@@ -188,6 +189,11 @@ $B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filte
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^ $(PKG_LIBS)
 
+# A render alone, of any template set over fixtures: python3 -m tests.bench.ingress_fixtures makes large ones for the set ingress.
+$B/bench/render: $B/obj/tests/bench/render.o $(SRC:%.c=$B/obj/%.o) $(ENGINE)
+	@mkdir -p $(@D)
+	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^ $(PKG_LIBS)
+
 bench:
 	@scripts/deps build test e2e
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/bench/mapping
@@ -220,7 +226,7 @@ clean:
 # The page that the assembler puts into it is no header, so the compiler does not tell.
 $(foreach kind,obj san fuzz/obj mutants/obj valgrind/obj coverage/obj,$B/$(kind)/src/serve/web_page.o): src/serve/status.html
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c tests/unit/*/*/*.c)) $B/obj/tests/bench/mapping.d
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c tests/unit/*/*/*.c)) $B/obj/tests/bench/mapping.d $B/obj/tests/bench/render.d
 include tests/variants.mk
 include scripts/install.mk
 include scripts/packaging.mk

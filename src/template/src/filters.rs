@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_char, c_void, CString};
+use std::rc::Rc;
 use std::slice;
 
 use minijinja::value::ValueKind;
@@ -56,10 +57,10 @@ fn glob_match(value: Value, pattern: &str) -> Result<Value, Error> {
 const REGEXES: usize = 64;
 
 thread_local! {
-    static COMPILED: RefCell<HashMap<String, regex::Regex>> = RefCell::default();
+    static COMPILED: RefCell<HashMap<String, Rc<regex::Regex>>> = RefCell::default();
 }
 
-fn regex(pattern: &str) -> Result<regex::Regex, Error> {
+fn regex(pattern: &str) -> Result<Rc<regex::Regex>, Error> {
     COMPILED.with(|all| {
         let mut all = all.borrow_mut();
         if let Some(there) = all.get(pattern) {
@@ -67,7 +68,7 @@ fn regex(pattern: &str) -> Result<regex::Regex, Error> {
         }
         // Its own limits keep what it compiles small; it matches in linear time.
         let made = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
-        let made = made.map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))?;
+        let made = Rc::new(made.map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))?);
         if all.len() >= REGEXES {
             all.clear();
         }
