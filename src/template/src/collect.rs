@@ -1,8 +1,8 @@
 //! What a template cannot do by itself in linear time: to remember what it has seen, and to gather texts for several files in one pass.
 //! What is remembered lasts for one render.
 
-use std::collections::btree_map::Entry;
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::{Arc, Mutex};
 
@@ -29,13 +29,13 @@ fn problem(kind: &str, name: &str, content: &str) -> Result<String, Error> {
 }
 
 pub fn add_all(env: &mut Environment) {
-    type Claims = BTreeMap<String, BTreeMap<String, Value>>;
+    type Claims = BTreeMap<String, HashMap<String, Value>>;
     let claims: Arc<Mutex<Claims>> = Arc::default();
     // The value that has the key already, or none: then it is this one's from here on.
     env.add_function("claim", move |of: &str, key: String, value: Value| -> Value {
         let mut claims = claims.lock().unwrap();
         if !claims.contains_key(of) {
-            claims.insert(of.to_string(), BTreeMap::new());
+            claims.insert(of.to_string(), HashMap::new());
         }
         match claims.get_mut(of).map(|keys| keys.entry(key)) {
             Some(Entry::Occupied(there)) => there.get().clone(),

@@ -58,11 +58,11 @@ impl Object for Endpoint {
     }
 }
 
-fn get(of: &Value, key: &str) -> Value {
+pub fn get(of: &Value, key: &str) -> Value {
     of.get_attr(key).unwrap_or(Value::UNDEFINED)
 }
 
-fn each(of: Value) -> impl Iterator<Item = Value> {
+pub fn each(of: Value) -> impl Iterator<Item = Value> {
     of.try_iter().into_iter().flatten()
 }
 

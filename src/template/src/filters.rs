@@ -10,7 +10,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
 use crate::abi::Text;
-use crate::endpoints;
+use crate::{endpoints, routes};
 
 extern "C" {
     /// NULL: it is none. Else to be freed by engine_free.
@@ -213,8 +213,8 @@ fn haproxy(value: Value) -> Result<String, Error> {
 }
 
 /// The name of a section or a server: what it may not have becomes _.
-fn sanitize(value: Value) -> String {
-    value.to_string().chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
+pub fn sanitize(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
 }
 
 /// Of Python's floored modulo, or of its `"text" % value`.
@@ -235,6 +235,8 @@ fn percent(state: &mut State, left: Value, right: Value) -> Result<Value, Error>
 pub fn add_all(env: &mut Environment) {
     env.add_filter("b64decode", b64decode);
     env.add_test("base64", is_base64);
+    env.add_test("host", |value: Value| value.as_str().is_some_and(routes::is_host));
+    env.add_filter("routes", routes::routes);
     env.add_filter("endpoints", endpoints::endpoints);
     env.add_filter("slots", endpoints::slots);
     env.add_filter("glob_match", glob_match);
@@ -246,6 +248,6 @@ pub fn add_all(env: &mut Environment) {
     env.add_filter("sort_by", sort_by);
     env.add_filter("group_by", group_by);
     env.add_filter("haproxy", haproxy);
-    env.add_filter("sanitize", sanitize);
+    env.add_filter("sanitize", |value: Value| sanitize(&value.to_string()));
     env.add_filter("_percent", percent);
 }

@@ -7,6 +7,7 @@ mod endpoints;
 mod filters;
 mod memory;
 mod rewrite;
+mod routes;
 mod values;
 
 use std::collections::BTreeMap;
