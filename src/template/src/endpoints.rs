@@ -56,6 +56,11 @@ impl Object for Endpoint {
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         Enumerator::Str(&["name", "target", "address", "port"])
     }
+
+    /// As a line of a server begins, so that `join` makes lines of them.
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name(), self.target())
+    }
 }
 
 pub fn get(of: &Value, key: &str) -> Value {
