@@ -49,15 +49,13 @@ comma := ,
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
-PACKAGE_LIBS = $(call once,PACKAGE_LIBS,pkg-config --libs $(PACKAGES))
-PKG_LIBS = $(PACKAGE_LIBS) $(ENGINE_LIBS)
+PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES) && echo $(if $(ENGINE),-lgcc_s -lm))
 
 # The template engine (src/template/Cargo.toml), where there is a cargo; TEMPLATES=no: without it, and who asks for one is told so.
 TEMPLATES ?= $(if $(shell command -v cargo 2>/dev/null),yes,no)
 ENGINE := $(if $(filter-out no,$(TEMPLATES)),$B/cargo/release/libtemplate.a)
 ENGINE_SRC := src/template/Cargo.toml src/template/Cargo.lock $(sort $(wildcard src/template/src/*.rs))
 STD += $(if $(ENGINE),,-DWITHOUT_TEMPLATES)
-ENGINE_LIBS := $(if $(ENGINE),-lgcc_s -lm)
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
