@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -129,6 +130,20 @@ class Answer:
         return self.headers.get("x-backend", "")
 
 
+def client() -> ssl.SSLContext:
+    """That believes anybody."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def certificate_for(port: int, name: str | None) -> bytes:
+    """Shown to who asks for that name; DER."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw, client().wrap_socket(raw, server_hostname=name) as sock:
+        return sock.getpeercert(binary_form=True) or b""
+
+
 class Proxy:
     """A HAProxy that runs what was rendered."""
 
@@ -156,9 +171,8 @@ class Proxy:
 
     def get(self, host: str | None, path: str = "/", tls: bool = False) -> Answer:
         """By a request of its own making: no client changes its path or its host."""
-        import socket
         with socket.create_connection(("127.0.0.1", self.tls_port if tls else self.port), timeout=10) as raw:
-            sock = self._client().wrap_socket(raw, server_hostname=host) if tls else raw
+            sock = client().wrap_socket(raw, server_hostname=host) if tls else raw
             head = f"GET {path} HTTP/1.1\r\n" + (f"Host: {host}\r\n" if host is not None else "") + "Connection: close\r\n\r\n"
             sock.sendall(head.encode())
             received = b""
@@ -167,18 +181,8 @@ class Proxy:
         head, _, body = received.decode().partition("\r\n\r\n")
         return Answer(head, body)
 
-    @staticmethod
-    def _client() -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
-
     def certificate(self, name: str | None) -> bytes:
-        import socket
-        with socket.create_connection(("127.0.0.1", self.tls_port), timeout=10) as raw, \
-                self._client().wrap_socket(raw, server_hostname=name) as sock:
-            return sock.getpeercert(binary_form=True) or b""
+        return certificate_for(self.tls_port, name)
 
 
 @contextmanager

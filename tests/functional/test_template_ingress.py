@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness.certificates import self_signed
+from tests.harness.certificates import der, self_signed
 from tests.harness.haproxy import haproxy_binary
 
 from .ingress_set import (Object, Proxy, backend, endpoint, endpoint_slice, ingress, ingress_class, render, rule, running, secret,
@@ -141,12 +141,12 @@ def test_certificates_by_sni_and_redirect(tmp_path: pathlib.Path) -> None:
                               notes={"haproxy-k8s-sync/ssl-redirect": "false"})],
         "services": [service("a")],
         "secrets": [secret("a", pairs["a.example.com"]), secret("w", pairs["wild"]), secret("f", pairs["fallback"], "infra")]}
-    der = {name: __import__("ssl").PEM_cert_to_DER_cert(pair.certificate.read_text()) for name, pair in pairs.items()}
+    shown = {name: der(pair.certificate) for name, pair in pairs.items()}
     with running(tmp_path, objects, default_certificate="infra/f", https_port=8443) as proxy:
-        assert proxy.certificate("a.example.com") == der["a.example.com"]
-        assert proxy.certificate("b.example.org") == der["wild"]
-        assert proxy.certificate("c.example.com") == der["fallback"], "its Secret is missing"
-        assert proxy.certificate(None) == der["fallback"]
+        assert proxy.certificate("a.example.com") == shown["a.example.com"]
+        assert proxy.certificate("b.example.org") == shown["wild"]
+        assert proxy.certificate("c.example.com") == shown["fallback"], "its Secret is missing"
+        assert proxy.certificate(None) == shown["fallback"]
         assert proxy.get("a.example.com", "/", tls=True).backend == "default_a_80"
         answer = proxy.get("a.example.com:8080", "/x?y=1")
         assert (answer.status, answer.headers["location"]) == (308, "https://a.example.com:8443/x?y=1")
