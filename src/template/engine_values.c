@@ -129,7 +129,8 @@ char *engine_file_problem(int kind, struct engine_text name, struct engine_text 
     cleanup(storage_files_fini) struct storage_files files = {0};
     cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
     struct error err = {0};
-    return storage_files_add(&files, kinds[kind], copy, bytes.bytes, bytes.len, &err) == 0 ? NULL : mem_strdup(err.message);
+    return storage_files_add(&files, kinds[kind], copy, bytes.bytes, bytes.len, &err) == 0 ? NULL
+                                                                                           : mem_strdup(err.message);
 }
 
 void engine_prepare(void)

@@ -29,17 +29,19 @@ static double children_ms(void)
     struct rusage r;
     if (getrusage(RUSAGE_CHILDREN, &r) != 0)
         return 0;
-    return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
+    return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 +
+           (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
 }
 
 static int render_all(const struct template_set *set, struct objects *objects, unsigned runs, struct error *err)
 {
-    const struct render_options options = {.set = set,
-                                           .objects = objects,
-                                           .folders = {"/etc/haproxy/maps/", "/etc/haproxy/ssl/", "/etc/haproxy/general/"},
-                                           .timeout_ms = 60000,
-                                           .memory_bytes = 1u << 30,
-                                           .output_bytes = 256u << 20};
+    const struct render_options options = {
+        .set = set,
+        .objects = objects,
+        .folders = {"/etc/haproxy/maps/", "/etc/haproxy/ssl/", "/etc/haproxy/general/"},
+        .timeout_ms = 60000,
+        .memory_bytes = 1u << 30,
+        .output_bytes = 256u << 20};
     double *ms = mem_array(runs, sizeof(ms[0]));
     size_t bytes = 0, remarks = 0;
     for (unsigned i = 0; i < runs; i++) {
@@ -55,8 +57,8 @@ static int render_all(const struct template_set *set, struct objects *objects, u
             bytes += rendered.files[f].len;
     }
     qsort(ms, runs, sizeof(ms[0]), compare);
-    printf("runs=%u min_ms=%.1f median_ms=%.1f max_ms=%.1f cpu_ms=%.1f bytes=%zu remarks=%zu\n", runs, ms[0], ms[runs / 2], ms[runs - 1],
-           children_ms() / runs, bytes, remarks);
+    printf("runs=%u min_ms=%.1f median_ms=%.1f max_ms=%.1f cpu_ms=%.1f bytes=%zu remarks=%zu\n", runs, ms[0],
+           ms[runs / 2], ms[runs - 1], children_ms() / runs, bytes, remarks);
     free(ms);
     return 0;
 }
