@@ -190,6 +190,11 @@ $B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filte
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^ $(PKG_LIBS)
 
+# A render alone, of any template set over fixtures: python3 -m tests.bench.ingress_fixtures makes large ones for the set ingress.
+$B/bench/render: $B/obj/tests/bench/render.o $(SRC:%.c=$B/obj/%.o) $(ENGINE)
+	@mkdir -p $(@D)
+	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^ $(PKG_LIBS)
+
 bench:
 	@scripts/deps build test e2e
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/bench/mapping
@@ -222,7 +227,7 @@ clean:
 # The page that the assembler puts into it is no header, so the compiler does not tell.
 $(foreach kind,obj san fuzz/obj mutants/obj valgrind/obj coverage/obj,$B/$(kind)/src/serve/web_page.o): src/serve/status.html
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c tests/unit/*/*/*.c)) $B/obj/tests/bench/mapping.d
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c tests/unit/*/*/*.c)) $B/obj/tests/bench/mapping.d $B/obj/tests/bench/render.d
 include tests/variants.mk
 include scripts/install.mk
 include scripts/packaging.mk

@@ -201,6 +201,7 @@ static int render_run(void *arg)
     struct pass p = {.options = arg};
     struct error err = {0};
     limit_all(p.options);
+    engine_prepare();
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
     int rc = 0;
