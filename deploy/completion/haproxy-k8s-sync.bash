@@ -10,10 +10,13 @@ _haproxy_k8s_sync() {
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if [ "$COMP_CWORD" = 1 ]; then
-        words='plan explain doctor config check-config copy-to --help --version'
+        words='plan explain doctor config template check-config copy-to --help --version'
     else
         case $option in
-        -o | --output) words='text json' ;;
+        -o | --output)
+            words='text json'
+            [ "${COMP_WORDS[1]} ${COMP_WORDS[2]-}" != 'template test' ] || words='text junit json'
+            ;;
         --color | --colour) words='auto always never' ;;
         --timeout) words='10s 30s 1m 5m' ;;
         --daemon) words='none http://127.0.0.1:8080' ;;
@@ -26,6 +29,14 @@ _haproxy_k8s_sync() {
                 words='--output= --color= --timeout= --help'
                 [ "$COMP_CWORD" != 2 ] || words='plan validate apply history rollback --help'
                 ;;
+            template)
+                words='--output= --test= --color= --timeout= --help'
+                case "$COMP_CWORD ${COMP_WORDS[2]-}" in
+                '2 '*) words='render test validate diff benchmark schema --help' ;;
+                *diff) words="$words --against=" ;;
+                *benchmark) words="$words --count=" ;;
+                esac
+                ;;
             *) words='' ;;
             esac
             ;;
@@ -34,7 +45,7 @@ _haproxy_k8s_sync() {
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     # A file.
     case "${COMP_WORDS[1]} ${COMP_WORDS[2]-} $COMP_CWORD" in
-    'config plan 3' | 'config validate 3' | 'config apply 3' | 'copy-to '*' 2') compopt -o default 2>/dev/null ;;
+    'config plan 3' | 'config validate 3' | 'config apply 3' | 'copy-to '*' 2' | 'template '*) compopt -o default 2>/dev/null ;;
     esac
     # A value follows at once.
     [[ ${#COMPREPLY[@]} != 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null

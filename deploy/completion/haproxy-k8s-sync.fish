@@ -1,10 +1,11 @@
 # Completion of haproxy-k8s-sync(8) for fish.
 
 for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
-    set -l none 'not __fish_seen_subcommand_from plan explain doctor config check-config copy-to'
-    set -l asking '__fish_seen_subcommand_from plan explain doctor config'
+    set -l none 'not __fish_seen_subcommand_from plan explain doctor config template check-config copy-to'
+    set -l asking '__fish_seen_subcommand_from plan explain doctor config template'
     set -l config '__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from plan validate apply history rollback'
     set -l file '__fish_seen_subcommand_from config; and __fish_seen_subcommand_from plan validate apply'
+    set -l template '__fish_seen_subcommand_from template'
     complete -c $program -f
     complete -c $program -n $none -a plan -d 'What would change in HAProxy, and why'
     complete -c $program -n $none -a explain -d 'Why a node is in use, draining or out'
@@ -19,6 +20,14 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $config -a history -d 'Those that ran'
     complete -c $program -n $config -a rollback -d 'Back to one of them'
     complete -c $program -n $file -F
+    complete -c $program -n $none -a template -d 'A template set, without a cluster'
+    complete -c $program -n "$template; and not __fish_seen_subcommand_from render test validate diff benchmark schema" -a 'render test validate diff benchmark schema'
+    complete -c $program -n "$template; and __fish_seen_subcommand_from render test validate diff benchmark" -F
+    complete -c $program -n $template -s o -l output -x -a 'text json' -d 'Output format'
+    complete -c $program -n "$template; and __fish_seen_subcommand_from test" -s o -l output -x -a junit
+    complete -c $program -n $template -l test -x -d 'This test alone'
+    complete -c $program -n "$template; and __fish_seen_subcommand_from diff" -l against -r -d 'What to compare with'
+    complete -c $program -n "$template; and __fish_seen_subcommand_from benchmark" -l count -x -d Renders
     complete -c $program -n $none -s V -l version -d 'The version'
     complete -c $program -n "$none; or $asking" -s h -l help -d 'The commands and all settings'
     complete -c $program -n '__fish_seen_subcommand_from plan; and not __fish_seen_subcommand_from config' -l daemon -x -a none -d 'The running daemon whose memory is used'

@@ -19,9 +19,36 @@ static const struct option options[] = {
     {0},
 };
 
-static const char *command_expected(int option)
+static const struct option template_options[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"color", required_argument, NULL, 'c'},
+    {"colour", required_argument, NULL, 'c'},
+    {"timeout", required_argument, NULL, 't'},
+    {"test", required_argument, NULL, 'T'},
+    {"against", required_argument, NULL, 'a'},
+    {"count", required_argument, NULL, 'n'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+#define COUNT_MAX 100000
+
+static const struct option *command_options(const struct command *c)
 {
-    return option == 'o'   ? "text or json"
+    return c->kind == COMMAND_TEMPLATE ? template_options : options + (c->kind == COMMAND_PLAN ? 0 : c->kind == COMMAND_EXPLAIN ? 2 : 1);
+}
+
+static bool command_takes_junit(const struct command *c)
+{
+    return c->kind == COMMAND_TEMPLATE && c->template == COMMAND_TEMPLATE_TEST;
+}
+
+static const char *command_expected(int option, const struct command *c)
+{
+    return option == 'o'   ? command_takes_junit(c) ? "text, junit or json" : "text or json"
+           : option == 'T' ? "the name of a test"
+           : option == 'a' ? "a folder with a template set, or a file"
+           : option == 'n' ? "a number from 1 to 100000"
            : option == 'c' ? "auto, always or never"
            : option == 'd' ? "http://host:port, or none"
                            : "a duration like 30s, up to 1h";
@@ -41,8 +68,15 @@ static int command_take_value(int option, const char *value, struct command *c)
         [PAGE_COLOUR_AUTO] = "auto", [PAGE_COLOUR_ALWAYS] = "always", [PAGE_COLOUR_NEVER] = "never"};
     if (option == 'o') {
         c->json = str_eq(value, "json");
-        return c->json || str_eq(value, "text") ? 0 : -1;
+        c->junit = command_takes_junit(c) && str_eq(value, "junit");
+        return c->json || c->junit || str_eq(value, "text") ? 0 : -1;
     }
+    if (option == 'T' || option == 'a') {
+        *(option == 'T' ? &c->test : &c->against) = value;
+        return *value != '\0' ? 0 : -1;
+    }
+    if (option == 'n')
+        return str_parse_uint(value, COUNT_MAX, &c->count) == 0 && c->count > 0 ? 0 : -1;
     if (option == 'd') {
         bool none = str_eq(value, "none");
         c->daemon = none ? NULL : value;
@@ -61,7 +95,7 @@ static int command_take_value(int option, const char *value, struct command *c)
 static int command_take_operand(const char *word, struct command *c, struct error *err)
 {
     const char **place = c->kind == COMMAND_EXPLAIN                                         ? &c->node
-                         : c->kind == COMMAND_TEMPLATE ? &c->operand
+                         : c->kind == COMMAND_TEMPLATE                                      ? &c->operand
                          : c->kind == COMMAND_CONFIG && c->config != COMMAND_CONFIG_HISTORY ? &c->operand
                                                                                             : NULL;
     if (place == NULL || *place != NULL || *word == '\0')
@@ -71,9 +105,9 @@ static int command_take_operand(const char *word, struct command *c, struct erro
 }
 
 /* getopt_long takes the beginning of a name for the whole, which would make another option of it when one is added. */
-static bool command_is_cut_short(const char *word, size_t len)
+static bool command_is_cut_short(const char *word, size_t len, const struct command *c)
 {
-    for (const struct option *o = options; o->name != NULL; o++)
+    for (const struct option *o = command_options(c); o->name != NULL; o++)
         if (strlen(o->name) == len - 2 && strncmp(word + 2, o->name, len - 2) == 0)
             return false;
     return true;
@@ -83,10 +117,10 @@ static int command_take_option(int option, const char *word, struct command *c, 
 {
     bool is_long = word[1] == '-';
     size_t len = is_long ? strcspn(word, "=") : 2;
-    if (option == '?' || (is_long && command_is_cut_short(word, len)))
+    if (option == '?' || (is_long && command_is_cut_short(word, len, c)))
         return error_set(err, ERROR_INVALID, "unknown option \"%s\"", word);
     if (option == ':')
-        return error_set(err, ERROR_INVALID, "%s needs a value: expected %s", word, command_expected(optopt));
+        return error_set(err, ERROR_INVALID, "%s needs a value: expected %s", word, command_expected(optopt, c));
     if (option == 'h') {
         c->kind = COMMAND_HELP;
         return 0;
@@ -94,18 +128,17 @@ static int command_take_option(int option, const char *word, struct command *c, 
     const char *value = optarg == word + 2 && *optarg == '=' ? optarg + 1 : optarg; /* -o=json */
     if (command_take_value(option, value, c) != 0)
         return error_set(err, ERROR_INVALID, "%.*s \"%s\": expected %s", (int)len, word, value,
-                         command_expected(option));
+                         command_expected(option, c));
     return 0;
 }
 
-/* argv[0] is plan, explain, doctor or a word of config. */
+/* argv[0] is plan, explain, doctor or a word of config or template. */
 static int command_parse_options(int argc, char *const *argv, struct command *c, struct error *err)
 {
     bool explain = c->kind == COMMAND_EXPLAIN;
-    size_t first = c->kind == COMMAND_PLAN ? 0 : explain ? 2 : 1;
     const char *letters = explain ? "-:h" : "-:ho:"; /* in order; nothing is printed */
     int at = 1, option;
-    for (optind = 0; (option = getopt_long(argc, argv, letters, options + first, NULL)) != -1; at = optind) {
+    for (optind = 0; (option = getopt_long(argc, argv, letters, command_options(c), NULL)) != -1; at = optind) {
         int rc = option == 1 ? command_take_operand(optarg, c, err) : command_take_option(option, argv[at], c, err);
         if (rc != 0 || c->kind == COMMAND_HELP)
             return rc;
@@ -154,21 +187,45 @@ static int command_parse_config(int argc, char *const *argv, struct command *c, 
                      argc > 1 ? ", not \"" : "", argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
 }
 
+static const char *const template_words[] = {
+    [COMMAND_TEMPLATE_RENDER] = "render",       [COMMAND_TEMPLATE_TEST] = "test",     [COMMAND_TEMPLATE_DIFF] = "diff",
+    [COMMAND_TEMPLATE_VALIDATE] = "validate",   [COMMAND_TEMPLATE_BENCHMARK] = "benchmark",
+    [COMMAND_TEMPLATE_SCHEMA] = "schema",
+};
+
+/* What one of its words does not take, or cannot do without. */
+static int command_check_template(const struct command *c, struct error *err)
+{
+    const char *word = template_words[c->template];
+    bool diff = c->template == COMMAND_TEMPLATE_DIFF;
+    if (c->operand == NULL && c->template != COMMAND_TEMPLATE_SCHEMA)
+        return error_set(err, ERROR_INVALID, "template %s needs a folder: haproxy-k8s-sync template %s DIR%s", word, word,
+                         diff ? " --against OTHER" : "");
+    if (diff != (c->against != NULL))
+        return error_set(err, ERROR_INVALID, diff ? "template %s needs --against, a folder or a file" : "template %s takes no --against", word);
+    if (c->count != 0 && c->template != COMMAND_TEMPLATE_BENCHMARK)
+        return error_set(err, ERROR_INVALID, "template %s takes no --count", word);
+    if (c->template == COMMAND_TEMPLATE_SCHEMA && (c->json || c->test != NULL))
+        return error_set(err, ERROR_INVALID, "template schema takes no options");
+    return 0;
+}
+
 /* argv[0] is template. */
 static int command_parse_template(int argc, char *const *argv, struct command *c, struct error *err)
 {
-    static const char *const words[] = {[COMMAND_TEMPLATE_RENDER] = "render"};
-    for (size_t i = 0; argc > 1 && i < array_len(words); i++)
-        if (str_eq(argv[1], words[i])) {
+    for (size_t i = 0; argc > 1 && i < array_len(template_words); i++)
+        if (str_eq(argv[1], template_words[i])) {
             c->template = (enum command_template)i;
-            int rc = command_parse_options(argc - 1, argv + 1, c, err);
-            if (rc == 0 && c->kind != COMMAND_HELP && c->operand == NULL)
-                return error_set(err, ERROR_INVALID, "template %s needs a folder: haproxy-k8s-sync template %s DIR", words[i],
-                                 words[i]);
-            return rc;
+            if (command_parse_options(argc - 1, argv + 1, c, err) != 0)
+                return -1;
+            return c->kind == COMMAND_HELP ? 0 : command_check_template(c, err);
         }
-    return error_set(err, ERROR_INVALID, "template needs one of render%s%s%s", argc > 1 ? ", not \"" : "",
-                     argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
+    if (argc > 1 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h"))) {
+        c->kind = COMMAND_HELP;
+        return 0;
+    }
+    return error_set(err, ERROR_INVALID, "template needs one of render, test, diff, validate, benchmark and schema%s%s%s",
+                     argc > 1 ? ", not \"" : "", argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
 }
 
 int command_parse(int argc, char *const *argv, struct command *ret, struct error *err)

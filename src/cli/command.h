@@ -19,7 +19,7 @@ enum command_kind {
     COMMAND_DOCTOR,  /* doctor [-o text|json] [--color=...] [--timeout=...] */
     COMMAND_EXPLAIN, /* explain [--color=...] [--timeout=...] NODE */
     COMMAND_COPY_TO, /* copy-to FOLDER */
-    COMMAND_TEMPLATE, /* template WORD DIR */
+    COMMAND_TEMPLATE, /* template WORD [--test NAME] [-o text|json] [--color=...] [--timeout=...] DIR */
     COMMAND_CONFIG,  /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
 };
 
@@ -35,6 +35,11 @@ enum command_config {
 /* Those of template. */
 enum command_template {
     COMMAND_TEMPLATE_RENDER,
+    COMMAND_TEMPLATE_TEST, /* -o junit, too */
+    COMMAND_TEMPLATE_DIFF, /* --against=DIR|FILE */
+    COMMAND_TEMPLATE_VALIDATE,
+    COMMAND_TEMPLATE_BENCHMARK, /* [--count=N] */
+    COMMAND_TEMPLATE_SCHEMA,    /* DIR may be left out */
 };
 
 struct command {
@@ -43,7 +48,9 @@ struct command {
     enum command_config config;
     enum command_template template;
     const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR; NULL: none */
-    bool json;
+    bool json, junit;
+    const char *test, *against; /* TEMPLATE; NULL: none */
+    uint64_t count;             /* TEMPLATE_BENCHMARK; 0: by itself */
     const char *daemon; /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */
     enum page_colour colour;
     uint64_t timeout_ms;

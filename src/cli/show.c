@@ -16,7 +16,7 @@
 #include "base/page.h"
 #include "settings/environment.h"
 
-static void page_for(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ_)
+void show_page_init(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ_)
 {
     int fd = fileno(to);
     struct winsize size = {0};
@@ -36,8 +36,8 @@ int inspect_show(const struct inspect_report *report, const struct command *comm
 {
     cleanup(buf_fini) struct buf text = {0}, problems = {0};
     struct page page, problem_page;
-    page_for(&page, &text, stdout, command, environ_);
-    page_for(&problem_page, &problems, stderr, command, environ_);
+    show_page_init(&page, &text, stdout, command, environ_);
+    show_page_init(&problem_page, &problems, stderr, command, environ_);
     if (command->kind == COMMAND_EXPLAIN)
         inspect_print_explain(report, &page);
     else if (command->json)
@@ -55,7 +55,7 @@ int config_show_report(const struct config_report *report, const struct command 
 {
     cleanup(buf_fini) struct buf text = {0};
     struct page page;
-    page_for(&page, &text, stdout, command, environ_);
+    show_page_init(&page, &text, stdout, command, environ_);
     if (command->json)
         config_print_json(report, &text);
     else
@@ -73,7 +73,7 @@ int config_show_history(const struct settings *settings, const struct command *c
         fprintf(stderr, "error: %s\n", err.message);
         return EXIT_FAILURE;
     }
-    page_for(&page, &text, stdout, command, environ_);
+    show_page_init(&page, &text, stdout, command, environ_);
     if (command->json)
         config_history_print_json(store, &text);
     else
@@ -86,7 +86,7 @@ int doctor_show(const struct doctor_report *report, const struct command *comman
 {
     cleanup(buf_fini) struct buf text = {0};
     struct page page;
-    page_for(&page, &text, stdout, command, environ_);
+    show_page_init(&page, &text, stdout, command, environ_);
     if (command->json)
         doctor_print_json(report, &text);
     else

@@ -2,11 +2,18 @@
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
+#include <stdio.h>
+
+struct buf;
 struct command;
 struct config_report;
 struct doctor_report;
 struct inspect_report;
+struct page;
 struct settings;
+
+/* For what goes to that file: colours and width as it, the command and the environment want them. */
+void show_page_init(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ);
 
 /* What concerns no backend goes to standard error. */
 int inspect_show(const struct inspect_report *report, const struct command *command, char *const *environ);

@@ -34,7 +34,7 @@ static struct yaml_node *yaml_tree_add_node(struct builder *b, enum yaml_node_ki
 {
     struct yaml_tree *t = &b->tree;
     if (t->count == YAML_TREE_MAX_NODES) {
-        yaml_tree_fail(b, line_of(&e->start_mark), "more values than any kubeconfig has (100000)");
+        yaml_tree_fail(b, line_of(&e->start_mark), "more than 100000 values");
         return NULL;
     }
     if (t->count == t->size) {
@@ -49,7 +49,7 @@ static struct yaml_node *yaml_tree_add_node(struct builder *b, enum yaml_node_ki
     if (anchor == NULL)
         return n;
     if (b->anchor_count == ANCHORS_MAX) {
-        yaml_tree_fail(b, n->line, "more anchors (&name) than any kubeconfig has (1000)");
+        yaml_tree_fail(b, n->line, "more than 1000 anchors (&name)");
         return NULL;
     }
     n->anchor = mem_strdup((const char *)anchor);
@@ -74,7 +74,7 @@ static int attach(struct builder *b, struct yaml_node *n, size_t line)
     if (parent->height < n->height + 1)
         parent->height = n->height + 1;
     if (parent->weight > YAML_TREE_MAX_NODES)
-        return yaml_tree_fail(b, line, "aliases (*name) make more values of it than any kubeconfig has (100000)");
+        return yaml_tree_fail(b, line, "aliases (*name) make more than 100000 values of it");
     if (b->depth + n->height > YAML_TREE_MAX_DEPTH)
         return yaml_tree_fail(b, line, "nested more than 32 levels deep");
     return 0;

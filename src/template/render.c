@@ -109,7 +109,7 @@ static int pass_run(struct pass *p)
     struct engine_source *sources = mem_array(set->text_count, sizeof(sources[0]));
     struct engine_output *outputs = mem_array(set->text_count, sizeof(outputs[0]));
     size_t extra = set->extra != NULL ? yyjson_obj_size(yyjson_doc_get_root(set->extra)) : 0, i, max;
-    struct engine_variable *variables = mem_array(extra + o->variable_count + 1, sizeof(variables[0]));
+    struct engine_variable *variables = mem_array(extra + o->variable_count + 2, sizeof(variables[0]));
     struct engine_job job = {.lenient = set->lenient,
                              .keep_newline = set->keep_newline,
                              .trim_blocks = set->trim_blocks,
@@ -134,6 +134,8 @@ static int pass_run(struct pass *p)
         yyjson_obj_foreach (yyjson_doc_get_root(set->extra), i, max, key, value)
             variables[job.variable_count++] =
                 (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
+    if (set->extra != NULL) /* names that are no identifiers, and those of older templates */
+        variables[job.variable_count++] = (struct engine_variable){{"extra", strlen("extra")}, yyjson_doc_get_root(set->extra)};
     for (i = 0; i < o->variable_count; i++)
         variables[job.variable_count++] = o->variables[i];
     for (i = 0; i < array_len(job.folders); i++)
@@ -164,6 +166,7 @@ static int render_run(void *arg)
     /* What the engine counts of its own is less than the limit on data: there are the texts of C, too. */
     limits_set(p.options->timeout_ms / 1000 + CPU_SECONDS_MORE,
                p.options->unfiltered ? 0 : 2 * (p.options->memory_bytes + p.options->output_bytes));
+    engine_prepare();
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
     int rc = 0;

@@ -1,237 +1,26 @@
 #include "template/set.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
+#include "haproxy/storage_files.h"
 #include "json/yaml_tree.h"
-#include "template/json_path.h"
+#include "template/set_keys.h"
 
 #define SUFFIX ".j2"
 
-static const char *const folders[TEMPLATE_KINDS] = {"", "maps", "certificates", "files", "snippets"};
-
-/* ---- what is wrong, and where ---- */
-
-static int set_wrong(const struct yaml_node *at, struct error *err, const char *fmt, ...) printf_like(3, 4);
-static int set_wrong(const struct yaml_node *at, struct error *err, const char *fmt, ...)
+const char *template_kind_folder(enum template_kind kind)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, ap);
-    va_end(ap);
-    return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%zu: %s", at->line, text);
-}
-
-/* ---- values ---- */
-
-static int set_text(const char *key, const struct yaml_node *value, char **ret, struct error *err)
-{
-    if (value->kind != NODE_SCALAR || yaml_node_is_null(value))
-        return set_wrong(value, err, "%s: expected a text", key);
-    free(*ret);
-    *ret = mem_strdup(value->text);
-    return 0;
-}
-
-static int set_bool(const char *key, const struct yaml_node *value, bool *ret, struct error *err)
-{
-    bool is_true = value->kind == NODE_SCALAR && str_eq(value->text, "true");
-    if (!is_true && (value->kind != NODE_SCALAR || !str_eq(value->text, "false")))
-        return set_wrong(value, err, "%s: expected true or false", key);
-    *ret = is_true;
-    return 0;
-}
-
-/* A text, or a list of them. */
-static int set_each_text(const char *key, const struct yaml_node *value, int (*fn)(void *arg, const char *text, struct error *err),
-                         void *arg, struct error *err)
-{
-    const struct yaml_node *one = value;
-    bool is_list = value->kind == NODE_SEQUENCE;
-    for (size_t i = 0; i < (is_list ? value->kid_count : 1); i++) {
-        one = is_list ? value->kids[i] : value;
-        if (one->kind != NODE_SCALAR || yaml_node_is_null(one))
-            return set_wrong(one, err, "%s: expected a text or a list of them", key);
-        struct error why = {0};
-        if (fn(arg, one->text, &why) != 0)
-            return set_wrong(one, err, "%s: %s", key, why.message);
-    }
-    return 0;
-}
-
-static int set_add_path(void *arg, const char *text, struct error *err)
-{
-    struct template_paths *p = arg;
-    struct json_path *path = json_path_parse(text, err);
-    if (path == NULL)
-        return -1;
-    p->list = mem_resize(p->list, p->count + 1, sizeof(struct json_path *));
-    p->list[p->count++] = path;
-    return 0;
-}
-
-static int set_add_name(void *arg, const char *text, struct error *err)
-{
-    char ***list = arg;
-    size_t count = 0;
-    (void)err;
-    while (*list != NULL && (*list)[count] != NULL)
-        count++;
-    *list = mem_resize(*list, count + 2, sizeof(char *));
-    (*list)[count] = mem_strdup(text);
-    (*list)[count + 1] = NULL;
-    return 0;
-}
-
-/* "a=b,c=d" as it is, or a mapping of them. */
-static int set_selector(const char *key, const struct yaml_node *value, char **ret, struct error *err)
-{
-    if (value->kind == NODE_SCALAR)
-        return set_text(key, value, ret, err);
-    struct buf text = {0};
-    for (size_t i = 0; value->kind == NODE_MAPPING && i + 1 < value->kid_count; i += 2) {
-        if (value->kids[i + 1]->kind != NODE_SCALAR) {
-            buf_fini(&text);
-            return set_wrong(value->kids[i + 1], err, "%s: expected a text", value->kids[i]->text);
-        }
-        buf_printf(&text, "%s%s=%s", i > 0 ? "," : "", value->kids[i]->text, value->kids[i + 1]->text);
-    }
-    free(*ret);
-    *ret = buf_take(&text);
-    return value->kind == NODE_MAPPING ? 0 : set_wrong(value, err, "%s: expected a selector: a=b,c=d", key);
-}
-
-/* ---- mappings: each key is a row ---- */
-
-struct set_key {
-    const char *name;
-    int (*read)(void *of, const char *key, const struct yaml_node *value, struct error *err);
-};
-
-static int set_unknown(const char *what, const struct yaml_node *key, const struct set_key *keys, size_t count,
-                       struct error *err)
-{
-    struct buf known = {0};
-    for (size_t i = 0; i < count; i++)
-        buf_printf(&known, "%s%s", i > 0 ? ", " : "", keys[i].name);
-    int rc = set_wrong(key, err, "%s has no key %s: there are %s", what, key->text, buf_str(&known));
-    buf_fini(&known);
-    return rc;
-}
-
-static int set_mapping(void *of, const char *what, const struct yaml_node *mapping, const struct set_key *keys, size_t count,
-                       struct error *err)
-{
-    if (mapping->kind != NODE_MAPPING)
-        return set_wrong(mapping, err, "%s: expected a mapping of keys to values", what);
-    for (size_t i = 0; i + 1 < mapping->kid_count; i += 2) {
-        const struct yaml_node *key = mapping->kids[i];
-        size_t k = 0;
-        for (size_t before = 0; before < i; before += 2)
-            if (key->kind == NODE_SCALAR && str_eq(mapping->kids[before]->text, key->text))
-                return set_wrong(key, err, "%s has the key %s twice", what, key->text);
-        while (k < count && (key->kind != NODE_SCALAR || !str_eq(keys[k].name, key->text)))
-            k++;
-        if (k == count)
-            return set_unknown(what, key, keys, count, err);
-        if (keys[k].read(of, keys[k].name, mapping->kids[i + 1], err) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* ---- watch ---- */
-
-static int watch_api(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_text(key, value, &((struct template_watch *)of)->api_version, err);
-}
-
-static int watch_kind(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_text(key, value, &((struct template_watch *)of)->kind, err);
-}
-
-static int watch_plural(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_text(key, value, &((struct template_watch *)of)->plural, err);
-}
-
-static int watch_namespaces(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_each_text(key, value, set_add_name, &((struct template_watch *)of)->namespaces, err);
-}
-
-static int watch_labels(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_selector(key, value, &((struct template_watch *)of)->label_selector, err);
-}
-
-static int watch_fields(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_selector(key, value, &((struct template_watch *)of)->field_selector, err);
-}
-
-static int watch_index(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_each_text(key, value, set_add_path, &((struct template_watch *)of)->index_by, err);
-}
-
-static int watch_keep(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_each_text(key, value, set_add_path, &((struct template_watch *)of)->keep, err);
-}
-
-static int watch_drop(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_each_text(key, value, set_add_path, &((struct template_watch *)of)->drop, err);
-}
-
-/* The older controller's: what it kept in memory. Here all is, in fewer bytes. */
-static int watch_store(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    (void)of;
-    if (value->kind == NODE_SCALAR && (str_eq(value->text, "full") || str_eq(value->text, "on-demand")))
-        return 0;
-    return set_wrong(value, err, "%s: expected full or on-demand", key);
-}
-
-static const struct set_key watch_keys[] = {
-    {"apiVersion", watch_api},        {"api_version", watch_api},
-    {"kind", watch_kind},             {"resources", watch_plural},
-    {"namespaces", watch_namespaces}, {"namespace", watch_namespaces},
-    {"labelSelector", watch_labels},  {"label_selector", watch_labels},
-    {"fieldSelector", watch_fields},  {"field_selector", watch_fields},
-    {"index_by", watch_index},        {"keep", watch_keep},
-    {"drop", watch_drop},             {"store", watch_store},
-};
-
-static int set_read_watch(void *of, const char *section, const struct yaml_node *value, struct error *err)
-{
-    struct template_set *s = of;
-    if (value->kind != NODE_MAPPING)
-        return set_wrong(value, err, "%s: expected names of resources", section);
-    for (size_t i = 0; i + 1 < value->kid_count; i += 2) {
-        const struct yaml_node *name = value->kids[i];
-        s->watches = mem_resize(s->watches, s->watch_count + 1, sizeof(s->watches[0]));
-        struct template_watch *w = &s->watches[s->watch_count++];
-        *w = (struct template_watch){.name = mem_strdup(name->kind == NODE_SCALAR ? name->text : ""), .line = name->line};
-        cleanup(mem_free_ptr) char *what = mem_printf("%s.%s", section, w->name);
-        if (set_mapping(w, what, value->kids[i + 1], watch_keys, array_len(watch_keys), err) != 0)
-            return -1;
-        if (w->api_version == NULL || (w->kind == NULL && w->plural == NULL))
-            return set_wrong(name, err, "%s: expected apiVersion and kind", what);
-    }
-    return 0;
+    static const char *const folders[TEMPLATE_KINDS] = {"", "maps", "certificates", "files", "snippets"};
+    return folders[kind];
 }
 
 /* ---- templates ---- */
 
-static struct template_text *set_find(const struct template_set *s, enum template_kind kind, const char *name)
+static const struct template_text *set_find(const struct template_set *s, enum template_kind kind, const char *name)
 {
     for (size_t i = 0; i < s->text_count; i++)
         if (s->texts[i].kind == kind && str_eq(s->texts[i].name, name))
@@ -239,127 +28,229 @@ static struct template_text *set_find(const struct template_set *s, enum templat
     return NULL;
 }
 
-static struct template_text *set_add(struct template_set *s, enum template_kind kind, const char *name)
+/* A map, a certificate or another file is stored by that name; a snippet is only named by templates. */
+static int set_check_name(enum template_kind kind, const char *name, struct error *err)
 {
+    if (kind == TEMPLATE_HAPROXY_CFG)
+        return 0;
+    if (kind == TEMPLATE_SNIPPET)
+        return !str_has_control(name) ? 0 : error_set(err, ERROR_INVALID, "the name of a snippet has no control characters");
+    if (name[0] == '\0' || name[0] == '.' || name[strspn(name, STORAGE_NAME_ALPHABET)] != '\0' ||
+        strlen(name) > STORAGE_NAME_MAX_BYTES)
+        return error_set(err, ERROR_INVALID, "\"%s\" is no name of a file: letters, digits, -, _ and ., the first no ., at most %d "
+                         "bytes", name, STORAGE_NAME_MAX_BYTES);
+    return 0;
+}
+
+/* Two templates of one name for include, two files of one name in the place where they are stored. */
+static int set_check_alone(const struct template_set *s, const struct template_text *t, struct error *err)
+{
+    static const enum storage_kind places[TEMPLATE_KINDS] = {
+        [TEMPLATE_MAP] = STORAGE_MAP, [TEMPLATE_CERTIFICATE] = STORAGE_CERTIFICATE, [TEMPLATE_FILE] = STORAGE_GENERAL};
+    for (const struct template_text *other = s->texts; other < s->texts + s->text_count; other++) {
+        if (other == t)
+            continue;
+        if (str_eq(other->source, t->source))
+            return error_set(err, ERROR_INVALID, "there are two templates %s", t->source);
+        if (other->kind != t->kind || t->kind == TEMPLATE_HAPROXY_CFG || t->kind == TEMPLATE_SNIPPET)
+            continue;
+        cleanup(mem_free_ptr) char *a = storage_stored_name(places[t->kind], other->name);
+        cleanup(mem_free_ptr) char *b = storage_stored_name(places[t->kind], t->name);
+        if (str_eq(a, b))
+            return error_set(err, ERROR_INVALID, "%s and %s are both stored as %s", other->source, t->source, a);
+    }
+    return 0;
+}
+
+/* NULL: it can be none. */
+static struct template_text *set_add(struct template_set *s, enum template_kind kind, const char *name, struct error *err)
+{
+    if (set_check_name(kind, name, err) != 0)
+        return NULL;
     s->texts = mem_resize(s->texts, s->text_count + 1, sizeof(s->texts[0]));
     struct template_text *t = &s->texts[s->text_count++];
     bool plain = kind == TEMPLATE_HAPROXY_CFG || kind == TEMPLATE_SNIPPET;
     *t = (struct template_text){.kind = kind,
                                 .name = mem_strdup(name),
-                                .source = plain ? mem_strdup(name) : mem_printf("%s/%s", folders[kind], name)};
-    return t;
+                                .source = plain ? mem_strdup(name) : mem_printf("%s/%s", template_kind_folder(kind), name)};
+    return set_check_alone(s, t, err) == 0 ? t : NULL;
 }
 
 static int text_template(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    return set_text(key, value, &((struct template_text *)of)->text, err);
+    return set_read_text(key, value, &((struct template_text *)of)->text, err);
 }
 
 static int text_priority(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    char *end = NULL;
-    errno = 0;
-    long long number = value->kind == NODE_SCALAR ? strtoll(value->text, &end, 10) : 0;
-    if (end == NULL || end == value->text || *end != '\0' || errno != 0)
-        return set_wrong(value, err, "%s: expected a number", key);
-    ((struct template_text *)of)->priority = number;
-    return 0;
+    return set_read_int(key, value, INT64_MIN, INT64_MAX, &((struct template_text *)of)->priority, err);
 }
 
 /* The older controller named its snippets twice. */
 static int text_name(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    char *ignored = NULL;
+    cleanup(mem_free_ptr) char *ignored = NULL;
     (void)of;
-    int rc = set_text(key, value, &ignored, err);
-    free(ignored);
-    return rc;
+    return set_read_text(key, value, &ignored, err);
 }
 
-static const struct set_key text_keys[] = {{"template", text_template}, {"priority", text_priority}, {"name", text_name}};
+static const struct set_key text_keys[] = {
+    {"template", text_template, SCHEMA_TEXT, "The template."},
+    {"priority", text_priority, "{\"type\": \"integer\"}", "Of a snippet among those that snippets() finds: the least first."},
+    {"name", text_name, SCHEMA_TEXT, "Of an older controller; without effect."},
+};
+const struct set_keys set_text_keys = SET_KEYS("text", "A template with more about it.", text_keys);
 
-static int set_read_text(struct template_set *s, enum template_kind kind, const char *name, const struct yaml_node *value,
-                         struct error *err)
+static int set_take_text(struct template_set *s, enum template_kind kind, const struct yaml_node *at, const char *name,
+                         const struct yaml_node *value, struct error *err)
 {
-    struct template_text *t = set_add(s, kind, name);
+    struct error why = {0};
+    struct template_text *t = set_add(s, kind, name, &why);
+    if (t == NULL)
+        return set_wrong(at, err, "%s", why.message);
     if (value->kind == NODE_SCALAR)
-        return set_text(name, value, &t->text, err);
-    if (set_mapping(t, t->source, value, text_keys, array_len(text_keys), err) != 0)
+        return set_read_text(name, value, &t->text, err);
+    if (set_read_mapping(t, t->source, value, &set_text_keys, err) != 0)
         return -1;
     return t->text != NULL ? 0 : set_wrong(value, err, "%s: expected a template", t->source);
 }
 
-static int set_read_haproxy(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int set_take_haproxy(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
     (void)key;
-    return set_read_text(of, TEMPLATE_HAPROXY_CFG, "haproxy.cfg", value, err);
+    return set_take_text(of, TEMPLATE_HAPROXY_CFG, value, "haproxy.cfg", value, err);
 }
 
-static int set_read_texts(struct template_set *s, enum template_kind kind, const char *key, const struct yaml_node *value,
-                          struct error *err)
+struct texts_of {
+    struct template_set *set;
+    enum template_kind kind;
+};
+
+static int set_take_one(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err)
 {
-    if (value->kind != NODE_MAPPING)
-        return set_wrong(value, err, "%s: expected names of templates", key);
-    for (size_t i = 0; i + 1 < value->kid_count; i += 2) {
-        const struct yaml_node *name = value->kids[i];
-        if (name->kind != NODE_SCALAR || str_empty(name->text))
-            return set_wrong(name, err, "%s: expected a name", key);
-        if (set_find(s, kind, name->text) != NULL)
-            return set_wrong(name, err, "%s has the key %s twice", key, name->text);
-        if (set_read_text(s, kind, name->text, value->kids[i + 1], err) != 0)
-            return -1;
-    }
+    const struct texts_of *of = arg;
+    return set_take_text(of->set, of->kind, key, key->text, value, err);
+}
+
+static int set_take_maps(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    return set_each_pair(key, value, set_take_one, &(struct texts_of){of, TEMPLATE_MAP}, err);
+}
+
+static int set_take_certificates(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    return set_each_pair(key, value, set_take_one, &(struct texts_of){of, TEMPLATE_CERTIFICATE}, err);
+}
+
+static int set_take_files(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    return set_each_pair(key, value, set_take_one, &(struct texts_of){of, TEMPLATE_FILE}, err);
+}
+
+static int set_take_snippets(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    return set_each_pair(key, value, set_take_one, &(struct texts_of){of, TEMPLATE_SNIPPET}, err);
+}
+
+/* ---- values of its own ---- */
+
+static int set_check_extra(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err)
+{
+    (void)value;
+    if (str_eq(key->text, "resources") || str_eq(key->text, "extra"))
+        return set_wrong(key, err, "%s: templates call something else %s", (const char *)arg, key->text);
     return 0;
 }
 
-static int set_read_maps(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int set_take_extra(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    return set_read_texts(of, TEMPLATE_MAP, key, value, err);
+    struct template_set *s = of;
+    if (s->extra != NULL)
+        return set_wrong(value, err, "%s: there are such values already", key);
+    if (set_each_pair(key, value, set_check_extra, (char *)(uintptr_t)key, err) != 0)
+        return -1;
+    return set_read_json(key, value, &s->extra, err);
 }
 
-static int set_read_certificates(void *of, const char *key, const struct yaml_node *value, struct error *err)
+#define SCHEMA_OBJECT "{\"type\": \"object\"}"
+
+static const struct set_key settings_keys[] = {
+    {"extra_context", set_take_extra, SCHEMA_OBJECT, "As `extra`."},
+};
+const struct set_keys set_settings_keys = SET_KEYS("settings", "Of an older controller.", settings_keys);
+
+static int set_take_settings(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    return set_read_texts(of, TEMPLATE_CERTIFICATE, key, value, err);
+    return set_read_mapping(of, key, value, &set_settings_keys, err);
 }
 
-static int set_read_files(void *of, const char *key, const struct yaml_node *value, struct error *err)
+/* ---- where it goes to ---- */
+
+static int targets_namespace(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    return set_read_texts(of, TEMPLATE_FILE, key, value, err);
+    return set_read_text(key, value, &((struct template_targets *)of)->namespace, err);
 }
 
-static int set_read_snippets(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int targets_labels(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    return set_read_texts(of, TEMPLATE_SNIPPET, key, value, err);
+    return set_read_selector(key, value, &((struct template_targets *)of)->label_selector, err);
+}
+
+static int targets_port(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    int64_t port;
+    if (set_read_int(key, value, 1, UINT16_MAX, &port, err) != 0)
+        return -1;
+    ((struct template_targets *)of)->port = (uint16_t)port;
+    return 0;
+}
+
+static const struct set_key target_keys[] = {
+    {"namespace", targets_namespace, SCHEMA_TEXT, "Of the pods; default: that of the template set, or of the daemon."},
+    {"labelSelector", targets_labels, SCHEMA_SELECTOR, "Of the pods."},
+    {"label_selector", targets_labels, SCHEMA_SELECTOR, NULL},
+    {"port", targets_port, "{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 65535}",
+     "Of each pod's Data Plane API; default: 5555."},
+};
+const struct set_keys set_target_keys =
+    SET_KEYS("targets", "Pods of HAProxy, each with a Data Plane API; otherwise the HAProxies of the settings.", target_keys);
+
+#define TARGETS_PORT 5555
+
+static int set_take_targets(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    struct template_set *s = of;
+    s->targets.port = TARGETS_PORT;
+    if (set_read_mapping(&s->targets, key, value, &set_target_keys, err) != 0)
+        return -1;
+    return !str_empty(s->targets.label_selector) ? 0 : set_wrong(value, err, "%s: expected a labelSelector", key);
+}
+
+static int set_take_pod_selector(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    struct template_set *s = of;
+    if (s->targets.port != 0)
+        return set_wrong(value, err, "%s: there are targets already", key);
+    s->targets.port = TARGETS_PORT;
+    return set_read_selector(key, value, &s->targets.label_selector, err);
 }
 
 /* ---- the rest ---- */
 
-static yyjson_doc *set_json(const struct yaml_node *value)
+/* What needs to know all watches is read at the end. */
+static int set_later_tests(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    struct buf json = {0};
-    yaml_json_add(value, &json);
-    yyjson_doc *doc = yyjson_read(buf_str(&json), json.len, 0);
-    buf_fini(&json);
-    return doc;
+    (void)of;
+    return value->kind != NODE_SCALAR ? 0 : set_wrong(value, err, "%s: expected tests", key);
 }
 
-static int set_read_extra(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int set_later_ignored(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    struct template_set *s = of;
-    if (value->kind != NODE_MAPPING)
-        return set_wrong(value, err, "%s: expected names and values", key);
-    s->extra = set_json(value);
-    return s->extra != NULL ? 0 : set_wrong(value, err, "%s: this cannot be read as JSON", key);
+    (void)of;
+    return value->kind != NODE_MAPPING ? 0 : set_wrong(value, err, "%s: expected a list of paths", key);
 }
 
-static int set_read_tests(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    struct template_set *s = of;
-    s->tests = set_json(value);
-    return s->tests != NULL ? 0 : set_wrong(value, err, "%s: this cannot be read as JSON", key);
-}
-
-static int set_read_undefined(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int set_take_undefined(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
     struct template_set *s = of;
     s->lenient = value->kind == NODE_SCALAR && str_eq(value->text, "lenient");
@@ -368,28 +259,39 @@ static int set_read_undefined(void *of, const char *key, const struct yaml_node 
     return set_wrong(value, err, "%s: expected strict or lenient", key);
 }
 
-static int set_read_trim(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int set_take_trim(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    return set_bool(key, value, &((struct template_set *)of)->trim_blocks, err);
+    return set_read_bool(key, value, &((struct template_set *)of)->trim_blocks, err);
 }
 
-static const struct set_key set_keys[] = {
-    {"watch", set_read_watch},
-    {"watched_resources", set_read_watch},
-    {"haproxy.cfg", set_read_haproxy},
-    {"haproxy_config", set_read_haproxy},
-    {"maps", set_read_maps},
-    {"files", set_read_files},
-    {"certificates", set_read_certificates},
-    {"ssl_certificates", set_read_certificates},
-    {"snippets", set_read_snippets},
-    {"template_snippets", set_read_snippets},
-    {"extra", set_read_extra},
-    {"extra_context", set_read_extra},
-    {"undefined", set_read_undefined},
-    {"trim_blocks", set_read_trim},
-    {"tests", set_read_tests},
+#define SCHEMA_TEMPLATE "{\"$ref\": \"#/$defs/template\"}"
+
+static const struct set_key root_keys[] = {
+    {"watch", set_read_watches, SCHEMA_EACH("watch"), "What is watched, by the names that templates have for it."},
+    {"watched_resources", set_read_watches, SCHEMA_EACH("watch"), NULL},
+    {"watched_resources_ignore_fields", set_later_ignored, SCHEMA_TEXTS, "Paths of fields that no watch keeps."},
+    {"haproxy.cfg", set_take_haproxy, SCHEMA_TEMPLATE, "The template of haproxy.cfg, unless it is in haproxy.cfg.j2."},
+    {"haproxy_config", set_take_haproxy, SCHEMA_TEMPLATE, NULL},
+    {"maps", set_take_maps, SCHEMA_EACH("template"), "Templates of maps, by their names; also maps/NAME.j2."},
+    {"certificates", set_take_certificates, SCHEMA_EACH("template"),
+     "Templates of certificates with their keys; also certificates/NAME.j2."},
+    {"ssl_certificates", set_take_certificates, SCHEMA_EACH("template"), NULL},
+    {"files", set_take_files, SCHEMA_EACH("template"), "Templates of other files; also files/NAME.j2."},
+    {"snippets", set_take_snippets, SCHEMA_EACH("template"), "Templates that others include or import; also snippets/NAME.j2."},
+    {"template_snippets", set_take_snippets, SCHEMA_EACH("template"), NULL},
+    {"extra", set_take_extra, SCHEMA_OBJECT, "Values that templates have as variables of these names, and as `extra`."},
+    {"extra_context", set_take_extra, SCHEMA_OBJECT, NULL},
+    {"templating_settings", set_take_settings, "{\"$ref\": \"#/$defs/settings\"}", "Of an older controller."},
+    {"undefined", set_take_undefined, "{\"enum\": [\"strict\", \"lenient\"]}",
+     "strict: what is undefined is an error (default); lenient: it is nothing."},
+    {"trim_blocks", set_take_trim, SCHEMA_BOOL, "A line that has a block alone leaves nothing; default: true."},
+    {"targets", set_take_targets, "{\"$ref\": \"#/$defs/targets\"}", "Where it goes to."},
+    {"pod_selector", set_take_pod_selector, SCHEMA_SELECTOR, "Of an older controller: as targets.labelSelector."},
+    {"tests", set_later_tests, "{\"$ref\": \"#/$defs/tests\"}", "What `template test` tries."},
+    {"validation_tests", set_later_tests, "{\"$ref\": \"#/$defs/tests\"}", NULL},
 };
+const struct set_keys set_root_keys =
+    SET_KEYS("set", "A template set of haproxy-k8s-sync: docs/templates.md.", root_keys);
 
 /* ---- files beside it ---- */
 
@@ -402,8 +304,9 @@ static bool set_is_template(const char *file, enum template_kind *ret, const cha
         return true;
     }
     for (unsigned kind = TEMPLATE_MAP; kind < TEMPLATE_KINDS; kind++) {
-        size_t len = strlen(folders[kind]);
-        if (strncmp(file, folders[kind], len) == 0 && (file[len] == '/' || file[len] == '_')) {
+        const char *folder = template_kind_folder(kind);
+        size_t len = strlen(folder);
+        if (str_has_prefix(file, folder) && (file[len] == '/' || file[len] == '_')) {
             *ret = kind;
             *ret_name = file + len + 1;
             return true;
@@ -421,7 +324,12 @@ static int set_read_file(struct template_set *s, const struct template_file *f, 
     cleanup(mem_free_ptr) char *own = mem_strndup(name, strlen(name) - strlen(SUFFIX));
     if (set_find(s, kind, own) != NULL)
         return error_set(err, ERROR_INVALID, "%s: " TEMPLATE_SET_FILE " has a template of that name, too", f->name);
-    set_add(s, kind, own)->text = mem_strndup(f->bytes, f->len);
+    if (memchr(f->bytes, '\0', f->len) != NULL || text_utf8_len(f->bytes, f->len) != f->len)
+        return error_set(err, ERROR_INVALID, "%s: a template is text in UTF-8, without NUL characters", f->name);
+    struct template_text *t = set_add(s, kind, own, err);
+    if (t == NULL)
+        return error_prefix(err, "%s", f->name);
+    t->text = mem_strndup(f->bytes, f->len);
     return 0;
 }
 
@@ -429,6 +337,38 @@ static int set_compare(const void *a, const void *b)
 {
     const struct template_text *x = a, *y = b;
     return x->kind != y->kind ? (x->kind > y->kind) - (x->kind < y->kind) : strcmp(x->name, y->name);
+}
+
+/* By any of its names. */
+static int set_read_late(struct template_set *s, const struct yaml_node *root, const char *const names[2],
+                         int (*read)(struct template_set *s, const char *key, const struct yaml_node *value, struct error *err),
+                         struct error *err)
+{
+    size_t twice;
+    for (size_t i = 0; i < 2 && names[i] != NULL; i++) {
+        const struct yaml_node *value = yaml_node_get(root, names[i], &twice);
+        if (value != NULL && read(s, names[i], value, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int set_read_rest(struct template_set *s, const struct yaml_node *root, struct error *err)
+{
+    static const char *const ignored[] = {"watched_resources_ignore_fields", NULL}, *const tests[] = {"tests", "validation_tests"};
+    if (set_read_late(s, root, ignored, set_read_ignored, err) != 0)
+        return -1;
+    return set_read_late(s, root, tests, set_read_tests, err);
+}
+
+/* "line 7: ..." becomes "set.yaml:7: ...". */
+static int set_misread(struct error *err)
+{
+    char *end = err->message;
+    unsigned long line = str_has_prefix(err->message, "line ") ? strtoul(err->message + strlen("line "), &end, 10) : 0;
+    cleanup(mem_free_ptr) char *text = mem_strdup(*end == ':' ? end + strspn(end, ": ") : err->message);
+    return *end == ':' ? error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%lu: %s", line, text)
+                       : error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ": %s", text);
 }
 
 static int set_fill(struct template_set *s, const struct template_file *files, size_t count, struct error *err)
@@ -441,12 +381,11 @@ static int set_fill(struct template_set *s, const struct template_file *files, s
         return error_set(err, ERROR_INVALID, "there is no " TEMPLATE_SET_FILE);
     cleanup(yaml_tree_fini) struct yaml_tree tree = {0};
     if (yaml_tree_parse(main->bytes, main->len, &tree, err) != 0) {
-        err->kind = ERROR_INVALID;
-        return error_prefix(err, TEMPLATE_SET_FILE);
+        return set_misread(err);
     }
     if (tree.root == NULL)
         return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE " is empty");
-    if (set_mapping(s, "a template set", tree.root, set_keys, array_len(set_keys), err) != 0)
+    if (set_read_mapping(s, "a template set", tree.root, &set_root_keys, err) != 0 || set_read_rest(s, tree.root, err) != 0)
         return -1;
     for (size_t i = 0; i < count; i++)
         if (set_read_file(s, &files[i], err) != 0)
@@ -471,43 +410,25 @@ struct template_set *template_set_parse(const struct template_file *files, size_
 
 /* ---- its end ---- */
 
-static void paths_fini(struct template_paths *p)
-{
-    for (size_t i = 0; i < p->count; i++)
-        json_path_free(p->list[i]);
-    free(p->list);
-}
-
-static void watch_fini(struct template_watch *w)
-{
-    for (size_t i = 0; w->namespaces != NULL && w->namespaces[i] != NULL; i++)
-        free(w->namespaces[i]);
-    free(w->namespaces);
-    free(w->name);
-    free(w->api_version);
-    free(w->kind);
-    free(w->plural);
-    free(w->label_selector);
-    free(w->field_selector);
-    paths_fini(&w->index_by);
-    paths_fini(&w->keep);
-    paths_fini(&w->drop);
-}
-
 void template_set_free(struct template_set *s)
 {
     if (s == NULL)
         return;
     for (size_t i = 0; i < s->watch_count; i++)
-        watch_fini(&s->watches[i]);
+        set_watch_fini(&s->watches[i]);
     for (size_t i = 0; i < s->text_count; i++) {
         free(s->texts[i].name);
         free(s->texts[i].source);
         free(s->texts[i].text);
     }
+    for (size_t i = 0; i < s->test_count; i++)
+        set_test_fini(&s->tests[i]);
     free(s->watches);
     free(s->texts);
+    free(s->tests);
+    free(s->targets.namespace);
+    free(s->targets.label_selector);
     yyjson_doc_free(s->extra);
-    yyjson_doc_free(s->tests);
+    yyjson_doc_free(s->global_fixtures);
     free(s);
 }

@@ -56,13 +56,55 @@ struct template_text {
     int64_t priority; /* of a snippet */
 };
 
+/* HAProxy's pods, each with a Data Plane API; port 0: the HAProxies are those of the settings. */
+struct template_targets {
+    char *namespace; /* NULL: that of the set, or of the daemon */
+    char *label_selector;
+    uint16_t port;
+};
+
+enum assertion_kind {
+    ASSERT_HAPROXY_VALID,
+    ASSERT_CONTAINS,
+    ASSERT_NOT_CONTAINS,
+    ASSERT_EQUALS,
+    ASSERT_MATCH_COUNT,
+    ASSERT_MATCH_ORDER,
+    ASSERT_JSONPATH,
+    ASSERT_RENDERING_ERROR,
+    ASSERT_DETERMINISTIC,
+};
+#define ASSERTION_KINDS 9
+
+struct template_assertion {
+    enum assertion_kind kind;
+    char *description;      /* NULL: none, as the next */
+    char *target;           /* "haproxy.cfg", "map:hosts.map" */
+    char **patterns;        /* extended regular expressions; ends with NULL; NULL: none, as the next */
+    char *expected;
+    struct json_path *path;
+    int64_t count; /* of MATCH_COUNT */
+    size_t line;   /* in set.yaml */
+};
+
+struct template_test {
+    char *name, *description; /* the description: NULL, where there is none */
+    yyjson_doc *fixtures;     /* names of watches -> objects; NULL: none */
+    struct template_assertion *assertions;
+    size_t assertion_count;
+    size_t line;
+};
+
 struct template_set {
     struct template_watch *watches;
     size_t watch_count;
     struct template_text *texts; /* in the order of kind and name; one is haproxy.cfg */
     size_t text_count;
     yyjson_doc *extra; /* variables of their own; NULL: none */
-    yyjson_doc *tests; /* NULL: none */
+    struct template_targets targets;
+    struct template_test *tests;
+    size_t test_count;
+    yyjson_doc *global_fixtures; /* of all tests: those of `_global`; NULL: none */
     bool lenient;      /* undefined: lenient */
     bool trim_blocks;
     bool keep_newline;
@@ -71,6 +113,18 @@ struct template_set {
 /* NULL with ERROR_INVALID: which file, which line, what is wrong, what was probably meant. */
 struct template_set *template_set_parse(const struct template_file *files, size_t count, struct error *err) must_check;
 void template_set_free(struct template_set *s); /* NULL is allowed */
+
+/* "" and "maps" .. "snippets": the folder of a kind. */
+const char *template_kind_folder(enum template_kind kind);
+/* "contains", ... */
+const char *assertion_name(enum assertion_kind kind);
+const struct template_test *template_set_test(const struct template_set *s, const char *name); /* NULL: none */
+/* The names of its tests, for messages: "; did you mean a?", "; there are a, b"; to be freed. */
+char *template_set_known_tests(const struct template_set *s, const char *name) must_check;
+
+/* The JSON Schema of set.yaml (docs/template-set.schema.json), of the tables that read one. */
+struct buf;
+void template_set_schema(struct buf *out);
 
 static inline void template_set_free_ptr(struct template_set **s)
 {

@@ -18,7 +18,7 @@ FOLDER = ROOT / "deploy/completion"
 NAME = "haproxy-k8s-sync"
 
 # The words that were typed, the last one as far as it was -> what is offered.
-COMMANDS = {"plan", "explain", "doctor", "config", "check-config", "copy-to"}
+COMMANDS = {"plan", "explain", "doctor", "config", "template", "check-config", "copy-to"}
 CASES: list[tuple[list[str], set[str]]] = [
     ([""], COMMANDS),
     (["pl"], {"plan"}),
@@ -36,6 +36,10 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["config", "r"], {"rollback"}),
     (["config", "history", "--output", ""], {"text", "json"}),
     (["config", "plan", "--color", "al"], {"always"}),
+    (["template", "v"], {"validate"}),
+    (["template", "d"], {"diff"}),
+    (["template", "test", "--color", "al"], {"always"}),
+    (["template", "test", "--output", "ju"], {"junit"}),
 ]
 OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"}, "doctor": {"--output", "--color", "--timeout", "--help"},
            "explain": {"--color", "--timeout", "--help"}}
@@ -161,7 +165,8 @@ def words_of_help() -> tuple[set[str], set[str]]:
 def test_commands_and_options_are_those_of_help() -> None:
     commands, options = words_of_help()
     assert commands == COMMANDS
-    offered = {word.rstrip("=") for command in OPTIONS for word in by_bash([command, "--"])} | by_bash(["--"])
+    offered = {word.rstrip("=") for words in (*([command] for command in OPTIONS), ["template", "diff"], ["template", "benchmark"])
+               for word in by_bash([*words, "--"])} | by_bash(["--"])
     assert offered - {"--output"} == options | {"--help"}, "--output is -o there"
 
 

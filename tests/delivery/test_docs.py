@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.harness import realparts
+from tests.functional.wrapped import plain
 from tests.harness.daemon import program
 from tests.harness.haproxy import haproxy_binary
 
@@ -137,6 +138,10 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
             raise Wrong(f"{name} makes {made}")
     elif name.startswith("gitops/") and name.endswith(".yaml"):
         docs_files.gitops_yaml(text)
+    elif name.startswith("templates/"):
+        done = docs_files.must(plain(), "template", "test", DOCS / "examples/templates")
+        if "2 tests, 0 failed\n" not in done or (path.name != "set.yaml" and path.suffix != ".j2"):
+            raise Wrong(f"{name}: {done}")
     elif name == "token.yaml":
         docs_files.manifest(text)
     else:
@@ -231,7 +236,8 @@ def test_values_of_settings_are_accepted(own_settings: Settings) -> None:
     assert len(given) >= 8
     for span in sorted(given):
         own_settings.check(span + "\n", HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p", **(
-            {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") else {}))
+            {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") else {}), **(
+            {"TEMPLATE_FROM": "configmap:haproxy/templates"} if span == "CONFIG_SOURCE=template" else {}))
 
 
 def test_alerts_have_their_headings() -> None:

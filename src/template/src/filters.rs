@@ -1,13 +1,16 @@
 //! The filters that are not minijinja's own.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_char, c_void, CString};
+use std::rc::Rc;
 use std::slice;
 
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Value};
 
 use crate::abi::Text;
+use crate::{endpoints, routes};
 
 extern "C" {
     /// NULL: it is none. Else to be freed by engine_free.
@@ -31,6 +34,10 @@ fn b64decode(text: &str) -> Result<Value, Error> {
     Ok(String::from_utf8(copy).map_or_else(|e| Value::from_bytes(e.into_bytes()), Value::from))
 }
 
+fn is_base64(value: Value) -> bool {
+    value.as_str().is_some_and(|text| b64decode(text).is_ok())
+}
+
 pub fn glob(text: &str, pattern: &str) -> bool {
     match (CString::new(pattern), CString::new(text)) {
         (Ok(pattern), Ok(text)) => unsafe { fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 },
@@ -46,9 +53,28 @@ fn glob_match(value: Value, pattern: &str) -> Result<Value, Error> {
     Ok(value.try_iter()?.filter(|v| v.as_str().is_some_and(|text| glob(text, pattern))).collect())
 }
 
-fn regex(pattern: &str) -> Result<regex::Regex, Error> {
-    // Its own limits keep what it compiles small; it matches in linear time.
-    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))
+/// As many are kept compiled; templates have few, and use them for each object.
+const REGEXES: usize = 64;
+
+thread_local! {
+    static COMPILED: RefCell<HashMap<String, Rc<regex::Regex>>> = RefCell::default();
+}
+
+fn regex(pattern: &str) -> Result<Rc<regex::Regex>, Error> {
+    COMPILED.with(|all| {
+        let mut all = all.borrow_mut();
+        if let Some(there) = all.get(pattern) {
+            return Ok(there.clone());
+        }
+        // Its own limits keep what it compiles small; it matches in linear time.
+        let made = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
+        let made = Rc::new(made.map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))?);
+        if all.len() >= REGEXES {
+            all.clear();
+        }
+        all.insert(pattern.to_string(), made.clone());
+        Ok(made)
+    })
 }
 
 /// What matches (the first group where there is one), or none.
@@ -192,12 +218,17 @@ fn haproxy(value: Value) -> Result<String, Error> {
 }
 
 /// The name of a section or a server: what it may not have becomes _.
-fn sanitize(value: Value) -> String {
-    value.to_string().chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
+pub fn sanitize(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
 }
 
 pub fn add_all(env: &mut Environment) {
     env.add_filter("b64decode", b64decode);
+    env.add_test("base64", is_base64);
+    env.add_test("host", |value: Value| value.as_str().is_some_and(routes::is_host));
+    env.add_filter("routes", routes::routes);
+    env.add_filter("endpoints", endpoints::endpoints);
+    env.add_filter("slots", endpoints::slots);
     env.add_filter("glob_match", glob_match);
     env.add_filter("regex_search", regex_search);
     env.add_filter("regex_replace", regex_replace);
@@ -207,5 +238,5 @@ pub fn add_all(env: &mut Environment) {
     env.add_filter("sort_by", sort_by);
     env.add_filter("group_by", group_by);
     env.add_filter("haproxy", haproxy);
-    env.add_filter("sanitize", sanitize);
+    env.add_filter("sanitize", |value: Value| sanitize(&value.to_string()));
 }

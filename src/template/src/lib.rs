@@ -3,11 +3,14 @@
 
 mod abi;
 mod builtins;
+mod collect;
+mod endpoints;
 mod filters;
 mod memory;
 mod methods;
 mod python;
 mod rewrite;
+mod routes;
 mod values;
 
 use std::collections::BTreeMap;
@@ -138,6 +141,7 @@ fn environment(job: &Job, said: &Shared, rewritten: &mut Rewritten) -> Result<En
     add_formatter(&mut env);
     builtins::add_all(&mut env);
     filters::add_all(&mut env);
+    collect::add_all(&mut env);
     add_functions(&mut env, job, said);
     for variable in unsafe { slice(job.variables, job.variable_count) } {
         env.add_global(variable.name.str().to_string(), values::to_value(variable.value));

@@ -54,6 +54,20 @@ static const struct {
     {"explain --timeout 3s -- n1", {.kind = COMMAND_EXPLAIN, .node = "n1", .timeout_ms = 3000}},
     {"explain -- -o", {.kind = COMMAND_EXPLAIN, .node = "-o"}},
     {"explain -h", {.kind = COMMAND_HELP}},
+    {"template render d", {.kind = COMMAND_TEMPLATE, .operand = "d"}},
+    {"template render d --test t -o json", {.kind = COMMAND_TEMPLATE, .operand = "d", .test = "t", .json = true}},
+    {"template test -o junit d", {.kind = COMMAND_TEMPLATE, .template = COMMAND_TEMPLATE_TEST, .operand = "d", .junit = true}},
+    {"template test -o junit -o text d", {.kind = COMMAND_TEMPLATE, .template = COMMAND_TEMPLATE_TEST, .operand = "d"}},
+    {"template diff d --against=e --color=never",
+     {.kind = COMMAND_TEMPLATE, .template = COMMAND_TEMPLATE_DIFF, .operand = "d", .against = "e", .colour = PAGE_COLOUR_NEVER}},
+    {"template validate d --timeout=2s",
+     {.kind = COMMAND_TEMPLATE, .template = COMMAND_TEMPLATE_VALIDATE, .operand = "d", .timeout_ms = 2000}},
+    {"template benchmark --count 100000 d",
+     {.kind = COMMAND_TEMPLATE, .template = COMMAND_TEMPLATE_BENCHMARK, .operand = "d", .count = 100000}},
+    {"template schema", {.kind = COMMAND_TEMPLATE, .template = COMMAND_TEMPLATE_SCHEMA}},
+    {"template schema d", {.kind = COMMAND_TEMPLATE, .template = COMMAND_TEMPLATE_SCHEMA, .operand = "d"}},
+    {"template --help", {.kind = COMMAND_HELP}},
+    {"template test --help", {.kind = COMMAND_HELP}},
     {"config plan", {.kind = COMMAND_CONFIG}},
     {"config plan -o json a.cfg", {.kind = COMMAND_CONFIG, .operand = "a.cfg", .json = true}},
     {"config validate -", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_VALIDATE, .operand = "-"}},
@@ -83,7 +97,9 @@ START_TEST(what_is_asked_for)
     ck_assert_msg(str_eq(is.operand, wanted->operand) && is.config == wanted->config, "%s", good[_i].line);
     const char *daemon = wanted->daemon == NULL ? "" : str_eq(wanted->daemon, "none") ? NULL : wanted->daemon;
     ck_assert_msg(str_eq(is.daemon, daemon), "%s", good[_i].line);
-    ck_assert_msg(is.json == wanted->json, "%s", good[_i].line);
+    ck_assert_msg(is.json == wanted->json && is.junit == wanted->junit, "%s", good[_i].line);
+    ck_assert_msg(is.template == wanted->template && is.count == wanted->count, "%s", good[_i].line);
+    ck_assert_msg(str_eq(is.test, wanted->test) && str_eq(is.against, wanted->against), "%s", good[_i].line);
     ck_assert_msg(is.colour == wanted->colour, "%s", good[_i].line);
     ck_assert_uint_eq(is.timeout_ms, wanted->timeout_ms != 0 ? wanted->timeout_ms : 30000);
 }
@@ -128,6 +144,25 @@ static const struct {
     {"config history 3", "unexpected argument \"3\""},
     {"config rollback 0", "config rollback \"0\": expected the number of a version, see config history"},
     {"config rollback last", "config rollback \"last\": expected the number of a version, see config history"},
+    {"template", "template needs one of render, test, diff, validate, benchmark and schema"},
+    {"template show d", "template needs one of render, test, diff, validate, benchmark and schema, not \"show\""},
+    {"template render", "template render needs a folder: haproxy-k8s-sync template render DIR"},
+    {"template diff", "template diff needs a folder: haproxy-k8s-sync template diff DIR --against OTHER"},
+    {"template diff d", "template diff needs --against, a folder or a file"},
+    {"template test d --against e", "template test takes no --against"},
+    {"template render d e", "unexpected argument \"e\""},
+    {"template render -o junit d", "-o \"junit\": expected text or json"},
+    {"template test -o yaml d", "-o \"yaml\": expected text, junit or json"},
+    {"template test --test= d", "--test \"\": expected the name of a test"},
+    {"template test --test", "--test needs a value: expected the name of a test"},
+    {"template diff d --against=", "--against \"\": expected a folder with a template set, or a file"},
+    {"template benchmark d --count 0", "--count \"0\": expected a number from 1 to 100000"},
+    {"template benchmark d --count 100001", "--count \"100001\": expected a number from 1 to 100000"},
+    {"template render d --count 5", "template render takes no --count"},
+    {"template render d --daemon=none", "unknown option \"--daemon=none\""},
+    {"template render d --tes=x", "unknown option \"--tes=x\""},
+    {"template schema -o json", "template schema takes no options"},
+    {"plan --count 5", "unknown option \"--count\""},
     {"copy-to", "copy-to needs a folder: haproxy-k8s-sync copy-to FOLDER"},
     {"copy-to a b", "unknown argument \"b\""},
     {"config plan --daemon=none", "unknown option \"--daemon=none\""},

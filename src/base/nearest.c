@@ -1,0 +1,67 @@
+#include "base/nearest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+void nearest_init(struct nearest *n, const char *name)
+{
+    *n = (struct nearest){.name = name, .limit = 1 + strlen(name) / 4};
+}
+
+void nearest_fini(struct nearest *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->list[i].name);
+    n->count = 0;
+}
+
+/* Behind all that are as near. */
+static void nearest_move_up(struct nearest *n, size_t at)
+{
+    struct near_name name = n->list[at];
+    for (; at > 0 && n->list[at - 1].distance > name.distance; at--)
+        n->list[at] = n->list[at - 1];
+    n->list[at] = name;
+}
+
+void nearest_add(struct nearest *n, const char *name, size_t distance)
+{
+    if (distance > n->limit)
+        return;
+    for (size_t i = 0; i < n->count; i++) {
+        if (!str_eq(n->list[i].name, name))
+            continue;
+        if (distance < n->list[i].distance)
+            n->list[i].distance = distance;
+        nearest_move_up(n, i);
+        return;
+    }
+    size_t last = n->count;
+    if (n->count < NEAREST_SHOWN)
+        n->count++;
+    else if (distance < n->list[--last].distance)
+        free(n->list[last].name);
+    else
+        return;
+    n->list[last] = (struct near_name){mem_strdup(name), distance};
+    nearest_move_up(n, last);
+}
+
+size_t nearest_distance(const struct nearest *n, const char *of)
+{
+    size_t d = str_distance(n->name, of, n->limit);
+    bool within = !str_empty(n->name) && (strstr(of, n->name) != NULL || strstr(n->name, of) != NULL);
+    return within && d > 1 ? 1 : d;
+}
+
+char *nearest_text(const struct nearest *n)
+{
+    cleanup(buf_fini) struct buf out = {0};
+    for (size_t i = 0; i < n->count; i++)
+        buf_printf(&out, "%s%s", i > 0 ? ", " : "", n->list[i].name);
+    return n->count > 0 ? buf_take(&out) : NULL;
+}

@@ -1,0 +1,34 @@
+/* "Did you mean": of the names that are known those that are near an unknown one. Pure. */
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+#define NEAREST_SHOWN 3
+
+struct near_name {
+    char *name;
+    size_t distance;
+};
+
+struct nearest {
+    const char *name; /* unknown */
+    size_t limit;     /* how many edits away */
+    struct near_name list[NEAREST_SHOWN]; /* the nearest first */
+    size_t count;
+};
+
+void nearest_init(struct nearest *n, const char *name);
+void nearest_fini(struct nearest *n);
+
+/* Edits from the unknown name; a name within a name ("n1" of "n1.example.org") is as good as one typing error. */
+size_t nearest_distance(const struct nearest *n, const char *of);
+/* A known name; one that comes several times counts once, where it is nearest. */
+void nearest_add(struct nearest *n, const char *name, size_t distance);
+
+/* "n1, n2"; NULL: none is near. Allocates. */
+char *nearest_text(const struct nearest *n) must_check;
+
+#endif

@@ -1,0 +1,160 @@
+#include "template/trial.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "template/assertions.h"
+#include "template/fixtures.h"
+#include "template/haproxy_check.h"
+#include "template/objects.h"
+#include "template/render.h"
+#include "template/set.h"
+
+#define MEMORY_BYTES (512u << 20)
+#define OUTPUT_BYTES (64u << 20)
+
+struct objects *trial_objects(const struct template_set *set, const struct template_set *fixtures,
+                              const struct template_test *test, bool others, struct error *err)
+{
+    struct objects *o = fixtures_new(set);
+    yyjson_doc *const from[] = {fixtures->global_fixtures, test != NULL ? test->fixtures : NULL};
+    for (size_t i = 0; i < array_len(from); i++)
+        if (from[i] != NULL && fixtures_add(o, set, yyjson_doc_get_root(from[i]), others, err) != 0) {
+            objects_free(o);
+            return NULL;
+        }
+    return o;
+}
+
+static int trial_render_for(const struct template_set *set, struct objects *objects, const struct trial_options *o,
+                            const char *const folders[3], struct rendered *ret, struct error *err)
+{
+    const struct render_options options = {.set = set,
+                                           .objects = objects,
+                                           .folders = {folders[0], folders[1], folders[2]},
+                                           .timeout_ms = o->timeout_ms,
+                                           .memory_bytes = MEMORY_BYTES,
+                                           .output_bytes = OUTPUT_BYTES,
+                                           .unfiltered = o->unfiltered};
+    return render_now(&options, ret, err);
+}
+
+int trial_render(const struct template_set *set, struct objects *objects, const struct trial_options *o,
+                 struct rendered *ret, struct error *err)
+{
+    static const char *const folders[] = {"/etc/haproxy/maps/", "/etc/haproxy/ssl/", "/etc/haproxy/general/"};
+    return trial_render_for(set, objects, o, folders, ret, err);
+}
+
+int trial_check_haproxy(const struct template_set *set, struct objects *objects, const struct trial_options *o,
+                        const char **ret_skipped, struct error *err)
+{
+    cleanup(haproxy_check_fini) struct haproxy_check check = {0};
+    cleanup(rendered_fini) struct rendered r = {0};
+    *ret_skipped = NULL;
+    if (o->haproxy == NULL) {
+        *ret_skipped = "haproxy_valid: there is no haproxy here, and HAPROXY_BIN names none";
+        return trial_render(set, objects, o, &r, err);
+    }
+    if (haproxy_check_init(&check, err) != 0)
+        return -1;
+    const char *const folders[] = {check.folders[0], check.folders[1], check.folders[2]};
+    if (trial_render_for(set, objects, o, folders, &r, err) != 0)
+        return -1;
+    return haproxy_check_run(&check, &r, o->haproxy, o->environment, o->timeout_ms, err);
+}
+
+/* ---- a test ---- */
+
+struct trial {
+    const struct template_set *set;
+    struct objects *objects;
+    const struct trial_options *options;
+    struct rendered rendered;
+    struct assertion_subject subject;
+    struct trial_result *result;
+};
+
+static void trial_found(struct trial_result *r, const struct template_assertion *a, enum trial_verdict verdict, char *why)
+{
+    r->findings = mem_resize(r->findings, r->count + 1, sizeof(r->findings[0]));
+    r->findings[r->count++] = (struct trial_finding){a, verdict, why};
+    r->failed += verdict == TRIAL_FAILED;
+    r->skipped += verdict == TRIAL_SKIPPED;
+}
+
+static void trial_haproxy_valid(struct trial *t, const struct template_assertion *a)
+{
+    const char *skipped;
+    struct error err = {0};
+    if (t->subject.rendered == NULL)
+        trial_found(t->result, a, TRIAL_FAILED, mem_strdup("nothing was rendered"));
+    else if (trial_check_haproxy(t->set, t->objects, t->options, &skipped, &err) != 0)
+        trial_found(t->result, a, TRIAL_FAILED, mem_strdup(err.message));
+    else
+        trial_found(t->result, a, skipped != NULL ? TRIAL_SKIPPED : TRIAL_PASSED, mem_strdup(skipped));
+}
+
+static char *trial_nondeterministic(struct trial *t)
+{
+    cleanup(rendered_fini) struct rendered again = {0};
+    struct error err = {0};
+    if (t->subject.rendered == NULL)
+        return mem_strdup("nothing was rendered");
+    if (trial_render(t->set, t->objects, t->options, &again, &err) != 0)
+        return mem_printf("the second render failed: %s", err.message);
+    return assertion_difference(&t->rendered, &again);
+}
+
+static void trial_assert(struct trial *t, const struct template_assertion *a)
+{
+    if (a->kind == ASSERT_HAPROXY_VALID) {
+        trial_haproxy_valid(t, a);
+        return;
+    }
+    char *why = a->kind == ASSERT_DETERMINISTIC ? trial_nondeterministic(t) : assertion_failure(a, &t->subject);
+    trial_found(t->result, a, why != NULL ? TRIAL_FAILED : TRIAL_PASSED, why);
+}
+
+bool trial_is_rendered(const struct template_test *test)
+{
+    for (size_t i = 0; test != NULL && i < test->assertion_count; i++)
+        if (test->assertions[i].kind == ASSERT_RENDERING_ERROR)
+            return false;
+    return true;
+}
+
+void trial_run(const struct template_set *set, const struct template_test *test, const struct trial_options *o,
+               struct trial_result *ret)
+{
+    struct error err = {0};
+    *ret = (struct trial_result){.test = test};
+    struct trial t = {.set = set, .options = o, .result = ret, .objects = trial_objects(set, set, test, false, &err)};
+    if (t.objects == NULL) {
+        trial_found(ret, NULL, TRIAL_FAILED, mem_strdup(err.message));
+        return;
+    }
+    yyjson_doc *document = fixtures_document(t.objects, set);
+    t.subject.document = yyjson_doc_get_root(document);
+    if (trial_render(set, t.objects, o, &t.rendered, &err) == 0)
+        t.subject.rendered = &t.rendered;
+    else
+        t.subject.error = err.message;
+    ret->took_us = t.rendered.took_us;
+    if (t.subject.rendered == NULL && trial_is_rendered(test))
+        trial_found(ret, NULL, TRIAL_FAILED, mem_strdup(err.message));
+    else
+        for (size_t i = 0; i < test->assertion_count; i++)
+            trial_assert(&t, &test->assertions[i]);
+    rendered_fini(&t.rendered);
+    yyjson_doc_free(document);
+    objects_free(t.objects);
+}
+
+void trial_result_fini(struct trial_result *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        free(r->findings[i].why);
+    free(r->findings);
+    *r = (struct trial_result){0};
+}

@@ -1,0 +1,115 @@
+"""Template sets: paths, what is kept of an object, set.yaml, its tests and what they assert, haproxy -c over what was rendered."""
+
+from .mutant import Mutant, Room
+
+PATH = "template/json_path.c"
+KEEP = "template/keep.c"
+KEYS = "template/set_keys.c"
+SET = "template/set.c"
+WATCH = "template/set_watch.c"
+TESTS = "template/set_tests.c"
+FIXTURES = "template/fixtures.c"
+ASSERTIONS = "template/assertions.c"
+TRIAL = "template/trial.c"
+CHECK = "template/haproxy_check.c"
+
+PATHS = (
+    Mutant("a backslash is a part of the name", PATH, "        if (*at == '\\\\' && at[1] != '\\0')\n            at++;\n", ""),
+    Mutant("a path has any number of steps", PATH, "p->count < MAX_STEPS ?", "true ?"),
+    Mutant("any index", PATH, "if (index > MAX_INDEX || *end != ']')", "if (*end != ']')"),
+    Mutant("an empty name in quotes", PATH, "end == NULL || end == at + 1 || end[1]", "end == NULL || end[1]"),
+    Mutant("each of a mapping is none", PATH, "            yyjson_obj_foreach (at, i, max, key, element)\n                if (!json_path_walk(p, step + 1, element, fn, arg))\n                    return false;\n", "            (void)key;\n"),
+    Mutant("who looks cannot stop", PATH, "                if (!json_path_walk(p, step + 1, element, fn, arg))\n                    return false;\n            yyjson_obj_foreach", "                (void)json_path_walk(p, step + 1, element, fn, arg);\n            yyjson_obj_foreach"),
+)
+
+KEEPING = (
+    Mutant("what tells an object from others is dropped", KEEP, "    keep_identity(doc, root, from);\n    yyjson_mut_doc_set_root", "    yyjson_mut_doc_set_root"),
+    Mutant("managedFields stay", KEEP, "    yyjson_mut_obj_remove_str(metadata, \"managedFields\");\n", ""),
+    Mutant("what kubectl applied stays", KEEP, "    yyjson_mut_obj_remove_str(annotations, ", "    yyjson_mut_obj_remove_str(metadata, "),
+    Mutant("a path to one element keeps all", KEEP, "bool leads = s->kind == STEP_EACH || s->index == i;", "bool leads = true;"),
+    Mutant("a path behind a scalar makes it a mapping", KEEP, "    if (!yyjson_is_ctn(value))\n        return there;", "    if (false)\n        return there;"),
+    Mutant("a second path forgets the first", KEEP, "    if (there == NULL)\n        there = keep_container", "    if (true)\n        there = keep_container"),
+    Mutant("an element that is dropped moves the others", KEEP, "yyjson_mut_arr_replace(at, s->index, yyjson_mut_null(doc));", "yyjson_mut_arr_remove(at, s->index);"),
+    Mutant("an object needs no name", KEEP, "json_need_string(metadata, \"name\"", "json_get_string(metadata, \"name\""),
+    Mutant("one namespace's object is another's", KEEP, "namespace[0] != '\\0' ? mem_printf", "false ? mem_printf"),
+    Mutant("drop has no effect", KEEP, "i < w->drop.count", "i < 0 * w->drop.count"),
+)
+
+SETS = (
+    Mutant("a key by two of its names", KEYS, "    if (r->as[first] != NULL)\n", "    if (false)\n"),
+    Mutant("a key twice", KEYS, "        if (twice != 0)\n", "        if (false)\n"),
+    Mutant("a letter is meant by any name", KEYS, "bool tiny = strlen(name) < NAME_WITHIN_MIN ||", "bool tiny = false &&"),
+    Mutant("null is a text", KEYS, "    if (value->kind != NODE_SCALAR || yaml_node_is_null(value))\n        return set_wrong(value, err, \"%s: expected a text\", key);", "    if (value->kind != NODE_SCALAR)\n        return set_wrong(value, err, \"%s: expected a text\", key);"),
+    Mutant("match_labels is a label", KEYS, "value->kid_count == 2 && value->kids[1]->kind == NODE_MAPPING &&", "false &&"),
+    Mutant("the line of a YAML error is lost", SET, "*end == ':' ? error_set(", "false ? error_set("),
+    Mutant("a file may be called ../x", SET, "name[strspn(name, STORAGE_NAME_ALPHABET)] != '\\0' ||", ""),
+    Mutant("a file may be hidden", SET, "name[0] == '\\0' || name[0] == '.' ||", "name[0] == '\\0' ||"),
+    Mutant("two files are stored as one", SET, "        if (str_eq(a, b))\n", "        if (false)\n"),
+    Mutant("two templates of one name", SET, "        if (str_eq(other->source, t->source))\n", "        if (false)\n"),
+    Mutant("extra hides resources", SET, "str_eq(key->text, \"resources\") ||", ""),
+    Mutant("targets twice", SET, "    if (s->targets.port != 0)\n", "    if (false)\n"),
+    Mutant("targets without a selector", SET, "return !str_empty(s->targets.label_selector) ?", "return true ?"),
+    Mutant("templates have any bytes", SET, " || text_utf8_len(f->bytes, f->len) != f->len)", ")"),
+    Mutant("a NUL ends a template", SET, "memchr(f->bytes, '\\0', f->len) != NULL || ", ""),
+    Mutant("a file beside set.yaml is lost", SET, "(file[len] == '/' || file[len] == '_')", "file[len] == '_'"),
+    Mutant("a group of a group", WATCH, " && strchr(slash + 1, '/') == NULL);", ");"),
+    Mutant("a watch without a kind", WATCH, "w->api_version == NULL || (w->kind == NULL && w->plural == NULL)", "w->api_version == NULL"),
+    Mutant("a watch has any name", WATCH, " || strspn(name->text, DIGITS \"-\") > 0)", ")"),
+    Mutant("what all watches ignore is kept", WATCH, "rc == 0 && i < s->watch_count", "false"),
+)
+
+TESTS_OF_SETS = (
+    Mutant("what an assertion needs may be missing", TESTS, "if ((row->needs & bit) != 0 && (r->given & bit) == 0)", "if (false)"),
+    Mutant("what an assertion does not look at may be there", TESTS, "if (((row->needs | row->takes) & bit) == 0 && (r->given & bit) != 0)", "if (false)"),
+    Mutant("a target may be anything", TESTS, "    if (str_eq(r->into->target, \"haproxy.cfg\"))\n", "    if (true)\n"),
+    Mutant("cert: is no certificate", TESTS, "str_has_prefix(r->into->target, \"cert:\")", "false"),
+    Mutant("a fixture needs no name", TESTS, "        if (own == NULL || own->kind != NODE_SCALAR || yaml_node_is_null(own))\n", "        if (false)\n"),
+    Mutant("fixtures of what is not watched", TESTS, "    if (!known)\n", "    if (false)\n"),
+    Mutant("two tests of one name", TESTS, "    bool twice = template_set_test(s, t->name) != NULL;", "    bool twice = false;"),
+    Mutant("assertions for all tests", TESTS, "    if (r->global)\n", "    if (false)\n"),
+    Mutant("expected is no count", TESTS, "r->into->kind != ASSERT_MATCH_COUNT || (r->given", "true || (r->given"),
+)
+
+OBJECTS = (
+    Mutant("a fixture of another set is an error, too", FIXTURES, "at == set->watch_count && others", "false"),
+    Mutant("a fixture of nothing is passed over", FIXTURES, "        if (at == set->watch_count && others)\n", "        if (at == set->watch_count)\n"),
+    Mutant("a fixture that is no list", FIXTURES, "        if (!yyjson_is_arr(list))\n", "        if (false)\n"),
+)
+
+ASSERTING = (
+    Mutant("contains is not_contains", ASSERTIONS, "found == (a->kind == ASSERT_CONTAINS)", "found == (a->kind != ASSERT_CONTAINS)"),
+    Mutant("^ is the beginning of the text alone", ASSERTIONS, "REG_EXTENDED | REG_NEWLINE", "REG_EXTENDED"),
+    Mutant("each match begins a line", ASSERTIONS, "within ? REG_NOTBOL : 0", "0"),
+    Mutant("order is no matter", ASSERTIONS, "            from += at.rm_eo;\n", ""),
+    Mutant("a part is equal", ASSERTIONS, "    if (same == f->len && same == len)\n", "    if (same == f->len || same == len)\n"),
+    Mutant("a certificate is shown", ASSERTIONS, "    if (f->kind == ENGINE_CERTIFICATE)\n", "    if (false)\n"),
+    Mutant("a path to nothing holds", ASSERTIONS, "    if (found == NULL)\n        return mem_printf(\"%s: the path", "    if (found == NULL)\n        return NULL;\n    if (false)\n        return mem_printf(\"%s: the path"),
+    Mutant("any value is expected", ASSERTIONS, "    return str_eq(is, a->expected) ? NULL", "    return true ? NULL"),
+    Mutant("a render that went well is an error", ASSERTIONS, "    if (s->rendered != NULL)\n        return mem_strdup(\"the render did not fail\");\n", ""),
+    Mutant("any error", ASSERTIONS, "    if (r == NULL || regex_next(r, s->error, false, &at))\n", "    if (true || regex_next(r, s->error, false, &at))\n"),
+    Mutant("an unknown target is haproxy.cfg", ASSERTIONS, "        if (str_eq(name, target)) {", "        if (true || str_eq(name, target)) {"),
+    Mutant("matches of nothing are one", ASSERTIONS, "if (at.rm_eo == at.rm_so && *text++ == '\\0')", "if (at.rm_eo == at.rm_so)"),
+    Mutant("two renders may differ", ASSERTIONS, "x->len == y->len && memcmp(x->bytes, y->bytes, x->len) == 0 ? NULL", "true ? NULL"),
+    Mutant("two renders may give more files", ASSERTIONS, "return a->file_count == b->file_count ? NULL", "return true ? NULL"),
+)
+
+TRYING = (
+    Mutant("the fixtures of all are lost", TRIAL, "{fixtures->global_fixtures, test", "{NULL, test"),
+    Mutant("the fixtures of a test are lost", TRIAL, "test != NULL ? test->fixtures : NULL}", "NULL}"),
+    Mutant("an error passes where nothing is asserted of it", TRIAL, "t.subject.rendered == NULL && trial_is_rendered(test)", "false"),
+    Mutant("an error that is expected fails", TRIAL, "t.subject.rendered == NULL && trial_is_rendered(test)", "t.subject.rendered == NULL"),
+    Mutant("what was skipped has passed", TRIAL, "skipped != NULL ? TRIAL_SKIPPED : TRIAL_PASSED", "TRIAL_PASSED"),
+    Mutant("HAPROXY_BIN does not count", CHECK, "str_empty(given) ? \"haproxy\" : given;", "\"haproxy\";"),
+    Mutant("PATH may be relative", CHECK, "folder[0] == '/' && access(program, X_OK) == 0", "folder[0] == '/'"),
+    Mutant("a haproxy that is named and not there is none", CHECK, "mem_strdup(str_empty(given) ? NULL : given)", "mem_strdup(NULL)"),
+)
+
+ROOMS = (
+    Room("templates, paths", ("test_json_path",), PATHS),
+    Room("templates, what is kept", ("test_template_keep",), KEEPING),
+    Room("templates, sets", ("test_template_set", "test_template_set_tests"), SETS),
+    Room("templates, tests of sets", ("test_template_set_tests", "test_template_set"), TESTS_OF_SETS),
+    Room("templates, fixtures", ("test_template_objects",), OBJECTS),
+    Room("templates, assertions", ("test_template_assertions",), ASSERTING),
+    Room("templates, trials", ("test_template_trial",), TRYING),
+)

@@ -1,0 +1,139 @@
+/* src/template/json_path: what leads somewhere in a JSON object. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "json/read.h"
+#include "template/json_path.h"
+
+static const char object[] = "{\"metadata\": {\"name\": \"a\", \"labels\": {\"app.kubernetes.io/name\": \"web\", \"it's\": \"q\"}},"
+                             " \"spec\": {\"rules\": [{\"host\": \"h1\"}, {\"host\": \"h2\"}, {}], \"ports\": {\"x\": 1, \"y\": 2}},"
+                             " \"deep\": [[1, 2], [3]], \"none\": null}";
+
+static const struct {
+    const char *path, *found; /* all that it leads to, with a blank behind each */
+} good[] = {
+    {"metadata.name", "\"a\" "},
+    {"$.metadata.name", "\"a\" "},
+    {".metadata.name", "\"a\" "},
+    {"{.metadata.name}", "\"a\" "},
+    {"{$.metadata.name}", "\"a\" "},
+    {"metadata.labels['app.kubernetes.io/name']", "\"web\" "},
+    {"metadata.labels[\"it's\"]", "\"q\" "},
+    {"metadata.labels.app\\.kubernetes\\.io/name", "\"web\" "},
+    {"metadata['labels'].it's", "\"q\" "},
+    {"spec.rules[0].host", "\"h1\" "},
+    {"spec.rules[1].host", "\"h2\" "},
+    {"spec.rules[3].host", ""},
+    {"spec.rules[*].host", "\"h1\" \"h2\" "},
+    {"spec.ports[*]", "1 2 "},
+    {"deep[*][*]", "1 2 3 "},
+    {"deep[1][0]", "3 "},
+    {"none", "null "},
+    {"none.x", ""},
+    {"metadata.name.x", ""},
+    {"metadata.name[0]", ""},
+    {"metadata[0]", ""},
+    {"absent", ""},
+};
+
+static bool add_found(void *arg, yyjson_val *found)
+{
+    struct buf *out = arg;
+    char *text = json_text_of(found);
+    buf_printf(out, "%s ", text);
+    free(text);
+    return true;
+}
+
+START_TEST(where_it_leads)
+{
+    struct error err = {0};
+    struct json_path *p = json_path_parse(good[_i].path, &err);
+    ck_assert_msg(p != NULL, "%s", err.message);
+    yyjson_doc *doc = yyjson_read(object, strlen(object), 0);
+    struct buf found = {0};
+    json_path_each(p, yyjson_doc_get_root(doc), add_found, &found);
+    ck_assert_msg(str_eq(buf_str(&found), good[_i].found), "%s leads to %s", good[_i].path, buf_str(&found));
+    yyjson_val *first = json_path_first(p, yyjson_doc_get_root(doc));
+    char *text = first != NULL ? json_text_of(first) : NULL;
+    ck_assert_msg((first == NULL) == (found.len == 0), "%s", good[_i].path);
+    ck_assert(text == NULL || str_has_prefix(good[_i].found, text));
+    free(text);
+    buf_fini(&found);
+    yyjson_doc_free(doc);
+    json_path_free(p);
+}
+END_TEST
+
+static const struct {
+    const char *path, *says;
+} bad[] = {
+    {"", "path \"\": \"\" is no field"},
+    {"$", "path \"$\": \"\" is no field"},
+    {"{}", "path \"{}\": \"\" is no field"},
+    {".", "\".\" is no field"},
+    {"a..b", "\"..b\" is no field"},
+    {"a.", "\".\" is no field"},
+    {"a[", "\"[\" is no field"},
+    {"a[]", "\"[]\" is no field"},
+    {"a[x]", "\"[x]\" is no field"},
+    {"a[-1]", "\"[-1]\" is no field"},
+    {"a[0", "\"[0\" is no field"},
+    {"a[1000001]", "\"[1000001]\" is no field"},
+    {"a[99999999999999999999]", "is no field"},
+    {"a['b]", "\"['b]\" is no field"},
+    {"a['b'", "\"['b'\" is no field"},
+    {"a['']", "\"['']\" is no field"},
+    {"a[?(@.x)]", "\"[?(@.x)]\" is no field"},
+    {"a[*", "\"[*\" is no field"},
+    {"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a", "of which there may be 32"},
+};
+
+START_TEST(what_is_none)
+{
+    struct error err = {0};
+    ck_assert_msg(json_path_parse(bad[_i].path, &err) == NULL, "%s", bad[_i].path);
+    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(err.message, bad[_i].says) != NULL, "%s: %s", bad[_i].path, err.message);
+}
+END_TEST
+
+static bool stop(void *arg, yyjson_val *found)
+{
+    (void)found;
+    return ++*(size_t *)arg < 2;
+}
+
+START_TEST(who_looks_may_stop)
+{
+    struct error err = {0};
+    size_t seen = 0;
+    struct json_path *p = json_path_parse("deep[*][*]", &err);
+    yyjson_doc *doc = yyjson_read(object, strlen(object), 0);
+    json_path_each(p, yyjson_doc_get_root(doc), stop, &seen);
+    ck_assert_uint_eq(seen, 2);
+    json_path_each(p, NULL, stop, &seen);
+    ck_assert_uint_eq(seen, 2);
+    yyjson_doc_free(doc);
+    json_path_free(p);
+    json_path_free(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("json_path");
+    tcase_add_loop_test(tc, where_it_leads, 0, (int)array_len(good));
+    tcase_add_loop_test(tc, what_is_none, 0, (int)array_len(bad));
+    tcase_add_test(tc, who_looks_may_stop);
+    Suite *s = suite_create("json_path");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,122 @@
+/* src/template/trial, src/template/haproxy_check: a test of a set, from its fixtures to what its assertions say. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "set_text.h"
+#include "template/haproxy_check.h"
+#include "template/objects.h"
+#include "template/render.h"
+#include "template/trial.h"
+
+#define SET \
+    "watch: {r: {apiVersion: v1, kind: K}}\nhaproxy.cfg: |\n  {% for o in resources.r %}\n  {{ o.metadata.name }}\n  {% endfor %}\n" \
+    "  {{ resources.r[0].spec.x }}\n" \
+    "tests:\n  _global: {fixtures: {r: [{metadata: {name: a}, spec: {x: 5}}]}}\n  t:\n    assertions:\n    - {type: "
+
+static char *const nothing[] = {NULL};
+/* Sanitizers and the filter do not go together. */
+static const struct trial_options options = {.environment = nothing, .timeout_ms = 60000, .unfiltered = true};
+
+static void run(const char *assertion, const char *fixtures, struct trial_result *ret)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *yaml = mem_printf("%s%s}\n%s", SET, assertion, fixtures);
+    struct template_set *s = set_of(yaml, &err);
+    ck_assert_msg(s != NULL, "%s", err.message);
+    trial_run(s, &s->tests[0], &options, ret);
+    ret->test = NULL;
+    for (size_t i = 0; i < ret->count; i++)
+        ret->findings[i].assertion = NULL;
+    template_set_free(s);
+}
+
+static const struct {
+    const char *assertion, *fixtures;
+    enum trial_verdict verdict;
+    const char *why;
+} rows[] = {
+    {"contains, pattern: ^a$", "", TRIAL_PASSED, NULL},
+    {"contains, pattern: ^b$", "    fixtures: {r: [{metadata: {name: b}}]}\n", TRIAL_PASSED, NULL},
+    {"contains, pattern: ^b$", "", TRIAL_FAILED, "haproxy.cfg has no \"^b$\""},
+    {"deterministic", "", TRIAL_PASSED, NULL},
+    {"jsonpath, jsonpath: 'resources.r[0].metadata.name', expected: a", "", TRIAL_PASSED, NULL},
+    {"haproxy_valid", "", TRIAL_SKIPPED, "haproxy_valid: there is no haproxy here, and HAPROXY_BIN names none"},
+    {"rendering_error", "", TRIAL_FAILED, "the render did not fail"},
+    {"rendering_error, pattern: 'haproxy.cfg:'", "    fixtures: {r: [{metadata: {name: A}}]}\n", TRIAL_PASSED, NULL},
+    {"deterministic", "    fixtures: {r: [{metadata: {name: A}}]}\n", TRIAL_FAILED, "haproxy.cfg:4:"}, /* of the render */
+    {"haproxy_valid", "    fixtures: {r: [{metadata: {name: A}}]}\n", TRIAL_FAILED, "haproxy.cfg:4:"},
+};
+
+START_TEST(a_test)
+{
+    if (render_unavailable()[0] != '\0')
+        return;
+    struct trial_result r;
+    run(rows[_i].assertion, rows[_i].fixtures, &r);
+    ck_assert_uint_eq(r.count, 1);
+    ck_assert_msg(r.findings[0].verdict == rows[_i].verdict, "%s: %s", rows[_i].assertion, r.findings[0].why);
+    ck_assert_uint_eq(r.failed, rows[_i].verdict == TRIAL_FAILED);
+    ck_assert_uint_eq(r.skipped, rows[_i].verdict == TRIAL_SKIPPED);
+    if (rows[_i].why != NULL)
+        ck_assert_msg(strstr(r.findings[0].why, rows[_i].why) != NULL, "%s", r.findings[0].why);
+    trial_result_fini(&r);
+}
+END_TEST
+
+START_TEST(the_program)
+{
+    char folder[] = "/tmp/test_trial.XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    char *own = mem_printf("%s/haproxy-of-ours", folder), *path = mem_printf("PATH=relative:%s", folder);
+    FILE *f = fopen(own, "w");
+    ck_assert(f != NULL && fclose(f) == 0 && chmod(own, 0700) == 0);
+    char name[] = "HAPROXY_BIN=haproxy-of-ours", slash[] = "HAPROXY_BIN=/a/haproxy", lost[] = "HAPROXY_BIN=no-such-haproxy";
+    const struct {
+        char *env[3];
+        const char *found;
+    } cases[] = {{{name, path, NULL}, own}, {{slash, path, NULL}, "/a/haproxy"}, {{lost, path, NULL}, "no-such-haproxy"}, {{lost, NULL}, "no-such-haproxy"}};
+    for (size_t i = 0; i < array_len(cases); i++) {
+        cleanup(mem_free_ptr) char *found = haproxy_check_program(cases[i].env);
+        ck_assert_str_eq(found, cases[i].found);
+    }
+    ck_assert_int_eq(unlink(own), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+    free(own);
+    free(path);
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_made)
+{
+    struct error err = {0};
+    struct haproxy_check c;
+    ck_assert_int_eq(setenv("TMPDIR", "/nonexistent", 1), 0);
+    ck_assert_int_eq(haproxy_check_init(&c, &err), -1);
+    ck_assert_msg(strstr(err.message, "cannot make a folder /nonexistent/") != NULL, "%s", err.message);
+    ck_assert_int_eq(unsetenv("TMPDIR"), 0);
+}
+END_TEST
+
+int main(void)
+{
+    if (render_unavailable()[0] != '\0')
+        printf("SKIPPED: what templates give: %s\n", render_unavailable());
+    TCase *tc = tcase_create("template_trial");
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, a_test, 0, (int)array_len(rows));
+    tcase_add_test(tc, the_program);
+    tcase_add_test(tc, a_folder_that_cannot_be_made);
+    Suite *s = suite_create("template_trial");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
