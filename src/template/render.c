@@ -163,10 +163,10 @@ static int render_run(void *arg)
 {
     struct pass p = {.options = arg};
     struct error err = {0};
+    engine_prepare();
     /* What the engine counts of its own is less than the limit on data: there are the texts of C, too. */
     limits_set(p.options->timeout_ms / 1000 + CPU_SECONDS_MORE,
                p.options->unfiltered ? 0 : 2 * (p.options->memory_bytes + p.options->output_bytes));
-    engine_prepare();
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
     int rc = 0;
