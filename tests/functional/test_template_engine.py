@@ -37,7 +37,7 @@ HOSTILE = {
     "no base64": ("x\n  {{ '%%%'|b64decode }}", r"haproxy.cfg:2:12: b64decode: it is no base64; the line: {{ '%%%'"),
     "syntax": ("a\n{% if %}", r"haproxy.cfg:2:7: syntax error"),
     "not closed": ("{{ 'a", r"haproxy.cfg:1:6: syntax error"),
-    "argument": ("x {{ \"it's %d {{ }}\" % 'a' }}", r"haproxy.cfg:1:23: .*the line: x {{ \"it's %d {{ }}\" % 'a' }}"),
+    "argument": ("x {{ \"it's %d {{ }}\" % 'a' }}", r"haproxy.cfg:1:22: .*the line: x {{ \"it's %d {{ }}\" % 'a' }}"),
     "said by the template": ("{{ fail('it is %s {{ \\n no \"good\"') }}", r'haproxy.cfg:1:4: it is %s {{ .*no "good"'),
     "itself": ("{% set n = namespace() %}{% set n.a = n %}{{ n|tojson }}", r"haproxy.cfg:1:48: tojson: it is nested too deeply"),
 }
