@@ -119,7 +119,7 @@ def installed(root: pathlib.Path) -> set[str]:
 
 
 def install(target: str, root: pathlib.Path, built: pathlib.Path) -> None:
-    parts = ("install-program", "install-unit", "install-settings", "install-docs") if target == "install" else (target,)
+    parts = ("install-program", "install-templates", "install-unit", "install-settings", "install-docs") if target == "install" else (target,)
     run("make", "-s", f"B={built}", f"DESTDIR={root}", *parts)
 
 
