@@ -116,8 +116,10 @@ pub fn slots(list: Value, step: usize) -> Result<Value, Error> {
     if !(1..=1000).contains(&step) {
         return Err(invalid("slots: expected a number of 1 to 1000"));
     }
-    let mut values: Vec<(String, Value)> =
-        list.try_iter()?.map(|value| (value.downcast_object_ref::<Endpoint>().map_or_else(|| value.to_string(), Endpoint::name), value)).collect();
+    let mut values: Vec<(String, Value)> = list
+        .try_iter()?
+        .map(|value| (value.downcast_object_ref::<Endpoint>().map_or_else(|| value.to_string(), Endpoint::name), value))
+        .collect();
     values.sort_by(|a, b| a.0.cmp(&b.0));
     let size = ((values.len() + step - 1) / step).max(1) * step;
     let mut places = vec![Value::from(()); size];

@@ -57,7 +57,7 @@ fn behind_operand(tokens: &Tokens, mut at: usize) -> Option<usize> {
         match tokens.get(at).map(|t| &t.0) {
             Some(Token::Dot | Token::Pipe) => at += 2,
             Some(Token::ParenOpen | Token::BracketOpen) => at = behind_bracket(tokens, at)?,
-            _ => return Some(at),
+            _ => return (at <= tokens.len()).then_some(at),
         }
     }
 }

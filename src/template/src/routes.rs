@@ -69,7 +69,10 @@ pub fn is_host(host: &str) -> bool {
     name.len() <= 253
         && name.split('.').all(|label| {
             let bytes = label.as_bytes();
-            (1..=63).contains(&bytes.len()) && plain(bytes[0]) && plain(bytes[bytes.len() - 1]) && bytes.iter().all(|&c| plain(c) || c == b'-')
+            (1..=63).contains(&bytes.len())
+                && plain(bytes[0])
+                && plain(bytes[bytes.len() - 1])
+                && bytes.iter().all(|&c| plain(c) || c == b'-')
         })
 }
 
@@ -79,7 +82,11 @@ fn is_path(path: &str) -> bool {
 }
 
 fn text(value: &Value) -> String {
-    if value.is_undefined() || value.is_none() { String::new() } else { value.to_string() }
+    if value.is_undefined() || value.is_none() {
+        String::new()
+    } else {
+        value.to_string()
+    }
 }
 
 fn shortened(text: &str) -> String {
