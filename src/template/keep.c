@@ -80,14 +80,12 @@ static void keep_path(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *from,
             keep_elements(doc, to, from, p, step);
         return;
     }
-    size_t i, max;
     yyjson_val *key, *value;
     if (s->kind == STEP_FIELD && (value = yyjson_obj_get(from, s->field)) != NULL)
         keep_member(doc, to, s->field, value, p, step + 1);
-    if (s->kind == STEP_EACH)
-        yyjson_obj_foreach (from, i, max, key, value) {
-            keep_member(doc, to, yyjson_get_str(key), value, p, step + 1);
-        }
+    yyjson_obj_iter each = yyjson_obj_iter_with(s->kind == STEP_EACH ? from : NULL);
+    while ((key = yyjson_obj_iter_next(&each)) != NULL)
+        keep_member(doc, to, yyjson_get_str(key), yyjson_obj_iter_get_val(key), p, step + 1);
 }
 
 static void keep_drop(yyjson_mut_doc *doc, yyjson_mut_val *at, const struct json_path *p, size_t step)
@@ -109,8 +107,12 @@ static void keep_drop(yyjson_mut_doc *doc, yyjson_mut_val *at, const struct json
     } else if (s->kind == STEP_INDEX) {
         keep_drop(doc, yyjson_mut_arr_get(at, s->index), p, step + 1);
     } else {
-        yyjson_mut_arr_foreach(at, i, max, value) keep_drop(doc, value, p, step + 1);
-        yyjson_mut_obj_foreach(at, i, max, key, value) keep_drop(doc, value, p, step + 1);
+        yyjson_mut_arr_foreach (at, i, max, value)
+            if (yyjson_mut_is_ctn(value))
+                keep_drop(doc, value, p, step + 1);
+        yyjson_mut_obj_foreach (at, i, max, key, value)
+            if (yyjson_mut_is_ctn(value))
+                keep_drop(doc, value, p, step + 1);
     }
 }
 
