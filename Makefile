@@ -9,7 +9,7 @@
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
 # make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
 # make chaos      every part x every fault under a seeded stream of changes  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
-# make sequences  random streams of events against a model of HAProxy, in virtual time  SEED= COUNT= EVENTS= TIME=seconds LOCAL=1 WHOLE=1 PLAY=case
+# make sequences  random streams of events against a model of HAProxy, in virtual time  SEED= COUNT= EVENTS= TIME=seconds LOCAL=1 WHOLE=1 API=1 PLAY=case
 # make mutants    breaks what decides in 1,600 ways: do the unit tests notice each?      K=WORD: some of them
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=    make uninstall     make clean
@@ -49,11 +49,13 @@ comma := ,
 SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES) && echo $(if $(ENGINE),-lgcc_s -lm))
+PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES)$(if $(ENGINE), && echo -lgcc_s -lm))
 
-# The template engine (src/template/Cargo.toml), where there is a cargo; TEMPLATES=no: without it, and who asks for one is told so.
-TEMPLATES ?= $(if $(shell command -v cargo 2>/dev/null),yes,no)
+# The template engine (src/template/Cargo.toml), where there is a cargo that is new enough; TEMPLATES=no: without it, and who asks
+# for one is told so.
+TEMPLATES ?= $(shell cargo --version 2>/dev/null | awk -F '[ .]' '{ yes = $$2 > 1 || $$3 >= 70 } END { print yes ? "yes" : "no" }')
 ENGINE := $(if $(filter-out no,$(TEMPLATES)),$B/cargo/release/libtemplate.a)
+HERE_RUST = --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 ENGINE_SRC := src/template/Cargo.toml src/template/Cargo.lock $(sort $(wildcard src/template/src/*.rs))
 STD += $(if $(ENGINE),,-DWITHOUT_TEMPLATES)
 
@@ -88,7 +90,8 @@ $B/haproxy-k8s-sync: $(OBJ) $(ENGINE) $B/obj/flags.ld
 	$(call SAY,LD)$(CC) $(CFLAGS) $(HARDEN_LD) -o $@ $(OBJ) $(ENGINE) $(PKG_LIBS) $(LDFLAGS)
 
 $(ENGINE): $(ENGINE_SRC)
-	$(call SAY,RUST)cargo build --quiet --locked --release --manifest-path src/template/Cargo.toml --target-dir $B/cargo
+	$(call SAY,RUST)RUSTFLAGS="$(HERE_RUST)" cargo build --quiet --locked --release --manifest-path src/template/Cargo.toml --target-dir $B/cargo || \
+		{ echo "the template engine was not built: cargo says why above; make TEMPLATES=no builds without" >&2; exit 1; }
 	@touch $@
 
 # What was made with other flags than today's is no use: these files are new whenever the flags are.
@@ -137,10 +140,10 @@ $B/sequences: $(patsubst %.c,$B/san/%.o,$(wildcard tests/sequences/*.c)) $(SAN_L
 streams: $B/sequences
 	@$B/sequences
 
-# TIME: go on for so many seconds instead of COUNT streams. LOCAL: HAProxies of files and sockets. WHOLE: their whole configurations. PLAY: this case, and all that happens.
+# TIME: go on for so many seconds instead of COUNT streams. LOCAL: HAProxies of files and sockets. WHOLE: their whole configurations, with API: by Data Plane APIs. PLAY: this case, and all that happens.
 sequences: deps
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/sequences
-	@$B/sequences $(if $(PLAY),--play $(PLAY) -v,--seed $(or $(SEED),1) $(if $(COUNT),--count $(COUNT)) $(if $(EVENTS),--events $(EVENTS)) $(if $(LOCAL),--local) $(if $(WHOLE),--whole) \
+	@$B/sequences $(if $(PLAY),--play $(PLAY) -v,--seed $(or $(SEED),1) $(if $(COUNT),--count $(COUNT)) $(if $(EVENTS),--events $(EVENTS)) $(if $(LOCAL),--local) $(if $(WHOLE),--whole) $(if $(API),--api) \
 		$(if $(filter file,$(origin TIME)),,--time $(TIME)))
 
 # Every fuzz target also runs over its stored corpus, without libFuzzer, in `make test`.
@@ -187,6 +190,11 @@ $B/bench/mapping: $B/obj/tests/bench/mapping.o $(patsubst %.c,$B/obj/%.o,$(filte
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^ $(PKG_LIBS)
 
+# A render alone, of any template set over fixtures: python3 -m tests.bench.ingress_fixtures makes large ones for the set ingress.
+$B/bench/render: $B/obj/tests/bench/render.o $(SRC:%.c=$B/obj/%.o) $(ENGINE)
+	@mkdir -p $(@D)
+	$(call SAY,LD)$(CC) $(CFLAGS) -pie -o $@ $^ $(PKG_LIBS)
+
 bench:
 	@scripts/deps build test e2e
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/bench/mapping
@@ -219,7 +227,7 @@ clean:
 # The page that the assembler puts into it is no header, so the compiler does not tell.
 $(foreach kind,obj san fuzz/obj mutants/obj valgrind/obj coverage/obj,$B/$(kind)/src/serve/web_page.o): src/serve/status.html
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c tests/unit/*/*/*.c)) $B/obj/tests/bench/mapping.d
+-include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c tests/unit/*/*/*.c)) $B/obj/tests/bench/mapping.d $B/obj/tests/bench/render.d
 include tests/variants.mk
 include scripts/install.mk
 include scripts/packaging.mk

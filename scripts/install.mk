@@ -1,7 +1,7 @@
 # What `make install` puts where, and `make uninstall` takes away again. Settings that are there already are kept, by both.
 #
 # PREFIX=/usr/local DESTDIR= SYSCONFDIR=/etc; the package (deploy/debian/rules) takes the parts one by one.
-.PHONY: install uninstall install-program install-unit install-local install-settings install-docs
+.PHONY: install uninstall install-program install-templates install-unit install-local install-settings install-docs
 
 SYSCONFDIR ?= /etc
 STRIP ?= -s
@@ -20,7 +20,7 @@ placed = install -d $(DESTDIR)$2 && sed 's|/usr/bin/haproxy-k8s-sync|$(PREFIX)/b
 	chmod $3 $(DESTDIR)$2/$(notdir $1)
 
 install: all
-	@$(MAKE) --no-print-directory install-program install-unit install-settings install-docs
+	@$(MAKE) --no-print-directory install-program install-templates install-unit install-settings install-docs
 
 install-program:
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(MANDIR) $(BASHDIR) $(FISHDIR) $(ZSHDIR))
@@ -33,6 +33,10 @@ install-program:
 	install -m 644 deploy/completion/haproxy-k8s-sync.fish $(DESTDIR)$(FISHDIR)/
 	ln -sf haproxy-k8s-sync.fish $(DESTDIR)$(FISHDIR)/$(ASKING).fish
 	install -m 644 deploy/completion/_haproxy-k8s-sync $(DESTDIR)$(ZSHDIR)/
+
+# Template sets, which users copy.
+install-templates:
+	cd templates && find . -type f -exec install -D -m 644 {} $(abspath $(DESTDIR)$(LOCALDIR))/templates/{} \;
 
 install-unit:
 	$(call placed,deploy/systemd/haproxy-k8s-sync.service,$(UNITDIR),644)

@@ -19,6 +19,7 @@
 #include "cli/copy.h"
 #include "cli/flags.h"
 #include "daemon/controller.h"
+#include "daemon/template/template_source.h"
 #include "cli/config.h"
 #include "cli/config_history.h"
 #include "cli/doctor/doctor.h"
@@ -26,6 +27,12 @@
 #include "cli/inspect.h"
 #include "cli/show.h"
 #include "cli/template.h"
+
+#ifdef WITHOUT_TEMPLATES
+#define BUILT ", without templates"
+#else
+#define BUILT ""
+#endif
 
 static int main_print(void (*fill)(struct buf *out))
 {
@@ -80,7 +87,7 @@ static int check_config(struct settings *settings, const struct settings_finding
         fprintf(stderr, "error: %s\n", err.message);
         return SETTINGS_EXIT_CODE;
     }
-    if (clients_check_tls(settings, &err) != 0) {
+    if (template_source_check(settings, &err) != 0 || clients_check_tls(settings, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         return SETTINGS_EXIT_CODE;
     }
@@ -132,7 +139,8 @@ static int exit_code(const struct error *err)
 
 static void log_started(const struct settings *settings, const struct kube_access *access, const struct log *log)
 {
-    cleanup(buf_fini) struct buf services = {0}, dataplanes = {0};
+    cleanup(buf_fini) struct buf services = {0}, dataplanes = {0}, template_from = {0};
+    settings_print_template_from(settings, &template_from);
     settings_print_mappings(settings, &services);
     settings_print_dataplanes(settings, &dataplanes);
     log_info(
@@ -140,6 +148,7 @@ static void log_started(const struct settings *settings, const struct kube_acces
         log_str("access", access->source), log_str("dataplane", dataplanes.len > 0 ? buf_str(&dataplanes) : NULL),
         log_str("haproxy", settings->local.file), log_str("services", services.len > 0 ? buf_str(&services) : NULL),
         log_str("config_file", settings->config_file), log_str("config_secret", settings->config_secret_name),
+        log_str("template_from", template_from.len > 0 ? buf_str(&template_from) : NULL),
         log_if(settings->dry_run, log_bool("dry_run", true)), log_if(settings->seccomp, log_bool("seccomp", true)));
 }
 
@@ -159,7 +168,8 @@ static int main_run(struct settings *settings, char **environ_, const struct log
     struct controller *controller = controller_new(base, settings, &access, PROJECT_VERSION, log, &err);
     int status = controller != NULL ? EXIT_SUCCESS : exit_code(&err);
     /* The last thing before the loop: what is needed once only (sockets that listen) is there by now. */
-    if (controller != NULL && settings->seccomp && sandbox_enter(controller_state_fd(controller), &err) != 0)
+    bool copies = settings->config_source == SETTINGS_CONFIG_TEMPLATE;
+    if (controller != NULL && settings->seccomp && sandbox_enter(controller_state_fd(controller), copies, &err) != 0)
         status = SETTINGS_EXIT_CODE;
     if (status == EXIT_SUCCESS) {
         log_started(settings, &access, log);
@@ -371,7 +381,7 @@ int main(int argc, char **argv, char **environ_)
     if (command.kind == COMMAND_HELP)
         return main_print(settings_print_help);
     if (command.kind == COMMAND_VERSION) {
-        puts("haproxy-k8s-sync " PROJECT_VERSION);
+        puts("haproxy-k8s-sync " PROJECT_VERSION BUILT);
         return EXIT_SUCCESS;
     }
     if (command.kind == COMMAND_COPY_TO) {

@@ -95,6 +95,7 @@ static int config_start(struct config_job *j, struct settings *settings, const s
     const struct configuration_options options = {.target_count = settings_haproxy_count(settings),
                                                   .require_all = settings->config_require_all,
                                                   .dry_run = j->options->what != COMMAND_CONFIG_APPLY,
+                                                  .foresees = j->options->what == COMMAND_CONFIG_PLAN,
                                                   .allow_lockout = settings->config_allow_lockout,
                                                   .keep = alone ? none_kept : j->mappings.keep,
                                                   .store = j->store,

@@ -46,8 +46,9 @@ int config_run(struct event_base *base, struct settings *settings, const struct 
 
 void config_print(const struct config_report *r, struct page *p);
 /* {"source", "sha256", "bytes", "targets": [{"url", "state", "reason", "effect", "reload_why", "commands":
- * ["set server b/n1 weight 5"], "changes": ["backend b: balance"], "change_count"}]}; effect: "none", "runtime" (by
- * `commands`) or "reload" (reload_why); at most 20 commands and changes are listed. */
+ * ["set server b/n1 weight 5"], "files": (config_print_files), "changes": ["backend b: balance"], "change_count"}]};
+ * effect: "none", "runtime" (by `commands` and those of `files`) or "reload" (reload_why); at most 20 commands and
+ * changes are listed. */
 void config_print_json(const struct config_report *r, struct buf *out);
 /* 1 where a HAProxy rejects it or does not answer; else 2 for a plan that changes something; else 0. */
 int config_status(const struct config_report *r) must_check;

@@ -7,11 +7,13 @@
 #include "base/page.h"
 #include "base/str.h"
 #include "cli/config.h"
+#include "cli/config_print_files.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/line_difference.h"
+#include "haproxy/storage_foresight.h"
 #include "json/write.h"
 
 #define CONFIG_COLUMN 4
@@ -22,16 +24,17 @@
 /* What it costs on one HAProxy. */
 struct config_cost {
     const char *effect;  /* "none", "runtime", "reload" */
-    struct buf commands; /* one a line */
+    struct buf commands; /* for haproxy.cfg itself, one a line */
     struct error why;    /* of a reload */
+    const struct storage_foresight *files;
 };
 
 static void config_cost_init(struct config_cost *ret, const struct config_report *r, size_t target)
 {
-    *ret = (struct config_cost){.effect = "none"};
+    *ret = (struct config_cost){.effect = "none", .files = configuration_foresight(r->configuration, target)};
     if (configuration_foresee(r->configuration, target, &ret->commands, &ret->why) != 0)
         ret->effect = "reload";
-    else if (ret->commands.len > 0)
+    else if (ret->commands.len > 0 || storage_foresight_has(ret->files, STORAGE_BY_RUNTIME))
         ret->effect = "runtime";
 }
 
@@ -45,18 +48,10 @@ static void config_print_cost(const struct config_cost *c, struct page *p)
     if (str_eq(c->effect, "reload"))
         page_printf(p, INK_PLAIN, "; a reload: %s", c->why.message);
     else
-        page_put(p, INK_PLAIN, str_eq(c->effect, "none") ? "; no change" : "; no reload: by the runtime API");
-}
-
-/* *line: the first time all of them. Allocates; NULL: there are no more. */
-static char *config_next_command(const char **line)
-{
-    size_t len = strcspn(*line, "\n");
-    if (len == 0)
-        return NULL;
-    char *command = mem_strndup(*line, len);
-    *line += len + 1;
-    return command;
+        page_put(p, INK_PLAIN,
+                 !str_eq(c->effect, "none")      ? "; no reload: by the runtime API"
+                 : config_files_change(c->files) ? "; no reload"
+                                                 : "; no change");
 }
 
 static void config_print_commands(const struct config_cost *c, struct page *p)
@@ -182,8 +177,10 @@ void config_print(const struct config_report *r, struct page *p)
             page_to(p, CONFIG_COLUMN);
             page_flow_line(p, INK_PLAIN, why);
         }
-        if (plans)
+        if (plans) {
             config_print_commands(&cost, p);
+            config_print_files(cost.files, p);
+        }
         if (r->what == COMMAND_CONFIG_PLAN) {
             config_print_changes(differs, p);
             config_print_lines(r, i, p);
@@ -209,6 +206,7 @@ void config_print_json(const struct config_report *r, struct buf *out)
         cleanup(config_cost_fini) struct config_cost cost;
         config_cost_init(&cost, r, i);
         config_put_cost(&cost, doc, target);
+        config_put_files(cost.files, doc, target);
         yyjson_mut_val *changes = json_put_list(doc, target, "changes");
         for (size_t k = 0; k < differs->count && k < CFG_DIFFERENCE_MAX; k++)
             json_add(changes, json_text(doc, differs->texts[k]));
@@ -227,7 +225,8 @@ int config_status(const struct config_report *r)
         const struct cfg_difference *differs = configuration_difference(r->configuration, i);
         failed =
             failed || config_failed(&v, r->what) || (r->what == COMMAND_CONFIG_APPLY && !str_eq(v.state, "applied"));
-        changes = changes || v.files_missing || differs->effect != CFG_EFFECT_NONE;
+        changes = changes || v.files_missing || differs->effect != CFG_EFFECT_NONE ||
+                  config_files_change(configuration_foresight(r->configuration, i));
     }
     return failed ? 1 : r->what == COMMAND_CONFIG_PLAN && changes ? 2 : 0;
 }

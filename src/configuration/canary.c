@@ -126,6 +126,8 @@ void canary_applied(struct target *t, bool ran)
 {
     struct configuration *c = t->of;
     bool unfinished = ran && !store_is_proven(c->options.store, c->document->id);
+    if (canary_goes_on(c))
+        canary_choose(c); /* it may have it from before a restart, or from before another document came and went */
     bool first = t->canary && canary_goes_on(c);
     t->evidence_told = false;
     probation_end(&t->probation);

@@ -101,6 +101,7 @@ static bool configuration_half_way(const struct configuration *c)
 
 void configuration_use(struct configuration *c, struct document *d, unsigned version)
 {
+    bool waited = c->next != NULL && str_eq(c->next->id, d->id);
     document_unref(c->next);
     c->next = NULL;
     if (c->document != NULL && str_eq(c->document->id, d->id) && c->version == version)
@@ -108,6 +109,8 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
     if (configuration_half_way(c)) {
         c->next = document_ref(d);
         c->next_version = version;
+        for (size_t i = 0; i < c->count && !waited; i++)
+            target_hurry(&c->targets[i]);
         return;
     }
     document_unref(c->document);
@@ -213,6 +216,11 @@ const struct cfg_difference *configuration_difference(const struct configuration
 int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
 {
     return target_foresee(&c->targets[target], ret, err);
+}
+
+const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target)
+{
+    return &c->targets[target].foresight;
 }
 
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)

@@ -23,6 +23,7 @@ struct cfg_line_difference;
 struct configuration;
 struct document;
 struct event_base;
+struct storage_foresight;
 struct store;
 
 enum configuration_drift { CONFIGURATION_DRIFT_REPORT, CONFIGURATION_DRIFT_REPAIR, CONFIGURATION_DRIFT_IGNORE };
@@ -39,6 +40,7 @@ struct configuration_options {
     size_t target_count;
     bool require_all;       /* a target that does not answer keeps the others waiting */
     bool dry_run;           /* validates only */
+    bool foresees;          /* with dry_run: what its files would take, too */
     bool allow_lockout;     /* a document may lack what the daemon manages a target by (configuration/lockout) */
     struct keep_rules keep; /* server lines that are no document's; borrowed */
     enum configuration_drift drift;
@@ -92,6 +94,8 @@ const struct cfg_difference *configuration_difference(const struct configuration
 /* How that would come about: without a reload, by these commands to the running HAProxy, one a line (none: nothing
  * differs). -1: by a reload, and why (ERROR_INVALID). */
 int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err) must_check;
+/* And each of its files, after that; empty where they were not looked at. Borrowed until the loop goes on. */
+const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target);
 /* The same by lines. */
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret);
 

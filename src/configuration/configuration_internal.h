@@ -15,6 +15,7 @@
 #include "haproxy/cfg/difference.h"
 #include "haproxy/driver.h"
 #include "haproxy/engine.h"
+#include "haproxy/storage_foresight.h"
 #include "host/timer.h"
 #include "net/digest.h"
 
@@ -45,20 +46,23 @@ struct target {
     struct engine engine;
     enum progress progress;
     enum files_progress files;
-    bool files_changed;       /* since the last that ran: a reload is to load them */
-    struct document *storing; /* whose files are being stored; NULL: none */
-    enum storage_part part;   /* of it */
-    bool files_unchecked;     /* another writer may have changed them */
-    bool files_drifted;       /* he has */
-    bool files_missing;       /* nothing may be written, and they are not there as the document has them */
-    bool away;                /* the last request about it had no answer that counts */
-    bool unchanged;           /* the file meant the same before: nothing was written */
-    struct error why;         /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
-    char judge[32];           /* the version of the HAProxy that rejected it */
-    struct cfg_content *file; /* as read last (empty: it is no configuration), */
-    int64_t version;          /* at this one */
-    bool compared;            /* it, and the document: */
-    bool comparable;          /* both are configurations, and */
+    bool files_changed;                 /* since the last that ran: a reload is to load them */
+    bool files_met_reload;              /* one was under way when they changed first, */
+    unsigned files_reloads;             /* or more than these were begun since: HAProxy may have loaded them */
+    struct document *storing;           /* whose files are being stored; NULL: none */
+    enum storage_part part;             /* of it */
+    bool files_unchecked;               /* another writer may have changed them */
+    bool files_drifted;                 /* he has */
+    struct storage_foresight foresight; /* of the document's files, with `foresees` */
+    bool files_missing;                 /* nothing may be written, and they are not there as the document has them */
+    bool away;                          /* the last request about it had no answer that counts */
+    bool unchanged;                     /* the file meant the same before: nothing was written */
+    struct error why;                   /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
+    char judge[32];                     /* the version of the HAProxy that rejected it */
+    struct cfg_content *file;           /* as read last (empty: it is no configuration), */
+    int64_t version;                    /* at this one */
+    bool compared;                      /* it, and the document: */
+    bool comparable;                    /* both are configurations, and */
     struct cfg_difference differs;
     enum cfg_effect effect;         /* of the document, by the file that was read last */
     bool needs_verdict;             /* HAProxy was told the document's files, and did not take them all */
@@ -114,13 +118,16 @@ struct cfg_line_difference;
 /* Written by target.c; configuration.c gives it a document. */
 extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);
-void target_set(struct target *t); /* the document has changed */
+void target_set(struct target *t);   /* the document has changed */
+void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
 /* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
 /* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are
  * needed. False: one of them is no configuration. */
 bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
                  const struct cfg_file **wanted);
+/* What of it would be in the file, as it is to be sent: until the next one. */
+struct cfg_content *target_text(struct target *t, struct cfg_content *own);
 void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_fini(struct target *t);
 void target_compare(struct target *t); /* the document with the file that was read last */

@@ -1,8 +1,4 @@
-/*
- * A file that is followed by inotify(7): through editors that rename, symbolic links that are swapped (as a kubelet does
- * with ..data), folders that are removed and made again. Each folder on the way is watched for the one name in it that
- * matters.
- */
+/* A file that is followed (host/path_watch), and a folder of further ones with it. */
 #ifndef CONFIGURATION_FILE_SOURCE_H
 #define CONFIGURATION_FILE_SOURCE_H
 

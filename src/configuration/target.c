@@ -44,6 +44,13 @@ static struct cfg_content *target_with_kept(const struct target *t, struct cfg_c
     return cfg_content_take(&out);
 }
 
+struct cfg_content *target_text(struct target *t, struct cfg_content *own)
+{
+    cfg_content_unref(t->sent);
+    t->sent = NULL;
+    return t->sent = target_with_kept(t, own, &t->edits);
+}
+
 bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
                  const struct cfg_file **wanted)
 {
@@ -203,7 +210,9 @@ void target_compare(struct target *t)
         if (sent ||
             (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
             target_same(t);
-    } else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
+    } else if (t->progress == PROGRESS_WRITTEN && instance_view(t->in).behind)
+        return; /* its load failed, which is told soon, and the Data Plane API has put back what it loaded last */
+    else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
         target_drifted(t);
     else if (target_may_have_drifted_before(t))
         target_drifted_before(t);
@@ -409,9 +418,7 @@ static void target_replace(void *self, struct replacement_request *ret)
         configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
     if (writes && !restores)
         target_keep_good(t);
-    cfg_content_unref(t->sent);
-    t->sent = target_with_kept(t, restores ? t->good : t->asked->content, &t->edits);
-    ret->text = t->sent;
+    ret->text = target_text(t, restores ? t->good : t->asked->content);
     ret->before = writes ? t->file : NULL;
     ret->restores = restores;
     ret->edits = &t->edits;
@@ -509,6 +516,13 @@ static void target_begin_anew(struct target *t, uint64_t now_ms)
     instance_begin_anew(t->in, when_ms);
 }
 
+void target_hurry(struct target *t)
+{
+    retry_new_document(&t->retry);
+    if (t->in != NULL)
+        target_begin_anew(t, clock_mono_ms());
+}
+
 void target_set(struct target *t)
 {
     target_begin(t);
@@ -517,11 +531,9 @@ void target_set(struct target *t)
     t->since_us = clock_mono_us();
     t->repairs = 0;
     t->repair_after_ms = 0;
-    retry_new_document(&t->retry);
-    if (t->in == NULL)
-        return;
-    target_look(t);
-    target_begin_anew(t, clock_mono_ms());
+    target_hurry(t);
+    if (t->in != NULL)
+        target_look(t);
 }
 
 void target_fini(struct target *t)
@@ -534,6 +546,7 @@ void target_fini(struct target *t)
     cfg_difference_fini(&t->differs);
     cfg_edits_fini(&t->edits);
     changes_fini(&t->told);
+    storage_foresight_fini(&t->foresight);
     probation_fini(&t->probation);
     document_unref(t->asked);
     document_unref(t->storing);

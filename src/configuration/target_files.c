@@ -60,16 +60,33 @@ static void target_files_go_back(struct target *t)
         t->progress = PROGRESS_NEW;
 }
 
+/* They went back, and a reload for something else had loaded them. */
+static bool target_files_were_loaded(const struct target *t, const struct stored *s)
+{
+    bool reloaded = t->files_met_reload || instance_view(t->in).reloads != t->files_reloads;
+    return reloaded && s->written + s->deleted > 0;
+}
+
 void target_store(void *self, struct storage_request *ret)
 {
     struct target *t = self;
     (void)target_files_next(t, &t->part);
+    if (!t->files_changed) {
+        const struct instance_view v = instance_view(t->in);
+        t->files_met_reload = v.reload == RELOAD_PENDING;
+        t->files_reloads = v.reloads;
+    }
     if (t->part == STORAGE_BACK)
         target_files_go_back(t);
     document_unref(t->storing);
     t->storing = document_ref(t->of->document);
     ret->part = t->part;
     ret->files = &t->storing->files;
+    if (!t->of->options.foresees || t->part != STORAGE_CHECK)
+        return;
+    storage_foresight_fini(&t->foresight);
+    ret->foresight = &t->foresight;
+    ret->config = target_text(t, t->storing->content);
 }
 
 static void target_files_drifted(struct target *t, const struct stored *s)
@@ -183,6 +200,8 @@ void target_stored(void *self, const struct stored *s)
         break;
     case STORAGE_BACK:
         t->files_changed = false;
+        if (target_files_were_loaded(t, s))
+            instance_must_reload(t->in);
         break;
     case STORAGE_CHECK:
         target_files_checked(t, s);

@@ -42,11 +42,12 @@ static bool target_recall_good(struct target *t, bool latest)
     return true;
 }
 
-/* Whoever repairs the file by hand meanwhile has a reason, and no more than CONFIG_DRIFT may be held against him. */
+/* Whoever repairs the file by hand meanwhile has a reason, and no more than CONFIG_DRIFT may be held against him. A file that
+ * is behind is no such: a Data Plane API has put back the one that it loaded last, without what HAProxy was told since. */
 void target_left_alone(struct target *t)
 {
-    if (!t->restores || target_may_repair(t) || cfg_content_file(t->file, NULL) == NULL ||
-        target_file_means(t, t->unloadable) || target_file_means(t, t->good))
+    if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||
+        cfg_content_file(t->file, NULL) == NULL || target_file_means(t, t->unloadable) || target_file_means(t, t->good))
         return;
     t->restores = t->unloaded = false; /* what is there is his */
     document_unref(t->writing);

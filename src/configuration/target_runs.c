@@ -82,6 +82,8 @@ void target_concluded(void *self)
     struct document *d = t->of->document;
     if (d == NULL || !instance_at_rest(t->in) || !instance_view(t->in).last_reload_known)
         return;
+    if (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED)
+        t->tells = true; /* a reload came before maps have lost their lines: it has loaded all but that */
     if (t->tells && t->files_changed)
         return; /* what runs has them not yet */
     t->unloaded = t->tells = false;

@@ -5,6 +5,12 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 
+/* As the file that HAProxy runs, which is another one: changed while nobody counted versions on, it has that one's notes. */
+static bool target_is_same_version(const struct target *t)
+{
+    return t->running != NULL && t->version == t->running_version;
+}
+
 /* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Of what another
  * writer put there nobody knows whether he loaded it; of what a daemon wrote before, that one noted it. */
 static const char *target_runs_another(const struct target *t)
@@ -14,8 +20,9 @@ static const char *target_runs_another(const struct target *t)
            : v.reload == RELOAD_PENDING ? "a reload is under way"
            : !v.last_reload_known       ? "how HAProxy's last reload ended is not known"
            : !instance_at_rest(t->in)   ? "HAProxy runs something else than its haproxy.cfg"
-           : !t->file_runs && !v.loaded ? "haproxy.cfg is not known to be what HAProxy runs"
-                                        : NULL;
+           : !t->file_runs && (!v.loaded || target_is_same_version(t))
+               ? "haproxy.cfg is not known to be what HAProxy runs"
+               : NULL;
 }
 
 static bool target_runs_file(const struct target *t)
@@ -70,14 +77,11 @@ void target_tell(struct target *t, struct replacement_request *ret)
     ret->plain = target_is_plain(t);
 }
 
-int target_foresee(struct target *t, struct buf *ret, struct error *err)
+static int target_foresee_config(struct target *t, struct buf *ret, struct error *err)
 {
     cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
     const struct cfg_file *is, *wanted;
     const struct cfg_difference *d = target_difference(t);
-    if (t->files_missing)
-        return error_set(err, ERROR_INVALID,
-                         "files change: what is no map or certificate of a name that HAProxy has loaded takes one");
     if (d == NULL || d->effect == CFG_EFFECT_NONE)
         return 0;
     const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : target_runs_another(t);
@@ -86,6 +90,29 @@ int target_foresee(struct target *t, struct buf *ret, struct error *err)
     if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))
         return 0;
     return instance_foresee(t->in, wanted, &d->changes, ret, err);
+}
+
+/* Its files, where haproxy.cfg itself takes no reload. */
+static int target_foresee_files(const struct target *t, struct error *err)
+{
+    const struct storage_foresight *files = &t->foresight;
+    const struct storage_foreseen *one = storage_foresight_reloads(files);
+    const char *why = target_runs_another(t);
+    bool stores =
+        one != NULL || storage_foresight_has(files, STORAGE_BY_RUNTIME) || storage_foresight_has(files, STORAGE_UNUSED);
+    if (stores && why != NULL)
+        return error_set(err, ERROR_INVALID, "%s", why);
+    return one != NULL ? error_set(err, ERROR_INVALID, "%s: %s", one->name, one->why) : 0;
+}
+
+int target_foresee(struct target *t, struct buf *ret, struct error *err)
+{
+    int status = target_foresee_config(t, ret, err);
+    if (status == 0)
+        status = target_foresee_files(t, err);
+    if (status != 0)
+        storage_foresight_load(&t->foresight);
+    return status;
 }
 
 /* haproxy.cfg means the same with it: only its files are others. */

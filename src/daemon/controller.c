@@ -14,6 +14,7 @@
 #include "daemon/certificates.h"
 #include "daemon/clients.h"
 #include "daemon/config/config_engine.h"
+#include "daemon/config/config_source.h"
 #include "daemon/events.h"
 #include "report/history.h"
 #include "daemon/leadership.h"
@@ -195,7 +196,10 @@ static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
 {
     struct controller *c = arg;
     cleanup(checks_fini) struct checks checks = {0};
-    struct status_now now = {.targets = c->targets, .checks = &checks, .stopping = c->stopping};
+    struct status_now now = {.targets = c->targets,
+                             .templates = config_source_template(config_engine_source(c->config)),
+                             .checks = &checks,
+                             .stopping = c->stopping};
     now.ready = check_all(c, &checks);
     status_print(c->status, &now, json, ret_news_at);
 }
@@ -392,17 +396,22 @@ static void make_sources(struct controller *c)
 
 static void make_events(struct controller *c)
 {
-    bool by_secret = c->settings->config_source == SETTINGS_CONFIG_SECRET;
+    const struct settings *s = c->settings;
+    bool by_secret = s->config_source == SETTINGS_CONFIG_SECRET,
+         by_template = s->config_source == SETTINGS_CONFIG_TEMPLATE;
+    bool by_object = by_secret || (by_template && s->template_from.name != NULL);
     const struct events_options options = {.client = c->clients.kube,
                                            .history = c->history,
                                            .mappings = &c->mappings,
                                            .sources = c->sources,
-                                           .config_source = by_secret ? config_engine_source(c->config) : NULL,
-                                           .secret_namespace = c->settings->config_secret_namespace,
-                                           .secret_name = c->settings->config_secret_name,
+                                           .config_source = by_object ? config_engine_source(c->config) : NULL,
+                                           .source_kind = by_secret ? "Secret" : "ConfigMap",
+                                           .source_namespace =
+                                               by_secret ? s->config_secret_namespace : s->template_from.namespace,
+                                           .source_name = by_secret ? s->config_secret_name : s->template_from.name,
                                            .written = c->telemetry.kubernetes_events,
                                            .log = c->log};
-    if (c->settings->emit_events && !c->settings->dry_run && (by_secret || c->mappings.count > 0))
+    if (s->emit_events && !s->dry_run && (by_secret || by_template || c->mappings.count > 0))
         c->events = events_new(c->base, &options);
 }
 

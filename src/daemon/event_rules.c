@@ -59,6 +59,8 @@ const char *event_reason_name(enum event_reason r)
         [EVENT_CANARY_FAILED] = "CanaryFailed",
         [EVENT_CONFIG_DEGRADED] = "ConfigDegraded",
         [EVENT_CONFIG_ROLLED_BACK] = "ConfigRolledBack",
+        [EVENT_LEFT_OUT] = "LeftOut",
+        [EVENT_TEMPLATE_NOTE] = "TemplateNote",
     };
     return names[r];
 }
@@ -66,7 +68,7 @@ const char *event_reason_name(enum event_reason r)
 bool event_reason_warns(enum event_reason r)
 {
     return r == EVENT_REMOVAL_DELAYED || r == EVENT_APPLY_FAILED || r == EVENT_RELOAD_FAILED ||
-           r >= EVENT_CONFIG_REJECTED;
+           (r >= EVENT_CONFIG_REJECTED && r != EVENT_TEMPLATE_NOTE);
 }
 
 char *event_text_of(const struct history_entry *e)

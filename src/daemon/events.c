@@ -30,9 +30,17 @@
 #define HOST_MAX 64
 #define COMBINED "(combined from similar events): "
 
+_Static_assert(EVENT_REASONS <= (int)CORRELATOR_REASONS, "the correlator has a place for each");
+
+/* The object that Events are about. */
+struct place {
+    const char *api_version, *kind, *namespace, *name, *uid;
+};
+
 /* An Event that waits, or is under way. */
 struct item {
     size_t service;
+    struct place object; /* of events_tell_about: owned texts; kind NULL: the place of `service` */
     enum event_reason reason;
     uint64_t id;
     char *message;
@@ -55,7 +63,8 @@ struct events {
     struct history_listener listener;
     struct timer timer;
     struct event_writer *writer;
-    struct about *about; /* one for each Service of the mappings, then the Secret's */
+    struct about
+        *about; /* one for each Service of the mappings, that of the Secret or ConfigMap, that of all other objects */
     struct item queue[QUEUE_MAX];
     size_t count;
     bool busy; /* queue[0] is under way */
@@ -64,21 +73,19 @@ struct events {
     struct log_limit dropped_limit;
 };
 
-/* The object that Events are about. */
-struct place {
-    const char *kind, *namespace, *name;
-};
-
 static size_t events_places(const struct events *e)
 {
-    return e->options.mappings->service_count + (e->options.config_source != NULL ? 1 : 0);
+    return e->options.mappings->service_count + 2;
 }
 
-static struct place events_place(const struct events *e, size_t i)
+static size_t events_source_place(const struct events *e)
 {
-    const struct mappings *m = e->options.mappings;
-    return i < m->service_count ? (struct place){"Service", m->services[i].namespace, m->services[i].name}
-                                : (struct place){"Secret", e->options.secret_namespace, e->options.secret_name};
+    return e->options.mappings->service_count;
+}
+
+static size_t events_object_place(const struct events *e)
+{
+    return events_source_place(e) + 1;
 }
 
 /* NULL: not known. */
@@ -93,6 +100,37 @@ static const char *events_uid(const struct events *e, size_t i)
     return known != NULL ? known->uid : NULL;
 }
 
+static struct place events_place(const struct events *e, const struct item *item)
+{
+    const struct mappings *m = e->options.mappings;
+    const struct events_options *o = &e->options;
+    size_t i = item->service;
+    if (item->object.kind != NULL)
+        return item->object;
+    return i < m->service_count
+               ? (struct place){NULL, "Service", m->services[i].namespace, m->services[i].name, events_uid(e, i)}
+               : (struct place){NULL, o->source_kind, o->source_namespace, o->source_name, events_uid(e, i)};
+}
+
+static struct place place_copy(const struct place *p)
+{
+    return (struct place){mem_strdup(p->api_version), mem_strdup(p->kind), mem_strdup(p->namespace),
+                          mem_strdup(p->name), mem_strdup(p->uid)};
+}
+
+static void place_fini(struct place *p)
+{
+    const char *const texts[] = {p->api_version, p->kind, p->namespace, p->name, p->uid};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free((char *)(uintptr_t)texts[i]);
+}
+
+static void item_fini(struct item *item)
+{
+    free(item->message);
+    place_fini(&item->object);
+}
+
 static void count(const struct events *e, const char *result)
 {
     metric_add(e->options.written, 1, result, NULL);
@@ -103,7 +141,7 @@ static void count(const struct events *e, const char *result)
 static void take_out(struct events *e, size_t at, const char *result)
 {
     count(e, result);
-    free(e->queue[at].message);
+    item_fini(&e->queue[at]);
     e->count--;
     memmove(&e->queue[at], &e->queue[at + 1], (e->count - at) * sizeof(e->queue[0]));
 }
@@ -128,8 +166,8 @@ static void events_make_room(struct events *e)
                  log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
-static void put_in(struct events *e, size_t service, enum event_reason reason, const struct correlated *c,
-                   const char *text)
+static void put_in(struct events *e, size_t service, const struct place *object, enum event_reason reason,
+                   const struct correlated *c, const char *text)
 {
     cleanup(mem_free_ptr) char *whole = mem_printf("%s%s", c->combined ? COMBINED : "", text);
     struct item *item = waiting(e, service, c->id);
@@ -137,6 +175,8 @@ static void put_in(struct events *e, size_t service, enum event_reason reason, c
         events_make_room(e);
         item = &e->queue[e->count++];
         *item = (struct item){.service = service, .reason = reason, .id = c->id, .since_ms = clock_mono_ms()};
+        if (object != NULL)
+            item->object = place_copy(object);
     } else {
         count(e, "merged");
     }
@@ -151,18 +191,24 @@ static void events_step(struct events *e);
 
 /* ---- from the history ---- */
 
-static void happened(struct events *e, size_t service, enum event_reason reason, const char *text)
+/* object NULL: it is about the place of `service`. */
+static void happened(struct events *e, size_t service, const struct place *object, enum event_reason reason,
+                     const char *text)
 {
     struct about *about = &e->about[service];
     struct correlated c;
     uint64_t now_ms = clock_mono_ms();
-    correlator_take(&about->correlator, reason, event_reason_warns(reason), text, now_ms, clock_wall_ms(), &c);
-    if (!c.send)
+    /* The same of another object is another Event. */
+    cleanup(mem_free_ptr) char *key =
+        object != NULL ? mem_printf("%s %s/%s: %s", object->kind, object->namespace, object->name, text) : NULL;
+    correlator_take(&about->correlator, reason, event_reason_warns(reason), key != NULL ? key : text, now_ms,
+                    clock_wall_ms(), &c);
+    if (!c.send || (object != NULL && c.combined)) /* which would stand on one of many objects */
         count(e, "limited");
     else if (now_ms < about->denied_until_ms)
         count(e, "denied");
     else
-        put_in(e, service, reason, &c, text);
+        put_in(e, service, object, reason, &c, text);
 }
 
 /* What is about a whole HAProxy is about each Service, once. */
@@ -181,7 +227,7 @@ static void on_entry(void *arg, const struct history_entry *entry)
         if (about->done || (entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend)))
             continue;
         about->done = true;
-        happened(e, m->list[i].service, reason, text);
+        happened(e, m->list[i].service, NULL, reason, text);
     }
     if (e->count > 0 && !e->busy)
         timer_set_sooner(&e->timer, 0);
@@ -191,7 +237,18 @@ void events_tell(struct events *e, enum event_reason reason, const char *text)
 {
     if (e == NULL || e->options.config_source == NULL)
         return;
-    happened(e, e->options.mappings->service_count, reason, text);
+    happened(e, events_source_place(e), NULL, reason, text);
+    if (e->count > 0 && !e->busy)
+        timer_set_sooner(&e->timer, 0);
+}
+
+void events_tell_about(struct events *e, const struct events_object *o, enum event_reason reason, const char *text)
+{
+    if (e == NULL)
+        return;
+    const struct place place = {o->api_version, o->kind, o->namespace != NULL ? o->namespace : "default", o->name,
+                                o->uid};
+    happened(e, events_object_place(e), &place, reason, text);
     if (e->count > 0 && !e->busy)
         timer_set_sooner(&e->timer, 0);
 }
@@ -201,13 +258,13 @@ void events_tell(struct events *e, enum event_reason reason, const char *text)
 /* Of the log. */
 static const char *events_field(const struct place *p)
 {
-    return str_eq(p->kind, "Service") ? "service" : "secret";
+    return str_eq(p->kind, "Service") ? "service" : str_eq(p->kind, "Secret") ? "secret" : "object";
 }
 
 static void log_trouble(struct events *e, struct log_limit *limit, const char *what, const char *hint,
                         const struct item *item, const struct error *err)
 {
-    const struct place place = events_place(e, item->service);
+    const struct place place = events_place(e, item);
     unsigned held_back;
     if (!log_limit_pass_message(limit, clock_mono_ms(), err->message, &held_back))
         return;
@@ -223,7 +280,7 @@ static void events_written(struct events *e, const struct item *item)
     correlator_set_written(&about->correlator, item->id, true);
     about->denied_until_ms = 0;
     backoff_reset(&e->backoff);
-    const struct place place = events_place(e, item->service);
+    const struct place place = events_place(e, item);
     if (about->in_trouble)
         log_info(e->options.log, "Kubernetes Events are written again", log_str("namespace", place.namespace),
                  log_str(events_field(&place), place.name));
@@ -293,13 +350,14 @@ static void send_first(struct events *e)
 {
     struct item *item = &e->queue[0];
     struct about *about = &e->about[item->service];
-    const struct place place = events_place(e, item->service);
+    const struct place place = events_place(e, item);
     cleanup(mem_free_ptr) char *name = mem_printf("%s.%016" PRIx64, place.name, item->id);
     const struct event_object object = {.namespace = place.namespace,
                                         .name = name,
+                                        .api_version = place.api_version,
                                         .kind = place.kind,
                                         .about = place.name,
-                                        .uid = events_uid(e, item->service),
+                                        .uid = place.uid,
                                         .reason = event_reason_name(item->reason),
                                         .warning = event_reason_warns(item->reason),
                                         .message = item->message,
@@ -378,7 +436,7 @@ void events_free(struct events *e)
     event_writer_free(e->writer);
     timer_fini(&e->timer);
     for (size_t i = 0; i < e->count; i++)
-        free(e->queue[i].message);
+        item_fini(&e->queue[i]);
     free(e->about);
     free(e);
 }

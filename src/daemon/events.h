@@ -1,6 +1,7 @@
 /*
  * Kubernetes Events on the Services (EMIT_EVENTS), from the history: Synced, Draining, RemovalDelayed, ApplyFailed,
- * ReloadFailed, DriftRepaired; and on the Secret that a whole configuration comes from. The correlator limits their number. A slow, full, absent or forbidding API costs only
+ * ReloadFailed, DriftRepaired; on the Secret or ConfigMap that a whole configuration comes from; and on objects that templates
+ * say something of. The correlator limits their number. A slow, full, absent or forbidding API costs only
  * Events: the queue has a cap, there is one request at a time, and what waited for five minutes is dropped.
  */
 #ifndef DAEMON_EVENTS_H
@@ -25,9 +26,9 @@ struct events_options {
     struct history *history;
     const struct mappings *mappings; /* backend -> Service */
     const struct sources *sources;   /* for the Services' uids */
-    /* The Secret that a whole configuration comes from; NULL: none. */
+    /* The Secret or ConfigMap that a whole configuration comes from; NULL: none. */
     const struct config_source *config_source;
-    const char *secret_namespace, *secret_name;
+    const char *source_kind, *source_namespace, *source_name;
     struct metric *written; /* kubernetes_events_total{result} */
     const struct log *log;
 };
@@ -65,13 +66,23 @@ enum event_reason {
     EVENT_CANARY_FAILED,
     EVENT_CONFIG_DEGRADED,
     EVENT_CONFIG_ROLLED_BACK,
+    /* on an object that templates say something of */
+    EVENT_LEFT_OUT,
+    EVENT_TEMPLATE_NOTE,
     EVENT_REASONS,
 };
 enum event_reason event_reason_of(const struct history_entry *e);
 const char *event_reason_name(enum event_reason r); /* "Synced", ...: stable */
 bool event_reason_warns(enum event_reason r);
 /* "backend web at http://lb1:5555: removal of 3 of 4 servers delayed: n2, n3, n4: 3 of ...". Allocates. */
-/* On the Secret; e NULL, or without a Secret: nothing happens. */
+/* Any object of the cluster. */
+struct events_object {
+    const char *api_version, *kind, *namespace, *name; /* namespace NULL: it is in none */
+    const char *uid;                                   /* NULL: not known */
+};
+/* Ten of a reason in 10 minutes, of all objects together. e NULL: nothing happens. */
+void events_tell_about(struct events *e, const struct events_object *o, enum event_reason reason, const char *text);
+/* On the Secret or ConfigMap; e NULL, or without one: nothing happens. */
 void events_tell(struct events *e, enum event_reason reason, const char *text);
 char *event_text_of(const struct history_entry *e) must_check;
 

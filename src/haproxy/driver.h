@@ -30,6 +30,7 @@ struct driver;
 struct readout;
 struct reload;
 struct served;
+struct storage_foresight;
 
 /* ---- a write of several changes that take effect as one, and what is done before and after it */
 
@@ -109,6 +110,10 @@ enum storage_part {
 struct storage_request {
     enum storage_part part;
     const struct storage_files *files; /* borrowed until the end */
+    /* Of STORAGE_CHECK: it says there of each file of the list, in their order, then of those that go, what the other parts
+     * would come to with this haproxy.cfg. HAProxy is asked what it has. NULL: nothing is. Borrowed, too. */
+    struct storage_foresight *foresight;
+    const struct cfg_content *config;
 };
 
 struct stored {

@@ -344,6 +344,7 @@ struct instance_view instance_view(const struct instance *in)
         .drift = in->running.drift,
         .file_problem = in->guard.problem,
         .loaded = in->readout.loaded,
+        .behind = in->readout.split,
         .unloaded = in->readout.unloaded,
         .waits = instance_driver(in)->waits,
         .adds = instance_driver(in)->adds,

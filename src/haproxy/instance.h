@@ -74,10 +74,11 @@ struct instance_view {
     const char *file_problem;   /* why nothing may be written to the file; NULL: nothing */
     bool loaded;                /* a daemon wrote the file that was read, and noted that it runs */
     bool unloaded;              /* a replacement wrote the file, and no commit has loaded it since */
-    const char *waits;          /* another daemon has the file: what to say of it; NULL: none has */
-    bool adds;                  /* servers come and go without a reload, where HAProxy lets them */
-    int64_t worker_pid;         /* -1: not known */
-    const char *haproxy;        /* its version as read last; "": not known */
+    bool behind; /* the file is older than what the Data Plane API answers: a reload failed, and it put that one back */
+    const char *waits;   /* another daemon has the file: what to say of it; NULL: none has */
+    bool adds;           /* servers come and go without a reload, where HAProxy lets them */
+    int64_t worker_pid;  /* -1: not known */
+    const char *haproxy; /* its version as read last; "": not known */
     enum verification_state verification;
     const struct error *problem; /* of all backends together; kind NONE: none */
     enum worker_change worker;   /* since the last reading at rest */

@@ -35,6 +35,32 @@ static void map_sort(struct map_entries *m, int (*order)(const void *, const voi
         qsort(m->list, m->count, sizeof(*m->list), order);
 }
 
+/* By keys; of one key as they stand in the text. */
+static int order_of_places(const void *a, const void *b)
+{
+    const struct map_entry *x = a, *y = b;
+    int order = order_of_keys(a, b);
+    return order != 0 ? order : (x->key > y->key) - (x->key < y->key);
+}
+
+void storage_map_compare(const char *now, const char *next, struct map_changes *ret)
+{
+    cleanup(map_entries_fini) struct map_entries is = {0}, wanted = {0};
+    *ret = (struct map_changes){0};
+    map_entries_read(&is, now);
+    map_entries_read(&wanted, next);
+    map_sort(&is, order_of_places);
+    map_sort(&wanted, order_of_places);
+    for (size_t i = 0, k = 0; i < is.count || k < wanted.count;) {
+        int order = i == is.count ? 1 : k == wanted.count ? -1 : order_of_keys(&is.list[i], &wanted.list[k]);
+        ret->go += order < 0;
+        ret->come += order > 0;
+        ret->change += order == 0 && order_of_entries(&is.list[i], &wanted.list[k]) != 0;
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
 bool storage_map_grow(const char *now, const char *next, struct buf *ret)
 {
     cleanup(map_entries_fini) struct map_entries is = {0}, wanted = {0}, in_order = {0};

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <sched.h>
+#include <signal.h>
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,6 +67,9 @@ struct rule {
         }                           \
     }
 
+#define NEW_NAMESPACES \
+    (CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
 /* On arm64 some of them do not exist; libseccomp then has a negative number, which is skipped. */
 static const struct rule allowed[] = {
     /* memory */
@@ -77,10 +81,7 @@ static const struct rule allowed[] = {
     ARG(mmap, 2, PROT_EXEC, 0),
     {SCMP_SYS(mmap), 2, {{2, PROT_EXEC | PROT_WRITE, PROT_EXEC}, {3, MAP_ANONYMOUS, 0}}},
     /* threads */
-    ARG(clone, 0,
-        CLONE_VM | CLONE_THREAD | CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
-            CLONE_NEWUTS | CLONE_NEWCGROUP,
-        CLONE_VM | CLONE_THREAD),
+    ARG(clone, 0, CLONE_VM | CLONE_THREAD | NEW_NAMESPACES, CLONE_VM | CLONE_THREAD),
     CALL(set_robust_list),
     CALL(rseq),
     CALL(futex),
@@ -186,6 +187,25 @@ static const struct rule allowed[] = {
     CALL(shutdown),
 };
 
+/* Of who forks: fork(2) itself, what host/child does around it, and what the copy needs until it has a filter of its own,
+ * which can only take rights away. */
+static const struct rule allowed_to_fork[] = {
+    ARG(clone, 0, CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_PARENT | CLONE_PTRACE | NEW_NAMESPACES | CSIGNAL,
+        SIGCHLD),
+    CALL(setpgid),
+    CALL(dup2),
+    CALL(dup3),
+    CALL(close_range),
+    CALL(wait4),
+    CALL(waitid),
+    CALL(pidfd_open),
+    ARG(kill, 1, INT, SIGKILL),
+    CALL(seccomp),
+    ARG(prctl, 0, INT, PR_SET_NO_NEW_PRIVS),
+    ARG(prctl, 0, INT, PR_GET_SECCOMP),
+    ARG(prctl, 0, INT, PR_SET_SECCOMP),
+};
+
 /* Only what no library calls in any case: NSS modules of others, for one, try pidfd_open, memfd_create and kcmp. */
 static const int deadly[] = {
     /* other programs, other processes */
@@ -249,6 +269,14 @@ static bool is_deadly(int call)
     return false;
 }
 
+static bool is_to_fork(int call)
+{
+    for (size_t i = 0; i < array_len(allowed_to_fork); i++)
+        if (allowed_to_fork[i].call == call)
+            return true;
+    return false;
+}
+
 static int allow(scmp_filter_ctx ctx, const struct rule *r)
 {
     struct scmp_arg_cmp arguments[array_len(r->arguments)];
@@ -260,18 +288,20 @@ static int allow(scmp_filter_ctx ctx, const struct rule *r)
 }
 
 /* 0, or a negative errno. */
-static int add_rules(scmp_filter_ctx ctx)
+static int add_rules(scmp_filter_ctx ctx, bool copies)
 {
-    /* What abort() does; the number is that of our own process, which has no child. */
+    /* What abort() does; the number is that of our own process. */
     const struct rule ourselves = ARG(tgkill, 0, INT, (uint64_t)getpid());
     int rc = allow(ctx, &ourselves);
     for (size_t i = 0; rc == 0 && i < array_len(allowed); i++)
         rc = allow(ctx, &allowed[i]);
+    for (size_t i = 0; rc == 0 && copies && i < array_len(allowed_to_fork); i++)
+        rc = allow(ctx, &allowed_to_fork[i]);
     for (size_t i = 0; rc == 0 && i < array_len(deadly); i++)
         if (deadly[i] >= 0)
             rc = seccomp_rule_add(ctx, SCMP_ACT_KILL_PROCESS, deadly[i], 0);
     for (int call = FIRST_YOUNG_CALL; rc == 0 && call <= LAST_YOUNG_CALL; call++)
-        if (!is_deadly(call))
+        if (!is_deadly(call) && !(copies && is_to_fork(call)))
             rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), call, 0);
     return rc;
 }
@@ -313,12 +343,12 @@ static int allow_writing(scmp_filter_ctx ctx, int folder)
     return rc;
 }
 
-int sandbox_enter(int folder, struct error *err)
+int sandbox_enter(int folder, bool copies, struct error *err)
 {
     cleanup(sandbox_release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int rc = ctx != NULL ? set_up(ctx) : -ENOMEM;
     if (rc == 0)
-        rc = add_rules(ctx);
+        rc = add_rules(ctx, copies);
     if (rc == 0 && folder >= 0)
         rc = allow_writing(ctx, folder);
     if (rc == 0)
@@ -334,11 +364,28 @@ int sandbox_enter(int folder, struct error *err)
 /* ---- the filter of who only computes ---- */
 
 static const int computing[] = {
-    SCMP_SYS(brk),           SCMP_SYS(munmap),       SCMP_SYS(mremap),        SCMP_SYS(madvise),   SCMP_SYS(futex),
-    SCMP_SYS(sched_yield),   SCMP_SYS(exit),         SCMP_SYS(exit_group),    SCMP_SYS(read),      SCMP_SYS(write),
-    SCMP_SYS(close),         SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
-    SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),    SCMP_SYS(gettid),        SCMP_SYS(getpid),    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(brk),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(futex),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(read),
+    SCMP_SYS(write),
+    SCMP_SYS(close),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(gettid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(sched_getaffinity),
     SCMP_SYS(restart_syscall),
+    SCMP_SYS(sysinfo), /* glibc's qsort asks how much memory there is */
 };
 
 static int allow_computing(scmp_filter_ctx ctx)

@@ -8,7 +8,9 @@
  *     files      opened for reading only; where the daemon has a STATE_DIR, written by its descriptor
  *     sockets    unix, IPv4, IPv6 (streams and datagrams), and netlink's routes, which getaddrinfo asks
  *     memory     never both writable and executable, executable only from a file: getaddrinfo loads modules late
- *     processes  threads only (libcurl resolves names in them), no child, no signal but to ourselves
+ *     processes  threads only (libcurl resolves names in them), no child, no signal but to ourselves; where the daemon renders
+ *                templates copies of itself, which are waited for and killed (by SIGKILL, whose numbers a filter cannot know),
+ *                and give up the rest of their rights themselves (sandbox_enter_strict)
  *
  * What is refused gets one of three answers:
  *
@@ -22,6 +24,8 @@
 #ifndef HOST_SANDBOX_H
 #define HOST_SANDBOX_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /*
@@ -32,10 +36,10 @@ int sandbox_harden(struct error *err) must_check;
 
 /*
  * Installs the filter, in all threads, for good. folder: the descriptor that files may be created, renamed and removed
- * by; -1: no file may be. Sockets that listen have to do so already. After it no program can be
- * run, so it does not go together with credentials by a plugin. ERROR_FATAL where the kernel takes no filter.
+ * by; -1: no file may be. copies: it may fork (host/child). Sockets that listen have to do so already. After it no program
+ * can be run, so it does not go together with credentials by a plugin. ERROR_FATAL where the kernel takes no filter.
  */
-int sandbox_enter(int folder, struct error *err) must_check;
+int sandbox_enter(int folder, bool copies, struct error *err) must_check;
 
 /*
  * For a copy of the daemon that computes something and writes the result to its standard output (host/child): memory, the

@@ -31,7 +31,7 @@ char *event_encode_new(const struct event_object *e)
     json_put_text(doc, metadata, "namespace", e->namespace);
     json_put_text(doc, metadata, "name", e->name);
     yyjson_mut_val *about = json_put_object(doc, root, "involvedObject");
-    json_put_text(doc, about, "apiVersion", "v1");
+    json_put_text(doc, about, "apiVersion", e->api_version != NULL ? e->api_version : "v1");
     json_put_text(doc, about, "kind", e->kind);
     json_put_text(doc, about, "namespace", e->namespace);
     json_put_text(doc, about, "name", e->about);

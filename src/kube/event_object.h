@@ -1,5 +1,5 @@
 /*
- * The JSON of an Event on a Service or a Secret: core/v1, which `kubectl get events` and `kubectl describe service` show with its
+ * The JSON of an Event on an object: core/v1, which `kubectl get events` and `kubectl describe service` show with its
  * count and both times, and of which (unlike events.k8s.io/v1) a later write may change the message.
  */
 #ifndef KUBE_EVENT_OBJECT_H
@@ -15,12 +15,12 @@
 
 /* Borrowed strings. */
 struct event_object {
-    const char *namespace; /* of the object that it is about, and so of the Event */
-    const char *name;      /* of the Event */
-    const char *kind;      /* of that object: "Service", "Secret" */
-    const char *about;     /* its name */
-    const char *uid;       /* `kubectl describe` finds it by that; NULL: not known */
-    const char *reason;    /* "Synced" */
+    const char *namespace;          /* of the object that it is about, and so of the Event */
+    const char *name;               /* of the Event */
+    const char *api_version, *kind; /* of that object: NULL, which is "v1", "Service" */
+    const char *about;              /* its name */
+    const char *uid;                /* `kubectl describe` finds it by that; NULL: not known */
+    const char *reason;             /* "Synced" */
     bool warning;
     const char *message; /* one line of UTF-8, of EVENT_MESSAGE_MAX_BYTES */
     const char *host;    /* the pod's name */

@@ -1,9 +1,11 @@
 /*
  * A resource of the Kubernetes API that can be watched: a row of this type, its decoder, and what its objects consist
- * of. The five that the daemon knows are at the end of kube/decode/decode_*.c.
+ * of. The five that the daemon knows are at the end of kube/decode/decode_*.c; others are made at run time (kube/discovery).
  */
 #ifndef KUBE_RESOURCE_H
 #define KUBE_RESOURCE_H
+
+#include <stdbool.h>
 
 #include "model/record.h"
 
@@ -18,8 +20,11 @@ struct kube_resource {
     const struct record *record; /* of its objects, each of which begins with its name */
     /* Fills an object that is zeroed but for its name, with kube/decode/decode_field. -1: not usable; it is freed. */
     int (*decode)(struct decode *d, struct yyjson_val *from, void *object, struct error *err);
+    bool by_namespace; /* its objects are called "namespace/name" */
+    const void *arg;   /* of one that is made at run time: what its decoder needs */
 };
 
-extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services, kube_secrets;
+extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services, kube_secrets,
+    kube_config_maps; /* whose objects are read as Secrets */
 
 #endif

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CORRELATOR_REASONS 20u
+#define CORRELATOR_REASONS 32u
 #define CORRELATOR_ALIKE 10u /* different messages of a reason: this one, and those after it, are combined */
 #define CORRELATOR_ALIKE_MS 600000u
 #define CORRELATOR_FORGET_MS 3300000u

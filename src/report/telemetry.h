@@ -47,6 +47,9 @@ struct telemetry {
     struct metric *configuration_rollbacks;
     struct metric *configuration_rolled_back;
     struct metric *configuration_canary_pending;
+    struct metric *template_renders;
+    struct metric *template_render_duration;
+    struct metric *template_objects;
     struct metric *log_lines_dropped;
     struct metric *build_info;
 };

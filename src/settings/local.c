@@ -29,7 +29,7 @@ char *settings_local_folder(const struct settings_local *l, enum settings_folder
     const char *const given[SETTINGS_FOLDERS] = {l->maps_dir, l->certs_dir, l->files_dir};
     if (given[kind] != NULL)
         return mem_strdup(given[kind]);
-    cleanup(mem_free_ptr) char *folder = local_folder_of(l->file);
+    cleanup(mem_free_ptr) char *folder = l->file != NULL ? local_folder_of(l->file) : mem_strdup("/etc/haproxy");
     return mem_printf("%s/%s", folder, beside[kind]);
 }
 
@@ -45,6 +45,13 @@ static char *local_plain(const char *path)
         path += slashes + len;
     }
     return buf_take(&plain);
+}
+
+/* They say to templates where a Data Plane API puts files. */
+static bool local_is_of_templates(const struct settings *s, const struct setting *row)
+{
+    return s->config_source == SETTINGS_CONFIG_TEMPLATE &&
+           (row == SETTING(local.maps_dir) || row == SETTING(local.certs_dir) || row == SETTING(local.files_dir));
 }
 
 static void local_check_without(const struct settings *s, struct settings_findings *found)
@@ -63,7 +70,7 @@ static void local_check_without(const struct settings *s, struct settings_findin
                   {SETTING(local.reload), l->reload != SETTINGS_RELOAD_MASTER},
                   {SETTING(local.reload_command), l->reload_command != NULL}};
     for (size_t i = 0; i < array_len(theirs); i++)
-        if (theirs[i].set && setting_is_given(s, theirs[i].row))
+        if (theirs[i].set && setting_is_given(s, theirs[i].row) && !local_is_of_templates(s, theirs[i].row))
             finding_warning(found, "%s has no effect without HAPROXY_CONFIG_FILE", theirs[i].row->name);
 }
 

@@ -131,6 +131,13 @@ static void settings_check_source(const struct settings *s, struct settings_find
         finding_error(found, "CONFIG_SOURCE=file needs CONFIG_FILE: expected %s", SETTING(config_file)->expected);
     if (s->config_source == SETTINGS_CONFIG_SECRET)
         settings_check_secret(s, found);
+    bool templates = s->config_source == SETTINGS_CONFIG_TEMPLATE,
+         is_given = setting_is_given(s, SETTING(template_from));
+    if (templates && !is_given)
+        finding_error(found, "CONFIG_SOURCE=template needs TEMPLATE_FROM: expected %s",
+                      SETTING(template_from)->expected);
+    if (!templates && is_given)
+        finding_warning(found, "TEMPLATE_FROM has no effect without CONFIG_SOURCE=template");
     if (s->config_source != SETTINGS_CONFIG_FILE && s->config_file != NULL)
         finding_warning(found, "CONFIG_FILE has no effect without CONFIG_SOURCE=file");
     if (s->config_source != SETTINGS_CONFIG_SECRET && setting_is_given(s, SETTING(config_secret_namespace)) &&

@@ -247,12 +247,14 @@ void services_parse(struct settings *c, struct settings_findings *found)
 
 bool settings_need_kubernetes(const struct settings *c)
 {
-    return c->mapping_count > 0 || c->leader_elect || c->config_source == SETTINGS_CONFIG_SECRET;
+    return c->mapping_count > 0 || c->leader_elect || c->config_source == SETTINGS_CONFIG_SECRET ||
+           c->config_source == SETTINGS_CONFIG_TEMPLATE;
 }
 
 const char *settings_first_namespace(const struct settings *c)
 {
     return c->mapping_count > 0                 ? c->mappings[0].namespace
            : c->config_secret_namespace != NULL ? c->config_secret_namespace
+           : c->template_from.namespace != NULL ? c->template_from.namespace
                                                 : c->ingress_namespace;
 }

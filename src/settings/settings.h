@@ -22,7 +22,18 @@ enum settings_health_check { SETTINGS_HEALTH_CHECK_BACKEND, SETTINGS_HEALTH_CHEC
 
 enum settings_config_rollback { SETTINGS_ROLLBACK_AUTO, SETTINGS_ROLLBACK_SERVING, SETTINGS_ROLLBACK_REPORT };
 enum settings_config_drift { SETTINGS_DRIFT_REPORT, SETTINGS_DRIFT_REPAIR, SETTINGS_DRIFT_IGNORE };
-enum settings_config_source { SETTINGS_CONFIG_NONE, SETTINGS_CONFIG_FILE, SETTINGS_CONFIG_SECRET };
+enum settings_config_source {
+    SETTINGS_CONFIG_NONE,
+    SETTINGS_CONFIG_FILE,
+    SETTINGS_CONFIG_SECRET,
+    SETTINGS_CONFIG_TEMPLATE
+};
+
+/* Where a template set is: a folder, or a ConfigMap; all NULL: not given. */
+struct settings_template_from {
+    char *folder; /* absolute */
+    char *namespace, *name;
+};
 
 /* One backend and the Service's port that it is for. */
 struct settings_mapping {
@@ -102,6 +113,9 @@ struct settings {
     bool config_allow_lockout;
     struct settings_names config_keep_backends; /* none of the mappings' */
     struct settings_names config_certs_secrets;
+    struct settings_template_from template_from;
+    uint64_t template_timeout_ms, template_refractory_ms;
+    unsigned template_memory_mb;
 
     char *node_selector;     /* label selector, checked; NULL: all Nodes */
     struct node_rules nodes; /* no type twice */
@@ -176,6 +190,9 @@ void settings_print(const struct settings *c, struct buf *out);
 /* The mappings as INGRESS_SERVICES would have them: "ns/web:https=be_https, ns/api=api". For the log. */
 void settings_print_mappings(const struct settings *c, struct buf *out);
 
+/* As TEMPLATE_FROM has it; "" where there is none. */
+void settings_print_template_from(const struct settings *c, struct buf *out);
+
 /* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock"; "" where there is none. For the
  * log. */
 void settings_print_dataplanes(const struct settings *c, struct buf *out);
@@ -190,7 +207,8 @@ const char *settings_first_namespace(const struct settings *c);
 size_t settings_haproxy_count(const struct settings *s);
 const char *settings_haproxy_name(const struct settings *s, size_t i);
 
-/* Where files of that kind are put: as given, or beside the file. Allocates. */
+/* Where files of that kind are put: as given, or beside the file; without one where a Data Plane API puts them by default.
+ * Allocates. */
 char *settings_local_folder(const struct settings_local *l, enum settings_folder kind);
 
 /* Whether any of the URLs is an https one. */

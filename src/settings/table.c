@@ -74,14 +74,15 @@ const struct setting setting_table[] = {
     {
         .name = "CONFIG_SOURCE",
         WORDS(config_source, [SETTINGS_CONFIG_NONE] = "none", [SETTINGS_CONFIG_FILE] = "file",
-              [SETTINGS_CONFIG_SECRET] = "secret"),
+              [SETTINGS_CONFIG_SECRET] = "secret", [SETTINGS_CONFIG_TEMPLATE] = "template"),
         .fallback = "none",
-        .expected = "none, file or secret",
-        .help = "Where a whole haproxy.cfg comes from: it is validated by each HAProxy, then applied to all of them, "
+        .expected = "none, file, secret or template",
+        .help = "Where a whole haproxy.cfg comes from (template: it is rendered, from the set of TEMPLATE_FROM): it is "
+                "validated by each HAProxy, then applied to all of them, "
                 "loaded and verified. Servers are managed then only where INGRESS_SERVICES, one of the settings above "
                 "or HAPROXY_BACKEND_NAME is set, and only the server lines of these backends, of which the "
                 "configuration has none; the rest of each is as the configuration has it. Without them of "
-                "Kubernetes the Secret alone is needed, with file nothing.",
+                "Kubernetes the Secret alone is needed, with template what the set watches, with file nothing.",
         .example = "file",
         .alias = "MODE",
         .alias_words =
@@ -162,6 +163,43 @@ const struct setting setting_table[] = {
         .example = "shop-tls,api-tls",
         .is_list = true,
         .alias = "CERTS_SECRET_NAMES",
+    },
+    {
+        .name = "TEMPLATE_FROM",
+        SPECIAL(template_from, type_template_from),
+        .unset = "no templates",
+        .expected = "file: and the absolute path of a folder, or configmap:namespace/name",
+        .help =
+            "The template set of CONFIG_SOURCE=template: set.yaml and its templates, in a folder or as the keys of a "
+            "ConfigMap. It is followed, and so are the objects that it watches: each change is rendered and applied at "
+            "once. A set or a render with an error changes nothing in HAProxy. Needs the rights list and watch on each "
+            "resource that the set watches, and on the ConfigMap.",
+        .example = "configmap:haproxy/templates",
+    },
+    {
+        .name = "TEMPLATE_TIMEOUT",
+        DURATION(template_timeout_ms, 100, HOUR_MS),
+        .fallback = "10s",
+        .expected = "a duration from 100ms to 1h",
+        .help = "How long a render of the template set may take; then it is ended, which is an error.",
+        .example = "30s",
+    },
+    {
+        .name = "TEMPLATE_MEMORY",
+        NUMBER(template_memory_mb, 16, 16384),
+        .fallback = "256",
+        .expected = "a number of megabytes, 16 to 16384",
+        .help = "How much memory a render of the template set may take beside the objects; more is an error.",
+        .example = "512",
+    },
+    {
+        .name = "TEMPLATE_REFRACTORY",
+        DURATION(template_refractory_ms, 0, HOUR_MS),
+        .fallback = "100ms",
+        .expected = "a duration from 0s to 1h",
+        .help = "The least time from the beginning of one render to that of the next: the first change is rendered at "
+                "once, those that follow within this time together.",
+        .example = "1s",
     },
     {
         .name = "CONFIG_REQUIRE_ALL",

@@ -19,7 +19,7 @@ extern const struct setting_type type_secret;       /* struct secret */
 
 /* Those of one setting: in settings/values.c, settings/services.c and settings/dataplanes.c. */
 extern const struct setting_type type_services, type_selector, type_address_types, type_dataplanes, type_globs,
-    type_listen_address, type_names;
+    type_listen_address, type_names, type_template_from;
 
 void text_print(const struct setting *row, const struct settings *s, struct buf *out);
 void text_fini(const struct setting *row, struct settings *s);

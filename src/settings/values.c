@@ -264,6 +264,61 @@ static void address_types_print(const struct setting *row, const struct settings
 
 const struct setting_type type_address_types = {address_types_parse, address_types_print, NULL};
 
+/* ---- TEMPLATE_FROM ---- */
+
+#define FROM_FILE "file:"
+#define FROM_CONFIGMAP "configmap:"
+
+static int template_from_parse_object(const char *value, struct settings_template_from *ret, struct buf *note)
+{
+    const char *slash = strchr(value, '/');
+    if (slash == NULL)
+        return value_refuse(note, "the namespace is missing: configmap:namespace/name");
+    cleanup(mem_free_ptr) char *namespace = mem_strndup(value, (size_t)(slash - value));
+    if (name_check_label(namespace, note) != 0 || name_check_subdomain(slash + 1, note) != 0)
+        return -1;
+    ret->namespace = mem_strdup(namespace);
+    ret->name = mem_strdup(slash + 1);
+    return 0;
+}
+
+static int template_from_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
+{
+    struct settings_template_from *ret = &SETTING_MEMBER(struct settings_template_from, row, s);
+    if (str_has_prefix(value, FROM_CONFIGMAP))
+        return template_from_parse_object(value + strlen(FROM_CONFIGMAP), ret, note);
+    if (!str_has_prefix(value, FROM_FILE))
+        return value_refuse(note, value[0] == '/' ? "put file: in front of it" : "");
+    if (check_absolute_path(value + strlen(FROM_FILE), note) != 0)
+        return -1;
+    ret->folder = mem_strdup(value + strlen(FROM_FILE));
+    return 0;
+}
+
+static void template_from_print(const struct setting *row, const struct settings *s, struct buf *out)
+{
+    const struct settings_template_from *from = &SETTING_MEMBER(const struct settings_template_from, row, s);
+    if (from->folder != NULL)
+        buf_printf(out, FROM_FILE "%s", from->folder);
+    else if (from->name != NULL)
+        buf_printf(out, FROM_CONFIGMAP "%s/%s", from->namespace, from->name);
+}
+
+void settings_print_template_from(const struct settings *c, struct buf *out)
+{
+    template_from_print(SETTING(template_from), c, out);
+}
+
+static void template_from_fini(const struct setting *row, struct settings *s)
+{
+    struct settings_template_from *from = &SETTING_MEMBER(struct settings_template_from, row, s);
+    free(from->folder);
+    free(from->namespace);
+    free(from->name);
+}
+
+const struct setting_type type_template_from = {template_from_parse, template_from_print, template_from_fini};
+
 /* ---- HAPROXY_KEEP_SERVERS ---- */
 
 /* NULL: fine. HAProxy's own names have these letters only, so a glob with others could never match. */

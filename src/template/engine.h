@@ -40,6 +40,12 @@ struct engine_source {
     int64_t priority; /* among those that snippets("glob") finds: the least first, then by name */
 };
 
+/* A value that has to be set before a template asks for it. */
+struct engine_unset {
+    const struct yyjson_val *value; /* NULL: there is none */
+    struct engine_text text;        /* the error where it is asked for */
+};
+
 struct engine_variable {
     struct engine_text name;
     const struct yyjson_val *value;
@@ -80,6 +86,7 @@ struct engine_job {
     size_t output_count;
     struct engine_text folders[3]; /* of maps, certificates and other files, each with a slash at its end: path() */
     struct objects *objects; /* `resources`; NULL: none */
+    struct engine_unset unset;
     void *arg;
     void (*emit)(void *arg, const struct engine_record *record);
 };
@@ -105,6 +112,9 @@ size_t engine_resource_fetch(struct objects *all, size_t resource, const struct 
 size_t engine_resource_keys(const struct objects *all, size_t resource);
 void *engine_base64_decode(struct engine_text text, size_t *ret_len);
 char *engine_stored_name(int kind, struct engine_text name); /* 0: a map, 1: a certificate, 2: another file */
+char *engine_file_problem(int kind, struct engine_text name, struct engine_text bytes); /* NULL: it can be stored */
+/* What may read files, as OpenSSL does its settings: before a filter of system calls keeps it from that. */
+void engine_prepare(void);
 void engine_free(void *bytes);
 
 #endif

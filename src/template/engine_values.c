@@ -116,11 +116,26 @@ void *engine_base64_decode(struct engine_text text, size_t *ret_len)
     return base64_decode(copy, ret_len);
 }
 
+static const enum storage_kind kinds[] = {STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL};
+
 char *engine_stored_name(int kind, struct engine_text name)
 {
-    static const enum storage_kind kinds[] = {STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL};
     cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
     return storage_stored_name(kinds[kind], copy);
+}
+
+char *engine_file_problem(int kind, struct engine_text name, struct engine_text bytes)
+{
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
+    struct error err = {0};
+    return storage_files_add(&files, kinds[kind], copy, bytes.bytes, bytes.len, &err) == 0 ? NULL
+                                                                                           : mem_strdup(err.message);
+}
+
+void engine_prepare(void)
+{
+    free(engine_file_problem(1, (struct engine_text){"a.pem", 5}, (struct engine_text){"-", 1}));
 }
 
 void engine_free(void *bytes)

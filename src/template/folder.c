@@ -55,6 +55,8 @@ static int folder_walk(const char *path, const char *below, unsigned depth, stru
             rc = folder_walk(file, inner, depth - 1, f, err);
         else if (S_ISREG(st.st_mode))
             rc = folder_take(file, name, f, err);
+        int64_t ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+        f->newest_ms = ms > f->newest_ms ? ms : f->newest_ms;
         if (rc != 0)
             return -1;
     }

@@ -2,6 +2,8 @@
 #ifndef TEMPLATE_FOLDER_H
 #define TEMPLATE_FOLDER_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "template/set.h"
@@ -10,6 +12,7 @@ struct template_folder {
     struct template_file *files; /* by name; what a name begins with "." is left out */
     size_t count;
     size_t bytes;
+    int64_t newest_ms; /* when the last of them was written to, since the Unix epoch */
 };
 
 /* ERROR_INVALID: what cannot be read, and why. */

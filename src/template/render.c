@@ -1,8 +1,12 @@
 #include "template/render.h"
 
 #include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -17,6 +21,10 @@
 
 /* Each time that templates leave more objects out, all is rendered anew without them. */
 #define PASSES 5
+/* What the engine does in a good deal less than a millisecond; a loop without an end is found by this, at its place, and
+ * the same on each machine. The deadline holds where it is not. */
+#define FUEL_PER_MS 10000u
+#define CPU_SECONDS_MORE 5u
 
 struct render {
     struct child *child;
@@ -107,12 +115,14 @@ static int pass_run(struct pass *p)
     struct engine_job job = {.lenient = set->lenient,
                              .keep_newline = set->keep_newline,
                              .trim_blocks = set->trim_blocks,
+                             .fuel = o->timeout_ms * FUEL_PER_MS,
                              .memory_bytes = o->memory_bytes,
                              .sources = sources,
                              .source_count = set->text_count,
                              .variables = variables,
                              .outputs = outputs,
                              .objects = o->objects,
+                             .unset = o->unset,
                              .arg = p,
                              .emit = pass_emit};
     for (i = 0; i < set->text_count; i++) {
@@ -150,11 +160,48 @@ static bool write_all(const struct buf *b)
     return true;
 }
 
+static void limit(__rlimit_resource_t what, rlim_t most)
+{
+    struct rlimit now;
+    if (getrlimit(what, &now) != 0 || (now.rlim_max != RLIM_INFINITY && now.rlim_max < most))
+        return; /* it is less already */
+    const struct rlimit limits = {most, most};
+    (void)setrlimit(what, &limits);
+}
+
+/* Bytes of memory that are ours to write to; 0: not known. */
+static size_t data_bytes(void)
+{
+    size_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f == NULL)
+        return 0;
+    if (fscanf(f, "%*u %*u %*u %*u %*u %zu", &pages) != 1)
+        pages = 0;
+    (void)fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* It ends with its parent, and by itself where nobody looks after it; it leaves no dump with keys in it. What the engine
+ * counts of its own is less than this limit on data: there are the texts of C, too. */
+static void limit_all(const struct render_options *o)
+{
+    size_t have = o->unfiltered ? 0 : data_bytes();
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CPU, o->timeout_ms / 1000 + CPU_SECONDS_MORE);
+    if (have > 0)
+        limit(RLIMIT_DATA, have + 2 * (o->memory_bytes + o->output_bytes));
+    limit(RLIMIT_NOFILE, STDERR_FILENO + 1);
+}
+
 /* Until nothing more is left out. */
 static int render_run(void *arg)
 {
     struct pass p = {.options = arg};
     struct error err = {0};
+    limit_all(p.options);
+    engine_prepare();
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
     int rc = 0;
@@ -255,6 +302,8 @@ static int render_judge(const struct render *r, const struct child_result *resul
     if (result->outcome == CHILD_EXITED && result->status == ENGINE_EXIT_MEMORY)
         return error_set(err, ERROR_INVALID, "the templates took more than %zu MB of memory: TEMPLATE_MEMORY is the limit",
                          r->memory_bytes >> 20);
+    if (result->outcome == CHILD_SIGNALED && result->status == SIGSEGV)
+        return error_set(err, ERROR_INVALID, "the render failed: its stack overflowed: an expression, a template or a value is nested too deeply");
     if (result->outcome != CHILD_EXITED || result->status != 0)
         return error_set(err, ERROR_INVALID, "the render failed: %s%s%s", text, result->said[0] != '\0' ? ": " : "", result->said);
     return render_read(r->objects, result->out, ret, err);

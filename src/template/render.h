@@ -48,6 +48,7 @@ struct render_options {
     struct objects *objects;             /* as they are now */
     const struct engine_variable *variables; /* besides those of the set */
     size_t variable_count;
+    struct engine_unset unset;
     const char *folders[3];              /* of maps, certificates and other files: what path() says */
     uint64_t timeout_ms;
     size_t memory_bytes, output_bytes;

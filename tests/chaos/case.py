@@ -15,7 +15,7 @@ from .faults import IN_TRANSACTION, Fault
 from .sampler import MOST_OPEN
 from .stream import Stream
 from .timeline import Timeline
-from .world import DRAIN_S, NAMESPACE, RESYNC_S, SERVICE, World
+from .world import AGREE_S, DRAIN_S, NAMESPACE, RESYNC_S, SERVICE, World
 
 # One that begins a transaction and dies leaves it; the next commit of anybody ends it.
 _PROBE = "probe"
@@ -76,6 +76,8 @@ class Case:
         self.schedule = schedule(self.rng, fault)
         self.cpu = 0.0
         self.struck = self.added = False
+        self.struck_by_others = False
+        """So far: HAProxy was, by no doing of the daemon's."""
         self.blocked = False
         """A real API server could not be written to: no more tries until the fault is over."""
 
@@ -121,6 +123,7 @@ class Case:
         except AssertionError as e:
             self.timeline.violate("in sync", f"before the fault: {e}")
             return False
+        self._agree()
         world.at_rest(0.5) if world.daemon.pid not in world.fds else None
         world.sampler.traffic_counts = True
         world.sampler.checkpoint(set(stream.desired()), stream.announced())
@@ -144,7 +147,7 @@ class Case:
                     world.sampler.checkpoint(set())
                 cpu, cpu_began = _cpu(world), time.monotonic()
                 self.timeline.say("fault", fault.begin(world, self.rng))
-                self.struck = True
+                self.struck, self.struck_by_others = True, fault.strikes_haproxy
                 # Only here every end of a transaction is heard.
                 world.sampler.most_open = MOST_OPEN if world.to_dataplane.mode.only == IN_TRANSACTION else 0
             else:
@@ -222,7 +225,27 @@ class Case:
             self.timeline.violate("in sync", f"not even after {took:.0f} s: {wrong}\n{world.daemon.tail(12)}", "end")
         elif took > bound:
             self.timeline.violate("in sync", f"only after {took:.1f} s, the bound is {bound:g} s", "end")
+        else:
+            self._agree()
         return took
+
+    def _agree(self) -> None:
+        """What others did to HAProxy amid a change the daemon may find with its next resync alone."""
+        world = self.world
+        resync_s = world.sampler.hold_s or RESYNC_S
+        wrong = world.disagrees(resync_s + AGREE_S if self.struck_by_others else AGREE_S)
+        # A daemon that was killed knows no more what its files were before a document that is rejected then.
+        killed = "daemon" in self.fault.may_die
+        if wrong and killed and world.kind == "whole" and world.documents and not world.documents.last.good:
+            self.timeline.say("agree", f"files of a rejected document stayed: {wrong}")
+            self.timeline.say("change", world.documents.put(True))
+            try:
+                world.wait_in_step(20)
+            except AssertionError as e:
+                self.timeline.violate("in sync", f"after one more document: {e}", "agree")
+            wrong = world.disagrees()
+        if wrong:
+            self.timeline.violate("agree", f"{wrong}\n{world.daemon.tail(20)}", "agree")
 
     def _leaks(self) -> int:
         """Of transactions, files, threads, children, bytes."""

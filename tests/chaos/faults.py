@@ -7,13 +7,16 @@ import dataclasses
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
 from collections.abc import Callable
 
 from . import disk, dns, parts
+from .command_proxy import TOLD
+from .documents import BY_RUNTIME
 from .proxy import STEPS, Mode, Proxy
-from .world import World
+from .world import RESYNC_S, World
 
 Begin = Callable[[World, random.Random], str]
 End = Callable[[World], object]
@@ -50,13 +53,14 @@ class Fault:
         return f"{self.part}:{self.name}"
 
 
-PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network", "configuration", "local", "helper")
-"""configuration: the daemon and its way to the Data Plane API while the user's haproxy.cfg changes, too; local: the daemon and its HAProxy
-where there is no Data Plane API; helper: one of the two processes that reach that HAProxy for the daemon."""
+PARTS = ("daemon", "dataplane", "haproxy", "kube-apiserver", "etcd", "network", "configuration", "runtime", "local", "helper", "socket")
+"""configuration: the daemon and its way to the Data Plane API while the user's haproxy.cfg changes, too; runtime: of that what HAProxy is
+told without a reload; local: the daemon and its HAProxy where there is no Data Plane API; helper: one of the two processes that reach that
+HAProxy for the daemon; socket: the stats socket by which one of them tells it what takes no reload."""
 RESETS = tuple(f"reset-{step}" for step in STEPS)
 STATUSES = ("401", "403", "409", "410", "429", "5xx")
 NAMES = ("kill", "stop", "stop-long", "restart", "disk-full", "slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES,
-         "clock-forward", "clock-back", "dns", "fds", "memory")
+         "clock-forward", "clock-back", "dns", "fds", "memory", "reload", "lie")
 
 # Requests to the Data Plane API.
 WRITES = "^(PUT|POST|DELETE) "
@@ -145,7 +149,7 @@ def _helper_cont(world: World) -> None:
 def _ways(world: World, part: str) -> list[Proxy]:
     if part == "network":
         return [world.to_kube, world.to_dataplane]
-    found = {"kube-apiserver": world.to_kube, "dataplane": world.to_dataplane, "etcd": world.to_etcd}[part]
+    found = {"kube-apiserver": world.to_kube, "dataplane": world.to_dataplane, "etcd": world.to_etcd, "socket": world.to_socket}[part]
     assert found
     return [found]
 
@@ -357,29 +361,67 @@ def _all() -> list[Fault]:
         found += [Fault(part, name, ("clock",), _clock(part, sign), _clock_back(part), strikes_haproxy=part == "haproxy")
                   for name, sign in (("clock-forward", "+"), ("clock-back", "-"))]
     found += _of_configuration()
-    found += _local()
+    found += _of_runtime() + _local() + _of_socket()
     found += [Fault(part, "dns", ("double",), _no_names(part), _names_back, may_die=("daemon",) if part == "daemon" else (),
                     needs=dns.possible) for part in ("daemon", "dataplane", "kube-apiserver", "network")]
     return [dataclasses.replace(f, hits=None) if f.id == "network:restart" else f for f in found]
 
 
-# What the daemon sends for one document.
-DOCUMENT_STEPS = ("^POST [^ ]*only_validate", "^POST [^ ]*skip_reload", "^POST [^ ]*/transactions[?]", "^PUT [^ ]*/transactions/",
-                  "^GET [^ ]*/reloads/")
+# What the daemon sends for one document: a change, and the first line of a request.
+DOCUMENT_STEPS = (("", "^POST [^ ]*only_validate"), ("", "^POST [^ ]*skip_reload"), ("", "^POST [^ ]*/transactions[?]"),
+                  ("", "^PUT [^ ]*/transactions/"), ("", "^GET [^ ]*/reloads/"))
+# Of a document that takes no reload.
+RUNTIME_STEPS = (("server", "^POST [^ ]*skip_reload"), ("server", "^GET [^ ]*/runtime/backends/by-document/"),
+                 ("map", "^PUT [^ ]*/storage/maps/"), ("map", "^PUT [^ ]*/runtime/maps/"), ("map", "^GET [^ ]*/runtime/maps/"),
+                 ("certificate", "^PUT [^ ]*/storage/ssl_certificates/"), ("certificate", "^GET [^ ]*/runtime/ssl_certs/"))
+API_CHANGES = ("server", "map", "certificate")
+RUNTIME = "^(PUT [^ ]*/(runtime/maps|storage/ssl_certificates)/|POST [^ ]*skip_reload|GET [^ ]*/runtime/)"
+# The same by the stats socket.
+COMMANDS = (("server", "set server by-document/"), ("server", "^show servers state by-document"), ("come", "add server by-document/"),
+            ("come", "enable server by-document/"), ("go", "del server by-document/"), ("map", "^prepare map"), ("map", "^add map"),
+            ("map", "^commit map"), ("map", "^show map /"), ("certificate", "^set ssl cert"), ("certificate", "^commit ssl cert"),
+            ("certificate", "^show ssl cert /"))
 
 
-def _kill_on_the_way(world: World, rng: random.Random) -> str:
+def _amid(world: World, rng: random.Random, proxy: Proxy, steps: tuple[tuple[str, str], ...], do: Callable[[], object]) -> str:
     """In the middle of a document's way; at the moment itself where none of the user's is on its way."""
-    assert world.documents
-    daemon = world.parts["daemon"]
-    daemon.away = True
-    step, heard = rng.choice(DOCUMENT_STEPS), rng.choice(("request", "answer"))
-    died = world.to_dataplane.stop_at(step, heard, daemon.kill)
-    said = world.documents.put(True)
-    if not died.wait(4):
-        world.to_dataplane.stop_nowhere()
-        daemon.kill()
-    return f"{said}; SIGKILL to daemon at the {heard} of {step}{'' if died.is_set() else ', which did not come'}"
+    change, step = rng.choice(steps)
+    heard = rng.choice(("request", "answer"))
+    done = proxy.stop_at(step, heard, do)
+    said = world.documents.put(True, change) if world.documents else "no document"
+    if not done.wait(4 if world.documents else 0):
+        proxy.stop_nowhere()
+        do()
+    return f"{said}; at the {heard} of {step}{'' if done.is_set() else ', which did not come'}"
+
+
+def _kill_amid(part: str, steps: tuple[tuple[str, str], ...]) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        struck = world.parts[part]
+        struck.away = True
+        return f"{_amid(world, rng, _told_by(world), steps, struck.kill)}: SIGKILL to {part}"
+    return begin
+
+
+def _with_change(begin: Begin, changes: tuple[str, ...]) -> Begin:
+    """And a document that is told to HAProxy, for it to strike."""
+    def both(world: World, rng: random.Random) -> str:
+        said = begin(world, rng)
+        return f"{said}; {world.documents.put(True, rng.choice(changes)) if world.documents else 'no document'}"
+    return both
+
+
+def _reload_amid(steps: tuple[tuple[str, str], ...]) -> Begin:
+    def begin(world: World, rng: random.Random) -> str:
+        def reload() -> None:
+            with contextlib.suppress(AssertionError, OSError, RuntimeError):
+                world.haproxy.reload()
+        return f"{_amid(world, rng, _told_by(world), steps, reload)}: HAProxy is reloaded by an operator"
+    return begin
+
+
+def _told_by(world: World) -> Proxy:
+    return world.to_socket or world.to_dataplane
 
 
 def _of_configuration() -> list[Fault]:
@@ -392,7 +434,7 @@ def _of_configuration() -> list[Fault]:
 
         return Fault(part, name, kinds, _way("dataplane", chosen), _calm("dataplane"), hits=_hits("dataplane"), bound=bound)
 
-    return [Fault(part, "kill", kinds, _kill_on_the_way, _back("daemon"), (0.2, 3.0), ("daemon",), bound=bound),
+    return [Fault(part, "kill", kinds, _kill_amid("daemon", DOCUMENT_STEPS + RUNTIME_STEPS), _back("daemon"), (0.2, 3.0), ("daemon",), bound=bound),
             Fault(part, "restart", kinds, _restart("daemon"), _nothing, (0.5, 2.0), bound=bound),
             Fault(part, "stop", kinds, _stop("dataplane"), _cont("dataplane"), bound=bound),
             Fault(part, "half-open", kinds, _way("dataplane", lambda rng: Mode("half-open"), False), _calm("dataplane"),
@@ -401,13 +443,67 @@ def _of_configuration() -> list[Fault]:
             way("409", Mode("status", status=409)), way("5xx", Mode("status", status=500))]
 
 
+def _of_runtime() -> list[Fault]:
+    part, kinds, bound = "runtime", ("whole",), 20.0
+
+    def way(name: str, kind: str, step: str = "") -> Fault:
+        def chosen(rng: random.Random) -> Mode:
+            status = rng.choice((500, 502, 503, 504)) if kind == "status" else 0
+            return Mode(kind, step, status, chance=rng.choice((0.4, 0.7, 1.0)), only=RUNTIME)
+        return Fault(part, name, kinds, _with_change(_way("dataplane", chosen), API_CHANGES), _calm("dataplane"), hits=_hits("dataplane"), bound=bound)
+
+    return [Fault(part, "kill", kinds, _kill_amid("haproxy", RUNTIME_STEPS), _back("haproxy"), (0.2, 2.0), ("haproxy",), True, bound=30),
+            Fault(part, "reload", kinds, _reload_amid(RUNTIME_STEPS), _nothing, (0.5, 2.0), strikes_haproxy=True, bound=RESYNC_S + bound),
+            Fault(part, "lie", kinds, _with_change(_api_lies, API_CHANGES), _api_is_honest, bound=bound, needs=_no_double),
+            way("reset-before-answer", "reset", "before-answer"), way("5xx", "status")]
+
+
+def _no_double() -> str:
+    return "a real Data Plane API does not lie" if shutil.which(os.environ.get("DATAPLANEAPI") or "dataplaneapi") else ""
+
+
+def _api_lies(world: World, rng: random.Random) -> str:
+    """Of most that it is to tell HAProxy."""
+    found = [(method, path) for method, path in (("POST", "configuration/raw.*skip_reload"), ("PUT", "runtime/maps/"),
+                                                 ("PUT", "storage/ssl_certificates/")) if rng.random() < 0.7]
+    for method, path in found:
+        world.dataplane.fault({"action": "lie", "method": method, "path": path})  # type: ignore[attr-defined]
+    return f"the API lies about {found}"
+
+
+def _api_is_honest(world: World) -> None:
+    world.dataplane.clear_faults()  # type: ignore[attr-defined]
+
+
+def _of_socket() -> list[Fault]:
+    part, kinds, bound = "socket", ("local",), 20.0
+
+    def way(name: str, kind: str, step: str = "", only: tuple[str, ...] = ("", TOLD, "^show ")) -> Fault:
+        def chosen(rng: random.Random) -> Mode:
+            return Mode(kind, step, chance=rng.choice((0.4, 0.7, 1.0)), only=rng.choice(only))
+        return Fault(part, name, kinds, _with_change(_way("socket", chosen, cut=False), BY_RUNTIME), _calm("socket"), hits=_hits("socket"),
+                     bound=bound)
+
+    return [Fault(part, "kill", kinds, _kill_amid("haproxy", COMMANDS), _back("haproxy"), (0.2, 2.0), ("haproxy",), True, bound=30),
+            Fault(part, "reload", kinds, _reload_amid(COMMANDS), _nothing, (0.5, 2.0), strikes_haproxy=True, bound=RESYNC_S + bound),
+            Fault(part, "disk-full", kinds, _fill_amid, _free("haproxy"), needs=disk.possible, bound=40),
+            way("lie", "lie", only=(TOLD,)), way("slow", "slow"), way("half-open", "half-open"), way("garbage", "garbage"),
+            *(way(name, "reset", step) for name, step in zip(RESETS, STEPS))]
+
+
+def _fill_amid(world: World, rng: random.Random) -> str:
+    """HAProxy has a server, and its file cannot have it."""
+    return f"{_amid(world, rng, _told_by(world), COMMANDS[2:3], world.disks['haproxy'].fill)}: the disk of haproxy is full"
+
+
 def _local() -> list[Fault]:
     """What of it differs from the rows of the daemon and of HAProxy: who writes the file is one with who is struck."""
     part, kinds, bound = "local", ("local",), 20.0
-    return [Fault(part, "kill", kinds, _kill("daemon"), _back("daemon"), (0.2, 3.0), ("daemon",), bound=bound),
+    return [Fault(part, "kill", kinds, _kill_amid("daemon", COMMANDS), _back("daemon"), (0.2, 3.0), ("daemon",), bound=bound),
             Fault(part, "restart", kinds, _restart("daemon"), _nothing, (0.5, 2.0), bound=bound),
             Fault(part, "stop", kinds, _stop("haproxy"), _cont("haproxy"), strikes_haproxy=True, bound=bound),
-            Fault(part, "fds", kinds, _few_fds("daemon"), _limits_end("daemon"), bound=bound),
+            # A document that could not be opened is read again with RESYNC_PERIOD.
+            Fault(part, "fds", kinds, _few_fds("daemon"), _limits_end("daemon"), bound=RESYNC_S + bound),
             Fault(part, "disk-full", kinds, _fill("haproxy"), _free("haproxy"), needs=disk.possible, bound=40),
             # Without it the daemon ends, to be started again with two new ones.
             Fault("helper", "kill", kinds, _helper(signal.SIGKILL), _nothing, (0.2, 3.0), ("daemon",), bound=bound),
@@ -431,6 +527,14 @@ _SAME = "strikes the daemon's files, clocks and clients, or every request alike:
 
 _SOCKETS = "there is nobody in between: HAProxy's own sockets are on this machine, and clocks and memory are in the rows of daemon and haproxy"
 
+_OTHERS = "whoever reloads HAProxy does so to any change alike: it is in the rows of runtime and socket, amid one"
+
+_LIES = "who answers that HAProxy was told a thing, and did not tell it, is the Data Plane API, or HAProxy's socket: runtime and socket"
+
+_TOLD = "strikes more than what HAProxy is told: it is in the rows of dataplane, configuration and haproxy, while that is under way, too"
+
+_SAID = "is no matter of what is said there: it is in the rows of haproxy, local and helper"
+
 _CHILD = "a child of the daemon's, which is spoken to by nobody else: what strikes its disk, memory and HAProxy is in the rows of local"
 
 # (part, fault) -> why not.
@@ -448,7 +552,12 @@ NOT_APPLICABLE: dict[tuple[str, str], str] = {
     **{("dataplane", name): "of its wall clock the daemon sees the date in a reload's id, an opaque string; the real one is a static Go "
        "binary, and under libfaketime the double's reload does not end" for name in ("clock-forward", "clock-back")},
     **{("configuration", name): _SAME for name in NAMES if name not in
-       ("kill", "restart", "stop", "half-open", "reset-body", "reset-before-answer", "reset-mid-answer", "409", "5xx")},
+       ("kill", "restart", "stop", "half-open", "reset-body", "reset-before-answer", "reset-mid-answer", "409", "5xx", "reload", "lie")},
+    **{("runtime", name): _TOLD for name in NAMES if name not in ("kill", "reload", "lie", "reset-before-answer", "5xx")},
+    **{("socket", name): _SAID for name in NAMES if name not in
+       ("kill", "reload", "lie", "disk-full", "slow", "half-open", "garbage", *RESETS)},
+    **{(part, "reload"): _OTHERS for part in PARTS if part not in ("runtime", "socket", "helper")},
+    **{(part, "lie"): _LIES for part in PARTS if part not in ("runtime", "socket", "helper")},
     **{("local", name): _SOCKETS for name in ("slow", "half-open", "half-open-mute", *RESETS, "garbage", *STATUSES, "dns", "stop-long",
                                               "clock-forward", "clock-back", "memory")},
     **{("helper", name): _CHILD for name in NAMES if name not in ("kill", "stop")},

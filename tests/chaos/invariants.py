@@ -21,6 +21,12 @@ clean end     The daemon ends in good order when it is asked to; its log has no 
 accepted      Where the daemon has a whole configuration beside the servers: the file means, but for the server lines that are the daemon's, what
               one of the user's good files means, at every moment; once all is in sync it is the last one of them that was accepted, HAProxy
               runs it, and /status says so: "applied" or, where the user's last file is bad, "rejected".
+              Of HAProxy itself the same goes piece by piece, as it may be told one after the other: each server that is the user's, entry of the
+              map and certificate that it has, one of the documents gave it since all was in sync last, and none is missing that all have.
+agree         Once all is in sync, HAProxy has what its files say: every server of every backend with its address, weight and state, the
+              entries of the map in their order, the certificate, which it presents. A server that a HAProxy by its own files is rid of may
+              stay, in maintenance, until nobody uses it. A file that was stored by a Data Plane API whose answer was lost does not go back with a
+              rejected document, which the daemon does not know yet: there it has to agree with the next good one. Where others struck HAProxy, the daemon may notice with RESYNC_PERIOD alone.
 reported      Once all is in sync, the metrics count what the file has: desired, draining, actual and parked servers, and nobody is held.
 traffic       A connection through HAProxy is answered by one of the places behind the backend, not by nobody and not by the
               backup. Not looked at while HAProxy itself is struck.
@@ -30,7 +36,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.harness.haproxy import admin_state
@@ -61,11 +67,22 @@ class Server:
         return self.state == "ready" and self.weight > 0
 
 
-Running = Mapping[tuple[str, str], Server]
-"""(backend, server) -> what runs."""
+Key = tuple[str, str]
+"""Backend and server."""
+Running = Mapping[Key, Server]
+Entries = tuple[tuple[str, str], ...]
+"""Of a map."""
 
 
-def parse_state(text: str) -> dict[tuple[str, str], Server]:
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """Beside haproxy.cfg."""
+    entries: Entries
+    certificate: str
+    """SHA-1 of it."""
+
+
+def parse_state(text: str) -> dict[Key, Server]:
     """The answer to `show servers state`."""
     lines = text.splitlines()
     names = next((line[2:].split() for line in lines if line.startswith("# ")), [])
@@ -78,6 +95,24 @@ def parse_state(text: str) -> dict[tuple[str, str], Server]:
                                                         f"{row['srv_addr']}:{row['srv_port']}", int(row["srv_uweight"]),
                                                         row["srv_op_state"] == "2")
     return found
+
+
+def file_servers(text: str) -> dict[Key, Server]:
+    """What the lines of a file make of each server once it is loaded."""
+    found, backend = {}, ""
+    for line in text.splitlines():
+        words = line.split()
+        if re.match(r"[^\s#]", line):
+            backend = words[1] if words[0] == "backend" else ""
+        elif backend and words and words[0] == "server":
+            weight = int(words[words.index("weight") + 1]) if "weight" in words else 1
+            found[backend, words[1]] = Server("maint" if is_parked(line) else "ready", words[2], weight, True)
+    return found
+
+
+def map_entries(text: str) -> Entries:
+    """Of a map's file, in their order."""
+    return tuple((line.split()[0], line.partition(" ")[2].strip()) for line in text.splitlines() if line.strip() and line[0] != "#")
 
 
 def in_rotation(running: Running, ours: Ours) -> dict[str, str]:
@@ -127,13 +162,13 @@ def meaning(text: str, ours: Ours) -> frozenset[tuple[str, tuple[str, ...]]]:
     return frozenset((name, tuple(sorted(lines))) for name, lines in sections.items())
 
 
-def foreign_servers(running: Running, ours: Ours) -> dict[tuple[str, str], tuple[str, str, int]]:
+def foreign_servers(running: Running, ours: Ours) -> dict[Key, tuple[str, str, int]]:
     return {key: (s.state, s.place, s.weight) for key, s in running.items() if key[0] != ours.backend or key[1] in ours.kept}
 
 
 def breaches_of_running(running: Running, ours: Ours, steady: Collection[str], held: Collection[str],
-                        baseline: Mapping[tuple[str, str], tuple[str, str, int]]) -> Iterator[tuple[str, str]]:
-    """(invariant, what is wrong) of one look at the running HAProxy."""
+                        baseline: Mapping[Key, tuple[str, str, int]] | None) -> Iterator[tuple[str, str]]:
+    """(invariant, what is wrong) of one look at the running HAProxy. baseline None: the other servers are the configuration engine's."""
     live = in_rotation(running, ours)
     if not live:
         states = {name: s.state for (backend, name), s in running.items() if backend == ours.backend}
@@ -142,8 +177,48 @@ def breaches_of_running(running: Running, ours: Ours, steady: Collection[str], h
         if missing := sorted(names - set(live)):
             states = {name: running[ours.backend, name].state if (ours.backend, name) in running else "none" for name in missing}
             yield invariant, f"{why} and not in rotation in HAProxy: {states}"
-    if foreign_servers(running, ours) != dict(baseline):
+    if baseline is not None and foreign_servers(running, ours) != dict(baseline):
         yield "foreign", f"servers that are not ours: {foreign_servers(running, ours)} instead of {dict(baseline)}"
+
+
+def mixed(running: Running, ours: Ours, documents: Sequence[Mapping[Key, Server]]) -> str:
+    """"" where each of the user's servers has what one of the documents gives it: address, weight and state each of any."""
+    has = {key: server for key, server in running.items() if key[0] != ours.backend or key[1] in ours.kept}
+    if missing := sorted(set.intersection(*(set(d) for d in documents)) - set(has)):
+        return f"{missing} are in every document, and not in HAProxy"
+    for key, server in has.items():
+        given = [d[key] for d in documents if key in d]
+        comes = ["maint"] if len(given) < len(documents) else []  # or goes
+        if not given or server.place not in [g.place for g in given] or server.weight not in [g.weight for g in given] \
+                or server.state not in [*comes, *(g.state for g in given)]:
+            return f"HAProxy has {key} with {server}, the documents give it {given}"
+    return ""
+
+
+def mixed_files(has: Files, documents: Sequence[Files]) -> str:
+    """The same of what HAProxy has of the files beside it."""
+    if has.certificate not in [d.certificate for d in documents]:
+        return f"HAProxy has the certificate {has.certificate}, which no document has"
+    if strange := set(has.entries) - {entry for d in documents for entry in d.entries}:
+        return f"HAProxy has entries that no document has: {sorted(strange)}"
+    keys = set.intersection(*({key for key, _ in d.entries} for d in documents))
+    if missing := keys - {key for key, _ in has.entries}:
+        return f"HAProxy has no entry for {sorted(missing)}, which every document has"
+    return ""
+
+
+def disagreement(file: Running, running: Running, ours: Ours, leave: bool) -> str:
+    """"" where HAProxy runs the servers of its file. leave: one that is in no file may still be there, in maintenance."""
+    for key in sorted({*file, *running}):
+        says, has = file.get(key), running.get(key)
+        if says is None or has is None:
+            if not (leave and has and has.state == "maint"):
+                return f"server {key}: HAProxy has {has}, its file {says}"
+            continue
+        drains = key[0] == ours.backend and (says.state, has.state) == ("maint", "drain")
+        if (says.place, says.weight) != (has.place, has.weight) or (says.state != has.state and not drains):
+            return f"server {key}: HAProxy has {has}, its file {says}"
+    return ""
 
 
 def _stay(steady: Collection[str], held: Collection[str]) -> tuple[tuple[str, set[str], str], ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import socket
 import threading
 import time
 from collections.abc import Collection
@@ -15,10 +14,13 @@ from tests.harness.haproxy import HAProxy
 from . import invariants
 from .documents import Documents
 from .invariants import Ours, Running
+from .served import ask as ask_socket
 from .timeline import Timeline
 
 EVERY = 0.05
 TRAFFIC_EVERY = 0.1
+# The map and the certificate: with each so manieth look.
+FILES_EVERY = 4
 # The daemon works at one at a time; one more is there while the next begins before an answer to its end was heard.
 MOST_OPEN = 2
 
@@ -28,20 +30,10 @@ class Unreadable(Exception):
 
 
 def read_running(path: pathlib.Path, timeout: float = 1.0) -> Running:
-    answer = b""
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            s.settimeout(timeout)
-            s.connect(str(path))
-            s.sendall(b"show servers state\n")
-            while chunk := s.recv(65536):
-                answer += chunk
+        return invariants.parse_state(ask_socket(path, "show servers state", timeout))
     except OSError as e:
         raise Unreadable(str(e)) from e
-    # A worker that ends in the middle cuts its answer; a whole one ends with an empty line.
-    if not answer.endswith(b"\n\n"):
-        raise Unreadable(f"cut after {len(answer)} bytes")
-    return invariants.parse_state(answer.decode())
 
 
 class Sampler:
@@ -65,7 +57,7 @@ class Sampler:
         self._file_baseline = ""
         self.documents: Documents | None = None
         """The user's files, where the daemon has the rest of HAProxy's file, too."""
-        self._running_baseline: dict[tuple[str, str], tuple[str, str, int]] = {}
+        self._running_baseline: dict[invariants.Key, tuple[str, str, int]] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._file_seen: tuple[int, int, int] | None = None
@@ -126,6 +118,7 @@ class Sampler:
                 self._look_at_file()
 
     def _look_at_running(self) -> None:
+        since = self.documents.since if self.documents else 0
         try:
             running = read_running(self.haproxy.socket)
         except Unreadable:
@@ -136,10 +129,27 @@ class Sampler:
         if live != self._live_seen:
             self.timeline.say("haproxy", f"in rotation: {' '.join(sorted(live)) or 'nobody'}")
             self._live_seen = live
-        for invariant, what in invariants.breaches_of_running(running, self.ours, self._steady, self.held(), self._running_baseline):
+        baseline = None if self.documents else self._running_baseline
+        for invariant, what in invariants.breaches_of_running(running, self.ours, self._steady, self.held(), baseline):
             self.timeline.violate(invariant, what, "running")
+        if self.documents:
+            self._look_for_strangers(self.documents, since, running)
+
+    def _look_for_strangers(self, documents: Documents, since: int, running: Running) -> None:
+        """since: as it was before HAProxy was asked. Documents come by another thread, and are known before they can be seen."""
+        if what := invariants.mixed(running, self.ours, documents.of_servers(since)):
+            self.timeline.violate("accepted", what, "servers")
+        if self.looks % FILES_EVERY:
+            return
+        try:
+            has = documents.served.running(self.haproxy.socket)
+        except OSError:
+            return
+        if what := invariants.mixed_files(has, documents.of_files(since)):
+            self.timeline.violate("accepted", what, "files")
 
     def _look_at_file(self) -> None:
+        since = self.documents.since if self.documents else 0
         try:
             at = os.stat(self.haproxy.config)
             seen = (at.st_ino, at.st_mtime_ns, at.st_size)
@@ -154,9 +164,9 @@ class Sampler:
         for invariant, what in invariants.breaches_of_file(text, self.ours, self._steady, self.held(), baseline):
             self.timeline.violate(invariant, what, "file")
         if self.documents:
-            self._look_at_document(text)
+            self._look_at_document(text, since)
 
-    def _look_at_document(self, text: str) -> None:
+    def _look_at_document(self, text: str, since: int) -> None:
         assert self.documents
         document = self.documents.of(text)
         number = document.number if document else 0
@@ -165,8 +175,8 @@ class Sampler:
             self._document_seen = number
         if document is None:
             self.timeline.violate("accepted", f"the file is none of the user's good ones:\n{text}", "document")
-        elif number < self.documents.since:
-            self.timeline.violate("accepted", f"the file is document {number} again, and {self.documents.since} ran already", "document")
+        elif number < since:
+            self.timeline.violate("accepted", f"the file is document {number} again, and {since} ran already", "document")
 
     def _look_at_transactions(self) -> None:
         """Files of the Data Plane API: asking it would go through what it is struck by."""

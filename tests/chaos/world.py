@@ -18,21 +18,23 @@ import re
 import shutil
 import time
 
-from tests.harness import realparts
+from tests.harness import certificates, realparts
 from tests.harness.backends import node_port
 from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, RealDataPlane
 from tests.harness.kube import KubeDouble, write_kubeconfig
 from tests.harness.local import LocalFiles
-from tests.harness.process import wait_until
+from tests.harness.process import free_port, wait_until
 from tests.harness.realkube import DAEMON_TOKEN, RealKube
 
 from . import disk, dns, invariants, parts
-from .documents import MARK, Documents
+from .command_proxy import CommandProxy
+from .documents import BACKEND as BY_DOCUMENT, MARK, Documents
 from .invariants import Ours
 from .parts import ChaosDaemon, ChaosHAProxy, Part, clock_environment
 from .places import Places
 from .proxy import Mode, Proxy
 from .sampler import Sampler, Unreadable, read_running
+from .served import Served
 from .stream import Admin, Cluster, Stream
 from .timeline import Timeline
 
@@ -45,6 +47,9 @@ RESYNC_S = 30
 HOLD_S = 2
 MAX_LOSS_PERCENT = 5
 DRAIN_S = 2
+# How long what is in sync may take to agree: there is a drain or a parked server whose time is over.
+AGREE_S = 5
+CERTIFICATES = 4
 # Idle connections come and go with the client's own cache of them.
 FDS_MORE = 2
 RSS_MIB = {"san": 400, "plain": 40}
@@ -151,6 +156,9 @@ class World:
         if self.kind == "clock":
             self.haproxy.more_env = clock_environment(self.home / "haproxy.clock")
         self.to_dataplane = Proxy("127.0.0.1", self.dataplane.port, f"{self.seed}:dataplane")
+        self.to_socket = CommandProxy(self.home / "stats.sock", self.haproxy.socket, f"{self.seed}:socket") if self.kind == "local" else None
+        stored = {"local": self.haproxy.dir, "real": self.dataplane.dir / "real"}.get(self.dataplane.kind, self.dataplane.dir / "storage")
+        self.served = Served(stored, free_port())
 
     def _make_kube(self) -> None:
         (self.home / "kube").mkdir(exist_ok=True)
@@ -183,9 +191,12 @@ class World:
         settings["HAPROXY_DATAPLANE_URL"] = f"http://{dataplane_host}:{self.to_dataplane.port}"
         if self.kind == "local":
             settings = {k: v for k, v in settings.items() if not k.startswith("HAPROXY_DATAPLANE")} | self.dataplane.settings()
-        if self.kind == "whole" or (self.kind == "local" and rng.random() < 0.5):
+            assert self.to_socket
+            settings["HAPROXY_STATS_SOCKET"] = str(self.to_socket.path)
+        if self.kind == "whole" or (self.kind == "local" and rng.random() < 0.75):
             (self.home / "user").mkdir()
-            settings |= {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.home / "user" / "haproxy.cfg"), "CONFIG_MIN_INTERVAL": "1s",
+            settings |= {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.home / "user" / "now" / "haproxy.cfg"), "CONFIG_MIN_INTERVAL": "1s",
+                         "CONFIG_FILES_DIR": str(Documents.files(self.home / "user")),
                          "CONFIG_DRIFT": rng.choice(("report", "repair")), **rng.choice(({}, {"STATE_DIR": str(self.home / "state")}))}
         path = self.home / "kubeconfig"
         if self.real:
@@ -219,7 +230,7 @@ class World:
 
     def _start(self, stream: Stream) -> None:
         self._ends.enter_context(_stopping(Places(self.node_ports)))
-        for thing in (self.names, self.to_dataplane, self.to_kube, self.to_etcd):
+        for thing in (self.names, self.to_dataplane, self.to_socket, self.to_kube, self.to_etcd):
             if thing:
                 self._ends.enter_context(_stopping(thing))
         self._ends.callback(self.haproxy.stop)
@@ -241,8 +252,8 @@ class World:
         stream.begin()
         self.stream = stream
         if "CONFIG_FILE" in self.settings:
-            self.documents = Documents(self.haproxy.config.read_text(), pathlib.Path(self.settings["CONFIG_FILE"]), OURS,
-                                       random.Random(f"{self.seed}:documents"))
+            self.documents = Documents(self.haproxy.config.read_text(), self.home / "user", OURS, random.Random(f"{self.seed}:documents"),
+                                       self.served, self._pems(), bad_certificates=self.kind == "local")
             self.documents.put(True)
         self._ends.callback(self.daemon.kill)
         self.daemon.start()
@@ -250,6 +261,10 @@ class World:
         self.sampler.documents = self.documents
         self.sampler.judging = True
         self._ends.enter_context(_stopping(self.sampler))
+
+    def _pems(self) -> list[str]:
+        made = [certificates.self_signed(self.home / "user", f"{i}.example") for i in range(CERTIFICATES)]
+        return [pair.certificate.read_text() + pair.key.read_text() for pair in made]
 
     def _take_baseline(self) -> None:
         """After a first commit of our own, with which the Data Plane API sorts the file, and before the daemon is there."""
@@ -329,7 +344,7 @@ class World:
             metrics = self.daemon.metrics()
             if wrong := self._wrong_document(text):
                 return wrong
-        except (OSError, AssertionError) as e:
+        except (Unreadable, OSError, AssertionError) as e:
             return f"the daemon's pages: {e}"
         if (in_sync := metrics.sum("in_sync")) != 1:
             return f"in_sync is {in_sync:g}: {ready.strip()}"
@@ -340,17 +355,44 @@ class World:
         documents = self.documents
         if not documents:
             return ""
-        last, document = documents.last, documents.of(text)
-        if document is None or (last.good and document is not last):
-            return f"the file is document {document.number if document else 'none'}, the user's is {last.number}"
-        marks = re.findall(rf"^{MARK}(\d+),BACKEND,", self.haproxy.runtime("show stat"), re.M)
-        if marks != [str(document.number)]:
-            return f"HAProxy runs documents {marks}, its file is {document.number}"
+        stored = self.served.stored()
+        last, document = documents.last, documents.of(text, stored)
+        if last.good and document is not last:
+            return (f"the file and {stored} are document {document.number if document else 'none'}, the user's is {last.number} "
+                    f"with {last.files}")
+        since = document.number if document else documents.since
+        # Files of one that was rejected stay where a daemon has died before, and nobody knows what there was.
+        if (document := document or documents.of(text)) is None:
+            return "the file is no document"
+        mark = read_running(self.haproxy.socket).get((BY_DOCUMENT, MARK))
+        if not mark or mark.place != document.mark:
+            return f"HAProxy runs the mark {mark and mark.place}, its file is document {document.number} with {document.mark}"
         said = json.loads(self.daemon.get("/status", timeout=2)[1])["haproxies"][0]["configuration"]
         if wrong := invariants.misjudged(said, last.sha256, last.good, document.sha256):
             return f"/status of document {last.number}: {wrong}"
-        documents.since = document.number
+        documents.since = since
         return ""
+
+    def disagreement(self) -> str:
+        """"" where HAProxy has what its files say."""
+        try:
+            text = self.haproxy.config.read_text()
+            wrong = invariants.disagreement(invariants.file_servers(text), read_running(self.haproxy.socket), OURS, leave=self.kind == "local")
+            if wrong or not self.documents:
+                return wrong
+            stored, has, presented = self.served.stored(), self.served.running(self.haproxy.socket), self.served.presented()
+        except (Unreadable, OSError) as e:
+            return f"it cannot be read: {e}"
+        if has != stored or presented != stored.certificate:
+            return f"HAProxy has {has} and presents {presented}, its files have {stored}"
+        return ""
+
+    def disagrees(self, timeout: float = AGREE_S) -> str:
+        """Once all is in sync: "" where HAProxy agrees with its files, or does before long."""
+        deadline = time.monotonic() + timeout
+        while (wrong := self.disagreement()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return wrong
 
     def wait_in_step(self, timeout: float) -> None:
         def in_step() -> bool:

@@ -174,6 +174,12 @@ IMPOSSIBLE = {
     "a file and no volume": ({"config": {"source": "file"}}, "set config.file.configMap to a ConfigMap or config.file.volume to one of"),
     "a file in two volumes": ({"config": {"source": "file", "file": {"configMap": "a", "volume": "b"}}}, "not both"),
     "Secrets beside a file": ({"config": {"source": "file", "certsSecrets": ["a"], "file": {"volume": "b"}}}, "config.certsSecrets is set"),
+    "templates from nowhere": ({"config": {"source": "template"}}, "set templates.configMap.name to a ConfigMap or templates.volume to one of"),
+    "templates from two places": ({"config": {"source": "template"}, "templates": {"configMap": {"name": "a"}, "volume": "b"}}, "not both"),
+    "templates that nothing reads": ({"templates": {"configMap": {"name": "a"}}}, "templates is set, but config.source is not template"),
+    "Secrets beside templates": ({"config": {"source": "template", "certsSecrets": ["a"]}, "templates": {"volume": "b"}}, "have the set watch those Secrets"),
+    "templates to begin with": ({"sidecar": {"enabled": True}, "config": {"source": "template"}, "templates": {"volume": "b"}},
+                                "sidecar.configMap is empty"),
     "a HAProxy without a beginning": ({"sidecar": {"enabled": True}}, "sidecar.configMap is empty"),
     "a Secret elsewhere to begin with": ({"sidecar": {"enabled": True}, "config": {"source": "secret", "secret": {"namespace": "a"}}},
                                          "sidecar.configMap is empty"),
@@ -239,6 +245,8 @@ BY_OTHER_VALUES |= {"STATE_DIR"} | {f"CONFIG_{name}" for name in ("SOURCE", "SEC
 BY_OTHER_VALUES |= {"METRICS_ADDRESS", "PROBE_ADDRESS", "CONFIG_FILE", "CONFIG_FILES_DIR"}
 # With a HAProxy in the pod.
 BY_OTHER_VALUES |= {"HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"}
+# The set of templates.
+BY_OTHER_VALUES |= {"TEMPLATE_FROM", "TEMPLATE_TIMEOUT", "TEMPLATE_MEMORY", "TEMPLATE_REFRACTORY"}
 # With an agent's socket.
 BY_OTHER_VALUES |= {"SPIRE_AGENT_SOCKET", "SPIFFE_PEER_ID"}
 # What is mounted into a pod is always followed.
@@ -283,6 +291,12 @@ def test_each_setting_of_a_whole_configuration_has_its_value_and_default() -> No
     assert there == {config_value_of(s) for s in settings} | {"config.stateClaim", "config.file.configMap", "config.file.volume"}
     different = {s for s, default in settings.items() if default is not None and as_text(readme.at(given, config_value_of(s))) != default}
     assert different == {"CONFIG_SOURCE"}, "it is off by an empty value"
+
+
+def test_each_setting_of_templates_has_its_value_and_default() -> None:
+    given = readme.defaults()
+    settings = {name: default for name, default in of_the_daemon().items() if name.startswith("TEMPLATE_") and default is not None}
+    assert {name: as_text(readme.at(given, f"templates.{name.removeprefix('TEMPLATE_').lower()}")) for name in settings} == settings and settings
 
 
 def test_every_setting_reaches_the_daemon(rendered: cases.Renderings) -> None:

@@ -236,7 +236,8 @@ def test_values_of_settings_are_accepted(own_settings: Settings) -> None:
     assert len(given) >= 8
     for span in sorted(given):
         own_settings.check(span + "\n", HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p", **(
-            {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") else {}))
+            {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") else {}), **(
+            {"TEMPLATE_FROM": "configmap:haproxy/templates"} if span == "CONFIG_SOURCE=template" else {}))
 
 
 def test_alerts_have_their_headings() -> None:

@@ -39,6 +39,8 @@ FILES = {
     "usr/share/man/man8/haproxy-k8s-sync.8.gz": "-rw-r--r--",
     "usr/share/man/man8/haproxy-k8s-sync-as-service.8.gz": "lrwxrwxrwx",
     "usr/share/lintian/overrides/haproxy-k8s-sync": "-rw-r--r--",
+    **{f"usr/share/haproxy-k8s-sync/{path.relative_to(ROOT)}": "-rw-r--r--"
+       for path in (ROOT / "templates").rglob("*") if path.is_file()},
 }
 EXAMPLES = ("config.example.env", "rbac.yaml", "token.yaml")
 

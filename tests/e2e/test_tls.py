@@ -13,6 +13,7 @@ import pytest
 from tests.doubles.spiffe import Agent, response
 from tests.harness.certificates import Authority, Pair
 from tests.harness.process import wait_until
+from tests.harness.spire import Spire, why_not
 from tests.harness.svids import svid
 
 from .rights import NAME
@@ -80,6 +81,39 @@ def test_spiffe_with_the_data_plane_api(world: World, tmp_path: pathlib.Path) ->
         world.dataplane.serve_tls(ca.svid("other", f"{plane}/other"), ca.certificate, ca.client("harness"))
         world.dataplane.start()
         world.daemon.wait_log(f"its SPIFFE ID is {plane}/other: expected {plane} ")
+
+
+@pytest.mark.needs_api("TLS towards the API")
+@pytest.mark.one_combination
+@pytest.mark.skipif(bool(why_not()), reason=why_not())
+def test_spire_with_the_data_plane_api(world: World, tmp_path: pathlib.Path) -> None:
+    """The SVIDs of both sides are of one SPIRE; the daemon's is renewed all the while, until the agent is killed, and when it is back."""
+    spire, ours, plane = Spire(tmp_path / "spire"), "spiffe://example.test/sync", "spiffe://example.test/dataplane"
+    with contextlib.ExitStack() as stack:
+        stack.callback(spire.stop)
+        spire.start()
+        spire.register(ours, seconds=10)
+        world.dataplane.stop()
+        world.dataplane.serve_tls(spire.mint("plane", plane), spire.bundle(), spire.mint("harness", "spiffe://example.test/harness"))
+        world.dataplane.start()
+        world.serve("node-a", "node-b", SPIRE_AGENT_SOCKET=str(spire.socket), SPIFFE_PEER_ID=plane, RESYNC_PERIOD="1s")
+        for nodes in (("node-b",), ("node-a", "node-b")):
+            renewals = world.daemon.log().count("SPIFFE identity renewed")
+            wait_until(lambda: world.daemon.log().count("SPIFFE identity renewed") > renewals, 60, "a renewal")
+            world.put_slice(*nodes)
+            world.expect(*nodes)
+        spire.lengthen(ours)
+        wait_until(lambda: world.daemon.metrics().sum("spiffe_svid_expiration_timestamp_seconds") > time.time() + 600, 60, "one for an hour")
+        spire.kill_agent()
+        world.daemon.wait_log("SPIFFE Workload API does not answer; keeping the identity")
+        world.put_slice("node-b")
+        world.expect("node-b")
+        spire.start_agent()
+        world.daemon.wait_log("SPIFFE Workload API answers again", 60)
+        world.put_slice("node-a", "node-b")
+        world.expect("node-a", "node-b")
+        world.in_step()
+        assert world.daemon.metrics().sum("http_requests_total", code="0", target=world.dataplane.url) == 0
 
 
 @pytest.mark.needs_api("TLS towards the API")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 import random
 import re
-import socket
-import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,10 +12,10 @@ from tests.chaos import invariants
 from tests.chaos.__main__ import worth_again
 from tests.chaos.faults import FAULTS, NAMES, NOT_APPLICABLE, PARTS
 from tests.chaos.case import rng_of, schedule
-from tests.chaos.documents import Documents
-from tests.chaos.invariants import Ours, Server
-from tests.chaos.proxy import Mode, Proxy
+from tests.chaos.documents import BY_RUNTIME, Documents
+from tests.chaos.invariants import Files, Ours, Server
 from tests.chaos.sampler import Sampler
+from tests.chaos.served import Served
 from tests.chaos.stream import Stream
 from tests.chaos.timeline import Timeline
 from tests.harness.haproxy import HAProxy
@@ -174,17 +170,22 @@ def whole_file(text: str, version: int = 9) -> str:
             f"backend be\n{rest}\n{head}")
 
 
+PEMS = [f"-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n" for body in ("YQ==", "Yg==", "Yw==")]
+
+
 @pytest.fixture
 def documents(tmp_path: pathlib.Path) -> Documents:
+    (tmp_path / "user").mkdir()
     first = re.sub(r"(?m)^  server n\d .*\n", "", FILE).replace("backend be\n", "backend be\n  balance roundrobin\n")
-    return Documents(first.replace("backend other\n", "backend other\n  timeout server 77s\n"), tmp_path / "haproxy.cfg", OURS, random.Random(1))
+    return Documents(first.replace("backend other\n", "backend other\n  timeout server 77s\n"), tmp_path / "user", OURS, random.Random(1),
+                     Served(tmp_path, 1), PEMS)
 
 
 def test_a_file_is_known_by_its_meaning(documents: Documents) -> None:
     for _ in range(30):
         documents.put(True)
     for document in documents.list:
-        assert documents.of(whole_file(document.text)) is document
+        assert documents.of(whole_file(document.text), document.files) is document
     text = documents.last.text
     assert documents.of(text.replace("maxconn 10", "maxconn 11")) is None
     assert documents.of(text.replace("  server a 127.0.0.1:9\n", "")) is None
@@ -200,6 +201,54 @@ def test_a_bad_file_is_nobodys(documents: Documents) -> None:
     assert documents.path.read_text() == documents.last.text
     assert not any(documents.of(whole_file(document.text)) for document in bad)
     assert len(documents.meanings) == 1
+
+
+@pytest.mark.parametrize("change", BY_RUNTIME)
+def test_a_document_changes_what_it_says(documents: Documents, change: str) -> None:
+    documents.put(True)
+    before = documents.last
+    documents.put(True, change)
+    after = documents.last
+    assert (before.files.entries != after.files.entries) == (change == "map")
+    assert (before.files.certificate != after.files.certificate) == (change == "certificate")
+    assert (before.text != after.text) == (change not in ("map", "certificate")) == (before.mark != after.mark)
+    assert len(after.servers) - len(before.servers) == {"come": 1, "go": -1}.get(change, 0)
+    assert documents.of(after.text) is after
+    assert (documents.files(documents.folder) / "maps" / "hosts.map").read_text().startswith(f"x.example {2 if change == 'map' else 0}\n")
+
+
+# --- what HAProxy has, by its files and by the documents
+
+
+def test_haproxy_agrees_with_its_file() -> None:
+    file = invariants.file_servers(FILE)
+    rows = {**file, ("be", "n2"): Server("drain", "127.0.0.3:80", 100, True)}
+    assert invariants.disagreement(file, rows, OURS, leave=False) == "", "it drains"
+    gone = {key: server for key, server in rows.items() if key != ("be", "n1")}
+    more = {**rows, ("be", "n9"): MAINT}
+    assert invariants.disagreement(file, more, OURS, leave=True) == ""
+    for wrong in (gone, more, *({**rows, key: server} for key, server in (
+            (("be", "n1"), Server("ready", "127.0.0.2:81", 100, True)), (("be", "n1"), Server("ready", "127.0.0.2:80", 99, True)),
+            (("be", "n1"), MAINT), (("be", "n1"), DRAIN), (("be", "n2"), Server("ready", "127.0.0.3:80", 100, True)),
+            (("other", "a"), Server("drain", "127.0.0.1:9", 1, True)), (("other", "b"), READY)))):
+        assert invariants.disagreement(file, wrong, OURS, leave=False)
+    assert invariants.disagreement(file, {**rows, ("be", "n9"): READY}, OURS, leave=True)
+
+
+def test_haproxy_amid_being_told_has_each_thing_of_one_of_them() -> None:
+    one, two = {("u", "s"): Server("ready", "a:1", 1, True)}, {("u", "s"): Server("maint", "b:1", 2, True), ("u", "t"): READY}
+    half, none = Server("ready", "b:1", 1, True), Server("drain", "a:1", 1, True)
+    mixed = invariants.mixed
+    assert mixed({("u", "s"): half}, OURS, [one, two]) == mixed({("u", "s"): half, ("u", "t"): MAINT}, OURS, [one, two]) == ""
+    assert mixed({**running(n5=READY), **one}, OURS, [{**FOREIGN, **one}]) == ""
+    for wrong in ({}, {("u", "s"): none}, {("u", "s"): half, ("u", "x"): MAINT}, {("u", "s"): Server("ready", "c:1", 1, True)},
+                  {("u", "s"): Server("ready", "a:1", 3, True)}):
+        assert mixed(wrong, OURS, [one, two])
+    assert mixed({("u", "s"): half}, OURS, [one]), "the other one ran before"
+    files = [Files((("x", "1"), ("y", "1")), "c1"), Files((("x", "2"),), "c2")]
+    assert invariants.mixed_files(Files((("x", "1"), ("y", "1"), ("x", "2")), "c2"), files) == ""
+    for has in (Files((("x", "3"),), "c1"), Files((("y", "1"),), "c1"), Files((("x", "1"),), "c3"), Files((), "c1")):
+        assert invariants.mixed_files(has, files)
 
 
 def looked_at(documents: Documents, home: pathlib.Path, text: str) -> list[str]:
@@ -219,6 +268,15 @@ def test_the_sampler_sees_a_file_that_nobody_accepted(documents: Documents, tmp_
     assert looked_at(documents, tmp_path, good) == ["accepted"], "it ran before the last one that ran"
     documents.put(False)
     assert looked_at(documents, tmp_path, good.replace("maxconn 10", "maxconn 12")) == ["accepted"]
+
+
+def test_the_sampler_sees_a_server_that_no_document_has(documents: Documents, tmp_path: pathlib.Path) -> None:
+    documents.put(True)
+    sampler = Sampler(HAProxy(tmp_path, ""), tmp_path, OURS, Timeline(tmp_path / "log"))
+    sampler.looks = 1
+    for row in ({}, {("by-document", "s9"): MAINT}):
+        sampler._look_for_strangers(documents, 0, {**documents.last.servers, **row})
+        assert [v.invariant for v in sampler.timeline.violations] == (["accepted"] if row else [])
 
 
 def test_what_status_says_of_a_configuration() -> None:
@@ -350,125 +408,9 @@ def test_what_a_stream_has_written_is_what_it_knows(seed: int) -> None:
     assert stream.desired()
 
 
-# --- the proxy
-
-
-@pytest.fixture
-def peer() -> Iterator[int]:
-    """An HTTP server of one answer."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def answer(sock: socket.socket) -> None:
-        with sock, contextlib.suppress(OSError):
-            while b"\r\n\r\n" in (sock.recv(4096) or b""):
-                sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789")
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    yield listener.getsockname()[1]
-    listener.close()
-
-
-@pytest.mark.parametrize("step", ["request", "answer"])
-def test_the_proxy_stops_at_one_request(proxy: Proxy, step: str) -> None:
-    seen: list[str] = []
-    stopped = proxy.stop_at("^GET /", step, lambda: seen.append(step))
-    assert asked(proxy, 5).endswith(b"0123456789") and stopped.is_set()
-    assert asked(proxy, 5).endswith(b"0123456789") and seen == [step]
-    assert not proxy.stop_at("^POST ", step, lambda: seen.append("wrong")).is_set()
-    assert asked(proxy, 5).endswith(b"0123456789") and seen == [step]
-
-
-@pytest.fixture
-def proxy(peer: int) -> Iterator[Proxy]:
-    made = Proxy("127.0.0.1", peer, seed=1).start()
-    yield made
-    made.stop()
-
-
-def asked(proxy: Proxy, timeout: float = 0.5) -> bytes:
-    with socket.create_connection(("127.0.0.1", proxy.port), 2) as sock:
-        sock.settimeout(timeout)
-        sock.sendall(b"GET / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
-        got = b""
-        try:
-            while not got.endswith(b"0123456789"):
-                more = sock.recv(4096)
-                if not more:
-                    break
-                got += more
-        except TimeoutError:
-            got += b"<silence>"
-        return got
-
-
-def test_the_proxy_carries_what_it_gets(proxy: Proxy) -> None:
-    assert asked(proxy, 5).endswith(b"\r\n\r\n0123456789")
-
-
-@pytest.mark.parametrize("step", ["connect", "request", "body", "before-answer"])
-def test_the_proxy_resets_before_the_answer(proxy: Proxy, step: str) -> None:
-    proxy.set(Mode("reset", step=step))
-    with pytest.raises((ConnectionResetError, BrokenPipeError)):
-        asked(proxy, 5)
-    assert proxy.hits["reset"] == 1
-    proxy.calm()
-    assert asked(proxy, 5).endswith(b"0123456789")
-
-
-def test_the_proxy_resets_in_the_middle_of_an_answer(proxy: Proxy) -> None:
-    proxy.set(Mode("reset", step="mid-answer"))
-    with socket.create_connection(("127.0.0.1", proxy.port), 2) as sock, pytest.raises(ConnectionResetError):
-        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        assert sock.recv(20)
-        while sock.recv(4096):
-            pass
-
-
-def test_the_proxy_swallows_and_stays_mute_until_it_forgets(proxy: Proxy) -> None:
-    with socket.create_connection(("127.0.0.1", proxy.port), 2) as sock:
-        proxy.set(Mode("half-open"))
-        sock.settimeout(0.3)
-        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        with pytest.raises(TimeoutError):
-            sock.recv(10)
-        proxy.calm()
-        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        with pytest.raises(TimeoutError):
-            sock.recv(10)
-        assert asked(proxy, 5).endswith(b"0123456789"), "a new connection is well"
-        proxy.forget()
-        sock.settimeout(5)
-        with pytest.raises(ConnectionResetError):
-            sock.recv(10)
-
-
 def test_only_what_a_clock_has_said_is_played_again() -> None:
     outcomes = [{"case": case, "ok": case == "held"} for case in ("held", "late", "late and empty", "late and broken", "unexplained")]
     violations = [{"case": "late", "invariant": "in sync"}, {"case": "late and empty", "invariant": "in sync"},
                   {"case": "late and empty", "invariant": "never empty"}, {"case": "late and broken", "invariant": "traffic"}]
     found = worth_again(outcomes, violations, [{"case": "late and broken"}])
     assert [outcome["case"] for outcome in found] == ["late"]
-
-
-def test_the_proxy_answers_itself(proxy: Proxy) -> None:
-    proxy.set(Mode("status", status=429, retry_after=2))
-    assert b"HTTP/1.1 429" in asked(proxy) and b"Retry-After: 2" in asked(proxy)
-    proxy.set(Mode("slow"))
-    assert asked(proxy, 0.5) == b"H<silence>"
-    proxy.set(Mode("refuse"))
-    with pytest.raises(ConnectionRefusedError):
-        asked(proxy)
-
-
-def test_garbage_is_none_that_a_client_takes_for_the_answer(proxy: Proxy) -> None:
-    proxy.set(Mode("garbage"))
-    for _ in range(10):
-        try:
-            assert not asked(proxy, 2).endswith(b"0123456789")
-        except ConnectionResetError:
-            pass

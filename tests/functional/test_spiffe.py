@@ -139,6 +139,7 @@ def test_agent_that_comes_later(world: World) -> None:
 
 
 def test_agent_that_has_nothing_to_say_yet(world: World) -> None:
+    world.agent.hold()
     daemon = world.start()
     daemon.wait_log("level=warn .*no whole message came within")
     assert not world.asked()
@@ -164,7 +165,6 @@ def test_agent_that_goes_away_and_comes_back(world: World) -> None:
 
 
 def test_no_identity_is_registered(world: World) -> None:
-    world.agent.refuse(grpc.StatusCode.PERMISSION_DENIED, "no identity issued")
     daemon = world.start()
     daemon.wait_log("level=warn .*PERMISSION_DENIED: no identity is registered for this process .no identity issued.: make a registration entry")
     world.be("one")

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+from tests.doubles.kubernetes import resources
 from tests.doubles.kubernetes.objects import resource_of
 from tests.harness.nursery import Double
 from tests.harness.process import Process, free_port, wait_until
@@ -147,6 +148,16 @@ class KubeDouble:
         """403 for these resources ("services", or "ns/services" in one namespace; "update leases": for that verb); forbid()
         allows all again."""
         self.control("PUT", "/access", {"forbidden": plurals})
+
+    def serve(self, group: str, version: str, plural: str, kind: str, namespaced: bool = True) -> None:
+        """A resource more, as by a CustomResourceDefinition."""
+        spec = {"group": group, "version": version, "plural": plural, "kind": kind, "namespaced": namespaced}
+        self.control("PUT", "/resources", spec)
+        resources.serve(resources.Resource(**spec))  # path_of knows it, too
+
+    def cease(self, group: str, version: str, plural: str, kind: str, namespaced: bool = True) -> None:
+        """It goes, its objects first."""
+        self.control("DELETE", "/resources", {"group": group, "version": version, "plural": plural, "kind": kind, "namespaced": namespaced})
 
     def settings(self, **values: Any) -> None:
         """streamingLists, etcd, bookmarkIntervalSeconds, watchTimeoutSeconds."""

@@ -15,8 +15,10 @@ FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
+PATHS = "host/path_watch.c"
 FOLDER = "configuration/files_folder.c"
 STORAGE = "haproxy/dataplane/storage.c"
+CHECK = "haproxy/dataplane/storage_check.c"
 MAP = "haproxy/storage_map.c"
 LIST = "haproxy/storage_list.c"
 FILES = "haproxy/storage_files.c"
@@ -41,6 +43,14 @@ WITH_FILES = (
     Mutant("files that HAProxy has half of wait for a pause", TARGET, "(retries || urgent);", "retries;"),
     Mutant("files of what another one rejects are added", FILES_OF_TARGET, "(begun && configuration_rejected(t->of));", "false;"),
     Mutant("what lost its files is valid all the same", FILES_OF_TARGET, "    if (begun)\n        t->progress = PROGRESS_NEW;\n", ""),
+    Mutant("what a reload loaded of files that went back runs on", FILES_OF_TARGET,
+           "if (target_files_were_loaded(t, s))", "if (target_files_were_loaded(t, s) && false)"),
+    Mutant("a reload that was under way loads no files", FILES_OF_TARGET, "t->files_met_reload || instance_view", "instance_view"),
+    Mutant("a reload for something else loads no files", FILES_OF_TARGET,
+           " || instance_view(t->in).reloads != t->files_reloads;", ";"),
+    Mutant("the last document's files alone may have been loaded", FILES_OF_TARGET, "    if (!t->files_changed) {\n", "    if (t->part != STORAGE_BACK) {\n"),
+    Mutant("a document waits for a pause of the one before", "configuration/configuration.c", "i < c->count && !waited; i++)", "i < c->count && !waited && c == NULL; i++)"),
+    Mutant("one that waits ends each pause", "configuration/configuration.c", "i < c->count && !waited; i++)", "i < c->count && (waited || !waited); i++)"),
     Mutant("files that went back are there", FILES_OF_TARGET, "        target_files_go_back(t);\n", ""),
     Mutant("files of what cannot be loaded stay", FILES_OF_TARGET, "t->progress == PROGRESS_RESTORING || t->restores ||", ""),
     Mutant("the next one does not wait for what is half way", FILES_OF_TARGET, "(ends || sent) && !t->of->paused", "false && !t->of->paused"),
@@ -79,7 +89,7 @@ ENGINE_MUTANTS = (
     Mutant("what goes back is one that never ran", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
     Mutant("what goes back is forgotten with a new document", TARGET, "write = t->restores || (", "write = t->progress == PROGRESS_RESTORING || ("),
     Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
-    Mutant("the wrong file goes back", TARGET, "target_with_kept(t, restores ? t->good : t->asked->content,", "target_with_kept(t, restores ? t->of->document->content : t->asked->content,"),
+    Mutant("the wrong file goes back", TARGET, "target_text(t, restores ? t->good : t->asked->content)", "target_text(t, restores ? t->of->document->content : t->asked->content)"),
     Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (false && is != NULL"),
     Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (is != NULL"),
     Mutant("what was asked about an older document counts", TARGET, "    if (asked != t->of->document) {", "    if (false) {"),
@@ -116,9 +126,16 @@ ENGINE_MUTANTS = (
 
 # Without a reload.
 BY_RUNTIME = (
-    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "false "),
-    Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && !v.loaded ", "!t->file_runs "),
-    Mutant("files that are to come cost nothing", BY_RUNTIME_FILE, "    if (t->files_missing)\n        return error_set", "    if (false)\n        return error_set"),
+    Mutant("a map that a reload came before never loses its lines", "configuration/target_runs.c",
+           "if (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED)", "if (false)"),
+    Mutant("a map that lost its lines after a reload runs", "configuration/target_runs.c",
+           "        t->tells = true; /* a reload came", "        return; /* a reload came"),
+    Mutant("what another writer put there is known to run", BY_RUNTIME_FILE, "!t->file_runs && (!v.loaded || target_is_same_version(t))", "false && target_is_same_version(t)"),
+    Mutant("what an earlier daemon noted as loaded is not known to run", BY_RUNTIME_FILE, "!t->file_runs && (!v.loaded || target_is_same_version(t))", "!t->file_runs && (true || target_is_same_version(t))"),
+    Mutant("files that are to come cost nothing", BY_RUNTIME_FILE, "    if (status == 0)\n        status = target_foresee_files(t, err);\n", ""),
+    Mutant("files are foreseen for a HAProxy that runs something else", BY_RUNTIME_FILE, "    if (stores && why != NULL)\n", "    if (false)\n"),
+    Mutant("files that are deleted are foreseen as loaded", BY_RUNTIME_FILE, "    if (stores && why != NULL)\n", "    if (why != NULL)\n"),
+    Mutant("what a reload loads is foreseen as told", BY_RUNTIME_FILE, "        storage_foresight_load(&t->foresight);\n", "        (void)0;\n"),
     Mutant("what takes a reload is foreseen as commands", BY_RUNTIME_FILE, "d->effect == CFG_EFFECT_RELOAD ? d->why :", "false ? d->why :"),
     Mutant("what was written and not loaded runs", BY_RUNTIME_FILE, "return t->restores || v.dirty  ", "return t->restores "),
     Mutant("while it is loaded it runs", BY_RUNTIME_FILE, ": !instance_at_rest(t->in) ", ": false "),
@@ -185,13 +202,13 @@ FOLLOWING = (
     Mutant("who writes to it is not waited for", FOLLOWED, "    if (fresh && !told) {", "    if (false) {"),
     Mutant("it is never read without an event", FOLLOWED, "if (s->options.reread_ms > 0 && !s->options.once)", "if (false)"),
     Mutant("what is read once is followed", FOLLOWED, "    if (!s->options.once)\n        file_source_walk(s);\n", "    file_source_walk(s);\n"),
-    Mutant("lost events are no matter", FOLLOWED, "bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any", "bool matters = false, any"),
+    Mutant("lost events are no matter", PATHS, "bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any", "bool matters = false, any"),
     Mutant("a folder that is gone has no files", FOLDER, "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
-    Mutant("links are not followed", FOLLOWED, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
-    Mutant("what is written to in its folder is no matter", FOLLOWED, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
-    Mutant("folders on the way are not followed", FOLLOWED, "        file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            file_source_watch(s, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),
+    Mutant("links are not followed", PATHS, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
+    Mutant("what is written to in its folder is no matter", PATHS, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
+    Mutant("folders on the way are not followed", PATHS, "        path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),
     Mutant("the same bytes are said again", FOLLOWED, "    if (str_eq(hash, s->hash))\n        return;\n", ""),
-    Mutant("no name matters", FOLLOWED, "matters = matters || e->len == 0 || str_eq(w->name, e->name);", "matters = matters || e->len == 0;"),
+    Mutant("no name matters", PATHS, "matters = matters || e->len == 0 || str_eq(x->name, e->name);", "matters = matters || e->len == 0;"),
     Mutant("anything is a file", FOLLOWED, "fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)", "fstat(fd, &st) != 0"),
     Mutant("any size", FOLLOWED, "buf_init_secret(&text, s->options.max_bytes);", "buf_init_secret(&text, 0);"),
     Mutant("a file that is back is not said", FOLLOWED, "        s->hash[0] = '\\0';\n        s->callbacks.failed", "        s->callbacks.failed"),
@@ -217,21 +234,21 @@ REPLACING = (
 )
 
 STORING = (
-    Mutant("a certificate of another size is as it was put", STORAGE, "(size_t)size != f->len)", "false)"),
-    Mutant("any certificate is as it was put", STORAGE, "|| pem_has_serial(f->bytes, serial);", "|| true;"),
-    Mutant("what is not told differs", STORAGE, "!= 0 || serial[0] == '\\0' ||", "!= 0 ||"),
-    Mutant("each run writes all files", STORAGE, "if (e == NULL || (e->present && str_eq(e->hash, f->hash)))", "if (e == NULL)"),
-    Mutant("what is there is not compared", STORAGE, "if (s->was_read && s->now.len == f->len && memcmp(", "if (false && memcmp("),
+    Mutant("a certificate of another size is as it was put", CHECK, "(size_t)size != f->len)", "false)"),
+    Mutant("any certificate is as it was put", CHECK, "|| pem_has_serial(f->bytes, serial);", "|| true;"),
+    Mutant("what is not told differs", CHECK, "!= 0 || serial[0] == '\\0' ||", "!= 0 ||"),
+    Mutant("each run writes all files", STORAGE, "if (e == NULL || storage_is_put(e, f))", "if (e == NULL)"),
+    Mutant("what is there is not compared", STORAGE, "bool same = s->was_read && s->now.len", "bool same = false && s->now.len"),
     Mutant("a map loses lines before the configuration", STORAGE, "s->whole = !(add && map && e->present) ||", "s->whole = true ||"),
     Mutant("the list comes after the files", STORAGE, "    if (add && !s->announced)\n        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));\n", ""),
     Mutant("the list says that what changes runs", LIST, "&& !e->changed && (f == NULL || str_eq(f->hash, e->hash));", ";"),
     Mutant("what a killed run changed is never loaded", LIST, "        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */\n        if (!e->changed)", "        if (strlen(hash) + 1 == sizeof(e->hash))"),
     Mutant("files of others are deleted", STORAGE, "            e->found = true;\n", ""),
     Mutant("files of others are deleted by another run", LIST, '        e->found = str_eq(how, "found");\n', ""),
-    Mutant("a file that is gone is as it was put", STORAGE, "if (!e->present || !storage_is_as_put(s, f))", "if (e->present && !storage_is_as_put(s, f))"),
-    Mutant("any bytes are as they were put", STORAGE, "return s->now.len == len && memcmp(buf_str(&s->now), bytes, len) == 0;", "return true;"),
-    Mutant("an empty map differs", STORAGE, "bool empty = f->len == 0 && f->place == STORAGE_MAP; /*", "bool empty = false; /*"),
-    Mutant("what differs is not written anew", STORAGE, "    e->hash[0] = '\\0';\n    if (s->differing++ == 0)", "    (void)e;\n    if (s->differing++ == 0)"),
+    Mutant("a file that is gone is as it was put", CHECK, "bool same = e->present && storage_is_as_put(s, f);", "bool same = !e->present || storage_is_as_put(s, f);"),
+    Mutant("any bytes are as they were put", CHECK, "return s->now.len == len && memcmp(buf_str(&s->now), bytes, len) == 0;", "return true;"),
+    Mutant("an empty map differs", CHECK, "bool empty = f->len == 0 && f->place == STORAGE_MAP; /*", "bool empty = false; /*"),
+    Mutant("what differs is not written anew", CHECK, "    e->hash[0] = '\\0';\n    if (s->differing++ == 0)", "    (void)e;\n    if (s->differing++ == 0)"),
     Mutant("what was added for nothing stays", STORAGE, "        if (e->changed && e->added)\n            return storage_delete(s, e);\n", ""),
     Mutant("what ran is deleted, too", STORAGE, "e->added = !back && (e->added || !e->present);", "e->added = !back;"),
     Mutant("what runs is deleted with what does not", LIST, "    e->changed = e->added = false;\n", "    e->changed = false;\n"),
@@ -296,9 +313,9 @@ TELLING = (
 
 RETRYING = (
     Mutant("what was repaired by hand is replaced", RESTORE, "    t->restores = t->unloaded = false; /* what is there is his */\n", "    t->unloaded = false;\n"),
-    Mutant("a repair is never replaced", RESTORE, "if (!t->restores || target_may_repair(t) ||", "if (!t->restores ||"),
+    Mutant("a repair is never replaced", RESTORE, "if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||", "if (!t->restores ||"),
     Mutant("what the API put back is a repair", RESTORE, " || target_file_means(t, t->good))", ")"),
-    Mutant("what could not be loaded is a repair", RESTORE, "        target_file_means(t, t->unloadable) || ", "        "),
+    Mutant("what could not be loaded is a repair", RESTORE, "target_file_means(t, t->unloadable) || ", "false || "),
     Mutant("an attempt to write is one to validate", TARGET, "writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING", "CONFIGURATION_VALIDATING"),
     Mutant("files that are not stored are not told", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
     Mutant("any file is a certificate", FILES_OF_TARGET, "s->certificates > 0 && t->part", "t->part"),

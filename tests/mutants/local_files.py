@@ -3,6 +3,7 @@
 from .mutant import Mutant, Room
 
 STORE = "haproxy/local/driver_store.c"
+CHECK = "haproxy/local/driver_store_check.c"
 PROCESS = "haproxy/local/helper_process.c"
 FILES = "haproxy/local/files.c"
 LIST = "haproxy/storage_list.c"
@@ -16,9 +17,9 @@ PEM = "net/pem.c"
 STORED = (
     Mutant("one daemon's files meet another one's configuration", STORE, "    if (d->store.locked)\n        return false;\n    d->request", "    if (true)\n        return false;\n    d->request"),
     Mutant("a lock that another one has is ours", STORE, "s->locked = a->status == LOCAL_OK;", "s->locked = true;"),
-    Mutant("a file is deleted without the lock", STORE, "        else if (!local_driver_store_lock(d))\n            driver_store_delete(d, e);", "        else\n            driver_store_delete(d, e);"),
+    Mutant("a file is deleted without the lock", STORE, "            if (!local_driver_store_lock(d))\n                driver_store_delete(d, e);", "            driver_store_delete(d, e);"),
     Mutant("it is told within the call", STORE, "    local_driver_tell(d, driver_store_tell);", "    driver_store_tell(&d->base);"),
-    Mutant("each run writes all files", STORE, "e->present && str_eq(e->hash, f->hash)))\n            continue;", "false))\n            continue;"),
+    Mutant("each run writes all files", STORE, "local_driver_store_is_put(e, f))\n            continue;", "false)\n            continue;"),
     Mutant("what is there is not compared", STORE, "return s->there && s->now.len == f->len && memcmp(buf_str(&s->now), f->bytes, f->len) == 0;", "return s->there && s->now.len == f->len;"),
     Mutant("files of others are deleted", STORE, "e->found = new ? s->there : e->found;", "e->found = new ? false : e->found;"),
     Mutant("what another run put there is of others", STORE, "e->found = new ? s->there : e->found;", "e->found = s->there;"),
@@ -40,10 +41,10 @@ STORED = (
     Mutant("nobody knows that files changed", STORE, "    e->changed = true;\n    e->hash[0] = '\\0';", "    e->hash[0] = '\\0';"),
     Mutant("a disk that is full is no failure", STORE, "    if (a->status != LOCAL_OK) {\n        driver_store_fail(d, a);\n        return;\n    }\n    e->present = true;", "    e->present = true;"),
     Mutant("certificates are not counted", STORE, "f->kind == STORAGE_CERTIFICATE;", "false;"),
-    Mutant("what differs is not told", STORE, "if (!driver_store_is_there(s, f) && s->news.differing++ == 0)", "if (!driver_store_is_there(s, f) && s->news.differing == 0)"),
-    Mutant("a link is a failure of the look", STORE, "bool puts = s->request.part == STORAGE_ADD || ", "bool puts = s->request.part != STORAGE_END || "),
-    Mutant("a link is replaced", STORE, "if (!known || (s->is_other && puts))", "if (!known)"),
-    Mutant("what haproxy.cfg names is deleted", STORE, "        if (wanted || named) {", "        if (wanted) {"),
+    Mutant("what differs is not told", CHECK, "if (!same && s->news.differing++ == 0)", "if (!same && s->news.differing == 0)"),
+    Mutant("a link is a failure of the look", STORE, "bool writes = s->request.part == STORAGE_ADD || ", "bool writes = s->request.part != STORAGE_END || "),
+    Mutant("a link is replaced", STORE, "if (!known || (s->is_other && writes && s->at < s->request.files->count))", "if (!known)"),
+    Mutant("what haproxy.cfg names is deleted", STORE, "    if (!e->found && storage_is_named(local_driver_store_config(d), e->stored))\n", "    if (false)\n"),
     Mutant("what a comment names stays", NAMES, "if (whole && !comment)", "if (whole)"),
     Mutant("a part of a name is the name", NAMES, "if (whole && !comment)", "if (!comment)"),
     Mutant("the first place alone counts", NAMES, "line = hit + 1) {", "line = text + strlen(text)) {"),
@@ -114,7 +115,7 @@ TOLD = (
     Mutant("a CA file needs nothing", RUN, "store_run_find(&r->loaded[CLI_CA_FILES], f) != NULL ||", "false ||"),
     Mutant("a CRL file needs nothing", RUN, "store_run_find(&r->loaded[CLI_CRL_FILES], f) != NULL;", "false;"),
     Mutant("what haproxy.cfg names needs nothing", RUN, "else if (!there && storage_is_named(", "else if (false && storage_is_named("),
-    Mutant("what HAProxy does not have needs a reload", RUN, "else if (!there && storage_is_named(d->file != NULL ? d->file->text : \"\", f->stored))", "else if (!there)"),
+    Mutant("what HAProxy does not have needs a reload", RUN, "else if (!there && storage_is_named(local_driver_store_config(d), f->stored))", "else if (!there)"),
     Mutant("a long certificate is sent", RUN, "#define PEM_BYTES 15000", "#define PEM_BYTES 1500000"),
     Mutant("a list that fails has nothing", RUN, "    if (status != 0)\n        r->why = mem_printf(\"%s: %s\", cli_list_command(list), err.message);\n", "    (void)status;\n"),
     Mutant("all lists are asked for", RUN, "while (r->lists < CLI_LISTS && !store_run_needs(d, (enum cli_list)r->lists))", "while (false)"),
@@ -123,7 +124,7 @@ TOLD = (
     Mutant("why is not told", RUN, "    s->news.why = s->run.why;\n", ""),
     Mutant("what is in the list no more has no word", RUN, "if (s->run.why == NULL && storage_entries_changed(&s->entries))", "if (false)"),
     Mutant("the first path is told alone", RUN, "    d->store.run.name++;\n", "    d->store.run.name = SIZE_MAX / 2;\n"),
-    Mutant("what has not changed is told, too", RUN, "if (e == NULL || !e->changed || (r->name == 0", "if (e == NULL || (r->name == 0"),
+    Mutant("what has not changed is told, too", RUN, "if (!store_run_concerns(&d->store, f) || (r->name == 0", "if ((r->name == 0"),
     Mutant("none are told to have run", RUN, "        d->store.news.ran++;\n", ""),
     Mutant("without a socket all of it runs", RUN, '        d->store.run.why = mem_strdup("there is no socket to tell it by");\n', "        ;\n"),
     Mutant("what was good before is good", LIST, "    e->changed = e->added = false;\n    storage_entry_keep(e, NULL, 0);", "    e->changed = e->added = false;"),

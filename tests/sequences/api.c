@@ -74,6 +74,7 @@ void api_init(struct api *a, struct world *w, size_t number)
 static void request_fini(struct request *r)
 {
     free(r->json);
+    free(r->actions);
     buf_fini(&r->reply.body);
     *r = (struct request){0};
 }
@@ -102,7 +103,7 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
     if (c == &c->api->runtime)
         return ASK_COMMAND;
     if (str_has_prefix(path, "/runtime/"))
-        return ASK_RUNTIME;
+        return strcmp(method, "GET") == 0 ? ASK_RUNTIME : ASK_COMMAND;
     if (str_has_prefix(path, "/reloads"))
         return ASK_RELOADS;
     if (str_has_prefix(path, "/transactions"))
@@ -110,8 +111,14 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
                : strcmp(method, "POST") == 0 ? ASK_BEGIN
                : strcmp(method, "PUT") == 0  ? ASK_COMMIT
                                              : ASK_DELETE;
+    if (str_has_prefix(path, "/stats/"))
+        return ASK_RUNTIME;
     if (strcmp(method, "GET") == 0)
         return ASK_READ;
+    if (str_has_prefix(path, "/storage/"))
+        return strcmp(method, "DELETE") == 0 ? ASK_DELETE : ASK_COMMAND;
+    if (strstr(path, "only_validate=true") != NULL)
+        return ASK_CHANGE;
     return strstr(path, "transaction_id=") != NULL ? ASK_CHANGE : ASK_UPDATE;
 }
 
@@ -187,7 +194,8 @@ static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mo
         break;
     case FAULT_400:
         a->refused_us = a->world->now_us;
-        answer_error(r, ask == ASK_COMMIT || ask == ASK_UPDATE ? 400 : 500);
+        answer_error(r, ask == ASK_COMMIT || ask == ASK_UPDATE || str_has_prefix(r->path, "/configuration/raw?") ? 400
+                                                                                                                 : 500);
         break;
     case FAULT_DEAF:
         a->refused_us = a->world->now_us;
@@ -200,7 +208,7 @@ static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mo
         a->troubled_us = r->answer_us;
 }
 
-void api_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+void api_send(struct dataplane_client *c, const char *method, const char *path, const char *json, const char *actions,
               void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
     struct api *a = c->api;
@@ -210,12 +218,16 @@ void api_send(struct dataplane_client *c, const char *method, const char *path, 
     if (r->busy)
         violate(a->world, "one-at-a-time", "%s: %s %s while %s %s is under way", a->url, method, path, r->method,
                 r->path);
-    check_sent(a, method, path);
+    bool validates = strstr(path, "only_validate=true") != NULL;
+    check_sent(a, validates ? "GET" : method, path);
+    if (str_has_prefix(path, "/configuration/raw?") && json != NULL)
+        whole_api_begins(a, json, !validates);
     request_fini(r);
     *r = (struct request){
         .busy = true, .sent_us = a->world->now_us, .life = a->world->life, .on_answer = on_answer, .arg = arg};
     buf_init(&r->reply.body, 0);
     r->json = mem_strdup(json);
+    r->actions = mem_strdup(actions);
     snprintf(r->method, sizeof(r->method), "%s", method);
     snprintf(r->path, sizeof(r->path), "%s", path);
     r->answer_us = r->sent_us + usual_us(ask);
@@ -278,7 +290,7 @@ static void answer(struct dataplane_client *c)
     struct dataplane_answer to = {.status = r.reply.status,
                                   .body = buf_str(&r.reply.body),
                                   .body_len = r.reply.body.len,
-                                  .version = a->memory.version,
+                                  .version = r.reply.version != 0 ? r.reply.version : a->memory.version,
                                   .reload_id = r.reply.reload_id[0] != '\0' ? r.reply.reload_id : NULL,
                                   .retry_after_ms = -1,
                                   .progress = r.reply.progress,
@@ -295,6 +307,7 @@ static void answer(struct dataplane_client *c)
     if (to.status >= 400)
         snprintf(to.excerpt, sizeof(to.excerpt), "message of %d", to.status);
     note_read(a, &r, to.status);
+    whole_api_answers(a, &r, to.status);
     if (to.status == 200)
         note_shown(a, &r);
     world_say(a->world, "  %s answers %d to %s %s%s%s", a->url, to.status, r.method, r.path,

@@ -11,6 +11,7 @@
 #include "conf.h"
 #include "haproxy/dataplane/client.h"
 #include "local.h"
+#include "whole.h"
 
 #define TRANSACTIONS_MAX 20
 #define FAULTS_MAX 8
@@ -61,13 +62,14 @@ struct reply {
     int status; /* 0: none */
     struct buf body;
     char reload_id[24];
+    int64_t version; /* as of when it was carried out; 0: as of the answer */
     enum http_progress progress;
 };
 
 struct request {
     bool busy, carried_out;
     char method[8], path[PATH_BYTES];
-    char *json;
+    char *json, *actions;               /* NULL: none */
     uint64_t sent_us, at_us, answer_us; /* at_us 0: it is not carried out */
     bool deaf;
     unsigned life; /* of the daemon that sent it */
@@ -106,6 +108,7 @@ struct api {
     char url[24];
     struct dataplane_client file, runtime;
     struct local_model local; /* in place of these */
+    struct whole_target whole;
     struct conf memory, on_disk,
         good;                     /* what the API answers, haproxy.cfg, and that of the last reload that went well */
     struct conf kept;             /* what another writer puts back */
@@ -157,7 +160,7 @@ uint64_t api_next_us(const struct api *a);
 void api_happen(struct api *a);
 
 /* From the daemon. */
-void api_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+void api_send(struct dataplane_client *c, const char *method, const char *path, const char *json, const char *actions,
               void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg);
 void api_cancel(struct dataplane_client *c);
 

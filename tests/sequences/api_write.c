@@ -79,12 +79,14 @@ static void schedule_reload(struct api *a, struct request *r)
 
 void api_reload_ends(struct api *a)
 {
-    bool failed = a->fail_reloads > 0 || a->haproxy_back_us != 0;
+    bool failed = a->fail_reloads > 0 || a->haproxy_back_us != 0 || local_is_broken(a);
     a->reload_pending = false;
     a->reloaded_us = a->world->now_us;
     a->outcomes[a->reload_number % sizeof(a->outcomes)] = failed ? 'f' : 's';
     if (failed) {
         a->fail_reloads -= a->fail_reloads > 0;
+        if (a->world->settings.whole != 0)
+            whole_api_load_failed(a);
         a->on_disk = a->good; /* what the API answers stays what it was */
         a->troubled_us = a->refused_us = a->world->now_us;
         world_say(a->world, "  %s: reload r-%u fails", a->url, a->reload_number);
@@ -92,6 +94,7 @@ void api_reload_ends(struct api *a)
     }
     a->good = a->on_disk;
     running_load(&a->running, &a->on_disk);
+    whole_api_loaded(a);
     a->pid++;
     a->pid_since_us = a->world->now_us;
     world_say(a->world, "  %s: reload r-%u", a->url, a->reload_number);
@@ -201,9 +204,24 @@ static void list(struct api *a, struct request *r)
     buf_add(&r->reply.body, "]");
 }
 
-static void commit(struct api *a, struct request *r, struct transaction *t)
+static void commit_servers(struct api *a, struct transaction *t)
 {
     struct serving before;
+    int64_t version = a->memory.version;
+    uint64_t since_us = t->begun_us;
+    check_written(a, t->conf->changed, "a commit");
+    check_adoption(a, t->conf);
+    a->written++;
+    serving_of(a, &before);
+    a->memory = *t->conf;
+    a->memory.version = version + 1;
+    a->memory.changed = false;
+    a->on_disk = a->memory;
+    check_taken(a, &before, since_us, "a commit");
+}
+
+static void commit(struct api *a, struct request *r, struct transaction *t)
+{
     if (t->status != IN_PROGRESS) {
         message(r, 406, "transaction is outdated");
         return;
@@ -213,23 +231,17 @@ static void commit(struct api *a, struct request *r, struct transaction *t)
         message(r, 409, "version mismatch");
         return;
     }
-    check_written(a, t->conf->changed, "a commit");
-    check_adoption(a, t->conf);
-    a->written++;
-    serving_of(a, &before);
     int64_t version = a->memory.version;
-    uint64_t since_us = t->begun_us;
-    a->memory = *t->conf;
-    a->memory.version = version + 1;
-    a->memory.changed = false;
-    a->on_disk = a->memory;
+    if (a->world->settings.whole != 0)
+        whole_api_commits(a);
+    else
+        commit_servers(a, t);
     api_end_transaction(t);
     outdate(a, version);
     api_provoke(a);
     schedule_reload(a, r);
     r->reply.status = 202;
     buf_printf(&r->reply.body, "{\"_version\":%lld,\"id\":\"t\",\"status\":\"success\"}", (long long)version);
-    check_taken(a, &before, since_us, "a commit");
 }
 
 static void transactions(struct api *a, struct request *r, const struct address *at)
@@ -383,9 +395,16 @@ static void configuration(struct api *a, struct request *r, const struct address
         message(r, 400, "transaction does not exist");
         return;
     }
+    bool whole = a->world->settings.whole != 0;
+    if (whole && is_part(at, 1, "raw") && strcmp(r->method, "POST") == 0) {
+        whole_api_post(a, r, at->query);
+        return;
+    }
     if (is_part(at, 1, "raw") && strcmp(r->method, "GET") == 0) {
         r->reply.status = 200;
-        if (t != NULL)
+        if (whole)
+            whole_api_read(a, &r->reply.body);
+        else if (t != NULL)
             conf_print_written(t->conf, &r->reply.body);
         else
             conf_print(&a->on_disk, &r->reply.body);
@@ -442,6 +461,10 @@ static void runtime(struct api *a, struct request *r, const struct address *at)
                        (unsigned long long)(a->world->now_us - a->pid_since_us) / 1000000);
         return;
     }
+    if (is_part(at, 1, "maps") && at->count > 2) {
+        whole_runtime_map(a, r, at->parts[2]);
+        return;
+    }
     size_t backend = is_part(at, 1, "backends") && at->count > 2 ? conf_backend(at->parts[2]) : BACKENDS;
     if (backend == BACKENDS)
         unexpected(a, r);
@@ -483,6 +506,10 @@ void api_carry_out(struct api *a, struct request *r)
         reloads(a, r, &at);
     else if (is_part(&at, 0, "runtime"))
         runtime(a, r, &at);
+    else if (is_part(&at, 0, "storage") && at.count > 1)
+        whole_storage(a, r, at.parts[1], at.count > 2 ? at.parts[2] : NULL);
+    else if (is_part(&at, 0, "stats"))
+        whole_api_serves(a, r, at.query);
     else
         unexpected(a, r);
     if (answered != 0)

@@ -27,6 +27,8 @@ struct settings {
     unsigned drift;   /* CONFIG_DRIFT: enum configuration_drift */
     unsigned kept;    /* STATE_DIR outlives the daemon */
     unsigned apart_s; /* CONFIG_MIN_INTERVAL */
+    unsigned canary;  /* CONFIG_CANARY */
+    unsigned files;   /* CONFIG_FILES_DIR has some */
 };
 
 enum pod_state { POD_NONE, POD_READY, POD_UNREADY, POD_LEAVING, POD_GONE, POD_STATES };

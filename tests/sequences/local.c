@@ -114,6 +114,10 @@ static void put_file(struct api *a, const struct local_request *r)
         a->written++;
         local_put_text(a, mem_strdup(r->ask.bytes));
         whole_written(a, r->ask.bytes, r->asked_us);
+        to = a->on_disk;
+        local_text_read(a, r->ask.bytes, &to);
+        to.version++;
+        a->memory = a->on_disk = to;
         a->local.unloaded = true;
         api_provoke(a);
         return;
@@ -197,8 +201,8 @@ void local_reload_ends(struct api *a)
     if (l->reload_failed) {
         a->fail_reloads -= a->fail_reloads > 0;
         l->failed_reloads++;
-        a->world->whole.known = false;
-        a->world->whole.load_failed = true;
+        a->whole.known = false;
+        a->whole.load_failed = true;
         a->troubled_us = a->refused_us = a->world->now_us;
         return;
     }

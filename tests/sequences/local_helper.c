@@ -167,7 +167,7 @@ static struct local_request *ask(struct local_helper *h, const struct local_ask 
                    k->kind == LOCAL_KIND_RELOAD;
     check_sent(a, changes ? "PUT" : "GET", text_of(k));
     if (k->kind == LOCAL_KIND_WRITE_CONFIG)
-        whole_write_begins(a, k->bytes, k->flags);
+        whole_write_begins(a, k->bytes, is_write(k));
     r->ask = *k;
     r->ask.bytes = mem_strndup(k->bytes, k->len);
     r->asked_us = k->kind == LOCAL_KIND_WRITE_CONFIG && a->local.lock_answered_us == a->world->now_us
@@ -224,7 +224,8 @@ static void answer(struct local_helper *h)
         a->local.lock_answered_us = a->world->now_us;
     }
     if (r->ask.kind == LOCAL_KIND_WRITE_CONFIG)
-        whole_write_ends(a, r);
+        whole_write_ends(a, r->ask.bytes, r->asked_us, r->answer.status == LOCAL_REJECTED,
+                         r->answer.status == LOCAL_OK && is_write(&r->ask));
     world_say(a->world, "  %s -> %s: %s %s%.200s", a->url, text_of(&r->ask), local_status_name(r->answer.status),
               r->answer.message, r->ask.kind == LOCAL_KIND_READ_CONFIG ? "" : r->answer.data);
     begin(h);

@@ -2,7 +2,7 @@
  * sequences                            the cases of a folder, then the fixed seeds: what `make test` runs
  * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"] [--local]
  *                                      --local: HAProxies that are reached by their own files and sockets
- *                                      --whole: whole configurations for such HAProxies
+ *                                      --whole: whole configurations for such HAProxies; --api: for those of a Data Plane API
  * sequences --play FILE [-v]           one case; -v tells all that happens
  * sequences --print --seed N           that stream as a case
  * sequences --kinds                    the events that there are
@@ -26,6 +26,7 @@
 #define FIXED_SEEDS 45
 #define FIXED_LOCAL_SEEDS 45
 #define FIXED_WHOLE_SEEDS 25
+#define FIXED_WHOLE_API_SEEDS 10
 #define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
@@ -185,7 +186,7 @@ static void shrink(const struct stream *failing, const struct verdict *verdict, 
 struct arguments {
     unsigned long seed, count, events, seconds;
     const char *play, *settings;
-    bool chatty, shrinks, prints, local, whole;
+    bool chatty, shrinks, prints, local, whole, api;
 };
 
 static bool play_case(const char *path, bool chatty)
@@ -226,9 +227,10 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     if (v.text[0] == '\0')
         return true;
     printf("sequences: FAILED: seed %lu (%lu events)%s: %s", seed, a->events,
-           a->whole   ? " --whole"
-           : a->local ? " --local"
-                      : "",
+           a->whole && !a->local ? " --whole --api"
+           : a->whole            ? " --whole"
+           : a->local            ? " --local"
+                                 : "",
            v.text);
     if (!a->shrinks)
         return false;
@@ -314,6 +316,8 @@ int main(int argc, char **argv)
             a.local = true;
         else if (strcmp(argv[i], "--whole") == 0)
             a.local = a.whole = true;
+        else if (strcmp(argv[i], "--api") == 0)
+            a.api = true;
         else if (i + 1 == argc)
             return usage();
         else if (strcmp(argv[i], "--play") == 0)
@@ -325,6 +329,7 @@ int main(int argc, char **argv)
         else
             return usage();
     }
+    a.local = a.local && !a.api;
     if (argc == 1 && !a.shrinks)
         a.count = QUICK_SEEDS;
     if (a.play != NULL)
@@ -338,6 +343,9 @@ int main(int argc, char **argv)
         played += play_seeds(&a, &failed);
         a.whole = true;
         a.count = a.shrinks ? FIXED_WHOLE_SEEDS : QUICK_SEEDS;
+        played += play_seeds(&a, &failed);
+        a.local = false;
+        a.count = FIXED_WHOLE_API_SEEDS;
         played += play_seeds(&a, &failed);
     }
     printf("sequences: %u cases and %lu streams of %lu events, %u failed\n", cases, played, a.events, failed);

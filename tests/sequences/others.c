@@ -1,5 +1,6 @@
 /* What others do: hand edits, restarts, transactions, an operator's commands. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
@@ -65,6 +66,8 @@ void api_edit(struct api *a, const struct conf *to, bool reload)
 void api_restart(struct api *a, uint64_t down_us)
 {
     a->memory = a->on_disk;
+    free(a->whole.answered);
+    a->whole.answered = mem_strdup(a->local.text);
     a->shown_version = -1;
     a->reload_pending = false;
     a->reload_number = 0;
@@ -85,7 +88,7 @@ void api_reload_by_hand(struct api *a)
         return;
     a->good = a->on_disk;
     running_load(&a->running, &a->on_disk);
-    whole_loaded(a);
+    whole_api_loaded(a);
     a->pid++;
     a->pid_since_us = a->touched_us = a->world->now_us;
 }
@@ -198,7 +201,7 @@ void api_mend(struct api *a)
 {
     memset(a->faults, 0, sizeof(a->faults));
     local_mend(a);
-    a->fail_reloads = 0;
+    a->fail_reloads = a->whole.refuse_actions = 0;
     a->other_writer = 0;
     a->other_writer_due_us = 0;
     api_end_transactions(a, true);

@@ -33,6 +33,8 @@ static const struct {
     {"drift", offsetof(struct settings, drift), {0, 1, 2}, 3},
     {"kept", offsetof(struct settings, kept), {1, 1, 0}, 3},
     {"apart", offsetof(struct settings, apart_s), {0, 0, 2, 30}, 4},
+    {"canary", offsetof(struct settings, canary), {0, 1}, 2},
+    {"files", offsetof(struct settings, files), {0, 1}, 2},
 };
 
 #define OF_SERVERS 14 /* rows, which all streams have */
@@ -45,32 +47,43 @@ static unsigned *setting(struct settings *s, size_t i)
 /* ---- by chance ---- */
 
 /* What happens to whole configurations, too. */
-static bool concerns_whole(const struct event_kind *k)
+static bool concerns_whole(const struct event_kind *k, bool local)
 {
-    static const char *const names[] = {
-        "reload", "restart-haproxy", "fail-reloads",      "fault",      "faults", "kill", "stop",
-        "rest",   "local-use",       "local-refuse-adds", "local-other"};
+    static const char *const names[] = {"reload", "restart-haproxy", "fail-reloads", "fault", "faults", "kill", "stop",
+                                        "rest"},
+                             *const local_names[] = {"local-use", "local-refuse-adds", "local-other"},
+                             *const api_names[] = {"restart-api", "foreign", "foreign-end"};
+    const char *const *own = local ? local_names : api_names;
     for (size_t i = 0; i < array_len(names); i++)
         if (strcmp(names[i], k->name) == 0)
+            return true;
+    for (size_t i = 0; i < array_len(local_names); i++)
+        if (strcmp(own[i], k->name) == 0)
             return true;
     return false;
 }
 
-static const struct event_kind *whole_kind_by_chance(struct dice *dice)
+/* Those of an API alone are the last ones. */
+static bool is_of_whole(const struct event_kind *k, bool local)
+{
+    return !local || !str_has_prefix(k->name, "whole-api-");
+}
+
+static const struct event_kind *whole_kind_by_chance(struct dice *dice, bool local)
 {
     unsigned all = 0, sum = 0;
     for (size_t i = 0; i < whole_event_kind_count; i++)
-        all += whole_event_kinds[i].weight;
+        all += is_of_whole(&whole_event_kinds[i], local) ? whole_event_kinds[i].weight : 0;
     for (size_t i = 0; i < event_kind_count; i++)
-        all += concerns_whole(&event_kinds[i]) ? event_kinds[i].weight : 0;
+        all += concerns_whole(&event_kinds[i], local) ? event_kinds[i].weight : 0;
     unsigned at = dice_below(dice, all);
     for (size_t i = 0; i < whole_event_kind_count; i++) {
-        sum += whole_event_kinds[i].weight;
+        sum += is_of_whole(&whole_event_kinds[i], local) ? whole_event_kinds[i].weight : 0;
         if (at < sum)
             return &whole_event_kinds[i];
     }
     size_t i = 0;
-    for (; !concerns_whole(&event_kinds[i]) || at >= (sum += event_kinds[i].weight); i++)
+    for (; !concerns_whole(&event_kinds[i], local) || at >= (sum += event_kinds[i].weight); i++)
         ;
     return &event_kinds[i];
 }
@@ -117,11 +130,12 @@ static void settings_by_chance(struct stream *s, struct dice *dice, unsigned loc
     s->settings.whole = whole;
     if (!whole)
         return;
-    s->settings.targets = 1;
+    s->settings.targets = local != LOCAL_NONE || s->settings.targets == 1 ? 1 : 2;
     s->settings.another = s->settings.create = 0;
     for (; i < array_len(setting_rows); i++)
         if (setting_rows[i].count > 0)
             *setting(&s->settings, i) = setting_rows[i].choices[dice_below(dice, (unsigned)setting_rows[i].count)];
+    s->settings.files = local == LOCAL_NONE ? s->settings.files : 0;
 }
 
 void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local, bool whole)
@@ -133,7 +147,7 @@ void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsign
     for (s->count = 0; s->count < count && s->count < EVENTS_MAX; s->count++) {
         struct event *e = &s->events[s->count];
         *e = (struct event){.after_ms = pause_by_chance(&dice)};
-        e->kind = whole ? whole_kind_by_chance(&dice) : kind_by_chance(&dice, local != LOCAL_NONE);
+        e->kind = whole ? whole_kind_by_chance(&dice, local != LOCAL_NONE) : kind_by_chance(&dice, local != LOCAL_NONE);
         for (size_t n = 0; n < NUMBERS_MAX && e->kind->below[n] != 0; n++)
             e->numbers[n] = dice_below(&dice, e->kind->below[n]);
     }

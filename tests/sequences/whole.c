@@ -9,46 +9,69 @@
 #include "configuration/store.h"
 #include "world.h"
 
+static enum document_use use(const struct world *w)
+{
+    return w->settings.local != LOCAL_NONE ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
+}
+
 static void store_begin(struct world *w)
 {
     struct error err = {0};
     if (w->whole.store != NULL && w->settings.kept == 0) {
         store_free(w->whole.store);
         w->whole.store = NULL;
-        free(w->whole.rejected);
-        w->whole.rejected = NULL;
+        whole_refresh(w);
     }
     if (w->whole.store == NULL)
         w->whole.store = store_new(NULL, &w->log, &err);
-    store_use(w->whole.store, DOCUMENT_FOR_FILE);
+    store_use(w->whole.store, use(w));
 }
 
 void whole_open(struct world *w)
 {
-    struct api *a = &w->apis[0];
     struct whole_text *d = &w->whole.document;
     if (w->settings.whole == 0)
         return;
-    d->conf = a->on_disk;
+    d->conf = w->apis[0].on_disk;
     for (size_t b = 0; b < BACKENDS; b++) {
         snprintf(d->conf.of[b].balance, sizeof(d->conf.of[b].balance), "roundrobin");
         for (size_t i = 0; i < d->conf.of[b].count; i++) /* a keyword that has no table takes a reload with any other */
             d->conf.of[b].servers[i].options[0] = '\0';
     }
+    d->files = w->settings.files != 0;
     w->whole.former = *d;
-    whole_hand_writes(a, whole_print(d), true);
-    free(w->whole.by_hand);
-    w->whole.by_hand = NULL;
-    w->whole.hand_file = false;
+    for (size_t i = 0; i < w->settings.targets; i++) {
+        struct api *a = &w->apis[i];
+        whole_hand_writes(a, whole_print(d), true);
+        free(a->whole.by_hand);
+        a->whole.by_hand = NULL;
+        a->whole.hand_file = false;
+    }
 }
 
 void whole_close(struct world *w)
 {
     store_free(w->whole.store);
-    free(w->whole.rejected);
-    free(w->whole.kept);
-    free(w->whole.loaded);
-    free(w->whole.by_hand);
+    free(w->whole.withdrawn);
+    free(w->whole.given);
+    for (size_t i = 0; i < w->settings.targets; i++) {
+        struct whole_target *t = &w->apis[i].whole;
+        free(t->rejected);
+        free(t->kept);
+        free(t->loaded);
+        free(t->by_hand);
+        free(t->answered);
+        whole_files_free(&w->apis[i]);
+        free(t->good);
+    }
+}
+
+/* Of what ran before nobody else knows: an operator repairs what cannot be loaded. */
+static void target_begin(struct world *w, struct api *a)
+{
+    if (w->settings.kept == 0 && whole_is_unloadable(a->local.text))
+        whole_hand_writes(a, mem_strdup(a->whole.loaded), false);
+    a->whole.version_known = a->whole.known = a->whole.tells = a->whole.owes_reload = false;
 }
 
 struct configuration *whole_begin(struct world *w)
@@ -56,17 +79,19 @@ struct configuration *whole_begin(struct world *w)
     if (w->settings.whole == 0)
         return NULL;
     store_begin(w);
-    if (w->settings.kept == 0 && whole_is_unloadable(w->apis[0].local.text)) /* nobody else knows what ran before */
-        whole_hand_writes(&w->apis[0], mem_strdup(w->whole.loaded), false);
+    for (size_t i = 0; i < w->settings.targets; i++)
+        target_begin(w, &w->apis[i]);
     const struct configuration_options options = {.target_count = w->settings.targets,
                                                   .dry_run = w->settings.dry != 0,
                                                   .drift = (enum configuration_drift)w->settings.drift,
+                                                  /* CONFIG_CANARY has to leave some that wait */
+                                                  .canary = w->settings.targets > w->settings.canary ? w->settings.canary : 0,
+                                                  .canary_time_ms = WHOLE_CANARY_US / 1000,
                                                   .min_interval_ms = (uint64_t)w->settings.apart_s * 1000,
                                                   .store = w->whole.store,
                                                   .listener = {.happened = whole_event, .arg = w},
                                                   .log = &w->log};
     w->whole.configuration = configuration_new(NULL, &options);
-    w->whole.version_known = w->whole.known = w->whole.tells = w->whole.owes_reload = false;
     return w->whole.configuration;
 }
 
@@ -77,10 +102,17 @@ void whole_give(struct world *w)
     if (w->whole.configuration == NULL)
         return;
     configuration_pause(w->whole.configuration, w->whole.paused);
-    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "a file", text, strlen(text), NULL, NULL, &err);
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    if (w->whole.document.files)
+        whole_files_of(w, &files);
+    struct document *d =
+        document_new_of(use(w), "a file", text, strlen(text), NULL, w->whole.document.files ? &files : NULL, &err);
     if (d == NULL)
         violate(w, "document", "%s", err.message);
+    cleanup(mem_free_ptr) char *meaning = whole_meaning(text, true);
+    whole_texts_add(&w->whole.meant, meaning);
     w->whole.document_us = w->now_us;
+    whole_canary_begins(w, text);
     configuration_set(w->whole.configuration, d);
     document_unref(d);
 }
@@ -102,6 +134,9 @@ void whole_pause(struct world *w, bool paused)
 /* Whoever asks for it wants what was rejected to be asked about again. */
 void whole_refresh(struct world *w)
 {
-    free(w->whole.rejected);
-    w->whole.rejected = NULL;
+    whole_try_again(w);
+    for (size_t i = 0; i < w->settings.targets; i++) {
+        free(w->apis[i].whole.rejected);
+        w->apis[i].whole.rejected = NULL;
+    }
 }

@@ -7,15 +7,17 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
+#include "net/digest.h"
 #include "world.h"
 
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
+#define NOT_TOLD_US 3700000000 /* so long HAProxy is perhaps told nothing after it did not what it was told */
 #define FAULTS_END_US 61000000 /* of requests that are under way */
 
 /* ---- what runs ---- */
 
-static bool is_removed(const struct whole *w, size_t backend, const char *name)
+static bool is_removed(const struct whole_target *w, size_t backend, const char *name)
 {
     for (size_t i = 0; i < w->removed_count; i++)
         if (w->removed[i].backend == backend && str_eq(w->removed[i].name, name))
@@ -51,7 +53,7 @@ static void difference_of_line(const struct api *a, size_t backend, const struct
 
 void whole_difference(struct api *a, struct buf *why)
 {
-    const struct whole *w = &a->world->whole;
+    const struct whole_target *w = &a->whole;
     cleanup(mem_free_ptr) char *rest = whole_meaning(a->local.text, false);
     if (strcmp(rest, w->runs) != 0)
         buf_add(why, "HAProxy runs other settings than the file has");
@@ -90,11 +92,33 @@ static char *wanted_text(const struct whole *w)
     return text;
 }
 
+static void difference_of_files(struct api *a, struct buf *why)
+{
+    struct world *w = a->world;
+    struct error err = {0};
+    unsigned number = rolled_back(&w->whole);
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    cleanup(document_unref_ptr) struct document *d = number != 0 ? store_document(w->whole.store, number, &err) : NULL;
+    if (!w->whole.document.files || why->len > 0)
+        return;
+    whole_files_of(w, &files);
+    whole_files_difference(a, d != NULL ? &d->files : &files, why);
+}
+
 static bool has_document(const struct api *a)
 {
     cleanup(mem_free_ptr) char *document = wanted_text(&a->world->whole);
     cleanup(mem_free_ptr) char *wanted = whole_meaning(document, true), *is = whole_meaning(a->local.text, true);
     return strcmp(wanted, is) == 0;
+}
+
+/* Of a document with files the next one waits for the end. */
+static bool is_current(const struct world *w, const char *hash)
+{
+    cleanup(mem_free_ptr) char *document = whole_print(&w->whole.document);
+    char sha256[DIGEST_SHA256_HEX_BYTES];
+    digest_sha256_hex(document, strlen(document), sha256);
+    return str_eq(sha256, hash);
 }
 
 /* What a hand has written is not known to the daemon before it looks, and whether he loaded it never. */
@@ -103,41 +127,59 @@ static void check_applied(struct api *a)
     struct world *w = a->world;
     cleanup(buf_fini) struct buf why = {0};
     buf_init(&why, 0);
-    w->whole.left_to_other = w->whole.left_to_other || (a->local.unloaded && local_is_locked(a));
-    if (w->whole.hand_file || w->whole.left_to_other)
+    a->whole.left_to_other = a->whole.left_to_other || (a->local.unloaded && local_is_locked(a));
+    bool current =
+        rolled_back(&w->whole) != 0 || is_current(w, configuration_view(w->whole.configuration, a->number).sha256);
+    if (a->whole.hand_file || a->whole.left_to_other || !current)
         return;
     if (!has_document(a))
         violate(w, "applied", "%s: it is said to be applied, and the file has something else", a->url);
     if (a->haproxy_back_us != 0)
         return;
     whole_difference(a, &why);
+    difference_of_files(a, &why);
     if (why.len > 0)
         violate(w, "applied", "%s: it is said to be applied, and %s", a->url, buf_str(&why));
-    if (w->whole.owes_reload)
+    if (a->whole.owes_reload)
         violate(w, "failed-command", "%s: it is said to be applied, a command failed, and no reload came", a->url);
 }
 
 void whole_event(void *arg, const struct configuration_event *e)
 {
     struct world *w = arg;
-    static const char *const names[] = {
-        [CONFIGURATION_CHANGED] = "changed",   [CONFIGURATION_VALIDATED] = "validated",
-        [CONFIGURATION_APPLIED] = "applied",   [CONFIGURATION_UNCHANGED] = "unchanged",
-        [CONFIGURATION_REJECTED] = "rejected", [CONFIGURATION_LOAD_FAILED] = "load failed",
-        [CONFIGURATION_DRIFTED] = "drifted",   [CONFIGURATION_FAILED] = "failed"};
+    static const char *const names[] = {[CONFIGURATION_CHANGED] = "changed",
+                                        [CONFIGURATION_VALIDATED] = "validated",
+                                        [CONFIGURATION_APPLIED] = "applied",
+                                        [CONFIGURATION_UNCHANGED] = "unchanged",
+                                        [CONFIGURATION_REJECTED] = "rejected",
+                                        [CONFIGURATION_LOAD_FAILED] = "load failed",
+                                        [CONFIGURATION_DRIFTED] = "drifted",
+                                        [CONFIGURATION_FAILED] = "failed",
+                                        [CONFIGURATION_WRITING] = "writing",
+                                        [CONFIGURATION_CANARY_PASSED] = "canary passed",
+                                        [CONFIGURATION_CANARY_FAILED] = "canary failed",
+                                        [CONFIGURATION_ROLLED_BACK] = "rolled back"};
     bool known = e->kind < array_len(names) && names[e->kind] != NULL;
     world_say(w, "  said: %s", known ? names[e->kind] : "another event");
+    if (e->document != NULL && rolled_back(&w->whole) == 0 && !is_current(w, e->document->hash))
+        return;
+    if (e->kind == CONFIGURATION_CANARY_PASSED)
+        whole_canary_passed(w);
+    if (e->kind == CONFIGURATION_ROLLED_BACK)
+        whole_rolled_back(w);
     if (e->kind != CONFIGURATION_APPLIED && e->kind != CONFIGURATION_UNCHANGED)
         return;
-    w->whole.applied++;
-    check_applied(&w->apis[0]);
-    w->whole.known = w->whole.known || (e->kind == CONFIGURATION_APPLIED && !w->whole.hand_file);
+    struct api *a = &w->apis[e->target];
+    whole_canary_applied(a, e->kind == CONFIGURATION_UNCHANGED);
+    check_applied(a);
+    a->whole.known = a->whole.known || (e->kind == CONFIGURATION_APPLIED && !a->whole.hand_file);
 }
 
 void whole_check_step(struct world *w)
 {
-    if (w->whole.configuration != NULL && str_eq(configuration_view(w->whole.configuration, 0).state, "applied"))
-        check_applied(&w->apis[0]);
+    for (size_t i = 0; i < w->settings.targets && w->whole.configuration != NULL; i++)
+        if (str_eq(configuration_view(w->whole.configuration, i).state, "applied"))
+            check_applied(&w->apis[i]);
 }
 
 /* ---- at rest ---- */
@@ -145,28 +187,71 @@ void whole_check_step(struct world *w)
 static bool is_left_to_hand(const struct api *a)
 {
     const struct world *w = a->world;
-    return w->whole.hand_file && w->settings.drift != CONFIGURATION_DRIFT_REPAIR;
+    return a->whole.hand_file && w->settings.drift != CONFIGURATION_DRIFT_REPAIR;
+}
+
+/* The first one's file is a hand's, which is left so: nobody can say that it is good. */
+static bool waits_for_a_hand(const struct api *a)
+{
+    const struct world *w = a->world;
+    bool any = false;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        any = any || (i != a->number && is_left_to_hand(&w->apis[i]) && !has_document(&w->apis[i]));
+    return any && str_eq(configuration_view(w->whole.configuration, a->number).canary, "waits");
+}
+
+static bool any_is(const struct world *w, const char *state)
+{
+    bool any = false;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        any = any || str_eq(configuration_view(w->whole.configuration, i).state, state);
+    return any;
+}
+
+/* What was rolled back with nothing to go back to but the file from before is rejected. */
+static bool is_good(const struct world *w)
+{
+    const struct whole_text *d = &w->whole.document;
+    cleanup(mem_free_ptr) char *document = whole_print(d);
+    return rolled_back(&w->whole) != 0 || (!d->bad && !d->unloadable && !str_eq(document, w->whole.withdrawn));
+}
+
+static void unfinished_at(struct api *a, struct buf *why)
+{
+    struct world *w = a->world;
+    const char *state = configuration_view(w->whole.configuration, a->number).state;
+    bool good = is_good(w), there = has_document(a), left = is_left_to_hand(a) && !there;
+    if (str_eq(configuration_view(w->whole.configuration, a->number).canary, "watched") && !left)
+        buf_add(why, "it is watched");
+    else if (!a->whole.hand_file && whole_is_unloadable(a->local.text))
+        buf_add(why, "the file has what HAProxy cannot load");
+    else if (good && !there && !left && !waits_for_a_hand(a))
+        buf_add(why, "the file has not what the document has");
+    else if (good && !left && !str_eq(state, "applied") && !waits_for_a_hand(a))
+        buf_printf(why, "it is %s", state);
+    else if (!good && !left && (there || !any_is(w, "rejected")))
+        buf_printf(why, "HAProxy rejects it, and it is %s", state);
+    else if (a->haproxy_back_us != 0)
+        buf_add(why, "HAProxy does not run");
+    if (why->len == 0 && !a->whole.hand_unloaded)
+        whole_difference(a, why);
 }
 
 static void unfinished(struct world *w, struct buf *why)
 {
-    struct api *a = &w->apis[0];
-    const struct whole_text *d = &w->whole.document;
-    const char *state = configuration_view(w->whole.configuration, 0).state;
-    bool good = (!d->bad && !d->unloadable) || rolled_back(&w->whole) != 0, there = has_document(a),
-         left = is_left_to_hand(a) && !there;
-    if (!w->whole.hand_file && whole_is_unloadable(a->local.text))
-        buf_add(why, "the file has what HAProxy cannot load");
-    else if (good && !there && !left)
-        buf_add(why, "the file has not what the document has");
-    else if (good && !left && !str_eq(state, "applied"))
-        buf_printf(why, "it is %s", state);
-    else if (!good && !str_eq(state, "rejected") && !left)
-        buf_printf(why, "HAProxy rejects it, and it is %s", state);
-    else if (a->haproxy_back_us != 0)
-        buf_add(why, "HAProxy does not run");
-    if (why->len == 0 && !w->whole.hand_unloaded)
-        whole_difference(a, why);
+    for (size_t i = 0; i < w->settings.targets && why->len == 0; i++) {
+        unfinished_at(&w->apis[i], why);
+        if (why->len > 0)
+            buf_printf(why, " (%s)", w->apis[i].url);
+    }
+}
+
+static unsigned writes_of(const struct world *w)
+{
+    unsigned writes = 0;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        writes += w->apis[i].writes;
+    return writes;
 }
 
 static void converge(struct world *w)
@@ -183,13 +268,16 @@ static void converge(struct world *w)
         unfinished(w, &why);
     } while (why.len > 0);
     world_say(w, "converged");
-    writes = w->apis[0].writes;
+    writes = writes_of(w);
     world_pass(w, RESTS_US);
-    if (w->apis[0].writes != writes)
-        violate(w, "rests", "nothing is to be done, and %u requests that write were sent", w->apis[0].writes - writes);
+    if (writes_of(w) != writes)
+        violate(w, "rests", "nothing is to be done, and %u requests that write were sent", writes_of(w) - writes);
     unfinished(w, &why);
     if (why.len > 0)
         violate(w, "rests", "it had converged, and now %s", buf_str(&why));
+    for (size_t i = 0; i < w->settings.targets; i++)
+        if (api_count_forgotten(&w->apis[i]) > 0)
+            violate(w, "left-behind", "%s at rest: %u transactions", w->apis[i].url, api_count_forgotten(&w->apis[i]));
 }
 
 /* A rollback goes there. */
@@ -209,7 +297,12 @@ void whole_check_rest(struct world *w)
 {
     world_say(w, "faults end");
     daemon_start(w);
-    api_mend(&w->apis[0]);
+    for (size_t i = 0; i < w->settings.targets; i++) {
+        struct api *a = &w->apis[i];
+        api_mend(a);
+        if (api_count_transactions(a, false) >= TRANSACTIONS_MAX)
+            api_end_transactions(a, false); /* whose ids were lost: an operator has to */
+    }
     whole_pause(w, false);
     world_pass(w, FAULTS_END_US);
     whole_refresh(w);
@@ -226,8 +319,9 @@ void whole_check_rest(struct world *w)
 /* No hand has touched what runs, and nobody is still in use who has left. */
 static bool is_plain(const struct api *a)
 {
-    const struct whole *w = &a->world->whole;
-    bool plain = w->known && w->removed_count == 0 && !w->hand_file;
+    const struct whole_target *w = &a->whole;
+    bool told = w->not_told_us == 0 || w->not_told_us + NOT_TOLD_US < a->world->now_us;
+    bool plain = w->known && w->removed_count == 0 && !w->hand_file && told;
     for (size_t b = 0; b < BACKENDS; b++) {
         struct section *s = (struct section *)(uintptr_t)&a->on_disk.of[b];
         for (size_t i = 0; i < a->running.of[b].count; i++) {
@@ -247,7 +341,7 @@ void whole_check_change(struct world *w, const struct whole_text *to)
     cleanup(mem_free_ptr) char *meant = whole_meaning(before, true), *means = whole_meaning(after, true);
     bool plain = is_plain(a) && rolled_back(&w->whole) == 0 && !was.bad && !was.unloadable && has_document(a) &&
                  w->settings.dry == 0;
-    bool same = strcmp(meant, means) == 0, reloads = whole_takes_reload(&was, to);
+    bool same = strcmp(meant, means) == 0, reloads = whole_takes_reload(&was, to, w->settings.local != LOCAL_NONE);
     unsigned writes = a->writes, loads = a->reload_number;
     w->whole.former = was;
     w->whole.document = *to;

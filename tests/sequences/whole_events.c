@@ -117,7 +117,7 @@ static void use(struct world *w, const struct whole_text *to)
 static struct whole_text next_of(const struct world *w)
 {
     struct whole_text to = w->whole.document;
-    to.bad = to.unloadable = false;
+    to.bad = to.unloadable = to.sick = false;
     return to;
 }
 
@@ -147,6 +147,14 @@ static void bad(struct world *w, const unsigned *n)
     change(&to, one);
     to.bad = n[0] == 0;
     to.unloadable = n[0] != 0;
+    use(w, &to);
+}
+
+static void sick(struct world *w, const unsigned *n)
+{
+    struct whole_text to = next_of(w);
+    change(&to, n);
+    to.sick = true;
     use(w, &to);
 }
 
@@ -187,10 +195,19 @@ static void pause_it(struct world *w, const unsigned *n)
 
 /* ---- hands ---- */
 
+#define WRITERS 4
+#define HANDS 5
+
+/* Which of them stands in the same number as what: above it. */
+static struct api *api_of(struct world *w, unsigned n)
+{
+    return &w->apis[n % w->settings.targets];
+}
+
 /* What is in the file, changed; a load of it, or none. */
 static void edit(struct world *w, const unsigned *n)
 {
-    struct api *a = &w->apis[0];
+    struct api *a = api_of(w, n[0] / (2 * CHANGES));
     struct whole_text to = w->whole.document;
     const unsigned one[] = {n[0] / 2, n[1], n[2], n[3]};
     to.conf = a->on_disk;
@@ -203,22 +220,23 @@ static void edit(struct world *w, const unsigned *n)
 static void edit_back(struct world *w, const unsigned *n)
 {
     if (!w->whole.document.bad && !w->whole.document.unloadable)
-        whole_hand_writes(&w->apis[0], whole_print(&w->whole.document), n[0] != 0);
+        whole_hand_writes(api_of(w, n[0] / 2), whole_print(&w->whole.document), n[0] % 2 != 0);
 }
 
 static void other_writer(struct world *w, const unsigned *n)
 {
-    struct api *a = &w->apis[0];
+    struct api *a = api_of(w, n[0] / WRITERS);
     if (whole_is_unloadable(a->local.text))
         return;
-    free(w->whole.kept);
-    w->whole.kept = mem_strdup(a->local.text);
-    a->other_writer = n[0] + 1;
+    free(a->whole.kept);
+    a->whole.kept = mem_strdup(a->local.text);
+    a->other_writer = n[0] % WRITERS + 1;
 }
 
 static void hand(struct world *w, const unsigned *n)
 {
-    struct api *a = &w->apis[0];
+    struct api *a = api_of(w, n[0] / HANDS);
+    const unsigned what = n[0] % HANDS;
     const size_t count = a->running.of[n[1]].count;
     cleanup(mem_free_ptr) char *fresh = mem_printf("x%u", n[2] % NAMES);
     char name[NAME_BYTES] = "";
@@ -226,12 +244,25 @@ static void hand(struct world *w, const unsigned *n)
         return;
     if (count > 0)
         memcpy(name, a->running.of[n[1]].servers[n[2] % count].name, NAME_BYTES);
-    if (n[0] < 3)
-        (void)whole_hand_command(a, n[1], name, (enum whole_hand)(1u << n[0]), n[3]);
-    else if (n[0] == 3)
+    if (what < 3)
+        (void)whole_hand_command(a, n[1], name, (enum whole_hand)(1u << what), n[3]);
+    else if (what == 3)
         (void)whole_hand_adds(a, n[1], fresh, n[3]);
     else
         (void)whole_hand_removes(a, n[1], name);
+}
+
+static void change_files(struct world *w, const unsigned *n)
+{
+    struct whole_text to = next_of(w);
+    to.map = n[0] % 2 == 0 ? n[2] : to.map;
+    to.page = n[0] / 2 != 0 ? n[2] : to.page;
+    use(w, &to);
+}
+
+static void refuse_actions(struct world *w, const unsigned *n)
+{
+    api_of(w, n[0])->whole.refuse_actions = n[1] + 1;
 }
 
 static void refresh(struct world *w, const unsigned *n)
@@ -258,10 +289,33 @@ const struct event_kind whole_event_kinds[] = {
      several_at_rest,
      "backend changes server value: at a rest"},
     {"whole-pause", 3, {2}, pause_it, "on"},
-    {"whole-edit", 6, {2 * CHANGES, BACKENDS, 16, 200}, edit, "change(odd: and a load) backend server value: by hand"},
-    {"whole-edit-back", 2, {2}, edit_back, "load: the document, by hand"},
-    {"whole-other-writer", 1, {4}, other_writer, "times(less 1): what is there now is put back"},
-    {"whole-hand", 6, {5, BACKENDS, 16, 200}, hand, "what(address weight state add remove) backend server value"},
+    {"whole-edit",
+     6,
+     {2 * CHANGES * 2, BACKENDS, 16, 200},
+     edit,
+     "change(odd: and a load; of the next target from 20 on) backend server value: by hand"},
+    {"whole-edit-back", 2, {2 * 2}, edit_back, "load(of the next target from 2 on): the document, by hand"},
+    {"whole-other-writer",
+     1,
+     {WRITERS * 2},
+     other_writer,
+     "times(less 1; of the next target from 4 on): what is there now is put back"},
+    {"whole-hand",
+     6,
+     {HANDS * 2, BACKENDS, 16, 200},
+     hand,
+     "what(address weight state add remove; of the next target from 5 on) backend server value"},
     {"whole-hangup", 2, {1}, refresh, "0"},
+    {"whole-api-sick",
+     4,
+     {CHANGES, BACKENDS, 16, 200},
+     sick,
+     "change backend server value: and a listener that takes no connections"},
+    {"whole-api-files", 14, {3, 1, 50}, change_files, "what(the map, none, both) 0 value"},
+    {"whole-api-refuse",
+     4,
+     {TARGETS_MAX, 4},
+     refuse_actions,
+     "target which(less 1): an action beside a write that HAProxy refuses"},
 };
 const size_t whole_event_kind_count = array_len(whole_event_kinds);

@@ -12,7 +12,7 @@
 
 void whole_loaded(struct api *a)
 {
-    struct whole *w = &a->world->whole;
+    struct whole_target *w = &a->whole;
     if (a->world->settings.whole == 0)
         return;
     cleanup(mem_free_ptr) char *rest = whole_meaning(a->local.text, false);
@@ -21,6 +21,7 @@ void whole_loaded(struct api *a)
     free(w->loaded);
     w->loaded = mem_strdup(a->local.text);
     w->removed_count = 0;
+    whole_files_load(a);
     w->unknowable = w->left_to_other = w->hand_unloaded = w->owes_reload = w->tells = false;
 }
 
@@ -28,15 +29,19 @@ void whole_loaded(struct api *a)
 
 void whole_hand_writes(struct api *a, char *text, bool loads)
 {
-    struct whole *w = &a->world->whole;
+    struct whole_target *w = &a->whole;
     struct conf to = a->on_disk;
     local_put_text(a, text);
     local_text_read(a, text, &to);
-    to.version++;
+    to.version = a->api_back_us > a->world->now_us ? a->on_disk.version : a->memory.version + 1; /* nobody counts on */
     a->memory = a->on_disk = to;
     a->touched_us = a->world->now_us;
     free(w->by_hand);
     w->by_hand = mem_strdup(text);
+    free(w->answered);
+    w->answered = mem_strdup(text);
+    cleanup(mem_free_ptr) char *meaning = whole_meaning(text, true);
+    whole_texts_add(&a->world->whole.meant, meaning);
     w->hand_file = w->hand_unloaded = true;
     w->known = false;
     if (loads)
@@ -48,14 +53,23 @@ bool whole_starts(struct api *a)
 {
     if (a->world->settings.whole == 0 || !whole_is_unloadable(a->local.text))
         return !a->local.broken;
-    whole_hand_writes(a, mem_strdup(a->world->whole.loaded), false);
+    whole_hand_writes(a, mem_strdup(a->whole.loaded), false);
     return true;
+}
+
+bool whole_is_by_hand(const struct api *a, const char *text)
+{
+    const char *his = a->whole.by_hand;
+    if (his == NULL || a->world->settings.local != LOCAL_NONE)
+        return str_eq(his, text);
+    cleanup(mem_free_ptr) char *meant = whole_meaning(his, true), *means = whole_meaning(text, true);
+    return strcmp(meant, means) == 0;
 }
 
 void whole_put_back(struct api *a)
 {
-    if (a->world->whole.kept != NULL)
-        whole_hand_writes(a, mem_strdup(a->world->whole.kept), true);
+    if (a->whole.kept != NULL)
+        whole_hand_writes(a, mem_strdup(a->whole.kept), true);
 }
 
 static struct running_server *at_hand(struct api *a, size_t backend, const char *name)
@@ -95,7 +109,7 @@ bool whole_hand_adds(struct api *a, size_t backend, const char *name, unsigned v
 
 bool whole_hand_removes(struct api *a, size_t backend, const char *name)
 {
-    struct whole *w = &a->world->whole;
+    struct whole_target *w = &a->whole;
     const struct running_server *is = at_hand(a, backend, name);
     size_t *count = &a->running.of[backend].count;
     if (is == NULL || w->removed_count == WHOLE_REMOVED_MAX)
@@ -110,98 +124,96 @@ bool whole_hand_removes(struct api *a, size_t backend, const char *name)
 
 /* ---- the daemon ---- */
 
-static bool is_write(unsigned flags)
-{
-    return (flags & LOCAL_WRITE_ONLY_VALIDATE) == 0;
-}
-
 /* Two loads since it was read last, the daemon's and a hand's, look as one. */
 void whole_is_read(struct api *a)
 {
-    struct whole *w = &a->world->whole;
+    struct whole_target *w = &a->whole;
     w->unknowable = w->unknowable || (a->reloaded_us > w->read_us && a->touched_us > w->read_us);
     w->read_us = a->world->now_us;
 }
 
 /* What is told then is the difference from the file that is there. */
-void whole_write_begins(struct api *a, const char *text, unsigned flags)
+void whole_write_begins(struct api *a, const char *text, bool writes)
 {
     struct world *w = a->world;
     cleanup(buf_fini) struct buf why = {0};
     if (w->settings.whole == 0)
         return;
-    if (w->whole.rejected != NULL && str_eq(w->whole.rejected, text))
+    if (a->whole.rejected != NULL && str_eq(a->whole.rejected, text))
         violate(w, "asked-again", "%s: HAProxy rejected this, and is asked about it again", a->url);
-    if (!is_write(flags))
+    if (!writes)
         return;
     buf_init(&why, 0);
     whole_difference(a, &why);
-    w->whole.base_ran = why.len == 0 || w->whole.unknowable || w->whole.read_us < a->touched_us;
-    w->whole.tells = true;
+    a->whole.base_ran = why.len == 0 || a->whole.unknowable || a->whole.read_us < a->touched_us;
+    a->whole.tells = true;
 }
 
 void whole_written(struct api *a, const char *text, uint64_t asked_us)
 {
     struct world *w = a->world;
-    struct conf to = a->on_disk;
     if (whole_is_bad(text))
         violate(w, "rejected", "%s: the file has what `haproxy -c` refuses", a->url);
-    cleanup(mem_free_ptr) char *document = whole_print(&w->whole.document);
-    if (w->whole.paused && w->whole.paused_us < asked_us && str_eq(document, text) && !w->whole.load_failed)
+    cleanup(mem_free_ptr) char *document = whole_print(&w->whole.document), *meaning = whole_meaning(text, true);
+    if (!whole_texts_has(&w->whole.meant, meaning))
+        violate(w, "meant", "%s: this is written, which neither the source nor a hand ever had:\n%s", a->url, text);
+    /* Where what it went back to cannot be loaded, the file has again what HAProxy still runs. */
+    bool tried = w->whole.given_us <= asked_us && str_eq(w->whole.withdrawn, text) && !whole_is_by_hand(a, text);
+    if (tried && !a->whole.load_failed)
+        violate(w, "tried-again", "%s: it was rolled back, and is written again", a->url);
+    if (w->whole.given_us <= asked_us && str_eq(document, text))
+        whole_canary_written(a, document);
+    if (w->whole.paused && w->whole.paused_us < asked_us && str_eq(document, text) && !a->whole.load_failed)
         violate(w, "paused", "%s: it is paused, and the document is written", a->url);
-    local_text_read(a, text, &to);
-    to.version++;
-    a->memory = a->on_disk = to;
-    w->whole.hand_file = str_eq(w->whole.by_hand, text); /* it goes back */
-    w->whole.hand_unloaded = w->whole.load_failed = false;
+    a->whole.hand_file = whole_is_by_hand(a, text); /* it goes back */
+    a->whole.hand_unloaded = a->whole.load_failed = false;
 }
 
 /* What goes back is asked about as often as it is to be, and so is what was another document meanwhile. */
-void whole_write_ends(struct api *a, const struct local_request *r)
+void whole_write_ends(struct api *a, const char *text, uint64_t asked_us, bool rejected, bool written)
 {
-    struct whole *w = &a->world->whole;
-    bool written = r->answer.status == LOCAL_OK && is_write(r->ask.flags);
+    struct whole_target *w = &a->whole;
     if (a->world->settings.whole == 0)
         return;
-    cleanup(mem_free_ptr) char *document = whole_print(&w->document);
+    cleanup(mem_free_ptr) char *document = whole_print(&a->world->whole.document);
     w->tells = w->tells && written;
     w->owes_reload = w->owes_reload && written;
-    if (r->answer.status != LOCAL_REJECTED || w->document_us > r->asked_us || !str_eq(document, r->ask.bytes))
+    if (!rejected || a->world->whole.document_us > asked_us || !str_eq(document, text))
         return;
     free(w->rejected);
-    w->rejected = mem_strdup(r->ask.bytes);
+    w->rejected = mem_strdup(text);
 }
 
 void whole_version_is_known(struct api *a)
 {
-    struct whole *w = &a->world->whole;
+    struct whole_target *w = &a->whole;
     if (!w->version_known)
         whole_refresh(a->world);
     w->version_known = true;
 }
 
 /* Whoever was added for a write that failed is taken back; one that is still in use is deleted later. */
-static bool tells(const struct whole *w, const char *command)
+static bool tells(const struct whole_target *w, const char *command)
 {
     return w->tells && !str_has_prefix(command, "del server ");
 }
 
 void whole_command_begins(struct api *a, const char *command)
 {
-    if (tells(&a->world->whole, command) && !a->world->whole.base_ran)
+    if (tells(&a->whole, command) && !a->whole.base_ran)
         violate(a->world, "tells", "%s: %s, and what HAProxy ran before was not the file", a->url, command);
 }
 
 void whole_command_ends(struct api *a, const char *command, bool failed)
 {
-    struct whole *w = &a->world->whole;
+    struct whole_target *w = &a->whole;
     w->owes_reload = w->owes_reload || (failed && tells(w, command));
 }
 
 void whole_server_set(struct api *a, size_t backend, const char *name, enum whole_hand what)
 {
     struct running_server *is = running_find(&a->running, backend, name);
-    struct whole *w = &a->world->whole;
+    struct whole_target *w = &a->whole;
     if (is != NULL)
         is->hand &= ~(unsigned)what;
     for (size_t i = 0; i < w->removed_count; i++)

@@ -18,6 +18,13 @@ char *whole_print(const struct whole_text *t)
     cleanup(mem_free_ptr) char *plain = local_text_print(&t->conf);
     buf_printf(&text, "# comment %u\n%s\nfrontend setting\n  maxconn %u\n%s", t->comment, plain, 100 + t->setting,
                t->bad ? BAD : "");
+    if (t->files) /* the comment keeps documents apart by their bytes alone */
+        buf_printf(&text,
+                   "  errorfile 503 /files/page.http\n  use_backend be if { hdr(host),map(/maps/hosts.map) -m found }\n"
+                   "# files %u %u\n",
+                   t->map, t->page);
+    if (t->sick)
+        buf_add(&text, "\nfrontend sick\n  bind 127.0.0.1:2\n");
     if (t->unloadable)
         buf_add(&text, "\nfrontend taken\n" UNLOADABLE);
     return buf_take(&text);
@@ -99,26 +106,26 @@ static bool order_differs(struct section *was, struct section *is)
     return false;
 }
 
-static bool section_takes_reload(const struct section *was, const struct section *is)
+static bool section_takes_reload(const struct section *was, const struct section *is, bool adds)
 {
     struct section *from = (struct section *)(uintptr_t)was, *to = (struct section *)(uintptr_t)is;
     if (!str_eq(was->balance, is->balance) || order_differs(from, to))
         return true;
     for (size_t i = 0; i < was->count; i++) {
         const struct server *line = section_find(to, was->servers[i].name);
-        if (line == NULL ? !is_dynamic(was) : changes_for_reload(was, &was->servers[i], line))
+        if (line == NULL ? !adds || !is_dynamic(was) : changes_for_reload(was, &was->servers[i], line))
             return true;
     }
     for (size_t i = 0; i < is->count; i++)
-        if (section_find(from, is->servers[i].name) == NULL && !is_dynamic(is))
+        if (section_find(from, is->servers[i].name) == NULL && !(adds && is_dynamic(is)))
             return true;
     return false;
 }
 
-bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to)
+bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to, bool adds)
 {
-    bool reload = from->setting != to->setting;
+    bool reload = from->setting != to->setting || from->page != to->page;
     for (size_t b = 0; b < BACKENDS; b++)
-        reload = reload || section_takes_reload(&from->conf.of[b], &to->conf.of[b]);
+        reload = reload || section_takes_reload(&from->conf.of[b], &to->conf.of[b], adds);
     return reload;
 }

@@ -35,7 +35,7 @@ ssize_t getrandom(void *ret, size_t bytes, unsigned flags)
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    api_send(c, method, path, json, on_answer, arg);
+    api_send(c, method, path, json, NULL, on_answer, arg);
 }
 
 void dataplane_send_bytes(struct dataplane_client *c, const char *method, const char *path, const char *content_type,
@@ -51,10 +51,9 @@ void dataplane_send_text(struct dataplane_client *c, const char *path, const cha
                          const char *text, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                          void *arg)
 {
-    (void)actions;
     (void)len;
     cleanup(mem_free_ptr) char *body = mem_join(head, text);
-    dataplane_send(c, "POST", path, body, on_answer, arg);
+    api_send(c, "POST", path, body, actions, on_answer, arg);
 }
 
 char *dataplane_answer_take(const struct dataplane_answer *a)
@@ -270,7 +269,7 @@ static void leave_states(struct world *w)
 {
     for (size_t t = 0; t < w->settings.targets; t++) {
         struct api *a = &w->apis[t];
-        for (size_t b = 0; b < OURS; b++) {
+        for (size_t b = 0; b < OURS && w->settings.whole == 0; b++) {
             for (size_t i = 0; i < a->running.of[b].count; i++) {
                 const struct running_server *is = &a->running.of[b].servers[i];
                 const struct server *line = section_find(&a->memory.of[b], is->name);
@@ -291,8 +290,7 @@ void daemon_kill(struct world *w)
     whole_end(w);
     for (size_t i = 0; i < w->settings.targets; i++)
         local_drop(&w->apis[i]);
-    if (w->settings.whole == 0)
-        leave_states(w);
+    leave_states(w);
     w->targets = NULL;
     for (size_t i = 0; i < OURS; i++)
         mapping_state_fini(&w->states[i]);

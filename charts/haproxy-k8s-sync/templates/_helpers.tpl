@@ -94,6 +94,31 @@ true
 {{- end }}
 {{- end }}
 
+{{/* The same of the ConfigMap with a template set. */}}
+{{- define "haproxy-k8s-sync.templatesNamespace" -}}
+{{- if and (eq (default "" .Values.config.source) "template") .Values.templates.configMap.name -}}
+{{- default .Release.Namespace .Values.templates.configMap.namespace }}
+{{- end }}
+{{- end }}
+
+{{/* What templates watch, {everywhere: rules, namespaces: {name: rules}}. */}}
+{{- define "haproxy-k8s-sync.templatesRules" -}}
+{{- $everywhere := list }}
+{{- $namespaces := dict }}
+{{- if eq (default "" .Values.config.source) "template" }}
+{{- range .Values.templates.watch }}
+{{- $rule := dict "apiGroups" (list (default "" .apiGroup)) "resources" .resources "verbs" (list "list" "watch") }}
+{{- if not .namespaces }}
+{{- $everywhere = append $everywhere $rule }}
+{{- end }}
+{{- range .namespaces }}
+{{- $_ := set $namespaces . (append (default list (get $namespaces .)) $rule) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- dict "everywhere" $everywhere "namespaces" $namespaces | toYaml }}
+{{- end }}
+
 {{/* The namespaces of all Services, each once: a YAML list. The daemon's own default is ingress-nginx, too. */}}
 {{- define "haproxy-k8s-sync.ingressNamespaces" -}}
 {{- $namespaces := list }}

@@ -13,8 +13,8 @@ Values of an operator for a haproxy.cfg in a Secret, taken by their names: they 
 {{- end }}
 {{- if regexMatch "[:\\[](\"[^\"]|[0-9]|true|false)" (toJson $theirs) }}
 {{- $at := include "haproxy-k8s-sync.operatorGiven" . | fromJson }}
-{{- if eq $values.config.source "file" }}
-{{- $problems = append $problems "config.source is file beside values of an operator for a Secret (watchNamespace, secretName, dataplane, ...): set either" }}
+{{- if has $values.config.source (list "file" "template") }}
+{{- $problems = append $problems (printf "config.source is %s beside values of an operator for a Secret (watchNamespace, secretName, dataplane, ...): set either" $values.config.source) }}
 {{- end }}
 {{- $_ := set $values.config "source" "secret" }}
 {{- /* By whose name, ours, its default, the operator's default. */}}

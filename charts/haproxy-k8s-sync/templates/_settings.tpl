@@ -44,6 +44,18 @@ deployment.yaml names those files.
 {{- with $config.file.filesDir }}
 {{- $_ := set $settings "CONFIG_FILES_DIR" (printf "%s/%s" $folder . | clean) }}
 {{- end }}
+{{- else if eq $config.source "template" }}
+{{- $settings = omit $settings "CONFIG_CERTS_SECRETS" }}
+{{- with .Values.templates }}
+{{- if .volume }}
+{{- $_ := set $settings "TEMPLATE_FROM" (printf "file:%s" (printf "/etc/haproxy-k8s-sync/templates/%s" (default "." .path) | clean)) }}
+{{- else }}
+{{- $_ := set $settings "TEMPLATE_FROM" (printf "configmap:%s/%s" (default $.Release.Namespace .configMap.namespace) .configMap.name) }}
+{{- end }}
+{{- range $name, $value := pick . "timeout" "memory" "refractory" }}
+{{- $_ := set $settings (snakecase $name | upper | printf "TEMPLATE_%s") $value }}
+{{- end }}
+{{- end }}
 {{- else }}
 {{- $_ := set $settings "CONFIG_SECRET_NAMESPACE" (include "haproxy-k8s-sync.configNamespace" .) }}
 {{- $_ := set $settings "CONFIG_SECRET_NAME" $config.secret.name }}

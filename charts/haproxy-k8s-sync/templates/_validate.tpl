@@ -51,6 +51,15 @@
 {{- if and (eq (default "" .source) "file") .certsSecrets }}
 {{- $problems = append $problems "config.certsSecrets is set, but config.source is file, which needs no Kubernetes: put the certificates into config.file.filesDir" }}
 {{- end }}
+{{- if and (eq (default "" .source) "template") .certsSecrets }}
+{{- $problems = append $problems "config.certsSecrets is set, but config.source is template: have the set watch those Secrets" }}
+{{- end }}
+{{- if and (eq (default "" .source) "template") (eq (empty $.Values.templates.configMap.name) (empty $.Values.templates.volume)) }}
+{{- $problems = append $problems "config.source is template: set templates.configMap.name to a ConfigMap or templates.volume to one of extraVolumes, not both" }}
+{{- end }}
+{{- if and (ne (default "" .source) "template") (or $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.watch) }}
+{{- $problems = append $problems "templates is set, but config.source is not template" }}
+{{- end }}
 {{- if and (not .source) .stateClaim }}
 {{- $problems = append $problems "config.stateClaim is set, but config.source is not: there is nothing to remember" }}
 {{- end }}

@@ -30,6 +30,7 @@ struct config_engine {
     struct config_report *report;
     struct operator_metrics *operator_metrics;
     struct configuration *configuration; /* NULL: another replica leads */
+    struct events *events;               /* NULL: none are written */
 };
 
 /* ---- the source; config_engine_give has it call back with what it has ---- */
@@ -145,10 +146,11 @@ void config_engine_report_to(struct config_engine *e, struct events *events)
     if (e == NULL)
         return;
     const struct settings *settings = e->options.settings;
+    e->events = events;
     bool by_secret = settings->config_source == SETTINGS_CONFIG_SECRET;
     cleanup(mem_free_ptr) char *source =
         by_secret ? mem_printf("%s/%s", settings->config_secret_namespace, settings->config_secret_name)
-                  : mem_strdup(settings->config_file);
+                  : mem_strdup(settings->config_file != NULL ? settings->config_file : "templates");
     e->operator_metrics = operator_metrics_new(e->options.telemetry->registry, source);
     const struct config_report_options options = {.target_count = e->options.target_count,
                                                   .kube = by_secret ? e->options.kube : NULL,
@@ -238,6 +240,7 @@ void config_engine_give(struct config_engine *e)
 {
     if (e == NULL)
         return;
+    config_source_tell_to(e->source, e->events);
     config_source_give(e->source);
     config_requests_poke(e->requests); /* what was asked for while nobody led */
 }
@@ -248,6 +251,7 @@ void config_engine_step_down(struct config_engine *e)
         return;
     timer_cancel(&e->take);
     e->waits = false;
+    config_source_tell_to(e->source, NULL);
     configuration_free(e->configuration);
     e->configuration = NULL;
     store_give_back(e->store);
@@ -267,6 +271,7 @@ void config_engine_measure(const struct config_engine *e, const struct clients *
         return;
     const struct telemetry *t = e->options.telemetry;
     certificates_each(clients, operator_metrics_certificate, e->operator_metrics);
+    config_source_measure(e->source);
     metric_clear(t->configuration_rolled_back);
     metric_clear(t->configuration_canary_pending);
     if (e->configuration == NULL)

@@ -10,8 +10,10 @@
 #include "configuration/document.h"
 #include "configuration/file_source.h"
 #include "daemon/config/secret_source.h"
+#include "daemon/template/template_source.h"
 #include "haproxy/storage_files.h"
 #include "kube/client.h"
+#include "kube/resource.h"
 #include "settings/settings.h"
 
 #define KEYS_SHOWN 8
@@ -20,14 +22,15 @@ struct config_source {
     struct config_source_options options;
     struct config_source_callbacks callbacks;
     void *arg;
-    struct file_source *file;     /* NULL: not a file */
-    struct secret_source *secret; /* NULL: no Secret */
-    struct secret_source **certs; /* config_certs_secrets; NULL: no Secret */
+    struct file_source *file;         /* NULL: not a file */
+    struct template_source *template; /* NULL: no templates */
+    struct secret_source *secret;     /* NULL: no Secret */
+    struct secret_source **certs;     /* config_certs_secrets; NULL: no Secret */
     struct kube_client_listener listener;
     struct document *document; /* the last good one; NULL: none yet */
     struct error problem;      /* of what is there now; kind NONE: document is that */
     bool paused;
-    bool with_files; /* the Secret has brought some: when none is left, those go */
+    bool with_files; /* a Secret or templates have brought some: when none is left, those go */
 };
 
 void config_source_give(struct config_source *s)
@@ -67,7 +70,7 @@ static void config_source_take(struct config_source *s, const char *origin, cons
 
 /* ---- a file ---- */
 
-static void config_source_on_file_failed(void *arg, const struct error *err)
+static void config_source_on_failed(void *arg, const struct error *err)
 {
     config_source_fail(arg, err);
 }
@@ -82,7 +85,7 @@ static void config_source_on_file(void *arg, const char *bytes, size_t len, cons
 static int config_source_make_file(struct config_source *s, struct event_base *base, struct error *err)
 {
     static const struct file_source_callbacks callbacks = {.changed = config_source_on_file,
-                                                           .failed = config_source_on_file_failed};
+                                                           .failed = config_source_on_failed};
     const struct settings *settings = s->options.settings;
     const struct file_source_options options = {.path = settings->config_file,
                                                 .folder = settings->config_files_dir,
@@ -218,8 +221,11 @@ static void config_source_on_credentials(void *arg)
 static struct secret_source *config_source_watch(struct config_source *s, struct event_base *base, const char *name)
 {
     const struct config_source_options *o = &s->options;
-    const struct secret_source_options options = {
-        .namespace = o->settings->config_secret_namespace, .name = name, .telemetry = o->telemetry, .log = o->log};
+    const struct secret_source_options options = {.of = &kube_secrets,
+                                                  .namespace = o->settings->config_secret_namespace,
+                                                  .name = name,
+                                                  .telemetry = o->telemetry,
+                                                  .log = o->log};
     return secret_source_new(base, o->kube, &options, config_source_on_secret, s);
 }
 
@@ -234,6 +240,27 @@ static void config_source_make_secret(struct config_source *s, struct event_base
     kube_client_on_credentials(s->options.kube, &s->listener);
 }
 
+/* ---- templates ---- */
+
+static void config_source_on_rendered(void *arg, const char *origin, const char *bytes, size_t len,
+                                      struct storage_files *files)
+{
+    struct config_source *s = arg;
+    s->with_files = s->with_files || files->count > 0;
+    config_source_take(s, origin, bytes, len, NULL, s->with_files ? files : NULL);
+}
+
+static int config_source_make_template(struct config_source *s, struct event_base *base, struct error *err)
+{
+    static const struct template_source_callbacks callbacks = {.changed = config_source_on_rendered,
+                                                               .failed = config_source_on_failed};
+    const struct config_source_options *o = &s->options;
+    const struct template_source_options options = {
+        .settings = o->settings, .kube = o->kube, .telemetry = o->telemetry, .log = o->log};
+    s->template = template_source_new(base, &options, &callbacks, s, err);
+    return s->template != NULL ? 0 : -1;
+}
+
 /* ---- life ---- */
 
 struct config_source *config_source_new(struct event_base *base, const struct config_source_options *options,
@@ -245,7 +272,9 @@ struct config_source *config_source_new(struct event_base *base, const struct co
     s->arg = arg;
     if (options->settings->config_source == SETTINGS_CONFIG_SECRET) {
         config_source_make_secret(s, base);
-    } else if (config_source_make_file(s, base, err) != 0) {
+    } else if ((options->settings->config_source == SETTINGS_CONFIG_TEMPLATE
+                    ? config_source_make_template
+                    : config_source_make_file)(s, base, err) != 0) {
         free(s);
         return NULL;
     }
@@ -259,6 +288,7 @@ void config_source_free(struct config_source *s)
     if (s->secret != NULL)
         kube_client_forget_listener(&s->listener);
     file_source_free(s->file);
+    template_source_free(s->template);
     config_source_each(s, secret_source_free);
     free(s->certs);
     document_unref(s->document);
@@ -270,11 +300,15 @@ void config_source_start(struct config_source *s)
     if (s != NULL && s->file != NULL)
         file_source_start(s->file);
     if (s != NULL)
+        template_source_start(s->template);
+    if (s != NULL)
         config_source_each(s, secret_source_start);
 }
 
 void config_source_stop(struct config_source *s)
 {
+    if (s != NULL)
+        template_source_stop(s->template);
     if (s != NULL)
         config_source_each(s, secret_source_stop);
 }
@@ -284,17 +318,39 @@ void config_source_poke(struct config_source *s)
     if (s != NULL && s->file != NULL)
         file_source_poke(s->file);
     if (s != NULL)
+        template_source_poke(s->template);
+    if (s != NULL)
         config_source_each(s, secret_source_poke);
+}
+
+void config_source_tell_to(struct config_source *s, struct events *events)
+{
+    if (s != NULL)
+        template_source_tell_to(s->template, events);
+}
+
+void config_source_measure(const struct config_source *s)
+{
+    if (s != NULL)
+        template_source_measure(s->template);
+}
+
+const struct template_source *config_source_template(const struct config_source *s)
+{
+    return s != NULL ? s->template : NULL;
 }
 
 const struct secret_object *config_source_secret(const struct config_source *s)
 {
+    if (s != NULL && s->template != NULL)
+        return template_source_config_map(s->template);
     return s != NULL && s->secret != NULL ? secret_source_object(s->secret) : NULL;
 }
 
 bool config_source_ready(const struct config_source *s, struct checks *checks)
 {
     bool all = s == NULL || s->secret == NULL || secret_source_ready(s->secret, checks);
+    all = (s == NULL || template_source_ready(s->template, checks)) && all;
     for (size_t i = 0; s != NULL && s->certs != NULL && i < s->options.settings->config_certs_secrets.count; i++)
         all = secret_source_ready(s->certs[i], checks) && all;
     return all;

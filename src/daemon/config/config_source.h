@@ -1,5 +1,5 @@
 /*
- * Where a whole configuration comes from (CONFIG_SOURCE): a file, or a key of a Secret. What it gave last is kept, so that
+ * Where a whole configuration comes from (CONFIG_SOURCE): a file, a key of a Secret, or templates. What it gave last is kept, so that
  * a new leader gets it at once; while it has nothing that can be used, the last good document stays.
  */
 #ifndef DAEMON_CONFIG_SOURCE_H
@@ -14,10 +14,12 @@
 struct checks;
 struct config_source;
 struct event_base;
+struct events;
 struct kube_client;
 struct secret_object;
 struct settings;
 struct telemetry;
+struct template_source;
 
 /* Borrowed. */
 struct config_source_options {
@@ -45,7 +47,12 @@ void config_source_start(struct config_source *s);
 void config_source_stop(struct config_source *s);
 void config_source_poke(struct config_source *s); /* SIGHUP: asks again now */
 void config_source_give(struct config_source *s); /* calls back with what it has now */
-/* The Secret, as known now; NULL: there is none, or it is not known. Borrowed until the loop goes on. */
+/* This replica leads: what templates say of objects is told, now and whenever it is another thing; NULL: no longer. */
+void config_source_tell_to(struct config_source *s, struct events *events);
+void config_source_measure(const struct config_source *s);
+/* Its templates; NULL: none. */
+const struct template_source *config_source_template(const struct config_source *s);
+/* The Secret or ConfigMap, as known now; NULL: there is none, or it is not known. Borrowed until the loop goes on. */
 const struct secret_object *config_source_secret(const struct config_source *s);
 bool config_source_ready(const struct config_source *s, struct checks *checks);
 

@@ -124,7 +124,7 @@ struct secret_source *secret_source_new(struct event_base *base, struct kube_cli
                                 .changed = secret_source_on_changed,
                                 .moved = secret_source_on_moved,
                                 .arg = s};
-    const struct informer_options watch = {.resource = &kube_secrets,
+    const struct informer_options watch = {.resource = options->of,
                                            .namespace = options->namespace,
                                            .field_selector = s->field_selector,
                                            .scope = s->scope};

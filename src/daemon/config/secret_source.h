@@ -1,4 +1,4 @@
-/* One Secret, watched by its name: rights by resourceNames are enough. */
+/* One Secret, or a ConfigMap, which is read as one: watched by its name, so that rights by resourceNames are enough. */
 #ifndef DAEMON_SECRET_SOURCE_H
 #define DAEMON_SECRET_SOURCE_H
 
@@ -10,11 +10,13 @@
 struct checks;
 struct event_base;
 struct kube_client;
+struct kube_resource;
 struct secret_source;
 struct telemetry;
 
 struct secret_source_options {
-    const char *namespace, *name; /* borrowed */
+    const struct kube_resource *of; /* kube_secrets, kube_config_maps */
+    const char *namespace, *name;   /* borrowed */
     struct telemetry *telemetry;
     const struct log *log;
 };

@@ -244,6 +244,7 @@ static void print_news(const struct status *s, const struct status_now *now, str
     put_loss_limit(s, doc, root);
     put_backends(s, doc, root);
     json_put(doc, root, "haproxies", haproxies.list);
+    status_templates_put(now->templates, doc, root);
     put_history(s, doc, root);
     json_write(doc, false, json);
     json_free(doc);

@@ -48,6 +48,10 @@
  *     admin_states   [{server, operator, commanded, lost}]: "ready", "drain" or "maint", as an operator or the daemon has set it; lost:
  *                    HAProxy has it no more, it is set again; admin_states_known: there was a first reading
  *     nodes          of a HAProxy [{server, node}]: which node a server was that is not desired any more
+ *   templates        {from, rendered_at, took_us, files, remarks, problem, watches [...]}; null without CONFIG_SOURCE=template.
+ *                    rendered_at, took_us: of the last render that went well; remarks: what templates say of objects in it
+ *     watches        [{name, resource, state, objects, bytes, problem}]: by their names in the set; bytes: as they are kept; state
+ *                    "synced" or "waiting"
  *   history          newest first: [{number, at, kind, haproxy, backend, server, state, text, why, cause, took_us, latency_us}]
  *
  * Bounded: of one list of nodes or servers no more than STATUS_LIST_MAX are listed, of all lists of the document
@@ -71,6 +75,7 @@ struct leadership;
 struct mappings;
 struct sources;
 struct status;
+struct template_source;
 struct targets;
 
 #define STATUS_SCHEMA_VERSION 1
@@ -95,7 +100,8 @@ void status_take(struct status *s, size_t mapping, const struct desired *desired
 
 /* What else it is made of. */
 struct status_now {
-    const struct targets *targets; /* NULL: another replica leads */
+    const struct targets *targets;           /* NULL: another replica leads */
+    const struct template_source *templates; /* NULL: none */
     bool ready;
     const struct checks *checks; /* the lines of /readyz */
     bool stopping;

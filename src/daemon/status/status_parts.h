@@ -14,6 +14,7 @@ struct desired;
 struct server_states;
 struct servers_backend;
 struct target;
+struct template_source;
 struct yyjson_mut_doc;
 struct yyjson_mut_val;
 
@@ -33,6 +34,9 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, stru
                         struct yyjson_mut_val *list, enum status_state *worst);
 /* One that the leading replica manages. */
 void status_haproxy_add_standby(const char *url, struct yyjson_mut_doc *doc, struct yyjson_mut_val *list);
+
+/* status_templates.c: "templates" of the document. t NULL: there are none. */
+void status_templates_put(const struct template_source *t, struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
 
 /* status_memory.c: what the daemon decides by and neither HAProxy nor Kubernetes shows, for `plan` (cli/daemon_memory), as "memory"
  * of a Service's backend, and of a backend in one HAProxy. A list is there as a whole, or `complete` is false and it is empty. */

@@ -1,4 +1,4 @@
-#include "haproxy/dataplane/storage.h"
+#include "haproxy/dataplane/storage_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "haproxy/storage_map.h"
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "json/read.h"
-#include "net/pem.h"
 
 void storage_init(struct storage *s)
 {
@@ -34,7 +33,7 @@ void storage_fini(struct storage *s)
 
 /* ---- requests ---- */
 
-static struct storage_action storage_done(struct storage *s, enum transaction_result result)
+struct storage_action storage_done(struct storage *s, enum transaction_result result)
 {
     s->state = STORAGE_DONE;
     s->result = result;
@@ -45,8 +44,8 @@ static struct storage_action storage_done(struct storage *s, enum transaction_re
     return (struct storage_action){0};
 }
 
-static struct storage_action storage_get(struct storage *s, enum storage_state state, enum storage_kind place,
-                                         const char *stored)
+struct storage_action storage_get(struct storage *s, enum storage_state state, enum storage_kind place,
+                                  const char *stored)
 {
     s->state = state;
     buf_clear(&s->path);
@@ -132,70 +131,32 @@ static struct storage_action storage_put(struct storage *s, const struct storage
     return storage_send(s, STORAGE_WRITE, f->place, f->stored, !e->present, bytes, len);
 }
 
+bool storage_is_put(const struct storage_entry *e, const struct storage_file *f)
+{
+    return e->present && str_eq(e->hash, f->hash);
+}
+
+bool storage_take_as_put(const struct storage *s, const struct storage_file *f, struct storage_entry *e)
+{
+    bool same = s->was_read && s->now.len == f->len && memcmp(buf_str(&s->now), f->bytes, f->len) == 0;
+    if (same)
+        memcpy(e->hash, f->hash, sizeof(e->hash));
+    return same;
+}
+
 /* The next file of the list that is not as it is to be. */
 static struct storage_action storage_next_put(struct storage *s)
 {
     for (; s->at < s->request.files->count; s->at++, s->was_read = false) {
         const struct storage_file *f = &s->request.files->list[s->at];
         struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
-        if (e == NULL || (e->present && str_eq(e->hash, f->hash)))
+        if (e == NULL || storage_is_put(e, f))
             continue;
         if (e->present && !s->was_read && f->place != STORAGE_CERTIFICATE && s->request.part == STORAGE_ADD)
             return storage_get(s, STORAGE_READ_FILE, f->place, f->stored);
-        if (s->was_read && s->now.len == f->len && memcmp(buf_str(&s->now), f->bytes, f->len) == 0) {
-            memcpy(e->hash, f->hash, sizeof(e->hash));
+        if (storage_take_as_put(s, f, e))
             continue;
-        }
         return storage_put(s, f, e);
-    }
-    return storage_done(s, TRANSACTION_COMMITTED);
-}
-
-/* Another writer changed it: it is written anew whenever files are stored. */
-static void storage_note_difference(struct storage *s, const struct storage_file *f, struct storage_entry *e)
-{
-    e->hash[0] = '\0';
-    if (s->differing++ == 0)
-        s->differs = mem_printf("%s/%s", storage_folder(f->kind), f->name);
-}
-
-/* The API tells of a certificate what it is, and never its bytes: what it does not tell is as it was. */
-static bool storage_shows_certificate(const struct storage *s, const struct storage_file *f)
-{
-    static const char what[] = "the certificate";
-    struct error err = {0};
-    const char *serial = "";
-    int64_t size = -1;
-    yyjson_val *root;
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(&s->now), s->now.len, 0, what, &err);
-    if (json_object_of(doc, what, &root, &err) != 0)
-        return true;
-    if (json_get_int(root, "size", 0, INT64_MAX, -1, &size, &err) == 0 && size >= 0 && (size_t)size != f->len)
-        return false;
-    return json_get_string(root, "serial", &serial, &err) != 0 || serial[0] == '\0' || pem_has_serial(f->bytes, serial);
-}
-
-static bool storage_is_as_put(const struct storage *s, const struct storage_file *f)
-{
-    if (f->place == STORAGE_CERTIFICATE)
-        return storage_shows_certificate(s, f);
-    bool empty = f->len == 0 && f->place == STORAGE_MAP; /* which was sent as a line */
-    const char *bytes = empty ? "\n" : f->bytes;
-    size_t len = empty ? 1 : f->len;
-    return s->now.len == len && memcmp(buf_str(&s->now), bytes, len) == 0;
-}
-
-static struct storage_action storage_next_check(struct storage *s)
-{
-    for (; s->at < s->request.files->count; s->at++, s->was_read = false) {
-        const struct storage_file *f = &s->request.files->list[s->at];
-        struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
-        if (e == NULL)
-            continue;
-        if (e->present && !s->was_read)
-            return storage_get(s, STORAGE_READ_FILE, f->place, f->stored);
-        if (!e->present || !storage_is_as_put(s, f))
-            storage_note_difference(s, f, e);
     }
     return storage_done(s, TRANSACTION_COMMITTED);
 }
@@ -227,6 +188,13 @@ static struct storage_action storage_reloads(struct storage *s, const struct sto
 
 static struct storage_action storage_next_run(struct storage *s);
 
+int storage_may_run(struct storage *s, const struct storage_file *f, bool added, struct error *err)
+{
+    if (f == NULL || added)
+        return error_set(err, ERROR_INVALID, f == NULL ? "it goes" : "it is new");
+    return storage_run_check(&s->run, f, err);
+}
+
 /* Where one of them takes a reload, HAProxy need not be told of the others. */
 static struct storage_action storage_begin_run(struct storage *s)
 {
@@ -234,11 +202,7 @@ static struct storage_action storage_begin_run(struct storage *s)
         const struct storage_entry *e = &s->entries.list[i];
         const struct storage_file *f = storage_files_find(s->request.files, e->place, e->stored);
         struct error err = {0};
-        if (!e->changed)
-            continue;
-        if (f == NULL || e->added)
-            return storage_reloads(s, e, f == NULL ? "it goes" : "it is new");
-        if (storage_run_check(&s->run, f, &err) != 0)
+        if (e->changed && storage_may_run(s, f, e->added, &err) != 0)
             return storage_reloads(s, e, err.message);
     }
     return storage_next_run(s);
@@ -349,7 +313,7 @@ static struct storage_action storage_next(struct storage *s)
     if (s->request.part == STORAGE_END)
         return storage_next_end(s);
     if (s->request.part == STORAGE_CHECK)
-        return storage_next_check(s);
+        return storage_check_next(s);
     return s->request.part == STORAGE_BACK ? storage_next_back(s) : storage_next_put(s);
 }
 
@@ -374,6 +338,16 @@ struct storage_action storage_start(struct storage *s, const struct storage_requ
 
 /* ---- what came of it ---- */
 
+/* Of what was sent to be stored nobody knows whether it is there: it counts as stored, so that it can go back. */
+static void storage_may_have_written(struct storage *s)
+{
+    const struct storage_file *f = &s->request.files->list[s->at];
+    struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
+    e->added = e->added || !e->present;
+    e->changed = true;
+    e->hash[0] = '\0';
+}
+
 static struct storage_action storage_failed(struct storage *s, const struct dataplane_answer *a, const char *but)
 {
     cleanup(mem_free_ptr) char *doing =
@@ -383,6 +357,8 @@ static struct storage_action storage_failed(struct storage *s, const struct data
     transaction_explain(&s->error, a, doing, but);
     s->retry_after_ms = a->retry_after_ms;
     s->known = s->known && s->state != STORAGE_ANNOUNCE && s->state != STORAGE_WRITE_LIST;
+    if (s->state == STORAGE_WRITE && s->request.part != STORAGE_BACK)
+        storage_may_have_written(s);
     /* It says nothing of the configuration. */
     return storage_done(s, result == TRANSACTION_UNAUTHORIZED || result == TRANSACTION_LIMIT ? result
                                                                                              : TRANSACTION_UNAVAILABLE);
@@ -473,7 +449,7 @@ static struct storage_action storage_succeeded(struct storage *s, const struct d
 struct storage_action storage_answer(struct storage *s, const struct dataplane_answer *a)
 {
     if (s->state == STORAGE_RUNNING)
-        return storage_ran(s, a);
+        return s->request.foresight != NULL ? storage_check_asked(s, a) : storage_ran(s, a);
     /* The version shows that the API answered, not a page in front of it. */
     bool ours = a->error == NULL && a->version >= 0;
     bool none = ours && a->status == 404 && (s->state == STORAGE_READ_LIST || s->state == STORAGE_DELETE);

@@ -41,6 +41,22 @@ static struct storage_action storage_run_read(struct storage_run *r, enum storag
     return storage_run_get(r, state);
 }
 
+/* Where the API is told of it. A certificate is stored once more. */
+static void storage_run_path(const struct storage_file *f, struct buf *ret)
+{
+    if (f->place == STORAGE_MAP)
+        buf_printf(ret, "/runtime/maps/%s", f->stored);
+    else
+        buf_printf(ret, "/storage/%s/%s", storage_place_name(STORAGE_CERTIFICATE), f->stored);
+}
+
+void storage_run_print(const struct storage_file *f, struct buf *ret)
+{
+    buf_add(ret, "PUT " DATAPLANE_API);
+    storage_run_path(f, ret);
+    buf_add(ret, "\n");
+}
+
 static struct storage_action storage_run_put(struct storage_run *r, const char *type, const char *body, size_t len)
 {
     r->state = STORAGE_RUN_TELL;
@@ -66,9 +82,11 @@ static struct storage_action storage_run_refuse(struct storage_run *r, const cha
 
 static struct storage_action storage_run_start_map(struct storage_run *r, const struct storage_file *f)
 {
-    map_entries_read(&r->entries, f->bytes);
     r->place = mem_printf("/runtime/maps/%s/entries", f->stored);
-    buf_printf(&r->path, "/runtime/maps/%s", f->stored);
+    if (r->asks)
+        return storage_run_read(r, STORAGE_RUN_LOOK);
+    map_entries_read(&r->entries, f->bytes);
+    storage_run_path(f, &r->path);
     if (map_payload_print(&r->entries, &r->body, &r->why) != 0)
         return storage_run_done(r);
     return storage_run_put(r, NULL, buf_str(&r->body), r->body.len);
@@ -78,8 +96,7 @@ static struct storage_action storage_run_start_map(struct storage_run *r, const 
 
 static struct storage_action storage_run_stored(struct storage_run *r)
 {
-    buf_clear(&r->path);
-    buf_printf(&r->path, "/storage/%s/%s", storage_place_name(STORAGE_CERTIFICATE), r->file->stored);
+    storage_run_path(r->file, &r->path);
     return storage_run_get(r, STORAGE_RUN_FIND);
 }
 
@@ -96,11 +113,10 @@ static struct storage_action storage_run_found(struct storage_run *r, const stru
     return storage_run_read(r, STORAGE_RUN_LOOK);
 }
 
-/* The API writes the same file once more. */
 static struct storage_action storage_run_tell_certificate(struct storage_run *r)
 {
     buf_clear(&r->path);
-    buf_printf(&r->path, "/storage/%s/%s", storage_place_name(STORAGE_CERTIFICATE), r->file->stored);
+    storage_run_path(r->file, &r->path);
     return storage_run_put(r, "text/plain", r->file->bytes, r->file->len);
 }
 
@@ -131,11 +147,22 @@ int storage_run_check(struct storage_run *r, const struct storage_file *f, struc
     return status;
 }
 
-struct storage_action storage_run_start(struct storage_run *r, const struct storage_file *f)
+static struct storage_action storage_run_begin(struct storage_run *r, const struct storage_file *f, bool asks)
 {
     storage_run_fini(r);
     r->file = f;
+    r->asks = asks;
     return f->place == STORAGE_MAP ? storage_run_start_map(r, f) : storage_run_stored(r);
+}
+
+struct storage_action storage_run_start(struct storage_run *r, const struct storage_file *f)
+{
+    return storage_run_begin(r, f, false);
+}
+
+struct storage_action storage_run_foresee(struct storage_run *r, const struct storage_file *f)
+{
+    return storage_run_begin(r, f, true);
 }
 
 static struct storage_action storage_run_failed(struct storage_run *r, const struct dataplane_answer *a)
@@ -144,7 +171,9 @@ static struct storage_action storage_run_failed(struct storage_run *r, const str
                                         [STORAGE_RUN_TELL] = "telling HAProxy",
                                         [STORAGE_RUN_READ] = "reading what HAProxy has"};
     if (r->state == STORAGE_RUN_LOOK && transaction_is_gone(a))
-        return storage_run_refuse(r, "HAProxy has none by its path, or this Data Plane API is older than 3.2");
+        return storage_run_refuse(r, r->file->place == STORAGE_MAP
+                                         ? "HAProxy has none by its path"
+                                         : "HAProxy has none by its path, or this Data Plane API is older than 3.2");
     transaction_explain(&r->why, a, r->state == STORAGE_RUN_LOOK ? "reading what HAProxy has" : doing[r->state], NULL);
     return storage_run_done(r);
 }
@@ -157,7 +186,7 @@ struct storage_action storage_run_answer(struct storage_run *r, const struct dat
     case STORAGE_RUN_FIND:
         return storage_run_found(r, a);
     case STORAGE_RUN_LOOK:
-        return storage_run_tell_certificate(r);
+        return r->asks ? storage_run_done(r) : storage_run_tell_certificate(r);
     case STORAGE_RUN_TELL:
         return a->reload_id == NULL ? storage_run_read(r, STORAGE_RUN_READ)
                                     : storage_run_refuse(r, "HAProxy did not take it from the Data Plane API");

@@ -37,6 +37,7 @@ struct storage_run {
     struct map_entries entries;      /* of a map; point into it */
     struct buf path, body;
     char *place;      /* where HAProxy shows it */
+    bool asks;        /* whether HAProxy has one; nothing is told */
     struct error why; /* finished: kind NONE, HAProxy has it */
 };
 
@@ -47,6 +48,9 @@ void storage_run_fini(struct storage_run *r);
 int storage_run_check(struct storage_run *r, const struct storage_file *f, struct error *err) must_check;
 struct storage_action storage_run_start(struct storage_run *r,
                                         const struct storage_file *f); /* which passed the check */
+/* Asks whether HAProxy could be told. */
+struct storage_action storage_run_foresee(struct storage_run *r, const struct storage_file *f);
+void storage_run_print(const struct storage_file *f, struct buf *ret); /* the request that tells it, a line */
 struct storage_action storage_run_answer(struct storage_run *r, const struct dataplane_answer *a);
 
 #endif

@@ -1,7 +1,7 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
  * driver_write.c (several changes, or all of the file), driver_verify.c (whether they came about), driver_update.c (one
- * server), driver_store.c (what is beside it), driver_store_run.c (and runs), driver_reload.c, driver_served.c (what HAProxy
- * serves). */
+ * server), driver_store.c (what is beside it), driver_store_check.c (whether it is), driver_store_run.c (and runs),
+ * driver_reload.c, driver_served.c (what HAProxy serves). */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
 
@@ -15,6 +15,7 @@
 #include "haproxy/map_text.h"
 #include "haproxy/readout.h"
 #include "haproxy/served.h"
+#include "haproxy/storage_foresight.h"
 #include "haproxy/storage_list.h"
 #include "host/timer.h"
 
@@ -231,9 +232,30 @@ void local_driver_store_fini(struct local_driver *d);
 void local_driver_store_end(struct local_driver *d);
 /* One daemon for each haproxy.cfg, and for what is beside it. True: this comes first. */
 bool local_driver_store_lock(struct local_driver *d) must_check;
+void local_driver_store_read(struct local_driver *d, enum storage_kind place,
+                             const char *stored);    /* to go on with it */
+void local_driver_store_past(struct local_store *s); /* on to the next file or entry */
+bool local_driver_store_has(const struct local_store *s, const struct storage_file *f); /* these bytes, as was read */
+/* Of a file that was read: is there, is as it is to be, was there before. */
+void local_driver_store_look(struct local_store *s, const struct storage_file *f);
+bool local_driver_store_is_put(const struct storage_entry *e,
+                               const struct storage_file *f); /* nothing is to be written */
+
+/* What becomes of one that is not in the list of files. */
+enum local_store_fate { LOCAL_STORE_STAYS, LOCAL_STORE_FORGOTTEN, LOCAL_STORE_UNREAD, LOCAL_STORE_DELETED };
+enum local_store_fate local_driver_store_fate(const struct local_driver *d, const struct storage_entry *e);
+/* haproxy.cfg, once it is written. */
+const char *local_driver_store_config(const struct local_driver *d);
+
+/* driver_store_check.c: STORAGE_CHECK, what is next. */
+void local_driver_store_check(struct local_driver *d);
+
+#define LOCAL_STORE_CHANGED_BEFORE "a file that the configuration has no more was changed before"
 
 /* driver_store_run.c: STORAGE_RUN, until local_driver_store_end. */
 void local_driver_store_run(struct local_driver *d);
+/* What that would come to, into request.foresight, which has a row for each file. */
+void local_driver_store_run_foresee(struct local_driver *d);
 void local_driver_store_run_clear(struct local_store_run *r);
 
 /* driver_reload.c */

@@ -57,7 +57,7 @@ static bool driver_store_take(struct local_store *s, const struct local_answer *
     return s->was_read || s->is_other;
 }
 
-static bool driver_store_is_there(const struct local_store *s, const struct storage_file *f)
+bool local_driver_store_has(const struct local_store *s, const struct storage_file *f)
 {
     return s->there && s->now.len == f->len && memcmp(buf_str(&s->now), f->bytes, f->len) == 0;
 }
@@ -68,19 +68,19 @@ static void driver_store_on_read(void *arg, const struct local_answer *a)
     struct local_store *s = &d->store;
     d->request = NULL;
     bool known = driver_store_take(s, a);
-    bool puts = s->request.part == STORAGE_ADD || s->request.part == STORAGE_FINAL;
-    if (!known || (s->is_other && puts))
+    bool writes = s->request.part == STORAGE_ADD || s->request.part == STORAGE_FINAL || s->request.foresight != NULL;
+    if (!known || (s->is_other && writes && s->at < s->request.files->count))
         driver_store_fail(d, a);
     else
         driver_store_next(d);
 }
 
-static void driver_store_read(struct local_driver *d, enum storage_kind place, const char *stored)
+void local_driver_store_read(struct local_driver *d, enum storage_kind place, const char *stored)
 {
     d->request = local_read_folder_file(d->options.helper, place, stored, driver_store_on_read, d);
 }
 
-static void driver_store_next_file(struct local_store *s)
+void local_driver_store_past(struct local_store *s)
 {
     s->at++;
     s->was_read = s->is_other = false;
@@ -185,7 +185,7 @@ static void driver_store_on_put(void *arg, const struct local_answer *a)
     memcpy(e->hash, s->hash, sizeof(e->hash));
     s->news.written++;
     s->news.certificates += f->kind == STORAGE_CERTIFICATE;
-    driver_store_next_file(s);
+    local_driver_store_past(s);
     driver_store_next(d);
 }
 
@@ -200,7 +200,7 @@ static void driver_store_put(struct local_driver *d, const struct storage_file *
     bool whole = !grows || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
     s->news.unfinished = s->news.unfinished || !whole;
     if (!whole && grown.len == s->now.len) { /* it loses lines, and gains none */
-        driver_store_next_file(s);
+        local_driver_store_past(s);
         driver_store_next(d);
         return;
     }
@@ -214,11 +214,10 @@ static void driver_store_put(struct local_driver *d, const struct storage_file *
     d->request = local_put_file(d->options.helper, f->place, f->stored, bytes, len, driver_store_on_put, d);
 }
 
-/* Of one that was read: is there, is as it is to be, was there before. */
-static void driver_store_look(struct local_store *s, const struct storage_file *f)
+void local_driver_store_look(struct local_store *s, const struct storage_file *f)
 {
     struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
-    bool new = e == NULL, same = driver_store_is_there(s, f);
+    bool new = e == NULL, same = local_driver_store_has(s, f);
     if (new)
         e = storage_entries_add(&s->entries, f->place, f->stored);
     e->found = new ? s->there : e->found;
@@ -229,7 +228,12 @@ static void driver_store_look(struct local_store *s, const struct storage_file *
     } else if (str_eq(e->hash, f->hash)) {
         e->hash[0] = '\0';
     }
-    driver_store_next_file(s);
+    local_driver_store_past(s);
+}
+
+bool local_driver_store_is_put(const struct storage_entry *e, const struct storage_file *f)
+{
+    return e->present && str_eq(e->hash, f->hash);
 }
 
 /* All of them are looked at before one is written: what stands in the way of one leaves none changed. */
@@ -238,9 +242,9 @@ static bool driver_store_look_on(struct local_driver *d)
     struct local_store *s = &d->store;
     const struct storage_files *files = s->request.files;
     if (s->was_read)
-        driver_store_look(s, &files->list[s->at]);
+        local_driver_store_look(s, &files->list[s->at]);
     if (s->at < files->count) {
-        driver_store_read(d, files->list[s->at].place, files->list[s->at].stored);
+        local_driver_store_read(d, files->list[s->at].place, files->list[s->at].stored);
         return true;
     }
     s->looked = true;
@@ -266,38 +270,20 @@ static void driver_store_next_put(struct local_driver *d)
     /* What an earlier run left half done is known until it is settled only while the list is ours. */
     if (!s->held && storage_entries_changed(&s->entries) && local_driver_store_lock(d))
         return;
-    for (; s->at < files->count; driver_store_next_file(s)) {
+    for (; s->at < files->count; local_driver_store_past(s)) {
         const struct storage_file *f = &files->list[s->at];
         struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
-        if (e == NULL || (e->present && str_eq(e->hash, f->hash)))
+        if (e == NULL || local_driver_store_is_put(e, f))
             continue;
         if (local_driver_store_lock(d) || driver_store_announce(d))
             return;
         if (!s->was_read)
-            driver_store_read(d, f->place, f->stored);
+            local_driver_store_read(d, f->place, f->stored);
         else
             driver_store_put(d, f, e);
         return;
     }
     local_driver_store_end(d);
-}
-
-/* ---- CHECK ---- */
-
-static void driver_store_next_check(struct local_driver *d)
-{
-    struct local_store *s = &d->store;
-    const struct storage_files *files = s->request.files;
-    if (s->was_read || s->is_other) {
-        const struct storage_file *f = &files->list[s->at];
-        if (!driver_store_is_there(s, f) && s->news.differing++ == 0)
-            s->differs = mem_printf("%s/%s", storage_folder(f->kind), f->name);
-        driver_store_next_file(s);
-    }
-    if (s->at < files->count)
-        driver_store_read(d, files->list[s->at].place, files->list[s->at].stored);
-    else
-        local_driver_store_end(d);
 }
 
 /* ---- END and BACK ---- */
@@ -332,28 +318,45 @@ static bool driver_store_is_anothers(const struct local_store *s, const struct s
     return !str_eq(e->hash, hash);
 }
 
+const char *local_driver_store_config(const struct local_driver *d)
+{
+    const struct cfg_content *c = d->store.request.foresight != NULL ? d->store.request.config : d->file;
+    return c != NULL ? c->text : "";
+}
+
+enum local_store_fate local_driver_store_fate(const struct local_driver *d, const struct storage_entry *e)
+{
+    const struct local_store *s = &d->store;
+    if (!e->found && storage_is_named(local_driver_store_config(d), e->stored))
+        return LOCAL_STORE_STAYS;
+    if (e->found || driver_store_is_anothers(s, e) || (s->was_read && !s->there))
+        return LOCAL_STORE_FORGOTTEN;
+    return s->was_read ? LOCAL_STORE_DELETED : LOCAL_STORE_UNREAD;
+}
+
 static void driver_store_next_end(struct local_driver *d)
 {
     struct local_store *s = &d->store;
     while (s->at < s->entries.count) {
         struct storage_entry *e = &s->entries.list[s->at];
         bool wanted = storage_files_find(s->request.files, e->place, e->stored) != NULL;
-        bool named = !wanted && !e->found && storage_is_named(d->file != NULL ? d->file->text : "", e->stored);
-        s->news.in_use += named;
-        if (wanted || named) {
-            driver_store_next_file(s);
-            continue;
-        }
-        if (e->found || driver_store_is_anothers(s, e) || (s->was_read && !s->there)) {
+        switch (wanted ? LOCAL_STORE_STAYS : local_driver_store_fate(d, e)) {
+        case LOCAL_STORE_STAYS:
+            s->news.in_use += !wanted;
+            local_driver_store_past(s);
+            break;
+        case LOCAL_STORE_FORGOTTEN:
             storage_entries_drop(&s->entries, s->at);
             s->was_read = s->is_other = false;
-            continue;
+            break;
+        case LOCAL_STORE_UNREAD:
+            local_driver_store_read(d, e->place, e->stored);
+            return;
+        case LOCAL_STORE_DELETED:
+            if (!local_driver_store_lock(d))
+                driver_store_delete(d, e);
+            return;
         }
-        if (!s->was_read)
-            driver_store_read(d, e->place, e->stored);
-        else if (!local_driver_store_lock(d))
-            driver_store_delete(d, e);
-        return;
     }
     for (size_t i = 0; i < s->entries.count; i++)
         storage_entry_settle(&s->entries.list[i]);
@@ -379,7 +382,7 @@ static void driver_store_on_put_back(void *arg, const struct local_answer *a)
     digest_sha256_hex(e->good, e->good_len, e->hash);
     storage_entry_keep(e, NULL, 0); /* who writes next looks again */
     s->news.written++;
-    driver_store_next_file(s);
+    local_driver_store_past(s);
     driver_store_next(d);
 }
 
@@ -405,7 +408,7 @@ static void driver_store_put_back(struct local_driver *d, const struct storage_e
 static void driver_store_next_back(struct local_driver *d)
 {
     struct local_store *s = &d->store;
-    for (; s->at < s->entries.count; driver_store_next_file(s)) {
+    for (; s->at < s->entries.count; local_driver_store_past(s)) {
         struct storage_entry *e = &s->entries.list[s->at];
         if (!e->changed || (!e->added && e->good == NULL))
             continue;
@@ -418,7 +421,7 @@ static void driver_store_next_back(struct local_driver *d)
         if (s->was_read)
             driver_store_put_back(d, e);
         else
-            driver_store_read(d, e->place, e->stored);
+            local_driver_store_read(d, e->place, e->stored);
         return;
     }
     if (!s->locked || !driver_store_write_list(d, storage_list_text(&s->entries, NULL)))
@@ -444,7 +447,7 @@ static void driver_store_next(struct local_driver *d)
         driver_store_next_back(d);
         break;
     case STORAGE_CHECK:
-        driver_store_next_check(d);
+        local_driver_store_check(d);
         break;
     }
 }

@@ -15,6 +15,13 @@
 #define CHUNK_BYTES 8192
 #define PEM_BYTES 15000
 
+/* What HAProxy is told of a file, of which `config plan` shows no more than these. */
+#define PREPARE_MAP "prepare map %s"
+#define ADD_MAP(version) "add map @" version " %s <<\n"
+#define COMMIT_MAP(version) "commit map @" version " %s"
+#define SET_CERTIFICATE "set ssl cert %s <<\n"
+#define COMMIT_CERTIFICATE "commit ssl cert %s"
+
 static void store_run_next(struct local_driver *d);
 
 static const struct storage_file *store_run_file(const struct local_driver *d)
@@ -133,14 +140,14 @@ static void store_run_add_entries(struct local_driver *d)
     const char *name = store_run_name(d);
     struct buf chunk = {0};
     if (r->sent == r->entries.count) {
-        store_run_send(d, store_run_on_map_committed, "commit map @%u %s", r->version, name);
+        store_run_send(d, store_run_on_map_committed, COMMIT_MAP("%u"), r->version, name);
         return;
     }
     while (r->sent < r->entries.count && chunk.len < CHUNK_BYTES) {
         const struct map_entry *e = &r->entries.list[r->sent++];
         buf_printf(&chunk, "%.*s %.*s\n", (int)e->key_len, e->key, (int)e->value_len, e->value);
     }
-    store_run_send(d, store_run_on_entries_added, "add map @%u %s <<\n%s", r->version, name, buf_str(&chunk));
+    store_run_send(d, store_run_on_entries_added, ADD_MAP("%u") "%s", r->version, name, buf_str(&chunk));
     buf_fini(&chunk);
 }
 
@@ -197,7 +204,7 @@ static void store_run_on_certificate_set(void *arg, const struct local_answer *a
     struct error err = {0};
     const char *answer = store_run_answer(d, a);
     if (answer != NULL && store_run_is_done(d, cli_read_certificate_set(answer, &err), &err))
-        store_run_send(d, store_run_on_certificate_committed, "commit ssl cert %s", store_run_name(d));
+        store_run_send(d, store_run_on_certificate_committed, COMMIT_CERTIFICATE, store_run_name(d));
     else
         store_run_drop_certificate(d);
 }
@@ -207,7 +214,7 @@ static void store_run_set_certificate(struct local_driver *d)
 {
     struct buf command;
     buf_init_secret(&command, 0);
-    buf_printf(&command, "set ssl cert %s <<\n", store_run_name(d));
+    buf_printf(&command, SET_CERTIFICATE, store_run_name(d));
     for (const char *line = store_run_file(d)->bytes; *line != '\0';) {
         size_t len = strcspn(line, "\r\n");
         buf_addn(&command, line, len);
@@ -246,45 +253,69 @@ static const char *store_run_find(const struct cli_names *n, const struct storag
     return NULL;
 }
 
-/* Each path by which HAProxy has it is one that we can tell to be ours, and that fits into a command. */
-static bool store_run_knows(struct local_driver *d, const struct storage_file *f, const struct cli_names *n)
+/* A path by which HAProxy has it that we cannot tell to be ours, or that fits into no command; NULL: none. */
+static const char *store_run_strange(const struct local_driver *d, const struct storage_file *f,
+                                     const struct cli_names *n)
 {
-    const char *strange = NULL;
-    for (size_t i = 0; i < n->count && strange == NULL; i++)
+    for (size_t i = 0; i < n->count; i++)
         if (str_eq(store_run_base(n->list[i]), f->stored) &&
             (!store_run_is_ours(d, f, n->list[i]) || n->list[i][strspn(n->list[i], STORAGE_NAME_ALPHABET "/")] != '\0'))
-            strange = n->list[i];
-    if (strange == NULL)
-        return true;
-    cleanup(mem_free_ptr) char *why = mem_printf("HAProxy has loaded %s, which may be it or another one", strange);
-    store_run_refuse(d, why);
-    return false;
+            return n->list[i];
+    return NULL;
 }
 
-/* False: it needs nothing, or (why) the reload. */
-static bool store_run_may(struct local_driver *d, const struct storage_file *f)
+static const struct cli_names *store_run_loaded(const struct local_driver *d, const struct storage_file *f)
+{
+    return &d->store.run.loaded[f->kind == STORAGE_MAP ? CLI_MAPS : CLI_CERTIFICATES];
+}
+
+/* UNUSED, BY_RUNTIME or (why) BY_RELOAD; the lists were read. */
+static enum storage_effect store_run_judge(const struct local_driver *d, const struct storage_file *f,
+                                           struct error *why)
 {
     const struct local_store_run *r = &d->store.run;
     bool map = f->kind == STORAGE_MAP;
-    const struct cli_names *loaded = &r->loaded[map ? CLI_MAPS : CLI_CERTIFICATES];
+    const struct cli_names *loaded = store_run_loaded(d, f);
+    const char *strange = store_run_strange(d, f, loaded), *says = NULL;
     bool there = store_run_find(loaded, f) != NULL;
     bool otherwise = map ? !there && store_run_find(&r->loaded[CLI_ACLS], f) != NULL
                          : store_run_find(&r->loaded[CLI_CA_FILES], f) != NULL ||
                                store_run_find(&r->loaded[CLI_CRL_FILES], f) != NULL;
     if (f->kind == STORAGE_GENERAL)
-        store_run_refuse(d, "it is neither a map nor a certificate");
+        says = "it is neither a map nor a certificate";
     else if (otherwise)
-        store_run_refuse(d, map ? "HAProxy has it as a list for an ACL" : "HAProxy has it as a CA or CRL file, too");
-    else if (!there && storage_is_named(d->file != NULL ? d->file->text : "", f->stored))
-        store_run_refuse(d, "haproxy.cfg names it, and HAProxy does not have it loaded");
+        says = map ? "HAProxy has it as a list for an ACL" : "HAProxy has it as a CA or CRL file, too";
+    else if (!there && storage_is_named(local_driver_store_config(d), f->stored))
+        says = "haproxy.cfg names it, and HAProxy does not have it loaded";
     else if (!map && there && f->len > PEM_BYTES)
-        store_run_refuse(d, "it is too long for a command");
+        says = "it is too long for a command";
+    else if (strange == NULL)
+        return there ? STORAGE_BY_RUNTIME : STORAGE_UNUSED;
+    if (says != NULL)
+        (void)error_set(why, ERROR_INVALID, "%s", says);
     else
-        return there && store_run_knows(d, f, loaded);
-    return false;
+        (void)error_set(why, ERROR_INVALID, "HAProxy has loaded %s, which may be it or another one", strange);
+    return STORAGE_BY_RELOAD;
+}
+
+/* False: it needs nothing, or (why) the reload. */
+static bool store_run_may(struct local_driver *d, const struct storage_file *f)
+{
+    struct error why = {0};
+    enum storage_effect effect = store_run_judge(d, f, &why);
+    if (effect == STORAGE_BY_RELOAD)
+        store_run_refuse(d, why.message);
+    return effect == STORAGE_BY_RUNTIME;
 }
 
 /* ---- the lists of what is loaded ---- */
+
+/* It is not what HAProxy runs; beforehand: or will not be once it is stored. */
+static bool store_run_concerns(const struct local_store *s, const struct storage_file *f)
+{
+    const struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
+    return e != NULL && (e->changed || (s->request.foresight != NULL && !local_driver_store_is_put(e, f)));
+}
 
 static bool store_run_needs(const struct local_driver *d, enum cli_list list)
 {
@@ -292,8 +323,7 @@ static bool store_run_needs(const struct local_driver *d, enum cli_list list)
     enum storage_kind kind = list == CLI_MAPS || list == CLI_ACLS ? STORAGE_MAP : STORAGE_CERTIFICATE;
     for (size_t i = 0; i < s->request.files->count; i++) {
         const struct storage_file *f = &s->request.files->list[i];
-        const struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
-        if (f->kind == kind && e != NULL && e->changed)
+        if (f->kind == kind && store_run_concerns(s, f))
             return true;
     }
     return false;
@@ -310,7 +340,10 @@ static void store_run_on_list(void *arg, const struct local_answer *a)
                                        : error_set(&err, ERROR_RETRY, "%s", a->message);
     if (status != 0)
         r->why = mem_printf("%s: %s", cli_list_command(list), err.message);
-    store_run_next(d);
+    if (d->store.request.foresight != NULL)
+        local_driver_store_run_foresee(d);
+    else
+        store_run_next(d);
 }
 
 static bool store_run_ask_list(struct local_driver *d)
@@ -337,7 +370,7 @@ static void store_run_end(struct local_driver *d)
             storage_entry_settle(e);
     }
     if (s->run.why == NULL && storage_entries_changed(&s->entries))
-        s->run.why = mem_strdup("a file that the configuration has no more was changed before");
+        s->run.why = mem_strdup(LOCAL_STORE_CHANGED_BEFORE);
     s->news.why = s->run.why;
     local_driver_store_end(d);
 }
@@ -347,9 +380,8 @@ static bool store_run_begin_name(struct local_driver *d)
 {
     struct local_store_run *r = &d->store.run;
     const struct storage_file *f = store_run_file(d);
-    const struct storage_entry *e = storage_entries_find(&d->store.entries, f->place, f->stored);
-    const struct cli_names *loaded = &r->loaded[f->kind == STORAGE_MAP ? CLI_MAPS : CLI_CERTIFICATES];
-    if (e == NULL || !e->changed || (r->name == 0 && !store_run_may(d, f)))
+    const struct cli_names *loaded = store_run_loaded(d, f);
+    if (!store_run_concerns(&d->store, f) || (r->name == 0 && !store_run_may(d, f)))
         return false;
     while (r->name < loaded->count && !str_eq(store_run_base(loaded->list[r->name]), f->stored))
         r->name++;
@@ -358,7 +390,7 @@ static bool store_run_begin_name(struct local_driver *d)
         return false;
     }
     if (f->kind == STORAGE_MAP)
-        store_run_send(d, store_run_on_prepared, "prepare map %s", store_run_name(d));
+        store_run_send(d, store_run_on_prepared, PREPARE_MAP, store_run_name(d));
     else
         store_run_set_certificate(d);
     return true;
@@ -375,10 +407,66 @@ static void store_run_next(struct local_driver *d)
     store_run_end(d);
 }
 
-void local_driver_store_run(struct local_driver *d)
+/* ---- beforehand ---- */
+
+/* By each path that HAProxy has it by. */
+static void store_run_print(const struct local_driver *d, const struct storage_file *f, struct buf *ret)
+{
+    const struct cli_names *loaded = store_run_loaded(d, f);
+    for (size_t i = 0; i < loaded->count; i++) {
+        const char *name = loaded->list[i];
+        if (!str_eq(store_run_base(name), f->stored))
+            continue;
+        if (f->kind == STORAGE_MAP) {
+            cleanup(map_entries_fini) struct map_entries entries = {0};
+            map_entries_read(&entries, f->bytes);
+            buf_printf(ret, PREPARE_MAP "\n", name);
+            if (entries.count > 0)
+                buf_printf(ret, ADD_MAP("VERSION"), name);
+            buf_printf(ret, COMMIT_MAP("VERSION") "\n", name);
+        } else {
+            buf_printf(ret, SET_CERTIFICATE COMMIT_CERTIFICATE "\n", name, name);
+        }
+    }
+}
+
+static void store_run_foresee_file(const struct local_driver *d, const struct storage_file *f,
+                                   struct storage_foreseen *seen)
+{
+    struct error why = {0};
+    if (d->store.run.why != NULL) {
+        storage_foreseen_reload(seen, d->store.run.why);
+        return;
+    }
+    seen->effect = store_run_judge(d, f, &why);
+    if (seen->effect == STORAGE_BY_RELOAD)
+        storage_foreseen_reload(seen, why.message);
+    else if (seen->effect == STORAGE_BY_RUNTIME)
+        store_run_print(d, f, &seen->commands);
+}
+
+static void store_run_need_socket(struct local_driver *d)
 {
     if (d->options.commands == NULL)
         d->store.run.why = mem_strdup("there is no socket to tell it by");
+}
+
+void local_driver_store_run_foresee(struct local_driver *d)
+{
+    const struct local_store *s = &d->store;
+    if (s->run.why == NULL)
+        store_run_need_socket(d);
+    if (s->run.why == NULL && store_run_ask_list(d))
+        return;
+    for (size_t i = 0; i < s->request.files->count; i++)
+        if (store_run_concerns(s, &s->request.files->list[i]))
+            store_run_foresee_file(d, &s->request.files->list[i], &s->request.foresight->list[i]);
+    local_driver_store_end(d);
+}
+
+void local_driver_store_run(struct local_driver *d)
+{
+    store_run_need_socket(d);
     if (d->options.commands == NULL || !local_driver_store_lock(d))
         store_run_next(d);
 }

@@ -49,13 +49,15 @@ static int decode_version(yyjson_val *metadata, struct kube_event *ret, struct e
 
 static int decode_name(struct decode *d, yyjson_val *metadata, struct kube_event *ret, struct error *err)
 {
-    const char *name;
+    const char *name, *namespace = NULL;
     if (json_get_line(metadata, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0)
         return -1;
     if (str_empty(name))
         return error_set(err, ERROR_INVALID, "name is absent");
-    d->name = name;
-    ret->name = mem_strdup(name);
+    if (d->of->by_namespace && json_get_line(metadata, "namespace", KUBE_NAME_MAX_BYTES, &namespace, err) != 0)
+        return -1;
+    ret->name = str_empty(namespace) ? mem_strdup(name) : mem_printf("%s/%s", namespace, name);
+    d->name = ret->name;
     return 0;
 }
 
@@ -103,7 +105,7 @@ static int decode_object(struct decode *d, yyjson_val *from, struct kube_event *
 /* ADDED, MODIFIED, DELETED. Whatever is wrong in it ends in `skipped` or `partial`. */
 static void decode_change(yyjson_val *object, bool version_needed, struct kube_event *ret)
 {
-    struct decode d = {.partial = &ret->partial};
+    struct decode d = {.of = ret->of, .partial = &ret->partial};
     int result = decode_meta(&d, object, version_needed, ret, &ret->skipped);
     if (result == 0 && ret->type != KUBE_DELETED)
         result = decode_object(&d, object, ret);

@@ -42,7 +42,7 @@ enum kube_event_type {
 /* A decoded watch event or list item. Owned members; free with kube_event_fini. */
 struct kube_event {
     enum kube_event_type type;
-    /* metadata.name; NULL for BOOKMARK, ERROR and UNKNOWN, and where it cannot be used (then `skipped` says so). */
+    /* metadata.name, behind "namespace/" where the resource is by_namespace; NULL for BOOKMARK, ERROR and UNKNOWN, and where it cannot be used (then `skipped` says so). */
     char *name;
     /* metadata.resourceVersion; always there in a BOOKMARK; NULL for ERROR and UNKNOWN; else NULL where the object has
      * none that can be used: a watch event is `skipped` then, a list item is not (the list has a version). */

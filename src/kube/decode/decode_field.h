@@ -12,6 +12,7 @@
 
 /* The object in hand. */
 struct decode {
+    const struct kube_resource *of;
     const char *name;
     uint64_t uid_hash;
     const char *uid;       /* borrowed from the document; NULL: it has none */

@@ -73,6 +73,51 @@ static int decode_secret(struct decode *d, yyjson_val *from, void *object, struc
     return read_annotations(d, metadata, s, err) != 0 || read_values(d, from, s, err) != 0 ? -1 : 0;
 }
 
+static int read_text(yyjson_val *key, yyjson_val *from, struct secret_object *s, struct error *err)
+{
+    size_t len = yyjson_get_len(from);
+    if (!yyjson_is_str(from) || len > VALUE_MAX_BYTES)
+        return error_set(err, ERROR_INVALID, "%s is %s, not a text", yyjson_get_str(key), json_type(from));
+    char *bytes = mem_alloc(len + 1);
+    memcpy(bytes, yyjson_get_str(from), len);
+    s->values[s->value_count++] = (struct secret_value){mem_strdup(yyjson_get_str(key)), bytes, len};
+    return 0;
+}
+
+/* What it has as text (data) and as bytes (binaryData), one list. */
+static int decode_config_map(struct decode *d, yyjson_val *from, void *object, struct error *err)
+{
+    struct secret_object *s = object;
+    const char *version;
+    yyjson_val *metadata = yyjson_obj_get(from, "metadata"), *data, *binary, *key, *value;
+    size_t i, max;
+    s->uid = mem_strdup(d->uid);
+    if (json_get_line(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0)
+        return error_prefix(err, "metadata");
+    s->version = mem_strdup(version);
+    if (json_get_object(from, "data", &data, err) != 0 || json_get_object(from, "binaryData", &binary, err) != 0)
+        return -1;
+    size_t count = yyjson_obj_size(data) + yyjson_obj_size(binary);
+    if (decode_count(d, count, "data", err) != 0)
+        return -1;
+    s->values = mem_array(count, sizeof(s->values[0]));
+    yyjson_obj_foreach (data, i, max, key, value)
+        if (read_text(key, value, s, decode_part_error(d)) != 0)
+            decode_left_out(d, "data");
+    yyjson_obj_foreach (binary, i, max, key, value)
+        if (read_value(key, value, s, decode_part_error(d)) != 0)
+            decode_left_out(d, "binaryData");
+    return read_annotations(d, metadata, s, err);
+}
+
+const struct kube_resource kube_config_maps = {
+    .kind = "configmap",
+    .plural = "configmaps",
+    .api = "/api/v1",
+    .record = &secret_record,
+    .decode = decode_config_map,
+};
+
 const struct kube_resource kube_secrets = {
     .kind = "secret",
     .plural = "secrets",

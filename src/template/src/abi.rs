@@ -62,6 +62,12 @@ pub struct Variable {
 }
 
 #[repr(C)]
+pub struct Unset {
+    pub value: NodePtr,
+    pub text: Text,
+}
+
+#[repr(C)]
 pub struct Output {
     pub kind: c_int,
     pub name: Text,
@@ -84,6 +90,7 @@ pub struct Job {
     pub output_count: usize,
     pub folders: [Text; 3],
     pub resources: *mut c_void, // NULL: there are none
+    pub unset: Unset,
     pub arg: *mut c_void,
     pub emit: extern "C" fn(arg: *mut c_void, record: *const Record),
 }
@@ -107,7 +114,16 @@ pub struct Record {
 
 impl Record {
     pub fn new(what: c_int) -> Record {
-        Record { what, kind: 0, name: Text::of(""), text: Text::of(""), source_line: Text::of(""), line: 0, column: 0, object: std::ptr::null() }
+        Record {
+            what,
+            kind: 0,
+            name: Text::of(""),
+            text: Text::of(""),
+            source_line: Text::of(""),
+            line: 0,
+            column: 0,
+            object: std::ptr::null(),
+        }
     }
 }
 
@@ -124,11 +140,21 @@ extern "C" {
     pub fn engine_resource_name(resources: *mut c_void, index: usize, ret: *mut Text) -> bool;
     /// Those that are not left out; borrowed until something is left out.
     pub fn engine_resource_list(resources: *mut c_void, resource: usize, ret: *mut *const NodePtr) -> usize;
-    pub fn engine_resource_fetch(resources: *mut c_void, resource: usize, keys: *const Text, count: usize, ret: *mut *const NodePtr) -> usize;
+    pub fn engine_resource_fetch(
+        resources: *mut c_void,
+        resource: usize,
+        keys: *const Text,
+        count: usize,
+        ret: *mut *const NodePtr,
+    ) -> usize;
     /// How many keys its index has; 0: none.
     pub fn engine_resource_keys(resources: *mut c_void, resource: usize) -> usize;
 }
 
 pub unsafe fn slice<'a, T>(list: *const T, count: usize) -> &'a [T] {
-    if list.is_null() { &[] } else { slice::from_raw_parts(list, count) }
+    if list.is_null() {
+        &[]
+    } else {
+        slice::from_raw_parts(list, count)
+    }
 }

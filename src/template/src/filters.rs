@@ -1,13 +1,16 @@
 //! The filters that are not minijinja's own.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_char, c_void, CString};
+use std::rc::Rc;
 use std::slice;
 
 use minijinja::value::ValueKind;
-use minijinja::{Environment, Error, ErrorKind, State, Value};
+use minijinja::{Environment, Error, ErrorKind, Value};
 
 use crate::abi::Text;
+use crate::{endpoints, routes};
 
 extern "C" {
     /// NULL: it is none. Else to be freed by engine_free.
@@ -31,6 +34,10 @@ fn b64decode(text: &str) -> Result<Value, Error> {
     Ok(String::from_utf8(copy).map_or_else(|e| Value::from_bytes(e.into_bytes()), Value::from))
 }
 
+fn is_base64(value: Value) -> bool {
+    value.as_str().is_some_and(|text| b64decode(text).is_ok())
+}
+
 pub fn glob(text: &str, pattern: &str) -> bool {
     match (CString::new(pattern), CString::new(text)) {
         (Ok(pattern), Ok(text)) => unsafe { fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 },
@@ -46,9 +53,28 @@ fn glob_match(value: Value, pattern: &str) -> Result<Value, Error> {
     Ok(value.try_iter()?.filter(|v| v.as_str().is_some_and(|text| glob(text, pattern))).collect())
 }
 
-fn regex(pattern: &str) -> Result<regex::Regex, Error> {
-    // Its own limits keep what it compiles small; it matches in linear time.
-    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))
+/// As many are kept compiled; templates have few, and use them for each object.
+const REGEXES: usize = 64;
+
+thread_local! {
+    static COMPILED: RefCell<HashMap<String, Rc<regex::Regex>>> = RefCell::default();
+}
+
+fn regex(pattern: &str) -> Result<Rc<regex::Regex>, Error> {
+    COMPILED.with(|all| {
+        let mut all = all.borrow_mut();
+        if let Some(there) = all.get(pattern) {
+            return Ok(there.clone());
+        }
+        // Its own limits keep what it compiles small; it matches in linear time.
+        let made = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
+        let made = Rc::new(made.map_err(|e| invalid(format!("regular expression {pattern:?}: {e}")))?);
+        if all.len() >= REGEXES {
+            all.clear();
+        }
+        all.insert(pattern.to_string(), made.clone());
+        Ok(made)
+    })
 }
 
 /// What matches (the first group where there is one), or none.
@@ -156,7 +182,12 @@ fn sort_by(list: Value, by: Value) -> Result<Value, Error> {
         })
         .collect();
     keyed.sort_by(|(a, _), (b, _)| {
-        a.iter().zip(b).zip(&criteria).map(|((a, b), c)| if c.1 { b.cmp(a) } else { a.cmp(b) }).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        a.iter()
+            .zip(b)
+            .zip(&criteria)
+            .map(|((a, b), c)| if c.1 { b.cmp(a) } else { a.cmp(b) })
+            .find(|o| o.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
     });
     Ok(keyed.into_iter().map(|(_, value)| value).collect())
 }
@@ -187,27 +218,17 @@ fn haproxy(value: Value) -> Result<String, Error> {
 }
 
 /// The name of a section or a server: what it may not have becomes _.
-fn sanitize(value: Value) -> String {
-    value.to_string().chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
-}
-
-/// Of Python's floored modulo, or of its `"text" % value`.
-fn percent(state: &mut State, left: Value, right: Value) -> Result<Value, Error> {
-    if left.as_str().is_some() {
-        let args = if right.is_tuple() { right.try_iter()?.collect() } else { vec![right] };
-        let values: Vec<Value> = std::iter::once(left).chain(args).collect();
-        return state.apply_filter("format", &values);
-    }
-    if let (Some(a), Some(b)) = (left.as_i64(), right.as_i64()) {
-        if b != 0 {
-            return Ok(Value::from(((a as i128 % b as i128) + b as i128) % b as i128).into());
-        }
-    }
-    Err(invalid(format!("% does not take {} and {}", left.kind(), right.kind())))
+pub fn sanitize(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
 }
 
 pub fn add_all(env: &mut Environment) {
     env.add_filter("b64decode", b64decode);
+    env.add_test("base64", is_base64);
+    env.add_test("host", |value: Value| value.as_str().is_some_and(routes::is_host));
+    env.add_filter("routes", routes::routes);
+    env.add_filter("endpoints", endpoints::endpoints);
+    env.add_filter("slots", endpoints::slots);
     env.add_filter("glob_match", glob_match);
     env.add_filter("regex_search", regex_search);
     env.add_filter("regex_replace", regex_replace);
@@ -217,6 +238,5 @@ pub fn add_all(env: &mut Environment) {
     env.add_filter("sort_by", sort_by);
     env.add_filter("group_by", group_by);
     env.add_filter("haproxy", haproxy);
-    env.add_filter("sanitize", sanitize);
-    env.add_filter("_percent", percent);
+    env.add_filter("sanitize", |value: Value| sanitize(&value.to_string()));
 }

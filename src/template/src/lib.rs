@@ -2,9 +2,15 @@
 //! own, which may end by a limit at any time; a panic is an error.
 
 mod abi;
+mod builtins;
+mod collect;
+mod endpoints;
 mod filters;
 mod memory;
+mod methods;
+mod python;
 mod rewrite;
+mod routes;
 mod values;
 
 use std::collections::BTreeMap;
@@ -13,8 +19,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::ValueKind;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 use crate::abi::*;
 use crate::filters::{glob, invalid};
@@ -97,30 +102,32 @@ fn stored(kind: usize, name: &str) -> String {
     }
 }
 
-fn python_method(state: &mut State, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
-    let renamed = match (value.kind(), method) {
-        (ValueKind::Map, "iteritems" | "viewitems") => "items",
-        (ValueKind::Map, "itervalues" | "viewvalues") => "values",
-        (ValueKind::Map, "iterkeys" | "viewkeys") => "keys",
-        (ValueKind::Map, "has_key") => match args {
-            [key] => return Ok(Value::from(!value.get_item(key)?.is_undefined())),
-            _ => return Err(invalid("has_key takes one argument")),
-        },
-        _ => method,
-    };
-    minijinja_contrib::pycompat::unknown_method_callback(state, value, renamed, args)
-}
-
 /// As Python prints them.
 fn add_formatter(env: &mut Environment) {
-    env.set_formatter(|out, state, value| match value.kind() {
-        ValueKind::Bool => out.write_str(if value.is_true() { "True" } else { "False" }).map_err(Error::from),
-        ValueKind::None => out.write_str("None").map_err(Error::from),
-        _ => minijinja::escape_formatter(out, state, value),
+    env.set_formatter(|out, state, value| match python::write_text(out, value) {
+        Some(written) => written.map_err(Error::from),
+        None => minijinja::escape_formatter(out, state, value),
     });
 }
 
-fn environment(job: &Job, said: &Shared) -> Result<Environment<'static>, Error> {
+/// The templates' sources as they were given, and what was rewritten in them.
+type Rewritten = BTreeMap<String, Vec<rewrite::Insert>>;
+
+fn add_sources(env: &mut Environment<'static>, job: &Job, syntax: &SyntaxConfig, rewritten: &mut Rewritten) -> Result<(), Error> {
+    for source in unsafe { slice(job.sources, job.source_count) } {
+        let (name, text) = (source.name.str(), source.text.str());
+        match rewrite::percent(text, syntax) {
+            Some((text, inserts)) => {
+                rewritten.insert(name.to_string(), inserts);
+                env.add_template_owned(name.to_string(), text)?;
+            }
+            None => env.add_template_owned(name.to_string(), text.to_string())?,
+        }
+    }
+    Ok(())
+}
+
+fn environment(job: &Job, said: &Shared, rewritten: &mut Rewritten) -> Result<Environment<'static>, Error> {
     let mut env = Environment::new();
     let mut syntax = SyntaxConfig::builder();
     syntax.keep_trailing_newline(job.keep_newline).trim_blocks(job.trim_blocks).lstrip_blocks(job.trim_blocks);
@@ -130,9 +137,11 @@ fn environment(job: &Job, said: &Shared) -> Result<Environment<'static>, Error> 
     env.set_auto_escape_callback(|_| AutoEscape::None);
     env.set_undefined_behavior(if job.lenient { UndefinedBehavior::Lenient } else { UndefinedBehavior::Strict });
     env.set_fuel((job.fuel > 0).then_some(job.fuel));
-    env.set_unknown_method_callback(python_method);
+    env.set_unknown_method_callback(methods::call);
     add_formatter(&mut env);
+    builtins::add_all(&mut env);
     filters::add_all(&mut env);
+    collect::add_all(&mut env);
     add_functions(&mut env, job, said);
     for variable in unsafe { slice(job.variables, job.variable_count) } {
         env.add_global(variable.name.str().to_string(), values::to_value(variable.value));
@@ -140,10 +149,7 @@ fn environment(job: &Job, said: &Shared) -> Result<Environment<'static>, Error> 
     if !job.resources.is_null() {
         env.add_global("resources", Value::from_object(values::Resources::new(job.resources)));
     }
-    for source in unsafe { slice(job.sources, job.source_count) } {
-        let text = source.text.str();
-        env.add_template_owned(source.name.str().to_string(), rewrite::percent(text, &syntax).unwrap_or_else(|| text.to_string()))?;
-    }
+    add_sources(&mut env, job, &syntax, rewritten)?;
     Ok(env)
 }
 
@@ -151,9 +157,10 @@ fn emit(job: &Job, record: &Record) {
     (job.emit)(job.arg, record);
 }
 
-fn render(job: &Job) -> Result<(), Error> {
+fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     let said = Shared::default();
-    let env = environment(job, &said)?;
+    values::is_unset(&job.unset);
+    let env = environment(job, &said, rewritten)?;
     for output in unsafe { slice(job.outputs, job.output_count) } {
         values::forget_current();
         let text = env.get_template(output.source.str())?.render(())?;
@@ -179,27 +186,42 @@ fn innermost(error: &Error) -> &Error {
     at
 }
 
-fn emit_error(job: &Job, error: &Error) {
+/// The line of a template as it was given, and the column in it, from 1; 0: not known.
+fn place(job: &Job, rewritten: &Rewritten, at: &Error) -> (&'static str, usize) {
+    let name = at.name().unwrap_or("");
+    let given = unsafe { slice(job.sources, job.source_count) }.iter().find(|s| s.name.str() == name).map_or("", |s| s.text.str());
+    let Some(number) = at.line().and_then(|line| line.checked_sub(1)) else { return ("", 0) };
+    let line = given.split('\n').nth(number).unwrap_or("").trim_end_matches('\r');
+    let Some(range) = at.range() else { return (line, 0) };
+    let start = rewritten.get(name).map_or(range.start, |inserts| rewrite::original(inserts, range.start));
+    (line, given.get(..start).map_or(0, |s| s.rsplit('\n').next().map_or(0, |l| l.chars().count() + 1)))
+}
+
+fn emit_error(job: &Job, rewritten: &Rewritten, error: &Error) {
     let at = innermost(error);
-    let source = at.template_source().unwrap_or("");
-    let range = at.range();
     let line = at.line().unwrap_or(0);
-    let source_line = line.checked_sub(1).and_then(|i| source.lines().nth(i)).unwrap_or("");
-    let column = range.map_or(0, |r| source.get(..r.start).map_or(0, |s| s.rsplit('\n').next().map_or(0, |l| l.chars().count() + 1)));
+    let (source_line, column) = place(job, rewritten, at);
     let text = match (at.kind(), at.detail()) {
+        (ErrorKind::OutOfFuel, _) => format!(
+            "more than {} million steps: is there a loop without an end? TEMPLATE_TIMEOUT is the limit, 10 million for each second",
+            job.fuel / 1_000_000
+        ),
         (ErrorKind::InvalidOperation, Some(detail)) => detail.to_string(),
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),
     };
-    emit(job, &Record {
-        name: Text::of(at.name().unwrap_or("")),
-        text: Text::of(&text),
-        source_line: Text::of(source_line),
-        line: line as u64,
-        column: column as u64,
-        object: values::current(),
-        ..Record::new(RECORD_ERROR)
-    });
+    emit(
+        job,
+        &Record {
+            name: Text::of(at.name().unwrap_or("")),
+            text: Text::of(&text),
+            source_line: Text::of(source_line),
+            line: line as u64,
+            column: column as u64,
+            object: values::current(),
+            ..Record::new(RECORD_ERROR)
+        },
+    );
 }
 
 /// 0: all outputs were emitted; -1: an error was.
@@ -211,14 +233,22 @@ pub unsafe extern "C" fn engine_run_job(job: *const Job) -> c_int {
     let job = &*job;
     memory::limit(job.memory_bytes);
     std::panic::set_hook(Box::new(|_| {}));
-    match catch_unwind(AssertUnwindSafe(|| render(job))) {
+    let mut rewritten = Rewritten::new();
+    match catch_unwind(AssertUnwindSafe(|| render(job, &mut rewritten))) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => {
-            emit_error(job, &error);
+            emit_error(job, &rewritten, &error);
             -1
         }
         Err(_) => {
-            emit(job, &Record { text: Text::of("the template engine failed: please report this template"), object: values::current(), ..Record::new(RECORD_ERROR) });
+            emit(
+                job,
+                &Record {
+                    text: Text::of("the template engine failed: please report this template"),
+                    object: values::current(),
+                    ..Record::new(RECORD_ERROR)
+                },
+            );
             -1
         }
     }

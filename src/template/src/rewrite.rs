@@ -1,5 +1,5 @@
-//! Python's `"text %s" % value`, which minijinja has only as a filter: where a string literal, or what is in parentheses, stands in
-//! front of a `%`, the operator becomes a call of the filter `_percent`. Lines stay, columns behind it in its line do not.
+//! Python's `"text %s" % value`, which minijinja has only as a filter: the operator `%` becomes a call of the filter `_percent`, which
+//! does what the operator does with numbers. Lines stay; `Insert` tells which column was which.
 
 use std::ops::Range;
 
@@ -62,25 +62,65 @@ fn behind_operand(tokens: &Tokens, mut at: usize) -> Option<usize> {
     }
 }
 
-/// Whether what ends before `at` is text for certain, or something in parentheses that no operator binds before.
-fn is_left(tokens: &Tokens, at: usize) -> bool {
-    match at.checked_sub(1).map(|i| &tokens[i].0) {
-        Some(Token::Str(_) | Token::String(_)) => true,
-        Some(Token::ParenClose) => match opening_of(tokens, at - 1) {
-            Some(open) => match open.checked_sub(1).map(|i| &tokens[i].0) {
-                Some(Token::Mul | Token::Div | Token::FloorDiv | Token::Mod | Token::Minus | Token::Plus | Token::Pow) => false,
-                Some(Token::Ident(word)) => matches!(*word, "in" | "is" | "and" | "or" | "not" | "if" | "else"),
-                Some(Token::BracketClose | Token::ParenClose) => false,
-                _ => true,
-            },
-            None => false,
-        },
-        _ => false,
+/// Where the operand begins that ends before `at`: a primary, and what follows it by `.`, `[`, `(` or `|`.
+fn begin_of_operand(tokens: &Tokens, at: usize) -> Option<usize> {
+    let mut begin = at.checked_sub(1)?;
+    loop {
+        if is_close(&tokens[begin].0) {
+            begin = opening_of(tokens, begin)?;
+            // A call or a subscript belongs to what stands before it; anything else in brackets is a primary.
+            match begin.checked_sub(1).map(|i| &tokens[i].0) {
+                Some(Token::Ident(word)) if !is_word(word) => begin -= 1,
+                Some(Token::Str(_) | Token::String(_)) => begin -= 1,
+                Some(token) if is_close(token) => {
+                    begin -= 1;
+                    continue;
+                }
+                _ => {}
+            }
+        }
+        match begin.checked_sub(1).map(|i| &tokens[i].0) {
+            Some(Token::Dot | Token::Pipe) => begin = begin.checked_sub(2)?,
+            // Literals side by side are one.
+            Some(Token::Str(_) | Token::String(_)) => begin -= 1,
+            _ => return Some(begin),
+        }
     }
 }
 
+fn is_word(word: &str) -> bool {
+    matches!(word, "in" | "is" | "and" | "or" | "not" | "if" | "else" | "elif" | "set" | "do" | "call" | "with")
+}
+
+/// Whether a filter behind the operand before `at` would take just this operand: nothing that binds as `%` does stands before it.
+fn is_left(tokens: &Tokens, at: usize) -> bool {
+    let Some(begin) = begin_of_operand(tokens, at) else { return false };
+    match begin.checked_sub(1).map(|i| &tokens[i].0) {
+        Some(Token::Mul | Token::Div | Token::FloorDiv | Token::Mod | Token::Pow | Token::Pipe | Token::Dot) => false,
+        Some(Token::Ident(word)) => *word != "is",
+        _ => true,
+    }
+}
+
+/// Bytes that came in at a byte of what was rewritten, in the place of some.
+pub struct Insert {
+    at: usize,
+    len: usize,
+    replaced: usize,
+}
+
+/// Which byte of the template it was.
+pub fn original(inserts: &[Insert], at: usize) -> usize {
+    let mut original = at;
+    for insert in inserts.iter().take_while(|i| i.at < at) {
+        original -= insert.len.min(at - insert.at);
+        original += insert.replaced;
+    }
+    original
+}
+
 /// None: there is nothing to rewrite, or it is no template, which the parser says better.
-pub fn percent(source: &str, syntax: &SyntaxConfig) -> Option<String> {
+pub fn percent(source: &str, syntax: &SyntaxConfig) -> Option<(String, Vec<Insert>)> {
     if !source.contains('%') {
         return None;
     }
@@ -93,6 +133,10 @@ pub fn percent(source: &str, syntax: &SyntaxConfig) -> Option<String> {
     for at in 0..tokens.len() {
         if matches!(tokens[at].0, Token::Mod) && is_left(&tokens, at) {
             let end = behind_operand(&tokens, at + 1)?;
+            // A test binds more than the operator does: what it would be of is no text.
+            if matches!(tokens.get(end).map(|t| &t.0), Some(Token::Ident("is"))) {
+                continue;
+            }
             inserts.push((tokens[at].1.start, "|_percent(", 1));
             inserts.push((tokens[end - 1].1.end, ")", 0));
         }
@@ -101,12 +145,13 @@ pub fn percent(source: &str, syntax: &SyntaxConfig) -> Option<String> {
         return None;
     }
     inserts.sort_by_key(|&(at, _, replaced)| (at, replaced));
-    let (mut text, mut from) = (String::with_capacity(source.len() + 16 * inserts.len()), 0);
+    let (mut text, mut from, mut done) = (String::with_capacity(source.len() + 16 * inserts.len()), 0, Vec::new());
     for (at, insert, replaced) in inserts {
         text.push_str(&source[from..at]);
+        done.push(Insert { at: text.len(), len: insert.len(), replaced });
         text.push_str(insert);
         from = at + replaced;
     }
     text.push_str(&source[from..]);
-    Some(text)
+    Some((text, done))
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Error, ErrorKind, State, Value};
@@ -22,6 +22,15 @@ pub fn forget_current() {
     CURRENT.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
+/// engine.h: struct engine_unset.
+static UNSET: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static UNSET_TEXT: Mutex<String> = Mutex::new(String::new());
+
+pub fn is_unset(value: &Unset) {
+    UNSET.store(value.value.cast_mut(), Ordering::Relaxed);
+    *UNSET_TEXT.lock().unwrap() = value.text.str().to_string();
+}
+
 fn handed_out(node: NodePtr) -> Value {
     CURRENT.store(node.cast_mut(), Ordering::Relaxed);
     to_value(node)
@@ -37,6 +46,9 @@ fn read(node: NodePtr) -> Scalar {
 pub fn to_value(node: NodePtr) -> Value {
     if node.is_null() {
         return Value::UNDEFINED;
+    }
+    if std::ptr::eq(node, UNSET.load(Ordering::Relaxed)) {
+        return Value::from(Error::new(ErrorKind::InvalidOperation, UNSET_TEXT.lock().unwrap().clone()));
     }
     let scalar = read(node);
     match scalar.kind {
@@ -95,7 +107,11 @@ impl Iterator for Elements {
 
 impl Object for Node {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
-        if self.kind == KIND_ARRAY { ObjectRepr::Seq } else { ObjectRepr::Map }
+        if self.kind == KIND_ARRAY {
+            ObjectRepr::Seq
+        } else {
+            ObjectRepr::Map
+        }
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {

@@ -12,6 +12,7 @@
     PUT    /listening                 {"open": false} refuses new connections, true takes them again
     PUT    /access                    {"tokens": {token: user}, "powerless": [user], "forbidden": [plural or namespace/plural,
                                       or for one verb "verb plural"]}
+    PUT    /resources                 {"group", "version", "plural", "kind", "namespaced"}: one more is served; DELETE: no longer
     PUT    /settings                  {"streamingLists", "etcd", "bookmarkIntervalSeconds", "watchTimeoutSeconds",
                                       "freshWaitSeconds"}
 """
@@ -26,7 +27,7 @@ from typing import Any
 from .faults import BadFault
 from .http import MAX_HEAD, BadRequest, Request, Response, read_request
 from .objects import BadObject, resource_of
-from .resources import ALL, Target, parse_path
+from .resources import ALL, Resource, Target, cease, parse_path, serve
 from .server import Server
 
 
@@ -44,6 +45,7 @@ class Control:
             ("DELETE", "/requests"): lambda *_: self.api.journal.clear(),
             ("POST", "/disconnect"): lambda body, _: {"closed": self.server.disconnect(**body)},
             ("PUT", "/access"): self._access, ("PUT", "/settings"): self._settings,
+            ("PUT", "/resources"): self._serve_resource, ("DELETE", "/resources"): self._cease_resource,
         }
 
     async def start(self, host: str, port: int) -> int:
@@ -115,6 +117,16 @@ class Control:
 
     def _restore(self, body: Any, _: Request) -> Any:
         self.api.store.restore(int(body["resourceVersion"]), [(resource_of(tree), tree) for tree in body["items"]])
+
+    def _serve_resource(self, body: Any, _: Request) -> Any:
+        serve(Resource(**body))
+
+    def _cease_resource(self, body: Any, _: Request) -> Any:
+        """As with a CustomResourceDefinition: its objects go first."""
+        resource = Resource(**body)
+        for stored in list(self.api.store.all(resource)):
+            self.api.store.delete(resource, stored.key)
+        cease(resource)
 
     def _access(self, body: Any, _: Request) -> Any:
         access = self.api.access

@@ -60,7 +60,32 @@ EVENTS = Resource("", "v1", "events", "Event", True, empty={
     "involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None,
     "reportingComponent": "", "reportingInstance": ""})
 
-ALL = (NAMESPACES, NODES, ENDPOINTS, SERVICES, SECRETS, SLICES, LEASES, EVENTS)
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap", True)
+PODS = Resource("", "v1", "pods", "Pod", True, has_status=True, empty={"spec": {}, "status": {}})
+INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", "Ingress", True, has_generation=True, has_status=True,
+                     empty={"spec": {}, "status": {"loadBalancer": {}}})
+
+ALL = [NAMESPACES, NODES, ENDPOINTS, SERVICES, SECRETS, SLICES, LEASES, EVENTS, CONFIGMAPS, PODS, INGRESSES]
+"""Custom resources come and go: serve() and cease()."""
+
+
+def serve(resource: Resource) -> None:
+    if resource not in ALL:
+        ALL.append(resource)
+
+
+def cease(resource: Resource) -> None:
+    if resource in ALL:
+        ALL.remove(resource)
+
+
+def discovery(path: str) -> dict[str, Any] | None:
+    """What GET /api/v1 or /apis/GROUP/VERSION answers; None: nothing is served there."""
+    served = [r for r in ALL if r.prefix == path]
+    verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
+    listed = [{"name": name, "singularName": "", "namespaced": r.namespaced, "kind": r.kind, "verbs": verbs if name == r.plural else ["get", "patch", "update"]}
+              for r in served for name in ((r.plural, f"{r.plural}/status") if r.has_status else (r.plural,))]
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": served[0].api_version, "resources": listed} if served else None
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 from . import answer, lists, objectapi, reviews
 from .access import Access
+from .encoding import encode
 from .faults import Faults
 from .http import MAX_HEAD, BadRequest, Request, Response, abort, read_request
 from .journal import Entry, Journal
 from .options import Options, parse
-from .resources import Target, parse_path
+from .resources import Target, discovery, parse_path
 from .status import ApiError
 from .store import Store
 from .version import VERSION
@@ -223,6 +224,8 @@ async def _unversioned(request: Request, response: Response, headers: dict[str, 
         await response.whole(200, headers, VERSION)
     elif request.path in ("/healthz", "/livez", "/readyz"):
         await response.whole(200, {**headers, "Content-Type": "text/plain; charset=utf-8"}, b"ok")
+    elif (found := discovery(request.path)) is not None:
+        await response.whole(200, headers, encode(found) + b"\n")
     elif request.path.startswith(("/api/", "/apis/")):
         raise ApiError(404, "the server could not find the requested resource", details={})
     else:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from .objects import Key, Stored, complete, from_tree, normalise, same_content
-from .resources import ALL, Resource
+from .resources import Resource
 from .status import too_old
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
@@ -45,8 +45,8 @@ class Store:
         self.version = first_version
         self.compacted = 0
         """A watch or an exact read from before this version is refused."""
-        self._objects: dict[Resource, dict[Key, Stored]] = {resource: {} for resource in ALL}
-        self._touched: dict[Resource, int] = dict.fromkeys(ALL, first_version)
+        self._objects: dict[Resource, dict[Key, Stored]] = defaultdict(dict)
+        self._touched: dict[Resource, int] = defaultdict(lambda: first_version)
         self._history: deque[Event] = deque()
         self._subscriptions: set[Subscription] = set()
 
@@ -159,6 +159,6 @@ class Store:
         for held in self._objects.values():
             held.clear()
         self._history.clear()
-        self._touched = dict.fromkeys(ALL, 0)
+        self._touched = defaultdict(int)
         self.version = self.compacted = version
         self.adopt([from_tree(resource, normalise(resource, tree)) for resource, tree in objects])

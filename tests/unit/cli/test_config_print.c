@@ -12,11 +12,13 @@
 #include "configuration/document.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/line_difference.h"
+#include "haproxy/storage_foresight.h"
 
 static struct {
     struct configuration_view view;
     struct cfg_difference differs;
     const char *commands, *why; /* why NULL: no reload */
+    struct storage_foresight files;
 } engine;
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
@@ -42,6 +44,12 @@ int configuration_foresee(const struct configuration *c, size_t target, struct b
     (void)c, (void)target;
     buf_add(ret, engine.commands);
     return engine.why == NULL ? 0 : error_set(err, ERROR_INVALID, "%s", engine.why);
+}
+
+const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target)
+{
+    (void)c, (void)target;
+    return &engine.files;
 }
 
 static void says(enum cfg_effect effect, const char *commands, const char *why)
@@ -148,6 +156,65 @@ START_TEST(without_a_verdict)
 }
 END_TEST
 
+static struct storage_foreseen *a_file(const char *name, enum storage_effect effect)
+{
+    struct storage_foreseen *f = storage_foresight_add(&engine.files, STORAGE_MAP, name);
+    f->effect = effect;
+    return f;
+}
+
+static int status_of(void)
+{
+    struct error err = {0};
+    struct document *d = document_new("a file", "global\n", 7, NULL, &err);
+    const struct config_report r = {.what = COMMAND_CONFIG_PLAN, .document = d, .count = 1};
+    int status = config_status(&r);
+    document_unref(d);
+    return status;
+}
+
+START_TEST(files)
+{
+    says(CFG_EFFECT_NONE, "", NULL);
+    a_file("a.map", STORAGE_UNCHANGED);
+    a_file("b.map", STORAGE_UNCHANGED);
+    expect_text("http://lb1:5555: accepted; no change\n    unchanged: maps/a.map, maps/b.map\n");
+    ck_assert_int_eq(status_of(), 0);
+    a_file("c.map", STORAGE_GOES);
+    expect_text("http://lb1:5555: accepted; no reload\n"
+                "    maps/c.map: deleted, once the configuration runs\n"
+                "    unchanged: maps/a.map, maps/b.map\n");
+    expect_json("none", NULL, "[]");
+    ck_assert_int_eq(status_of(), 2);
+    struct storage_foreseen *f = a_file("d.map", STORAGE_BY_RUNTIME);
+    storage_foreseen_count(f, "a 1\nb 1\nc 1\n", "b 2\nd 1\n");
+    buf_add(&f->commands, "prepare map d\ncommit map d\n");
+    cleanup(buf_fini) struct buf out = {0};
+    expect_text("http://lb1:5555: accepted; no reload: by the runtime API\n"
+                "    maps/c.map: deleted, once the configuration runs\n"
+                "    maps/d.map: no reload: by the runtime API; entries: 1 new, 2 gone, 1 changed\n"
+                "        prepare map d\n"
+                "        commit map d\n"
+                "    unchanged: maps/a.map, maps/b.map\n");
+    expect_json("runtime", NULL, "[]");
+    report(config_print_json, &out);
+    yyjson_doc *doc = yyjson_read(buf_str(&out), out.len, 0);
+    char *is = yyjson_val_write(yyjson_doc_ptr_get(doc, "/targets/0/files/3"), 0, NULL);
+    ck_assert_str_eq(is, "{\"name\":\"maps/d.map\",\"effect\":\"runtime\",\"why\":null,"
+                         "\"entries\":{\"new\":1,\"gone\":2,\"changed\":1},"
+                         "\"commands\":[\"prepare map d\",\"commit map d\"]}");
+    free(is);
+    yyjson_doc_free(doc);
+    storage_foreseen_reload(f, "it is new");
+    engine.why = "maps/d.map: it is new";
+    expect_text("http://lb1:5555: accepted; a reload: maps/d.map: it is new\n"
+                "    maps/c.map: deleted, once the configuration runs\n"
+                "    maps/d.map: a reload: it is new; entries: 1 new, 2 gone, 1 changed\n"
+                "    unchanged: maps/a.map, maps/b.map\n");
+    storage_foresight_fini(&engine.files);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("config_print");
@@ -157,6 +224,7 @@ int main(void)
     tcase_add_test(tc, not_all_of_many);
     tcase_add_test(tc, a_reload);
     tcase_add_test(tc, without_a_verdict);
+    tcase_add_test(tc, files);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

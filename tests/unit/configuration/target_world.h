@@ -29,7 +29,10 @@ struct instance {
     char *file;
     struct error problem;
     bool loaded, dirty, ends_unknown, differs; /* what is known of it */
+    int64_t version;
+    bool behind;
     enum reload_state reload;
+    unsigned reloads;
 };
 
 static struct {
@@ -55,6 +58,8 @@ struct instance_view instance_view(const struct instance *in)
 {
     return (struct instance_view){.url = "http://a",
                                   .haproxy = "3.0",
+                                  .version = in->version,
+                                  .behind = in->behind,
                                   .problem = &in->problem,
                                   .fresh = true,
                                   .may_write = true,
@@ -63,7 +68,8 @@ struct instance_view instance_view(const struct instance *in)
                                   .last_reload_known = !in->ends_unknown,
                                   .loaded = in->loaded,
                                   .dirty = in->dirty,
-                                  .reload = in->reload};
+                                  .reload = in->reload,
+                                  .reloads = in->reloads};
 }
 
 static struct cfg_content *file_content;
@@ -118,6 +124,7 @@ static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
     const struct configuration_options options = {.target_count = 1,
                                                   .drift = drift,
                                                   .dry_run = dry_run,
+                                                  .foresees = dry_run,
                                                   .store = w.store,
                                                   .listener = {.happened = on_event},
                                                   .log = &w.log};
@@ -213,15 +220,20 @@ static inline void stores(enum storage_part part, const struct stored *s)
 static const struct stored stored = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
 static const struct stored added = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true};
 
-static inline void set_document_with(const char *map)
+static inline void set_text_with(const char *text, const char *map)
 {
     struct error err = {0};
     struct storage_files files = {0};
     ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", map, strlen(map), &err), 0);
-    struct document *d = document_new("a file", DOCUMENT, strlen(DOCUMENT), &files, &err);
+    struct document *d = document_new("a file", text, strlen(text), &files, &err);
     ck_assert_msg(d != NULL, "%s", err.message);
     configuration_set(w.c, d);
     document_unref(d);
+}
+
+static inline void set_document_with(const char *map)
+{
+    set_text_with(DOCUMENT, map);
 }
 
 static inline void set_document_with_file(void)

@@ -1,6 +1,8 @@
 /* src/configuration/canary and rollback: who gets a document first, and what goes back by itself. */
 #include "configuration_world.h"
 
+#include "configuration/probation.h"
+
 #define SERVES "frontend fe\n  bind :80\nbackend be\n  server s 1.1.1.1:1\n"
 #define ENOUGH 30 /* passes until all is done and proven */
 
@@ -66,6 +68,28 @@ START_TEST(the_first_ones_are_watched_before_the_others_get_it)
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before + 1);
     ck_assert_ptr_null(configuration_view(w.c, 0).canary);
     ck_assert_uint_eq(configuration_waiting_for_canary(w.c), 0);
+    end();
+}
+END_TEST
+
+/* The daemon starts anew amid the watch. */
+START_TEST(who_has_it_already_is_watched_as_long)
+{
+    begin(1, CONFIGURATION_ROLLBACK_AUTO);
+    unsigned before = w.told[CONFIGURATION_CANARY_PASSED];
+    new_document(true);
+    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(0), "applied"); i++)
+        pass();
+    restart();
+    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(0), "applied"); i++)
+        pass();
+    ck_assert_str_eq(configuration_view(w.c, 0).canary, "watched");
+    const struct configuration_view v = configuration_view(w.c, 0);
+    ck_assert_uint_gt(v.canary_until_ms, (uint64_t)v.runs_since_ms + PROBATION_LEAST_MS);
+    ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before);
+    passes(ENOUGH);
+    ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before + 1);
+    ck_assert_uint_eq(running(w.text), TARGETS);
     end();
 }
 END_TEST
@@ -378,6 +402,7 @@ int main(void)
     Suite *s = suite_create("canary");
     TCase *t = tcase_create("canary");
     tcase_add_loop_test(t, the_first_ones_are_watched_before_the_others_get_it, 0, 2);
+    tcase_add_test(t, who_has_it_already_is_watched_as_long);
     tcase_add_loop_test(t, a_canary_that_fails_stops_it, 0, 8);
     tcase_add_test(t, all_canaries_have_to_be_good);
     tcase_add_test(t, what_was_proven_needs_no_canary);

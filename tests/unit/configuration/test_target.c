@@ -228,14 +228,15 @@ END_TEST
 static const struct {
     const char *file;
     enum configuration_drift drift;
-    bool stays;
+    bool stays, behind;
 } repaired[] = {
-    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPORT, true},
-    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_IGNORE, true},
-    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPAIR, false},
-    {"# version\n" DOCUMENT, CONFIGURATION_DRIFT_REPORT, false},
-    {"# put back by the API\nglobal\n", CONFIGURATION_DRIFT_REPORT, false},
-    {"", CONFIGURATION_DRIFT_REPORT, false},
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPORT, true, false},
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_IGNORE, true, false},
+    {"global\n  description by-hand\n", CONFIGURATION_DRIFT_REPAIR, false, false},
+    {"# version\n" DOCUMENT, CONFIGURATION_DRIFT_REPORT, false, false},
+    {"# put back by the API\nglobal\n", CONFIGURATION_DRIFT_REPORT, false, false},
+    {"", CONFIGURATION_DRIFT_REPORT, false, false},
+    {"global\n  description older\n", CONFIGURATION_DRIFT_REPORT, false, true}, /* which the API loaded last */
 };
 
 START_TEST(what_was_repaired_by_hand_is_not_replaced)
@@ -251,12 +252,29 @@ START_TEST(what_was_repaired_by_hand_is_not_replaced)
     ask(TRANSACTION_CONFLICT, 409, -1);
     free(w.in.file);
     w.in.file = mem_strdup(repaired[_i].file);
+    w.in.behind = repaired[_i].behind;
     w.in.engine->ops->read(w.in.engine->self);
     struct engine_wants wants = {0};
     w.in.engine->ops->decide(w.in.engine->self, &wants);
     ck_assert_int_eq(wants.replacement, !repaired[_i].stays);
     ck_assert_str_eq(configuration_view(w.c, 0).state, repaired[_i].stays ? "rejected" : "restoring");
     ck_assert_uint_eq(log_count(w.log.fd, "the one from before stays away"), repaired[_i].stays);
+    world_end();
+}
+END_TEST
+
+/* Its load failed, which nobody has said yet, and the Data Plane API has put another one back. */
+START_TEST(what_an_api_puts_back_is_no_other_writers)
+{
+    bool behind = _i == 0;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    w.in.behind = behind;
+    w.in.reload = RELOAD_PENDING;
+    file_is("global\n  description older\n");
+    ck_assert_str_eq(configuration_view(w.c, 0).state, behind ? "written" : "drifted");
+    ck_assert_uint_eq(w.told[CONFIGURATION_DRIFTED], !behind);
     world_end();
 }
 END_TEST
@@ -295,6 +313,7 @@ int main(void)
     tcase_add_test(tc, repairs_have_growing_pauses);
     tcase_add_test(tc, drift_is_logged_by_lines_without_secrets);
     tcase_add_loop_test(tc, what_was_repaired_by_hand_is_not_replaced, 0, array_len(repaired));
+    tcase_add_loop_test(tc, what_an_api_puts_back_is_no_other_writers, 0, 2);
     tcase_add_loop_test(tc, what_cannot_go_back_is_said, TRANSACTION_REJECTED, TRANSACTION_REJECTED + 1);
     tcase_add_loop_test(tc, what_cannot_go_back_is_said, TRANSACTION_HARMFUL, TRANSACTION_HARMFUL + 1);
     suite_add_tcase(suite, tc);

@@ -58,6 +58,29 @@ START_TEST(a_file_that_cannot_be_stored_is_tried_again)
 }
 END_TEST
 
+/* It waits for the end of the one before, which is a pause away. */
+START_TEST(another_document_ends_the_pause_before_the_last_of_the_files)
+{
+    struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = _i == 0 ? -1 : 60000};
+    (void)error_set_http(&failed.error, 503, "no room");
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    set_document_with_file();
+    stores(STORAGE_ADD, &added);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    file_is(DOCUMENT);
+    stores(STORAGE_END, &failed);
+    ck_assert(!would_store());
+    set_document_with("a 2\n");
+    ck_assert_uint_eq(would_store(), _i == 0); /* else the API itself has asked for it */
+    if (_i == 0)
+        stores(STORAGE_END, &failed);
+    set_document_with("a 2\n");
+    ck_assert(!would_store()); /* the same once more */
+    world_end();
+}
+END_TEST
+
 START_TEST(files_of_what_is_rejected_go_back)
 {
     world_begin(CONFIGURATION_DRIFT_REPORT);
@@ -68,6 +91,29 @@ START_TEST(files_of_what_is_rejected_go_back)
     ck_assert(!would_store());
     w.in.engine->ops->refresh(w.in.engine->self);
     stores(STORAGE_ADD, &added);
+    world_end();
+}
+END_TEST
+
+/* A reload for something else: servers of a backend that changed meanwhile. */
+START_TEST(files_that_were_loaded_before_they_went_back_are_loaded_anew)
+{
+    struct stored back = stored;
+    back.written = _i == 3 ? 0 : 1;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    apply_with_file();
+    w.in.reloads = 4;
+    set_text_with("global\n  description two\nuserlist u\n  user a insecure-password hunter2\n", "a 2\n");
+    w.in.reload = _i == 1 ? RELOAD_PENDING : RELOAD_DONE;
+    stores(STORAGE_ADD, &added);
+    w.in.reload = RELOAD_DONE;
+    if (_i >= 2)
+        w.in.reloads++;
+    set_text_with("global\n  description bad\nuserlist u\n  user a insecure-password hunter2\n", "a 3\n");
+    stores(STORAGE_ADD, &added);
+    ask(TRANSACTION_REJECTED, 400, -1);
+    stores(STORAGE_BACK, &back);
+    ck_assert_uint_eq(must_reload, _i == 1 || _i == 2);
     world_end();
 }
 END_TEST
@@ -115,6 +161,35 @@ START_TEST(a_map_that_haproxy_does_not_take_is_loaded)
     ck_assert(!would_store()); /* it is loaded now */
     read_it();
     ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    world_end();
+}
+END_TEST
+
+/* HAProxy did not take a server with the write, and was reloaded at once: it has a map that is to lose lines yet. */
+START_TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
+{
+    static const char text[] = "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n";
+    const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
+    struct stored grown = added;
+    grown.unfinished = true;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    apply_with_file();
+    set_text_with(text, "a 2\n");
+    stores(STORAGE_ADD, &grown);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    w.busy = true;
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    w.busy = false;
+    file_is(text);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    stores(STORAGE_FINAL, &added);
+    read_it();
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    stores(STORAGE_RUN, &ran);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    stores(STORAGE_END, &stored);
+    ck_assert(!would_store());
+    ck_assert_uint_eq(must_reload, 0);
     world_end();
 }
 END_TEST
@@ -234,10 +309,13 @@ int main(void)
     Suite *suite = suite_create("target_files");
     TCase *tc = tcase_create("target_files");
     tcase_add_test(tc, a_map_alone_is_told_to_haproxy);
+    tcase_add_test(tc, a_reload_that_comes_before_a_map_has_lost_its_lines);
     tcase_add_loop_test(tc, a_map_that_haproxy_does_not_take_is_loaded, 0, 2);
     tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
     tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
+    tcase_add_loop_test(tc, another_document_ends_the_pause_before_the_last_of_the_files, 0, 2);
     tcase_add_test(tc, files_of_what_is_rejected_go_back);
+    tcase_add_loop_test(tc, files_that_were_loaded_before_they_went_back_are_loaded_anew, 0, 4);
     tcase_add_loop_test(tc, files_are_looked_at_where_nothing_may_be_written, 0, 2);
     tcase_add_test(tc, files_that_were_missing_are_added_after_a_pause);
     tcase_add_test(tc, nothing_is_deleted_while_paused);

@@ -1,8 +1,11 @@
 /* src/configuration/target_runtime: what the document would cost one HAProxy, as far as is known before it is written. */
 #include "target_world.h"
 
+#include "haproxy/storage_foresight.h"
+
 #define FILE_TEXT "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n"
 #define HEAVIER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 2\n"
+#define LIGHTER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 0\n"
 #define MORE "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n  server n2 10.0.0.2:80\n"
 
 /* The commands, or "a reload: why". */
@@ -70,15 +73,82 @@ START_TEST(a_haproxy_that_runs_something_else_is_reloaded)
 }
 END_TEST
 
-START_TEST(files_that_are_not_there_are_loaded)
+/* Edited while the Data Plane API is down it has the notes of the one that ran, and nobody counted it. */
+START_TEST(another_file_of_the_version_that_runs_is_loaded)
+{
+    world_begin(CONFIGURATION_DRIFT_IGNORE);
+    set_document(FILE_TEXT);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    file_is(FILE_TEXT);
+    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    w.in.loaded = true;
+    file_is(LIGHTER);
+    set_document(HEAVIER);
+    assert_foreseen("a reload: haproxy.cfg is not known to be what HAProxy runs");
+    w.in.version++;
+    read_it();
+    assert_foreseen("change b/n1\n");
+    world_end();
+}
+END_TEST
+
+/* What the driver says of the document's file, and then of another one. */
+static struct storage_foreseen *driver_says(enum storage_effect effect)
+{
+    struct storage_request r = {0};
+    w.in.engine->ops->store(w.in.engine->self, &r);
+    ck_assert_int_eq(r.part, STORAGE_CHECK);
+    ck_assert_ptr_nonnull(r.foresight);
+    ck_assert_str_eq(r.config->text, DOCUMENT);
+    ck_assert_uint_eq(r.foresight->count, 0);
+    storage_foresight_add(r.foresight, STORAGE_MAP, "a.map");
+    struct storage_foreseen *f = storage_foresight_add(r.foresight, STORAGE_MAP, "b.map");
+    f->effect = effect;
+    return f;
+}
+
+static const struct {
+    enum storage_effect effect;
+    bool unknown;
+    const char *foreseen;
+    enum storage_effect becomes;
+} with_files[] = {
+    {STORAGE_UNCHANGED, false, "", STORAGE_UNCHANGED},
+    {STORAGE_UNCHANGED, true, "", STORAGE_UNCHANGED},
+    {STORAGE_GOES, true, "", STORAGE_GOES},
+    {STORAGE_UNUSED, false, "", STORAGE_UNUSED},
+    {STORAGE_UNUSED, true, "a reload: haproxy.cfg is not known to be what HAProxy runs", STORAGE_UNUSED},
+    {STORAGE_BY_RUNTIME, false, "", STORAGE_BY_RUNTIME},
+    {STORAGE_BY_RUNTIME, true, "a reload: haproxy.cfg is not known to be what HAProxy runs", STORAGE_BY_RELOAD},
+    {STORAGE_BY_RELOAD, false, "a reload: maps/b.map: it is new", STORAGE_BY_RELOAD},
+};
+
+START_TEST(files)
 {
     begin();
     file_is(DOCUMENT);
     set_document_with_file();
-    assert_foreseen("");
-    stores(STORAGE_CHECK, &(struct stored){.result = TRANSACTION_COMMITTED, .differing = 1, .differs = "maps/a.map"});
-    assert_foreseen(
-        "a reload: files change: what is no map or certificate of a name that HAProxy has loaded takes one");
+    struct storage_foreseen *f = driver_says(with_files[_i].effect);
+    if (f->effect == STORAGE_BY_RELOAD)
+        storage_foreseen_reload(f, "it is new");
+    w.in.loaded = !with_files[_i].unknown;
+    assert_foreseen(with_files[_i].foreseen);
+    ck_assert_int_eq(configuration_foresight(w.c, 0)->list[1].effect, with_files[_i].becomes);
+    world_end();
+}
+END_TEST
+
+START_TEST(what_haproxy_cfg_needs_goes_for_its_files)
+{
+    begin();
+    file_is("frontend f\n  bind :82\n");
+    set_document_with_file();
+    driver_says(STORAGE_BY_RUNTIME);
+    cleanup(buf_fini) struct buf is = {0};
+    struct error err = {0};
+    ck_assert_int_eq(configuration_foresee(w.c, 0, &is, &err), -1);
+    ck_assert_int_eq(configuration_foresight(w.c, 0)->list[1].effect, STORAGE_BY_RELOAD);
     world_end();
 }
 END_TEST
@@ -89,7 +159,9 @@ int main(void)
     TCase *tc = tcase_create("target_foresee");
     tcase_add_test(tc, it_is_what_differs_from_the_file);
     tcase_add_loop_test(tc, a_haproxy_that_runs_something_else_is_reloaded, 0, array_len(others));
-    tcase_add_test(tc, files_that_are_not_there_are_loaded);
+    tcase_add_test(tc, another_file_of_the_version_that_runs_is_loaded);
+    tcase_add_loop_test(tc, files, 0, array_len(with_files));
+    tcase_add_test(tc, what_haproxy_cfg_needs_goes_for_its_files);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

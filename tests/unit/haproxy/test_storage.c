@@ -24,6 +24,7 @@ static struct {
     } there[ROOM];
     char *in_use;        /* a path that cannot be deleted */
     const char *refused; /* a path whose next write fails */
+    const char *lost;    /* a path that is written, but the answer is lost */
     const char *shows;   /* of a certificate */
     struct buf trace;    /* of what was not read */
     bool html;
@@ -122,6 +123,8 @@ static void answer_of_runtime(const struct storage_action *x, struct dataplane_a
     buf_add(body, put || w.shown.len > 0 ? buf_str(&w.shown) : "[]");
 }
 
+static const struct error reset = {.kind = ERROR_RETRY, .message = "connection reset"};
+
 static void answer(const struct storage_action *x, struct dataplane_answer *a, struct buf *body)
 {
     if (str_has_prefix(x->path, "/runtime/")) {
@@ -158,6 +161,8 @@ static void answer(const struct storage_action *x, struct dataplane_answer *a, s
         take_form(x, kind, stored);
     else
         store(path, x->body, x->body_len);
+    if (w.lost != NULL && strstr(x->path, w.lost) != NULL)
+        *a = (struct dataplane_answer){.error = &reset, .version = -1, .retry_after_ms = -1};
 }
 
 /* What was written and deleted. */
@@ -489,6 +494,30 @@ START_TEST(what_was_added_for_nothing_is_deleted)
 }
 END_TEST
 
+START_TEST(what_may_have_been_written_goes_back)
+{
+    want(STORAGE_MAP, "a.map", "a 1\n");
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    want_anew();
+    want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
+    w.lost = "maps/a.map?";
+    run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
+    ck_assert(w.s.changed);
+    w.lost = NULL;
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "a 1\n");
+    /* and where the files are looked at again in between */
+    w.lost = "maps/a.map?";
+    run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
+    w.lost = NULL;
+    ck_assert_str_eq(runs(STORAGE_ADD), "");
+    ck_assert(w.s.changed);
+    runs(STORAGE_BACK);
+    ck_assert_str_eq(at("maps/a.map"), "a 1\n");
+}
+END_TEST
+
 START_TEST(only_what_was_put_there_is_deleted)
 {
     store("general/foreign", "x", 1);
@@ -595,6 +624,7 @@ int main(void)
     tcase_add_test(t, what_another_writer_changed_is_found);
     tcase_add_test(t, a_map_is_told_and_read_back);
     tcase_add_test(t, what_was_told_is_what_goes_back);
+    tcase_add_test(t, what_may_have_been_written_goes_back);
     tcase_add_test(t, what_the_runtime_cannot);
     tcase_add_test(t, what_is_new_or_goes_takes_a_reload);
     tcase_add_test(t, what_is_shown_of_a_certificate_is_compared);

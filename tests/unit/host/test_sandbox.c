@@ -385,7 +385,7 @@ static int outcome_of(pid_t child)
 
 static int enter(struct error *err)
 {
-    return sandbox_harden(err) != 0 ? -1 : sandbox_enter(-1, err);
+    return sandbox_harden(err) != 0 ? -1 : sandbox_enter(-1, false, err);
 }
 
 static int enter_wide(struct error *err)
@@ -501,7 +501,7 @@ START_TEST(aborts)
     if (child == 0) {
         struct error err;
         signal(SIGABRT, SIG_DFL); /* not the sanitizer's */
-        if (sandbox_harden(&err) != 0 || sandbox_enter(-1, &err) != 0)
+        if (sandbox_harden(&err) != 0 || sandbox_enter(-1, false, &err) != 0)
             _exit(NOT_ENTERED);
         try_abort();
     }
@@ -535,7 +535,7 @@ START_TEST(holds_for_threads_that_run)
         pthread_t thread;
         if (pipe(ends) != 0 || pthread_create(&thread, NULL, write_in_thread, ends) != 0)
             _exit(ODD);
-        if (sandbox_harden(&err) != 0 || sandbox_enter(-1, &err) != 0)
+        if (sandbox_harden(&err) != 0 || sandbox_enter(-1, false, &err) != 0)
             _exit(NOT_ENTERED);
         if (write(ends[1], "x", 1) != 1)
             _exit(ODD);
@@ -546,12 +546,96 @@ START_TEST(holds_for_threads_that_run)
 }
 END_TEST
 
+/* ---- with copies ---- */
+
+static int enter_copying(struct error *err)
+{
+    return sandbox_harden(err) != 0 ? -1 : sandbox_enter(-1, true, err);
+}
+
+/* What host/child does: a copy with a group of its own, which takes the rest of its rights away itself. */
+static long copies(void)
+{
+    struct error err = {0};
+    int ends[2], status;
+    char byte = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    pid_t copy = fork();
+    if (copy == 0) {
+        if (setpgid(0, 0) != 0 || dup2(ends[1], STDOUT_FILENO) < 0 || close_range(STDERR_FILENO + 1, ~0u, 0) != 0 ||
+            sandbox_enter_strict(&err) != 0)
+            _exit(1);
+        _exit(write(STDOUT_FILENO, "x", 1) == 1 ? 0 : 2);
+    }
+    if (copy < 0)
+        return -1;
+    int pidfd = (int)syscall(SYS_pidfd_open, copy, 0);
+    siginfo_t info;
+    if (pidfd < 0 || waitid(P_PID, (id_t)copy, &info, WEXITED | WNOWAIT) != 0 || waitpid(copy, &status, 0) != copy)
+        return -1;
+    errno = ECHILD;
+    return status == 0 && read(ends[0], &byte, 1) == 1 && byte == 'x' ? 0 : -1;
+}
+
+static long kills(void)
+{
+    pid_t copy = fork();
+    int status;
+    if (copy == 0)
+        for (;;)
+            pause();
+    if (copy < 0 || kill(copy, SIGKILL) != 0 || waitpid(copy, &status, 0) != copy)
+        return -1;
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 0 : -1;
+}
+
+static long terminates(void)
+{
+    return kill(getpid(), SIGTERM);
+}
+
+static long shares_memory(void)
+{
+    return syscall(SYS_clone, CLONE_VM | SIGCHLD, 0, 0, 0, 0);
+}
+
+static long goes_elsewhere(void)
+{
+    return syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+}
+
+static long runs_a_program(void)
+{
+    char *const none[] = {NULL};
+    return execve("/bin/true", none, none);
+}
+
+static const struct {
+    long (*attempt)(void);
+    int with, without; /* copies */
+} copying[] = {{copies, 0, EPERM},
+               {kills, 0, EPERM},
+               {terminates, EPERM, EPERM},
+               {shares_memory, EPERM, EPERM},
+               {goes_elsewhere, EPERM, EPERM},
+               {runs_a_program, KILLED, KILLED}};
+
+START_TEST(copies_of_itself_where_it_may)
+{
+    if (under_valgrind())
+        return;
+    ck_assert_int_eq(outcome_in_child(copying[_i].attempt, enter_copying), copying[_i].with);
+    ck_assert_int_eq(outcome_in_child(copying[_i].attempt, enter), copying[_i].without);
+}
+END_TEST
+
 /* With the descriptor of a folder: files come, are renamed and go there, and nowhere else. */
 static long write_in_folder(void)
 {
     struct error err = {0};
     int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), other = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0 || other < 0 || sandbox_harden(&err) != 0 || sandbox_enter(folder, &err) != 0)
+    if (folder < 0 || other < 0 || sandbox_harden(&err) != 0 || sandbox_enter(folder, false, &err) != 0)
         _exit(NOT_ENTERED);
     int fd = openat(folder, "new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || write(fd, "x", 1) != 1 || fdatasync(fd) != 0 || flock(fd, LOCK_EX) != 0 || close(fd) != 0 ||
@@ -585,7 +669,7 @@ static long enter_where_seccomp_is_refused(void)
         seccomp_load(other) != 0)
         _exit(NOT_ENTERED);
     seccomp_release(other);
-    if (sandbox_enter(-1, &err) == 0)
+    if (sandbox_enter(-1, false, &err) == 0)
         return 0;
     bool says_all = err.kind == ERROR_FATAL && strstr(err.message, "CONFIG_SECCOMP_FILTER") != NULL &&
                     strstr(err.message, "SECCOMP=false") != NULL;
@@ -636,6 +720,7 @@ int main(void)
     tcase_add_test(rest, hardened);
     tcase_add_test(rest, aborts);
     tcase_add_test(rest, holds_for_threads_that_run);
+    tcase_add_loop_test(rest, copies_of_itself_where_it_may, 0, (int)(sizeof(copying) / sizeof(copying[0])));
     tcase_add_test(rest, writes_in_one_folder_alone);
     tcase_add_test(rest, says_what_to_do_where_there_is_no_filter);
     suite_add_tcase(s, filter);

@@ -1,6 +1,8 @@
 /* CONFIG_SOURCE and what goes with it. */
 #include <check.h>
 
+#include "base/mem.h"
+
 #include "../settings_text.h"
 
 #define FILE_SOURCE "CONFIG_SOURCE=file", "CONFIG_FILE=/etc/haproxy.cfg"
@@ -57,6 +59,7 @@ START_TEST(both_can_be_had)
 }
 END_TEST
 
+#define TEMPLATES "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t"
 #define BESIDE " is set beside CONFIG_SOURCE: expected it unset"
 
 static const struct {
@@ -67,7 +70,17 @@ static const struct {
     {{"CONFIG_FILE=/f"}, "warning: CONFIG_FILE has no effect without CONFIG_SOURCE=file\n"},
     {{"CONFIG_SOURCE=file", "CONFIG_FILE=f"},
      "error: CONFIG_FILE=\"f\": expected the absolute path of a haproxy.cfg; it does not begin with '/'\n"},
-    {{"CONFIG_SOURCE=secrets"}, "error: CONFIG_SOURCE=\"secrets\": expected none, file or secret"},
+    {{"CONFIG_SOURCE=secrets"}, "error: CONFIG_SOURCE=\"secrets\": expected none, file, secret or template"},
+    {{"CONFIG_SOURCE=template"},
+     "error: CONFIG_SOURCE=template needs TEMPLATE_FROM: expected file: and the absolute path"},
+    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=/t"},
+     "error: TEMPLATE_FROM=\"/t\": expected file: and the absolute path of a "
+     "folder, or configmap:namespace/name; put file: in front of it"},
+    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=file:t"}, "error: TEMPLATE_FROM=\"file:t\""},
+    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:t"}, "the namespace is missing: configmap:namespace/name\n"},
+    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:Ns/t"}, "error: TEMPLATE_FROM=\"configmap:Ns/t\""},
+    {{"TEMPLATE_FROM=file:/t"}, "warning: TEMPLATE_FROM has no effect without CONFIG_SOURCE=template\n"},
+    {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},
     {{"CONFIG_SOURCE=secret"},
      "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAMESPACE: expected a namespace's name"},
     {{"CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns"}, "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAME: "},
@@ -92,6 +105,35 @@ static const struct {
     {{FILE_SOURCE, "CONFIG_ROLLBACK=never"}, "error: CONFIG_ROLLBACK=\"never\": expected auto, serving or report"},
     {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=,"}, "CONFIG_KEEP_BACKENDS=\",\": expected 1 to 64 names of"},
 };
+
+START_TEST(templates_from_a_folder_or_an_object)
+{
+    cleanup(parsed_fini) struct parsed folder = parse(LOGIN, TEMPLATES, "HAPROXY_MAPS_DIR=/data/maps");
+    assert_silent(&folder);
+    ck_assert_str_eq(folder.settings.template_from.folder, "/t");
+    ck_assert_uint_eq(folder.settings.template_timeout_ms, 10000);
+    ck_assert_uint_eq(folder.settings.template_refractory_ms, 100);
+    ck_assert_uint_eq(folder.settings.template_memory_mb, 256);
+    ck_assert_uint_eq(folder.settings.mapping_count, 0);
+    ck_assert(settings_need_kubernetes(&folder.settings));
+    /* Where a Data Plane API puts them. */
+    cleanup(mem_free_ptr) char *maps = settings_local_folder(&folder.settings.local, SETTINGS_FOLDER_MAPS),
+                               *certs = settings_local_folder(&folder.settings.local, SETTINGS_FOLDER_CERTS);
+    ck_assert_str_eq(maps, "/data/maps");
+    ck_assert_str_eq(certs, "/etc/haproxy/ssl");
+    cleanup(parsed_fini) struct parsed object =
+        parse(LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:ns/a.b");
+    assert_silent(&object);
+    ck_assert(object.settings.template_from.folder == NULL);
+    ck_assert_str_eq(object.settings.template_from.namespace, "ns");
+    ck_assert_str_eq(object.settings.template_from.name, "a.b");
+    ck_assert_str_eq(settings_first_namespace(&object.settings), "ns");
+    struct buf out = {0};
+    settings_print(&object.settings, &out);
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nTEMPLATE_FROM=configmap:ns/a.b "));
+    buf_fini(&out);
+}
+END_TEST
 
 START_TEST(what_does_not_go_together_is_said)
 {
@@ -135,6 +177,7 @@ int main(void)
     tcase_add_loop_test(t, what_does_not_go_together_is_said, 0, (int)array_len(said));
     tcase_add_test(t, a_canary_of_several);
     tcase_add_test(t, a_value_that_cannot_be_used_is_one_error);
+    tcase_add_test(t, templates_from_a_folder_or_an_object);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

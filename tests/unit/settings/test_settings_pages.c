@@ -172,6 +172,7 @@ static const char *other_half(const struct setting *row, const char *value)
            : row == SETTING(dataplane_key_file)                            ? "HAPROXY_DATAPLANE_CERT_FILE=/c"
            : row == SETTING(config_source) && str_eq(value, "file")        ? "CONFIG_FILE=/f"
            : row == SETTING(config_file)                                   ? "CONFIG_SOURCE=file"
+           : row == SETTING(template_from)                                 ? "CONFIG_SOURCE=template"
            : row == SETTING(lease_name) || row == SETTING(lease_namespace) ? "LEADER_ELECT=true"
                                                                            : NULL;
 }
@@ -252,10 +253,15 @@ START_TEST(each_line_of_the_example_works)
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         if (line[0] != '#' || line[1] == ' ' || strstr(line, "_FILE=") != NULL || strstr(line, "_TOKEN=") != NULL)
             continue;
-        bool of_lease = strncmp(line, "#LEASE_", strlen("#LEASE_")) == 0;
+        bool of_lease = strncmp(line, "#LEASE_", strlen("#LEASE_")) == 0,
+             of_templates = strstr(line, "TEMPLATE_FROM") != NULL;
         struct settings c;
         struct settings_findings r;
-        int rc = parse_beside(line + 1, of_lease ? "LEADER_ELECT=true" : NULL, &c, &r);
+        int rc = parse_beside(line + 1,
+                              of_lease       ? "LEADER_ELECT=true"
+                              : of_templates ? "CONFIG_SOURCE=template"
+                                             : NULL,
+                              &c, &r);
         ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", line, r.count > 0 ? r.list[0].text : "");
         settings_fini(&c);
         settings_findings_fini(&r);

@@ -131,7 +131,7 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
             text_of_node(to, e->object);
         else if (e->of == &kube_services)
             text_of_service(to, e->object);
-        else if (e->of == &kube_secrets)
+        else if (e->of == &kube_secrets || e->of == &kube_config_maps)
             text_of_secret(to, e->object);
         else
             text_of_set(to, e->object);

@@ -1,0 +1,144 @@
+#include "daemon/template/remarks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "daemon/events.h"
+#include "model/cache.h"
+#include "template/objects.h"
+#include "template/render.h"
+#include "template/set.h"
+
+#define REMARKS_MAX 1000 /* that are told apart */
+
+struct remark {
+    char *api_version, *kind, *namespace, *name, *uid; /* of the object */
+    char *text;
+    bool left_out;
+};
+
+struct remarks {
+    const struct log *log;
+    struct events *events; /* NULL: none are written, or another replica leads */
+    struct remark *list;
+    size_t count;
+};
+
+struct remarks *remarks_new(const struct log *log)
+{
+    struct remarks *r = mem_alloc(sizeof(*r));
+    r->log = log;
+    return r;
+}
+
+static void remark_fini(struct remark *m)
+{
+    free(m->api_version);
+    free(m->kind);
+    free(m->namespace);
+    free(m->name);
+    free(m->uid);
+    free(m->text);
+}
+
+static void remarks_drop(struct remark *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        remark_fini(&list[i]);
+    free(list);
+}
+
+void remarks_free(struct remarks *r)
+{
+    if (r == NULL)
+        return;
+    remarks_drop(r->list, r->count);
+    free(r);
+}
+
+static char *remark_text_at(yyjson_val *object, const char *key)
+{
+    return mem_strdup(yyjson_get_str(yyjson_obj_get(object, key)));
+}
+
+static struct remark remark_of(const struct template_set *watched, const struct objects *objects,
+                               const struct render_remark *from)
+{
+    const struct template_watch *w = &watched->watches[from->resource];
+    const struct template_object *o = cache_find(objects_cache(objects, from->resource), from->key);
+    yyjson_doc *doc = o != NULL ? yyjson_read(o->json, strlen(o->json), 0) : NULL;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *slash = strchr(from->key, '/');
+    struct remark m = {.api_version = mem_strdup(w->api_version),
+                       .kind = remark_text_at(root, "kind"),
+                       .namespace = slash != NULL ? mem_strndup(from->key, (size_t)(slash - from->key)) : NULL,
+                       .name = mem_strdup(slash != NULL ? slash + 1 : from->key),
+                       .uid = remark_text_at(yyjson_obj_get(root, "metadata"), "uid"),
+                       .text = mem_strdup(from->text),
+                       .left_out = from->left_out};
+    if (m.kind == NULL) /* items of a list have none */
+        m.kind = mem_strdup(objects_resource_kind(objects, from->resource));
+    yyjson_doc_free(doc);
+    return m;
+}
+
+static bool remark_same(const struct remark *a, const struct remark *b)
+{
+    return a->left_out == b->left_out && str_eq(a->text, b->text) && str_eq(a->name, b->name) &&
+           str_eq(a->namespace, b->namespace) && str_eq(a->kind, b->kind) && str_eq(a->uid, b->uid);
+}
+
+static bool remarks_has(const struct remark *list, size_t count, const struct remark *m)
+{
+    for (size_t i = 0; i < count; i++)
+        if (remark_same(&list[i], m))
+            return true;
+    return false;
+}
+
+static void remark_tell(const struct remarks *r, const struct remark *m)
+{
+    const struct events_object object = {m->api_version, m->kind, m->namespace, m->name, m->uid};
+    events_tell_about(r->events, &object, m->left_out ? EVENT_LEFT_OUT : EVENT_TEMPLATE_NOTE, m->text);
+}
+
+void remarks_take(struct remarks *r, const struct template_set *watched, const struct objects *objects,
+                  const struct rendered *rendered)
+{
+    size_t count = rendered->remark_count < REMARKS_MAX ? rendered->remark_count : REMARKS_MAX, taken = 0;
+    struct remark *list = mem_array(count, sizeof(list[0]));
+    for (size_t i = 0; i < count; i++) {
+        struct remark m = remark_of(watched, objects, &rendered->remarks[i]);
+        if (remarks_has(list, taken, &m)) {
+            remark_fini(&m);
+            continue;
+        }
+        list[taken++] = m;
+        if (remarks_has(r->list, r->count, &m))
+            continue;
+        log_warn(r->log, m.left_out ? "templates leave an object out" : "templates say something of an object",
+                 log_str("kind", m.kind), log_str("namespace", m.namespace), log_str("name", m.name),
+                 log_str("text", m.text));
+        remark_tell(r, &m);
+    }
+    remarks_drop(r->list, r->count);
+    r->list = list;
+    r->count = taken;
+}
+
+void remarks_tell_to(struct remarks *r, struct events *events)
+{
+    bool begins = r->events == NULL && events != NULL;
+    r->events = events;
+    for (size_t i = 0; begins && i < r->count; i++)
+        remark_tell(r, &r->list[i]);
+}
+
+size_t remarks_count(const struct remarks *r)
+{
+    return r->count;
+}

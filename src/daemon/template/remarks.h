@@ -1,0 +1,27 @@
+/* What templates say of objects (warn, event), told once for as long as they say it: a line of the log, and an Event on the
+ * object from the replica that leads. */
+#ifndef DAEMON_TEMPLATE_REMARKS_H
+#define DAEMON_TEMPLATE_REMARKS_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+struct events;
+struct log;
+struct objects;
+struct remarks;
+struct rendered;
+struct template_set;
+
+struct remarks *remarks_new(const struct log *log) must_check;
+void remarks_free(struct remarks *r); /* NULL is allowed */
+
+/* Those of a render, in place of those of the one before. watched: the set whose resources `objects` has. */
+void remarks_take(struct remarks *r, const struct template_set *watched, const struct objects *objects,
+                  const struct rendered *rendered);
+/* From now on: all that there are now, too. NULL: another replica leads. */
+void remarks_tell_to(struct remarks *r, struct events *events);
+size_t remarks_count(const struct remarks *r);
+
+#endif

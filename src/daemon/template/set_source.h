@@ -1,0 +1,51 @@
+/*
+ * Where the template set comes from (TEMPLATE_FROM): a folder or a ConfigMap, either of them followed. What it gives is
+ * parsed; the same bytes are not given twice.
+ */
+#ifndef DAEMON_TEMPLATE_SET_SOURCE_H
+#define DAEMON_TEMPLATE_SET_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+struct checks;
+struct event_base;
+struct kube_client;
+struct secret_object;
+struct set_source;
+struct settings;
+struct telemetry;
+struct template_set;
+
+/* Borrowed. */
+struct set_source_options {
+    const struct settings *settings;
+    struct kube_client *kube;
+    struct telemetry *telemetry;
+    const struct log *log;
+};
+
+/* From the loop. */
+struct set_source_callbacks {
+    void (*changed)(void *arg, struct template_set *set, size_t bytes); /* the callee's now */
+    void (*failed)(void *arg, const struct error *err);                 /* it names the source */
+};
+
+/* NULL, ERROR_FATAL: no inotify. */
+struct set_source *set_source_new(struct event_base *base, const struct set_source_options *options,
+                                  const struct set_source_callbacks *callbacks, void *arg,
+                                  struct error *err) must_check;
+void set_source_free(struct set_source *s); /* NULL is allowed */
+void set_source_start(struct set_source *s);
+void set_source_stop(struct set_source *s);
+void set_source_poke(struct set_source *s);
+
+const char *set_source_name(const struct set_source *s); /* "ConfigMap ns/name", or the folder's path */
+/* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
+const struct secret_object *set_source_config_map(const struct set_source *s);
+bool set_source_ready(const struct set_source *s, struct checks *checks);
+
+#endif

@@ -1,0 +1,344 @@
+#include "daemon/template/template_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "daemon/events.h"
+#include "daemon/template/remarks.h"
+#include "daemon/template/set_source.h"
+#include "daemon/template/watches.h"
+#include "haproxy/storage_files.h"
+#include "host/timer.h"
+#include "kube/client.h"
+#include "model/cache.h"
+#include "net/digest.h"
+#include "report/checks.h"
+#include "report/telemetry.h"
+#include "settings/settings.h"
+#include "template/objects.h"
+#include "template/render.h"
+#include "template/set.h"
+
+#define RETRY_MS 5000
+#define OUTPUT_MAX_BYTES (80u << 20) /* haproxy.cfg and all files (haproxy/storage_files) */
+
+struct template_source {
+    struct event_base *base;
+    struct template_source_options options;
+    struct template_source_callbacks callbacks;
+    void *arg;
+    struct set_source *source;
+    struct kube_client_listener listener;
+    struct template_set *set;     /* that is rendered; NULL: none yet */
+    struct template_set *watched; /* whose watches are in use, perhaps an earlier one that watches the same */
+    struct watches *watches;      /* of it; NULL: none yet */
+    char *folders[SETTINGS_FOLDERS];
+
+    struct timer start;
+    struct render *render;              /* NULL: none is under way */
+    bool again;                         /* something changed since it began */
+    uint64_t began_ms;                  /* the last one; 0: there was none */
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or there was an error since */
+    struct error problem;
+    struct remarks *remarks;
+    int64_t rendered_wall_ms;
+    uint64_t took_us;
+    size_t files;
+};
+
+static void template_source_fail(struct template_source *s, const struct error *err)
+{
+    s->hash[0] = '\0';
+    s->problem = *err;
+    s->callbacks.failed(s->arg, &s->problem);
+}
+
+/* ---- what was rendered ---- */
+
+static void template_source_hash(const struct rendered *r, const struct storage_files *files,
+                                 char ret[DIGEST_SHA256_HEX_BYTES])
+{
+    char of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES];
+    digest_sha256_hex(r->files[0].bytes, r->files[0].len, of_text);
+    storage_files_hash(files, of_files);
+    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
+    digest_sha256_hex(both, strlen(both), ret);
+}
+
+static int template_source_add_files(const struct rendered *r, struct storage_files *files, struct error *err)
+{
+    static const enum storage_kind kinds[] = {
+        [ENGINE_MAP] = STORAGE_MAP, [ENGINE_CERTIFICATE] = STORAGE_CERTIFICATE, [ENGINE_FILE] = STORAGE_GENERAL};
+    for (size_t i = 1; i < r->file_count; i++)
+        if (storage_files_add(files, kinds[r->files[i].kind], r->files[i].name, r->files[i].bytes, r->files[i].len,
+                              err) != 0)
+            return -1;
+    return 0;
+}
+
+static void template_source_count(const struct template_source *s, const char *result)
+{
+    if (s->options.telemetry != NULL)
+        metric_add(s->options.telemetry->template_renders, 1, result, NULL);
+}
+
+static void template_source_note(struct template_source *s, const struct rendered *r)
+{
+    s->rendered_wall_ms = (int64_t)clock_wall_ms();
+    s->took_us = r->took_us;
+    s->files = r->file_count - 1;
+    if (s->options.telemetry != NULL)
+        metric_observe(s->options.telemetry->template_render_duration, (double)r->took_us / 1e6, NULL);
+    remarks_take(s->remarks, s->watched, watches_objects(s->watches), r);
+}
+
+static void template_source_take(struct template_source *s, const struct rendered *r)
+{
+    struct error err = {0};
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    if (template_source_add_files(r, &files, &err) != 0) {
+        error_prefix(&err, "%s", set_source_name(s->source));
+        template_source_count(s, "failed");
+        template_source_fail(s, &err);
+        return;
+    }
+    template_source_hash(r, &files, hash);
+    bool same = str_eq(hash, s->hash);
+    log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
+    template_source_count(s, same ? "unchanged" : "changed");
+    error_clear(&s->problem);
+    template_source_note(s, r);
+    if (same)
+        return;
+    memcpy(s->hash, hash, sizeof(hash));
+    s->callbacks.changed(s->arg, set_source_name(s->source), r->files[0].bytes, r->files[0].len, &files);
+}
+
+/* ---- when ---- */
+
+static void template_source_schedule(struct template_source *s)
+{
+    uint64_t now_ms = clock_mono_ms(), free_ms = s->began_ms + s->options.settings->template_refractory_ms;
+    if (s->render != NULL)
+        s->again = true;
+    else
+        timer_set_sooner(&s->start, s->began_ms == 0 || now_ms >= free_ms ? 0 : free_ms - now_ms);
+}
+
+static void template_source_on_rendered(void *arg, struct rendered *r, const struct error *err)
+{
+    struct template_source *s = arg;
+    s->render = NULL;
+    if (r != NULL) {
+        template_source_take(s, r);
+    } else {
+        struct error named = *err;
+        template_source_count(s, "failed");
+        error_prefix(&named, "%s", set_source_name(s->source));
+        template_source_fail(s, &named);
+        if (err->kind == ERROR_RETRY) /* no process could be started, or it was killed */
+            timer_set(&s->start, RETRY_MS);
+    }
+    if (s->again)
+        template_source_schedule(s);
+}
+
+static void template_source_begin(void *arg)
+{
+    struct template_source *s = arg;
+    struct error err = {0};
+    if (s->render != NULL || s->set == NULL || s->watches == NULL || !watches_settled(s->watches))
+        return;
+    const struct settings *settings = s->options.settings;
+    const struct render_options options = {.set = s->set,
+                                           .objects = watches_objects(s->watches),
+                                           .folders = {s->folders[0], s->folders[1], s->folders[2]},
+                                           .timeout_ms = settings->template_timeout_ms,
+                                           .memory_bytes = (size_t)settings->template_memory_mb << 20,
+                                           .output_bytes = OUTPUT_MAX_BYTES};
+    s->began_ms = clock_mono_ms();
+    s->again = false;
+    s->render = render_start(s->base, &options, template_source_on_rendered, s, &err);
+    if (s->render == NULL)
+        template_source_on_rendered(s, NULL, &err);
+}
+
+/* ---- the set, and what it watches ---- */
+
+static void template_source_on_watched(void *arg, const char *cause)
+{
+    struct template_source *s = arg;
+    log_debug(s->options.log, "objects of the templates changed", log_str("cause", cause));
+    template_source_schedule(s);
+}
+
+static void template_source_drop_set(struct template_source *s)
+{
+    if (s->set != s->watched)
+        template_set_free(s->set);
+    s->set = NULL;
+}
+
+static void template_source_drop_watches(struct template_source *s)
+{
+    render_cancel(s->render); /* it knows the objects */
+    s->render = NULL;
+    watches_free(s->watches);
+    s->watches = NULL;
+    template_set_free(s->watched);
+    s->watched = NULL;
+}
+
+static void template_source_on_set(void *arg, struct template_set *set, size_t bytes)
+{
+    struct template_source *s = arg;
+    log_info(s->options.log, "template set read", log_str("from", set_source_name(s->source)), log_int("bytes", bytes),
+             log_int("templates", set->text_count), log_int("watches", set->watch_count));
+    s->hash[0] = '\0';
+    template_source_drop_set(s);
+    s->set = set;
+    if (s->watched != NULL && watches_same(s->watched, set)) {
+        template_source_schedule(s);
+        return;
+    }
+    template_source_drop_watches(s);
+    const struct watches_options options = {
+        .set = set, .kube = s->options.kube, .telemetry = s->options.telemetry, .log = s->options.log};
+    s->watched = set;
+    s->watches = watches_new(s->base, &options, template_source_on_watched, s);
+    watches_start(s->watches);
+}
+
+static void template_source_on_set_failed(void *arg, const struct error *err)
+{
+    template_source_fail(arg, err);
+}
+
+static void template_source_on_credentials(void *arg)
+{
+    struct template_source *s = arg;
+    set_source_poke(s->source);
+}
+
+/* ---- life ---- */
+
+int template_source_check(const struct settings *settings, struct error *err)
+{
+    if (settings->config_source != SETTINGS_CONFIG_TEMPLATE || render_unavailable()[0] == '\0')
+        return 0;
+    return error_set(err, ERROR_INVALID, "CONFIG_SOURCE=template: %s", render_unavailable());
+}
+
+struct template_source *template_source_new(struct event_base *base, const struct template_source_options *options,
+                                            const struct template_source_callbacks *callbacks, void *arg,
+                                            struct error *err)
+{
+    static const struct set_source_callbacks of_set = {.changed = template_source_on_set,
+                                                       .failed = template_source_on_set_failed};
+    if (template_source_check(options->settings, err) != 0)
+        return NULL;
+    const struct set_source_options source = {
+        .settings = options->settings, .kube = options->kube, .telemetry = options->telemetry, .log = options->log};
+    struct template_source *s = mem_alloc(sizeof(*s));
+    *s = (struct template_source){.base = base, .options = *options, .callbacks = *callbacks, .arg = arg};
+    s->source = set_source_new(base, &source, &of_set, s, err);
+    if (s->source == NULL) {
+        free(s);
+        return NULL;
+    }
+    for (unsigned i = 0; i < SETTINGS_FOLDERS; i++) {
+        cleanup(mem_free_ptr) char *folder = settings_local_folder(&options->settings->local, (enum settings_folder)i);
+        s->folders[i] = mem_printf("%s/", folder);
+    }
+    timer_init(&s->start, base, template_source_begin, s);
+    s->remarks = remarks_new(options->log);
+    s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
+    kube_client_on_credentials(options->kube, &s->listener);
+    return s;
+}
+
+void template_source_free(struct template_source *s)
+{
+    if (s == NULL)
+        return;
+    kube_client_forget_listener(&s->listener);
+    template_source_drop_set(s);
+    template_source_drop_watches(s);
+    set_source_free(s->source);
+    remarks_free(s->remarks);
+    timer_fini(&s->start);
+    for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
+        free(s->folders[i]);
+    free(s);
+}
+
+void template_source_start(struct template_source *s)
+{
+    if (s != NULL)
+        set_source_start(s->source);
+}
+
+void template_source_stop(struct template_source *s)
+{
+    if (s == NULL)
+        return;
+    set_source_stop(s->source);
+    if (s->watches != NULL)
+        watches_stop(s->watches);
+    timer_cancel(&s->start);
+}
+
+void template_source_poke(struct template_source *s)
+{
+    if (s == NULL)
+        return;
+    set_source_poke(s->source);
+    if (s->watches != NULL)
+        watches_poke(s->watches);
+    template_source_schedule(s);
+}
+
+bool template_source_ready(const struct template_source *s, struct checks *checks)
+{
+    if (s == NULL)
+        return true;
+    bool all = set_source_ready(s->source, checks);
+    return (s->watches == NULL || watches_ready(s->watches, checks)) && all;
+}
+
+void template_source_tell_to(struct template_source *s, struct events *events)
+{
+    if (s != NULL)
+        remarks_tell_to(s->remarks, events);
+}
+
+void template_source_measure(const struct template_source *s)
+{
+    if (s == NULL || s->options.telemetry == NULL)
+        return;
+    metric_clear(s->options.telemetry->template_objects);
+    for (size_t i = 0; s->watches != NULL && i < watches_count(s->watches); i++)
+        metric_set(s->options.telemetry->template_objects,
+                   (double)cache_count(objects_cache(watches_objects(s->watches), i)), s->watched->watches[i].name,
+                   NULL);
+}
+
+const struct secret_object *template_source_config_map(const struct template_source *s)
+{
+    return set_source_config_map(s->source);
+}
+
+struct template_view template_source_view(const struct template_source *s)
+{
+    return (struct template_view){.from = set_source_name(s->source),
+                                  .watches = s->watches,
+                                  .rendered_wall_ms = s->rendered_wall_ms,
+                                  .took_us = s->took_us,
+                                  .files = s->files,
+                                  .remarks = remarks_count(s->remarks),
+                                  .problem = &s->problem};
+}

@@ -1,0 +1,71 @@
+/*
+ * The source of CONFIG_SOURCE=template: a set (daemon/template/set_source), what it watches (daemon/template/watches), and
+ * renders of both (template/render). The first change is rendered at once, then no sooner than TEMPLATE_REFRACTORY after the
+ * last beginning; one that comes while a render is under way is rendered after it. The same output is given once.
+ */
+#ifndef DAEMON_TEMPLATE_TEMPLATE_SOURCE_H
+#define DAEMON_TEMPLATE_TEMPLATE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+struct checks;
+struct event_base;
+struct events;
+struct kube_client;
+struct secret_object;
+struct settings;
+struct storage_files;
+struct telemetry;
+struct template_source;
+struct watches;
+
+/* Borrowed. */
+struct template_source_options {
+    const struct settings *settings;
+    struct kube_client *kube;
+    struct telemetry *telemetry;
+    const struct log *log;
+};
+
+/* From the loop. */
+struct template_source_callbacks {
+    /* files: the callee's to empty. */
+    void (*changed)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files);
+    void (*failed)(void *arg, const struct error *err); /* it names the set */
+};
+
+/* ERROR_INVALID where this build has no templates: says what to build it with. */
+int template_source_check(const struct settings *settings, struct error *err) must_check;
+
+/* NULL: as template_source_check; ERROR_FATAL: no inotify. */
+struct template_source *template_source_new(struct event_base *base, const struct template_source_options *options,
+                                            const struct template_source_callbacks *callbacks, void *arg,
+                                            struct error *err) must_check;
+/* NULL is allowed in all of these. */
+void template_source_free(struct template_source *s);
+void template_source_start(struct template_source *s);
+void template_source_stop(struct template_source *s);
+void template_source_poke(struct template_source *s);
+/* Not NULL: this replica leads, what templates say of objects becomes Events on them, once for as long as they say it. */
+void template_source_tell_to(struct template_source *s, struct events *events);
+void template_source_measure(const struct template_source *s); /* for a scrape */
+/* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
+const struct secret_object *template_source_config_map(const struct template_source *s);
+
+struct template_view {
+    const char *from;              /* "ConfigMap ns/name", or the folder's path */
+    const struct watches *watches; /* NULL: no set was read yet */
+    int64_t rendered_wall_ms;      /* the last time that it went well; 0: never */
+    uint64_t took_us;              /* then */
+    size_t files, remarks;         /* then; haproxy.cfg is none of the files */
+    const struct error *problem;   /* of the set or the last render; kind NONE: there is none */
+};
+struct template_view template_source_view(const struct template_source *s);
+bool template_source_ready(const struct template_source *s, struct checks *checks);
+
+#endif

@@ -1,0 +1,430 @@
+#include "daemon/template/watches.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "daemon/source.h"
+#include "daemon/template/namespace_sink.h"
+#include "host/timer.h"
+#include "kube/client.h"
+#include "kube/decode/decode_field.h"
+#include "kube/discovery.h"
+#include "model/cache.h"
+#include "report/checks.h"
+#include "template/json_path.h"
+#include "template/keep.h"
+#include "template/objects.h"
+#include "template/set.h"
+
+#define ASK_FIRST_MS 1000
+#define ASK_MAX_MS 30000
+
+/* All of a resource, or its objects in one namespace. */
+struct part {
+    struct watch_entry *of;
+    struct source source;
+    struct namespace_sink *sink; /* NULL: all namespaces, or none */
+};
+
+/* One resource of the set. */
+struct watch_entry {
+    struct watches *in;
+    const struct template_watch *watch;
+    size_t number;
+    char *text; /* "networking.k8s.io/v1 Ingress" */
+    struct discovery *discovery;
+    struct timer ask;
+    struct backoff backoff;
+    struct error problem;          /* of the last time that it was looked up; GONE: it is not served */
+    uint64_t refused_us;           /* when looking it up was refused last; 0: it was not */
+    struct discovered found;       /* plural NULL: not found yet */
+    struct kube_resource resource; /* made of it */
+    char *kind, *api;
+    struct part *parts;
+    size_t part_count;
+    struct log_limit limit;
+};
+
+struct watches {
+    struct event_base *base;
+    struct watches_options options;
+    void (*changed)(void *arg, const char *cause);
+    void *arg;
+    struct objects *objects;
+    struct watch_entry *list;
+    size_t count;
+    struct timer tell; /* out of libcurl's callbacks */
+    char *cause;       /* of the first change that is not told yet */
+    struct kube_client_listener listener;
+    bool running, settled;
+};
+
+static void watches_note(struct watches *w, const char *cause)
+{
+    if (w->cause == NULL)
+        w->cause = mem_strdup(cause);
+    timer_set_sooner(&w->tell, 0);
+}
+
+static void watches_on_tell(void *arg)
+{
+    struct watches *w = arg;
+    cleanup(mem_free_ptr) char *cause = w->cause;
+    w->cause = NULL;
+    w->changed(w->arg, cause != NULL ? cause : "");
+}
+
+/* ---- one that was found: its informers ---- */
+
+static int watch_decode(struct decode *d, yyjson_val *from, void *object, struct error *err)
+{
+    struct template_object *o = object, *kept = template_keep(d->of->arg, from, err);
+    if (kept == NULL)
+        return -1;
+    o->json = kept->json; /* its name is there */
+    kept->json = NULL;
+    record_free(&template_object_record, kept);
+    return 0;
+}
+
+static void part_on_changed(void *arg, const char *cause, uint64_t received_us)
+{
+    const struct part *p = arg;
+    (void)received_us;
+    watches_note(p->of->in, cause);
+}
+
+static void part_on_moved(void *arg)
+{
+    const struct part *p = arg;
+    if (!p->of->in->settled) /* how a watch stands is no other object */
+        watches_note(p->of->in, "what can be watched");
+}
+
+static void part_init(struct part *p, struct watch_entry *e, const char *namespace)
+{
+    const struct watches *w = e->in;
+    struct cache *cache = objects_cache(w->objects, e->number);
+    p->of = e;
+    p->source = (struct source){.scope = namespace,
+                                .telemetry = w->options.telemetry,
+                                .changed = part_on_changed,
+                                .moved = part_on_moved,
+                                .arg = p};
+    if (namespace != NULL)
+        p->sink = namespace_sink_new(cache, namespace);
+    const struct informer_sink sink = p->sink != NULL ? namespace_sink_of(p->sink) : informer_sink_cache(cache);
+    const struct informer_options options = {.resource = &e->resource,
+                                             .namespace = namespace,
+                                             .label_selector = e->watch->label_selector,
+                                             .field_selector = e->watch->field_selector,
+                                             .scope = namespace};
+    source_init(&p->source, w->base, w->options.kube, w->options.log, &options, &sink);
+}
+
+static char *watch_lower(const char *text)
+{
+    char *lower = mem_strdup(text);
+    for (char *at = lower; *at != '\0'; at++)
+        if (*at >= 'A' && *at <= 'Z')
+            *at = (char)(*at - 'A' + 'a');
+    return lower;
+}
+
+static void watch_begin(struct watch_entry *e)
+{
+    char **namespaces = e->found.namespaced ? e->watch->namespaces : NULL;
+    size_t count = 0;
+    e->kind = watch_lower(e->found.kind);
+    e->api = discovery_path(e->watch->api_version);
+    e->resource = (struct kube_resource){.kind = e->kind,
+                                         .plural = e->found.plural,
+                                         .api = e->api,
+                                         .record = &template_object_record,
+                                         .decode = watch_decode,
+                                         .by_namespace = e->found.namespaced,
+                                         .arg = e->watch};
+    while (namespaces != NULL && namespaces[count] != NULL)
+        count++;
+    e->part_count = count > 0 ? count : 1;
+    e->parts = mem_array(e->part_count, sizeof(e->parts[0]));
+    for (size_t i = 0; i < e->part_count; i++) {
+        part_init(&e->parts[i], e, count > 0 ? namespaces[i] : NULL);
+        informer_start(e->parts[i].source.informer);
+    }
+}
+
+/* ---- looking it up ---- */
+
+static void watch_on_found(void *arg, struct discovered *found, const struct error *err)
+{
+    struct watch_entry *e = arg;
+    unsigned held_back;
+    e->discovery = NULL;
+    if (found != NULL) {
+        e->found = *found;
+        *found = (struct discovered){0};
+        if (e->problem.kind != ERROR_NONE)
+            log_info(e->in->options.log, "resource of the templates is served now", log_str("resource", e->text));
+        error_clear(&e->problem);
+        watch_begin(e);
+        return;
+    }
+    if (err->http_status == 401 || err->http_status == 403)
+        e->refused_us = clock_mono_us();
+    if (log_limit_pass_message(&e->limit, clock_mono_ms(), err->message, &held_back))
+        log_warn(e->in->options.log, "resource of the templates cannot be watched; asked for again",
+                 log_str("name", e->watch->name), log_str("resource", e->text), log_str("error", err->message));
+    e->problem = *err;
+    timer_set(&e->ask, backoff_next_ms(&e->backoff));
+    watches_note(e->in, "what can be watched");
+}
+
+static void watch_ask(void *arg)
+{
+    struct watch_entry *e = arg;
+    struct error err = {0};
+    if (e->found.plural != NULL || e->discovery != NULL || !e->in->running)
+        return;
+    e->discovery = discovery_start(e->in->options.kube, e->watch->api_version, e->watch->kind, e->watch->plural,
+                                   watch_on_found, e, &err);
+    if (e->discovery == NULL)
+        watch_on_found(e, NULL, &err);
+}
+
+/* ---- how it stands ---- */
+
+/* When the first of all was read; 0: none was. */
+static uint64_t watches_first_synced_us(const struct watches *w)
+{
+    uint64_t first_us = 0;
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t k = 0; k < w->list[i].part_count; k++) {
+            uint64_t us = w->list[i].parts[k].source.synced_us;
+            first_us = us != 0 && (first_us == 0 || us < first_us) ? us : first_us;
+        }
+    return first_us;
+}
+
+/* A refusal counts where the same server has answered before (daemon/source.h). */
+static bool part_settled(struct part *p, uint64_t answered_us)
+{
+    struct informer_status status = source_status(&p->source);
+    return status.synced || status.denied == INFORMER_NOT_SERVED ||
+           (status.denied == INFORMER_FORBIDDEN && source_refused_since(&p->source, answered_us));
+}
+
+static bool watch_settled(struct watch_entry *e, uint64_t answered_us)
+{
+    if (e->found.plural == NULL)
+        return e->problem.kind == ERROR_GONE || (answered_us != 0 && e->refused_us > answered_us);
+    for (size_t i = 0; i < e->part_count; i++)
+        if (!part_settled(&e->parts[i], answered_us))
+            return false;
+    return true;
+}
+
+bool watches_settled(struct watches *w)
+{
+    uint64_t answered_us = watches_first_synced_us(w);
+    bool all = true;
+    for (size_t i = 0; i < w->count; i++)
+        all = watch_settled(&w->list[i], answered_us) && all; /* each is asked again where that is not known */
+    w->settled = all;
+    return all;
+}
+
+bool watches_ready(const struct watches *w, struct checks *checks)
+{
+    bool all = true;
+    for (size_t i = 0; w != NULL && i < w->count; i++) {
+        const struct watch_entry *e = &w->list[i];
+        bool known = e->problem.kind == ERROR_GONE || e->refused_us != 0;
+        if (e->found.plural == NULL)
+            checks_add(checks, known ? CHECK_WARN : CHECK_FAIL, mem_printf("watch %s", e->text),
+                       e->problem.kind == ERROR_NONE
+                           ? mem_strdup("waiting for the first answer")
+                           : mem_printf("cannot be watched, continuing without it: %s", e->problem.message),
+                       NULL);
+        all = all && (known || e->found.plural != NULL);
+        for (size_t k = 0; k < e->part_count; k++)
+            all = source_ready(&e->parts[k].source, source_status(&e->parts[k].source).denied == INFORMER_ALLOWED,
+                               checks) &&
+                  all;
+    }
+    return all;
+}
+
+struct objects *watches_objects(const struct watches *w)
+{
+    return w->objects;
+}
+
+size_t watches_count(const struct watches *w)
+{
+    return w->count;
+}
+
+static void watches_add_bytes(void *arg, const void *object)
+{
+    const struct template_object *o = object;
+    *(size_t *)arg += strlen(o->json);
+}
+
+void watches_view(const struct watches *w, size_t i, struct watch_view *ret)
+{
+    const struct watch_entry *e = &w->list[i];
+    const struct cache *cache = objects_cache(w->objects, i);
+    *ret = (struct watch_view){
+        .name = e->watch->name, .resource = e->text, .synced = e->part_count > 0, .objects = cache_count(cache)};
+    snprintf(ret->problem, sizeof(ret->problem), "%.500s", e->problem.message);
+    cache_each(cache, watches_add_bytes, &ret->bytes);
+    for (size_t k = 0; k < e->part_count; k++) {
+        struct informer_status status = source_status(&e->parts[k].source);
+        ret->synced = ret->synced && status.synced;
+        if (ret->problem[0] == '\0')
+            snprintf(ret->problem, sizeof(ret->problem), "%s", status.problem);
+    }
+}
+
+/* ---- whether two sets watch the same ---- */
+
+static bool paths_same(const struct template_paths *a, const struct template_paths *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct json_path *x = a->list[i], *y = b->list[i];
+        if (x->count != y->count)
+            return false;
+        for (size_t k = 0; k < x->count; k++)
+            if (x->steps[k].kind != y->steps[k].kind || !str_eq(x->steps[k].field, y->steps[k].field) ||
+                x->steps[k].index != y->steps[k].index)
+                return false;
+    }
+    return true;
+}
+
+static bool names_same(char *const *a, char *const *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    while (*a != NULL && str_eq(*a, *b)) {
+        a++;
+        b++;
+    }
+    return *a == NULL && *b == NULL;
+}
+
+bool watches_same(const struct template_set *a, const struct template_set *b)
+{
+    if (a->watch_count != b->watch_count)
+        return false;
+    for (size_t i = 0; i < a->watch_count; i++) {
+        const struct template_watch *x = &a->watches[i], *y = &b->watches[i];
+        if (!str_eq(x->name, y->name) || !str_eq(x->api_version, y->api_version) || !str_eq(x->kind, y->kind) ||
+            !str_eq(x->plural, y->plural) || !names_same(x->namespaces, y->namespaces) ||
+            !str_eq(x->label_selector, y->label_selector) || !str_eq(x->field_selector, y->field_selector) ||
+            !paths_same(&x->index_by, &y->index_by) || !paths_same(&x->keep, &y->keep) ||
+            !paths_same(&x->drop, &y->drop))
+            return false;
+    }
+    return true;
+}
+
+/* ---- life ---- */
+
+static void watches_on_credentials(void *arg)
+{
+    watches_poke(arg);
+}
+
+static void watch_init(struct watches *w, size_t i)
+{
+    struct watch_entry *e = &w->list[i];
+    const struct template_watch *t = &w->options.set->watches[i];
+    *e = (struct watch_entry){.in = w, .watch = t};
+    e->text = mem_printf("%s %s", t->api_version, t->kind != NULL ? t->kind : t->plural);
+    e->number = objects_add_resource(w->objects, t->name, t->kind != NULL ? t->kind : t->plural, t->index_by.list,
+                                     t->index_by.count);
+    e->limit.period_ms = 600000;
+    backoff_init(&e->backoff, ASK_FIRST_MS, ASK_MAX_MS, ASK_FIRST_MS / 2, backoff_random_seed());
+    timer_init(&e->ask, w->base, watch_ask, e);
+}
+
+struct watches *watches_new(struct event_base *base, const struct watches_options *options,
+                            void (*changed)(void *arg, const char *cause), void *arg)
+{
+    struct watches *w = mem_alloc(sizeof(*w));
+    *w = (struct watches){.base = base, .options = *options, .changed = changed, .arg = arg, .objects = objects_new()};
+    timer_init(&w->tell, base, watches_on_tell, w);
+    w->count = options->set->watch_count;
+    w->list = mem_array(w->count, sizeof(w->list[0]));
+    for (size_t i = 0; i < w->count; i++)
+        watch_init(w, i);
+    w->listener = (struct kube_client_listener){.on_credentials = watches_on_credentials, .arg = w};
+    kube_client_on_credentials(options->kube, &w->listener);
+    return w;
+}
+
+static void watch_fini(struct watch_entry *e)
+{
+    discovery_free(e->discovery);
+    timer_fini(&e->ask);
+    for (size_t i = 0; i < e->part_count; i++) {
+        source_fini(&e->parts[i].source);
+        namespace_sink_free(e->parts[i].sink);
+    }
+    free(e->parts);
+    discovered_fini(&e->found);
+    free(e->kind);
+    free(e->api);
+    free(e->text);
+}
+
+void watches_free(struct watches *w)
+{
+    if (w == NULL)
+        return;
+    kube_client_forget_listener(&w->listener);
+    for (size_t i = 0; i < w->count; i++)
+        watch_fini(&w->list[i]);
+    free(w->list);
+    timer_fini(&w->tell);
+    objects_free(w->objects);
+    free(w->cause);
+    free(w);
+}
+
+void watches_start(struct watches *w)
+{
+    w->running = true;
+    for (size_t i = 0; i < w->count; i++)
+        timer_set(&w->list[i].ask, 0);
+    watches_note(w, "a template set");
+}
+
+void watches_stop(struct watches *w)
+{
+    w->running = false;
+    for (size_t i = 0; i < w->count; i++) {
+        timer_cancel(&w->list[i].ask);
+        for (size_t k = 0; k < w->list[i].part_count; k++)
+            informer_stop(w->list[i].parts[k].source.informer);
+    }
+}
+
+void watches_poke(struct watches *w)
+{
+    for (size_t i = 0; w->running && i < w->count; i++) {
+        timer_set(&w->list[i].ask, 0);
+        for (size_t k = 0; k < w->list[i].part_count; k++)
+            informer_poke(w->list[i].parts[k].source.informer);
+    }
+}

@@ -1,0 +1,57 @@
+/*
+ * What a template set watches, watched: each resource is looked up at the API server (kube/discovery), then followed by an
+ * informer, or by one for each namespace that the set lists. What is not served, or may not be watched, is named, and asked
+ * for again with growing pauses; templates see no object of it until then.
+ */
+#ifndef DAEMON_TEMPLATE_WATCHES_H
+#define DAEMON_TEMPLATE_WATCHES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/log.h"
+
+struct checks;
+struct event_base;
+struct kube_client;
+struct objects;
+struct telemetry;
+struct template_set;
+struct watches;
+
+struct watches_options {
+    const struct template_set *set; /* whose watches these are; borrowed */
+    struct kube_client *kube;
+    struct telemetry *telemetry;
+    const struct log *log;
+};
+
+/* changed: an object did, or more is known of what can be watched; cause is valid in the call. From the loop, where requests
+ * may be started. */
+struct watches *watches_new(struct event_base *base, const struct watches_options *options,
+                            void (*changed)(void *arg, const char *cause), void *arg) must_check;
+void watches_free(struct watches *w); /* NULL is allowed */
+void watches_start(struct watches *w);
+void watches_stop(struct watches *w);
+void watches_poke(struct watches *w); /* asks again now */
+
+/* Whether two sets watch the same, in the same order. */
+bool watches_same(const struct template_set *a, const struct template_set *b);
+
+/* A resource for each watch, in their order. */
+struct objects *watches_objects(const struct watches *w);
+/* Each resource has been read, or is known not to be readable. */
+bool watches_settled(struct watches *w);
+/* Adds a check for each. */
+bool watches_ready(const struct watches *w, struct checks *checks);
+
+struct watch_view {
+    const char *name, *resource; /* "ingresses", "networking.k8s.io/v1 Ingress" */
+    bool synced;
+    size_t objects, bytes;
+    char problem[600]; /* "": none */
+};
+size_t watches_count(const struct watches *w);
+void watches_view(const struct watches *w, size_t i, struct watch_view *ret);
+
+#endif

@@ -1,0 +1,150 @@
+#include "kube/discovery.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "json/read.h"
+#include "kube/client.h"
+#include "kube/decode/decode.h"
+#include "net/http.h"
+
+#define REQUEST_MS 30000
+#define ANSWER_MAX_BYTES (4u << 20)
+
+struct discovery {
+    struct kube_client *client;
+    struct http_request *request;
+    char *path, *kind, *plural;
+    void (*done)(void *arg, struct discovered *found, const struct error *err);
+    void *arg;
+};
+
+void discovered_fini(struct discovered *d)
+{
+    free(d->kind);
+    free(d->plural);
+    *d = (struct discovered){0};
+}
+
+char *discovery_path(const char *api_version)
+{
+    return mem_printf("/%s/%s", strchr(api_version, '/') != NULL ? "apis" : "api", api_version);
+}
+
+/* ---- the answer ---- */
+
+static bool discovery_has_verb(yyjson_val *resource, const char *verb)
+{
+    size_t i, max;
+    yyjson_val *each;
+    yyjson_arr_foreach (yyjson_obj_get(resource, "verbs"), i, max, each)
+        if (yyjson_equals_str(each, verb))
+            return true;
+    return false;
+}
+
+/* Whether it is the one; a subresource ("ingresses/status") is none. */
+static bool discovery_is_it(yyjson_val *resource, const char *kind, const char *plural)
+{
+    const char *name = yyjson_get_str(yyjson_obj_get(resource, "name"));
+    if (name == NULL || strchr(name, '/') != NULL)
+        return false;
+    return kind != NULL ? yyjson_equals_str(yyjson_obj_get(resource, "kind"), kind) : str_eq(name, plural);
+}
+
+static int discovery_take(yyjson_val *resource, struct discovered *ret, struct error *err)
+{
+    const char *name, *kind;
+    bool namespaced;
+    if (json_need_string(resource, "name", &name, err) != 0 || json_need_string(resource, "kind", &kind, err) != 0 ||
+        json_get_bool(resource, "namespaced", false, &namespaced, err) != 0)
+        return -1;
+    if (!discovery_has_verb(resource, "list") || !discovery_has_verb(resource, "watch"))
+        return error_set(err, ERROR_INVALID, "%s cannot be watched", name);
+    *ret = (struct discovered){mem_strdup(kind), mem_strdup(name), namespaced};
+    return 0;
+}
+
+int discovery_decode(const char *json, size_t len, const char *kind, const char *plural, struct discovered *ret,
+                     struct error *err)
+{
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, "the list of resources", err);
+    yyjson_val *root, *list, *resource;
+    size_t i, max;
+    if (json_object_of(doc, "the list of resources", &root, err) != 0 ||
+        json_get_array(root, "resources", &list, err) != 0)
+        return -1;
+    yyjson_arr_foreach (list, i, max, resource)
+        if (discovery_is_it(resource, kind, plural))
+            return discovery_take(resource, ret, err);
+    return error_set(err, ERROR_GONE, "there is no %s in it", kind != NULL ? kind : plural);
+}
+
+/* ---- the question ---- */
+
+static void discovery_on_answer(const struct discovery *d, const struct http_response *r)
+{
+    struct error err = {0};
+    struct discovered found = {0};
+    cleanup(kube_event_fini) struct kube_event status = {0};
+    int rc = -1;
+    if (r->status == 200) {
+        rc = discovery_decode(buf_str(r->body), r->body->len, d->kind, d->plural, &found, &err);
+        if (rc != 0)
+            error_prefix(&err, "GET %s%s", kube_client_server(d->client), d->path);
+    } else {
+        kube_decode_status(buf_str(r->body), r->body->len, &status);
+        if (r->status == 401)
+            kube_client_credentials_refused(d->client);
+        (void)error_set_http(&err, r->status, "GET %s%s: HTTP %d%s%s", kube_client_server(d->client), d->path,
+                             r->status, str_empty(status.status_message) ? "" : ": ", status.status_message);
+    }
+    d->done(d->arg, rc == 0 ? &found : NULL, &err);
+    discovered_fini(&found);
+}
+
+static void discovery_on_done(void *arg, const struct http_response *r, const struct error *err)
+{
+    struct discovery *d = arg;
+    d->request = NULL;
+    if (err != NULL)
+        d->done(d->arg, NULL, err);
+    else
+        discovery_on_answer(d, r);
+    discovery_free(d);
+}
+
+struct discovery *discovery_start(struct kube_client *client, const char *api_version, const char *kind,
+                                  const char *plural,
+                                  void (*done)(void *arg, struct discovered *found, const struct error *err), void *arg,
+                                  struct error *err)
+{
+    static const struct http_callbacks callbacks = {.on_done = discovery_on_done};
+    struct discovery *d = mem_alloc(sizeof(*d));
+    *d = (struct discovery){.client = client,
+                            .path = discovery_path(api_version),
+                            .kind = mem_strdup(kind),
+                            .plural = mem_strdup(plural),
+                            .done = done,
+                            .arg = arg};
+    struct http_request_options options = {
+        .method = "GET", .path = d->path, .max_body_bytes = ANSWER_MAX_BYTES, .total_timeout_ms = REQUEST_MS};
+    d->request = kube_client_start(client, &options, &callbacks, d, err);
+    if (d->request != NULL)
+        return d;
+    discovery_free(d);
+    return NULL;
+}
+
+void discovery_free(struct discovery *d)
+{
+    if (d == NULL)
+        return;
+    http_cancel(d->request);
+    free(d->path);
+    free(d->kind);
+    free(d->plural);
+    free(d);
+}

@@ -1,0 +1,132 @@
+//! EndpointSlices as the servers of a backend: which endpoints take connections, each once, in an order of their own.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Object};
+use minijinja::{Error, Value};
+
+use crate::filters::invalid;
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Endpoint {
+    address: IpAddr,
+    port: u16,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.target())
+    }
+}
+
+impl Endpoint {
+    fn target(&self) -> String {
+        match self.address {
+            IpAddr::V4(address) => format!("{address}:{}", self.port),
+            IpAddr::V6(address) => format!("[{address}]:{}", self.port),
+        }
+    }
+
+    /// Of a server: no two endpoints have the same, and none changes.
+    fn name(&self) -> String {
+        match self.address {
+            IpAddr::V4(address) => format!("{address}_{}", self.port),
+            IpAddr::V6(address) => format!("{}_{}", address.to_string().replace(':', "-"), self.port),
+        }
+    }
+}
+
+impl Object for Endpoint {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        key.as_str().and_then(|name| self.get_value_by_str(name))
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        match key {
+            "name" => Some(Value::from(self.name())),
+            "target" => Some(Value::from(self.target())),
+            "address" => Some(Value::from(self.address.to_string())),
+            "port" => Some(Value::from(self.port)),
+            _ => None,
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&["name", "target", "address", "port"])
+    }
+
+    /// As a line of a server begins, so that `join` makes lines of them.
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name(), self.target())
+    }
+}
+
+pub fn get(of: &Value, key: &str) -> Value {
+    of.get_attr(key).unwrap_or(Value::UNDEFINED)
+}
+
+pub fn each(of: Value) -> impl Iterator<Item = Value> {
+    of.try_iter().into_iter().flatten()
+}
+
+/// A condition that is not there is taken for true, as its API says of ready and serving.
+fn holds(endpoint: &Value, condition: &str) -> bool {
+    let conditions = get(endpoint, "conditions");
+    let found = get(&conditions, condition);
+    found.is_undefined() || found.is_none() || found.is_true()
+}
+
+/// Those that are ready; where none is, those that still serve. A slice's port is found by the name of the Service's: "" is one, too.
+pub fn endpoints(slices: Value, port_name: &str) -> Result<Value, Error> {
+    let (mut ready, mut serving) = (Vec::new(), Vec::new());
+    for slice in slices.try_iter()? {
+        for port in each(get(&slice, "ports")) {
+            if get(&port, "name").as_str().unwrap_or("") != port_name {
+                continue;
+            }
+            let Some(number) = get(&port, "port").as_i64().and_then(|n| u16::try_from(n).ok()).filter(|&n| n > 0) else { continue };
+            for one in each(get(&slice, "endpoints")) {
+                let Ok(first) = get(&one, "addresses").get_item_by_index(0) else { continue };
+                // A name (addressType FQDN) is no address.
+                let Some(address) = first.as_str().and_then(|text| text.parse().ok()) else { continue };
+                let endpoint = Endpoint { address, port: number };
+                if holds(&one, "ready") {
+                    ready.push(endpoint);
+                } else if holds(&one, "serving") {
+                    serving.push(endpoint);
+                }
+            }
+        }
+    }
+    let mut chosen = if ready.is_empty() { serving } else { ready };
+    chosen.sort();
+    chosen.dedup();
+    Ok(chosen.into_iter().map(Value::from_object).collect())
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// As many places as the next multiple of `step`, in which each value has one that seldom changes when others come or go; the rest are none.
+pub fn slots(list: Value, step: usize) -> Result<Value, Error> {
+    if !(1..=1000).contains(&step) {
+        return Err(invalid("slots: expected a number of 1 to 1000"));
+    }
+    let mut values: Vec<(String, Value)> =
+        list.try_iter()?.map(|value| (value.downcast_object_ref::<Endpoint>().map_or_else(|| value.to_string(), Endpoint::name), value)).collect();
+    values.sort_by(|a, b| a.0.cmp(&b.0));
+    let size = ((values.len() + step - 1) / step).max(1) * step;
+    let mut places = vec![Value::from(()); size];
+    for (key, value) in values {
+        let from = (hash(&key) % size as u64) as usize;
+        let free = (0..size).map(|i| (from + i) % size).find(|&i| places[i].is_none());
+        if let Some(at) = free {
+            places[at] = value;
+        }
+    }
+    Ok(Value::from(places))
+}

@@ -1,0 +1,133 @@
+//! What an Ingress (networking.k8s.io/v1) wants, host by host and path by path: one object for each, in the order of its rules.
+
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Object};
+use minijinja::Value;
+
+use crate::endpoints::{each, get};
+use crate::filters::sanitize;
+
+const PATH_MAX_BYTES: usize = 2000;
+
+struct Route {
+    host: String, // "*": any
+    path: String,
+    exact: bool,
+    default: bool, // by spec.defaultBackend
+    namespace: String,
+    service: String,
+    port: String,
+    wrong: String, // "": nothing; else why it is none
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.host, self.path)
+    }
+}
+
+impl Route {
+    /// Of a path that matches by its elements with a slash at its end, whether it was written so or not.
+    fn key(&self) -> String {
+        let slash = if self.exact || self.path.ends_with('/') { "" } else { "/" };
+        format!("{}{}{slash}", self.host, self.path)
+    }
+}
+
+impl Object for Route {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        key.as_str().and_then(|name| self.get_value_by_str(name))
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        Some(match key {
+            "host" => Value::from(&*self.host),
+            "path" => Value::from(&*self.path),
+            "kind" => Value::from(if self.exact { "exact" } else { "prefix" }),
+            "key" => Value::from(self.key()),
+            "default" => Value::from(self.default),
+            "namespace" => Value::from(&*self.namespace),
+            "service" => Value::from(&*self.service),
+            "port" => Value::from(&*self.port),
+            "backend" => Value::from(sanitize(&format!("{}_{}_{}", self.namespace, self.service, self.port))),
+            "wrong" => Value::from(&*self.wrong),
+            _ => return None,
+        })
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&["host", "path", "kind", "key", "default", "namespace", "service", "port", "backend", "wrong"])
+    }
+}
+
+/// A DNS name in lower case, which may begin with "*." for one label.
+pub fn is_host(host: &str) -> bool {
+    let name = host.strip_prefix("*.").unwrap_or(host);
+    let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.len() <= 253
+        && name.split('.').all(|label| {
+            let bytes = label.as_bytes();
+            (1..=63).contains(&bytes.len()) && plain(bytes[0]) && plain(bytes[bytes.len() - 1]) && bytes.iter().all(|&c| plain(c) || c == b'-')
+        })
+}
+
+/// What a request's path can begin with, and a line of a map can hold.
+fn is_path(path: &str) -> bool {
+    path.starts_with('/') && path.len() <= PATH_MAX_BYTES && path.bytes().all(|c| c.is_ascii_graphic())
+}
+
+fn text(value: &Value) -> String {
+    if value.is_undefined() || value.is_none() { String::new() } else { value.to_string() }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+fn of_backend(namespace: &str, host: &str, path: String, exact: bool, default: bool, backend: &Value) -> Route {
+    let service = get(backend, "service");
+    let port = get(&service, "port");
+    let name = text(&get(&port, "name"));
+    let (service, port) = (text(&get(&service, "name")), if name.is_empty() { text(&get(&port, "number")) } else { name });
+    let wrong = if !is_path(&path) {
+        format!("host {host}: path {} is none: expected / and at most {PATH_MAX_BYTES} printable ASCII characters", shortened(&path))
+    } else if service.is_empty() || port.is_empty() {
+        format!("host {host}, path {path}: its backend is no Service with a port")
+    } else {
+        String::new()
+    };
+    Route { host: host.into(), path, exact, default, namespace: namespace.into(), service, port, wrong }
+}
+
+/// Those of its default backend come last, for each of its hosts, or for all where it names none.
+pub fn routes(ingress: Value) -> Value {
+    let namespace = text(&get(&get(&ingress, "metadata"), "namespace"));
+    let namespace = if namespace.is_empty() { "default" } else { &namespace };
+    let spec = get(&ingress, "spec");
+    let (mut all, mut hosts) = (Vec::new(), Vec::new());
+    for rule in each(get(&spec, "rules")) {
+        let host = text(&get(&rule, "host"));
+        if !host.is_empty() && !is_host(&host) {
+            let wrong = format!("host {} is none: expected a DNS name in lower case, or *. in front of one", shortened(&host));
+            all.push(Route { wrong, ..of_backend(namespace, &host, "/".into(), false, false, &Value::UNDEFINED) });
+            continue;
+        }
+        let host = if host.is_empty() { "*".to_string() } else { host };
+        for one in each(get(&get(&rule, "http"), "paths")) {
+            let path = text(&get(&one, "path"));
+            let exact = get(&one, "pathType").as_str() == Some("Exact");
+            all.push(of_backend(namespace, &host, if path.is_empty() { "/".into() } else { path }, exact, false, &get(&one, "backend")));
+        }
+        hosts.push(host);
+    }
+    let backend = get(&spec, "defaultBackend");
+    if !backend.is_undefined() && !backend.is_none() {
+        let anywhere = each(get(&spec, "rules")).next().is_none();
+        for host in hosts.iter().map(String::as_str).chain(anywhere.then_some("*")) {
+            all.push(of_backend(namespace, host, "/".into(), false, true, &backend));
+        }
+    }
+    all.into_iter().map(Value::from_object).collect()
+}

@@ -1,0 +1,89 @@
+/*
+ * Any template over any JSON: options, the template, a NUL, the JSON, which it sees as `v`. Whatever it is: it ends by its fuel; an
+ * error's line is one of the template's, and what is given as this line is that.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "template/engine.h"
+
+#define FUEL 20000u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* Whether this is line n, from 1, of the text. */
+static bool is_line(const struct engine_text *text, uint64_t n, const struct engine_text *line)
+{
+    const char *at = text->bytes, *end = at + text->len;
+    for (; n > 1; n--) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        if (next == NULL)
+            return false;
+        at = next + 1;
+    }
+    return line->len <= (size_t)(end - at) && memcmp(at, line->bytes, line->len) == 0;
+}
+
+static void on_record(void *arg, const struct engine_record *record)
+{
+    const struct engine_text *template = arg;
+    if (record->what != ENGINE_ERROR)
+        return;
+    require(record->text.len > 0);
+    if (record->source_line.len > 0)
+        require(is_line(template, record->line, &record->source_line));
+    if (record->column > 1)
+        require(record->column <= template->len + 1);
+}
+
+static bool is_utf8(const char *text, size_t len)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_doc_set_root(doc, yyjson_mut_strn(doc, text, len));
+    char *json = yyjson_mut_write(doc, 0, NULL);
+    yyjson_mut_doc_free(doc);
+    bool good = json != NULL;
+    free(json);
+    return good;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    const char *from = (const char *)data + 1, *nul = memchr(from, '\0', size - 1);
+    struct engine_text template = {from, nul != NULL ? (size_t)(nul - from) : size - 1};
+    if (!is_utf8(template.bytes, template.len))
+        return 0;
+    yyjson_doc *doc = nul != NULL ? yyjson_read(nul + 1, size - 2 - template.len, 0) : NULL;
+    const struct engine_source source = {{"haproxy.cfg", strlen("haproxy.cfg")}, template, 0};
+    const struct engine_variable variable = {{"v", 1}, yyjson_doc_get_root(doc)};
+    const struct engine_output output = {ENGINE_HAPROXY_CFG, source.name, source.name};
+    const struct engine_job job = {.lenient = data[0] & 1,
+                                   .keep_newline = data[0] & 2,
+                                   .trim_blocks = data[0] & 4,
+                                   .fuel = FUEL,
+                                   .sources = &source,
+                                   .source_count = 1,
+                                   .variables = &variable,
+                                   .variable_count = 1,
+                                   .outputs = &output,
+                                   .output_count = 1,
+                                   .folders = {{"/m/", 3}, {"/c/", 3}, {"/f/", 3}},
+                                   .arg = &template,
+                                   .emit = on_record};
+    (void)engine_run_job(&job);
+    yyjson_doc_free(doc);
+    return 0;
+}

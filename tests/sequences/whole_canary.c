@@ -1,0 +1,123 @@
+/* Who gets a document first, and what comes of it: no other HAProxy has it before the first one was watched and is well, and what
+ * was rolled back is not tried again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "world.h"
+
+static uint64_t hash(const char *text)
+{
+    uint64_t sum = 0xcbf29ce484222325u;
+    for (; *text != '\0'; text++)
+        sum = (sum ^ (unsigned char)*text) * 0x100000001b3u;
+    return sum;
+}
+
+static size_t place(const struct whole_texts *t, const char *text)
+{
+    uint64_t key = hash(text);
+    size_t i = 0;
+    while (i < t->count && t->list[i] != key)
+        i++;
+    return i;
+}
+
+bool whole_texts_has(const struct whole_texts *t, const char *text)
+{
+    return place(t, text) < t->count;
+}
+
+void whole_texts_add(struct whole_texts *t, const char *text)
+{
+    if (!whole_texts_has(t, text) && t->count < WHOLE_TEXTS_MAX)
+        t->list[t->count++] = hash(text);
+}
+
+static void texts_remove(struct whole_texts *t, const char *text)
+{
+    size_t i = place(t, text);
+    if (i < t->count)
+        t->list[i] = t->list[--t->count];
+}
+
+/* ---- who is first ---- */
+
+void whole_canary_begins(struct world *w, const char *document)
+{
+    if (str_eq(document, w->whole.given))
+        return;
+    free(w->whole.given);
+    w->whole.given = mem_strdup(document);
+    w->whole.given_us = w->now_us;
+    w->whole.first = NULL;
+    w->whole.watched_us = 0;
+    w->whole.was_there = false; /* or what is promised of it is not less than before */
+    for (size_t i = 0; i < w->settings.targets; i++)
+        w->whole.was_there = w->whole.was_there || whole_is_sick(&w->apis[i]);
+}
+
+/* One that was written to, and whose answer does not come, may be followed by another one. */
+void whole_canary_written(struct api *a, const char *document)
+{
+    struct whole *w = &a->world->whole;
+    const struct api *first = w->first;
+    if (first != NULL && first != a && a->world->settings.canary != 0 && !whole_texts_has(&w->passed, document) &&
+        (w->watched_us != 0 || first->troubled_us < w->document_us))
+        violate(a->world, "canary", "%s: it gets the document, which %s has first, and nobody has said that it is good",
+                a->url, first->url);
+    if (w->watched_us == 0)
+        w->first = a;
+}
+
+void whole_canary_applied(struct api *a, bool unchanged)
+{
+    struct whole *w = &a->world->whole;
+    w->was_there = w->was_there || unchanged;
+    w->first = w->first == NULL ? a : w->first; /* it has it from before */
+    if (w->first == a)
+        w->watched_us = a->world->now_us;
+}
+
+void whole_canary_passed(struct world *w)
+{
+    cleanup(mem_free_ptr) char *document = whole_print(&w->whole.document);
+    const struct whole *h = &w->whole;
+    bool watched = h->watched_us != 0 && w->now_us >= h->watched_us + WHOLE_CANARY_US;
+    if (!watched && !h->was_there)
+        violate(w, "canary", "it is said to have passed, and was not watched for %d s", WHOLE_CANARY_US / 1000000);
+    if (h->document.sick && !h->was_there)
+        violate(w, "canary", "it is said to have passed, and takes no connections");
+    whole_texts_add(&w->whole.passed, document);
+}
+
+/* ---- what goes back ---- */
+
+/* Somebody touched a HAProxy, it did not load what it was to, or it does not do what the document promises. */
+static bool has_cause(const struct world *w)
+{
+    bool any = w->whole.document.sick;
+    for (size_t i = 0; i < w->settings.targets; i++) {
+        const struct api *a = &w->apis[i];
+        any = any || a->touched_us + WHOLE_CAUSE_US >= w->whole.document_us ||
+              a->troubled_us + WHOLE_CAUSE_US >= w->whole.document_us;
+    }
+    return any;
+}
+
+void whole_rolled_back(struct world *w)
+{
+    char *document = whole_print(&w->whole.document);
+    if (!has_cause(w))
+        violate(w, "rolled-back", "the document was rolled back, and all was well");
+    texts_remove(&w->whole.passed, document);
+    free(w->whole.withdrawn);
+    w->whole.withdrawn = document;
+}
+
+void whole_try_again(struct world *w)
+{
+    free(w->whole.withdrawn);
+    w->whole.withdrawn = NULL;
+}

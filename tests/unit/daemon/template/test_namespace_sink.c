@@ -1,0 +1,163 @@
+/* The objects of one namespace, in a cache that has those of others, too. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "daemon/template/namespace_sink.h"
+#include "model/cache.h"
+#include "template/objects.h"
+
+static struct cache *cache;
+static struct namespace_sink *sinks[2];
+static struct informer_sink a, b;
+
+static void setup(void)
+{
+    cache = cache_new(&template_object_record);
+    sinks[0] = namespace_sink_new(cache, "a");
+    sinks[1] = namespace_sink_new(cache, "b");
+    a = namespace_sink_of(sinks[0]);
+    b = namespace_sink_of(sinks[1]);
+}
+
+static void teardown(void)
+{
+    namespace_sink_free(sinks[0]);
+    namespace_sink_free(sinks[1]);
+    cache_free(cache);
+}
+
+static bool put(struct informer_sink *s, const char *name, const char *json)
+{
+    struct template_object *o = mem_alloc(sizeof(*o));
+    *o = (struct template_object){mem_strdup(name), mem_strdup(json)};
+    return s->put(s->arg, o);
+}
+
+static void add_name(void *arg, const void *object)
+{
+    const struct template_object *o = object;
+    buf_printf(arg, "%s ", o->name);
+}
+
+static void assert_there(const char *names)
+{
+    cleanup(buf_fini) struct buf out = {0};
+    buf_add(&out, "");
+    cache_each(cache, add_name, &out);
+    ck_assert_str_eq(buf_str(&out), names);
+}
+
+/* A complete list; "": none of it. */
+static bool list(struct informer_sink *s, const char *one, const char *two, size_t count)
+{
+    size_t got = 99;
+    s->begin(s->arg);
+    if (one[0] != '\0')
+        put(s, one, "{}");
+    if (two[0] != '\0')
+        put(s, two, "{}");
+    bool changed = s->end(s->arg, &got);
+    ck_assert_uint_eq(got, count);
+    return changed;
+}
+
+START_TEST(a_list_takes_the_place_of_its_own_namespace_alone)
+{
+    ck_assert(list(&a, "a/x", "a/y", 2));
+    ck_assert(list(&b, "b/x", "", 1));
+    assert_there("a/x a/y b/x ");
+    ck_assert(list(&a, "a/y", "", 1));
+    assert_there("a/y b/x ");
+    ck_assert(!list(&a, "a/y", "", 1)); /* the same again */
+    ck_assert(list(&a, "", "", 0));
+    assert_there("b/x ");
+}
+END_TEST
+
+START_TEST(the_first_list_is_news_if_it_is_empty)
+{
+    ck_assert(list(&a, "", "", 0));
+    ck_assert(!list(&a, "", "", 0));
+    a.forget(a.arg);
+    ck_assert(list(&a, "", "", 0));
+}
+END_TEST
+
+START_TEST(changes_say_whether_they_are_some)
+{
+    list(&a, "a/x", "", 1);
+    ck_assert(!put(&a, "a/x", "{}"));
+    ck_assert(put(&a, "a/x", "{\"n\":1}"));
+    ck_assert(a.remove(a.arg, "a/x"));
+    ck_assert(!a.remove(a.arg, "a/x"));
+    assert_there("");
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_stays)
+{
+    size_t got;
+    list(&a, "a/x", "a/y", 2);
+    a.begin(a.arg);
+    a.keep(a.arg, "a/x");
+    ck_assert(a.end(a.arg, &got));
+    assert_there("a/x ");
+}
+END_TEST
+
+START_TEST(an_aborted_list_takes_nothing_away)
+{
+    list(&a, "a/x", "a/y", 2);
+    a.begin(a.arg);
+    put(&a, "a/x", "{}");
+    a.abort(a.arg);
+    assert_there("a/x a/y ");
+    a.begin(a.arg); /* one that begins again starts from nothing */
+    put(&a, "a/x", "{}");
+    ck_assert(list(&a, "a/y", "", 1));
+    assert_there("a/y ");
+}
+END_TEST
+
+START_TEST(what_goes_within_a_list_is_gone)
+{
+    size_t got;
+    a.begin(a.arg);
+    put(&a, "a/x", "{}");
+    a.remove(a.arg, "a/x");
+    a.end(a.arg, &got);
+    assert_there("");
+}
+END_TEST
+
+START_TEST(forgotten_are_those_of_the_namespace)
+{
+    list(&a, "a/x", "", 1);
+    list(&b, "b/x", "", 1);
+    a.forget(a.arg);
+    assert_there("b/x ");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("daemon/template/namespace_sink");
+    TCase *t = tcase_create("sink");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_list_takes_the_place_of_its_own_namespace_alone);
+    tcase_add_test(t, the_first_list_is_news_if_it_is_empty);
+    tcase_add_test(t, changes_say_whether_they_are_some);
+    tcase_add_test(t, what_cannot_be_read_stays);
+    tcase_add_test(t, an_aborted_list_takes_nothing_away);
+    tcase_add_test(t, what_goes_within_a_list_is_gone);
+    tcase_add_test(t, forgotten_are_those_of_the_namespace);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,69 @@
+/* Whether two sets watch the same: then nothing is listed anew where one takes the other's place. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "daemon/template/watches.h"
+#include "template/set.h"
+
+static struct template_set *set(const char *watch, const char *rest)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *text = mem_printf("watch: {%s}\n%s\n", watch, rest);
+    const struct template_file file = {TEMPLATE_SET_FILE, text, strlen(text)};
+    struct template_set *s = template_set_parse(&file, 1, &err);
+    ck_assert_msg(s != NULL, "%s: %s", text, err.message);
+    return s;
+}
+
+#define A "apiVersion: v1, kind: Pod"
+#define CFG "haproxy.cfg: x"
+
+static const struct {
+    const char *one, *other;
+    bool same;
+} rows[] = {
+    {"", "", true},
+    {"a: {" A "}", "a: {" A "}", true},
+    {"a: {" A "}", "", false},
+    {"a: {" A "}", "b: {" A "}", false},
+    {"a: {" A "}", "a: {apiVersion: v2, kind: Pod}", false},
+    {"a: {" A "}", "a: {apiVersion: v1, kind: Node}", false},
+    {"a: {" A "}", "a: {apiVersion: v1, resources: pods}", false},
+    {"a: {" A ", namespaces: [x, y]}", "a: {" A ", namespaces: [x, y]}", true},
+    {"a: {" A ", namespaces: [x, y]}", "a: {" A ", namespaces: [x]}", false},
+    {"a: {" A ", namespaces: [x]}", "a: {" A "}", false},
+    {"a: {" A ", labelSelector: x}", "a: {" A ", labelSelector: y}", false},
+    {"a: {" A ", fieldSelector: x=y}", "a: {" A "}", false},
+    {"a: {" A ", index_by: [metadata.name]}", "a: {" A ", index_by: [metadata.name]}", true},
+    {"a: {" A ", index_by: [metadata.name]}", "a: {" A ", index_by: [metadata.uid]}", false},
+    {"a: {" A ", index_by: ['a[0]']}", "a: {" A ", index_by: ['a[1]']}", false},
+    {"a: {" A ", index_by: ['a[0]']}", "a: {" A ", index_by: ['a[*]']}", false},
+    {"a: {" A ", keep: [spec]}", "a: {" A ", keep: [spec.x]}", false},
+    {"a: {" A ", drop: [spec]}", "a: {" A "}", false},
+};
+
+START_TEST(the_same)
+{
+    struct template_set *one = set(rows[_i].one, CFG),
+                        *other = set(rows[_i].other, "haproxy.cfg: another\nextra: {a: b}");
+    ck_assert_msg(watches_same(one, other) == rows[_i].same, "%s and %s", rows[_i].one, rows[_i].other);
+    ck_assert_msg(watches_same(other, one) == rows[_i].same, "%s and %s", rows[_i].other, rows[_i].one);
+    template_set_free(one);
+    template_set_free(other);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("daemon/template/watches");
+    TCase *t = tcase_create("watches");
+    tcase_add_loop_test(t, the_same, 0, (int)array_len(rows));
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
