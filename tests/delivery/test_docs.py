@@ -123,6 +123,8 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
         docs_files.shell_script(path)
     elif name.endswith(".env"):
         tools.own.check(text, **docs_files.unit_environment())
+    elif name == "ingress-class.yaml":
+        docs_files.manifest(text)
     elif name.startswith("values/"):
         docs_files.load_yaml(text)
         docs_helm.check_ours(tools.helm, text)
