@@ -1,6 +1,8 @@
 #include "template/render.h"
 
 #include <event2/event.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -154,6 +156,10 @@ static int render_run(void *arg)
     struct pass p = {.options = arg};
     struct error err = {0};
     engine_prepare();
+    /* An engine of many small values, in a process that ends soon. */
+    (void)mallopt(M_MXFAST, 160);
+    (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    (void)mallopt(M_TOP_PAD, 16 << 20);
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
     int rc = 0;
