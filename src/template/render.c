@@ -3,6 +3,8 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -202,6 +204,10 @@ static int render_run(void *arg)
     struct error err = {0};
     limit_all(p.options);
     engine_prepare();
+    /* An engine of many small values, in a process that ends soon. */
+    (void)mallopt(M_MXFAST, 160);
+    (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    (void)mallopt(M_TOP_PAD, 16 << 20);
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
     int rc = 0;
