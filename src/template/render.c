@@ -7,8 +7,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -17,6 +15,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "host/child.h"
+#include "host/limits.h"
 #include "host/sandbox.h"
 #include "template/objects.h"
 #include "template/set.h"
@@ -162,52 +161,19 @@ static bool write_all(const struct buf *b)
     return true;
 }
 
-static void limit(__rlimit_resource_t what, rlim_t most)
-{
-    struct rlimit now;
-    if (getrlimit(what, &now) != 0 || (now.rlim_max != RLIM_INFINITY && now.rlim_max < most))
-        return; /* it is less already */
-    const struct rlimit limits = {most, most};
-    (void)setrlimit(what, &limits);
-}
-
-/* Bytes of memory that are ours to write to; 0: not known. */
-static size_t data_bytes(void)
-{
-    size_t pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f == NULL)
-        return 0;
-    if (fscanf(f, "%*u %*u %*u %*u %*u %zu", &pages) != 1)
-        pages = 0;
-    (void)fclose(f);
-    return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* It ends with its parent, and by itself where nobody looks after it; it leaves no dump with keys in it. What the engine
- * counts of its own is less than this limit on data: there are the texts of C, too. */
-static void limit_all(const struct render_options *o)
-{
-    size_t have = o->unfiltered ? 0 : data_bytes();
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, o->timeout_ms / 1000 + CPU_SECONDS_MORE);
-    if (have > 0)
-        limit(RLIMIT_DATA, have + 2 * (o->memory_bytes + o->output_bytes));
-    limit(RLIMIT_NOFILE, STDERR_FILENO + 1);
-}
-
 /* Until nothing more is left out. */
 static int render_run(void *arg)
 {
     struct pass p = {.options = arg};
     struct error err = {0};
-    limit_all(p.options);
     engine_prepare();
     /* An engine of many small values, in a process that ends soon. */
     (void)mallopt(M_MXFAST, 160);
     (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
     (void)mallopt(M_TOP_PAD, 16 << 20);
+    /* What the engine counts of its own is less than the limit on data: there are the texts of C, too. */
+    limits_set(p.options->timeout_ms / 1000 + CPU_SECONDS_MORE,
+               p.options->unfiltered ? 0 : 2 * (p.options->memory_bytes + p.options->output_bytes));
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
     int rc = 0;

@@ -26,7 +26,7 @@ from .image import EPOCH, REVISION
 from .once import run, version
 
 # Debian pads each segment of each library to 64 KiB on arm64: the same files are half a megabyte larger there.
-LIMIT = {"amd64": 25_000_000, "arm64": 25 * 1024 * 1024}
+LIMIT = {"amd64": 27_000_000, "arm64": 27 * 1024 * 1024}
 
 # In the image, though the daemon never opens it.
 UNOPENED = {
@@ -34,6 +34,7 @@ UNOPENED = {
     r"/etc/(os-release|debian_version)": "scanners tell by it whose packages these are",
     r"/var/lib/dpkg/status\.d/[^/]+": "scanners and the bill of materials read the packages' versions there",
     r"/usr/share/doc/[^/]+/copyright\.gz": "licences that ask to be handed on",
+    r"/usr/share/haproxy-k8s-sync/templates/.*": "a template set to begin with, which is named in TEMPLATE_FROM",
     r"/usr/share/common-licenses/[^/]+": "the texts that these refer to",
 }
 # Asked for, and not needed where it is not there.

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 from typing import Any
@@ -83,7 +84,8 @@ def test_valid_by_the_tool_of_those_who_made_the_format(document: Object, tmp_pa
 
 def test_every_package_of_the_image_is_there(document: Object, root: pathlib.Path) -> None:
     listed = {path.name for path in (root / "var/lib/dpkg/status.d").iterdir()}
-    assert packages(document).keys() == listed | {"haproxy-k8s-sync", "haproxy-k8s-sync-image"}
+    crates = set(re.findall(r'^name = "(.*)"\n.*\nsource = ', (ROOT / "src/template/Cargo.lock").read_text(), re.M))
+    assert packages(document).keys() == listed | crates | {"haproxy-k8s-sync", "haproxy-k8s-sync-image"}
     installed = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "libc6"], capture_output=True, text=True, check=True).stdout
     libc = packages(document)["libc6"]
     assert libc["versionInfo"] == installed
@@ -100,11 +102,21 @@ def test_the_daemon_is_the_one_in_the_image(document: Object, root: pathlib.Path
     assert packages(document)["haproxy-k8s-sync"]["licenseDeclared"] == "Apache-2.0"
 
 
+def test_a_build_without_templates_has_no_crates() -> None:
+    sbom = script()
+    crates = {crate["name"]: crate for crate in sbom.crates(b"\x7fELF")}
+    assert crates["memchr"]["licenseDeclared"] == "Unlicense OR MIT"
+    assert crates["minijinja"]["externalRefs"][0]["referenceLocator"] == f"pkg:cargo/minijinja@{crates['minijinja']['versionInfo']}"
+    assert sbom.crates(b"\x7fELF this build has no templates: ") == []
+    assert sbom.WITHOUT_TEMPLATES in (ROOT / "src/template/engine_values.c").read_bytes()
+
+
 def test_relationships(document: Object) -> None:
     triples = {(r["spdxElementId"], r["relationshipType"], r["relatedSpdxElement"]) for r in document["relationships"]}
     daemon = "SPDXRef-Package-haproxy-k8s-sync"
     assert ("SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-Image") in triples
     assert (daemon, "STATIC_LINK", "SPDXRef-Package-uthash-dev") in triples
+    assert (daemon, "STATIC_LINK", "SPDXRef-Crate-minijinja") in triples
     assert (daemon, "DEPENDS_ON", "SPDXRef-Package-libc6") in triples
     assert not any(a == daemon and "ca-certificates" in b for a, _, b in triples)
     # Each is reached from the image.

@@ -113,8 +113,10 @@ pub struct Insert {
 pub fn original(inserts: &[Insert], at: usize) -> usize {
     let mut original = at;
     for insert in inserts.iter().take_while(|i| i.at < at) {
-        original -= insert.len.min(at - insert.at);
-        original += insert.replaced;
+        if at < insert.at + insert.len {
+            return original - (at - insert.at);
+        }
+        original = original - insert.len + insert.replaced;
     }
     original
 }
