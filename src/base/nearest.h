@@ -14,8 +14,8 @@ struct near_name {
 };
 
 struct nearest {
-    const char *name; /* unknown */
-    size_t limit;     /* how many edits away */
+    const char *name;                     /* unknown */
+    size_t limit;                         /* how many edits away */
     struct near_name list[NEAREST_SHOWN]; /* the nearest first */
     size_t count;
 };

@@ -35,7 +35,10 @@ static const struct option template_options[] = {
 
 static const struct option *command_options(const struct command *c)
 {
-    return c->kind == COMMAND_TEMPLATE ? template_options : options + (c->kind == COMMAND_PLAN ? 0 : c->kind == COMMAND_EXPLAIN ? 2 : 1);
+    return c->kind == COMMAND_TEMPLATE ? template_options
+                                       : options + (c->kind == COMMAND_PLAN      ? 0
+                                                    : c->kind == COMMAND_EXPLAIN ? 2
+                                                                                 : 1);
 }
 
 static bool command_takes_junit(const struct command *c)
@@ -188,9 +191,9 @@ static int command_parse_config(int argc, char *const *argv, struct command *c, 
 }
 
 static const char *const template_words[] = {
-    [COMMAND_TEMPLATE_RENDER] = "render",       [COMMAND_TEMPLATE_TEST] = "test",     [COMMAND_TEMPLATE_DIFF] = "diff",
-    [COMMAND_TEMPLATE_VALIDATE] = "validate",   [COMMAND_TEMPLATE_BENCHMARK] = "benchmark",
-    [COMMAND_TEMPLATE_SCHEMA] = "schema",
+    [COMMAND_TEMPLATE_RENDER] = "render",       [COMMAND_TEMPLATE_TEST] = "test",
+    [COMMAND_TEMPLATE_DIFF] = "diff",           [COMMAND_TEMPLATE_VALIDATE] = "validate",
+    [COMMAND_TEMPLATE_BENCHMARK] = "benchmark", [COMMAND_TEMPLATE_SCHEMA] = "schema",
 };
 
 /* What one of its words does not take, or cannot do without. */
@@ -199,10 +202,12 @@ static int command_check_template(const struct command *c, struct error *err)
     const char *word = template_words[c->template];
     bool diff = c->template == COMMAND_TEMPLATE_DIFF;
     if (c->operand == NULL && c->template != COMMAND_TEMPLATE_SCHEMA)
-        return error_set(err, ERROR_INVALID, "template %s needs a folder: haproxy-k8s-sync template %s DIR%s", word, word,
-                         diff ? " --against OTHER" : "");
+        return error_set(err, ERROR_INVALID, "template %s needs a folder: haproxy-k8s-sync template %s DIR%s", word,
+                         word, diff ? " --against OTHER" : "");
     if (diff != (c->against != NULL))
-        return error_set(err, ERROR_INVALID, diff ? "template %s needs --against, a folder or a file" : "template %s takes no --against", word);
+        return error_set(err, ERROR_INVALID,
+                         diff ? "template %s needs --against, a folder or a file" : "template %s takes no --against",
+                         word);
     if (c->count != 0 && c->template != COMMAND_TEMPLATE_BENCHMARK)
         return error_set(err, ERROR_INVALID, "template %s takes no --count", word);
     if (c->template == COMMAND_TEMPLATE_SCHEMA && (c->json || c->test != NULL))
@@ -224,7 +229,8 @@ static int command_parse_template(int argc, char *const *argv, struct command *c
         c->kind = COMMAND_HELP;
         return 0;
     }
-    return error_set(err, ERROR_INVALID, "template needs one of render, test, diff, validate, benchmark and schema%s%s%s",
+    return error_set(err, ERROR_INVALID,
+                     "template needs one of render, test, diff, validate, benchmark and schema%s%s%s",
                      argc > 1 ? ", not \"" : "", argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
 }
 

@@ -15,12 +15,12 @@ enum command_kind {
     COMMAND_HELP,
     COMMAND_VERSION,
     COMMAND_CHECK_CONFIG,
-    COMMAND_PLAN,    /* plan [-o text|json] [--color=auto|always|never] [--timeout=30s] [--daemon=URL|none] */
-    COMMAND_DOCTOR,  /* doctor [-o text|json] [--color=...] [--timeout=...] */
-    COMMAND_EXPLAIN, /* explain [--color=...] [--timeout=...] NODE */
-    COMMAND_COPY_TO, /* copy-to FOLDER */
+    COMMAND_PLAN,     /* plan [-o text|json] [--color=auto|always|never] [--timeout=30s] [--daemon=URL|none] */
+    COMMAND_DOCTOR,   /* doctor [-o text|json] [--color=...] [--timeout=...] */
+    COMMAND_EXPLAIN,  /* explain [--color=...] [--timeout=...] NODE */
+    COMMAND_COPY_TO,  /* copy-to FOLDER */
     COMMAND_TEMPLATE, /* template WORD [--test NAME] [-o text|json] [--color=...] [--timeout=...] DIR */
-    COMMAND_CONFIG,  /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
+    COMMAND_CONFIG,   /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
 };
 
 /* Its words. */
@@ -51,7 +51,7 @@ struct command {
     bool json, junit;
     const char *test, *against; /* TEMPLATE; NULL: none */
     uint64_t count;             /* TEMPLATE_BENCHMARK; 0: by itself */
-    const char *daemon; /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */
+    const char *daemon;         /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */
     enum page_colour colour;
     uint64_t timeout_ms;
 };

@@ -116,8 +116,8 @@ static int template_schema(void)
 static int template_start(struct template_run *r)
 {
     static int (*const words[])(const struct template_run *r) = {
-        [COMMAND_TEMPLATE_RENDER] = template_render,     [COMMAND_TEMPLATE_TEST] = template_test,
-        [COMMAND_TEMPLATE_DIFF] = template_diff,         [COMMAND_TEMPLATE_VALIDATE] = template_validate,
+        [COMMAND_TEMPLATE_RENDER] = template_render,       [COMMAND_TEMPLATE_TEST] = template_test,
+        [COMMAND_TEMPLATE_DIFF] = template_diff,           [COMMAND_TEMPLATE_VALIDATE] = template_validate,
         [COMMAND_TEMPLATE_BENCHMARK] = template_benchmark,
     };
     const char *name = r->command->test;
@@ -147,12 +147,13 @@ int template_command(const struct command *command, char *const *environ_)
     cleanup(mem_free_ptr) char *haproxy = haproxy_check_program(environ_);
     if (!str_empty(seccomp) && str_parse_bool(seccomp, &filtered) != 0)
         return (void)fprintf(stderr, "error: SECCOMP: expected true or false\n"), EXIT_FAILURE;
-    struct template_run run = {.command = command,
-                               .set = set,
-                               .trial = {.haproxy = haproxy,
-                                         .environment = environ_,
-                                         .timeout_ms = command->timeout_ms != INSPECT_TIMEOUT_MS ? command->timeout_ms : TRIAL_TIMEOUT_MS,
-                                         .unfiltered = !filtered}};
+    struct template_run run = {
+        .command = command,
+        .set = set,
+        .trial = {.haproxy = haproxy,
+                  .environment = environ_,
+                  .timeout_ms = command->timeout_ms != INSPECT_TIMEOUT_MS ? command->timeout_ms : TRIAL_TIMEOUT_MS,
+                  .unfiltered = !filtered}};
     int status = template_start(&run);
     return fflush(stdout) == 0 ? status : EXIT_FAILURE;
 }

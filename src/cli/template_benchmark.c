@@ -15,7 +15,7 @@
 #define COUNT 20
 
 struct figures {
-    const char *test; /* NULL: without one */
+    const char *test;  /* NULL: without one */
     uint64_t *took_us; /* in order */
     size_t count, objects, bytes;
 };
@@ -33,7 +33,8 @@ static double figures_ms(const struct figures *f, size_t percent)
     return (double)f->took_us[rank > 0 ? rank - 1 : 0] / 1000;
 }
 
-static int figures_take(const struct template_run *r, const struct template_test *test, struct figures *f, struct error *err)
+static int figures_take(const struct template_run *r, const struct template_test *test, struct figures *f,
+                        struct error *err)
 {
     struct objects *objects = trial_objects(r->set, r->set, test, false, err);
     int rc = objects != NULL ? 0 : -1;
@@ -85,8 +86,8 @@ int template_benchmark(const struct template_run *r)
             figures_print_json(&f);
         else
             printf("%s: %zu renders of %zu objects to %zu bytes: p50 %.1f ms, p95 %.1f ms\n",
-                   f.test != NULL ? f.test : "without a test's fixtures", f.count, f.objects, f.bytes, figures_ms(&f, 50),
-                   figures_ms(&f, 95));
+                   f.test != NULL ? f.test : "without a test's fixtures", f.count, f.objects, f.bytes,
+                   figures_ms(&f, 50), figures_ms(&f, 95));
     }
     return EXIT_SUCCESS;
 }

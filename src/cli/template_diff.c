@@ -23,10 +23,11 @@
 /* Files of one kind and name in both, or in one of them. */
 struct pair {
     const struct render_file *before, *after; /* NULL: it is not there */
+    const struct render_file *one;            /* of them, for its name and kind */
 };
 
 struct difference {
-    const char *test; /* NULL: without one */
+    const char *test;   /* NULL: without one */
     struct pair *pairs; /* those that differ */
     size_t count;
 };
@@ -52,7 +53,7 @@ static bool pair_differs(struct pair p)
         return true;
     if (p.before->len == p.after->len && memcmp(p.before->bytes, p.after->bytes, p.before->len) == 0)
         return false;
-    if (p.after->kind != ENGINE_HAPROXY_CFG)
+    if (p.one->kind != ENGINE_HAPROXY_CFG)
         return true;
     struct cfg_file before, after;
     cfg_parse_both(p, &before, &after);
@@ -62,17 +63,18 @@ static bool pair_differs(struct pair p)
     return !same;
 }
 
-static void difference_init(struct difference *d, const struct rendered *before, const struct rendered *after, bool alone)
+static void difference_init(struct difference *d, const struct rendered *before, const struct rendered *after,
+                            bool alone)
 {
     d->pairs = mem_array(before->file_count + after->file_count, sizeof(d->pairs[0]));
     for (size_t i = 0; i < after->file_count; i++) {
-        struct pair p = {pair_find(before, &after->files[i]), &after->files[i]};
+        struct pair p = {pair_find(before, &after->files[i]), &after->files[i], &after->files[i]};
         if ((p.before != NULL || !alone) && pair_differs(p))
             d->pairs[d->count++] = p;
     }
     for (size_t i = 0; i < before->file_count; i++)
         if (pair_find(after, &before->files[i]) == NULL)
-            d->pairs[d->count++] = (struct pair){&before->files[i], NULL};
+            d->pairs[d->count++] = (struct pair){&before->files[i], NULL, &before->files[i]};
 }
 
 /* ---- shown ---- */
@@ -133,11 +135,12 @@ static void difference_print(struct page *p, const void *arg)
     page_end_line(p);
     for (size_t i = 0; i < d->count; i++) {
         struct pair pair = d->pairs[i];
-        cleanup(mem_free_ptr) char *name = template_file_name(pair.after != NULL ? pair.after : pair.before);
+        cleanup(mem_free_ptr) char *name = template_file_name(pair.one);
         page_to(p, COLUMN);
-        page_printf(p, INK_PLAIN, "%s: %s, %zu lines, before %zu", name, pair_says(pair), lines_of(pair.after), lines_of(pair.before));
+        page_printf(p, INK_PLAIN, "%s: %s, %zu lines, before %zu", name, pair_says(pair), lines_of(pair.after),
+                    lines_of(pair.before));
         page_end_line(p);
-        if ((pair.after != NULL ? pair.after : pair.before)->kind != ENGINE_HAPROXY_CFG)
+        if (pair.one->kind != ENGINE_HAPROXY_CFG)
             continue;
         cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
         cfg_difference_of(pair, &lines);
@@ -153,10 +156,10 @@ static void difference_put(const struct difference *d, yyjson_mut_doc *doc, yyjs
     for (size_t i = 0; i < d->count; i++) {
         struct pair pair = d->pairs[i];
         yyjson_mut_val *file = json_add_object(doc, files);
-        cleanup(mem_free_ptr) char *name = template_file_name(pair.after != NULL ? pair.after : pair.before);
+        cleanup(mem_free_ptr) char *name = template_file_name(pair.one);
         json_put_text(doc, file, "name", name);
         json_put_text(doc, file, "change", pair_says(pair));
-        if ((pair.after != NULL ? pair.after : pair.before)->kind != ENGINE_HAPROXY_CFG)
+        if (pair.one->kind != ENGINE_HAPROXY_CFG)
             continue;
         cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
         cfg_difference_of(pair, &lines);

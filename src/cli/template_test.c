@@ -17,7 +17,6 @@
 #define FAILED "FAIL"
 #define SKIPPED "skip"
 
-
 /* "set.yaml:12: contains" */
 static char *finding_name(const struct trial_finding *f)
 {
@@ -71,7 +70,8 @@ static void results_print_text(struct page *p, const void *arg)
 
 static void results_print_json(const struct results *r)
 {
-    static const char *const verdicts[] = {[TRIAL_PASSED] = "passed", [TRIAL_FAILED] = "failed", [TRIAL_SKIPPED] = "skipped"};
+    static const char *const verdicts[] = {
+        [TRIAL_PASSED] = "passed", [TRIAL_FAILED] = "failed", [TRIAL_SKIPPED] = "skipped"};
     cleanup(buf_fini) struct buf out = {0};
     yyjson_mut_val *root;
     cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
@@ -219,7 +219,9 @@ int template_validate(const struct template_run *r)
     cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
     yyjson_mut_val *list = json_put_list(doc, root, "tests");
     for (size_t i = 0; i < (r->test != NULL || r->set->test_count == 0 ? 1 : r->set->test_count); i++) {
-        const struct template_test *test = r->test != NULL ? r->test : r->set->test_count > 0 ? &r->set->tests[i] : NULL;
+        const struct template_test *test = r->test != NULL          ? r->test
+                                           : r->set->test_count > 0 ? &r->set->tests[i]
+                                                                    : NULL;
         struct error err = {0};
         struct validation v;
         if (!trial_is_rendered(test) && r->test == NULL)
@@ -227,7 +229,10 @@ int template_validate(const struct template_run *r)
         good = validation_run(r, test, &v, &err) && good;
         yyjson_mut_val *row = json_add_object(doc, list);
         json_put_text(doc, row, "name", test != NULL ? v.name : NULL);
-        json_put_text(doc, row, "result", str_eq(v.verdict, OK) ? "passed" : str_eq(v.verdict, FAILED) ? "failed" : "skipped");
+        json_put_text(doc, row, "result",
+                      str_eq(v.verdict, OK)       ? "passed"
+                      : str_eq(v.verdict, FAILED) ? "failed"
+                                                  : "skipped");
         json_put_text(doc, row, "why", v.why);
         if (!r->command->json)
             template_show(r, validation_print, &v);

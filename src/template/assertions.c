@@ -101,7 +101,8 @@ static char *judge_contains(const struct template_assertion *a, const struct ren
     if (!found)
         return mem_printf("%s has no \"%s\"", a->target, a->patterns[0]);
     cleanup(mem_free_ptr) char *line = line_shown(f, f->bytes + at.rm_so);
-    return mem_printf("%s:%zu has \"%s\": %s", a->target, line_number(f->bytes, (size_t)at.rm_so), a->patterns[0], line);
+    return mem_printf("%s:%zu has \"%s\": %s", a->target, line_number(f->bytes, (size_t)at.rm_so), a->patterns[0],
+                      line);
 }
 
 static char *judge_count(const struct template_assertion *a, const struct render_file *f)
@@ -121,7 +122,8 @@ static char *judge_count(const struct template_assertion *a, const struct render
     }
     if (count == a->count)
         return NULL;
-    return mem_printf("%s has \"%s\" %lld times, expected %lld", a->target, a->patterns[0], (long long)count, (long long)a->count);
+    return mem_printf("%s has \"%s\" %lld times, expected %lld", a->target, a->patterns[0], (long long)count,
+                      (long long)a->count);
 }
 
 static char *judge_order(const struct template_assertion *a, const struct render_file *f)
@@ -153,7 +155,8 @@ static char *judge_equals(const struct template_assertion *a, const struct rende
     if (same == f->len && same == len)
         return NULL;
     const struct render_file expected = {.kind = f->kind, .bytes = a->expected, .len = len};
-    cleanup(mem_free_ptr) char *is = line_shown(f, f->bytes + same), *should = line_shown(&expected, a->expected + same);
+    cleanup(mem_free_ptr) char *is = line_shown(f, f->bytes + same),
+                               *should = line_shown(&expected, a->expected + same);
     bool ends = str_eq(is, should);
     return mem_printf("%s:%zu is \"%s\", expected \"%s\"%s", a->target, line_number(f->bytes, same), is, should,
                       ends ? " (white space, or the end, differs)" : "");
@@ -168,9 +171,11 @@ static char *judge_path_in(const struct template_assertion *a, const char *targe
         return mem_printf("%s: the path leads to nothing", target);
     if (a->expected == NULL)
         return NULL;
-    cleanup(mem_free_ptr) char *is = yyjson_is_str(found) ? mem_strndup(yyjson_get_str(found), yyjson_get_len(found))
-                                                          : json_text_of(found);
-    return str_eq(is, a->expected) ? NULL : mem_printf("%s: the path leads to \"%s\", expected \"%s\"", target, is, a->expected);
+    cleanup(mem_free_ptr) char *is =
+        yyjson_is_str(found) ? mem_strndup(yyjson_get_str(found), yyjson_get_len(found)) : json_text_of(found);
+    return str_eq(is, a->expected)
+               ? NULL
+               : mem_printf("%s: the path leads to \"%s\", expected \"%s\"", target, is, a->expected);
 }
 
 static char *judge_path(const struct template_assertion *a, const struct assertion_subject *s)
@@ -237,7 +242,8 @@ char *assertion_difference(const struct rendered *a, const struct rendered *b)
         if (x->kind != y->kind || !str_eq(x->name, y->name))
             return mem_printf("two renders gave other files: %s once, once not", name);
         struct template_assertion equal = {.target = name, .expected = y->bytes};
-        cleanup(mem_free_ptr) char *why = x->len == y->len && memcmp(x->bytes, y->bytes, x->len) == 0 ? NULL : judge_equals(&equal, x);
+        cleanup(mem_free_ptr) char *why =
+            x->len == y->len && memcmp(x->bytes, y->bytes, x->len) == 0 ? NULL : judge_equals(&equal, x);
         if (why != NULL)
             return mem_printf("two renders differ: %s", why);
     }

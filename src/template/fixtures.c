@@ -16,7 +16,8 @@ struct objects *fixtures_new(const struct template_set *set)
     struct objects *o = objects_new();
     for (size_t i = 0; i < set->watch_count; i++) {
         const struct template_watch *w = &set->watches[i];
-        (void)objects_add_resource(o, w->name, w->kind != NULL ? w->kind : w->plural, w->index_by.list, w->index_by.count);
+        (void)objects_add_resource(o, w->name, w->kind != NULL ? w->kind : w->plural, w->index_by.list,
+                                   w->index_by.count);
     }
     return o;
 }
@@ -34,7 +35,8 @@ static int fixtures_add_each(struct cache *to, const struct template_watch *w, y
     return 0;
 }
 
-int fixtures_add(struct objects *o, const struct template_set *set, yyjson_val *fixtures, bool others, struct error *err)
+int fixtures_add(struct objects *o, const struct template_set *set, yyjson_val *fixtures, bool others,
+                 struct error *err)
 {
     size_t i, max, at;
     yyjson_val *key, *list;
@@ -66,10 +68,12 @@ static void fixtures_put(void *arg, const void *object)
 yyjson_doc *fixtures_document(const struct objects *o, const struct template_set *set)
 {
     cleanup(buf_fini) struct buf out = {0};
-    cleanup(mem_free_ptr) char *extra = set->extra != NULL ? json_text_of(yyjson_doc_get_root(set->extra)) : mem_strdup("{}");
+    cleanup(mem_free_ptr) char *extra =
+        set->extra != NULL ? json_text_of(yyjson_doc_get_root(set->extra)) : mem_strdup("{}");
     buf_add(&out, "{\"resources\":{");
     for (size_t i = 0; i < objects_resource_count(o); i++) {
-        buf_printf(&out, "%s\"%s\":[", i > 0 ? "," : "", objects_resource_name(o, i)); /* a name has nothing to escape */
+        buf_printf(&out, "%s\"%s\":[", i > 0 ? "," : "",
+                   objects_resource_name(o, i)); /* a name has nothing to escape */
         cache_each(objects_cache(o, i), fixtures_put, &out);
         buf_add(&out, "]");
     }

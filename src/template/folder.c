@@ -35,7 +35,8 @@ static int folder_take(const char *path, const char *name, struct template_folde
 }
 
 /* below: "" or "maps/" */
-static int folder_walk(const char *path, const char *below, unsigned depth, struct template_folder *f, struct error *err)
+static int folder_walk(const char *path, const char *below, unsigned depth, struct template_folder *f,
+                       struct error *err)
 {
     cleanup(folder_close_ptr) DIR *d = opendir(path);
     if (d == NULL)

@@ -25,7 +25,8 @@ static const char *const names[] = {"maps", "certificates", "files"};
 int haproxy_check_init(struct haproxy_check *c, struct error *err)
 {
     const char *parent = getenv("TMPDIR");
-    *c = (struct haproxy_check){.folder = mem_printf("%s/haproxy-k8s-sync.XXXXXX", str_empty(parent) ? "/tmp" : parent)};
+    *c =
+        (struct haproxy_check){.folder = mem_printf("%s/haproxy-k8s-sync.XXXXXX", str_empty(parent) ? "/tmp" : parent)};
     if (mkdtemp(c->folder) == NULL) { /* for us alone */
         (void)error_set(err, ERROR_RETRY, "cannot make a folder %s: %m", c->folder);
         free(c->folder);
@@ -97,7 +98,8 @@ static char *check_shown(const char *said, const char *folder)
     return buf_take(&out);
 }
 
-static int check_judge(const struct haproxy_check *c, const struct check_wait *w, const char *program, struct error *err)
+static int check_judge(const struct haproxy_check *c, const struct check_wait *w, const char *program,
+                       struct error *err)
 {
     cleanup(mem_free_ptr) char *file = mem_printf("%s/" HAPROXY_CFG, c->folder);
     cleanup(mem_free_ptr) char *text = validation_text_of_program(buf_str(&w->said), file, NULL);
@@ -107,12 +109,14 @@ static int check_judge(const struct haproxy_check *c, const struct check_wait *w
     if (w->outcome == CHILD_EXITED && w->status == 1)
         return error_set(err, ERROR_INVALID, "haproxy -c: %s", shown);
     return error_set(err, ERROR_RETRY, "%s -c did not end as it should (%s %d): %s", program,
-                     w->outcome == CHILD_EXITED ? "exit status" : w->outcome == CHILD_SIGNALED ? "signal" : "too late or too much",
+                     w->outcome == CHILD_EXITED     ? "exit status"
+                     : w->outcome == CHILD_SIGNALED ? "signal"
+                                                    : "too late or too much",
                      w->status, shown);
 }
 
-int haproxy_check_run(const struct haproxy_check *c, const struct rendered *r, const char *program, char *const *environment,
-                      uint64_t timeout_ms, struct error *err)
+int haproxy_check_run(const struct haproxy_check *c, const struct rendered *r, const char *program,
+                      char *const *environment, uint64_t timeout_ms, struct error *err)
 {
     for (size_t i = 0; i < r->file_count; i++) {
         cleanup(mem_free_ptr) char *path = check_path(c, &r->files[i]);

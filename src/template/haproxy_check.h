@@ -21,8 +21,8 @@ void haproxy_check_fini(struct haproxy_check *c); /* for cleanup(); a zeroed one
 
 /* What was rendered with c's folders. -1 with ERROR_INVALID: what HAProxy says against it, "haproxy -c: line 7: ..."; another kind: it
  * could not be asked. program: a path. */
-int haproxy_check_run(const struct haproxy_check *c, const struct rendered *r, const char *program, char *const *environment,
-                      uint64_t timeout_ms, struct error *err) must_check;
+int haproxy_check_run(const struct haproxy_check *c, const struct rendered *r, const char *program,
+                      char *const *environment, uint64_t timeout_ms, struct error *err) must_check;
 
 /* HAPROXY_BIN, otherwise haproxy; of PATH or an sbin folder. NULL: none is named, and there is none. To be freed. */
 char *haproxy_check_program(char *const *environment) must_check;

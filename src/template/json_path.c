@@ -35,7 +35,8 @@ static const char *json_path_bracket(struct json_path *p, const char *at)
         const char *end = strchr(at + 1, *at);
         if (end == NULL || end == at + 1 || end[1] != ']')
             return NULL;
-        json_path_add(p, (struct json_path_step){.kind = STEP_FIELD, .field = mem_strndup(at + 1, (size_t)(end - at - 1))});
+        json_path_add(
+            p, (struct json_path_step){.kind = STEP_FIELD, .field = mem_strndup(at + 1, (size_t)(end - at - 1))});
         return end + 2;
     }
     char *end;
@@ -79,7 +80,7 @@ struct json_path *json_path_parse(const char *text, struct error *err)
     size_t len = strlen(text);
     bool braces = len >= 2 && text[0] == '{' && text[len - 1] == '}';
     cleanup(mem_free_ptr) char *plain = mem_strndup(text + (braces ? 1 : 0), len - (braces ? 2 : 0));
-    const char *at = plain + (plain[0] == '$' ? 1 : 0), *from = at;
+    const char *at = plain + (plain[0] == '$' ? 1 : 0), *from;
     do {
         from = at;
         at = p->count < MAX_STEPS ? json_path_step(p, at) : NULL;
@@ -87,13 +88,14 @@ struct json_path *json_path_parse(const char *text, struct error *err)
     if (at != NULL)
         return p;
     (void)error_set(err, ERROR_INVALID,
-                    "path \"%s\": \"%s\" is no field, [number], ['name'] or [*], of which there may be %u", text, from, MAX_STEPS);
+                    "path \"%s\": \"%s\" is no field, [number], ['name'] or [*], of which there may be %u", text, from,
+                    MAX_STEPS);
     json_path_free(p);
     return NULL;
 }
 
-static bool json_path_walk(const struct json_path *p, size_t step, yyjson_val *at, bool (*fn)(void *arg, yyjson_val *found),
-                           void *arg)
+static bool json_path_walk(const struct json_path *p, size_t step, yyjson_val *at,
+                           bool (*fn)(void *arg, yyjson_val *found), void *arg)
 {
     for (; at != NULL && step < p->count; step++) {
         const struct json_path_step *s = &p->steps[step];

@@ -24,11 +24,12 @@ static yyjson_mut_val *keep_container(yyjson_mut_doc *doc, yyjson_val *like)
     return yyjson_is_arr(like) ? yyjson_mut_arr(doc) : yyjson_mut_obj(doc);
 }
 
-static void keep_path(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *from, const struct json_path *p, size_t step);
+static void keep_path(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *from, const struct json_path *p,
+                      size_t step);
 
 /* What a path leads to next: `there` as far as it was kept already, else NULL. NULL: nothing to put there. */
-static yyjson_mut_val *keep_value(yyjson_mut_doc *doc, yyjson_mut_val *there, yyjson_val *value, const struct json_path *p,
-                                  size_t step)
+static yyjson_mut_val *keep_value(yyjson_mut_doc *doc, yyjson_mut_val *there, yyjson_val *value,
+                                  const struct json_path *p, size_t step)
 {
     if (step == p->count)
         return yyjson_val_mut_copy(doc, value);
@@ -40,8 +41,8 @@ static yyjson_mut_val *keep_value(yyjson_mut_doc *doc, yyjson_mut_val *there, yy
     return there;
 }
 
-static void keep_member(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, yyjson_val *value, const struct json_path *p,
-                        size_t step)
+static void keep_member(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, yyjson_val *value,
+                        const struct json_path *p, size_t step)
 {
     yyjson_mut_val *there = yyjson_mut_obj_get(to, key), *now = keep_value(doc, there, value, p, step);
     if (now == there)
@@ -51,22 +52,23 @@ static void keep_member(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key
 }
 
 /* Elements that the path does not lead to are left empty, so that the others keep their place. */
-static void keep_elements(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *from, const struct json_path *p, size_t step)
+static void keep_elements(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *from, const struct json_path *p,
+                          size_t step)
 {
     const struct json_path_step *s = &p->steps[step];
-    yyjson_mut_val *all = yyjson_mut_arr(doc);
+    yyjson_mut_val *elements = yyjson_mut_arr(doc);
     size_t i, max;
     yyjson_val *element;
     yyjson_arr_foreach (from, i, max, element) {
         yyjson_mut_val *there = yyjson_mut_arr_remove_first(to); /* NULL: no path came here before */
         bool leads = s->kind == STEP_EACH || s->index == i;
-        yyjson_mut_val *now = leads ? keep_value(doc, there, element, p, step + 1) : there;
-        if (now == NULL)
-            now = yyjson_is_ctn(element) ? keep_container(doc, element) : yyjson_mut_null(doc);
-        yyjson_mut_arr_append(all, now);
+        yyjson_mut_val *value = leads ? keep_value(doc, there, element, p, step + 1) : there;
+        if (value == NULL)
+            value = yyjson_is_ctn(element) ? keep_container(doc, element) : yyjson_mut_null(doc);
+        yyjson_mut_arr_append(elements, value);
     }
-    while (yyjson_mut_arr_size(all) > 0)
-        yyjson_mut_arr_append(to, yyjson_mut_arr_remove_first(all));
+    while (yyjson_mut_arr_size(elements) > 0)
+        yyjson_mut_arr_append(to, yyjson_mut_arr_remove_first(elements));
 }
 
 /* Copies what the rest of a path leads to. */
@@ -78,13 +80,12 @@ static void keep_path(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *from,
             keep_elements(doc, to, from, p, step);
         return;
     }
-    size_t i, max;
     yyjson_val *key, *value;
     if (s->kind == STEP_FIELD && (value = yyjson_obj_get(from, s->field)) != NULL)
         keep_member(doc, to, s->field, value, p, step + 1);
-    if (s->kind == STEP_EACH)
-        yyjson_obj_foreach (from, i, max, key, value)
-            keep_member(doc, to, yyjson_get_str(key), value, p, step + 1);
+    yyjson_obj_iter each = yyjson_obj_iter_with(s->kind == STEP_EACH ? from : NULL);
+    while ((key = yyjson_obj_iter_next(&each)) != NULL)
+        keep_member(doc, to, yyjson_get_str(key), yyjson_obj_iter_get_val(key), p, step + 1);
 }
 
 static void keep_drop(yyjson_mut_doc *doc, yyjson_mut_val *at, const struct json_path *p, size_t step)
@@ -107,9 +108,11 @@ static void keep_drop(yyjson_mut_doc *doc, yyjson_mut_val *at, const struct json
         keep_drop(doc, yyjson_mut_arr_get(at, s->index), p, step + 1);
     } else {
         yyjson_mut_arr_foreach (at, i, max, value)
-            keep_drop(doc, value, p, step + 1);
+            if (yyjson_mut_is_ctn(value))
+                keep_drop(doc, value, p, step + 1);
         yyjson_mut_obj_foreach (at, i, max, key, value)
-            keep_drop(doc, value, p, step + 1);
+            if (yyjson_mut_is_ctn(value))
+                keep_drop(doc, value, p, step + 1);
     }
 }
 
@@ -151,7 +154,8 @@ struct template_object *template_keep(const struct template_watch *w, yyjson_val
     yyjson_val *metadata;
     const char *name, *namespace;
     if (json_is_object(from, "it", err) != 0 || json_get_object(from, "metadata", &metadata, err) != 0 ||
-        json_need_string(metadata, "name", &name, err) != 0 || json_get_string(metadata, "namespace", &namespace, err) != 0)
+        json_need_string(metadata, "name", &name, err) != 0 ||
+        json_get_string(metadata, "namespace", &namespace, err) != 0)
         return NULL;
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     if (doc == NULL)

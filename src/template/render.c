@@ -2,6 +2,9 @@
 
 #include <event2/event.h>
 #include <signal.h>
+#include <stdio.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -164,6 +167,10 @@ static int render_run(void *arg)
     struct pass p = {.options = arg};
     struct error err = {0};
     engine_prepare();
+    /* An engine of many small values, in a process that ends soon. */
+    (void)mallopt(M_MXFAST, 160);
+    (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    (void)mallopt(M_TOP_PAD, 16 << 20);
     /* What the engine counts of its own is less than the limit on data: there are the texts of C, too. */
     limits_set(p.options->timeout_ms / 1000 + CPU_SECONDS_MORE,
                p.options->unfiltered ? 0 : 2 * (p.options->memory_bytes + p.options->output_bytes));

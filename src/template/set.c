@@ -34,11 +34,15 @@ static int set_check_name(enum template_kind kind, const char *name, struct erro
     if (kind == TEMPLATE_HAPROXY_CFG)
         return 0;
     if (kind == TEMPLATE_SNIPPET)
-        return !str_has_control(name) ? 0 : error_set(err, ERROR_INVALID, "the name of a snippet has no control characters");
+        return !str_has_control(name)
+                   ? 0
+                   : error_set(err, ERROR_INVALID, "the name of a snippet has no control characters");
     if (name[0] == '\0' || name[0] == '.' || name[strspn(name, STORAGE_NAME_ALPHABET)] != '\0' ||
         strlen(name) > STORAGE_NAME_MAX_BYTES)
-        return error_set(err, ERROR_INVALID, "\"%s\" is no name of a file: letters, digits, -, _ and ., the first no ., at most %d "
-                         "bytes", name, STORAGE_NAME_MAX_BYTES);
+        return error_set(err, ERROR_INVALID,
+                         "\"%s\" is no name of a file: letters, digits, -, _ and ., the first no ., at most %d "
+                         "bytes",
+                         name, STORAGE_NAME_MAX_BYTES);
     return 0;
 }
 
@@ -63,7 +67,8 @@ static int set_check_alone(const struct template_set *s, const struct template_t
 }
 
 /* NULL: it can be none. */
-static struct template_text *set_add(struct template_set *s, enum template_kind kind, const char *name, struct error *err)
+static struct template_text *set_add(struct template_set *s, enum template_kind kind, const char *name,
+                                     struct error *err)
 {
     if (set_check_name(kind, name, err) != 0)
         return NULL;
@@ -72,7 +77,8 @@ static struct template_text *set_add(struct template_set *s, enum template_kind 
     bool plain = kind == TEMPLATE_HAPROXY_CFG || kind == TEMPLATE_SNIPPET;
     *t = (struct template_text){.kind = kind,
                                 .name = mem_strdup(name),
-                                .source = plain ? mem_strdup(name) : mem_printf("%s/%s", template_kind_folder(kind), name)};
+                                .source =
+                                    plain ? mem_strdup(name) : mem_printf("%s/%s", template_kind_folder(kind), name)};
     return set_check_alone(s, t, err) == 0 ? t : NULL;
 }
 
@@ -96,7 +102,8 @@ static int text_name(void *of, const char *key, const struct yaml_node *value, s
 
 static const struct set_key text_keys[] = {
     {"template", text_template, SCHEMA_TEXT, "The template."},
-    {"priority", text_priority, "{\"type\": \"integer\"}", "Of a snippet among those that snippets() finds: the least first."},
+    {"priority", text_priority, "{\"type\": \"integer\"}",
+     "Of a snippet among those that snippets() finds: the least first."},
     {"name", text_name, SCHEMA_TEXT, "Of an older controller; without effect."},
 };
 const struct set_keys set_text_keys = SET_KEYS("text", "A template with more about it.", text_keys);
@@ -212,8 +219,8 @@ static const struct set_key target_keys[] = {
     {"port", targets_port, "{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 65535}",
      "Of each pod's Data Plane API; default: 5555."},
 };
-const struct set_keys set_target_keys =
-    SET_KEYS("targets", "Pods of HAProxy, each with a Data Plane API; otherwise the HAProxies of the settings.", target_keys);
+const struct set_keys set_target_keys = SET_KEYS(
+    "targets", "Pods of HAProxy, each with a Data Plane API; otherwise the HAProxies of the settings.", target_keys);
 
 #define TARGETS_PORT 5555
 
@@ -277,7 +284,8 @@ static const struct set_key root_keys[] = {
      "Templates of certificates with their keys; also certificates/NAME.j2."},
     {"ssl_certificates", set_take_certificates, SCHEMA_EACH("template"), NULL},
     {"files", set_take_files, SCHEMA_EACH("template"), "Templates of other files; also files/NAME.j2."},
-    {"snippets", set_take_snippets, SCHEMA_EACH("template"), "Templates that others include or import; also snippets/NAME.j2."},
+    {"snippets", set_take_snippets, SCHEMA_EACH("template"),
+     "Templates that others include or import; also snippets/NAME.j2."},
     {"template_snippets", set_take_snippets, SCHEMA_EACH("template"), NULL},
     {"extra", set_take_extra, SCHEMA_OBJECT, "Values that templates have as variables of these names, and as `extra`."},
     {"extra_context", set_take_extra, SCHEMA_OBJECT, NULL},
@@ -341,7 +349,8 @@ static int set_compare(const void *a, const void *b)
 
 /* By any of its names. */
 static int set_read_late(struct template_set *s, const struct yaml_node *root, const char *const names[2],
-                         int (*read)(struct template_set *s, const char *key, const struct yaml_node *value, struct error *err),
+                         int (*read)(struct template_set *s, const char *key, const struct yaml_node *value,
+                                     struct error *err),
                          struct error *err)
 {
     size_t twice;
@@ -355,7 +364,8 @@ static int set_read_late(struct template_set *s, const struct yaml_node *root, c
 
 static int set_read_rest(struct template_set *s, const struct yaml_node *root, struct error *err)
 {
-    static const char *const ignored[] = {"watched_resources_ignore_fields", NULL}, *const tests[] = {"tests", "validation_tests"};
+    static const char *const ignored[] = {"watched_resources_ignore_fields", NULL}, *const tests[] = {
+                                                                                        "tests", "validation_tests"};
     if (set_read_late(s, root, ignored, set_read_ignored, err) != 0)
         return -1;
     return set_read_late(s, root, tests, set_read_tests, err);
@@ -385,14 +395,16 @@ static int set_fill(struct template_set *s, const struct template_file *files, s
     }
     if (tree.root == NULL)
         return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE " is empty");
-    if (set_read_mapping(s, "a template set", tree.root, &set_root_keys, err) != 0 || set_read_rest(s, tree.root, err) != 0)
+    if (set_read_mapping(s, "a template set", tree.root, &set_root_keys, err) != 0 ||
+        set_read_rest(s, tree.root, err) != 0)
         return -1;
     for (size_t i = 0; i < count; i++)
         if (set_read_file(s, &files[i], err) != 0)
             return -1;
     if (set_find(s, TEMPLATE_HAPROXY_CFG, "haproxy.cfg") == NULL)
-        return error_set(err, ERROR_INVALID, "there is no template of haproxy.cfg: give " TEMPLATE_SET_FILE
-                                             " a key haproxy.cfg, or put a file haproxy.cfg" SUFFIX " beside it");
+        return error_set(err, ERROR_INVALID,
+                         "there is no template of haproxy.cfg: give " TEMPLATE_SET_FILE
+                         " a key haproxy.cfg, or put a file haproxy.cfg" SUFFIX " beside it");
     qsort(s->texts, s->text_count, sizeof(s->texts[0]), set_compare);
     return 0;
 }

@@ -33,10 +33,10 @@ struct template_paths {
 };
 
 struct template_watch {
-    char *name; /* as templates call it */
-    char *api_version, *kind; /* "networking.k8s.io/v1", "Ingress" */
-    char *plural;             /* "ingresses"; NULL: the API server is asked; then kind is NULL */
-    char **namespaces;        /* ends with NULL; NULL: all */
+    char *name;                            /* as templates call it */
+    char *api_version, *kind;              /* "networking.k8s.io/v1", "Ingress" */
+    char *plural;                          /* "ingresses"; NULL: the API server is asked; then kind is NULL */
+    char **namespaces;                     /* ends with NULL; NULL: all */
     char *label_selector, *field_selector; /* NULL: none */
     struct template_paths index_by;
     struct template_paths keep; /* empty: all but managedFields */
@@ -50,7 +50,7 @@ enum template_kind { TEMPLATE_HAPROXY_CFG, TEMPLATE_MAP, TEMPLATE_CERTIFICATE, T
 
 struct template_text {
     enum template_kind kind;
-    char *name; /* "haproxy.cfg", "hosts.map" */
+    char *name;   /* "haproxy.cfg", "hosts.map" */
     char *source; /* what messages, include and import call it: "haproxy.cfg", "maps/hosts.map", "name" of a snippet */
     char *text;
     int64_t priority; /* of a snippet */
@@ -78,9 +78,9 @@ enum assertion_kind {
 
 struct template_assertion {
     enum assertion_kind kind;
-    char *description;      /* NULL: none, as the next */
-    char *target;           /* "haproxy.cfg", "map:hosts.map" */
-    char **patterns;        /* extended regular expressions; ends with NULL; NULL: none, as the next */
+    char *description; /* NULL: none, as the next */
+    char *target;      /* "haproxy.cfg", "map:hosts.map" */
+    char **patterns;   /* extended regular expressions; ends with NULL; NULL: none, as the next */
     char *expected;
     struct json_path *path;
     int64_t count; /* of MATCH_COUNT */
@@ -105,7 +105,7 @@ struct template_set {
     struct template_test *tests;
     size_t test_count;
     yyjson_doc *global_fixtures; /* of all tests: those of `_global`; NULL: none */
-    bool lenient;      /* undefined: lenient */
+    bool lenient;                /* undefined: lenient */
     bool trim_blocks;
     bool keep_newline;
 };

@@ -31,7 +31,8 @@ char *set_known(const char *name, const char *const *known, size_t count)
     nearest_init(&near, name);
     for (size_t i = 0; i < count; i++) {
         bool tiny = strlen(name) < NAME_WITHIN_MIN || strlen(known[i]) < NAME_WITHIN_MIN;
-        nearest_add(&near, known[i], tiny ? str_distance(name, known[i], near.limit) : nearest_distance(&near, known[i]));
+        nearest_add(&near, known[i],
+                    tiny ? str_distance(name, known[i], near.limit) : nearest_distance(&near, known[i]));
         buf_printf(&all, "%s%s", i > 0 ? ", " : "; there are ", known[i]);
     }
     cleanup(mem_free_ptr) char *meant = nearest_text(&near);
@@ -42,7 +43,8 @@ char *set_known(const char *name, const char *const *known, size_t count)
     return buf_take(&all);
 }
 
-static int set_unknown_key(const char *what, const struct yaml_node *key, const struct set_keys *keys, struct error *err)
+static int set_unknown_key(const char *what, const struct yaml_node *key, const struct set_keys *keys,
+                           struct error *err)
 {
     cleanup(mem_free_ptr) const char **names = mem_array(keys->count, sizeof(names[0]));
     for (size_t i = 0; i < keys->count; i++)
@@ -84,8 +86,8 @@ int set_read_mapping(void *of, const char *what, const struct yaml_node *mapping
 }
 
 int set_each_pair(const char *what, const struct yaml_node *mapping,
-                  int (*fn)(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err), void *arg,
-                  struct error *err)
+                  int (*fn)(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err),
+                  void *arg, struct error *err)
 {
     if (mapping->kind != NODE_MAPPING)
         return set_wrong(mapping, err, "%s: expected a mapping of keys to values", what);
@@ -96,7 +98,8 @@ int set_each_pair(const char *what, const struct yaml_node *mapping,
         size_t twice;
         (void)yaml_node_get(mapping, key->text, &twice);
         if (twice != 0)
-            return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%zu: %s has the key %s twice", twice, what, key->text);
+            return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%zu: %s has the key %s twice", twice, what,
+                             key->text);
         if (fn(arg, key, mapping->kids[i + 1], err) != 0)
             return -1;
     }
@@ -123,7 +126,8 @@ int set_read_bool(const char *key, const struct yaml_node *value, bool *ret, str
     return 0;
 }
 
-int set_read_int(const char *key, const struct yaml_node *value, int64_t min, int64_t max, int64_t *ret, struct error *err)
+int set_read_int(const char *key, const struct yaml_node *value, int64_t min, int64_t max, int64_t *ret,
+                 struct error *err)
 {
     char *end = NULL;
     errno = 0;
@@ -134,8 +138,8 @@ int set_read_int(const char *key, const struct yaml_node *value, int64_t min, in
     return 0;
 }
 
-int set_each_text(const char *key, const struct yaml_node *value, int (*fn)(void *arg, const char *text, struct error *err),
-                  void *arg, struct error *err)
+int set_each_text(const char *key, const struct yaml_node *value,
+                  int (*fn)(void *arg, const char *text, struct error *err), void *arg, struct error *err)
 {
     bool is_list = value->kind == NODE_SEQUENCE;
     for (size_t i = 0; i < (is_list ? value->kid_count : 1); i++) {

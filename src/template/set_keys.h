@@ -30,8 +30,10 @@ struct set_keys {
     size_t count;
 };
 
-#define SET_KEYS(name_, help_, list_) \
-    {.name = (name_), .help = (help_), .list = (list_), .count = array_len(list_)}
+#define SET_KEYS(name_, help_, list_)                                                \
+    {                                                                                \
+        .name = (name_), .help = (help_), .list = (list_), .count = array_len(list_) \
+    }
 
 /* What rows have as `schema`. */
 #define SCHEMA_TEXT "{\"type\": \"string\"}"
@@ -48,17 +50,18 @@ int set_read_mapping(void *of, const char *what, const struct yaml_node *mapping
                      struct error *err) must_check;
 /* fn for each pair. key: has to be a text, and no two are the same. */
 int set_each_pair(const char *what, const struct yaml_node *mapping,
-                  int (*fn)(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err), void *arg,
-                  struct error *err) must_check;
+                  int (*fn)(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err),
+                  void *arg, struct error *err) must_check;
 /* A name that is none of the known: "; did you mean a, b?", or "; there are a, b, c"; to be freed. */
 char *set_known(const char *name, const char *const *known, size_t count) must_check;
 
 int set_read_text(const char *key, const struct yaml_node *value, char **ret, struct error *err) must_check;
 int set_read_bool(const char *key, const struct yaml_node *value, bool *ret, struct error *err) must_check;
-int set_read_int(const char *key, const struct yaml_node *value, int64_t min, int64_t max, int64_t *ret, struct error *err) must_check;
+int set_read_int(const char *key, const struct yaml_node *value, int64_t min, int64_t max, int64_t *ret,
+                 struct error *err) must_check;
 /* fn for a text, or for each of a list of them; what it finds wrong gets the place. */
-int set_each_text(const char *key, const struct yaml_node *value, int (*fn)(void *arg, const char *text, struct error *err),
-                  void *arg, struct error *err) must_check;
+int set_each_text(const char *key, const struct yaml_node *value,
+                  int (*fn)(void *arg, const char *text, struct error *err), void *arg, struct error *err) must_check;
 /* For set_each_text; arg: a list that ends with NULL (NULL: empty), a struct template_paths. */
 int set_add_name(void *arg, const char *text, struct error *err) must_check;
 int set_add_path(void *arg, const char *text, struct error *err) must_check;
@@ -66,20 +69,23 @@ void set_free_names(char **list); /* NULL is allowed */
 void set_free_paths(struct template_paths *p);
 /* "a=b,c=d" as it is, or a mapping of them, also below match_labels or matchLabels. */
 int set_read_selector(const char *key, const struct yaml_node *value, char **ret, struct error *err) must_check;
-int set_read_json(const char *key, const struct yaml_node *value, struct yyjson_doc **ret, struct error *err) must_check;
+int set_read_json(const char *key, const struct yaml_node *value, struct yyjson_doc **ret,
+                  struct error *err) must_check;
 
 /* ---- parts of a set: template/set_watch, template/set_tests */
 
 int set_read_watches(void *set, const char *key, const struct yaml_node *value, struct error *err) must_check;
 /* Of all watches that were read: what none of them keeps. */
-int set_read_ignored(struct template_set *s, const char *key, const struct yaml_node *value, struct error *err) must_check;
+int set_read_ignored(struct template_set *s, const char *key, const struct yaml_node *value,
+                     struct error *err) must_check;
 void set_watch_fini(struct template_watch *w);
 /* Once the watches are read, which fixtures are of. */
-int set_read_tests(struct template_set *s, const char *key, const struct yaml_node *value, struct error *err) must_check;
+int set_read_tests(struct template_set *s, const char *key, const struct yaml_node *value,
+                   struct error *err) must_check;
 void set_test_fini(struct template_test *t);
 
 /* All kinds of mappings, for the JSON Schema; the first is the whole set. */
-extern const struct set_keys set_root_keys, set_text_keys, set_target_keys, set_settings_keys, set_watch_keys, set_test_keys,
-    set_assertion_keys;
+extern const struct set_keys set_root_keys, set_text_keys, set_target_keys, set_settings_keys, set_watch_keys,
+    set_test_keys, set_assertion_keys;
 
 #endif

@@ -9,8 +9,8 @@
 #include "template/set_keys.h"
 
 /* Mappings that rows refer to, and what is no mapping of keys. */
-static const struct set_keys *const mappings[] = {&set_watch_keys,  &set_text_keys, &set_target_keys,   &set_settings_keys,
-                                                  &set_test_keys, &set_assertion_keys};
+static const struct set_keys *const mappings[] = {&set_watch_keys,    &set_text_keys, &set_target_keys,
+                                                  &set_settings_keys, &set_test_keys, &set_assertion_keys};
 static const struct {
     const char *name, *json;
 } others[] = {

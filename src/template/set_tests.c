@@ -83,7 +83,8 @@ static int assertion_target(void *of, const char *key, const struct yaml_node *v
         r->into->target = target;
         return 0;
     }
-    return set_wrong(value, err, "%s: \"%s\" is none of haproxy.cfg, map:NAME, file:NAME, certificate:NAME", key, value->text);
+    return set_wrong(value, err, "%s: \"%s\" is none of haproxy.cfg, map:NAME, file:NAME, certificate:NAME", key,
+                     value->text);
 }
 
 static int assertion_pattern(void *of, const char *key, const struct yaml_node *value, struct error *err)
@@ -139,14 +140,16 @@ static const struct set_key assertion_keys[] = {
     {"pattern", assertion_pattern, SCHEMA_TEXT, "An extended regular expression; ^ and $ are those of a line."},
     {"patterns", assertion_patterns, "{\"type\": \"array\", \"items\": {\"type\": \"string\"}, \"minItems\": 1}",
      "Of match_order: each behind the one before."},
-    {"expected", assertion_expected, "{\"type\": [\"string\", \"number\", \"boolean\", \"null\"]}", "The text that it has to be."},
+    {"expected", assertion_expected, "{\"type\": [\"string\", \"number\", \"boolean\", \"null\"]}",
+     "The text that it has to be."},
     {"count", assertion_count, "{\"type\": \"integer\", \"minimum\": 0}", "Of match_count: how many."},
     {"jsonpath", assertion_path, SCHEMA_TEXT, "Of a target that is JSON; without a target, of resources and extra."},
 };
 const struct set_keys set_assertion_keys = SET_KEYS("assertion", "What has to hold.", assertion_keys);
 
 /* What it needs, and nothing that it does not look at. */
-static int assertion_check(const struct assertion_reader *r, const struct yaml_node *at, const char *what, struct error *err)
+static int assertion_check(const struct assertion_reader *r, const struct yaml_node *at, const char *what,
+                           struct error *err)
 {
     const struct assertion_row *row = &assertions[r->into->kind];
     if (!r->typed)
@@ -193,7 +196,8 @@ static int test_assertions(void *of, const char *key, const struct yaml_node *va
         struct assertion_reader a = {.into = &r->test->assertions[r->test->assertion_count++]};
         a.into->line = value->kids[i]->line;
         if (set_read_mapping(&a, what, value->kids[i], &set_assertion_keys, err) != 0 ||
-            assertion_count_expected(&a, value->kids[i], err) != 0 || assertion_check(&a, value->kids[i], what, err) != 0)
+            assertion_count_expected(&a, value->kids[i], err) != 0 ||
+            assertion_check(&a, value->kids[i], what, err) != 0)
             return -1;
     }
     return 0;
@@ -256,9 +260,11 @@ static const struct set_key test_keys[] = {
     {"fixtures", test_fixtures,
      "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}}}",
      "Names of watches, and the objects there."},
-    {"assertions", test_assertions, "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/assertion\"}}", "What has to hold."},
+    {"assertions", test_assertions, "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/assertion\"}}",
+     "What has to hold."},
 };
-const struct set_keys set_test_keys = SET_KEYS("test", "A test; one called _global has the fixtures of all.", test_keys);
+const struct set_keys set_test_keys =
+    SET_KEYS("test", "A test; one called _global has the fixtures of all.", test_keys);
 
 void set_test_fini(struct template_test *t)
 {
@@ -277,7 +283,8 @@ void set_test_fini(struct template_test *t)
 }
 
 /* What it has is the set's, whether it is right or not. */
-static int test_keep(struct template_set *s, const struct template_test *t, const struct yaml_node *at, struct error *err)
+static int test_keep(struct template_set *s, const struct template_test *t, const struct yaml_node *at,
+                     struct error *err)
 {
     bool twice = template_set_test(s, t->name) != NULL;
     s->tests = mem_resize(s->tests, s->test_count + 1, sizeof(s->tests[0]));
@@ -285,7 +292,8 @@ static int test_keep(struct template_set *s, const struct template_test *t, cons
     return !twice ? 0 : set_wrong(at, err, "there are two tests %s", t->name);
 }
 
-static int test_keep_global(struct template_set *s, struct template_test *t, const struct yaml_node *at, struct error *err)
+static int test_keep_global(struct template_set *s, struct template_test *t, const struct yaml_node *at,
+                            struct error *err)
 {
     bool twice = s->global_fixtures != NULL;
     if (!twice) {
@@ -296,8 +304,8 @@ static int test_keep_global(struct template_set *s, struct template_test *t, con
     return !twice ? 0 : set_wrong(at, err, "there are two tests " GLOBAL);
 }
 
-static int test_read(struct template_set *s, const struct yaml_node *at, const char *name, const struct yaml_node *value,
-                     struct error *err)
+static int test_read(struct template_set *s, const struct yaml_node *at, const char *name,
+                     const struct yaml_node *value, struct error *err)
 {
     struct template_test t = {.name = mem_strdup(name), .line = at->line};
     struct test_reader r = {.set = s, .test = &t, .global = str_eq(name, GLOBAL)};

@@ -11,8 +11,8 @@
 #define DIGITS "0123456789"
 
 /* They become parts of a URL. */
-static int watch_word(const char *key, const struct yaml_node *value, const char *alphabet, const char *expected, char **ret,
-                      struct error *err)
+static int watch_word(const char *key, const struct yaml_node *value, const char *alphabet, const char *expected,
+                      char **ret, struct error *err)
 {
     if (value->kind != NODE_SCALAR || str_empty(value->text) || value->text[strspn(value->text, alphabet)] != '\0')
         return set_wrong(value, err, "%s: expected %s", key, expected);
@@ -37,7 +37,8 @@ static int watch_kind(void *of, const char *key, const struct yaml_node *value, 
 
 static int watch_plural(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
-    return watch_word(key, value, LETTERS DIGITS "-", "a kind's plural like ingresses", &((struct template_watch *)of)->plural, err);
+    return watch_word(key, value, LETTERS DIGITS "-", "a kind's plural like ingresses",
+                      &((struct template_watch *)of)->plural, err);
 }
 
 static int watch_namespaces(void *of, const char *key, const struct yaml_node *value, struct error *err)
@@ -97,7 +98,8 @@ static const struct set_key watch_keys[] = {
     {"fieldSelector", watch_fields, SCHEMA_SELECTOR, "Objects with these fields alone."},
     {"field_selector", watch_fields, SCHEMA_SELECTOR, NULL},
     {"index_by", watch_index, SCHEMA_TEXTS, "Paths of the keys that Fetch finds by, in the order of its arguments."},
-    {"keep", watch_keep, SCHEMA_TEXTS, "Paths of the fields that are kept, besides what identifies an object; otherwise all."},
+    {"keep", watch_keep, SCHEMA_TEXTS,
+     "Paths of the fields that are kept, besides what identifies an object; otherwise all."},
     {"drop", watch_drop, SCHEMA_TEXTS, "Paths of fields that are not kept."},
     {"store", watch_store, "{\"enum\": [\"full\", \"on-demand\"]}", "Of an older controller; without effect."},
 };
@@ -107,7 +109,8 @@ static int watch_read(void *arg, const struct yaml_node *name, const struct yaml
 {
     struct template_set *s = arg;
     if (strspn(name->text, LETTERS DIGITS "_-") != strlen(name->text) || strspn(name->text, DIGITS "-") > 0)
-        return set_wrong(name, err, "watch: \"%s\" is no name for templates: letters, digits, _ and -, the first a letter or _",
+        return set_wrong(name, err,
+                         "watch: \"%s\" is no name for templates: letters, digits, _ and -, the first a letter or _",
                          name->text);
     s->watches = mem_resize(s->watches, s->watch_count + 1, sizeof(s->watches[0]));
     struct template_watch *w = &s->watches[s->watch_count++];

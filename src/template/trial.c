@@ -75,7 +75,8 @@ struct trial {
     struct trial_result *result;
 };
 
-static void trial_found(struct trial_result *r, const struct template_assertion *a, enum trial_verdict verdict, char *why)
+static void trial_found(struct trial_result *r, const struct template_assertion *a, enum trial_verdict verdict,
+                        char *why)
 {
     r->findings = mem_resize(r->findings, r->count + 1, sizeof(r->findings[0]));
     r->findings[r->count++] = (struct trial_finding){a, verdict, why};

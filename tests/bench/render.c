@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = (doc = json_parse(buf_str(&json), json.len, 0, "the fixtures", &err)) != NULL ? 0 : -1;
     if (rc == 0)
-        rc = fixtures_add(objects = fixtures_new(set), set, yyjson_doc_get_root(doc), &err);
+        rc = fixtures_add(objects = fixtures_new(set), set, yyjson_doc_get_root(doc), false, &err);
     if (rc == 0)
         rc = render_all(set, objects, runs, &err);
     if (rc != 0)

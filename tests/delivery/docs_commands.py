@@ -174,7 +174,7 @@ PROGRAMS = {
     "make": make, "haproxy-k8s-sync": ours, "haproxy-k8s-sync-as-service": as_service, "skopeo": skopeo, "systemctl": systemctl, "apt-get": apt, "haproxy": haproxy,
     "/opt/haproxy-k8s-sync/ld.so": copied,
     "curl": asked("--help", "all"), "install": asked("--help"), "keepalived": asked("--help"), "base64": asked("--help"),
-    **{name: asked("--help") for name in ("useradd", "userdel", "chown", "chgrp", "chmod", "ln", "rm", "echo", "ls")},
+    **{name: asked("--help") for name in ("useradd", "userdel", "chown", "chgrp", "chmod", "ln", "rm", "cp", "echo", "ls")},
     "openssl": lambda words: None, "ip": lambda words: None, "promtool": lambda words: None,
 }
 

@@ -21,7 +21,7 @@ CHART = ROOT / "charts" / "haproxy-k8s-sync"
 NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY", "HTTPS_PROXY", "NO_PROXY", "CHANGELOG", "PATH", "SECURITY",
                "CONTRIBUTING", "HELP", "TYPE"}
 # Variables of make targets; each has to be in Makefile or in what it includes or runs.
-MAKE_VARIABLES = {"HAPROXY_SOURCE", "RANDOM_FILES", "KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "CK_FORK",
+MAKE_VARIABLES = {"HAPROXY_SOURCE", "RANDOM_FILES", "KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "SHARE", "API", "VERSION", "CK_FORK",
                   "DATAPLANEAPI", "K", "T", "V", "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
 # Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
 OTHERS_WORDS = {"maps_dir", "ssl_certs_dir", "general_storage_dir", "reload_delay", "reload_cmd", "master_worker_mode", "master_runtime",
@@ -94,13 +94,19 @@ def trouble_with_setting(word: str) -> str:
     return f"there is no setting {name}"
 
 
+@functools.cache
+def ingress_values() -> set[str]:
+    """Of the shipped template set `ingress`."""
+    return set(yaml.safe_load((ROOT / "templates/ingress/set.yaml").read_text())["extra"])
+
+
 def trouble_with_span(span: str) -> str:
     """What is wrong with a `span` of a page's prose; "" for nothing, also where it is of no kind that can be looked up."""
     word = span.strip()
     if re.fullmatch(r"_?[A-Z][A-Z0-9_]{3,}(=\S*)?", word):
         return trouble_with_setting(word)
     if found := re.fullmatch(r"([a-z]+(?:_[a-z0-9]+)+)(\{[^}]*\})?", word):
-        known = metric_exists(found[1]) or found[1] in OTHERS_WORDS or re.search(rf"\b{found[1]}\b", sources())
+        known = metric_exists(found[1]) or found[1] in OTHERS_WORDS | ingress_values() or re.search(rf"\b{found[1]}\b", sources())
         return "" if known else f"{found[1]} is no metric, no key of a log line, and no word that tests/delivery/docs_names.py knows"
     if re.fullmatch(r"\w[\w./-]*/[\w.*/-]+", word) and (ROOT / word.split("/")[0]).is_dir() and "*" not in word and word.split("/")[0] != "build":
         return "" if (ROOT / word).exists() else f"there is no {word}"

@@ -124,6 +124,10 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
         docs_files.shell_script(path)
     elif name.endswith(".env"):
         tools.own.check(text, **docs_files.unit_environment())
+    elif name == "ingress-class.yaml":
+        controllers = [d["spec"]["controller"] for d in docs_files.load_yaml(text)]
+        if controllers != [docs_files.load_yaml((ROOT / "templates/ingress/set.yaml").read_text())[0]["extra"]["controller"]]:
+            raise Wrong(f"{name}: the template set is of another controller than {controllers}")
     elif name.startswith("values/"):
         docs_files.load_yaml(text)
         docs_helm.check_ours(tools.helm, text)

@@ -150,6 +150,7 @@ def test_certificates_by_sni_and_redirect(tmp_path: pathlib.Path) -> None:
         assert proxy.get("a.example.com", "/", tls=True).backend == "default_a_80"
         answer = proxy.get("a.example.com:8080", "/x?y=1")
         assert (answer.status, answer.headers["location"]) == (308, "https://a.example.com:8443/x?y=1")
+        assert proxy.get("b.example.org").status == 308, "by the wildcard of its spec.tls"
         assert proxy.get("plain.example.com").backend == "default_a_80", "no TLS for this host"
         assert proxy.get("c.example.com").status == 308, "never in the clear, even without its certificate"
         assert proxy.get("d.example.org").backend == "default_a_80"
@@ -170,6 +171,27 @@ def test_older_ingress_keeps_host_and_path(tmp_path: pathlib.Path) -> None:
     said = [line for line in rendered.events.splitlines() if "has it already" in line]
     assert [line.split(": ")[0] for line in said] == ["Ingress default/b", "Ingress default/a-young"]
     assert "Ingress default/old has it" in said[1]
+
+
+def test_default_backends_come_behind_all_rules(tmp_path: pathlib.Path) -> None:
+    """However old they are; and of two of them the older one has it."""
+    old = ingress("old", rule("x.example.com", ("Prefix", "/a", "a")), defaultBackend=backend("old"), created="2026-01-01T00:00:00Z")
+    young = ingress("young", rule("x.example.com", ("Prefix", "/", "young")), created="2026-02-01T00:00:00Z")
+    own = ingress("own", rule("own.example.com", ("Prefix", "/", "own")), defaultBackend=backend("rest"))
+    rest = [ingress(name, defaultBackend=backend(name), created=created)
+            for name, created in (("late", "2026-03-01T00:00:00Z"), ("early", "2026-02-01T00:00:00Z"))]
+    names = ("a", "old", "young", "own", "rest", "late", "early")
+    rendered = render(tmp_path, {"ingresses": [old, young, own, *rest], "services": [service(n) for n in names]}, default_backend="default/a:80")
+    assert rendered.files["maps/prefix.map"].splitlines() == ["*/ default_early_80", "own.example.com/ default_own_80",
+                                                              "x.example.com/ default_young_80", "x.example.com/a/ default_a_80"]
+    assert sorted(line.split(": ")[0] for line in rendered.events.splitlines()) == ["Ingress default/late", "Ingress default/old"]
+
+
+def test_path_named_twice(tmp_path: pathlib.Path) -> None:
+    twice = ingress("twice", rule("x.example.com", ("Prefix", "/a", "a"), ("Prefix", "/a/", "b")))
+    rendered = render(tmp_path, {"ingresses": [twice], "services": [service("a"), service("b")]})
+    assert rendered.routes() == {"x.example.com/a/": "default_a_80"}
+    assert "Ingress default/twice: host x.example.com, path /a/: Ingress default/twice has it already" in rendered.events
 
 
 def test_classes(tmp_path: pathlib.Path) -> None:

@@ -184,6 +184,15 @@ def test_secrets_that_are_none(tmp_path: pathlib.Path) -> None:
     assert haproxy_accepts(tmp_path, rendered) == ""
 
 
+def test_name_of_a_certificate_that_is_none(tmp_path: pathlib.Path) -> None:
+    objects = web(endpoint("10.0.0.1"), secrets=[secret("good", self_signed(tmp_path, "good"))])
+    objects["ingresses"][0]["spec"]["tls"] = [{"hosts": ["no host", "x [verify none]", "good.example.com"], "secretName": "good"}]
+    rendered = render(tmp_path, objects)
+    assert rendered.files["files/certificates.list"] == "/etc/haproxy/ssl/default_good.pem good.example.com\n"
+    assert "Ingress default/web: spec.tls: host no host is none" in rendered.events
+    assert haproxy_accepts(tmp_path, rendered) == ""
+
+
 def test_one_host_two_certificates(tmp_path: pathlib.Path) -> None:
     one, two = self_signed(tmp_path, "one"), self_signed(tmp_path, "two")
     objects = web(endpoint("10.0.0.1"), secrets=[secret("one", one), secret("two", two)])

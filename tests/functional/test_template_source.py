@@ -178,8 +178,8 @@ def test_a_set_whose_only_resource_is_refused_changes_nothing(site: Site) -> Non
     site.write("haproxy.cfg.j2", site.template("{{ resources.ingresses | length }}"))
     site.kube.forbid("ingresses")
     with site.daemon() as daemon:
-        wait_until(lambda: "403" in daemon.get("/readyz")[1], 20, "the refusal is named")
-        assert not daemon.ready() and site.says() == "zero"
+        wait_until(lambda: "403" in daemon.get("/readyz")[1] and len(site.kube.requests("ingresses")) > 2, 20, "the refusal is named, and asked for again")
+        assert not daemon.ready() and not renders(daemon) and site.says() == "zero"
         site.kube.forbid()
         site.await_says("1")
 

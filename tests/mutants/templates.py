@@ -7,6 +7,7 @@ WATCHES = "daemon/template/watches.c"
 DISCOVERY = "kube/discovery.c"
 DECODE = "kube/decode/decode.c"
 SANDBOX = "host/sandbox.c"
+EVENTS = "daemon/events.c"
 
 ONE_NAMESPACE = (
     Mutant("a list sweeps other namespaces", SINK, "    if (!str_has_prefix(name, w->sink->prefix))\n        return;\n", ""),
@@ -39,6 +40,12 @@ NAMED = (
     Mutant("all are called by their namespace", DECODE, "    if (d->of->by_namespace && json_get_line", "    if (json_get_line"),
 )
 
+ON_OBJECTS = (
+    Mutant("the same of another object is the same Event", EVENTS, "correlator_take(&about->correlator, reason, event_reason_warns(reason), key != NULL ? key : text,", "correlator_take(&about->correlator, reason, event_reason_warns(reason), text,"),
+    Mutant("one Event for many objects", EVENTS, "if (!c.send || (object != NULL && c.combined))", "if (!c.send)"),
+    Mutant("an object of no namespace has none", EVENTS, 'o->namespace != NULL ? o->namespace : "default"', 'o->namespace != NULL ? o->namespace : ""'),
+)
+
 COPIES = (
     Mutant("any signal", SANDBOX, "ARG(kill, 1, INT, SIGKILL),", "CALL(kill),"),
     Mutant("a copy in other namespaces", SANDBOX, "CLONE_PARENT | CLONE_PTRACE | NEW_NAMESPACES | CSIGNAL", "CLONE_PARENT | CLONE_PTRACE | CSIGNAL"),
@@ -51,5 +58,6 @@ ROOMS = (
     Room("templates, whether two sets watch the same", ("test_watches",), SAME),
     Room("templates, from a kind to a path", ("test_discovery",), FOUND),
     Room("templates, names of objects", ("test_decode_by_namespace",), NAMED),
+    Room("templates, what they say of objects", ("test_events_about",), ON_OBJECTS),
     Room("templates, what a copy may do", ("test_sandbox",), COPIES),
 )

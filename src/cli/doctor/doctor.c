@@ -233,6 +233,10 @@ static void report_settings(const struct settings *settings, const struct settin
     if (settings->config_source == SETTINGS_CONFIG_SECRET)
         buf_printf(&services, "the whole haproxy.cfg with key %s of Secret %s/%s", settings->config_secret_key,
                    settings->config_secret_namespace, settings->config_secret_name);
+    if (settings->config_source == SETTINGS_CONFIG_TEMPLATE) {
+        buf_add(&services, "the whole haproxy.cfg with templates of ");
+        settings_print_template_from(settings, &services);
+    }
     doctor_ok(s, "settings", "settings", "%u set, the others at their defaults; keeps in sync: %s",
               setting_count_given(settings), buf_str(&services));
     if (settings->dry_run) {

@@ -43,6 +43,11 @@ static const struct need {
                        {"list", "watch"},
                        "kubernetes.rights.secret",
                        "CONFIG_SOURCE=secret: without the Secret there is no configuration to apply"},
+    [DOCTOR_TEMPLATES] = {"",
+                          "configmaps",
+                          {"list", "watch"},
+                          "kubernetes.rights.templates",
+                          "CONFIG_SOURCE=template: without the ConfigMap there are no templates to render"},
     [DOCTOR_LEASE] = {"coordination.k8s.io",
                       "leases",
                       {"get", "watch", "update"},
@@ -79,6 +84,8 @@ void doctor_rights_init(struct doctor_rights *r, const struct settings *c, const
         add(r, DOCTOR_NODES, NULL, NULL);
     if (c->config_source == SETTINGS_CONFIG_SECRET)
         add(r, DOCTOR_SECRET, c->config_secret_namespace, c->config_secret_name);
+    if (c->template_from.name != NULL)
+        add(r, DOCTOR_TEMPLATES, c->template_from.namespace, c->template_from.name);
     for (size_t i = 0; i < c->config_certs_secrets.count; i++)
         add(r, DOCTOR_SECRET, c->config_secret_namespace, c->config_certs_secrets.list[i]);
     for (size_t i = 0; i < c->mapping_count; i++) {
@@ -221,7 +228,7 @@ static void add_fix(struct doctor_check *check, const struct doctor_right *right
     cleanup(mem_free_ptr) char *subject = subject_text(user, c);
     /* Distinct, so that it clashes with no existing one. */
     cleanup(mem_free_ptr) char *role = mem_printf("haproxy-k8s-sync-%s", strrchr(n->id, '.') + 1);
-    bool by_name = right->need == DOCTOR_LEASE || right->need == DOCTOR_SECRET;
+    bool by_name = right->need == DOCTOR_LEASE || right->need == DOCTOR_SECRET || right->need == DOCTOR_TEMPLATES;
     if (right->namespace == NULL)
         doctor_fix(check, "as a cluster administrator, run",
                    "kubectl create clusterrole %s --verb=%s --resource=%s%s%s\n"
@@ -253,6 +260,7 @@ static enum check_state severity(const struct doctor_rights *r, const struct doc
         return CHECK_WARN;
     case DOCTOR_NODES:
     case DOCTOR_SECRET:
+    case DOCTOR_TEMPLATES:
     case DOCTOR_LEASE:
     case DOCTOR_LEASE_CREATE:
         break;

@@ -22,6 +22,7 @@ enum doctor_need {
     DOCTOR_SERVICE,
     DOCTOR_ENDPOINTS, /* only where slices may not be read */
     DOCTOR_SECRET,    /* of the whole configuration */
+    DOCTOR_TEMPLATES, /* the ConfigMap with the set; what that watches is not known here */
     DOCTOR_LEASE,
     DOCTOR_LEASE_CREATE,
     DOCTOR_EVENTS,

@@ -75,11 +75,12 @@ static int decode_secret(struct decode *d, yyjson_val *from, void *object, struc
 
 static int read_text(yyjson_val *key, yyjson_val *from, struct secret_object *s, struct error *err)
 {
+    const char *text = yyjson_get_str(from);
     size_t len = yyjson_get_len(from);
-    if (!yyjson_is_str(from) || len > VALUE_MAX_BYTES)
+    if (text == NULL || len > VALUE_MAX_BYTES)
         return error_set(err, ERROR_INVALID, "%s is %s, not a text", yyjson_get_str(key), json_type(from));
     char *bytes = mem_alloc(len + 1);
-    memcpy(bytes, yyjson_get_str(from), len);
+    memcpy(bytes, text, len);
     s->values[s->value_count++] = (struct secret_value){mem_strdup(yyjson_get_str(key)), bytes, len};
     return 0;
 }

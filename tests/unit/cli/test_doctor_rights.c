@@ -58,6 +58,10 @@ static const struct {
     {{SERVICE, "EMIT_EVENTS=true"}, "pod", BASIC EVENTS("ing")},
     {{SERVICE, "LEADER_ELECT=true", "EMIT_EVENTS=true", "DRY_RUN=true"}, NULL, BASIC},
     {{LOGIN, "INGRESS_SERVICES=ing/web:http=a,ing/web:https=b"}, NULL, BASIC},
+    {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:lb/t"},
+     NULL,
+     "list lb/configmaps t; watch lb/configmaps t"},
+    {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t"}, NULL, ""},
 };
 
 START_TEST(what_is_needed)

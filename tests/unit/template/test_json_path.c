@@ -8,9 +8,10 @@
 #include "json/read.h"
 #include "template/json_path.h"
 
-static const char object[] = "{\"metadata\": {\"name\": \"a\", \"labels\": {\"app.kubernetes.io/name\": \"web\", \"it's\": \"q\"}},"
-                             " \"spec\": {\"rules\": [{\"host\": \"h1\"}, {\"host\": \"h2\"}, {}], \"ports\": {\"x\": 1, \"y\": 2}},"
-                             " \"deep\": [[1, 2], [3]], \"none\": null}";
+static const char object[] =
+    "{\"metadata\": {\"name\": \"a\", \"labels\": {\"app.kubernetes.io/name\": \"web\", \"it's\": \"q\"}},"
+    " \"spec\": {\"rules\": [{\"host\": \"h1\"}, {\"host\": \"h2\"}, {}], \"ports\": {\"x\": 1, \"y\": 2}},"
+    " \"deep\": [[1, 2], [3]], \"none\": null}";
 
 static const struct {
     const char *path, *found; /* all that it leads to, with a blank behind each */

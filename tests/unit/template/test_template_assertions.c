@@ -41,23 +41,28 @@ static const struct {
     {"not_contains, pattern: PRIVATE, target: 'certificate:a.pem'", "certificate:a.pem:1 has \"PRIVATE\": ..."},
     {"not_contains, pattern: '['", "is no extended regular expression"},
     {"equals, expected: \"a be_a\\nb be_b\\n\", target: 'map:hosts.map'", NULL},
-    {"equals, expected: \"a be_a\\nb be_c\\n\", target: 'map:hosts.map'", "map:hosts.map:2 is \"b be_b\", expected \"b be_c\""},
+    {"equals, expected: \"a be_a\\nb be_c\\n\", target: 'map:hosts.map'",
+     "map:hosts.map:2 is \"b be_b\", expected \"b be_c\""},
     {"equals, expected: \"a be_a\\nb be_b\", target: 'map:hosts.map'", "(white space, or the end, differs)"},
-    {"equals, expected: \"a be_a\\nb be_b\\nc\\n\", target: 'map:hosts.map'", "map:hosts.map:3 is \"\", expected \"c\""},
+    {"equals, expected: \"a be_a\\nb be_b\\nc\\n\", target: 'map:hosts.map'",
+     "map:hosts.map:3 is \"\", expected \"c\""},
     {"equals, expected: '', target: 'file:empty'", NULL},
     {"equals, expected: '', target: 'certificate:a.pem'", "certificate:a.pem:1 is \"...\", expected \"...\""},
     {"match_count, pattern: ^backend, count: 2", NULL},
     {"match_count, pattern: ^backend, expected: 3", "haproxy.cfg has \"^backend\" 2 times, expected 3"},
     {"match_count, pattern: server s1, count: 2", NULL},
     {"match_count, pattern: e, count: 6", NULL},
-    {"match_count, pattern: '^a', count: 1, target: 'map:hosts.map'", NULL}, /* that of be_a is not the first in its line */
+    {"match_count, pattern: '^a', count: 1, target: 'map:hosts.map'",
+     NULL}, /* that of be_a is not the first in its line */
     {"match_count, pattern: $, count: 3, target: 'map:hosts.map'", NULL},
     {"match_count, pattern: x, count: 0, target: 'file:empty'", NULL},
     {"match_count, pattern: '*', count: 0", "\"*\" is no extended regular expression: "},
     {"match_order, patterns: [global, backend a, backend b]", NULL},
     {"match_order, patterns: [server s1, server s1]", NULL},
-    {"match_order, patterns: [server s1, server s1, server s1]", "haproxy.cfg has \"server s1\" before \"server s1\", in line 4"},
-    {"match_order, patterns: [backend b, backend a]", "haproxy.cfg has \"backend a\" before \"backend b\", in line 3, and not behind it"},
+    {"match_order, patterns: [server s1, server s1, server s1]",
+     "haproxy.cfg has \"server s1\" before \"server s1\", in line 4"},
+    {"match_order, patterns: [backend b, backend a]",
+     "haproxy.cfg has \"backend a\" before \"backend b\", in line 3, and not behind it"},
     {"match_order, patterns: [backend a, listen]", "haproxy.cfg has no \"listen\""},
     {"match_order, patterns: ['bac', '^kend']", "haproxy.cfg has no \"^kend\""},
     {"match_order, patterns: ['(']", "is no extended regular expression"},
@@ -65,7 +70,8 @@ static const struct {
     {"jsonpath, jsonpath: 'routes[0].host', expected: h, target: 'file:r.json'", NULL},
     {"jsonpath, jsonpath: on, expected: true, target: 'file:r.json'", NULL},
     {"jsonpath, jsonpath: none, target: 'file:r.json'", NULL},
-    {"jsonpath, jsonpath: 'routes[0].host', expected: i, target: 'file:r.json'", "file:r.json: the path leads to \"h\", expected \"i\""},
+    {"jsonpath, jsonpath: 'routes[0].host', expected: i, target: 'file:r.json'",
+     "file:r.json: the path leads to \"h\", expected \"i\""},
     {"jsonpath, jsonpath: 'routes[1]', target: 'file:r.json'", "file:r.json: the path leads to nothing"},
     {"jsonpath, jsonpath: a, target: 'map:hosts.map'", "map:hosts.map"},
     {"jsonpath, jsonpath: a, target: 'map:x'", "there is no map:x"},
@@ -84,7 +90,8 @@ static void assert_why(const char *assertion, const struct assertion_subject *su
 {
     struct template_set *s = with(assertion);
     cleanup(mem_free_ptr) char *why = assertion_failure(&s->tests[0].assertions[0], subject);
-    ck_assert_msg((why == NULL) == (wanted == NULL) && (why == NULL || strstr(why, wanted) != NULL), "%s: %s", assertion, why);
+    ck_assert_msg((why == NULL) == (wanted == NULL) && (why == NULL || strstr(why, wanted) != NULL), "%s: %s",
+                  assertion, why);
     template_set_free(s);
 }
 
@@ -93,7 +100,8 @@ START_TEST(of_what_was_rendered)
     static const char document[] = "{\"extra\": {\"a\": 1}}";
     const struct rendered r = {.files = files, .file_count = array_len(files)};
     yyjson_doc *doc = yyjson_read(document, strlen(document), 0);
-    assert_why(rows[_i].assertion, &(struct assertion_subject){.rendered = &r, .document = yyjson_doc_get_root(doc)}, rows[_i].why);
+    assert_why(rows[_i].assertion, &(struct assertion_subject){.rendered = &r, .document = yyjson_doc_get_root(doc)},
+               rows[_i].why);
     yyjson_doc_free(doc);
 }
 END_TEST
@@ -110,7 +118,8 @@ START_TEST(of_an_error)
 }
 END_TEST
 
-static void assert_difference(const struct render_file *a, size_t count_a, const struct render_file *b, size_t count_b, const char *wanted)
+static void assert_difference(const struct render_file *a, size_t count_a, const struct render_file *b, size_t count_b,
+                              const char *wanted)
 {
     const struct rendered x = {.files = (struct render_file *)(uintptr_t)a, .file_count = count_a};
     const struct rendered y = {.files = (struct render_file *)(uintptr_t)b, .file_count = count_b};
@@ -125,12 +134,14 @@ START_TEST(of_two_renders)
     memcpy(b, files, sizeof(b));
     assert_difference(files, array_len(files), b, array_len(files), NULL);
     b[1].bytes = other;
-    assert_difference(files, array_len(files), b, array_len(files), "two renders differ: map:hosts.map:2 is \"b be_b\", expected \"b be_x\"");
+    assert_difference(files, array_len(files), b, array_len(files),
+                      "two renders differ: map:hosts.map:2 is \"b be_b\", expected \"b be_x\"");
     assert_difference(files, array_len(files), files, 1, "two renders gave another number of files");
     assert_difference(files, 1, files, array_len(files), "two renders gave another number of files");
     memcpy(b, files, sizeof(b));
     b[4].name = (char[]){"full"};
-    assert_difference(files, array_len(files), b, array_len(files), "two renders gave other files: file:empty once, once not");
+    assert_difference(files, array_len(files), b, array_len(files),
+                      "two renders gave other files: file:empty once, once not");
 }
 END_TEST
 

@@ -11,15 +11,17 @@
 
 #define IDENTITY "\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\""
 
-static const char object[] =
-    "{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\",\"managedFields\":[1],\"labels\":{\"l\":1},"
-    "\"annotations\":{\"kubectl.kubernetes.io/last-applied-configuration\":\"{}\",\"b\":2}},"
-    "\"spec\":{\"list\":[{\"p\":1,\"q\":2},{\"p\":3,\"q\":4}],\"words\":[\"s\",\"t\"],\"m\":{\"k\":{\"p\":5,\"q\":6}},\"text\":\"u\"}}";
+static const char object[] = "{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\","
+                             "\"managedFields\":[1],\"labels\":{\"l\":1},"
+                             "\"annotations\":{\"kubectl.kubernetes.io/last-applied-configuration\":\"{}\",\"b\":2}},"
+                             "\"spec\":{\"list\":[{\"p\":1,\"q\":2},{\"p\":3,\"q\":4}],\"words\":[\"s\",\"t\"],\"m\":{"
+                             "\"k\":{\"p\":5,\"q\":6}},\"text\":\"u\"}}";
 
 static const struct {
     const char *how, *kept; /* the rows of the watch; what is kept, without IDENTITY where it begins so */
 } rows[] = {
-    {"", "{" IDENTITY ",\"labels\":{\"l\":1},\"annotations\":{\"b\":2}},\"spec\":{\"list\":[{\"p\":1,\"q\":2},{\"p\":3,\"q\":4}],"
+    {"", "{" IDENTITY
+         ",\"labels\":{\"l\":1},\"annotations\":{\"b\":2}},\"spec\":{\"list\":[{\"p\":1,\"q\":2},{\"p\":3,\"q\":4}],"
          "\"words\":[\"s\",\"t\"],\"m\":{\"k\":{\"p\":5,\"q\":6}},\"text\":\"u\"}}"},
     {"keep: [spec.text]", "{" IDENTITY "},\"spec\":{\"text\":\"u\"}}"},
     {"keep: [metadata.labels, spec.absent, absent.too]", "{" IDENTITY ",\"labels\":{\"l\":1}},\"spec\":{}}"},
@@ -27,7 +29,8 @@ static const struct {
     {"keep: ['spec.list[1].p']", "{" IDENTITY "},\"spec\":{\"list\":[{},{\"p\":3}]}}"},
     {"keep: ['spec.list[1]']", "{" IDENTITY "},\"spec\":{\"list\":[{},{\"p\":3,\"q\":4}]}}"},
     {"keep: ['spec.list[0].q', 'spec.list[*].p']", "{" IDENTITY "},\"spec\":{\"list\":[{\"q\":2,\"p\":1},{\"p\":3}]}}"},
-    {"keep: ['spec.list[0].q', spec.list]", "{" IDENTITY "},\"spec\":{\"list\":[{\"p\":1,\"q\":2},{\"p\":3,\"q\":4}]}}"},
+    {"keep: ['spec.list[0].q', spec.list]",
+     "{" IDENTITY "},\"spec\":{\"list\":[{\"p\":1,\"q\":2},{\"p\":3,\"q\":4}]}}"},
     {"keep: ['spec.words[1]']", "{" IDENTITY "},\"spec\":{\"words\":[null,\"t\"]}}"},
     {"keep: ['spec.words[*].x']", "{" IDENTITY "},\"spec\":{\"words\":[null,null]}}"},
     {"keep: ['spec.m[*].p']", "{" IDENTITY "},\"spec\":{\"m\":{\"k\":{\"p\":5}}}}"},
@@ -38,11 +41,14 @@ static const struct {
      "{" IDENTITY "},\"spec\":{\"list\":[{\"q\":2},{\"q\":4}]}}"},
     {"keep: [spec.words], drop: ['spec.words[0]']", "{" IDENTITY "},\"spec\":{\"words\":[null,\"t\"]}}"},
     {"keep: [spec.words], drop: ['spec.words[2]']", "{" IDENTITY "},\"spec\":{\"words\":[\"s\",\"t\"]}}"},
-    {"keep: [spec.words, spec.m], drop: ['spec.words[*]', 'spec.m[*]']", "{" IDENTITY "},\"spec\":{\"words\":[],\"m\":{}}}"},
-    {"keep: [spec.list], drop: ['spec.list[1].p']", "{" IDENTITY "},\"spec\":{\"list\":[{\"p\":1,\"q\":2},{\"q\":4}]}}"},
+    {"keep: [spec.words, spec.m], drop: ['spec.words[*]', 'spec.m[*]']",
+     "{" IDENTITY "},\"spec\":{\"words\":[],\"m\":{}}}"},
+    {"keep: [spec.list], drop: ['spec.list[1].p']",
+     "{" IDENTITY "},\"spec\":{\"list\":[{\"p\":1,\"q\":2},{\"q\":4}]}}"},
     {"keep: [spec.m], drop: ['spec.m[*].p']", "{" IDENTITY "},\"spec\":{\"m\":{\"k\":{\"q\":6}}}}"},
     {"keep: [spec.absent], drop: [metadata.labels, spec.absent.x, metadata.name.x]", "{" IDENTITY "},\"spec\":{}}"},
-    {"drop: [spec, metadata, kind]", "{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\"}}"},
+    {"drop: [spec, metadata, kind]",
+     "{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\"}}"},
 };
 
 START_TEST(what_is_kept)

@@ -12,16 +12,16 @@
 #include "template/fixtures.h"
 #include "template/objects.h"
 
-#define SET \
+#define SET                                                                                                        \
     "watch:\n  pods: {apiVersion: v1, kind: Pod, index_by: [metadata.namespace, 'spec.ports[*]'], keep: [spec]}\n" \
     "  nodes: {apiVersion: v1, kind: Node}\nextra: {a: 1}\n"
 
-static const char pods[] =
-    "{\"pods\": [{\"metadata\": {\"name\": \"b\", \"namespace\": \"x\"}, \"spec\": {\"ports\": [80, \"web\"]}, \"status\": 1},"
-    " {\"metadata\": {\"name\": \"a\", \"namespace\": \"x\"}, \"spec\": {\"ports\": [80, 80]}},"
-    " {\"metadata\": {\"name\": \"a\", \"namespace\": \"y\"}, \"spec\": {\"ports\": [443]}},"
-    " {\"metadata\": {\"name\": \"none\", \"namespace\": \"x\"}, \"spec\": {}}],"
-    " \"nodes\": [{\"metadata\": {\"name\": \"n\"}}]}";
+static const char pods[] = "{\"pods\": [{\"metadata\": {\"name\": \"b\", \"namespace\": \"x\"}, \"spec\": {\"ports\": "
+                           "[80, \"web\"]}, \"status\": 1},"
+                           " {\"metadata\": {\"name\": \"a\", \"namespace\": \"x\"}, \"spec\": {\"ports\": [80, 80]}},"
+                           " {\"metadata\": {\"name\": \"a\", \"namespace\": \"y\"}, \"spec\": {\"ports\": [443]}},"
+                           " {\"metadata\": {\"name\": \"none\", \"namespace\": \"x\"}, \"spec\": {}}],"
+                           " \"nodes\": [{\"metadata\": {\"name\": \"n\"}}]}";
 
 static int add(struct objects *o, const struct template_set *s, const char *json, bool others, struct error *err)
 {
@@ -37,7 +37,8 @@ static char *names(const yyjson_val *const *list, size_t count)
     for (size_t i = 0; i < count; i++) {
         yyjson_val *metadata = yyjson_obj_get((yyjson_val *)(uintptr_t)list[i], "metadata");
         const char *namespace = yyjson_get_str(yyjson_obj_get(metadata, "namespace"));
-        buf_printf(&out, "%s/%s ", namespace != NULL ? namespace : "", yyjson_get_str(yyjson_obj_get(metadata, "name")));
+        buf_printf(&out, "%s/%s ", namespace != NULL ? namespace : "",
+                   yyjson_get_str(yyjson_obj_get(metadata, "name")));
     }
     return buf_take(&out);
 }
@@ -140,7 +141,10 @@ START_TEST(a_later_fixture_replaces_one)
     struct template_set *s = good_set(SET);
     struct objects *o = fixtures_new(s);
     ck_assert_int_eq(add(o, s, pods, false, &err), 0);
-    ck_assert_int_eq(add(o, s, "{\"pods\": [{\"metadata\": {\"name\": \"a\", \"namespace\": \"y\"}, \"spec\": {\"ports\": [1]}}]}", false, &err), 0);
+    ck_assert_int_eq(
+        add(o, s, "{\"pods\": [{\"metadata\": {\"name\": \"a\", \"namespace\": \"y\"}, \"spec\": {\"ports\": [1]}}]}",
+            false, &err),
+        0);
     assert_fetched(o, "y", "1", "y/a ");
     assert_fetched(o, "y", "443", "");
     objects_free(o);
@@ -153,11 +157,16 @@ START_TEST(the_document_of_all)
     struct error err = {0};
     struct template_set *s = good_set(SET);
     struct objects *o = fixtures_new(s);
-    ck_assert_int_eq(add(o, s, "{\"pods\": [{\"metadata\": {\"name\": \"a\"}, \"status\": 1}, {\"metadata\": {\"name\": \"b\"}}]}", false, &err), 0);
+    ck_assert_int_eq(
+        add(o, s, "{\"pods\": [{\"metadata\": {\"name\": \"a\"}, \"status\": 1}, {\"metadata\": {\"name\": \"b\"}}]}",
+            false, &err),
+        0);
     yyjson_doc *doc = fixtures_document(o, s);
     char *text = json_text_of(yyjson_doc_get_root(doc));
-    ck_assert_str_eq(text, "{\"resources\":{\"pods\":[{\"metadata\":{\"name\":\"a\"}},{\"metadata\":{\"name\":\"b\"}}],\"nodes\":[]},"
-                           "\"extra\":{\"a\":1}}");
+    ck_assert_str_eq(
+        text,
+        "{\"resources\":{\"pods\":[{\"metadata\":{\"name\":\"a\"}},{\"metadata\":{\"name\":\"b\"}}],\"nodes\":[]},"
+        "\"extra\":{\"a\":1}}");
     free(text);
     yyjson_doc_free(doc);
     objects_free(o);

@@ -23,10 +23,12 @@ static const struct {
     {"a: \xff\n", "set.yaml: invalid YAML"},
     {"[]", "set.yaml:1: a template set: expected a mapping of keys to values"},
     {"x: 1\n", "set.yaml:1: a template set has no key x; there are watch, watched_resources"},
-    {"watch: {}", "there is no template of haproxy.cfg: give set.yaml a key haproxy.cfg, or put a file haproxy.cfg.j2 beside it"},
+    {"watch: {}",
+     "there is no template of haproxy.cfg: give set.yaml a key haproxy.cfg, or put a file haproxy.cfg.j2 beside it"},
     {HAPROXY "wacth: {}\n", "set.yaml:2: a template set has no key wacth; did you mean watch?"},
     {HAPROXY "snipets: {}\n", "set.yaml:2: a template set has no key snipets; did you mean snippets?"},
-    {HAPROXY "haproxy_config: {template: y}\n", "set.yaml:2: a template set has haproxy_config already, as haproxy.cfg"},
+    {HAPROXY "haproxy_config: {template: y}\n",
+     "set.yaml:2: a template set has haproxy_config already, as haproxy.cfg"},
     {HAPROXY "maps: {}\nmaps: {}\n", "set.yaml:3: a template set has the key maps twice"},
     {"haproxy.cfg: null\n", "set.yaml:1: haproxy.cfg: expected a text"},
     {"haproxy.cfg: {}\n", "set.yaml:1: haproxy.cfg: expected a template"},
@@ -39,29 +41,34 @@ static const struct {
     {HAPROXY "certificates:\n  \"a\\nb\": y\n", "is no name of a file"},
     {HAPROXY "maps:\n  ? [a]\n  : y\n", "set.yaml:3: maps: expected a name"},
     {HAPROXY "maps:\n  \"\": y\n", "set.yaml:3: maps: expected a name"},
-    {HAPROXY "maps:\n  a.b.map: y\n  a_b.map: y\n", "set.yaml:4: maps/a.b.map and maps/a_b.map are both stored as a_b.map"},
+    {HAPROXY "maps:\n  a.b.map: y\n  a_b.map: y\n",
+     "set.yaml:4: maps/a.b.map and maps/a_b.map are both stored as a_b.map"},
     {HAPROXY "snippets:\n  haproxy.cfg: y\n", "set.yaml:3: there are two templates haproxy.cfg"},
     {HAPROXY "maps: {a.map: y}\nsnippets:\n  maps/a.map: y\n", "set.yaml:4: there are two templates maps/a.map"},
     {HAPROXY "snippets:\n  \"a\\nb\": y\n", "the name of a snippet has no control characters"},
     {HAPROXY "snippets:\n  a: {template: y, priority: high}\n", "set.yaml:3: priority: expected a whole number"},
     {HAPROXY "extra: [1]\n", "set.yaml:2: extra: expected a mapping"},
     {HAPROXY "extra:\n  resources: 1\n", "set.yaml:3: extra: templates call something else resources"},
-    {HAPROXY "extra: {a: 1}\ntemplating_settings:\n  extra_context: {a: 1}\n", "set.yaml:4: extra_context: there are such values already"},
+    {HAPROXY "extra: {a: 1}\ntemplating_settings:\n  extra_context: {a: 1}\n",
+     "set.yaml:4: extra_context: there are such values already"},
     {HAPROXY "templating_settings: {engine: go}\n", "set.yaml:2: templating_settings has no key engine"},
     {HAPROXY "undefined: loose\n", "set.yaml:2: undefined: expected strict or lenient"},
     {HAPROXY "trim_blocks: yes\n", "set.yaml:2: trim_blocks: expected true or false"},
     {HAPROXY "targets: {port: 5555}\n", "set.yaml:2: targets: expected a labelSelector"},
     {HAPROXY "targets: {labelSelector: a=b, port: 65536}\n", "set.yaml:2: port: expected a whole number"},
     {HAPROXY "targets: {labelSelector: a=b, port: 0}\n", "set.yaml:2: port: expected a whole number"},
-    {HAPROXY "targets: {labelSelector: a=b}\npod_selector: {a: b}\n", "set.yaml:3: pod_selector: there are targets already"},
+    {HAPROXY "targets: {labelSelector: a=b}\npod_selector: {a: b}\n",
+     "set.yaml:3: pod_selector: there are targets already"},
     {HAPROXY "pod_selector: [a]\n", "set.yaml:2: pod_selector: expected a selector"},
     {HAPROXY "watch: [r]\n", "set.yaml:2: watch: expected a mapping"},
     {HAPROXY "watch:\n  a b: {apiVersion: v1, kind: K}\n", "set.yaml:3: watch: \"a b\" is no name for templates"},
     {HAPROXY "watch:\n  1a: {apiVersion: v1, kind: K}\n", "set.yaml:3: watch: \"1a\" is no name for templates"},
     {HAPROXY "watch:\n  r: {kind: K}\n", "set.yaml:3: watch.r: expected apiVersion and kind"},
     {HAPROXY "watch:\n  r: {apiVersion: v1}\n", "set.yaml:3: watch.r: expected apiVersion and kind"},
-    {HAPROXY "watch:\n  r: {apiVersion: v1, kind: K, indexBy: [a]}\n", "set.yaml:3: watch.r has no key indexBy; did you mean index_by?"},
-    {HAPROXY "watch:\n  r: {apiVersion: v1, api_version: v1, kind: K}\n", "watch.r has api_version already, as apiVersion"},
+    {HAPROXY "watch:\n  r: {apiVersion: v1, kind: K, indexBy: [a]}\n",
+     "set.yaml:3: watch.r has no key indexBy; did you mean index_by?"},
+    {HAPROXY "watch:\n  r: {apiVersion: v1, api_version: v1, kind: K}\n",
+     "watch.r has api_version already, as apiVersion"},
     {HAPROXY "watch:\n  r: {apiVersion: a/b/c, kind: K}\n", "set.yaml:3: apiVersion: expected a version like v1"},
     {HAPROXY "watch:\n  r: {apiVersion: /v1, kind: K}\n", "apiVersion: expected a version"},
     {HAPROXY "watch:\n  r: {apiVersion: ../v1, kind: K}\n", "apiVersion: expected a version"},
@@ -74,8 +81,10 @@ static const struct {
     {HAPROXY WATCH ", keep: {}}}\n", "set.yaml:2: keep: expected a text or a list of them"},
     {HAPROXY WATCH ", store: none}}\n", "set.yaml:2: store: expected full or on-demand"},
     {HAPROXY WATCH ", labelSelector: {a: [b]}}}\n", "set.yaml:2: labelSelector: a: expected a text"},
-    {HAPROXY "watched_resources_ignore_fields: ['a..b']\n", "set.yaml:2: watched_resources_ignore_fields: path \"a..b\""},
-    {HAPROXY "watched_resources_ignore_fields: {}\n", "set.yaml:2: watched_resources_ignore_fields: expected a list of paths"},
+    {HAPROXY "watched_resources_ignore_fields: ['a..b']\n",
+     "set.yaml:2: watched_resources_ignore_fields: path \"a..b\""},
+    {HAPROXY "watched_resources_ignore_fields: {}\n",
+     "set.yaml:2: watched_resources_ignore_fields: expected a list of paths"},
 };
 
 START_TEST(what_is_wrong_and_where)
@@ -83,27 +92,27 @@ START_TEST(what_is_wrong_and_where)
     struct error err = {0};
     struct template_set *s = set_of(bad[_i].yaml, &err);
     ck_assert_msg(s == NULL, "%s", bad[_i].yaml);
-    ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml, err.message);
+    ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
+                  err.message);
 }
 END_TEST
 
-static const char of_old[] =
-    "watched_resources:\n"
-    "  ingresses:\n"
-    "    api_version: networking.k8s.io/v1\n"
-    "    resources: ingresses\n"
-    "    label_selector: {a: b, c: d}\n"
-    "    index_by: [\"metadata.namespace\", \"metadata.name\"]\n"
-    "    store: on-demand\n"
-    "watched_resources_ignore_fields: [metadata.managedFields, status]\n"
-    "pod_selector:\n  match_labels: {app: haproxy, tier: lb}\n"
-    "template_snippets:\n  util: {name: util, template: u, priority: -5}\n"
-    "maps:\n  hosts.map: {template: m}\n"
-    "files:\n  503.http: {template: f}\n"
-    "ssl_certificates:\n  a.pem: {template: c}\n"
-    "haproxy_config: {template: h}\n"
-    "templating_settings:\n  extra_context: {debug: true}\n"
-    "validation_tests:\n  t: {description: d, assertions: [{type: haproxy_valid}]}\n";
+static const char of_old[] = "watched_resources:\n"
+                             "  ingresses:\n"
+                             "    api_version: networking.k8s.io/v1\n"
+                             "    resources: ingresses\n"
+                             "    label_selector: {a: b, c: d}\n"
+                             "    index_by: [\"metadata.namespace\", \"metadata.name\"]\n"
+                             "    store: on-demand\n"
+                             "watched_resources_ignore_fields: [metadata.managedFields, status]\n"
+                             "pod_selector:\n  match_labels: {app: haproxy, tier: lb}\n"
+                             "template_snippets:\n  util: {name: util, template: u, priority: -5}\n"
+                             "maps:\n  hosts.map: {template: m}\n"
+                             "files:\n  503.http: {template: f}\n"
+                             "ssl_certificates:\n  a.pem: {template: c}\n"
+                             "haproxy_config: {template: h}\n"
+                             "templating_settings:\n  extra_context: {debug: true}\n"
+                             "validation_tests:\n  t: {description: d, assertions: [{type: haproxy_valid}]}\n";
 
 START_TEST(the_older_names)
 {
@@ -122,7 +131,8 @@ START_TEST(the_older_names)
     ck_assert_uint_eq(w->line, 2);
     ck_assert_str_eq(s->targets.label_selector, "app=haproxy,tier=lb");
     ck_assert_uint_eq(s->targets.port, 5555);
-    static const char *const sources[] = {"haproxy.cfg", "maps/hosts.map", "certificates/a.pem", "files/503.http", "util"};
+    static const char *const sources[] = {"haproxy.cfg", "maps/hosts.map", "certificates/a.pem", "files/503.http",
+                                          "util"};
     ck_assert_uint_eq(s->text_count, array_len(sources));
     for (size_t i = 0; i < s->text_count; i++) {
         ck_assert_str_eq(s->texts[i].source, sources[i]);
@@ -138,8 +148,10 @@ END_TEST
 
 START_TEST(its_own_names)
 {
-    struct template_set *s = good_set("watch:\n  r: {apiVersion: v1, kind: K, namespaces: [a, b], fieldSelector: x=y, keep: spec, drop: [status, s.t]}\n"
-                                      "targets: {namespace: n, labelSelector: 'app in (a,b)', port: 1}\nundefined: lenient\ntrim_blocks: false\n");
+    struct template_set *s = good_set(
+        "watch:\n  r: {apiVersion: v1, kind: K, namespaces: [a, b], fieldSelector: x=y, keep: spec, drop: [status, "
+        "s.t]}\n"
+        "targets: {namespace: n, labelSelector: 'app in (a,b)', port: 1}\nundefined: lenient\ntrim_blocks: false\n");
     const struct template_watch *w = &s->watches[0];
     ck_assert_str_eq(w->kind, "K");
     ck_assert_str_eq(w->namespaces[1], "b");
@@ -162,8 +174,10 @@ START_TEST(files_beside_it)
 {
     struct error err = {0};
     static const struct template_file files[] = {
-        {"set.yaml", "{}", 2},       {"haproxy.cfg.j2", "h", 1}, {"maps/a.map.j2", "m", 1},  {"certificates_b.pem.j2", "c", 1},
-        {"files/c.http.j2", "f", 1}, {"snippets/d.j2", "s", 1},  {"README.md", "\xff", 1}, {"other/x.j2", "o", 1},
+        {"set.yaml", "{}", 2},       {"haproxy.cfg.j2", "h", 1},
+        {"maps/a.map.j2", "m", 1},   {"certificates_b.pem.j2", "c", 1},
+        {"files/c.http.j2", "f", 1}, {"snippets/d.j2", "s", 1},
+        {"README.md", "\xff", 1},    {"other/x.j2", "o", 1},
         {"mapsx.j2", "o", 1},
     };
     struct template_set *s = template_set_parse(files, array_len(files), &err);
@@ -193,7 +207,8 @@ START_TEST(files_that_are_none)
 {
     struct error err = {0};
     static const char yaml[] = "haproxy.cfg: x\nmaps: {a.b.map: y}\n";
-    const struct template_file files[] = {{"set.yaml", yaml, strlen(yaml)}, {bad_files[_i].name, bad_files[_i].bytes, bad_files[_i].len}};
+    const struct template_file files[] = {{"set.yaml", yaml, strlen(yaml)},
+                                          {bad_files[_i].name, bad_files[_i].bytes, bad_files[_i].len}};
     ck_assert_ptr_null(template_set_parse(files, 2, &err));
     ck_assert_msg(strstr(err.message, bad_files[_i].says) != NULL, "%s", err.message);
     ck_assert_ptr_null(template_set_parse(files + 1, 1, &err));

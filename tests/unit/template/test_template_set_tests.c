@@ -22,18 +22,22 @@ static const struct {
     {HEAD "tests: {t: {name: u}}\n", "set.yaml:3: name: the test is called t already"},
     {HEAD "tests:\n- {}\n", "set.yaml:4: tests: a test in a list needs a name"},
     {HEAD "tests:\n- name: a\n- name: a\n", "set.yaml:5: there are two tests a"},
-    {HEAD "tests:\n- name: _global\n  fixtures: {}\n- name: _global\n  fixtures: {}\n", "set.yaml:6: there are two tests _global"},
+    {HEAD "tests:\n- name: _global\n  fixtures: {}\n- name: _global\n  fixtures: {}\n",
+     "set.yaml:6: there are two tests _global"},
     {HEAD "tests:\n  _global:\n    assertions: []\n", "set.yaml:5: tests._global has fixtures alone"},
     {HEAD "tests: {}\nvalidation_tests: {}\n", "a template set has validation_tests already, as tests"},
     {HEAD "tests:\n  t:\n    fixtures: []\n", "set.yaml:5: fixtures: expected a mapping"},
-    {HEAD "tests:\n  t:\n    fixtures:\n      service: []\n", "set.yaml:6: fixtures: the set watches no service; did you mean services?"},
-    {HEAD "tests:\n  t:\n    fixtures:\n      ingresses: []\n", "set.yaml:6: fixtures: the set watches no ingresses; there are r, services"},
+    {HEAD "tests:\n  t:\n    fixtures:\n      service: []\n",
+     "set.yaml:6: fixtures: the set watches no service; did you mean services?"},
+    {HEAD "tests:\n  t:\n    fixtures:\n      ingresses: []\n",
+     "set.yaml:6: fixtures: the set watches no ingresses; there are r, services"},
     {HEAD "tests:\n  t:\n    fixtures:\n      r: {}\n", "set.yaml:6: fixtures: r: expected a list of objects"},
     {HEAD "tests:\n  t:\n    fixtures:\n      r:\n      - {metadata: {name: a}}\n      - {metadata: {}}\n",
      "set.yaml:8: fixtures: r: an object needs metadata.name"},
     {HEAD "tests:\n  t:\n    fixtures:\n      r: [x]\n", "set.yaml:6: fixtures: r: an object needs metadata.name"},
     {ONE "{}\n", "set.yaml:6: tests.t: an assertion needs a type"},
-    {ONE "{type: contain, pattern: x}\n", "set.yaml:6: type: there is no assertion contain; did you mean contains, not_contains?"},
+    {ONE "{type: contain, pattern: x}\n",
+     "set.yaml:6: type: there is no assertion contain; did you mean contains, not_contains?"},
     {ONE "{type: xyz}\n", "there is no assertion xyz; there are haproxy_valid, contains, not_contains"},
     {ONE "{type: contains}\n", "set.yaml:6: tests.t: contains needs pattern"},
     {ONE "{type: contains, pattern: a, count: 1}\n", "set.yaml:6: tests.t: contains takes no count"},
@@ -44,7 +48,8 @@ static const struct {
     {ONE "{type: equals}\n", "tests.t: equals needs expected"},
     {ONE "{type: equals, expected: [a]}\n", "set.yaml:6: expected: expected a text"},
     {ONE "{type: match_count, pattern: a}\n", "tests.t: match_count needs count"},
-    {ONE "{type: match_count, pattern: a, count: -1}\n", "set.yaml:6: count: expected a whole number that is not negative"},
+    {ONE "{type: match_count, pattern: a, count: -1}\n",
+     "set.yaml:6: count: expected a whole number that is not negative"},
     {ONE "{type: match_count, pattern: a, expected: two}\n", "set.yaml:6: expected: \"two\" is no number of matches"},
     {ONE "{type: match_count, pattern: a, expected: 2, count: 2}\n", "tests.t: match_count takes no expected"},
     {ONE "{type: match_order, pattern: a}\n", "tests.t: match_order takes no pattern"},
@@ -63,18 +68,21 @@ START_TEST(what_is_wrong_and_where)
     struct error err = {0};
     struct template_set *s = set_of(bad[_i].yaml, &err);
     ck_assert_msg(s == NULL, "%s", bad[_i].yaml);
-    ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml, err.message);
+    ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
+                  err.message);
 }
 END_TEST
 
 START_TEST(what_they_are)
 {
-    struct template_set *s = good_set(
-        "watch: {r: {apiVersion: v1, kind: K}}\ntests:\n  _global: {fixtures: {r: [{metadata: {name: g}}]}}\n  one:\n    description: d\n"
-        "    fixtures: {r: [{metadata: {name: a}}]}\n    assertions:\n"
-        "    - {type: match_count, pattern: ^x, expected: \"2\", target: 'map:m', description: e}\n"
-        "    - {type: match_order, patterns: [a, b]}\n    - {type: equals, expected: }\n"
-        "    - {type: contains, pattern: p, target: 'cert:c'}\n    - {type: jsonpath, jsonpath: a.b, expected: 5}\n  two: {}\n");
+    struct template_set *s =
+        good_set("watch: {r: {apiVersion: v1, kind: K}}\ntests:\n  _global: {fixtures: {r: [{metadata: {name: g}}]}}\n "
+                 " one:\n    description: d\n"
+                 "    fixtures: {r: [{metadata: {name: a}}]}\n    assertions:\n"
+                 "    - {type: match_count, pattern: ^x, expected: \"2\", target: 'map:m', description: e}\n"
+                 "    - {type: match_order, patterns: [a, b]}\n    - {type: equals, expected: }\n"
+                 "    - {type: contains, pattern: p, target: 'cert:c'}\n    - {type: jsonpath, jsonpath: a.b, "
+                 "expected: 5}\n  two: {}\n");
     ck_assert_uint_eq(s->test_count, 2);
     ck_assert_ptr_nonnull(yyjson_obj_get(yyjson_doc_get_root(s->global_fixtures), "r"));
     const struct template_test *t = template_set_test(s, "one");
@@ -84,7 +92,8 @@ START_TEST(what_they_are)
     const struct template_assertion *a = t->assertions;
     ck_assert(a[0].kind == ASSERT_MATCH_COUNT && a[0].count == 2 && a[0].line == 8);
     ck_assert(str_eq(a[0].patterns[0], "^x") && str_eq(a[0].target, "map:m") && str_eq(a[0].description, "e"));
-    ck_assert(a[1].kind == ASSERT_MATCH_ORDER && str_eq(a[1].patterns[1], "b") && a[1].patterns[2] == NULL && a[1].target == NULL);
+    ck_assert(a[1].kind == ASSERT_MATCH_ORDER && str_eq(a[1].patterns[1], "b") && a[1].patterns[2] == NULL &&
+              a[1].target == NULL);
     ck_assert_str_eq(a[2].expected, "");
     ck_assert_str_eq(a[3].target, "certificate:c");
     ck_assert(a[4].path != NULL && str_eq(a[4].expected, "5"));
@@ -110,8 +119,8 @@ START_TEST(the_schema_is_of_the_tables)
     }
     buf_init(&file, 1u << 20);
     ck_assert_msg(buf_read_file(&file, SCHEMA) == 0, "cannot read " SCHEMA);
-    ck_assert_msg(str_eq(buf_str(&file), buf_str(&schema)),
-                  SCHEMA " is not of src/template; renew it by RENEW_TEMPLATE_SCHEMA=1 build/unit/test_template_set_tests");
+    ck_assert_msg(str_eq(buf_str(&file), buf_str(&schema)), SCHEMA
+                  " is not of src/template; renew it by RENEW_TEMPLATE_SCHEMA=1 build/unit/test_template_set_tests");
     yyjson_doc *doc = yyjson_read(buf_str(&schema), schema.len, 0);
     ck_assert(doc != NULL && yyjson_is_obj(yyjson_obj_get(yyjson_doc_get_root(doc), "$defs")));
     yyjson_doc_free(doc);

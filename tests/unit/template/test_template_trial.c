@@ -14,9 +14,10 @@
 #include "template/render.h"
 #include "template/trial.h"
 
-#define SET \
-    "watch: {r: {apiVersion: v1, kind: K}}\nhaproxy.cfg: |\n  {% for o in resources.r %}\n  {{ o.metadata.name }}\n  {% endfor %}\n" \
-    "  {{ resources.r[0].spec.x }}\n" \
+#define SET                                                                                                            \
+    "watch: {r: {apiVersion: v1, kind: K}}\nhaproxy.cfg: |\n  {% for o in resources.r %}\n  {{ o.metadata.name }}\n  " \
+    "{% endfor %}\n"                                                                                                   \
+    "  {{ resources.r[0].spec.x }}\n"                                                                                  \
     "tests:\n  _global: {fixtures: {r: [{metadata: {name: a}, spec: {x: 5}}]}}\n  t:\n    assertions:\n    - {type: "
 
 static char *const nothing[] = {NULL};
@@ -49,7 +50,8 @@ static const struct {
     {"haproxy_valid", "", TRIAL_SKIPPED, "haproxy_valid: there is no haproxy here, and HAPROXY_BIN names none"},
     {"rendering_error", "", TRIAL_FAILED, "the render did not fail"},
     {"rendering_error, pattern: 'haproxy.cfg:'", "    fixtures: {r: [{metadata: {name: A}}]}\n", TRIAL_PASSED, NULL},
-    {"deterministic", "    fixtures: {r: [{metadata: {name: A}}]}\n", TRIAL_FAILED, "haproxy.cfg:4:"}, /* of the render */
+    {"deterministic", "    fixtures: {r: [{metadata: {name: A}}]}\n", TRIAL_FAILED,
+     "haproxy.cfg:4:"}, /* of the render */
     {"haproxy_valid", "    fixtures: {r: [{metadata: {name: A}}]}\n", TRIAL_FAILED, "haproxy.cfg:4:"},
 };
 
@@ -76,11 +78,15 @@ START_TEST(the_program)
     char *own = mem_printf("%s/haproxy-of-ours", folder), *path = mem_printf("PATH=relative:%s", folder);
     FILE *f = fopen(own, "w");
     ck_assert(f != NULL && fclose(f) == 0 && chmod(own, 0700) == 0);
-    char name[] = "HAPROXY_BIN=haproxy-of-ours", slash[] = "HAPROXY_BIN=/a/haproxy", lost[] = "HAPROXY_BIN=no-such-haproxy";
+    char name[] = "HAPROXY_BIN=haproxy-of-ours", slash[] = "HAPROXY_BIN=/a/haproxy",
+         lost[] = "HAPROXY_BIN=no-such-haproxy";
     const struct {
         char *env[3];
         const char *found;
-    } cases[] = {{{name, path, NULL}, own}, {{slash, path, NULL}, "/a/haproxy"}, {{lost, path, NULL}, "no-such-haproxy"}, {{lost, NULL}, "no-such-haproxy"}};
+    } cases[] = {{{name, path, NULL}, own},
+                 {{slash, path, NULL}, "/a/haproxy"},
+                 {{lost, path, NULL}, "no-such-haproxy"},
+                 {{lost, NULL}, "no-such-haproxy"}};
     for (size_t i = 0; i < array_len(cases); i++) {
         cleanup(mem_free_ptr) char *found = haproxy_check_program(cases[i].env);
         ck_assert_str_eq(found, cases[i].found);
