@@ -65,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
+    engine_prepare();
     const char *from = (const char *)data + 1, *nul = memchr(from, '\0', size - 1);
     struct engine_text template = {from, nul != NULL ? (size_t)(nul - from) : size - 1};
     if (!is_utf8(template.bytes, template.len))
