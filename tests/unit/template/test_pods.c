@@ -183,13 +183,16 @@ END_TEST
 
 START_TEST(a_key_that_is_no_base64_leaves_its_certificate_out)
 {
-    cluster.in.keys = "{\"data\": {\"shop.example\": \"S0VZ\", \"blog.example\": \"%%\", \"../x\": \"S0VZ\"}}";
-    cluster.in.certificates = "{\"data\": {\"shop.example\": \"A\", \"blog.example\": \"B\", \"../x\": \"C\"}}";
+    cluster.in.keys =
+        "{\"data\": {\"shop.example\": \"S0VZ\", \"blog.example\": \"%%\", \"..x\": \"S0VZ\", \"a/x\": \"S0VZ\"}}";
+    cluster.in.certificates =
+        "{\"data\": {\"shop.example\": \"A\", \"blog.example\": \"B\", \"..x\": \"C\", \"a/x\": \"C\"}}";
     cleanup(mem_free_ptr) char *got = rendered_with("{{ certificates }}");
     ck_assert_str_eq(got, "['shop.example']");
-    ck_assert_uint_eq(pods.left_out_count, 2);
-    ck_assert_str_eq(pods.left_out[0], "ConfigMap certificates, key ../x: it is no name of a file");
-    ck_assert_str_eq(pods.left_out[1], "Secret keys, key blog.example: it is no base64");
+    ck_assert_uint_eq(pods.left_out_count, 3);
+    ck_assert_str_eq(pods.left_out[0], "ConfigMap certificates, key ..x: it is no name of a file");
+    ck_assert_str_eq(pods.left_out[1], "ConfigMap certificates, key a/x: it is no name of a file");
+    ck_assert_str_eq(pods.left_out[2], "Secret keys, key blog.example: it is no base64");
 }
 END_TEST
 
