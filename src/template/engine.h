@@ -23,7 +23,16 @@ struct engine_text {
     size_t len;
 };
 
-enum engine_kind { ENGINE_NULL, ENGINE_BOOL, ENGINE_UINT, ENGINE_INT, ENGINE_REAL, ENGINE_STRING, ENGINE_ARRAY, ENGINE_OBJECT };
+enum engine_kind {
+    ENGINE_NULL,
+    ENGINE_BOOL,
+    ENGINE_UINT,
+    ENGINE_INT,
+    ENGINE_REAL,
+    ENGINE_STRING,
+    ENGINE_ARRAY,
+    ENGINE_OBJECT
+};
 
 struct engine_scalar {
     int kind;
@@ -73,10 +82,10 @@ struct engine_record {
 };
 
 struct engine_job {
-    bool lenient;      /* what is undefined is nothing; else an error */
-    bool keep_newline; /* the last one of a template; else it is cut, as Jinja does */
-    bool trim_blocks;  /* a line of a block alone leaves nothing */
-    uint64_t fuel;     /* instructions, about; 0: any number */
+    bool lenient;        /* what is undefined is nothing; else an error */
+    bool keep_newline;   /* the last one of a template; else it is cut, as Jinja does */
+    bool trim_blocks;    /* a line of a block alone leaves nothing */
+    uint64_t fuel;       /* instructions, about; 0: any number */
     size_t memory_bytes; /* that the engine itself allocates */
     const struct engine_source *sources;
     size_t source_count;
@@ -85,7 +94,7 @@ struct engine_job {
     const struct engine_output *outputs;
     size_t output_count;
     struct engine_text folders[3]; /* of maps, certificates and other files, each with a slash at its end: path() */
-    struct objects *objects; /* `resources`; NULL: none */
+    struct objects *objects;       /* `resources`; NULL: none */
     struct engine_unset unset;
     void *arg;
     void (*emit)(void *arg, const struct engine_record *record);

@@ -35,7 +35,8 @@ size_t objects_resource_count(const struct objects *o);
 const char *objects_resource_name(const struct objects *o, size_t resource);
 const char *objects_resource_kind(const struct objects *o, size_t resource);
 size_t objects_key_count(const struct objects *o, size_t resource);
-struct cache *objects_cache(const struct objects *o, size_t resource); /* of template_objects; what is put there is seen */
+struct cache *objects_cache(const struct objects *o,
+                            size_t resource); /* of template_objects; what is put there is seen */
 
 /* ---- what a render sees; what is in the caches must not change from here on until objects_forget_read */
 

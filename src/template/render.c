@@ -130,7 +130,8 @@ static int pass_run(struct pass *p)
         const struct template_text *t = &set->texts[i];
         sources[i] = (struct engine_source){{t->source, strlen(t->source)}, {t->text, strlen(t->text)}, t->priority};
         if (t->kind != TEMPLATE_SNIPPET)
-            outputs[job.output_count++] = (struct engine_output){(int)t->kind, {t->name, strlen(t->name)}, sources[i].name};
+            outputs[job.output_count++] =
+                (struct engine_output){(int)t->kind, {t->name, strlen(t->name)}, sources[i].name};
     }
     yyjson_val *key, *value;
     if (set->extra != NULL)
@@ -138,7 +139,8 @@ static int pass_run(struct pass *p)
             variables[job.variable_count++] =
                 (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
     if (set->extra != NULL) /* names that are no identifiers, and those of older templates */
-        variables[job.variable_count++] = (struct engine_variable){{"extra", strlen("extra")}, yyjson_doc_get_root(set->extra)};
+        variables[job.variable_count++] =
+            (struct engine_variable){{"extra", strlen("extra")}, yyjson_doc_get_root(set->extra)};
     for (i = 0; i < o->variable_count; i++)
         variables[job.variable_count++] = o->variables[i];
     for (i = 0; i < array_len(job.folders); i++)
@@ -212,7 +214,8 @@ static void render_take_error(const struct objects *objects, const struct wire *
     if (texts[WIRE_SOURCE_LINE][0] != '\0')
         buf_printf(&text, "; the line: %s", texts[WIRE_SOURCE_LINE] + strspn(texts[WIRE_SOURCE_LINE], " \t"));
     if (texts[WIRE_OBJECT][0] != '\0')
-        buf_printf(&text, "; the last object: %s %s", objects_resource_kind(objects, head->resource), texts[WIRE_OBJECT]);
+        buf_printf(&text, "; the last object: %s %s", objects_resource_kind(objects, head->resource),
+                   texts[WIRE_OBJECT]);
     (void)error_set(err, ERROR_INVALID, "%s", buf_str(&text));
     buf_fini(&text);
 }
@@ -227,7 +230,8 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
     bool good = head->what != ENGINE_ERROR;
     if (head->what == ENGINE_OUTPUT) {
         r->files = mem_resize(r->files, r->file_count + 1, sizeof(r->files[0]));
-        r->files[r->file_count++] = (struct render_file){head->kind, texts[WIRE_NAME], texts[WIRE_TEXT], head->len[WIRE_TEXT]};
+        r->files[r->file_count++] =
+            (struct render_file){head->kind, texts[WIRE_NAME], texts[WIRE_TEXT], head->len[WIRE_TEXT]};
         texts[WIRE_NAME] = texts[WIRE_TEXT] = NULL;
     } else if (good) {
         r->remarks = mem_resize(r->remarks, r->remark_count + 1, sizeof(r->remarks[0]));
@@ -262,22 +266,29 @@ static int render_read(const struct objects *objects, const struct buf *out, str
     return 0;
 }
 
-static int render_judge(const struct render *r, const struct child_result *result, struct rendered *ret, struct error *err)
+static int render_judge(const struct render *r, const struct child_result *result, struct rendered *ret,
+                        struct error *err)
 {
     const struct child_options names = {.timeout_ms = r->timeout_ms, .max_out_bytes = r->output_bytes};
     cleanup(mem_free_ptr) char *text = child_result_text(result, &names);
     if (result->outcome == CHILD_OVERDUE)
-        return error_set(err, ERROR_INVALID, "the templates were still being rendered after %.3g s: is there a loop without an end? "
-                         "TEMPLATE_TIMEOUT is the limit", (double)r->timeout_ms / 1000);
+        return error_set(err, ERROR_INVALID,
+                         "the templates were still being rendered after %.3g s: is there a loop without an end? "
+                         "TEMPLATE_TIMEOUT is the limit",
+                         (double)r->timeout_ms / 1000);
     if (result->outcome == CHILD_OVER_CAP)
         return error_set(err, ERROR_INVALID, "the templates gave more than %zu MB", r->output_bytes >> 20);
     if (result->outcome == CHILD_EXITED && result->status == ENGINE_EXIT_MEMORY)
-        return error_set(err, ERROR_INVALID, "the templates took more than %zu MB of memory: TEMPLATE_MEMORY is the limit",
+        return error_set(err, ERROR_INVALID,
+                         "the templates took more than %zu MB of memory: TEMPLATE_MEMORY is the limit",
                          r->memory_bytes >> 20);
     if (result->outcome == CHILD_SIGNALED && result->status == SIGSEGV)
-        return error_set(err, ERROR_INVALID, "the render failed: its stack overflowed: an expression, a template or a value is nested too deeply");
+        return error_set(
+            err, ERROR_INVALID,
+            "the render failed: its stack overflowed: an expression, a template or a value is nested too deeply");
     if (result->outcome != CHILD_EXITED || result->status != 0)
-        return error_set(err, ERROR_INVALID, "the render failed: %s%s%s", text, result->said[0] != '\0' ? ": " : "", result->said);
+        return error_set(err, ERROR_INVALID, "the render failed: %s%s%s", text, result->said[0] != '\0' ? ": " : "",
+                         result->said);
     return render_read(r->objects, result->out, ret, err);
 }
 

@@ -45,11 +45,11 @@ void rendered_fini(struct rendered *r); /* wipes, for there are private keys in 
 
 struct render_options {
     const struct template_set *set;
-    struct objects *objects;             /* as they are now */
+    struct objects *objects;                 /* as they are now */
     const struct engine_variable *variables; /* besides those of the set */
     size_t variable_count;
     struct engine_unset unset;
-    const char *folders[3];              /* of maps, certificates and other files: what path() says */
+    const char *folders[3]; /* of maps, certificates and other files: what path() says */
     uint64_t timeout_ms;
     size_t memory_bytes, output_bytes;
     bool unfiltered; /* as on a kernel without seccomp, and for sanitizers */

@@ -85,7 +85,8 @@ struct configuration *whole_begin(struct world *w)
                                                   .dry_run = w->settings.dry != 0,
                                                   .drift = (enum configuration_drift)w->settings.drift,
                                                   /* CONFIG_CANARY has to leave some that wait */
-                                                  .canary = w->settings.targets > w->settings.canary ? w->settings.canary : 0,
+                                                  .canary =
+                                                      w->settings.targets > w->settings.canary ? w->settings.canary : 0,
                                                   .canary_time_ms = WHOLE_CANARY_US / 1000,
                                                   .min_interval_ms = (uint64_t)w->settings.apart_s * 1000,
                                                   .store = w->whole.store,
