@@ -53,7 +53,9 @@ PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES)$(if $(ENGINE), && 
 
 # The template engine (src/template/Cargo.toml), where there is a cargo that is new enough; TEMPLATES=no: without it, and who asks
 # for one is told so.
-TEMPLATES ?= $(shell cargo --version 2>/dev/null | awk -F '[ .]' '{ yes = $$2 > 1 || $$3 >= 70 } END { print yes ? "yes" : "no" }')
+ifeq ($(origin TEMPLATES),undefined)
+TEMPLATES := $(shell cargo --version 2>/dev/null | awk -F '[ .]' '{ yes = $$2 > 1 || $$3 >= 70 } END { print yes ? "yes" : "no" }')
+endif
 ENGINE := $(if $(filter-out no,$(TEMPLATES)),$B/cargo/release/libtemplate.a)
 HERE_RUST = --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
 ENGINE_SRC := src/template/Cargo.toml src/template/Cargo.lock $(sort $(wildcard src/template/src/*.rs))

@@ -202,6 +202,9 @@ static const struct rule allowed_to_fork[] = {
     ARG(kill, 1, INT, SIGKILL),
     CALL(seccomp),
     ARG(prctl, 0, INT, PR_SET_NO_NEW_PRIVS),
+    ARG(prctl, 0, INT, PR_SET_PDEATHSIG),
+    {SCMP_SYS(prlimit64), 1, {{0, INT, 0}}}, /* its own limits (host/limits) */
+    CALL(setrlimit),
     ARG(prctl, 0, INT, PR_GET_SECCOMP),
     ARG(prctl, 0, INT, PR_SET_SECCOMP),
 };

@@ -15,7 +15,7 @@
 struct yyjson_val;
 struct objects;
 
-#define ENGINE_EXIT_MEMORY 71 /* the child's exit status where memory_bytes do not suffice */
+#define ENGINE_MEMORY_STATUS 71 /* the child's exit status where memory_bytes do not suffice */
 
 /* Borrowed UTF-8; no NUL has to follow. The structs below are those of src/abi.rs, member for member. */
 struct engine_text {

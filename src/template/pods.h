@@ -2,7 +2,7 @@
  * TEMPLATE_FROM=pods:NAMESPACE: what the templates of an older system see, whose four objects go on as they are. ConfigMap
  * `services` (each key JSON: namespace, selector, and what the template wants besides), ConfigMap `certificates` and Secret
  * `keys` (two halves by one name), ConfigMap `config` (its key `template`). Pure: JSON texts in, a template set, its
- * variables and files out. docs/templates-pods.md.
+ * variables and files out. The daemon does not read them yet.
  */
 #ifndef TEMPLATE_PODS_H
 #define TEMPLATE_PODS_H

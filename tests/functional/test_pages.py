@@ -93,7 +93,7 @@ def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
     wait_until(drifted, 20, "the drift to be believed", interval=0.2)
     rig.wait_in_sync()
     assert rig.differences() == []
-    others = ("configuration_", "local_", "spiffe_")  # what each has its own test for
+    others = ("configuration_", "local_", "spiffe_", "template_")  # what each has its own test for
     assert {name: labels for name, labels in exported(rig.daemon.metrics()).items() if not name.startswith(others)} == {
         name: labels for name, labels in documented().items() if not name.startswith(others)}
 
@@ -113,6 +113,14 @@ def test_table_of_metrics_of_whole_configurations(site: Site) -> None:
     table = {name: labels for name, labels in documented().items() if name.startswith("configuration_")}
     assert table.pop("configuration_rollbacks_total") == {"reason"}  # there is none before the first: test_rollback
     assert found == table
+
+
+def test_table_of_the_metrics_of_templates_is_what_is_registered() -> None:
+    """Name and labels; what they count is told in test_template_source."""
+    text = (ROOT / "src/report/telemetry.c").read_text()
+    rows = re.findall(r'METRIC_\w+,\s*"(template_\w+)",\s*(?:"(?:[^"\\]|\\.)*"\s*)+,\s*(?:"([\w,]*)"|NULL)', text)
+    table = {name: labels for name, labels in documented().items() if name.startswith("template_")}
+    assert {name: set(filter(None, labels.split(","))) for name, labels in rows} == table and len(rows) == 3
 
 
 # --- messages

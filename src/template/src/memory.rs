@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// engine.h: ENGINE_EXIT_MEMORY.
+/// engine.h: ENGINE_MEMORY_STATUS.
 const EXIT_MEMORY: i32 = 71;
 
 pub struct Limited;
