@@ -155,6 +155,7 @@ def test_nodes_never_seen_come_and_go_without_a_reload(world: World) -> None:
     assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
 
 
+@pytest.mark.needs_api("servers that come without a reload only as spares")
 @pytest.mark.one_combination
 def test_spare_nodes_need_no_reload_at_the_first_visit(world: World) -> None:
     first, new = tuple(NODES)[:3], tuple(NODES)[3:]
@@ -175,6 +176,7 @@ def test_spare_nodes_need_no_reload_at_the_first_visit(world: World) -> None:
     assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
 
 
+@pytest.mark.needs_api("a new server that takes a reload, in the midst of a drain")
 @pytest.mark.one_combination
 def test_a_drain_does_not_hang_up_where_maintenance_would(world: World) -> None:
     """With on-marked-down shutdown-sessions, maintenance ends what is open."""

@@ -132,6 +132,7 @@ def test_lines_that_are_not_the_documents_are_named(both: Both) -> None:
     both.runs("document-1")
 
 
+@pytest.mark.needs_api("another client of the Data Plane API")
 @pytest.mark.one_combination
 def test_the_lines_of_another_daemon_stay_as_it_writes_them(both: Both) -> None:
     world = both.world
