@@ -145,7 +145,7 @@ void trial_run(const struct template_set *set, const struct template_test *test,
     if (t.subject.rendered == NULL && trial_is_rendered(test))
         trial_found(ret, NULL, TRIAL_FAILED, mem_strdup(err.message));
     else
-        for (size_t i = 0; i < test->assertion_count; i++)
+        for (size_t i = 0; test != NULL && i < test->assertion_count; i++)
             trial_assert(&t, &test->assertions[i]);
     rendered_fini(&t.rendered);
     yyjson_doc_free(document);
