@@ -139,7 +139,7 @@ BY_RUNTIME = (
     Mutant("what takes a reload is foreseen as commands", BY_RUNTIME_FILE, "d->effect == CFG_EFFECT_RELOAD ? d->why :", "false ? d->why :"),
     Mutant("what was written and not loaded runs", BY_RUNTIME_FILE, "return t->restores || v.dirty  ", "return t->restores "),
     Mutant("while it is loaded it runs", BY_RUNTIME_FILE, ": !instance_at_rest(t->in) ", ": false "),
-    Mutant("who does not answer needs no verdict", BY_RUNTIME_FILE, "t->files != FILES_NEW && !t->away &&", "t->files != FILES_NEW &&"),
+    Mutant("nothing goes without a verdict", BY_RUNTIME_FILE, "t->files != FILES_NEW && !t->away &&", "false &&"),
     Mutant("one of several gets what another might refuse", BY_RUNTIME_FILE, "(alone || target_is_plain(t)) &&", "true &&"),
     Mutant("files are plain", BY_RUNTIME_FILE, "return t->effect == CFG_EFFECT_RUNTIME && !t->files_changed;", "return t->effect == CFG_EFFECT_RUNTIME;"),
     Mutant("all is validated", BY_RUNTIME_FILE, "|| is_written || target_needs_no_verdict(t);", "|| is_written;"),
