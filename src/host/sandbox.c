@@ -346,16 +346,34 @@ static int allow_writing(scmp_filter_ctx ctx, int folder)
     return rc;
 }
 
-int sandbox_enter(int folder, bool copies, struct error *err)
+/* The filter that fill() makes; what it has no rule for gets `otherwise`. 0, or a negative errno. */
+static int install(uint32_t otherwise, int (*fill)(scmp_filter_ctx ctx, const void *arg), const void *arg)
 {
-    cleanup(sandbox_release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    cleanup(sandbox_release) scmp_filter_ctx ctx = seccomp_init(otherwise);
     int rc = ctx != NULL ? set_up(ctx) : -ENOMEM;
     if (rc == 0)
-        rc = add_rules(ctx, copies);
-    if (rc == 0 && folder >= 0)
-        rc = allow_writing(ctx, folder);
+        rc = fill(ctx, arg);
     if (rc == 0)
         rc = seccomp_load(ctx);
+    return rc;
+}
+
+struct daemon_needs {
+    int folder;
+    bool copies;
+};
+
+static int fill_for_daemon(scmp_filter_ctx ctx, const void *arg)
+{
+    const struct daemon_needs *needs = arg;
+    int rc = add_rules(ctx, needs->copies);
+    return rc == 0 && needs->folder >= 0 ? allow_writing(ctx, needs->folder) : rc;
+}
+
+int sandbox_enter(int folder, bool copies, struct error *err)
+{
+    const struct daemon_needs needs = {folder, copies};
+    int rc = install(SCMP_ACT_ERRNO(EPERM), fill_for_daemon, &needs);
     if (rc == 0)
         return 0;
     errno = -rc;
@@ -391,8 +409,9 @@ static const int computing[] = {
     SCMP_SYS(sysinfo), /* glibc's qsort asks how much memory there is */
 };
 
-static int allow_computing(scmp_filter_ctx ctx)
+static int allow_computing(scmp_filter_ctx ctx, const void *arg)
 {
+    (void)arg;
     const struct scmp_arg_cmp no_code = SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
     const struct scmp_arg_cmp anonymous = SCMP_CMP64(3, SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS);
     int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, no_code, anonymous);
@@ -406,12 +425,7 @@ static int allow_computing(scmp_filter_ctx ctx)
 
 int sandbox_enter_strict(struct error *err)
 {
-    cleanup(sandbox_release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-    int rc = ctx != NULL ? set_up(ctx) : -ENOMEM;
-    if (rc == 0)
-        rc = allow_computing(ctx);
-    if (rc == 0)
-        rc = seccomp_load(ctx);
+    int rc = install(SCMP_ACT_KILL_PROCESS, allow_computing, NULL);
     if (rc == 0)
         return 0;
     errno = -rc;
@@ -426,9 +440,10 @@ static bool runs_programs(int call)
 }
 
 /* HAProxy drops its rights in its own way only where it is not checking; a reload command may do so: chroot stays. */
-static int refuse_rest(scmp_filter_ctx ctx)
+static int refuse_rest(scmp_filter_ctx ctx, const void *arg)
 {
     int rc = 0;
+    (void)arg;
     for (size_t i = 0; rc == 0 && i < array_len(deadly); i++)
         if (deadly[i] >= 0 && !runs_programs(deadly[i]) && deadly[i] != SCMP_SYS(chroot))
             rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), deadly[i], 0);
@@ -437,12 +452,7 @@ static int refuse_rest(scmp_filter_ctx ctx)
 
 int sandbox_enter_wide(struct error *err)
 {
-    cleanup(sandbox_release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-    int rc = ctx != NULL ? set_up(ctx) : -ENOMEM;
-    if (rc == 0)
-        rc = refuse_rest(ctx);
-    if (rc == 0)
-        rc = seccomp_load(ctx);
+    int rc = install(SCMP_ACT_ALLOW, refuse_rest, NULL);
     if (rc == 0)
         return 0;
     errno = -rc;

@@ -14,11 +14,8 @@
 struct objects *fixtures_new(const struct template_set *set)
 {
     struct objects *o = objects_new();
-    for (size_t i = 0; i < set->watch_count; i++) {
-        const struct template_watch *w = &set->watches[i];
-        (void)objects_add_resource(o, w->name, w->kind != NULL ? w->kind : w->plural, w->index_by.list,
-                                   w->index_by.count);
-    }
+    for (size_t i = 0; i < set->watch_count; i++)
+        (void)objects_add_watch(o, &set->watches[i]);
     return o;
 }
 

@@ -9,6 +9,7 @@
 #include "json/read.h"
 #include "model/cache.h"
 #include "template/json_path.h"
+#include "template/set.h"
 
 static const struct record_member members[] = {
     RECORD_TEXT(struct template_object, name),
@@ -124,6 +125,12 @@ size_t objects_add_resource(struct objects *o, const char *name, const char *kin
     o->resources = mem_resize(o->resources, o->count + 1, sizeof(o->resources[0]));
     o->resources[o->count] = r;
     return o->count++;
+}
+
+size_t objects_add_watch(struct objects *o, const struct template_watch *w)
+{
+    const char *kind = w->kind != NULL ? w->kind : w->plural;
+    return objects_add_resource(o, w->name, kind, w->index_by.list, w->index_by.count);
 }
 
 size_t objects_resource_count(const struct objects *o)

@@ -16,6 +16,7 @@
 struct cache;
 struct json_path;
 struct objects;
+struct template_watch;
 
 /* In the caches. */
 struct template_object {
@@ -31,6 +32,8 @@ void objects_free(struct objects *o); /* NULL is allowed */
  * long as o is there. */
 size_t objects_add_resource(struct objects *o, const char *name, const char *kind, struct json_path *const *index_by,
                             size_t key_count);
+/* The same of a watch, which has to stay as long. */
+size_t objects_add_watch(struct objects *o, const struct template_watch *w);
 size_t objects_resource_count(const struct objects *o);
 const char *objects_resource_name(const struct objects *o, size_t resource);
 const char *objects_resource_kind(const struct objects *o, size_t resource);

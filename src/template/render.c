@@ -1,10 +1,9 @@
 #include "template/render.h"
 
 #include <event2/event.h>
-#include <signal.h>
-#include <stdio.h>
 #include <limits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,7 +69,7 @@ struct pass {
     const struct render_options *options;
     struct buf out;
     const yyjson_val *left_out[64];
-    size_t left_out_count, warnings;
+    size_t left_out_count;
     /* What earlier passes said of objects that this one does not see any more. */
     struct buf remarks;
 };
@@ -98,10 +97,7 @@ static void pass_emit(void *arg, const struct engine_record *record)
                               .len = {record->name.len, record->text.len, record->source_line.len, strlen(key)}};
     bool warns = record->what == ENGINE_WARNING && key[0] != '\0';
     pass_add(warns ? &p->remarks : &p->out, &head, texts);
-    if (!warns)
-        return;
-    p->warnings++;
-    if (p->left_out_count < array_len(p->left_out))
+    if (warns && p->left_out_count < array_len(p->left_out))
         p->left_out[p->left_out_count++] = record->object;
 }
 
@@ -181,7 +177,6 @@ static int render_run(void *arg)
     int rc = 0;
     for (size_t pass = 0; pass < PASSES; pass++) {
         size_t before = p.left_out_count;
-        p.warnings = 0;
         buf_clear(&p.out);
         rc = pass_run(&p);
         if (rc != 0 || p.left_out_count == before)

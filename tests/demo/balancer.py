@@ -16,7 +16,7 @@ import tempfile
 
 from tests.harness.backends import node_port
 from tests.harness.daemon import Daemon, program
-from tests.harness.haproxy import (DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, haproxy_version,
+from tests.harness.haproxy import (HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, haproxy_version,
                                    real_dataplane_binary)
 from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
@@ -30,18 +30,7 @@ SORRY = "sorry-page"
 ADDRESSES = {**{f"node-{i}": f"127.0.10.{i}" for i in range(1, 7)}, SORRY: "127.0.10.99"}
 FIRST = ("node-1", "node-2", "node-3")
 
-HAPROXY_CFG = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+HAPROXY_CFG = HEAD + """\
 
 frontend fe
   bind 127.0.0.1:{fe}

@@ -17,7 +17,7 @@ from tests.bench import access_log
 from tests.harness import objects
 from tests.harness.backends import Backend, ask, backends, node_port, wait_traffic
 from tests.harness.daemon import Daemon, clean_env, program
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, admin_state
+from tests.harness.haproxy import HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, admin_state
 from tests.harness.lines import in_rotation, is_parked, parked, server_lines
 from tests.harness.local import LocalFiles
 from tests.harness.process import free_port, wait_until
@@ -34,18 +34,7 @@ NODES = {"node-a": "127.0.10.1", "node-b": "127.0.10.2", "node-c": "127.0.10.3",
 
 # What a user may have: comments, another backend with much that is not ours, a backup server, a server of before. The
 # two backends behind it, each with a frontend, are for those cases that need more than one.
-TEMPLATE = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+TEMPLATE = HEAD + """\
 
 frontend fe
   bind 127.0.0.1:{fe}

@@ -98,11 +98,17 @@ def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
         name: labels for name, labels in documented().items() if not name.startswith(others)}
 
 
+def registered(file: str) -> dict[str, set[str]]:
+    """Name and labels of each row of a table of metrics in src/."""
+    rows = re.findall(r'METRIC_\w+,\s*"(\w+)",\s*(?:"(?:[^"\\]|\\.)*"\s*)+,\s*"([\w,]*)"\}', (ROOT / "src" / file).read_text())
+    assert len(dict(rows)) == len(rows), "a name twice"
+    return {name: set(filter(None, labels.split(","))) for name, labels in rows}
+
+
 def test_table_of_the_operators_metrics_is_what_is_registered() -> None:
     """Name and labels; that each comes to the page is told in tests/unit/daemon/test_config_report."""
-    text = (ROOT / "src/daemon/config/operator_metrics.c").read_text()
-    rows = re.findall(r'METRIC_\w+,\s*"(\w+)",\s*(?:"(?:[^"\\]|\\.)*"\s*)+,\s*"([\w,]*)"\}', text)
-    assert {name: set(filter(None, labels.split(","))) for name, labels in rows} == documented("haproxy_operator_") and len(rows) == 9
+    found = registered("daemon/config/operator_metrics.c")
+    assert found == documented("haproxy_operator_") and len(found) == 9
 
 
 def test_table_of_metrics_of_whole_configurations(site: Site) -> None:
@@ -117,10 +123,9 @@ def test_table_of_metrics_of_whole_configurations(site: Site) -> None:
 
 def test_table_of_the_metrics_of_templates_is_what_is_registered() -> None:
     """Name and labels; what they count is told in test_template_source."""
-    text = (ROOT / "src/report/telemetry.c").read_text()
-    rows = re.findall(r'METRIC_\w+,\s*"(template_\w+)",\s*(?:"(?:[^"\\]|\\.)*"\s*)+,\s*(?:"([\w,]*)"|NULL)', text)
+    found = {name: labels for name, labels in registered("report/telemetry.c").items() if name.startswith("template_")}
     table = {name: labels for name, labels in documented().items() if name.startswith("template_")}
-    assert {name: set(filter(None, labels.split(","))) for name, labels in rows} == table and len(rows) == 3
+    assert found == table and len(found) == 3
 
 
 # --- messages

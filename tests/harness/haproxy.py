@@ -20,7 +20,7 @@ from .nursery import PYTHON, Double
 from .process import ROOT, Process, free_port, wait_until
 
 BASE = "/v3/services/haproxy"
-# What the haproxy.cfg of a bench begins with.
+# What many a haproxy.cfg here begins with.
 HEAD = """\
 global
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners

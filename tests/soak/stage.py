@@ -10,7 +10,7 @@ import socket
 
 from tests.harness import realparts
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import AUTH, HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
 from tests.harness.lines import in_rotation, server_lines
 from tests.harness.process import wait_until
 
@@ -23,18 +23,7 @@ SERVICES = {"web": 30443, "shop": 30543}
 RELOAD_DELAY_S = 1.0
 
 # Nobody answers at the nodes' addresses, and nobody asks: what is soaked is the daemon, not HAProxy.
-TEMPLATE = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+TEMPLATE = HEAD + """\
 
 frontend fe
   bind 127.0.0.1:{fe}

@@ -351,8 +351,7 @@ static void watch_init(struct watches *w, size_t i)
     const struct template_watch *t = &w->options.set->watches[i];
     *e = (struct watch_entry){.in = w, .watch = t};
     e->text = mem_printf("%s %s", t->api_version, t->kind != NULL ? t->kind : t->plural);
-    e->number = objects_add_resource(w->objects, t->name, t->kind != NULL ? t->kind : t->plural, t->index_by.list,
-                                     t->index_by.count);
+    e->number = objects_add_watch(w->objects, t);
     e->limit.period_ms = 600000;
     backoff_init(&e->backoff, ASK_FIRST_MS, ASK_MAX_MS, ASK_FIRST_MS / 2, backoff_random_seed());
     timer_init(&e->ask, w->base, watch_ask, e);

@@ -1,6 +1,6 @@
 //! What C gives and takes: src/template/engine.h, whose types these are.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void, CStr};
 use std::slice;
 
 /// A borrowed string: no NUL at its end.
@@ -128,6 +128,15 @@ impl Record {
 }
 
 extern "C" {
+    /// What C has allocated.
+    fn engine_free(bytes: *mut c_void);
+    /// NULL: it is none. Else to be freed by engine_free.
+    fn engine_base64_decode(text: Text, ret_len: *mut usize) -> *mut c_void;
+    /// Of a map, a certificate, a file: to be freed by engine_free.
+    fn engine_stored_name(kind: c_int, name: Text) -> *mut c_char;
+    /// NULL: it can be stored. Else why not, to be freed by engine_free.
+    fn engine_file_problem(kind: c_int, name: Text, bytes: Text) -> *mut c_char;
+
     pub fn engine_node_read(node: NodePtr, ret: *mut Scalar);
     pub fn engine_node_get(object: NodePtr, key: *const c_char, len: usize) -> NodePtr;
     pub fn engine_node_at(array: NodePtr, index: usize) -> NodePtr;
@@ -149,6 +158,40 @@ extern "C" {
     ) -> usize;
     /// How many keys its index has; 0: none.
     pub fn engine_resource_keys(resources: *mut c_void, resource: usize) -> usize;
+}
+
+/// A text of C's that is ours to free; None: it is NULL.
+unsafe fn taken(text: *mut c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    let own = CStr::from_ptr(text).to_string_lossy().into_owned();
+    engine_free(text.cast());
+    Some(own)
+}
+
+/// The name that a file of that kind is stored by, which is a Data Plane API's.
+pub fn stored_name(kind: usize, name: &str) -> String {
+    unsafe { taken(engine_stored_name(kind as c_int, Text::of(name))) }.unwrap_or_default()
+}
+
+/// Why a file of that kind cannot be stored; None: it can.
+pub fn file_problem(kind: usize, name: &str, content: &str) -> Option<String> {
+    unsafe { taken(engine_file_problem(kind as c_int, Text::of(name), Text::of(content))) }
+}
+
+/// None: it is no base64.
+pub fn base64_decode(text: &str) -> Option<Vec<u8>> {
+    let mut len = 0;
+    unsafe {
+        let bytes = engine_base64_decode(Text::of(text), &mut len);
+        if bytes.is_null() {
+            return None;
+        }
+        let own = slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec();
+        engine_free(bytes);
+        Some(own)
+    }
 }
 
 pub unsafe fn slice<'a, T>(list: *const T, count: usize) -> &'a [T] {

@@ -3,29 +3,16 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::{Arc, Mutex};
 
 use minijinja::{Environment, Error, Value};
 
-use crate::abi::Text;
+use crate::abi::file_problem;
 use crate::kind_of;
-
-extern "C" {
-    /// NULL: it can be stored. Else why not, to be freed by engine_free.
-    fn engine_file_problem(kind: c_int, name: Text, bytes: Text) -> *mut c_char;
-    fn engine_free(bytes: *mut c_void);
-}
 
 /// What a file of that kind and content would be refused for; "": nothing.
 fn problem(kind: &str, name: &str, content: &str) -> Result<String, Error> {
-    let said = unsafe { engine_file_problem(kind_of(kind)? as c_int, Text::of(name), Text::of(content)) };
-    if said.is_null() {
-        return Ok(String::new());
-    }
-    let text = unsafe { CStr::from_ptr(said) }.to_string_lossy().into_owned();
-    unsafe { engine_free(said.cast()) };
-    Ok(text)
+    Ok(file_problem(kind_of(kind)?, name, content).unwrap_or_default())
 }
 
 pub fn add_all(env: &mut Environment) {

@@ -2,20 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{c_char, c_void, CString};
+use std::ffi::{c_char, CString};
 use std::rc::Rc;
-use std::slice;
 
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Value};
 
-use crate::abi::Text;
+use crate::abi::base64_decode;
 use crate::{endpoints, routes};
 
 extern "C" {
-    /// NULL: it is none. Else to be freed by engine_free.
-    fn engine_base64_decode(text: Text, ret_len: *mut usize) -> *mut c_void;
-    fn engine_free(bytes: *mut c_void);
     fn fnmatch(pattern: *const c_char, text: *const c_char, flags: i32) -> i32;
 }
 
@@ -24,14 +20,8 @@ pub fn invalid(text: impl Into<String>) -> Error {
 }
 
 fn b64decode(text: &str) -> Result<Value, Error> {
-    let mut len = 0;
-    let bytes = unsafe { engine_base64_decode(Text::of(text), &mut len) };
-    if bytes.is_null() {
-        return Err(invalid("b64decode: it is no base64"));
-    }
-    let copy = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len) }.to_vec();
-    unsafe { engine_free(bytes) };
-    Ok(String::from_utf8(copy).map_or_else(|e| Value::from_bytes(e.into_bytes()), Value::from))
+    let bytes = base64_decode(text).ok_or_else(|| invalid("b64decode: it is no base64"))?;
+    Ok(String::from_utf8(bytes).map_or_else(|e| Value::from_bytes(e.into_bytes()), Value::from))
 }
 
 fn is_base64(value: Value) -> bool {

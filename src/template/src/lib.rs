@@ -14,7 +14,7 @@ mod routes;
 mod values;
 
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::c_int;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
@@ -65,7 +65,7 @@ fn add_functions(env: &mut Environment, job: &Job, said: &Shared) {
     let of = folders.clone();
     env.add_function("path", move |kind: &str, name: &str| -> Result<String, Error> {
         let kind = kind_of(kind)?;
-        Ok(format!("{}{}", of[kind], stored(kind, name)))
+        Ok(format!("{}{}", of[kind], stored_name(kind, name)))
     });
     let shared = said.clone();
     env.add_function("file", move |kind: &str, name: &str, content: Value| -> Result<String, Error> {
@@ -76,7 +76,7 @@ fn add_functions(env: &mut Environment, job: &Job, said: &Shared) {
             Some(there) if *there != bytes => return Err(invalid(format!("{kind} {name}: it is there already, with another content"))),
             _ => files.insert((at, name.to_string()), bytes),
         };
-        Ok(format!("{}{}", folders[at], stored(at, name)))
+        Ok(format!("{}{}", folders[at], stored_name(at, name)))
     });
     let sources = unsafe { slice(job.sources, job.source_count) };
     let mut snippets: Vec<(i64, String)> = sources.iter().map(|s| (s.priority, s.name.str().to_string())).collect();
@@ -84,22 +84,6 @@ fn add_functions(env: &mut Environment, job: &Job, said: &Shared) {
     env.add_function("snippets", move |pattern: &str| -> Vec<String> {
         snippets.iter().filter(|(_, name)| glob(name, pattern)).map(|(_, name)| name.clone()).collect()
     });
-}
-
-extern "C" {
-    /// Of a map, a certificate, a file: to be freed by engine_free.
-    fn engine_stored_name(kind: c_int, name: Text) -> *mut c_char;
-    fn engine_free(bytes: *mut c_void);
-}
-
-/// The name that it is stored by, which is a Data Plane API's.
-fn stored(kind: usize, name: &str) -> String {
-    unsafe {
-        let stored = engine_stored_name(kind as c_int, Text::of(name));
-        let text = CStr::from_ptr(stored).to_string_lossy().into_owned();
-        engine_free(stored.cast());
-        text
-    }
 }
 
 /// As Python prints them.
