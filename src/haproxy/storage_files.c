@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/storage_known.h"
 #include "net/pem.h"
 
 /* HAProxy reads a map by lines of at most tune.bufsize, 16 KiB unless set, and takes the rest of a longer one for
@@ -75,18 +76,22 @@ static int storage_check_map(const struct storage_file *f, struct error *err)
     return 0;
 }
 
-static int storage_check_certificate(struct storage_file *f, struct error *err)
+static int storage_check_certificate(struct storage_file *f, struct storage_known *known, struct error *err)
 {
     bool common = false;
+    if (known != NULL && storage_known_find(known, f->hash, &f->place))
+        return 0;
     if (memchr(f->bytes, '\0', f->len) != NULL)
         return error_set(err, ERROR_INVALID, "there is a NUL byte in it, and a certificate is PEM text");
     if (pem_check_server(f->bytes, &common, err) != 0)
         return -1;
     f->place = common ? STORAGE_CERTIFICATE : STORAGE_GENERAL;
+    if (known != NULL)
+        storage_known_add(known, f->hash, f->place);
     return 0;
 }
 
-static int storage_check(struct storage_file *f, struct error *err)
+static int storage_check(struct storage_file *f, struct storage_known *known, struct error *err)
 {
     if (storage_check_name(f->name, err) != 0)
         return -1;
@@ -95,7 +100,7 @@ static int storage_check(struct storage_file *f, struct error *err)
                          STORAGE_FILE_MAX_BYTES);
     if (f->kind == STORAGE_MAP)
         return storage_check_map(f, err);
-    return f->kind == STORAGE_CERTIFICATE ? storage_check_certificate(f, err) : 0;
+    return f->kind == STORAGE_CERTIFICATE ? storage_check_certificate(f, known, err) : 0;
 }
 
 static size_t storage_files_at(const struct storage_files *f, enum storage_kind place, const char *stored)
@@ -140,11 +145,18 @@ static int storage_files_check_room(const struct storage_files *f, const struct 
 int storage_files_add(struct storage_files *f, enum storage_kind kind, const char *name, const char *bytes, size_t len,
                       struct error *err)
 {
+    return storage_files_add_known(f, NULL, kind, name, bytes, len, err);
+}
+
+int storage_files_add_known(struct storage_files *f, struct storage_known *known, enum storage_kind kind,
+                            const char *name, const char *bytes, size_t len, struct error *err)
+{
     struct storage_file new = {
         .kind = kind, .place = kind, .name = mem_strdup(name), .bytes = mem_alloc(len + 1), .len = len};
     if (len > 0)
         memcpy(new.bytes, bytes, len);
-    int status = storage_check(&new, err);
+    digest_sha256_hex(bytes, len, new.hash);
+    int status = storage_check(&new, known, err);
     if (status == 0) {
         new.stored = storage_stored_name(new.place, name);
         status = storage_files_check_room(f, &new, err);
@@ -153,7 +165,6 @@ int storage_files_add(struct storage_files *f, enum storage_kind kind, const cha
         storage_file_fini(&new);
         return error_prefix(err, "%s/%s", storage_folder(kind), name);
     }
-    digest_sha256_hex(bytes, len, new.hash);
     size_t at = storage_files_at(f, new.place, new.stored);
     f->list = mem_resize(f->list, f->count + 1, sizeof(*f->list));
     memmove(&f->list[at + 1], &f->list[at], (f->count - at) * sizeof(*f->list));

@@ -13,7 +13,9 @@
 #include "base/error.h"
 #include "net/digest.h"
 
-#define STORAGE_FILES_MAX 1000
+struct storage_known;
+
+#define STORAGE_FILES_MAX 5000
 #define STORAGE_FILE_MAX_BYTES (16u << 20)
 #define STORAGE_FILES_MAX_BYTES (64u << 20) /* of all together */
 #define STORAGE_NAME_MAX_BYTES 200
@@ -45,6 +47,9 @@ void storage_files_fini(struct storage_files *f); /* wipes; for cleanup() */
 /* Copies; ERROR_INVALID: what is wrong with it, beginning with "certs/example.com.pem". */
 int storage_files_add(struct storage_files *f, enum storage_kind kind, const char *name, const char *bytes, size_t len,
                       struct error *err) must_check;
+/* The same; a certificate that is known is not parsed again. */
+int storage_files_add_known(struct storage_files *f, struct storage_known *known, enum storage_kind kind,
+                            const char *name, const char *bytes, size_t len, struct error *err) must_check;
 /* NULL: none. */
 const struct storage_file *storage_files_find(const struct storage_files *f, enum storage_kind place,
                                               const char *stored);

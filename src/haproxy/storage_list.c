@@ -47,19 +47,34 @@ void storage_entries_fini(struct storage_entries *s)
     *s = (struct storage_entries){0};
 }
 
+/* Where it is, or would be. */
+static size_t storage_entries_at(const struct storage_entries *s, enum storage_kind place, const char *stored)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct storage_entry *m = &s->list[middle];
+        if (m->place < place || (m->place == place && strcmp(m->stored, stored) < 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 struct storage_entry *storage_entries_find(const struct storage_entries *s, enum storage_kind place, const char *stored)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->list[i].place == place && str_eq(s->list[i].stored, stored))
-            return &s->list[i];
-    return NULL;
+    size_t at = storage_entries_at(s, place, stored);
+    return at < s->count && s->list[at].place == place && str_eq(s->list[at].stored, stored) ? &s->list[at] : NULL;
 }
 
 struct storage_entry *storage_entries_add(struct storage_entries *s, enum storage_kind place, const char *stored)
 {
+    size_t at = storage_entries_at(s, place, stored);
     s->list = mem_resize(s->list, s->count + 1, sizeof(*s->list));
-    s->list[s->count] = (struct storage_entry){.place = place, .stored = mem_strdup(stored)};
-    return &s->list[s->count++];
+    memmove(&s->list[at + 1], &s->list[at], (s->count++ - at) * sizeof(*s->list));
+    s->list[at] = (struct storage_entry){.place = place, .stored = mem_strdup(stored)};
+    return &s->list[at];
 }
 
 bool storage_entries_changed(const struct storage_entries *s)

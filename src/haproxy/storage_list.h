@@ -23,7 +23,7 @@ struct storage_entry {
     size_t good_len;
 };
 
-/* A zeroed one is empty. */
+/* In the order of place and stored name, as storage_files has them. A zeroed one is empty. */
 struct storage_entries {
     struct storage_entry *list;
     size_t count;
@@ -33,7 +33,7 @@ void storage_entries_fini(struct storage_entries *s); /* wipes */
 /* NULL: none. */
 struct storage_entry *storage_entries_find(const struct storage_entries *s, enum storage_kind place,
                                            const char *stored);
-/* Valid until the next one. */
+/* One that is not there yet. Valid until the next one. */
 struct storage_entry *storage_entries_add(struct storage_entries *s, enum storage_kind place, const char *stored);
 void storage_entries_drop(struct storage_entries *s, size_t i);
 bool storage_entries_changed(const struct storage_entries *s); /* any of them */

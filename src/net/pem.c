@@ -64,14 +64,20 @@ static X509 *read_certificate(BIO *in)
     return PEM_read_bio_X509(in, NULL, no_passphrase, NULL);
 }
 
-int pem_check_certificates(const char *pem, struct error *err)
+/* All of them; ret_first: to be freed, NULL where there is none. */
+static int read_certificates(const char *pem, X509 **ret_first, struct error *err)
 {
     cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
     unsigned count = 0;
+    *ret_first = NULL;
     for (;; count++) {
-        cleanup(x509_free_ptr) X509 *x = read_certificate(in);
+        X509 *x = read_certificate(in);
         if (x == NULL)
             break;
+        if (count == 0)
+            *ret_first = x;
+        else
+            X509_free(x);
     }
     int status = 0;
     if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) /* that one is the end of the text */
@@ -80,6 +86,12 @@ int pem_check_certificates(const char *pem, struct error *err)
         status = error_set(err, ERROR_FATAL, "no PEM certificate in it (\"-----BEGIN CERTIFICATE-----\")");
     ERR_clear_error();
     return status;
+}
+
+int pem_check_certificates(const char *pem, struct error *err)
+{
+    cleanup(x509_free_ptr) X509 *first = NULL;
+    return read_certificates(pem, &first, err);
 }
 
 /* What libcurl will do with them: this knows what else OpenSSL does not like, such as a short key or an old
@@ -111,13 +123,13 @@ int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
 
 int pem_check_server(const char *pem, bool *ret_common, struct error *err)
 {
-    cleanup(bio_free_ptr) BIO *cert_in = pem_reader(pem), *key_in = pem_reader(pem);
-    cleanup(x509_free_ptr) X509 *x = read_certificate(cert_in);
-    cleanup(key_free_ptr) EVP_PKEY *key = PEM_read_bio_PrivateKey(key_in, NULL, no_passphrase, NULL);
+    cleanup(x509_free_ptr) X509 *x = NULL;
+    if (read_certificates(pem, &x, err) != 0)
+        return error_set(err, ERROR_INVALID, "%s", err->message);
+    cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
+    cleanup(key_free_ptr) EVP_PKEY *key = PEM_read_bio_PrivateKey(in, NULL, no_passphrase, NULL);
     int status = 0;
-    if (pem_check_certificates(pem, err) != 0)
-        status = error_set(err, ERROR_INVALID, "%s", err->message);
-    else if (key == NULL)
+    if (key == NULL)
         status = error_set(err, ERROR_INVALID,
                            "no PEM private key that can be read beside the certificate (one with a passphrase cannot); "
                            "what has none, a CA for one, belongs to files/");

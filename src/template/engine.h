@@ -14,6 +14,7 @@
 
 struct yyjson_val;
 struct objects;
+struct storage_known;
 
 #define ENGINE_MEMORY_STATUS 71 /* the child's exit status where memory_bytes do not suffice */
 
@@ -95,6 +96,7 @@ struct engine_job {
     size_t output_count;
     struct engine_text folders[3]; /* of maps, certificates and other files, each with a slash at its end: path() */
     struct objects *objects;       /* `resources`; NULL: none */
+    struct storage_known *known;   /* certificates that need no other look; NULL: none are */
     struct engine_unset unset;
     void *arg;
     void (*emit)(void *arg, const struct engine_record *record);
@@ -121,7 +123,9 @@ size_t engine_resource_fetch(struct objects *all, size_t resource, const struct 
 size_t engine_resource_keys(const struct objects *all, size_t resource);
 void *engine_base64_decode(struct engine_text text, size_t *ret_len);
 char *engine_stored_name(int kind, struct engine_text name); /* 0: a map, 1: a certificate, 2: another file */
-char *engine_file_problem(int kind, struct engine_text name, struct engine_text bytes); /* NULL: it can be stored */
+/* NULL: it can be stored, and *ret_place is the kind whose folder it is put into. */
+char *engine_file_problem(struct storage_known *known, int kind, struct engine_text name, struct engine_text bytes,
+                          int *ret_place);
 /* What may read files, as OpenSSL does its settings: before a filter of system calls keeps it from that. */
 void engine_prepare(void);
 void engine_free(void *bytes);

@@ -116,7 +116,9 @@ void *engine_base64_decode(struct engine_text text, size_t *ret_len)
     return base64_decode(copy, ret_len);
 }
 
+/* A kind of the engine's is one of the storage's. */
 static const enum storage_kind kinds[] = {STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL};
+_Static_assert(STORAGE_MAP == 0 && STORAGE_CERTIFICATE == 1 && STORAGE_GENERAL == 2, "as src/lib.rs counts them");
 
 char *engine_stored_name(int kind, struct engine_text name)
 {
@@ -124,18 +126,22 @@ char *engine_stored_name(int kind, struct engine_text name)
     return storage_stored_name(kinds[kind], copy);
 }
 
-char *engine_file_problem(int kind, struct engine_text name, struct engine_text bytes)
+char *engine_file_problem(struct storage_known *known, int kind, struct engine_text name, struct engine_text bytes,
+                          int *ret_place)
 {
     cleanup(storage_files_fini) struct storage_files files = {0};
     cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
     struct error err = {0};
-    return storage_files_add(&files, kinds[kind], copy, bytes.bytes, bytes.len, &err) == 0 ? NULL
-                                                                                           : mem_strdup(err.message);
+    if (storage_files_add_known(&files, known, kinds[kind], copy, bytes.bytes, bytes.len, &err) != 0)
+        return mem_strdup(err.message);
+    *ret_place = (int)files.list[0].place;
+    return NULL;
 }
 
 void engine_prepare(void)
 {
-    free(engine_file_problem(1, (struct engine_text){"a.pem", 5}, (struct engine_text){"-", 1}));
+    int place;
+    free(engine_file_problem(NULL, 1, (struct engine_text){"a.pem", 5}, (struct engine_text){"-", 1}, &place));
 }
 
 void engine_free(void *bytes)

@@ -16,6 +16,7 @@
 #include "host/child.h"
 #include "settings/environment.h"
 #include "template/render.h"
+#include "template/rendered_files.h"
 
 #define SAID_MAX_BYTES (1u << 20)
 #define HAPROXY_CFG "haproxy.cfg"
@@ -44,22 +45,12 @@ int haproxy_check_init(struct haproxy_check *c, struct error *err)
     return 0;
 }
 
-static char *check_path(const struct haproxy_check *c, const struct render_file *f)
-{
-    static const enum storage_kind places[] = {STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL};
-    if (f->kind == ENGINE_HAPROXY_CFG)
-        return mem_printf("%s/" HAPROXY_CFG, c->folder);
-    size_t at = (size_t)f->kind - ENGINE_MAP;
-    cleanup(mem_free_ptr) char *stored = storage_stored_name(places[at], f->name);
-    return mem_printf("%s%s", c->folders[at], stored);
-}
-
-static int check_write(const char *path, const struct render_file *f, struct error *err)
+static int check_write(const char *path, const char *bytes, size_t len, struct error *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool good = fd >= 0;
-    for (size_t at = 0; good && at < f->len;) {
-        ssize_t n = write(fd, f->bytes + at, f->len - at);
+    for (size_t at = 0; good && at < len;) {
+        ssize_t n = write(fd, bytes + at, len - at);
         good = n > 0;
         at += good ? (size_t)n : 0;
     }
@@ -67,6 +58,23 @@ static int check_write(const char *path, const struct render_file *f, struct err
     if (fd >= 0)
         close(fd);
     return rc;
+}
+
+/* By the names that they are stored by, which lead nowhere else. */
+static int check_write_all(const struct haproxy_check *c, const struct rendered *r, const char *config,
+                           struct error *err)
+{
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    if (rendered_files(r, NULL, &files, err) != 0 ||
+        check_write(config, r->files[0].bytes, r->files[0].len, err) != 0)
+        return -1;
+    for (size_t i = 0; i < files.count; i++) {
+        const struct storage_file *f = &files.list[i];
+        cleanup(mem_free_ptr) char *path = mem_printf("%s%s", c->folders[f->place], f->stored);
+        if (check_write(path, f->bytes, f->len, err) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 struct check_wait {
@@ -118,13 +126,10 @@ static int check_judge(const struct haproxy_check *c, const struct check_wait *w
 int haproxy_check_run(const struct haproxy_check *c, const struct rendered *r, const char *program,
                       char *const *environment, uint64_t timeout_ms, struct error *err)
 {
-    for (size_t i = 0; i < r->file_count; i++) {
-        cleanup(mem_free_ptr) char *path = check_path(c, &r->files[i]);
-        if (check_write(path, &r->files[i], err) != 0)
-            return -1;
-    }
     char quiet[] = "-c", file[] = "-f";
     cleanup(mem_free_ptr) char *config = mem_printf("%s/" HAPROXY_CFG, c->folder);
+    if (check_write_all(c, r, config, err) != 0)
+        return -1;
     char *const args[] = {quiet, file, config, NULL};
     const struct child_options run = {.command = program,
                                       .args = args,

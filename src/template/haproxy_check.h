@@ -19,8 +19,8 @@ struct haproxy_check {
 int haproxy_check_init(struct haproxy_check *c, struct error *err) must_check;
 void haproxy_check_fini(struct haproxy_check *c); /* for cleanup(); a zeroed one is allowed */
 
-/* What was rendered with c's folders. -1 with ERROR_INVALID: what HAProxy says against it, "haproxy -c: line 7: ..."; another kind: it
- * could not be asked. program: a path. */
+/* What was rendered with c's folders. -1 with ERROR_INVALID: what HAProxy says against it, "haproxy -c: line 7: ...", or which
+ * file cannot be stored; another kind: it could not be asked. program: a path. */
 int haproxy_check_run(const struct haproxy_check *c, const struct rendered *r, const char *program,
                       char *const *environment, uint64_t timeout_ms, struct error *err) must_check;
 

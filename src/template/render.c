@@ -119,6 +119,7 @@ static int pass_run(struct pass *p)
                              .variables = variables,
                              .outputs = outputs,
                              .objects = o->objects,
+                             .known = o->known,
                              .unset = o->unset,
                              .arg = p,
                              .emit = pass_emit};

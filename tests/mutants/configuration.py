@@ -273,6 +273,12 @@ NAMING = (
     Mutant("any number of bytes", FILES, "if (f->bytes + new->len > STORAGE_FILES_MAX_BYTES)", "if (false)"),
 )
 
+KNOWN = (
+    Mutant("what is known is parsed again", FILES, "if (known != NULL && storage_known_find(known, f->hash, &f->place))", "if (known != NULL && false)"),
+    Mutant("what was not asked for is known for ever", "haproxy/storage_known.c", "        if (!c->asked) {\n", "        if (false) {\n"),
+    Mutant("what is found was not asked for", "haproxy/storage_known.c", "    c->asked = true;\n    *ret_place = c->place;", "    *ret_place = c->place;"),
+)
+
 TELLING = (
     Mutant("annotations of others are overwritten", ANNOTATE, '    json_put_text(doc, metadata, "resourceVersion", version);\n', ""),
     Mutant("a conflict is no conflict", ANNOTATE, "r->status == 409 ? ANNOTATE_CONFLICT :", ""),
@@ -441,4 +447,5 @@ ROOMS = (
     Room("configuration, the write", ("test_replacement", "test_validation_text"), REPLACING),
     Room("configuration, files beside it", ("test_storage",), STORING),
     Room("configuration, names of files", ("test_storage_files",), NAMING),
+    Room("configuration, certificates that are known", ("test_storage_known",), KNOWN),
 )

@@ -12,6 +12,7 @@
 #include "daemon/config/secret_source.h"
 #include "daemon/template/template_source.h"
 #include "haproxy/storage_files.h"
+#include "haproxy/storage_known.h"
 #include "kube/client.h"
 #include "kube/resource.h"
 #include "settings/settings.h"
@@ -27,8 +28,9 @@ struct config_source {
     struct secret_source *secret;     /* NULL: no Secret */
     struct secret_source **certs;     /* config_certs_secrets; NULL: no Secret */
     struct kube_client_listener listener;
-    struct document *document; /* the last good one; NULL: none yet */
-    struct error problem;      /* of what is there now; kind NONE: document is that */
+    struct storage_known *known; /* certificates of Secrets and templates */
+    struct document *document;   /* the last good one; NULL: none yet */
+    struct error problem;        /* of what is there now; kind NONE: document is that */
     bool paused;
     bool with_files; /* a Secret or templates have brought some: when none is left, those go */
 };
@@ -62,6 +64,7 @@ static void config_source_take(struct config_source *s, const char *origin, cons
         config_source_fail(s, &err);
         return;
     }
+    storage_known_end(s->known);
     document_unref(s->document);
     s->document = d;
     error_clear(&s->problem);
@@ -120,7 +123,8 @@ static int config_source_no_key(const struct settings *settings, const struct se
 }
 
 /* "maps_hosts.map": keys have no '/', so the folder's name and '_' stand in front of the name. */
-static int config_source_add_keys(const struct secret_object *o, struct storage_files *files, struct error *err)
+static int config_source_add_keys(const struct config_source *s, const struct secret_object *o,
+                                  struct storage_files *files, struct error *err)
 {
     for (size_t i = 0; i < o->value_count; i++)
         for (unsigned kind = 0; kind < STORAGE_KINDS; kind++) {
@@ -128,15 +132,15 @@ static int config_source_add_keys(const struct secret_object *o, struct storage_
             size_t len = strlen(storage_folder(kind));
             if (strncmp(v->key, storage_folder(kind), len) != 0 || v->key[len] != '_')
                 continue;
-            if (storage_files_add(files, kind, v->key + len + 1, v->bytes, v->len, err) != 0)
+            if (storage_files_add_known(files, s->known, kind, v->key + len + 1, v->bytes, v->len, err) != 0)
                 return error_prefix(err, "key %s", v->key);
         }
     return 0;
 }
 
 /* What a TLS Secret has, as HAProxy reads a certificate: its chain, then the key. */
-static int config_source_add_certificate(const struct secret_object *o, const char *secret, struct storage_files *files,
-                                         struct error *err)
+static int config_source_add_certificate(const struct config_source *s, const struct secret_object *o,
+                                         const char *secret, struct storage_files *files, struct error *err)
 {
     static const char *const keys[] = {"tls.crt", "ca.crt", "tls.key"};
     cleanup(buf_fini) struct buf pem;
@@ -154,7 +158,7 @@ static int config_source_add_certificate(const struct secret_object *o, const ch
             buf_add(&pem, "\n");
     }
     cleanup(mem_free_ptr) char *name = mem_printf("%s.pem", secret);
-    return storage_files_add(files, STORAGE_CERTIFICATE, name, buf_str(&pem), pem.len, err);
+    return storage_files_add_known(files, s->known, STORAGE_CERTIFICATE, name, buf_str(&pem), pem.len, err);
 }
 
 static int config_source_add_files(const struct config_source *s, const struct secret_object *o,
@@ -162,10 +166,10 @@ static int config_source_add_files(const struct config_source *s, const struct s
 {
     const struct settings *settings = s->options.settings;
     const struct settings_names *certs = &settings->config_certs_secrets;
-    if (config_source_add_keys(o, files, err) != 0)
+    if (config_source_add_keys(s, o, files, err) != 0)
         return error_prefix(err, "Secret %s/%s", settings->config_secret_namespace, settings->config_secret_name);
     for (size_t i = 0; i < certs->count; i++)
-        if (config_source_add_certificate(secret_source_object(s->certs[i]), certs->list[i], files, err) != 0)
+        if (config_source_add_certificate(s, secret_source_object(s->certs[i]), certs->list[i], files, err) != 0)
             return error_prefix(err, "Secret %s/%s", settings->config_secret_namespace, certs->list[i]);
     return 0;
 }
@@ -256,7 +260,7 @@ static int config_source_make_template(struct config_source *s, struct event_bas
                                                                .failed = config_source_on_failed};
     const struct config_source_options *o = &s->options;
     const struct template_source_options options = {
-        .settings = o->settings, .kube = o->kube, .telemetry = o->telemetry, .log = o->log};
+        .settings = o->settings, .kube = o->kube, .known = s->known, .telemetry = o->telemetry, .log = o->log};
     s->template = template_source_new(base, &options, &callbacks, s, err);
     return s->template != NULL ? 0 : -1;
 }
@@ -270,11 +274,13 @@ struct config_source *config_source_new(struct event_base *base, const struct co
     s->options = *options;
     s->callbacks = *callbacks;
     s->arg = arg;
+    s->known = storage_known_new();
     if (options->settings->config_source == SETTINGS_CONFIG_SECRET) {
         config_source_make_secret(s, base);
     } else if ((options->settings->config_source == SETTINGS_CONFIG_TEMPLATE
                     ? config_source_make_template
                     : config_source_make_file)(s, base, err) != 0) {
+        storage_known_free(s->known);
         free(s);
         return NULL;
     }
@@ -292,6 +298,7 @@ void config_source_free(struct config_source *s)
     config_source_each(s, secret_source_free);
     free(s->certs);
     document_unref(s->document);
+    storage_known_free(s->known);
     free(s);
 }
 

@@ -20,6 +20,7 @@
 #include "settings/settings.h"
 #include "template/objects.h"
 #include "template/render.h"
+#include "template/rendered_files.h"
 #include "template/set.h"
 
 #define RETRY_MS 5000
@@ -68,17 +69,6 @@ static void template_source_hash(const struct rendered *r, const struct storage_
     digest_sha256_hex(both, strlen(both), ret);
 }
 
-static int template_source_add_files(const struct rendered *r, struct storage_files *files, struct error *err)
-{
-    static const enum storage_kind kinds[] = {
-        [ENGINE_MAP] = STORAGE_MAP, [ENGINE_CERTIFICATE] = STORAGE_CERTIFICATE, [ENGINE_FILE] = STORAGE_GENERAL};
-    for (size_t i = 1; i < r->file_count; i++)
-        if (storage_files_add(files, kinds[r->files[i].kind], r->files[i].name, r->files[i].bytes, r->files[i].len,
-                              err) != 0)
-            return -1;
-    return 0;
-}
-
 static void template_source_count(const struct template_source *s, const char *result)
 {
     if (s->options.telemetry != NULL)
@@ -100,7 +90,7 @@ static void template_source_take(struct template_source *s, const struct rendere
     struct error err = {0};
     cleanup(storage_files_fini) struct storage_files files = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];
-    if (template_source_add_files(r, &files, &err) != 0) {
+    if (rendered_files(r, s->options.known, &files, &err) != 0) {
         error_prefix(&err, "%s", set_source_name(s->source));
         template_source_count(s, "failed");
         template_source_fail(s, &err);
@@ -156,6 +146,7 @@ static void template_source_begin(void *arg)
     const struct settings *settings = s->options.settings;
     const struct render_options options = {.set = s->set,
                                            .objects = watches_objects(s->watches),
+                                           .known = s->options.known,
                                            .folders = {s->folders[0], s->folders[1], s->folders[2]},
                                            .timeout_ms = settings->template_timeout_ms,
                                            .memory_bytes = (size_t)settings->template_memory_mb << 20,

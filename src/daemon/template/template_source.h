@@ -20,6 +20,7 @@ struct kube_client;
 struct secret_object;
 struct settings;
 struct storage_files;
+struct storage_known;
 struct telemetry;
 struct template_source;
 struct watches;
@@ -28,6 +29,7 @@ struct watches;
 struct template_source_options {
     const struct settings *settings;
     struct kube_client *kube;
+    struct storage_known *known; /* certificates of configurations before */
     struct telemetry *telemetry;
     const struct log *log;
 };

@@ -90,6 +90,7 @@ pub struct Job {
     pub output_count: usize,
     pub folders: [Text; 3],
     pub resources: *mut c_void, // NULL: there are none
+    pub known: *mut c_void,     // certificates that C has looked at; NULL: none
     pub unset: Unset,
     pub arg: *mut c_void,
     pub emit: extern "C" fn(arg: *mut c_void, record: *const Record),
@@ -135,7 +136,7 @@ extern "C" {
     /// Of a map, a certificate, a file: to be freed by engine_free.
     fn engine_stored_name(kind: c_int, name: Text) -> *mut c_char;
     /// NULL: it can be stored. Else why not, to be freed by engine_free.
-    fn engine_file_problem(kind: c_int, name: Text, bytes: Text) -> *mut c_char;
+    fn engine_file_problem(known: *mut c_void, kind: c_int, name: Text, bytes: Text, ret_place: *mut c_int) -> *mut c_char;
 
     pub fn engine_node_read(node: NodePtr, ret: *mut Scalar);
     pub fn engine_node_get(object: NodePtr, key: *const c_char, len: usize) -> NodePtr;
@@ -175,9 +176,20 @@ pub fn stored_name(kind: usize, name: &str) -> String {
     unsafe { taken(engine_stored_name(kind as c_int, Text::of(name))) }.unwrap_or_default()
 }
 
-/// Why a file of that kind cannot be stored; None: it can.
-pub fn file_problem(kind: usize, name: &str, content: &str) -> Option<String> {
-    unsafe { taken(engine_file_problem(kind as c_int, Text::of(name), Text::of(content))) }
+/// The certificates that C has looked at.
+#[derive(Clone, Copy)]
+pub struct Known(pub *mut c_void);
+unsafe impl Send for Known {}
+unsafe impl Sync for Known {}
+
+/// The kind whose folder a file of that kind is put into; else why it cannot be stored.
+pub fn place_of(known: Known, kind: usize, name: &str, content: &[u8]) -> Result<usize, String> {
+    let mut place = kind as c_int;
+    let bytes = Text { bytes: content.as_ptr().cast(), len: content.len() };
+    match unsafe { taken(engine_file_problem(known.0, kind as c_int, Text::of(name), bytes, &mut place)) } {
+        Some(problem) => Err(problem),
+        None => Ok(place as usize),
+    }
 }
 
 /// None: it is no base64.

@@ -7,15 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use minijinja::{Environment, Error, Value};
 
-use crate::abi::file_problem;
+use crate::abi::{place_of, Known};
 use crate::kind_of;
 
-/// What a file of that kind and content would be refused for; "": nothing.
-fn problem(kind: &str, name: &str, content: &str) -> Result<String, Error> {
-    Ok(file_problem(kind_of(kind)?, name, content).unwrap_or_default())
-}
-
-pub fn add_all(env: &mut Environment) {
+pub fn add_all(env: &mut Environment, known: Known) {
     type Claims = BTreeMap<String, HashMap<String, Value>>;
     let claims: Arc<Mutex<Claims>> = Arc::default();
     // The value that has the key already, or none: then it is this one's from here on.
@@ -44,5 +39,8 @@ pub fn add_all(env: &mut Environment) {
         ""
     });
     env.add_function("collected", move |of: &str| -> Value { Value::from(all.lock().unwrap().get(of).cloned().unwrap_or_default()) });
-    env.add_function("problem", problem);
+    // What a file of that kind and content would be refused for; "": nothing.
+    env.add_function("problem", move |kind: &str, name: &str, content: &str| -> Result<String, Error> {
+        Ok(place_of(known, kind_of(kind)?, name, content.as_bytes()).err().unwrap_or_default())
+    });
 }

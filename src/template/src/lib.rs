@@ -13,7 +13,7 @@ mod rewrite;
 mod routes;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
@@ -28,12 +28,15 @@ use crate::filters::{glob, invalid};
 static ALLOCATOR: memory::Limited = memory::Limited;
 
 const KINDS: [&str; 3] = ["map", "certificate", "file"];
+const CERTIFICATE: usize = 1;
 
 /// What templates say besides their text.
 #[derive(Default)]
 struct Said {
     /// By kind and name, so that two of one name are noticed.
     files: BTreeMap<(usize, String), Vec<u8>>,
+    /// Certificates whose path was asked for by their name alone.
+    asked: BTreeSet<String>,
     records: Vec<(c_int, usize, String)>,
 }
 
@@ -41,6 +44,31 @@ type Shared = Arc<Mutex<Said>>;
 
 fn kind_of(name: &str) -> Result<usize, Error> {
     KINDS.iter().position(|kind| *kind == name).ok_or_else(|| invalid(format!("{name:?} is none of {}", KINDS.join(", "))))
+}
+
+fn bytes_of(content: Value) -> Vec<u8> {
+    content.as_bytes().map_or_else(|| content.to_string().into_bytes(), <[u8]>::to_vec)
+}
+
+/// Where a file will be: certificates with an Ed25519 key are no certificates to a Data Plane API, and go to the other files.
+/// What cannot be stored is refused later, with its name.
+fn path_of(folders: &[String; 3], known: Known, kind: usize, name: &str, content: Option<&[u8]>) -> String {
+    let place = match content {
+        Some(bytes) if kind == CERTIFICATE => place_of(known, kind, name, bytes).unwrap_or(kind),
+        _ => kind,
+    };
+    format!("{}{}", folders[place], stored_name(place, name))
+}
+
+/// A path that a template has is the one by the name alone, and the file will be elsewhere.
+fn check_asked(job: &Job, asked: &BTreeSet<String>, name: &str, content: &[u8]) -> Result<(), Error> {
+    if !asked.contains(name) || place_of(Known(job.known), CERTIFICATE, name, content).unwrap_or(CERTIFICATE) == CERTIFICATE {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "certificate {name}: it has an Ed25519 key and is stored among the other files, where path(\"certificate\", {name:?}) does not point to; \
+         path(\"certificate\", {name:?}, CONTENT) does"
+    )))
 }
 
 fn object_of(value: &Value, function: &str) -> Result<usize, Error> {
@@ -63,20 +91,26 @@ fn add_functions(env: &mut Environment, job: &Job, said: &Shared) {
     }
     let folders: [String; 3] = job.folders.map(|folder| folder.str().to_string());
     let of = folders.clone();
-    env.add_function("path", move |kind: &str, name: &str| -> Result<String, Error> {
+    let known = Known(job.known);
+    let shared = said.clone();
+    env.add_function("path", move |kind: &str, name: &str, content: Option<Value>| -> Result<String, Error> {
         let kind = kind_of(kind)?;
-        Ok(format!("{}{}", of[kind], stored_name(kind, name)))
+        if kind == CERTIFICATE && content.is_none() {
+            shared.lock().unwrap().asked.insert(name.to_string());
+        }
+        Ok(path_of(&of, known, kind, name, content.map(bytes_of).as_deref()))
     });
     let shared = said.clone();
     env.add_function("file", move |kind: &str, name: &str, content: Value| -> Result<String, Error> {
         let at = kind_of(kind)?;
-        let bytes = content.as_bytes().map_or_else(|| content.to_string().into_bytes(), <[u8]>::to_vec);
+        let bytes = bytes_of(content);
+        let path = path_of(&folders, known, at, name, Some(&bytes));
         let files = &mut shared.lock().unwrap().files;
         match files.get(&(at, name.to_string())) {
             Some(there) if *there != bytes => return Err(invalid(format!("{kind} {name}: it is there already, with another content"))),
             _ => files.insert((at, name.to_string()), bytes),
         };
-        Ok(format!("{}{}", folders[at], stored_name(at, name)))
+        Ok(path)
     });
     let sources = unsafe { slice(job.sources, job.source_count) };
     let mut snippets: Vec<(i64, String)> = sources.iter().map(|s| (s.priority, s.name.str().to_string())).collect();
@@ -125,7 +159,7 @@ fn environment(job: &Job, said: &Shared, rewritten: &mut Rewritten) -> Result<En
     add_formatter(&mut env);
     builtins::add_all(&mut env);
     filters::add_all(&mut env);
-    collect::add_all(&mut env);
+    collect::add_all(&mut env, Known(job.known));
     add_functions(&mut env, job, said);
     for variable in unsafe { slice(job.variables, job.variable_count) } {
         env.add_global(variable.name.str().to_string(), values::to_value(variable.value));
@@ -145,13 +179,23 @@ fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     let said = Shared::default();
     values::is_unset(&job.unset);
     let env = environment(job, &said, rewritten)?;
+    let mut certificates = Vec::new();
     for output in unsafe { slice(job.outputs, job.output_count) } {
         values::forget_current();
         let text = env.get_template(output.source.str())?.render(())?;
         emit(job, &Record { kind: output.kind, name: output.name, text: Text::of(&text), ..Record::new(RECORD_OUTPUT) });
+        if output.kind == CERTIFICATE as c_int + 1 {
+            certificates.push((output.name.str(), text));
+        }
     }
     let said = said.lock().unwrap();
+    for (name, text) in &certificates {
+        check_asked(job, &said.asked, name, text.as_bytes())?;
+    }
     for ((kind, name), bytes) in &said.files {
+        if *kind == CERTIFICATE {
+            check_asked(job, &said.asked, name, bytes)?;
+        }
         let text = Text { bytes: bytes.as_ptr().cast(), len: bytes.len() };
         emit(job, &Record { kind: *kind as c_int + 1, name: Text::of(name), text, ..Record::new(RECORD_OUTPUT) });
     }

@@ -469,7 +469,7 @@ START_TEST(what_was_added_for_nothing_is_deleted)
     want(STORAGE_MAP, "a.map", "a 1\n");
     runs(STORAGE_ADD);
     ck_assert(w.s.changed);
-    ck_assert_str_eq(runs(STORAGE_BACK), "PUT general/same, DELETE maps/a.map, " LISTED);
+    ck_assert_str_eq(runs(STORAGE_BACK), "DELETE maps/a.map, PUT general/same, " LISTED);
     ck_assert_str_eq(at("general/same"), "y");
     ck_assert_ptr_null(at("maps/a.map"));
     ck_assert(!w.s.changed);

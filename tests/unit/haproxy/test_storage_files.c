@@ -149,10 +149,10 @@ START_TEST(sizes)
     assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: with it the files have more than 67108864 bytes together");
     storage_files_fini(&files);
     for (unsigned i = 0; i < STORAGE_FILES_MAX; i++) {
-        cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
+        cleanup(mem_free_ptr) char *name = mem_printf("n%04u", i);
         add(STORAGE_GENERAL, name, "");
     }
-    assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: more than 1000 files are not taken");
+    assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: more than 5000 files are not taken");
 }
 END_TEST
 

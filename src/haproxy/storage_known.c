@@ -1,0 +1,70 @@
+#include "haproxy/storage_known.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+struct known_certificate {
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    enum storage_kind place;
+    bool asked; /* since the last end */
+    UT_hash_handle hh;
+};
+
+struct storage_known {
+    struct known_certificate *all;
+};
+
+struct storage_known *storage_known_new(void)
+{
+    return mem_alloc(sizeof(struct storage_known));
+}
+
+void storage_known_free(struct storage_known *k)
+{
+    struct known_certificate *c, *next;
+    if (k == NULL)
+        return;
+    HASH_ITER (hh, k->all, c, next) {
+        HASH_DEL(k->all, c);
+        free(c);
+    }
+    free(k);
+}
+
+bool storage_known_find(struct storage_known *k, const char *hash, enum storage_kind *ret_place)
+{
+    struct known_certificate *c;
+    HASH_FIND_STR(k->all, hash, c);
+    if (c == NULL)
+        return false;
+    c->asked = true;
+    *ret_place = c->place;
+    return true;
+}
+
+void storage_known_add(struct storage_known *k, const char *hash, enum storage_kind place)
+{
+    enum storage_kind there;
+    if (storage_known_find(k, hash, &there))
+        return;
+    struct known_certificate *c = mem_alloc(sizeof(*c));
+    *c = (struct known_certificate){.place = place, .asked = true};
+    memcpy(c->hash, hash, strnlen(hash, sizeof(c->hash) - 1));
+    HASH_ADD_STR(k->all, hash, c);
+}
+
+void storage_known_end(struct storage_known *k)
+{
+    struct known_certificate *c, *next;
+    HASH_ITER (hh, k->all, c, next) {
+        if (!c->asked) {
+            HASH_DEL(k->all, c);
+            free(c);
+        } else {
+            c->asked = false;
+        }
+    }
+}
