@@ -65,8 +65,7 @@ static int check_write_all(const struct haproxy_check *c, const struct rendered 
                            struct error *err)
 {
     cleanup(storage_files_fini) struct storage_files files = {0};
-    if (rendered_files(r, NULL, &files, err) != 0 ||
-        check_write(config, r->files[0].bytes, r->files[0].len, err) != 0)
+    if (rendered_files(r, NULL, &files, err) != 0 || check_write(config, r->files[0].bytes, r->files[0].len, err) != 0)
         return -1;
     for (size_t i = 0; i < files.count; i++) {
         const struct storage_file *f = &files.list[i];

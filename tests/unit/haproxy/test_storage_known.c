@@ -57,12 +57,12 @@ START_TEST(certificates_of_files)
     for (int turn = 0; turn < 2; turn++) {
         cleanup(storage_files_fini) struct storage_files files = {0};
         struct error err = {0};
-        ck_assert_int_eq(
-            storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "a.pem", both, strlen(both), &err), 0);
+        ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "a.pem", both, strlen(both), &err),
+                         0);
         ck_assert_int_eq(
             storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "e.pem", ed_both, strlen(ed_both), &err), 0);
-        ck_assert_int_eq(
-            storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "b.pem", cert, strlen(cert), &err), -1);
+        ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "b.pem", cert, strlen(cert), &err),
+                         -1);
         /* As a general file the same bytes are nothing to look at, and go where those go. */
         ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_GENERAL, "g", both, strlen(both), &err), 0);
         ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_CERTIFICATE, "a.pem"));
