@@ -44,7 +44,7 @@ struct pods_left_out {
 };
 
 struct pods {
-    struct template_set *set;      /* lenient, blocks not trimmed, the last line break cut; it watches the services' pods */
+    struct template_set *set; /* lenient, blocks not trimmed, the last line break cut; it watches the services' pods */
     struct pods_service *services; /* by name */
     size_t service_count;
     const char *namespaces[PODS_NAMESPACES_MAX]; /* of the services, each once; borrowed from them */
