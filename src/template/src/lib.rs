@@ -141,24 +141,30 @@ fn emit(job: &Job, record: &Record) {
     (job.emit)(job.arg, record);
 }
 
-fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
-    let said = Shared::default();
-    values::is_unset(&job.unset);
-    let env = environment(job, &said, rewritten)?;
+fn render_outputs(job: &Job, env: &Environment) -> Result<(), Error> {
     for output in unsafe { slice(job.outputs, job.output_count) } {
         values::forget_current();
         let text = env.get_template(output.source.str())?.render(())?;
         emit(job, &Record { kind: output.kind, name: output.name, text: Text::of(&text), ..Record::new(RECORD_OUTPUT) });
     }
+    Ok(())
+}
+
+fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
+    let said = Shared::default();
+    values::is_unset(&job.unset);
+    let env = environment(job, &said, rewritten)?;
+    let done = render_outputs(job, &env);
     let said = said.lock().unwrap();
-    for ((kind, name), bytes) in &said.files {
+    for ((kind, name), bytes) in said.files.iter().filter(|_| done.is_ok()) {
         let text = Text { bytes: bytes.as_ptr().cast(), len: bytes.len() };
         emit(job, &Record { kind: *kind as c_int + 1, name: Text::of(name), text, ..Record::new(RECORD_OUTPUT) });
     }
-    for (what, node, text) in &said.records {
+    // Without what is left out there may be no error.
+    for (what, node, text) in said.records.iter().filter(|(what, ..)| done.is_ok() || *what == RECORD_WARNING) {
         emit(job, &Record { text: Text::of(text), object: *node as NodePtr, ..Record::new(*what) });
     }
-    Ok(())
+    done
 }
 
 /// The innermost error says where, the outer ones how it came there.
