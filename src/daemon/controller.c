@@ -399,7 +399,7 @@ static void make_events(struct controller *c)
     const struct settings *s = c->settings;
     bool by_secret = s->config_source == SETTINGS_CONFIG_SECRET,
          by_template = s->config_source == SETTINGS_CONFIG_TEMPLATE;
-    bool by_object = by_secret || (by_template && s->template_from.name != NULL);
+    bool by_object = by_secret || (by_template && s->template_from.namespace != NULL);
     const struct events_options options = {.client = c->clients.kube,
                                            .history = c->history,
                                            .mappings = &c->mappings,
@@ -408,7 +408,9 @@ static void make_events(struct controller *c)
                                            .source_kind = by_secret ? "Secret" : "ConfigMap",
                                            .source_namespace =
                                                by_secret ? s->config_secret_namespace : s->template_from.namespace,
-                                           .source_name = by_secret ? s->config_secret_name : s->template_from.name,
+                                           .source_name = by_secret                   ? s->config_secret_name
+                                                          : settings_template_pods(s) ? "config"
+                                                                                      : s->template_from.name,
                                            .written = c->telemetry.kubernetes_events,
                                            .log = c->log};
     if (s->emit_events && !s->dry_run && (by_secret || by_template || c->mappings.count > 0))

@@ -124,6 +124,15 @@ static void settings_check_secret(const struct settings *s, struct settings_find
             finding_error(found, "CONFIG_SOURCE=secret needs %s: expected %s", needed[i]->name, needed[i]->expected);
 }
 
+static void settings_check_pods(char *const *env, const struct settings *s, struct settings_findings *found)
+{
+    if (settings_template_pods(s) && !str_empty(environment_get(env, "ETCD2BASE")))
+        finding_warning(found, "ETCD2BASE is no longer needed: templates read Kubernetes alone, and HAProxy is told "
+                               "without etcd; unset it");
+    if (!settings_template_pods(s) && setting_is_given(s, SETTING(statistics_password)))
+        finding_warning(found, "STATISTICS_PASSWORD has no effect without TEMPLATE_FROM=pods:NAMESPACE");
+}
+
 static void settings_check_source(const struct settings *s, struct settings_findings *found)
 {
     if (s->config_source == SETTINGS_CONFIG_FILE && s->config_file == NULL &&
@@ -206,6 +215,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     credentials_parse(env, &s, found);
     services_parse(&s, found);
     settings_check_source(&s, found);
+    settings_check_pods(env, &s, found);
     settings_check_canary(&s, found);
     settings_check_both(&s, found);
     local_check(&s, found);

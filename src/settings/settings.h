@@ -29,7 +29,8 @@ enum settings_config_source {
     SETTINGS_CONFIG_TEMPLATE
 };
 
-/* Where a template set is: a folder, or a ConfigMap; all NULL: not given. */
+/* Where a template set is: a folder, a ConfigMap, or the four objects of templates over pods, which have a namespace alone;
+ * all NULL: not given. */
 struct settings_template_from {
     char *folder; /* absolute */
     char *namespace, *name;
@@ -116,6 +117,7 @@ struct settings {
     struct settings_template_from template_from;
     uint64_t template_timeout_ms, template_refractory_ms;
     unsigned template_memory_mb;
+    struct secret statistics_password;
 
     char *node_selector;     /* label selector, checked; NULL: all Nodes */
     struct node_rules nodes; /* no type twice */
@@ -192,6 +194,7 @@ void settings_print_mappings(const struct settings *c, struct buf *out);
 
 /* As TEMPLATE_FROM has it; "" where there is none. */
 void settings_print_template_from(const struct settings *c, struct buf *out);
+bool settings_template_pods(const struct settings *c); /* TEMPLATE_FROM=pods: */
 
 /* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock"; "" where there is none. For the
  * log. */

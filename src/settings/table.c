@@ -168,12 +168,14 @@ const struct setting setting_table[] = {
         .name = "TEMPLATE_FROM",
         SPECIAL(template_from, type_template_from),
         .unset = "no templates",
-        .expected = "file: and the absolute path of a folder, or configmap:namespace/name",
+        .expected = "file: and the absolute path of a folder, configmap:namespace/name, or pods:namespace",
         .help =
             "The template set of CONFIG_SOURCE=template: set.yaml and its templates, in a folder or as the keys of a "
             "ConfigMap. It is followed, and so are the objects that it watches: each change is rendered and applied at "
             "once. A set or a render with an error changes nothing in HAProxy. Needs the rights list and watch on each "
-            "resource that the set watches, and on the ConfigMap.",
+            "resource that the set watches, and on the ConfigMap. With pods: the template of an older system, over the "
+            "pods that its services select: ConfigMaps services, certificates and config, Secret keys of that "
+            "namespace.",
         .example = "configmap:haproxy/templates",
     },
     {
@@ -200,6 +202,16 @@ const struct setting setting_table[] = {
         .help = "The least time from the beginning of one render to that of the next: the first change is rendered at "
                 "once, those that follow within this time together.",
         .example = "1s",
+    },
+    {
+        .name = "STATISTICS_PASSWORD",
+        SECRET(statistics_password),
+        .unset = "none: a template that asks for it is an error",
+        .expected = "a password without control characters",
+        .help = "What templates of TEMPLATE_FROM=pods: see as stats.password. With _FILE it is read from a file, and "
+                "again when that file has changed and something is rendered.",
+        .example = "change-me",
+        .masked = true,
     },
     {
         .name = "CONFIG_REQUIRE_ALL",

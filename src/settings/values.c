@@ -268,6 +268,7 @@ const struct setting_type type_address_types = {address_types_parse, address_typ
 
 #define FROM_FILE "file:"
 #define FROM_CONFIGMAP "configmap:"
+#define FROM_PODS "pods:"
 
 static int template_from_parse_object(const char *value, struct settings_template_from *ret, struct buf *note)
 {
@@ -287,6 +288,12 @@ static int template_from_parse(const struct setting *row, const char *value, str
     struct settings_template_from *ret = &SETTING_MEMBER(struct settings_template_from, row, s);
     if (str_has_prefix(value, FROM_CONFIGMAP))
         return template_from_parse_object(value + strlen(FROM_CONFIGMAP), ret, note);
+    if (str_has_prefix(value, FROM_PODS)) {
+        if (name_check_label(value + strlen(FROM_PODS), note) != 0)
+            return -1;
+        ret->namespace = mem_strdup(value + strlen(FROM_PODS));
+        return 0;
+    }
     if (!str_has_prefix(value, FROM_FILE))
         return value_refuse(note, value[0] == '/' ? "put file: in front of it" : "");
     if (check_absolute_path(value + strlen(FROM_FILE), note) != 0)
@@ -302,11 +309,18 @@ static void template_from_print(const struct setting *row, const struct settings
         buf_printf(out, FROM_FILE "%s", from->folder);
     else if (from->name != NULL)
         buf_printf(out, FROM_CONFIGMAP "%s/%s", from->namespace, from->name);
+    else if (from->namespace != NULL)
+        buf_printf(out, FROM_PODS "%s", from->namespace);
 }
 
 void settings_print_template_from(const struct settings *c, struct buf *out)
 {
     template_from_print(SETTING(template_from), c, out);
+}
+
+bool settings_template_pods(const struct settings *c)
+{
+    return c->template_from.namespace != NULL && c->template_from.name == NULL;
 }
 
 static void template_from_fini(const struct setting *row, struct settings *s)

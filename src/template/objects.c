@@ -23,6 +23,8 @@ const struct record template_object_record = {
 struct read_object {
     const char *key;
     yyjson_doc *doc;
+    const yyjson_val *root;
+    bool left_out;
 };
 
 /* An object under the keys of its index, each with a NUL behind it. An object has a row for each combination. */
@@ -41,7 +43,8 @@ struct resource {
     bool read;
     struct read_object *objects;
     size_t object_count;
-    const yyjson_val **list;
+    struct read_object **by_root; /* in the order of addresses; NULL: not asked for yet */
+    const yyjson_val **list;      /* those that are not hidden */
     size_t list_count;
     bool indexed;
     struct index_row *rows;
@@ -81,8 +84,10 @@ static void resource_forget_read(struct resource *r)
     for (size_t i = 0; i < r->object_count; i++)
         yyjson_doc_free(r->objects[i].doc);
     free(r->objects);
+    free(r->by_root);
     free(r->list);
     r->objects = NULL;
+    r->by_root = NULL;
     r->list = NULL;
     r->object_count = r->list_count = 0;
     r->read = false;
@@ -167,7 +172,7 @@ static void resource_read_one(void *arg, const void *object)
     yyjson_doc *doc = yyjson_read(t->json, strlen(t->json), 0);
     if (doc == NULL)
         return; /* it was JSON when it was put there */
-    r->objects[r->object_count++] = (struct read_object){t->name, doc};
+    r->objects[r->object_count++] = (struct read_object){t->name, doc, yyjson_doc_get_root(doc), false};
     r->list[r->list_count++] = yyjson_doc_get_root(doc);
 }
 
@@ -189,30 +194,73 @@ size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const 
     return r->list_count;
 }
 
-bool objects_find(const struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key)
+/* ---- which object a value is ---- */
+
+static int by_root_compare(const void *a, const void *b)
 {
-    for (size_t i = 0; object != NULL && i < o->count; i++)
-        for (size_t k = 0; k < o->resources[i]->object_count; k++)
-            if (yyjson_doc_get_root(o->resources[i]->objects[k].doc) == object) {
-                *ret_resource = i;
-                *ret_key = o->resources[i]->objects[k].key;
-                return true;
-            }
-    return false;
+    uintptr_t x = (uintptr_t)(*(struct read_object *const *)a)->root,
+              y = (uintptr_t)(*(struct read_object *const *)b)->root;
+    return (x > y) - (x < y);
 }
 
-void objects_leave_out(struct objects *o, const yyjson_val *object)
+static struct read_object *resource_find(struct resource *r, const yyjson_val *object)
 {
-    size_t resource, left = 0;
-    const char *key;
-    if (!objects_find(o, object, &resource, &key))
-        return;
-    struct resource *r = o->resources[resource];
-    for (size_t i = 0; i < r->list_count; i++)
-        if (r->list[i] != object)
-            r->list[left++] = r->list[i];
-    r->list_count = left;
-    resource_forget_index(r);
+    struct read_object wanted = {.root = object}, *key = &wanted;
+    if (r->object_count == 0)
+        return NULL;
+    if (r->by_root == NULL) {
+        r->by_root = mem_array(r->object_count, sizeof(r->by_root[0]));
+        for (size_t i = 0; i < r->object_count; i++)
+            r->by_root[i] = &r->objects[i];
+        qsort(r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
+    }
+    struct read_object **found = bsearch(&key, r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
+    return found != NULL ? *found : NULL;
+}
+
+static struct read_object *objects_find_read(struct objects *o, const yyjson_val *object, size_t *ret_resource)
+{
+    struct read_object *found = NULL;
+    for (*ret_resource = 0; *ret_resource < o->count; ++*ret_resource)
+        if ((found = resource_find(o->resources[*ret_resource], object)) != NULL)
+            break;
+    return found;
+}
+
+bool objects_find(struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key)
+{
+    size_t resource;
+    const struct read_object *found = objects_find_read(o, object, &resource);
+    if (found == NULL)
+        return false;
+    *ret_resource = resource;
+    *ret_key = found->key;
+    return true;
+}
+
+bool objects_leave_out(struct objects *o, const yyjson_val *object)
+{
+    size_t resource;
+    struct read_object *found = objects_find_read(o, object, &resource);
+    if (found == NULL || found->left_out)
+        return false;
+    found->left_out = true;
+    return true;
+}
+
+void objects_hide_left_out(struct objects *o)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        struct resource *r = o->resources[i];
+        size_t left = 0;
+        for (size_t k = 0; k < r->object_count; k++)
+            if (!r->objects[k].left_out)
+                r->list[left++] = r->objects[k].root;
+        if (left == r->list_count)
+            continue;
+        r->list_count = left;
+        resource_forget_index(r);
+    }
 }
 
 /* ---- the index ---- */

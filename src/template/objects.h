@@ -43,15 +43,17 @@ struct cache *objects_cache(const struct objects *o,
 
 /* ---- what a render sees; what is in the caches must not change from here on until objects_forget_read */
 
-/* Leaves an object out of all that follows, until objects_forget_read. */
-void objects_leave_out(struct objects *o, const yyjson_val *object);
-/* Borrowed, until something is left out. */
+/* To be left out; false: it is already, or is none of them. */
+bool objects_leave_out(struct objects *o, const yyjson_val *object);
+/* Leaves those out of all that follows, until objects_forget_read. */
+void objects_hide_left_out(struct objects *o);
+/* Borrowed, until something is hidden. */
 size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const **ret);
 /* Those with these first keys; borrowed until objects_forget_read. */
 size_t objects_fetch(struct objects *o, size_t resource, const char *const *keys, size_t count,
                      const yyjson_val *const **ret);
 void objects_forget_read(struct objects *o);
 /* Which one it is; false: none of them. *ret_key: its name in the cache, borrowed. */
-bool objects_find(const struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key);
+bool objects_find(struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key);
 
 #endif

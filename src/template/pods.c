@@ -3,16 +3,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/read.h"
 #include "json/write.h"
+#include "model/objects.h"
+#include "settings/names.h"
 #include "settings/table.h"
 #include "template/set.h"
 
-#define SET "undefined: lenient\ntrim_blocks: false\n"
+#define SET "undefined: lenient\ntrim_blocks: false\nwatch: {pods: {apiVersion: v1, kind: Pod, namespaces: ["
+
+const char *pods_object_name(enum pods_object o)
+{
+    static const char *const names[] = {[PODS_SERVICES] = "services",
+                                        [PODS_CONFIG] = "config",
+                                        [PODS_CERTIFICATES] = "certificates",
+                                        [PODS_KEYS] = "keys"};
+    return names[o];
+}
+
+const char *pods_object_kind(enum pods_object o)
+{
+    return o == PODS_KEYS ? "Secret" : "ConfigMap";
+}
 
 /* A pod that may be a server. */
 struct pod {
@@ -26,11 +41,36 @@ struct pod_list {
     size_t count;
 };
 
-static void pods_leave_out(struct pods *p, const char *object, const char *key, const char *why)
+static void pods_leave_out(struct pods *p, enum pods_object of, const char *key, const char *why)
 {
-    p->left_out = mem_resize(p->left_out, p->left_out_count + 2, sizeof(p->left_out[0]));
-    p->left_out[p->left_out_count++] = mem_printf("%s, key %s: %s", object, key, why);
-    p->left_out[p->left_out_count] = NULL;
+    p->left_out = mem_resize(p->left_out, p->left_out_count + 1, sizeof(p->left_out[0]));
+    p->left_out[p->left_out_count++] = (struct pods_left_out){of, mem_printf("key %s: %s", key, why)};
+}
+
+static int value_compare(const void *a, const void *b)
+{
+    const struct secret_value *const *x = a, *const *y = b;
+    return strcmp((*x)->key, (*y)->key);
+}
+
+/* Those of an object by their keys; NULL behind the last. o NULL: none. */
+static const struct secret_value **values_sorted(const struct secret_object *o)
+{
+    size_t count = o != NULL ? o->value_count : 0;
+    const struct secret_value **list = mem_array(count + 1, sizeof(list[0]));
+    for (size_t i = 0; i < count; i++)
+        list[i] = &o->values[i];
+    if (count > 0)
+        qsort(list, count, sizeof(list[0]), value_compare);
+    return list;
+}
+
+static const struct secret_value *value_of(const struct secret_object *o, const char *key)
+{
+    for (size_t i = 0; o != NULL && i < o->value_count; i++)
+        if (str_eq(o->values[i].key, key))
+            return &o->values[i];
+    return NULL;
 }
 
 /* ---- pods ---- */
@@ -63,11 +103,11 @@ static void pod_list_fini(struct pod_list *l)
 }
 
 /* By name. What is no pod with a name is none of ours. */
-static void pod_list_fill(struct pod_list *l, const struct pods_input *in)
+static void pod_list_fill(struct pod_list *l, const struct pods_view *view)
 {
-    l->list = mem_array(in->pod_count + 1, sizeof(l->list[0]));
-    for (size_t i = 0; i < in->pod_count; i++) {
-        yyjson_doc *doc = yyjson_read(in->pods[i], strlen(in->pods[i]), 0);
+    l->list = mem_array(view->pod_count + 1, sizeof(l->list[0]));
+    for (size_t i = 0; i < view->pod_count; i++) {
+        yyjson_doc *doc = yyjson_read(view->pods[i], strlen(view->pods[i]), 0);
         yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
         struct pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")),
                           yyjson_get_str(yyjson_obj_get(meta, "namespace")), yyjson_obj_get(meta, "labels")};
@@ -160,19 +200,24 @@ static const char *service_wrong(yyjson_val *service)
 {
     if (!yyjson_is_obj(service))
         return "expected a JSON object with namespace and selector";
-    if (str_empty(yyjson_get_str(yyjson_obj_get(service, "namespace"))))
+    const char *namespace = yyjson_get_str(yyjson_obj_get(service, "namespace"));
+    cleanup(buf_fini) struct buf note = {0};
+    if (str_empty(namespace))
         return "it has no namespace";
+    if (name_check_label(namespace, &note) != 0) /* it becomes a part of a path */
+        return "what it has as namespace can be none";
     yyjson_val *selector = yyjson_obj_get(service, "selector");
     if (!yyjson_is_str(selector) && !yyjson_is_obj(selector))
         return "it has no selector, neither labels nor text";
     return yyjson_get_len(selector) == 0 ? "an empty selector: it would be of all pods" : "";
 }
 
-static void add_service(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *name, yyjson_val *service,
+static void add_service(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct pods_service *s,
                         const struct pod_list *pods)
 {
+    yyjson_val *service = yyjson_doc_get_root(s->doc);
     yyjson_mut_val *of = yyjson_val_mut_copy(doc, service);
-    json_set(doc, of, "name", yyjson_mut_strcpy(doc, name));
+    json_set(doc, of, "name", yyjson_mut_strcpy(doc, s->name));
     yyjson_mut_val *own = yyjson_mut_obj(doc);
     const char *namespace = yyjson_get_str(yyjson_obj_get(service, "namespace"));
     yyjson_val *selector = yyjson_obj_get(service, "selector");
@@ -186,80 +231,97 @@ static void add_service(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *n
     json_add(list, of);
 }
 
-static int key_compare(const void *a, const void *b)
+/* "" where there is room. */
+static const char *pods_add_namespace(struct pods *p, yyjson_val *service)
 {
-    return strcmp(yyjson_get_str(*(yyjson_val *const *)a), yyjson_get_str(*(yyjson_val *const *)b));
+    const char *namespace = yyjson_get_str(yyjson_obj_get(service, "namespace"));
+    for (size_t i = 0; i < p->namespace_count; i++)
+        if (str_eq(p->namespaces[i], namespace))
+            return "";
+    if (p->namespace_count == array_len(p->namespaces))
+        return "its namespace is one too many: pods of 100 are watched";
+    p->namespaces[p->namespace_count++] = namespace;
+    return "";
 }
 
-/* The keys of an object in order; NULL behind the last. */
-static yyjson_val **sorted_keys(yyjson_val *of)
+static void pods_read_services(struct pods *p, const struct secret_object *o)
 {
-    yyjson_val **keys = mem_array(yyjson_obj_size(of) + 1, sizeof(keys[0])), *key, *value;
-    size_t i, max;
-    yyjson_obj_foreach (of, i, max, key, value)
-        keys[i] = key;
-    qsort(keys, yyjson_obj_size(of), sizeof(keys[0]), key_compare);
-    return keys;
-}
-
-static void add_services(struct pods *p, yyjson_mut_doc *doc, yyjson_mut_val *list, yyjson_val *data,
-                         const struct pod_list *pods)
-{
-    cleanup(mem_free_ptr) yyjson_val **keys = sorted_keys(data);
-    for (size_t i = 0; keys[i] != NULL; i++) {
-        const char *name = yyjson_get_str(keys[i]);
-        yyjson_val *text = unsafe_yyjson_get_next(keys[i]);
+    cleanup(mem_free_ptr) const struct secret_value **values = values_sorted(o);
+    p->services = mem_array(o->value_count, sizeof(p->services[0]));
+    for (size_t i = 0; values[i] != NULL; i++) {
         struct error why = {0};
-        yyjson_doc *service = json_parse(yyjson_get_str(text), yyjson_get_len(text), 0, "the service", &why);
+        yyjson_doc *service = json_parse(values[i]->bytes, values[i]->len, 0, "the service", &why);
         const char *wrong = service != NULL ? service_wrong(yyjson_doc_get_root(service)) : why.message;
         if (wrong[0] == '\0')
-            add_service(doc, list, name, yyjson_doc_get_root(service), pods);
-        else
-            pods_leave_out(p, "ConfigMap services", name, wrong);
-        yyjson_doc_free(service);
+            wrong = pods_add_namespace(p, yyjson_doc_get_root(service));
+        if (wrong[0] == '\0') {
+            p->services[p->service_count++] = (struct pods_service){mem_strdup(values[i]->key), service};
+        } else {
+            pods_leave_out(p, PODS_SERVICES, values[i]->key, wrong);
+            yyjson_doc_free(service);
+        }
     }
 }
 
 /* ---- certificates ---- */
 
-static void add_certificate(struct pods *p, const char *name, const char *certificate, char *key, size_t key_len)
+static void add_certificate(struct pods *p, const struct secret_value *certificate, const struct secret_value *key)
 {
     struct buf pem;
     buf_init_secret(&pem, 0);
-    buf_addn(&pem, key, key_len);
-    if (key_len > 0 && key[key_len - 1] != '\n')
+    buf_addn(&pem, key->bytes, key->len);
+    if (key->len > 0 && key->bytes[key->len - 1] != '\n')
         buf_add(&pem, "\n");
-    buf_add(&pem, certificate);
+    buf_addn(&pem, certificate->bytes, certificate->len);
     size_t len = pem.len;
-    p->certificates = mem_resize(p->certificates, p->certificate_count + 1, sizeof(p->certificates[0]));
     p->certificates[p->certificate_count++] =
-        (struct pods_certificate){mem_printf("%s.pem", name), buf_take(&pem), len};
+        (struct pods_certificate){mem_strdup(certificate->key), buf_take(&pem), len};
     buf_fini(&pem);
 }
 
 /* A name that is no name of a file would be one elsewhere. */
-static void add_certificates(struct pods *p, yyjson_mut_doc *doc, yyjson_mut_val *list, yyjson_val *data,
-                             yyjson_val *keys)
+static void pods_read_certificates(struct pods *p, const struct secret_object *certificates,
+                                   const struct secret_object *keys)
 {
-    cleanup(mem_free_ptr) yyjson_val **names = sorted_keys(data);
-    for (size_t i = 0; names[i] != NULL; i++) {
-        const char *name = yyjson_get_str(names[i]);
-        const char *certificate = yyjson_get_str(unsafe_yyjson_get_next(names[i]));
-        const char *encoded = yyjson_get_str(yyjson_obj_getn(keys, name, yyjson_get_len(names[i])));
-        size_t len = 0;
-        if (encoded == NULL || certificate == NULL)
+    cleanup(mem_free_ptr) const struct secret_value **values = values_sorted(certificates);
+    cleanup(mem_free_ptr) const struct secret_value **halves = values_sorted(keys);
+    p->certificates = mem_array(certificates != NULL ? certificates->value_count : 0, sizeof(p->certificates[0]));
+    for (size_t i = 0, k = 0; values[i] != NULL; i++) {
+        const char *name = values[i]->key;
+        while (halves[k] != NULL && strcmp(halves[k]->key, name) < 0)
+            k++;
+        if (halves[k] == NULL || !str_eq(halves[k]->key, name))
             continue;
-        char *key = base64_decode(encoded, &len);
-        if (key == NULL) {
-            pods_leave_out(p, "Secret keys", name, "it is no base64");
-        } else if (strchr(name, '/') != NULL || name[0] == '.') {
-            pods_leave_out(p, "ConfigMap certificates", name, "it is no name of a file");
-        } else {
-            add_certificate(p, name, certificate, key, len);
-            json_add(list, yyjson_mut_strcpy(doc, name));
-        }
-        mem_wipe_free(key);
+        if (strchr(name, '/') != NULL || name[0] == '.')
+            pods_leave_out(p, PODS_CERTIFICATES, name, "it is no name of a file");
+        else
+            add_certificate(p, values[i], halves[k]);
     }
+}
+
+static void certificate_fini(struct pods_certificate *c)
+{
+    explicit_bzero(c->pem, c->len);
+    free(c->pem);
+    free(c->name);
+}
+
+void pods_check_certificates(struct pods *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->certificate_count; i++) {
+        struct pods_certificate *c = &p->certificates[i];
+        cleanup(mem_free_ptr) char *file = mem_printf("%s.pem", c->name);
+        const struct engine_text name = {file, strlen(file)}, bytes = {c->pem, c->len};
+        cleanup(mem_free_ptr) char *wrong = engine_file_problem(ENGINE_CERTIFICATE - ENGINE_MAP, name, bytes);
+        if (wrong == NULL) {
+            p->certificates[kept++] = *c;
+            continue;
+        }
+        pods_leave_out(p, PODS_CERTIFICATES, c->name, wrong);
+        certificate_fini(c);
+    }
+    p->certificate_count = kept;
 }
 
 /* ---- the environment ---- */
@@ -289,108 +351,89 @@ static void add_env(yyjson_mut_doc *doc, yyjson_mut_val *of, char *const *env)
 
 /* ---- all of it ---- */
 
-static int pods_data(const char *json, const char *what, yyjson_doc **ret_doc, yyjson_val **ret, struct error *err)
+static int pods_read_set(struct pods *p, const struct secret_value *text, struct error *err)
 {
-    *ret = NULL;
-    if (json == NULL)
-        return 0;
-    *ret_doc = json_parse(json, strlen(json), 0, what, err);
-    yyjson_val *root = NULL;
-    if (json_object_of(*ret_doc, what, &root, err) == 0 && json_get_object(root, "data", ret, err) == 0)
-        return 0;
-    err->kind = ERROR_INVALID;
-    return -1;
-}
-
-static int pods_read_set(struct pods *p, const char *text, struct error *err)
-{
-    const struct template_file files[] = {{TEMPLATE_SET_FILE, SET, strlen(SET)},
-                                          {"haproxy.cfg.j2", text, strlen(text)}};
+    cleanup(buf_fini) struct buf set = {0};
+    buf_add(&set, SET);
+    for (size_t i = 0; i < p->namespace_count; i++)
+        buf_printf(&set, "'%s', ", p->namespaces[i]);
+    buf_add(&set, "]}}\n");
+    const struct template_file files[] = {{TEMPLATE_SET_FILE, buf_str(&set), set.len},
+                                          {"haproxy.cfg.j2", text->bytes, text->len}};
     p->set = template_set_parse(files, array_len(files), err);
     if (p->set == NULL)
         return -1;
     p->set->keep_newline = false;
+    if (p->namespace_count == 0) /* none, and not all */
+        p->set->watches[0].namespaces = mem_array(1, sizeof(char *));
     return 0;
 }
 
-static void pods_finish(struct pods *p, yyjson_mut_doc *doc, const struct pods_input *in)
+static int pods_fill(struct pods *p, const struct secret_object *const of[PODS_OBJECTS], struct error *err)
 {
-    static const char *const names[] = {"services", "certificates", "ssldir", "stats", "env"};
-    p->doc = yyjson_mut_doc_imut_copy(doc, NULL);
-    yyjson_val *root = yyjson_doc_get_root(p->doc);
-    for (size_t i = 0; i < array_len(names); i++)
-        p->variables[i] = (struct engine_variable){{names[i], strlen(names[i])}, yyjson_obj_get(root, names[i])};
-    static const char text[] = "stats.password: STATISTICS_PASSWORD is not set";
-    if (in->statistics_password == NULL)
-        p->unset =
-            (struct engine_unset){yyjson_obj_get(yyjson_obj_get(root, "stats"), "password"), {text, strlen(text)}};
-}
-
-/* services, config, certificates, keys. */
-struct pods_sources {
-    yyjson_doc *doc[4];
-    yyjson_val *data[4];
-};
-
-static void pods_sources_fini(struct pods_sources *s)
-{
-    for (size_t i = 0; i < array_len(s->doc); i++)
-        yyjson_doc_free(s->doc[i]);
-}
-
-static int pods_fill(struct pods *p, const struct pods_input *in, struct error *err)
-{
-    static const char *const what[] = {"ConfigMap services", "ConfigMap config", "ConfigMap certificates",
-                                       "Secret keys"};
-    const char *const json[] = {in->services, in->config, in->certificates, in->keys};
-    cleanup(pods_sources_fini) struct pods_sources s = {0};
-    cleanup(pod_list_fini) struct pod_list pods = {0};
-    for (size_t i = 0; i < array_len(json); i++)
-        if (pods_data(json[i], what[i], &s.doc[i], &s.data[i], err) != 0)
-            return -1;
-    for (size_t i = 0; i < 2; i++)
-        if (json[i] == NULL)
-            return error_set(err, ERROR_INVALID, "%s is not there", what[i]);
-    const char *text = yyjson_get_str(yyjson_obj_get(s.data[1], "template"));
+    static const enum pods_object needed[] = {PODS_SERVICES, PODS_CONFIG};
+    for (size_t i = 0; i < array_len(needed); i++)
+        if (of[needed[i]] == NULL)
+            return error_set(err, ERROR_INVALID, "ConfigMap %s does not exist", pods_object_name(needed[i]));
+    const struct secret_value *text = value_of(of[PODS_CONFIG], "template");
     if (text == NULL)
         return error_set(err, ERROR_INVALID, "ConfigMap config has no key template");
-    if (pods_read_set(p, text, err) != 0)
-        return -1;
-    pod_list_fill(&pods, in);
-    yyjson_mut_val *root;
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    add_services(p, doc, json_put_list(doc, root, "services"), s.data[0], &pods);
-    add_certificates(p, doc, json_put_list(doc, root, "certificates"), s.data[2], s.data[3]);
-    json_put(doc, root, "ssldir", json_text(doc, in->ssldir));
-    yyjson_mut_val *stats = json_put_object(doc, root, "stats");
-    json_put_text(doc, stats, "username", "stats");
-    json_put_text(doc, stats, "password", in->statistics_password);
-    add_env(doc, json_put_object(doc, root, "env"), in->env);
-    pods_finish(p, doc, in);
-    return 0;
+    pods_read_services(p, of[PODS_SERVICES]);
+    pods_read_certificates(p, of[PODS_CERTIFICATES], of[PODS_KEYS]);
+    return pods_read_set(p, text, err);
 }
 
-int pods_read(const struct pods_input *in, struct pods *ret, struct error *err)
+int pods_read(const struct secret_object *const of[PODS_OBJECTS], struct pods *ret, struct error *err)
 {
     *ret = (struct pods){0};
-    if (pods_fill(ret, in, err) == 0)
+    if (pods_fill(ret, of, err) == 0)
         return 0;
     pods_fini(ret);
     return -1;
+}
+
+void pods_see(struct pods *p, const struct pods_view *view)
+{
+    static const char *const names[] = {"services", "certificates", "ssldir", "stats", "env"};
+    static const char unset[] = "stats.password: STATISTICS_PASSWORD is not set";
+    cleanup(pod_list_fini) struct pod_list pods = {0};
+    yyjson_mut_val *root;
+    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
+    pod_list_fill(&pods, view);
+    yyjson_mut_val *services = json_put_list(doc, root, "services");
+    for (size_t i = 0; i < p->service_count; i++)
+        add_service(doc, services, &p->services[i], &pods);
+    yyjson_mut_val *certificates = json_put_list(doc, root, "certificates");
+    for (size_t i = 0; i < p->certificate_count; i++)
+        json_add(certificates, yyjson_mut_strcpy(doc, p->certificates[i].name));
+    json_put(doc, root, "ssldir", json_text(doc, view->ssldir));
+    yyjson_mut_val *stats = json_put_object(doc, root, "stats");
+    json_put_text(doc, stats, "username", "stats");
+    json_put_text(doc, stats, "password", view->statistics_password);
+    add_env(doc, json_put_object(doc, root, "env"), view->env);
+    p->doc = yyjson_mut_doc_imut_copy(doc, NULL);
+    yyjson_val *all = yyjson_doc_get_root(p->doc);
+    for (size_t i = 0; i < array_len(names); i++)
+        p->variables[i] = (struct engine_variable){{names[i], strlen(names[i])}, yyjson_obj_get(all, names[i])};
+    if (view->statistics_password == NULL)
+        p->unset =
+            (struct engine_unset){yyjson_obj_get(yyjson_obj_get(all, "stats"), "password"), {unset, strlen(unset)}};
 }
 
 void pods_fini(struct pods *p)
 {
     template_set_free(p->set);
     yyjson_doc_free(p->doc);
-    for (size_t i = 0; i < p->certificate_count; i++) {
-        explicit_bzero(p->certificates[i].pem, p->certificates[i].len);
-        free(p->certificates[i].pem);
-        free(p->certificates[i].file);
+    for (size_t i = 0; i < p->service_count; i++) {
+        yyjson_doc_free(p->services[i].doc);
+        free(p->services[i].name);
     }
-    free(p->certificates);
+    for (size_t i = 0; i < p->certificate_count; i++)
+        certificate_fini(&p->certificates[i]);
     for (size_t i = 0; i < p->left_out_count; i++)
-        free(p->left_out[i]);
+        free(p->left_out[i].text);
+    free(p->services);
+    free(p->certificates);
     free(p->left_out);
     *p = (struct pods){0};
 }

@@ -1,8 +1,8 @@
 /*
  * TEMPLATE_FROM=pods:NAMESPACE: what the templates of an older system see, whose four objects go on as they are. ConfigMap
  * `services` (each key JSON: namespace, selector, and what the template wants besides), ConfigMap `certificates` and Secret
- * `keys` (two halves by one name), ConfigMap `config` (its key `template`). Pure: JSON texts in, a template set, its
- * variables and files out. The daemon does not read them yet.
+ * `keys` (two halves by one name), ConfigMap `config` (its key `template`). Pure: objects in; a template set, its variables
+ * and files out. daemon/template/pods_source watches them.
  */
 #ifndef TEMPLATE_PODS_H
 #define TEMPLATE_PODS_H
@@ -14,40 +14,69 @@
 #include "base/error.h"
 #include "template/engine.h"
 
+struct secret_object;
 struct template_set;
 
-/* JSON of each object as the API server has it. Borrowed. */
-struct pods_input {
-    const char *services, *config;   /* NULL: an error, for all servers would go */
-    const char *certificates, *keys; /* NULL: there are none */
-    const char *const *pods;         /* of all namespaces that services name; more are no harm */
+enum pods_object { PODS_SERVICES, PODS_CONFIG, PODS_CERTIFICATES, PODS_KEYS };
+#define PODS_OBJECTS 4
+const char *pods_object_name(enum pods_object o); /* "services", "config", "certificates", "keys" */
+const char *pods_object_kind(enum pods_object o); /* "ConfigMap", "Secret" */
+
+#define PODS_NAMESPACES_MAX 100 /* each is a watch */
+
+/* A service that can be used: {"namespace": "shop", "selector": "app=web", ...}. */
+struct pods_service {
+    char *name;
+    yyjson_doc *doc;
+};
+
+/* A certificate with its key, the key first: NAME.pem in ssldir. */
+struct pods_certificate {
+    char *name; /* without .pem */
+    char *pem;
+    size_t len;
+};
+
+/* A key that was left out. */
+struct pods_left_out {
+    enum pods_object of;
+    char *text; /* "key web: it has no namespace" */
+};
+
+struct pods {
+    struct template_set *set; /* lenient, blocks not trimmed, the last line break cut; it watches the services' pods */
+    struct pods_service *services; /* by name */
+    size_t service_count;
+    const char *namespaces[PODS_NAMESPACES_MAX]; /* of the services, each once; borrowed from them */
+    size_t namespace_count;
+    struct pods_certificate *certificates; /* by name */
+    size_t certificate_count;
+    struct pods_left_out *left_out;
+    size_t left_out_count;
+    /* Of pods_see. */
+    yyjson_doc *doc;                     /* of the variables */
+    struct engine_variable variables[5]; /* services, certificates, ssldir, stats, env; borrowed from doc */
+    struct engine_unset unset;           /* for the render, too */
+};
+
+/* of: by enum pods_object, borrowed; NULL: it does not exist, which is an error for services and config, without which all
+ * servers would go. -1 with ERROR_INVALID: which object, which key, what is wrong. What is wrong in one service or one
+ * certificate leaves that out and is named. */
+int pods_read(const struct secret_object *const of[PODS_OBJECTS], struct pods *ret, struct error *err) must_check;
+/* Leaves out certificates that HAProxy could not use. */
+void pods_check_certificates(struct pods *p);
+
+/* What else templates see. Borrowed. */
+struct pods_view {
+    const char *const *pods; /* JSON; of all namespaces that services name; more are no harm */
     size_t pod_count;
     const char *ssldir;              /* as templates write it: "/etc/haproxy/ssl" */
     const char *statistics_password; /* NULL: not set; a template that asks for it is an error then */
     char *const *env;                /* "NAME=value", ends with NULL; our own credentials are left out of it */
 };
+/* Makes the variables, once. */
+void pods_see(struct pods *p, const struct pods_view *view);
 
-/* A certificate with its key, the key first: NAME.pem in ssldir. */
-struct pods_certificate {
-    char *file; /* "NAME.pem" */
-    char *pem;
-    size_t len;
-};
-
-struct pods {
-    struct template_set *set;              /* lenient, blocks not trimmed, the last line break cut */
-    yyjson_doc *doc;                       /* of the variables */
-    struct engine_variable variables[5];   /* services, certificates, ssldir, stats, env; borrowed from doc */
-    struct engine_unset unset;             /* for the render, too */
-    struct pods_certificate *certificates; /* by name */
-    size_t certificate_count;
-    char **left_out; /* what is wrong in what was left out, by key; ends with NULL; NULL: nothing */
-    size_t left_out_count;
-};
-
-/* -1 with ERROR_INVALID: which object, which key, what is wrong. What is wrong in one service or one certificate leaves
- * that out and is named. */
-int pods_read(const struct pods_input *in, struct pods *ret, struct error *err) must_check;
 void pods_fini(struct pods *p); /* wipes, for there are private keys in it; a zeroed one is allowed */
 
 #endif

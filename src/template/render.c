@@ -68,8 +68,7 @@ struct wire {
 struct pass {
     const struct render_options *options;
     struct buf out;
-    const yyjson_val *left_out[64];
-    size_t left_out_count;
+    bool leaves_out; /* an object that the passes before had */
     /* What earlier passes said of objects that this one does not see any more. */
     struct buf remarks;
 };
@@ -97,8 +96,15 @@ static void pass_emit(void *arg, const struct engine_record *record)
                               .len = {record->name.len, record->text.len, record->source_line.len, strlen(key)}};
     bool warns = record->what == ENGINE_WARNING && key[0] != '\0';
     pass_add(warns ? &p->remarks : &p->out, &head, texts);
-    if (warns && p->left_out_count < array_len(p->left_out))
-        p->left_out[p->left_out_count++] = record->object;
+    if (warns && objects_leave_out(p->options->objects, record->object))
+        p->leaves_out = true;
+}
+
+static void pass_add_file(struct pass *p, const struct render_file *f)
+{
+    const char *const texts[WIRE_TEXTS] = {f->name, f->bytes, "", ""};
+    const struct wire head = {.what = ENGINE_OUTPUT, .kind = (uint32_t)f->kind, .len = {strlen(f->name), f->len}};
+    pass_add(&p->out, &head, texts);
 }
 
 static int pass_run(struct pass *p)
@@ -160,10 +166,26 @@ static bool write_all(const struct buf *b)
     return true;
 }
 
-/* Until nothing more is left out. */
+/* Until nothing more is left out: an error before that may be of an object that is. */
+static void render_passes(struct pass *p)
+{
+    int rc = 0;
+    for (size_t pass = 0; pass < PASSES; pass++) {
+        buf_clear(&p->out);
+        p->leaves_out = false;
+        rc = pass_run(p);
+        if (!p->leaves_out)
+            break;
+        objects_hide_left_out(p->options->objects);
+    }
+    for (size_t i = 0; rc == 0 && i < p->options->file_count; i++)
+        pass_add_file(p, &p->options->files[i]);
+}
+
 static int render_run(void *arg)
 {
-    struct pass p = {.options = arg};
+    struct render_options *options = arg;
+    struct pass p = {.options = options};
     struct error err = {0};
     engine_prepare();
     /* An engine of many small values, in a process that ends soon. */
@@ -175,16 +197,9 @@ static int render_run(void *arg)
                p.options->unfiltered ? 0 : 2 * (p.options->memory_bytes + p.options->output_bytes));
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
-    int rc = 0;
-    for (size_t pass = 0; pass < PASSES; pass++) {
-        size_t before = p.left_out_count;
-        buf_clear(&p.out);
-        rc = pass_run(&p);
-        if (rc != 0 || p.left_out_count == before)
-            break;
-        for (size_t i = before; i < p.left_out_count; i++)
-            objects_leave_out(p.options->objects, p.left_out[i]);
-    }
+    if (options->prepare != NULL)
+        options->prepare(options->prepare_arg, options);
+    render_passes(&p);
     return write_all(&p.remarks) && write_all(&p.out) ? 0 : 1;
 }
 

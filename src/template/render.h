@@ -51,6 +51,12 @@ struct render_options {
     const struct engine_variable *variables; /* besides those of the set */
     size_t variable_count;
     struct engine_unset unset;
+    const struct render_file *files; /* besides those of the set's templates */
+    size_t file_count;
+    /* Called by the child before it renders: for what is better made there than in a process that goes on. It may change o.
+     * NULL: nothing. */
+    void (*prepare)(void *arg, struct render_options *o);
+    void *prepare_arg;
     const char *folders[3]; /* of maps, certificates and other files: what path() says */
     uint64_t timeout_ms;
     size_t memory_bytes, output_bytes;

@@ -174,8 +174,10 @@ IMPOSSIBLE = {
     "a file and no volume": ({"config": {"source": "file"}}, "set config.file.configMap to a ConfigMap or config.file.volume to one of"),
     "a file in two volumes": ({"config": {"source": "file", "file": {"configMap": "a", "volume": "b"}}}, "not both"),
     "Secrets beside a file": ({"config": {"source": "file", "certsSecrets": ["a"], "file": {"volume": "b"}}}, "config.certsSecrets is set"),
-    "templates from nowhere": ({"config": {"source": "template"}}, "set templates.configMap.name to a ConfigMap or templates.volume to one of"),
+    "templates from nowhere": ({"config": {"source": "template"}}, "set templates.configMap.name to a ConfigMap, templates.volume to one of"),
     "templates from two places": ({"config": {"source": "template"}, "templates": {"configMap": {"name": "a"}, "volume": "b"}}, "not both"),
+    "templates from two objects": ({"config": {"source": "template"}, "templates": {"configMap": {"name": "a"}, "pods": {"namespace": "b"}}}, "not both"),
+    "pods of no templates": ({"config": {"source": "template"}, "templates": {"volume": "b", "pods": {"namespaces": ["a"]}}}, "templates.pods.namespace is not"),
     "templates that nothing reads": ({"templates": {"configMap": {"name": "a"}}}, "templates is set, but config.source is not template"),
     "Secrets beside templates": ({"config": {"source": "template", "certsSecrets": ["a"]}, "templates": {"volume": "b"}}, "have the set watch those Secrets"),
     "templates to begin with": ({"sidecar": {"enabled": True}, "config": {"source": "template"}, "templates": {"volume": "b"}},
@@ -247,6 +249,8 @@ BY_OTHER_VALUES |= {"METRICS_ADDRESS", "PROBE_ADDRESS", "CONFIG_FILE", "CONFIG_F
 BY_OTHER_VALUES |= {"HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"}
 # The set of templates.
 BY_OTHER_VALUES |= {"TEMPLATE_FROM", "TEMPLATE_TIMEOUT", "TEMPLATE_MEMORY", "TEMPLATE_REFRACTORY"}
+BY_EXTRA_ENV = {"STATISTICS_PASSWORD"}
+BY_OTHER_VALUES |= BY_EXTRA_ENV
 # With an agent's socket.
 BY_OTHER_VALUES |= {"SPIRE_AGENT_SOCKET", "SPIFFE_PEER_ID"}
 # What is mounted into a pod is always followed.
@@ -307,7 +311,7 @@ def test_every_setting_reaches_the_daemon(rendered: cases.Renderings) -> None:
         reached |= pod.settings(found).keys() - extra
     files = {"HAPROXY_DATAPLANE_USERNAME_FILE", "HAPROXY_DATAPLANE_PASSWORD_FILE", "HAPROXY_DATAPLANE_TOKEN_FILE"}
     assert files <= reached
-    assert {s.removesuffix("_FILE") if s in files else s for s in reached} == of_the_daemon().keys() - NOT_IN_A_CLUSTER
+    assert {s.removesuffix("_FILE") if s in files else s for s in reached} == of_the_daemon().keys() - NOT_IN_A_CLUSTER - BY_EXTRA_ENV
 
 
 def test_each_value_arrives_as_the_setting_of_its_name(rendered: cases.Renderings) -> None:

@@ -201,3 +201,27 @@ def test_schema_is_json_and_has_each_key(tmp_path: pathlib.Path) -> None:
     assert "haproxy_valid" in said["$defs"]["assertion_type"]["enum"]
     for name in (name for properties in [said, *said["$defs"].values()] for name in json.dumps(properties).split('"#/$defs/')[1:]):
         assert name.partition('"')[0] in said["$defs"]
+
+
+def many(count: int) -> str:
+    services = "".join(f"      - {{metadata: {{name: s{i:05}, namespace: x}}, spec: {{port: {i + 1}}}}}\n" for i in range(count))
+    return WATCH + "tests:\n  _global:\n    fixtures:\n      services:\n" + services + "  one: {assertions: [{type: deterministic}]}\n"
+
+
+def test_any_number_of_objects_is_left_out(tmp_path: pathlib.Path) -> None:
+    says = "{% for s in resources.services if s.spec.port > 3 %}{{ warn(s, 'no') }}{% endfor %}{{ resources.services | map(attribute='metadata.name') | join(' ') }}\n"
+    make_set(tmp_path, yaml=many(3000), cfg=says)
+    (tmp_path / "maps/hosts.map.j2").unlink()
+    said = json.loads(template("render", tmp_path, "-o", "json").stdout)
+    assert said["files"][0]["content"] == "s00000 s00001 s00002\n" and len(said["remarks"]) == 2997
+
+
+def test_an_error_of_what_is_left_out_is_none(tmp_path: pathlib.Path) -> None:
+    """One template fails by an object that another one warns of: in the next pass neither sees it."""
+    make_set(tmp_path, cfg="{% for s in resources.services if s.spec.port == 81 %}{{ warn(s, 'no') }}{% endfor %}{{ resources.services | length }}\n")
+    (tmp_path / "maps/hosts.map.j2").write_text("{% for s in resources.services if s.spec.port == 81 %}{{ s.spec.nothing.there }}{% endfor %}ok yes\n")
+    done = template("render", tmp_path)
+    assert done.returncode == 0 and "### maps/hosts.map\nok yes\n" in done.stdout and "### haproxy.cfg\n0\n" in done.stdout, done.stdout + done.stderr
+    (tmp_path / "maps/hosts.map.j2").write_text("{{ resources.services.nothing.there }}\n")
+    done = template("render", tmp_path)
+    assert done.returncode == 1 and "maps/hosts.map:1:" in done.stderr, "what remains stands"

@@ -31,8 +31,12 @@ def chosen(pod: dict[str, Any], service: dict[str, Any]) -> bool:
         "web": labels.get("app") == "web", "blog": labels.get("app") == "blog", "api": labels.get("tier") == "back", "idle": False}[service["name"]]
 
 
-def variables() -> dict[str, Any]:
-    cluster = json.loads((DATA / "cluster.json").read_text(), object_hook=OldDict)
+def read_cluster() -> dict[str, Any]:
+    cluster: dict[str, Any] = json.loads((DATA / "cluster.json").read_text(), object_hook=OldDict)
+    return cluster
+
+
+def variables(cluster: dict[str, Any]) -> dict[str, Any]:
     services = []
     for name, text in sorted(cluster["services"]["data"].items()):
         service = OldDict(json.loads(text, object_hook=OldDict), name=name)
@@ -44,12 +48,16 @@ def variables() -> dict[str, Any]:
             "env": dict(pair.split("=", 1) for pair in cluster["env"] if not pair.startswith("DATAPLANE_"))}
 
 
-@pytest.mark.parametrize("example", sorted(path.stem for path in DATA.glob("*.j2")))
-def test_the_recorded_text_is_jinja2s(example: str) -> None:
+def rendered(template: str, cluster: dict[str, Any]) -> str:
     env = jinja2.Environment()
     env.filters["re_escape"] = re.escape
-    rendered = env.from_string((DATA / f"{example}.j2").read_text()).render(variables())
+    return env.from_string(template).render(variables(cluster))
+
+
+@pytest.mark.parametrize("example", sorted(path.stem for path in DATA.glob("*.j2")))
+def test_the_recorded_text_is_jinja2s(example: str) -> None:
+    text = rendered((DATA / f"{example}.j2").read_text(), read_cluster())
     recorded = DATA / f"{example}.expected"
     if os.environ.get("RENEW_TEMPLATES"):
-        recorded.write_text(rendered)
-    assert recorded.read_text() == rendered
+        recorded.write_text(text)
+    assert recorded.read_text() == text

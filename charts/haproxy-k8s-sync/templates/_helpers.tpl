@@ -94,10 +94,14 @@ true
 {{- end }}
 {{- end }}
 
-{{/* The same of the ConfigMap with a template set. */}}
+{{/* The same of the ConfigMap with a template set, or of the objects of templates over pods. */}}
 {{- define "haproxy-k8s-sync.templatesNamespace" -}}
-{{- if and (eq (default "" .Values.config.source) "template") .Values.templates.configMap.name -}}
+{{- if eq (default "" .Values.config.source) "template" -}}
+{{- if .Values.templates.configMap.name -}}
 {{- default .Release.Namespace .Values.templates.configMap.namespace }}
+{{- else -}}
+{{- .Values.templates.pods.namespace }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -106,7 +110,13 @@ true
 {{- $everywhere := list }}
 {{- $namespaces := dict }}
 {{- if eq (default "" .Values.config.source) "template" }}
-{{- range .Values.templates.watch }}
+{{- $watch := .Values.templates.watch }}
+{{- with .Values.templates.pods }}
+{{- if .namespace }}
+{{- $watch = append (default list $watch) (dict "resources" (list "pods") "namespaces" .namespaces) }}
+{{- end }}
+{{- end }}
+{{- range $watch }}
 {{- $rule := dict "apiGroups" (list (default "" .apiGroup)) "resources" .resources "verbs" (list "list" "watch") }}
 {{- if not .namespaces }}
 {{- $everywhere = append $everywhere $rule }}

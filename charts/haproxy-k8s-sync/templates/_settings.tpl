@@ -49,6 +49,8 @@ deployment.yaml names those files.
 {{- with .Values.templates }}
 {{- if .volume }}
 {{- $_ := set $settings "TEMPLATE_FROM" (printf "file:%s" (printf "/etc/haproxy-k8s-sync/templates/%s" (default "." .path) | clean)) }}
+{{- else if .pods.namespace }}
+{{- $_ := set $settings "TEMPLATE_FROM" (printf "pods:%s" .pods.namespace) }}
 {{- else }}
 {{- $_ := set $settings "TEMPLATE_FROM" (printf "configmap:%s/%s" (default $.Release.Namespace .configMap.namespace) .configMap.name) }}
 {{- end }}

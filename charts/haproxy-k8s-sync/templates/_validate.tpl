@@ -54,10 +54,13 @@
 {{- if and (eq (default "" .source) "template") .certsSecrets }}
 {{- $problems = append $problems "config.certsSecrets is set, but config.source is template: have the set watch those Secrets" }}
 {{- end }}
-{{- if and (eq (default "" .source) "template") (eq (empty $.Values.templates.configMap.name) (empty $.Values.templates.volume)) }}
-{{- $problems = append $problems "config.source is template: set templates.configMap.name to a ConfigMap or templates.volume to one of extraVolumes, not both" }}
+{{- if and (eq (default "" .source) "template") (ne (len (compact (list $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.pods.namespace))) 1) }}
+{{- $problems = append $problems "config.source is template: set templates.configMap.name to a ConfigMap, templates.volume to one of extraVolumes, or templates.pods.namespace, not both" }}
 {{- end }}
-{{- if and (ne (default "" .source) "template") (or $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.watch) }}
+{{- if and $.Values.templates.pods.namespaces (not $.Values.templates.pods.namespace) }}
+{{- $problems = append $problems "templates.pods.namespaces is set, but templates.pods.namespace is not" }}
+{{- end }}
+{{- if and (ne (default "" .source) "template") (or $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.pods.namespace $.Values.templates.watch) }}
 {{- $problems = append $problems "templates is set, but config.source is not template" }}
 {{- end }}
 {{- if and (not .source) .stateClaim }}

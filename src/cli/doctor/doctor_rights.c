@@ -10,6 +10,7 @@
 #include "settings/settings.h"
 #include "kube/access_review.h"
 #include "cli/doctor/doctor_report.h"
+#include "template/pods.h"
 
 static const char label[] = "permission";
 
@@ -48,6 +49,19 @@ static const struct need {
                           {"list", "watch"},
                           "kubernetes.rights.templates",
                           "CONFIG_SOURCE=template: without the ConfigMap there are no templates to render"},
+    [DOCTOR_TEMPLATE_KEYS] =
+        {"",
+         "secrets",
+         {"list", "watch"},
+         "kubernetes.rights.template-keys",
+         "TEMPLATE_FROM=pods: the certificates' keys are in this Secret; nothing is rendered while "
+         "it is not known"},
+    [DOCTOR_PODS] = {"",
+                     "pods",
+                     {"list", "watch"},
+                     "kubernetes.rights.pods",
+                     "TEMPLATE_FROM=pods: where pods may be read in some namespaces alone, services of the others have "
+                     "no server"},
     [DOCTOR_LEASE] = {"coordination.k8s.io",
                       "leases",
                       {"get", "watch", "update"},
@@ -86,6 +100,11 @@ void doctor_rights_init(struct doctor_rights *r, const struct settings *c, const
         add(r, DOCTOR_SECRET, c->config_secret_namespace, c->config_secret_name);
     if (c->template_from.name != NULL)
         add(r, DOCTOR_TEMPLATES, c->template_from.namespace, c->template_from.name);
+    for (enum pods_object o = 0; settings_template_pods(c) && o < PODS_OBJECTS; o++)
+        add(r, o == PODS_KEYS ? DOCTOR_TEMPLATE_KEYS : DOCTOR_TEMPLATES, c->template_from.namespace,
+            pods_object_name(o));
+    if (settings_template_pods(c))
+        add(r, DOCTOR_PODS, NULL, NULL);
     for (size_t i = 0; i < c->config_certs_secrets.count; i++)
         add(r, DOCTOR_SECRET, c->config_secret_namespace, c->config_certs_secrets.list[i]);
     for (size_t i = 0; i < c->mapping_count; i++) {
@@ -228,7 +247,8 @@ static void add_fix(struct doctor_check *check, const struct doctor_right *right
     cleanup(mem_free_ptr) char *subject = subject_text(user, c);
     /* Distinct, so that it clashes with no existing one. */
     cleanup(mem_free_ptr) char *role = mem_printf("haproxy-k8s-sync-%s", strrchr(n->id, '.') + 1);
-    bool by_name = right->need == DOCTOR_LEASE || right->need == DOCTOR_SECRET || right->need == DOCTOR_TEMPLATES;
+    bool by_name = right->need == DOCTOR_LEASE || right->need == DOCTOR_SECRET || right->need == DOCTOR_TEMPLATES ||
+                   right->need == DOCTOR_TEMPLATE_KEYS;
     if (right->namespace == NULL)
         doctor_fix(check, "as a cluster administrator, run",
                    "kubectl create clusterrole %s --verb=%s --resource=%s%s%s\n"
@@ -257,10 +277,12 @@ static enum check_state severity(const struct doctor_rights *r, const struct doc
     case DOCTOR_SERVICE:
         return c->backend_port != 0 ? CHECK_WARN : CHECK_FAIL;
     case DOCTOR_EVENTS:
+    case DOCTOR_PODS:
         return CHECK_WARN;
     case DOCTOR_NODES:
     case DOCTOR_SECRET:
     case DOCTOR_TEMPLATES:
+    case DOCTOR_TEMPLATE_KEYS:
     case DOCTOR_LEASE:
     case DOCTOR_LEASE_CREATE:
         break;

@@ -20,9 +20,11 @@ enum doctor_need {
     DOCTOR_NODES,
     DOCTOR_SLICES,
     DOCTOR_SERVICE,
-    DOCTOR_ENDPOINTS, /* only where slices may not be read */
-    DOCTOR_SECRET,    /* of the whole configuration */
-    DOCTOR_TEMPLATES, /* the ConfigMap with the set; what that watches is not known here */
+    DOCTOR_ENDPOINTS,     /* only where slices may not be read */
+    DOCTOR_SECRET,        /* of the whole configuration */
+    DOCTOR_TEMPLATES,     /* the ConfigMap with the set; what that watches is not known here */
+    DOCTOR_TEMPLATE_KEYS, /* the Secret of templates over pods */
+    DOCTOR_PODS,
     DOCTOR_LEASE,
     DOCTOR_LEASE_CREATE,
     DOCTOR_EVENTS,

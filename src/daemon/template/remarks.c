@@ -15,12 +15,6 @@
 
 #define REMARKS_MAX 1000 /* that are told apart */
 
-struct remark {
-    char *api_version, *kind, *namespace, *name, *uid; /* of the object */
-    char *text;
-    bool left_out;
-};
-
 struct remarks {
     const struct log *log;
     struct events *events; /* NULL: none are written, or another replica leads */
@@ -106,13 +100,18 @@ static void remark_tell(const struct remarks *r, const struct remark *m)
     events_tell_about(r->events, &object, m->left_out ? EVENT_LEFT_OUT : EVENT_TEMPLATE_NOTE, m->text);
 }
 
-void remarks_take(struct remarks *r, const struct template_set *watched, const struct objects *objects,
-                  const struct rendered *rendered)
+static const char *remark_log_message(const struct remark *m)
 {
-    size_t count = rendered->remark_count < REMARKS_MAX ? rendered->remark_count : REMARKS_MAX, taken = 0;
-    struct remark *list = mem_array(count, sizeof(list[0]));
+    return m->part       ? "part of an object is left out"
+           : m->left_out ? "templates leave an object out"
+                         : "templates say something of an object";
+}
+
+void remarks_replace(struct remarks *r, struct remark *list, size_t count)
+{
+    size_t taken = 0;
     for (size_t i = 0; i < count; i++) {
-        struct remark m = remark_of(watched, objects, &rendered->remarks[i]);
+        struct remark m = list[i];
         if (remarks_has(list, taken, &m)) {
             remark_fini(&m);
             continue;
@@ -120,14 +119,23 @@ void remarks_take(struct remarks *r, const struct template_set *watched, const s
         list[taken++] = m;
         if (remarks_has(r->list, r->count, &m))
             continue;
-        log_warn(r->log, m.left_out ? "templates leave an object out" : "templates say something of an object",
-                 log_str("kind", m.kind), log_str("namespace", m.namespace), log_str("name", m.name),
-                 log_str("text", m.text));
+        log_warn(r->log, remark_log_message(&m), log_str("kind", m.kind), log_str("namespace", m.namespace),
+                 log_str("name", m.name), log_str("text", m.text));
         remark_tell(r, &m);
     }
     remarks_drop(r->list, r->count);
     r->list = list;
     r->count = taken;
+}
+
+void remarks_take(struct remarks *r, const struct template_set *watched, const struct objects *objects,
+                  const struct rendered *rendered)
+{
+    size_t count = rendered->remark_count < REMARKS_MAX ? rendered->remark_count : REMARKS_MAX;
+    struct remark *list = mem_array(count, sizeof(list[0]));
+    for (size_t i = 0; i < count; i++)
+        list[i] = remark_of(watched, objects, &rendered->remarks[i]);
+    remarks_replace(r, list, count);
 }
 
 void remarks_tell_to(struct remarks *r, struct events *events)

@@ -3,6 +3,7 @@
 #ifndef DAEMON_TEMPLATE_REMARKS_H
 #define DAEMON_TEMPLATE_REMARKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -14,9 +15,18 @@ struct remarks;
 struct rendered;
 struct template_set;
 
+struct remark {
+    char *api_version, *kind, *namespace, *name, *uid; /* of the object; namespace and uid: may be NULL */
+    char *text;
+    bool left_out;
+    bool part; /* not all of it is left out */
+};
+
 struct remarks *remarks_new(const struct log *log) must_check;
 void remarks_free(struct remarks *r); /* NULL is allowed */
 
+/* In place of those before; the list is taken. */
+void remarks_replace(struct remarks *r, struct remark *list, size_t count);
 /* Those of a render, in place of those of the one before. watched: the set whose resources `objects` has. */
 void remarks_take(struct remarks *r, const struct template_set *watched, const struct objects *objects,
                   const struct rendered *rendered);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/config/secret_source.h"
+#include "daemon/template/pods_source.h"
 #include "host/path_watch.h"
 #include "host/timer.h"
 #include "kube/resource.h"
@@ -24,7 +25,8 @@ struct set_source {
     char *name;
     struct path_watch *watch; /* NULL: no folder */
     struct timer read;
-    struct secret_source *config_map;    /* NULL: a folder */
+    struct secret_source *config_map;    /* NULL: no ConfigMap */
+    struct pods_source *pods;            /* NULL: no pods */
     char hash[DIGEST_SHA256_TEXT_BYTES]; /* of what was given last; "": nothing, or it was wrong */
 };
 
@@ -146,6 +148,11 @@ struct set_source *set_source_new(struct event_base *base, const struct set_sour
         }
         return s;
     }
+    if (from->name == NULL) {
+        s->name = mem_printf("pods:%s", from->namespace);
+        s->pods = pods_source_new(base, options, callbacks, arg);
+        return s;
+    }
     const struct secret_source_options object = {.of = &kube_config_maps,
                                                  .namespace = from->namespace,
                                                  .name = from->name,
@@ -162,6 +169,7 @@ void set_source_free(struct set_source *s)
         return;
     path_watch_free(s->watch);
     secret_source_free(s->config_map);
+    pods_source_free(s->pods);
     timer_fini(&s->read);
     free(s->name);
     free(s);
@@ -171,6 +179,8 @@ void set_source_start(struct set_source *s)
 {
     if (s->config_map != NULL)
         secret_source_start(s->config_map);
+    else if (s->pods != NULL)
+        pods_source_start(s->pods);
     else
         timer_set(&s->read, 0);
 }
@@ -179,6 +189,8 @@ void set_source_stop(struct set_source *s)
 {
     if (s->config_map != NULL)
         secret_source_stop(s->config_map);
+    else if (s->pods != NULL)
+        pods_source_stop(s->pods);
     else
         timer_cancel(&s->read);
 }
@@ -187,6 +199,8 @@ void set_source_poke(struct set_source *s)
 {
     if (s->config_map != NULL)
         secret_source_poke(s->config_map);
+    else if (s->pods != NULL)
+        pods_source_poke(s->pods);
     else
         timer_set(&s->read, 0);
 }
@@ -196,12 +210,20 @@ const char *set_source_name(const struct set_source *s)
     return s->name;
 }
 
+struct pods_source *set_source_pods(const struct set_source *s)
+{
+    return s->pods;
+}
+
 const struct secret_object *set_source_config_map(const struct set_source *s)
 {
-    return s->config_map != NULL ? secret_source_object(s->config_map) : NULL;
+    return s->config_map != NULL ? secret_source_object(s->config_map)
+           : s->pods != NULL     ? pods_source_config(s->pods)
+                                 : NULL;
 }
 
 bool set_source_ready(const struct set_source *s, struct checks *checks)
 {
-    return s->config_map == NULL || secret_source_ready(s->config_map, checks);
+    return s->config_map != NULL ? secret_source_ready(s->config_map, checks)
+                                 : s->pods == NULL || pods_source_ready(s->pods, checks);
 }

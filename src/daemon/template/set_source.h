@@ -1,6 +1,6 @@
 /*
- * Where the template set comes from (TEMPLATE_FROM): a folder or a ConfigMap, either of them followed. What it gives is
- * parsed; the same bytes are not given twice.
+ * Where the template set comes from (TEMPLATE_FROM): a folder, a ConfigMap, or the four objects of daemon/template/pods_source;
+ * each followed. What it gives is parsed; the same bytes are not given twice.
  */
 #ifndef DAEMON_TEMPLATE_SET_SOURCE_H
 #define DAEMON_TEMPLATE_SET_SOURCE_H
@@ -14,6 +14,7 @@
 struct checks;
 struct event_base;
 struct kube_client;
+struct pods_source;
 struct secret_object;
 struct set_source;
 struct settings;
@@ -43,7 +44,8 @@ void set_source_start(struct set_source *s);
 void set_source_stop(struct set_source *s);
 void set_source_poke(struct set_source *s);
 
-const char *set_source_name(const struct set_source *s); /* "ConfigMap ns/name", or the folder's path */
+const char *set_source_name(const struct set_source *s); /* "ConfigMap ns/name", "pods:ns", or the folder's path */
+struct pods_source *set_source_pods(const struct set_source *s); /* NULL: it is another one */
 /* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
 const struct secret_object *set_source_config_map(const struct set_source *s);
 bool set_source_ready(const struct set_source *s, struct checks *checks);

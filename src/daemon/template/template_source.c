@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/events.h"
+#include "daemon/template/pods_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/set_source.h"
 #include "daemon/template/watches.h"
@@ -22,6 +24,7 @@
 #include "template/render.h"
 #include "template/rendered_files.h"
 #include "template/set.h"
+#include "template/stored_paths.h"
 
 #define RETRY_MS 5000
 #define OUTPUT_MAX_BYTES (80u << 20) /* haproxy.cfg and all files (haproxy/storage_files) */
@@ -85,6 +88,19 @@ static void template_source_note(struct template_source *s, const struct rendere
     remarks_take(s->remarks, s->watched, watches_objects(s->watches), r);
 }
 
+/* Templates over pods write paths by themselves: with the names that files have in their objects. */
+static void template_source_give(struct template_source *s, const struct rendered *r, struct storage_files *files)
+{
+    const struct render_file *cfg = &r->files[0];
+    cleanup(buf_fini) struct buf stored;
+    buf_init_secret(&stored, 0);
+    bool own_paths = set_source_pods(s->source) != NULL;
+    if (own_paths)
+        stored_paths(cfg->bytes, cfg->len, files, (const char *const *)s->folders, &stored);
+    s->callbacks.changed(s->arg, set_source_name(s->source), own_paths ? buf_str(&stored) : cfg->bytes,
+                         own_paths ? stored.len : cfg->len, files);
+}
+
 static void template_source_take(struct template_source *s, const struct rendered *r)
 {
     struct error err = {0};
@@ -105,7 +121,7 @@ static void template_source_take(struct template_source *s, const struct rendere
     if (same)
         return;
     memcpy(s->hash, hash, sizeof(hash));
-    s->callbacks.changed(s->arg, set_source_name(s->source), r->files[0].bytes, r->files[0].len, &files);
+    template_source_give(s, r, &files);
 }
 
 /* ---- when ---- */
@@ -144,13 +160,15 @@ static void template_source_begin(void *arg)
     if (s->render != NULL || s->set == NULL || s->watches == NULL || !watches_settled(s->watches))
         return;
     const struct settings *settings = s->options.settings;
-    const struct render_options options = {.set = s->set,
-                                           .objects = watches_objects(s->watches),
-                                           .known = s->options.known,
-                                           .folders = {s->folders[0], s->folders[1], s->folders[2]},
-                                           .timeout_ms = settings->template_timeout_ms,
-                                           .memory_bytes = (size_t)settings->template_memory_mb << 20,
-                                           .output_bytes = OUTPUT_MAX_BYTES};
+    struct render_options options = {.set = s->set,
+                                     .objects = watches_objects(s->watches),
+                                     .known = s->options.known,
+                                     .folders = {s->folders[0], s->folders[1], s->folders[2]},
+                                     .timeout_ms = settings->template_timeout_ms,
+                                     .memory_bytes = (size_t)settings->template_memory_mb << 20,
+                                     .output_bytes = OUTPUT_MAX_BYTES};
+    if (set_source_pods(s->source) != NULL)
+        pods_source_prepare(set_source_pods(s->source), options.objects, &options);
     s->began_ms = clock_mono_ms();
     s->again = false;
     s->render = render_start(s->base, &options, template_source_on_rendered, s, &err);
@@ -193,6 +211,7 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     template_source_drop_set(s);
     s->set = set;
     if (s->watched != NULL && watches_same(s->watched, set)) {
+        watches_follow(s->watches, set);
         template_source_schedule(s);
         return;
     }
@@ -204,9 +223,16 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     watches_start(s->watches);
 }
 
+/* Without one of the objects of templates over pods there are no variables to render anything with. */
 static void template_source_on_set_failed(void *arg, const struct error *err)
 {
-    template_source_fail(arg, err);
+    struct template_source *s = arg;
+    if (set_source_pods(s->source) != NULL) {
+        render_cancel(s->render);
+        s->render = NULL;
+        template_source_drop_set(s);
+    }
+    template_source_fail(s, err);
 }
 
 static void template_source_on_credentials(void *arg)
@@ -303,8 +329,11 @@ bool template_source_ready(const struct template_source *s, struct checks *check
 
 void template_source_tell_to(struct template_source *s, struct events *events)
 {
-    if (s != NULL)
-        remarks_tell_to(s->remarks, events);
+    if (s == NULL)
+        return;
+    remarks_tell_to(s->remarks, events);
+    if (set_source_pods(s->source) != NULL)
+        pods_source_tell_to(set_source_pods(s->source), events);
 }
 
 void template_source_measure(const struct template_source *s)
@@ -325,11 +354,13 @@ const struct secret_object *template_source_config_map(const struct template_sou
 
 struct template_view template_source_view(const struct template_source *s)
 {
+    const struct pods_source *pods = set_source_pods(s->source);
     return (struct template_view){.from = set_source_name(s->source),
                                   .watches = s->watches,
                                   .rendered_wall_ms = s->rendered_wall_ms,
                                   .took_us = s->took_us,
                                   .files = s->files,
-                                  .remarks = remarks_count(s->remarks),
+                                  .remarks =
+                                      remarks_count(s->remarks) + (pods != NULL ? pods_source_left_out(pods) : 0),
                                   .problem = &s->problem};
 }

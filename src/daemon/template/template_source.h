@@ -60,7 +60,7 @@ void template_source_measure(const struct template_source *s); /* for a scrape *
 const struct secret_object *template_source_config_map(const struct template_source *s);
 
 struct template_view {
-    const char *from;              /* "ConfigMap ns/name", or the folder's path */
+    const char *from;              /* "ConfigMap ns/name", "pods:ns", or the folder's path */
     const struct watches *watches; /* NULL: no set was read yet */
     int64_t rendered_wall_ms;      /* the last time that it went well; 0: never */
     uint64_t took_us;              /* then */

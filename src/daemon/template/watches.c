@@ -28,6 +28,7 @@
 /* All of a resource, or its objects in one namespace. */
 struct part {
     struct watch_entry *of;
+    char *namespace; /* NULL: all, or it has none */
     struct source source;
     struct namespace_sink *sink; /* NULL: all namespaces, or none */
 };
@@ -37,7 +38,8 @@ struct watch_entry {
     struct watches *in;
     const struct template_watch *watch;
     size_t number;
-    char *text; /* "networking.k8s.io/v1 Ingress" */
+    char *text;        /* "networking.k8s.io/v1 Ingress" */
+    char **namespaces; /* ends with NULL; NULL: all */
     struct discovery *discovery;
     struct timer ask;
     struct backoff backoff;
@@ -46,7 +48,7 @@ struct watch_entry {
     struct discovered found;       /* plural NULL: not found yet */
     struct kube_resource resource; /* made of it */
     char *kind, *api;
-    struct part *parts;
+    struct part **parts;
     size_t part_count;
     struct log_limit limit;
 };
@@ -107,12 +109,14 @@ static void part_on_moved(void *arg)
         watches_note(p->of->in, "what can be watched");
 }
 
-static void part_init(struct part *p, struct watch_entry *e, const char *namespace)
+static void part_begin(struct watch_entry *e, const char *namespace)
 {
     const struct watches *w = e->in;
     struct cache *cache = objects_cache(w->objects, e->number);
+    struct part *p = mem_alloc(sizeof(*p));
     p->of = e;
-    p->source = (struct source){.scope = namespace,
+    p->namespace = mem_strdup(namespace);
+    p->source = (struct source){.scope = p->namespace,
                                 .telemetry = w->options.telemetry,
                                 .changed = part_on_changed,
                                 .moved = part_on_moved,
@@ -121,11 +125,65 @@ static void part_init(struct part *p, struct watch_entry *e, const char *namespa
         p->sink = namespace_sink_new(cache, namespace);
     const struct informer_sink sink = p->sink != NULL ? namespace_sink_of(p->sink) : informer_sink_cache(cache);
     const struct informer_options options = {.resource = &e->resource,
-                                             .namespace = namespace,
+                                             .namespace = p->namespace,
                                              .label_selector = e->watch->label_selector,
                                              .field_selector = e->watch->field_selector,
-                                             .scope = namespace};
+                                             .scope = p->namespace};
     source_init(&p->source, w->base, w->options.kube, w->options.log, &options, &sink);
+    e->parts = mem_resize(e->parts, e->part_count + 1, sizeof(e->parts[0]));
+    e->parts[e->part_count++] = p;
+    informer_start(p->source.informer);
+}
+
+static void part_free(struct part *p)
+{
+    source_fini(&p->source);
+    namespace_sink_free(p->sink);
+    free(p->namespace);
+    free(p);
+}
+
+/* Its objects go with it. */
+static void part_end(struct part *p)
+{
+    informer_stop(p->source.informer);
+    informer_forget(p->source.informer);
+    part_free(p);
+}
+
+static bool names_have(char *const *names, const char *name)
+{
+    while (*names != NULL && !str_eq(*names, name))
+        names++;
+    return *names != NULL;
+}
+
+static bool watch_has_part(const struct watch_entry *e, const char *namespace)
+{
+    for (size_t i = 0; i < e->part_count; i++)
+        if (str_eq(e->parts[i]->namespace, namespace))
+            return true;
+    return false;
+}
+
+/* Those that its namespaces ask for, and no other. */
+static void watch_follow(struct watch_entry *e)
+{
+    size_t kept = 0;
+    if (e->namespaces == NULL || !e->found.namespaced) {
+        if (e->part_count == 0)
+            part_begin(e, NULL);
+        return;
+    }
+    for (size_t i = 0; i < e->part_count; i++)
+        if (names_have(e->namespaces, e->parts[i]->namespace))
+            e->parts[kept++] = e->parts[i];
+        else
+            part_end(e->parts[i]);
+    e->part_count = kept;
+    for (char *const *namespace = e->namespaces; *namespace != NULL; namespace ++)
+        if (!watch_has_part(e, *namespace))
+            part_begin(e, *namespace);
 }
 
 static char *watch_lower(const char *text)
@@ -139,8 +197,6 @@ static char *watch_lower(const char *text)
 
 static void watch_begin(struct watch_entry *e)
 {
-    char **namespaces = e->found.namespaced ? e->watch->namespaces : NULL;
-    size_t count = 0;
     e->kind = watch_lower(e->found.kind);
     e->api = discovery_path(e->watch->api_version);
     e->resource = (struct kube_resource){.kind = e->kind,
@@ -150,14 +206,7 @@ static void watch_begin(struct watch_entry *e)
                                          .decode = watch_decode,
                                          .by_namespace = e->found.namespaced,
                                          .arg = e->watch};
-    while (namespaces != NULL && namespaces[count] != NULL)
-        count++;
-    e->part_count = count > 0 ? count : 1;
-    e->parts = mem_array(e->part_count, sizeof(e->parts[0]));
-    for (size_t i = 0; i < e->part_count; i++) {
-        part_init(&e->parts[i], e, count > 0 ? namespaces[i] : NULL);
-        informer_start(e->parts[i].source.informer);
-    }
+    watch_follow(e);
 }
 
 /* ---- looking it up ---- */
@@ -206,7 +255,7 @@ static uint64_t watches_first_synced_us(const struct watches *w)
     uint64_t first_us = 0;
     for (size_t i = 0; i < w->count; i++)
         for (size_t k = 0; k < w->list[i].part_count; k++) {
-            uint64_t us = w->list[i].parts[k].source.synced_us;
+            uint64_t us = w->list[i].parts[k]->source.synced_us;
             first_us = us != 0 && (first_us == 0 || us < first_us) ? us : first_us;
         }
     return first_us;
@@ -225,7 +274,7 @@ static bool watch_settled(struct watch_entry *e, uint64_t answered_us)
     if (e->found.plural == NULL)
         return e->problem.kind == ERROR_GONE || (answered_us != 0 && e->refused_us > answered_us);
     for (size_t i = 0; i < e->part_count; i++)
-        if (!part_settled(&e->parts[i], answered_us))
+        if (!part_settled(e->parts[i], answered_us))
             return false;
     return true;
 }
@@ -254,7 +303,7 @@ bool watches_ready(const struct watches *w, struct checks *checks)
                        NULL);
         all = all && (known || e->found.plural != NULL);
         for (size_t k = 0; k < e->part_count; k++)
-            all = source_ready(&e->parts[k].source, source_status(&e->parts[k].source).denied == INFORMER_ALLOWED,
+            all = source_ready(&e->parts[k]->source, source_status(&e->parts[k]->source).denied == INFORMER_ALLOWED,
                                checks) &&
                   all;
     }
@@ -282,18 +331,18 @@ void watches_view(const struct watches *w, size_t i, struct watch_view *ret)
     const struct watch_entry *e = &w->list[i];
     const struct cache *cache = objects_cache(w->objects, i);
     *ret = (struct watch_view){
-        .name = e->watch->name, .resource = e->text, .synced = e->part_count > 0, .objects = cache_count(cache)};
+        .name = e->watch->name, .resource = e->text, .synced = e->found.plural != NULL, .objects = cache_count(cache)};
     snprintf(ret->problem, sizeof(ret->problem), "%.500s", e->problem.message);
     cache_each(cache, watches_add_bytes, &ret->bytes);
     for (size_t k = 0; k < e->part_count; k++) {
-        struct informer_status status = source_status(&e->parts[k].source);
+        struct informer_status status = source_status(&e->parts[k]->source);
         ret->synced = ret->synced && status.synced;
         if (ret->problem[0] == '\0')
             snprintf(ret->problem, sizeof(ret->problem), "%s", status.problem);
     }
 }
 
-/* ---- whether two sets watch the same ---- */
+/* ---- whether two sets watch the same, but for namespaces ---- */
 
 static bool paths_same(const struct template_paths *a, const struct template_paths *b)
 {
@@ -311,17 +360,6 @@ static bool paths_same(const struct template_paths *a, const struct template_pat
     return true;
 }
 
-static bool names_same(char *const *a, char *const *b)
-{
-    if (a == NULL || b == NULL)
-        return a == b;
-    while (*a != NULL && str_eq(*a, *b)) {
-        a++;
-        b++;
-    }
-    return *a == NULL && *b == NULL;
-}
-
 bool watches_same(const struct template_set *a, const struct template_set *b)
 {
     if (a->watch_count != b->watch_count)
@@ -329,13 +367,43 @@ bool watches_same(const struct template_set *a, const struct template_set *b)
     for (size_t i = 0; i < a->watch_count; i++) {
         const struct template_watch *x = &a->watches[i], *y = &b->watches[i];
         if (!str_eq(x->name, y->name) || !str_eq(x->api_version, y->api_version) || !str_eq(x->kind, y->kind) ||
-            !str_eq(x->plural, y->plural) || !names_same(x->namespaces, y->namespaces) ||
+            !str_eq(x->plural, y->plural) || (x->namespaces == NULL) != (y->namespaces == NULL) ||
             !str_eq(x->label_selector, y->label_selector) || !str_eq(x->field_selector, y->field_selector) ||
             !paths_same(&x->index_by, &y->index_by) || !paths_same(&x->keep, &y->keep) ||
             !paths_same(&x->drop, &y->drop))
             return false;
     }
     return true;
+}
+
+static char **names_copy(char *const *names)
+{
+    size_t count = 0;
+    while (names != NULL && names[count] != NULL)
+        count++;
+    char **copy = names != NULL ? mem_array(count + 1, sizeof(copy[0])) : NULL;
+    for (size_t i = 0; i < count; i++)
+        copy[i] = mem_strdup(names[i]);
+    return copy;
+}
+
+static void names_free(char **names)
+{
+    for (char **name = names; name != NULL && *name != NULL; name++)
+        free(*name);
+    free(names);
+}
+
+void watches_follow(struct watches *w, const struct template_set *set)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        struct watch_entry *e = &w->list[i];
+        names_free(e->namespaces);
+        e->namespaces = names_copy(set->watches[i].namespaces);
+        if (e->found.plural != NULL)
+            watch_follow(e);
+    }
+    w->settled = false;
 }
 
 /* ---- life ---- */
@@ -351,6 +419,7 @@ static void watch_init(struct watches *w, size_t i)
     const struct template_watch *t = &w->options.set->watches[i];
     *e = (struct watch_entry){.in = w, .watch = t};
     e->text = mem_printf("%s %s", t->api_version, t->kind != NULL ? t->kind : t->plural);
+    e->namespaces = names_copy(t->namespaces);
     e->number = objects_add_watch(w->objects, t);
     e->limit.period_ms = 600000;
     backoff_init(&e->backoff, ASK_FIRST_MS, ASK_MAX_MS, ASK_FIRST_MS / 2, backoff_random_seed());
@@ -376,11 +445,10 @@ static void watch_fini(struct watch_entry *e)
 {
     discovery_free(e->discovery);
     timer_fini(&e->ask);
-    for (size_t i = 0; i < e->part_count; i++) {
-        source_fini(&e->parts[i].source);
-        namespace_sink_free(e->parts[i].sink);
-    }
+    for (size_t i = 0; i < e->part_count; i++)
+        part_free(e->parts[i]);
     free(e->parts);
+    names_free(e->namespaces);
     discovered_fini(&e->found);
     free(e->kind);
     free(e->api);
@@ -415,7 +483,7 @@ void watches_stop(struct watches *w)
     for (size_t i = 0; i < w->count; i++) {
         timer_cancel(&w->list[i].ask);
         for (size_t k = 0; k < w->list[i].part_count; k++)
-            informer_stop(w->list[i].parts[k].source.informer);
+            informer_stop(w->list[i].parts[k]->source.informer);
     }
 }
 
@@ -424,6 +492,6 @@ void watches_poke(struct watches *w)
     for (size_t i = 0; w->running && i < w->count; i++) {
         timer_set(&w->list[i].ask, 0);
         for (size_t k = 0; k < w->list[i].part_count; k++)
-            informer_poke(w->list[i].parts[k].source.informer);
+            informer_poke(w->list[i].parts[k]->source.informer);
     }
 }

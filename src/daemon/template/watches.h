@@ -35,8 +35,10 @@ void watches_start(struct watches *w);
 void watches_stop(struct watches *w);
 void watches_poke(struct watches *w); /* asks again now */
 
-/* Whether two sets watch the same, in the same order. */
+/* Whether two sets watch the same, in the same order, but that each may list other namespaces. */
 bool watches_same(const struct template_set *a, const struct template_set *b);
+/* Namespaces that a set which watches the same lists: watches of new ones begin, of others end. It is not kept. */
+void watches_follow(struct watches *w, const struct template_set *set);
 
 /* A resource for each watch, in their order. */
 struct objects *watches_objects(const struct watches *w);

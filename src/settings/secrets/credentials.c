@@ -237,6 +237,20 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
     }
 }
 
+/* It is no credential of an API. */
+static void parse_statistics(char *const *env, struct settings *c, struct settings_findings *found)
+{
+    struct given g = {.part = SECRET_PASSWORD, .row = SETTING(statistics_password), .secret = &c->statistics_password};
+    g.name = g.row->name;
+    g.file_name = mem_printf("%s_FILE", g.name);
+    g.value = credentials_take(env, g.name, &g.empty);
+    g.path = credentials_take(env, g.file_name, &g.empty);
+    credentials_parse_one(&g, found);
+    if (credentials_is_given(&g))
+        setting_set_given(c, g.row);
+    free(g.file_name);
+}
+
 #define NO_VARIABLES \
     "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor HAPROXY_DATAPLANE_TOKEN is set"
 #define NO_CREDENTIALS "gets requests without credentials, which it refuses unless a proxy in front of it adds them"
@@ -254,6 +268,7 @@ static void warn_of_none(const struct settings *c, const struct settings_datapla
 void credentials_parse(char *const *env, struct settings *c, struct settings_findings *found)
 {
     bool variables = parse_variables(env, c, found);
+    parse_statistics(env, c, found);
     cleanup(secret_file_fini) struct secret_file file = {0};
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {

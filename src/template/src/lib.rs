@@ -175,10 +175,7 @@ fn emit(job: &Job, record: &Record) {
     (job.emit)(job.arg, record);
 }
 
-fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
-    let said = Shared::default();
-    values::is_unset(&job.unset);
-    let env = environment(job, &said, rewritten)?;
+fn render_outputs(job: &Job, env: &Environment, said: &Shared) -> Result<(), Error> {
     let mut certificates = Vec::new();
     for output in unsafe { slice(job.outputs, job.output_count) } {
         values::forget_current();
@@ -189,20 +186,28 @@ fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
         }
     }
     let said = said.lock().unwrap();
-    for (name, text) in &certificates {
-        check_asked(job, &said.asked, name, text.as_bytes())?;
+    let files = said.files.iter().filter(|((kind, _), _)| *kind == CERTIFICATE).map(|((_, name), bytes)| (name.as_str(), bytes.as_slice()));
+    for (name, bytes) in certificates.iter().map(|(name, text)| (*name, text.as_bytes())).chain(files) {
+        check_asked(job, &said.asked, name, bytes)?;
     }
-    for ((kind, name), bytes) in &said.files {
-        if *kind == CERTIFICATE {
-            check_asked(job, &said.asked, name, bytes)?;
-        }
+    Ok(())
+}
+
+fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
+    let said = Shared::default();
+    values::is_unset(&job.unset);
+    let env = environment(job, &said, rewritten)?;
+    let done = render_outputs(job, &env, &said);
+    let said = said.lock().unwrap();
+    for ((kind, name), bytes) in said.files.iter().filter(|_| done.is_ok()) {
         let text = Text { bytes: bytes.as_ptr().cast(), len: bytes.len() };
         emit(job, &Record { kind: *kind as c_int + 1, name: Text::of(name), text, ..Record::new(RECORD_OUTPUT) });
     }
-    for (what, node, text) in &said.records {
+    // Without what is left out there may be no error.
+    for (what, node, text) in said.records.iter().filter(|(what, ..)| done.is_ok() || *what == RECORD_WARNING) {
         emit(job, &Record { text: Text::of(text), object: *node as NodePtr, ..Record::new(*what) });
     }
-    Ok(())
+    done
 }
 
 /// The innermost error says where, the outer ones how it came there.

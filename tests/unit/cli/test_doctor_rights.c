@@ -62,6 +62,12 @@ static const struct {
      NULL,
      "list lb/configmaps t; watch lb/configmaps t"},
     {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t"}, NULL, ""},
+    {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=pods:lb"},
+     NULL,
+     "list lb/configmaps services; watch lb/configmaps services; list lb/configmaps config; watch lb/configmaps "
+     "config; "
+     "list lb/configmaps certificates; watch lb/configmaps certificates; list lb/secrets keys; watch lb/secrets keys; "
+     "list pods; watch pods"},
 };
 
 START_TEST(what_is_needed)

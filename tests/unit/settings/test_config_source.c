@@ -60,6 +60,7 @@ START_TEST(both_can_be_had)
 END_TEST
 
 #define TEMPLATES "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t"
+#define PODS "CONFIG_SOURCE=template", "TEMPLATE_FROM=pods:lb"
 #define BESIDE " is set beside CONFIG_SOURCE: expected it unset"
 
 static const struct {
@@ -75,10 +76,17 @@ static const struct {
      "error: CONFIG_SOURCE=template needs TEMPLATE_FROM: expected file: and the absolute path"},
     {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=/t"},
      "error: TEMPLATE_FROM=\"/t\": expected file: and the absolute path of a "
-     "folder, or configmap:namespace/name; put file: in front of it"},
+     "folder, configmap:namespace/name, or pods:namespace; put file: in front of it"},
     {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=file:t"}, "error: TEMPLATE_FROM=\"file:t\""},
     {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:t"}, "the namespace is missing: configmap:namespace/name\n"},
     {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:Ns/t"}, "error: TEMPLATE_FROM=\"configmap:Ns/t\""},
+    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=pods:"}, "error: TEMPLATE_FROM=\"pods:\": expected file: and"},
+    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=pods:lb/x"}, "error: TEMPLATE_FROM=\"pods:lb/x\": expected file: and"},
+    {{PODS, "ETCD2BASE=http://etcd:2379"}, "warning: ETCD2BASE is no longer needed"},
+    {{PODS, "STATISTICS_PASSWORD=a\tb"}, "error: STATISTICS_PASSWORD: expected a password without control characters"},
+    {{PODS, "STATISTICS_PASSWORD=a", "STATISTICS_PASSWORD_FILE=/p"}, "and STATISTICS_PASSWORD_FILE are both set"},
+    {{PODS, "STATISTICS_PASSWORD_FILE=/nowhere/p"}, "error: STATISTICS_PASSWORD_FILE: expected a readable file"},
+    {{TEMPLATES, "STATISTICS_PASSWORD=a"}, "warning: STATISTICS_PASSWORD has no effect without TEMPLATE_FROM=pods:"},
     {{"TEMPLATE_FROM=file:/t"}, "warning: TEMPLATE_FROM has no effect without CONFIG_SOURCE=template\n"},
     {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},
     {{"CONFIG_SOURCE=secret"},
@@ -135,6 +143,27 @@ START_TEST(templates_from_a_folder_or_an_object)
 }
 END_TEST
 
+START_TEST(templates_over_pods)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, PODS, "STATISTICS_PASSWORD=s3cr3t");
+    assert_silent(&p);
+    ck_assert(settings_template_pods(&p.settings));
+    ck_assert_str_eq(settings_first_namespace(&p.settings), "lb");
+    ck_assert_str_eq(p.settings.statistics_password.value, "s3cr3t");
+    struct buf out = {0};
+    settings_print(&p.settings, &out);
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nTEMPLATE_FROM=pods:lb "));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nSTATISTICS_PASSWORD=***  # from the environment\n"));
+    ck_assert_ptr_null(strstr(buf_str(&out), "s3cr3t"));
+    buf_fini(&out);
+    cleanup(parsed_fini) struct parsed none = parse(LOGIN, PODS);
+    assert_silent(&none);
+    ck_assert(!secret_is_set(&none.settings.statistics_password));
+    cleanup(parsed_fini) struct parsed others = parse(LOGIN, TEMPLATES);
+    ck_assert(!settings_template_pods(&others.settings));
+}
+END_TEST
+
 START_TEST(what_does_not_go_together_is_said)
 {
     const char *const *e = said[_i].env;
@@ -177,6 +206,7 @@ int main(void)
     tcase_add_loop_test(t, what_does_not_go_together_is_said, 0, (int)array_len(said));
     tcase_add_test(t, a_canary_of_several);
     tcase_add_test(t, a_value_that_cannot_be_used_is_one_error);
+    tcase_add_test(t, templates_over_pods);
     tcase_add_test(t, templates_from_a_folder_or_an_object);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/read.h"
+#include "model/objects.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/set.h"
@@ -18,12 +20,13 @@
 static struct pods pods;
 static struct error err;
 
-/* What pods_read is given, made of the one file. */
+/* What pods_read and pods_see are given, made of the one file. */
 static struct {
     yyjson_doc *doc;
-    char *text[4];
+    struct secret_object object[PODS_OBJECTS];
+    const struct secret_object *of[PODS_OBJECTS];
     char *pod[16], *env[8];
-    struct pods_input in;
+    struct pods_view view;
 } cluster;
 
 static char *text_of(const char *file)
@@ -33,36 +36,56 @@ static char *text_of(const char *file)
     return buf_take(&text);
 }
 
+static void forget(enum pods_object which)
+{
+    struct secret_object *o = &cluster.object[which];
+    for (size_t i = 0; i < o->value_count; i++) {
+        free(o->values[i].key);
+        free(o->values[i].bytes);
+    }
+    free(o->values);
+    *o = (struct secret_object){0};
+}
+
+static void add(enum pods_object which, const char *key, const char *value)
+{
+    struct secret_object *o = &cluster.object[which];
+    o->values = mem_resize(o->values, o->value_count + 1, sizeof(o->values[0]));
+    o->values[o->value_count++] = (struct secret_value){mem_strdup(key), mem_strdup(value), strlen(value)};
+}
+
 static void set_up(void)
 {
     cleanup(mem_free_ptr) char *json = text_of(FOLDER "cluster.json");
     cluster.doc = yyjson_read(json, strlen(json), 0);
-    yyjson_val *root = yyjson_doc_get_root(cluster.doc), *one;
-    static const char *const keys[] = {"services", "config", "certificates", "keys"};
-    for (size_t i = 0; i < array_len(keys); i++)
-        cluster.text[i] = json_text_of(yyjson_obj_get(root, keys[i]));
+    yyjson_val *root = yyjson_doc_get_root(cluster.doc), *one, *key;
     size_t i, max;
+    for (enum pods_object o = 0; o < PODS_OBJECTS; o++) {
+        cluster.of[o] = &cluster.object[o];
+        yyjson_obj_foreach (yyjson_obj_get(yyjson_obj_get(root, pods_object_name(o)), "data"), i, max, key, one) {
+            size_t len;
+            char *decoded = o == PODS_KEYS ? base64_decode(yyjson_get_str(one), &len) : NULL;
+            add(o, yyjson_get_str(key), decoded != NULL ? decoded : yyjson_get_str(one));
+            free(decoded);
+        }
+    }
     yyjson_arr_foreach (yyjson_obj_get(root, "pods"), i, max, one)
         cluster.pod[i] = json_text_of(one);
-    cluster.in.pod_count = max;
+    cluster.view.pod_count = max;
     yyjson_arr_foreach (yyjson_obj_get(root, "env"), i, max, one)
         cluster.env[i] = mem_strdup(yyjson_get_str(one));
-    cluster.in.services = cluster.text[0];
-    cluster.in.config = cluster.text[1];
-    cluster.in.certificates = cluster.text[2];
-    cluster.in.keys = cluster.text[3];
-    cluster.in.pods = (const char *const *)cluster.pod;
-    cluster.in.ssldir = "/etc/haproxy/ssl";
-    cluster.in.statistics_password = "s3cr3t";
-    cluster.in.env = cluster.env;
+    cluster.view.pods = (const char *const *)cluster.pod;
+    cluster.view.ssldir = "/etc/haproxy/ssl";
+    cluster.view.statistics_password = "s3cr3t";
+    cluster.view.env = cluster.env;
 }
 
 static void tear_down(void)
 {
     pods_fini(&pods);
     yyjson_doc_free(cluster.doc);
-    for (size_t i = 0; i < array_len(cluster.text); i++)
-        free(cluster.text[i]);
+    for (enum pods_object o = 0; o < PODS_OBJECTS; o++)
+        forget(o);
     for (size_t i = 0; i < array_len(cluster.pod); i++)
         free(cluster.pod[i]);
     for (size_t i = 0; i < array_len(cluster.env); i++)
@@ -71,30 +94,19 @@ static void tear_down(void)
     error_clear(&err);
 }
 
-/* ConfigMap config with this template. Allocates. */
-static char *config_of(const char *template)
-{
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc);
-    yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_val *data = yyjson_mut_obj_add_obj(doc, root, "data");
-    yyjson_mut_obj_add_str(doc, data, "template", template);
-    char *text = yyjson_mut_write(doc, 0, NULL);
-    yyjson_mut_doc_free(doc);
-    return text;
-}
-
+/* ConfigMap config with this template. */
 static int read_with(const char *template)
 {
-    free(cluster.text[1]);
-    cluster.in.config = cluster.text[1] = config_of(template);
-    return pods_read(&cluster.in, &pods, &err);
+    forget(PODS_CONFIG);
+    add(PODS_CONFIG, "template", template);
+    return pods_read(cluster.of, &pods, &err);
 }
 
 /* haproxy.cfg, or the error. Allocates. */
 static char *rendered_with(const char *template)
 {
     ck_assert_msg(read_with(template) == 0, "%s", err.message);
+    pods_see(&pods, &cluster.view);
     struct rendered r = {0};
     struct objects *none = objects_new();
     const struct render_options options = {.set = pods.set,
@@ -145,7 +157,7 @@ START_TEST(a_key_goes_before_its_certificate)
 {
     ck_assert_int_eq(read_with("x"), 0);
     ck_assert_uint_eq(pods.certificate_count, 2);
-    ck_assert_str_eq(pods.certificates[0].file, "blog.example.pem");
+    ck_assert_str_eq(pods.certificates[0].name, "blog.example");
     ck_assert_str_eq(pods.certificates[0].pem, "KEY OF BLOG\nCERTIFICATE OF BLOG\n");
     ck_assert_str_eq(pods.certificates[1].pem, "KEY OF SHOP\nCERTIFICATE OF SHOP\n");
     ck_assert_uint_eq(pods.certificates[1].len, strlen(pods.certificates[1].pem));
@@ -156,49 +168,94 @@ END_TEST
 static const struct {
     const char *key, *service, *said;
 } broken[] = {
-    {"web", "{\"namespace\": \"a\",", "ConfigMap services, key web: "},
-    {"web", "[]", "ConfigMap services, key web: expected a JSON object"},
-    {"web", "{\"selector\": \"a=b\"}", "ConfigMap services, key web: it has no namespace"},
-    {"web", "{\"namespace\": \"a\"}", "ConfigMap services, key web: it has no selector"},
-    {"web", "{\"namespace\": \"a\", \"selector\": {}}", "ConfigMap services, key web: an empty selector"},
-    {"web", "{\"namespace\": \"a\", \"selector\": \"\"}", "ConfigMap services, key web: an empty selector"},
+    {"web", "{\"namespace\": \"a\",", "key web: "},
+    {"web", "[]", "key web: expected a JSON object"},
+    {"web", "{\"selector\": \"a=b\"}", "key web: it has no namespace"},
+    {"web", "{\"namespace\": \"a/../b\", \"selector\": \"a\"}", "key web: what it has as namespace"},
+    {"web", "{\"namespace\": \"a\"}", "key web: it has no selector"},
+    {"web", "{\"namespace\": \"a\", \"selector\": {}}", "key web: an empty selector"},
+    {"web", "{\"namespace\": \"a\", \"selector\": \"\"}", "key web: an empty selector"},
 };
 
 START_TEST(what_is_wrong_in_one_service_leaves_it_out)
 {
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc), *data = yyjson_mut_obj_add_obj(doc, root, "data");
-    yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_obj_add_str(doc, data, broken[_i].key, broken[_i].service);
-    yyjson_mut_obj_add_str(doc, data, "good", "{\"namespace\": \"blog\", \"selector\": \"app\"}");
-    free(cluster.text[0]);
-    cluster.in.services = cluster.text[0] = yyjson_mut_write(doc, 0, NULL);
-    yyjson_mut_doc_free(doc);
+    forget(PODS_SERVICES);
+    add(PODS_SERVICES, "good", "{\"namespace\": \"blog\", \"selector\": \"app\"}");
+    add(PODS_SERVICES, broken[_i].key, broken[_i].service);
     cleanup(mem_free_ptr) char *got = rendered_with("{% for s in services %}{{ s.name }}{{ s.pods|list }}{% endfor %}");
     ck_assert_str_eq(got, "good['blog-0', 'web-a']");
     ck_assert_uint_eq(pods.left_out_count, 1);
-    ck_assert_msg(str_has_prefix(pods.left_out[0], broken[_i].said), "%s", pods.left_out[0]);
+    ck_assert_msg(str_has_prefix(pods.left_out[0].text, broken[_i].said), "%s", pods.left_out[0].text);
+    ck_assert_int_eq(pods.left_out[0].of, PODS_SERVICES);
 }
 END_TEST
 
-START_TEST(a_key_that_is_no_base64_leaves_its_certificate_out)
+START_TEST(a_name_that_is_none_of_a_file_leaves_its_certificate_out)
 {
-    cluster.in.keys =
-        "{\"data\": {\"shop.example\": \"S0VZ\", \"blog.example\": \"%%\", \"..x\": \"S0VZ\", \"a/x\": \"S0VZ\"}}";
-    cluster.in.certificates =
-        "{\"data\": {\"shop.example\": \"A\", \"blog.example\": \"B\", \"..x\": \"C\", \"a/x\": \"C\"}}";
+    static const char *const names[] = {"shop.example", "..x", "a/x"};
+    forget(PODS_CERTIFICATES);
+    forget(PODS_KEYS);
+    for (size_t i = 0; i < array_len(names); i++) {
+        add(PODS_CERTIFICATES, names[i], "C");
+        add(PODS_KEYS, names[i], "K");
+    }
     cleanup(mem_free_ptr) char *got = rendered_with("{{ certificates }}");
     ck_assert_str_eq(got, "['shop.example']");
-    ck_assert_uint_eq(pods.left_out_count, 3);
-    ck_assert_str_eq(pods.left_out[0], "ConfigMap certificates, key ..x: it is no name of a file");
-    ck_assert_str_eq(pods.left_out[1], "ConfigMap certificates, key a/x: it is no name of a file");
-    ck_assert_str_eq(pods.left_out[2], "Secret keys, key blog.example: it is no base64");
+    ck_assert_uint_eq(pods.left_out_count, 2);
+    ck_assert_str_eq(pods.left_out[0].text, "key ..x: it is no name of a file");
+    ck_assert_str_eq(pods.left_out[1].text, "key a/x: it is no name of a file");
+    ck_assert_int_eq(pods.left_out[1].of, PODS_CERTIFICATES);
+}
+END_TEST
+
+START_TEST(a_certificate_that_haproxy_cannot_use_is_left_out)
+{
+    ck_assert_int_eq(read_with("x"), 0);
+    pods_check_certificates(&pods);
+    ck_assert_uint_eq(pods.certificate_count, 0);
+    ck_assert_uint_eq(pods.left_out_count, 2);
+    ck_assert_msg(str_has_prefix(pods.left_out[1].text, "key shop.example: "), "%s", pods.left_out[1].text);
+    pods_see(&pods, &cluster.view);
+    ck_assert_uint_eq(yyjson_arr_size((yyjson_val *)(uintptr_t)pods.variables[1].value), 0);
+}
+END_TEST
+
+START_TEST(the_namespaces_of_services_are_watched_each_once)
+{
+    ck_assert_int_eq(read_with("x"), 0);
+    ck_assert_uint_eq(pods.set->watch_count, 1);
+    char **namespaces = pods.set->watches[0].namespaces;
+    ck_assert_str_eq(namespaces[0], "shop");
+    ck_assert_str_eq(namespaces[1], "blog");
+    ck_assert_str_eq(namespaces[2], "none");
+    ck_assert_ptr_null(namespaces[3]);
+    pods_fini(&pods);
+    forget(PODS_SERVICES);
+    ck_assert_int_eq(read_with("x"), 0);
+    ck_assert_ptr_null(pods.set->watches[0].namespaces[0]); /* none, and not all */
+}
+END_TEST
+
+START_TEST(namespaces_are_so_many_at_most)
+{
+    forget(PODS_SERVICES);
+    for (unsigned i = 0; i <= PODS_NAMESPACES_MAX; i++) {
+        cleanup(mem_free_ptr) char *key = mem_printf("s%03u", i);
+        cleanup(mem_free_ptr) char *service = mem_printf("{\"namespace\": \"n%u\", \"selector\": \"a\"}", i);
+        add(PODS_SERVICES, key, service);
+    }
+    add(PODS_SERVICES, "t", "{\"namespace\": \"n7\", \"selector\": \"b\"}");
+    ck_assert_int_eq(read_with("x"), 0);
+    ck_assert_uint_eq(pods.service_count, PODS_NAMESPACES_MAX + 1);
+    ck_assert_uint_eq(pods.left_out_count, 1);
+    ck_assert_msg(str_has_prefix(pods.left_out[0].text, "key s100: its namespace is one too many"), "%s",
+                  pods.left_out[0].text);
 }
 END_TEST
 
 START_TEST(a_password_that_is_not_set_is_an_error_where_it_is_used)
 {
-    cluster.in.statistics_password = NULL;
+    cluster.view.statistics_password = NULL;
     cleanup(mem_free_ptr) char *got = rendered_with("a\nb {{ stats.password }}");
     ck_assert_msg(strstr(got, "STATISTICS_PASSWORD is not set") != NULL && str_has_prefix(got, "haproxy.cfg:2:"), "%s",
                   got);
@@ -214,7 +271,7 @@ START_TEST(no_credential_of_ours_is_in_env)
          token[] = "HAPROXY_DATAPLANE_TOKEN=t";
     char own[] = "A=b=c", bare[] = "BARE";
     char *const env[] = {password, file, token, own, bare, NULL};
-    cluster.in.env = env;
+    cluster.view.env = env;
     cleanup(mem_free_ptr) char *got = rendered_with("{{ env }}");
     ck_assert_str_eq(got, "{'A': 'b=c'}");
 }
@@ -241,13 +298,8 @@ START_TEST(selectors_choose_pods)
 {
     cleanup(mem_free_ptr) char *service =
         mem_printf("{\"namespace\": \"shop\", \"selector\": %s}", selectors[_i].selector);
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc), *data = yyjson_mut_obj_add_obj(doc, root, "data");
-    yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_obj_add_str(doc, data, "s", service);
-    free(cluster.text[0]);
-    cluster.in.services = cluster.text[0] = yyjson_mut_write(doc, 0, NULL);
-    yyjson_mut_doc_free(doc);
+    forget(PODS_SERVICES);
+    add(PODS_SERVICES, "s", service);
     cleanup(mem_free_ptr) char *got = rendered_with("{{ services[0].pods|list|join(' ') }}");
     ck_assert_str_eq(got, selectors[_i].names);
 }
@@ -255,17 +307,15 @@ END_TEST
 
 START_TEST(without_its_objects_nothing_is_made)
 {
-    cluster.in.services = NULL;
+    cluster.of[PODS_SERVICES] = NULL;
     ck_assert_int_eq(read_with("x"), -1);
-    ck_assert_str_eq(err.message, "ConfigMap services is not there");
-    cluster.in.services = cluster.text[0];
-    cluster.in.config = "{\"data\": {}}";
-    ck_assert_int_eq(pods_read(&cluster.in, &pods, &err), -1);
-    ck_assert_str_eq(err.message, "ConfigMap config has no key template");
-    cluster.in.config = "{";
-    ck_assert_int_eq(pods_read(&cluster.in, &pods, &err), -1);
+    ck_assert_str_eq(err.message, "ConfigMap services does not exist");
     ck_assert_int_eq(err.kind, ERROR_INVALID);
-    cluster.in.certificates = cluster.in.keys = NULL;
+    cluster.of[PODS_SERVICES] = &cluster.object[PODS_SERVICES];
+    forget(PODS_CONFIG);
+    ck_assert_int_eq(pods_read(cluster.of, &pods, &err), -1);
+    ck_assert_str_eq(err.message, "ConfigMap config has no key template");
+    cluster.of[PODS_CERTIFICATES] = cluster.of[PODS_KEYS] = NULL;
     ck_assert_int_eq(read_with("x"), 0);
     ck_assert_uint_eq(pods.certificate_count, 0);
 }
@@ -282,7 +332,10 @@ int main(void)
     tcase_add_test(tcase, only_ready_pods_with_an_address_are_there);
     tcase_add_test(tcase, a_key_goes_before_its_certificate);
     tcase_add_loop_test(tcase, what_is_wrong_in_one_service_leaves_it_out, 0, (int)array_len(broken));
-    tcase_add_test(tcase, a_key_that_is_no_base64_leaves_its_certificate_out);
+    tcase_add_test(tcase, a_name_that_is_none_of_a_file_leaves_its_certificate_out);
+    tcase_add_test(tcase, a_certificate_that_haproxy_cannot_use_is_left_out);
+    tcase_add_test(tcase, the_namespaces_of_services_are_watched_each_once);
+    tcase_add_test(tcase, namespaces_are_so_many_at_most);
     tcase_add_test(tcase, a_password_that_is_not_set_is_an_error_where_it_is_used);
     tcase_add_test(tcase, no_credential_of_ours_is_in_env);
     tcase_add_loop_test(tcase, selectors_choose_pods, 0, (int)array_len(selectors));

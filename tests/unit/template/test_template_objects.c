@@ -97,7 +97,10 @@ START_TEST(what_is_left_out)
     ck_assert(objects_find(o, b, &resource, &key) && resource == 0 && str_eq(key, "x/b"));
     ck_assert(!objects_find(o, NULL, &resource, &key));
     assert_fetched(o, "x", "web", "x/b ");
-    objects_leave_out(o, b);
+    ck_assert(objects_leave_out(o, b));
+    ck_assert(!objects_leave_out(o, b)); /* once */
+    ck_assert(!objects_leave_out(o, NULL));
+    objects_hide_left_out(o);
     assert_listed(o, 0, "x/a x/none y/a ");
     assert_fetched(o, "x", "web", "");
     ck_assert(objects_find(o, b, &resource, &key)); /* what is said of it has its name */
