@@ -3,6 +3,7 @@
 #ifndef DAEMON_TEMPLATE_REMARKS_H
 #define DAEMON_TEMPLATE_REMARKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -23,5 +24,16 @@ void remarks_take(struct remarks *r, const struct template_set *watched, const s
 /* From now on: all that there are now, too. NULL: another replica leads. */
 void remarks_tell_to(struct remarks *r, struct events *events);
 size_t remarks_count(const struct remarks *r);
+/* Objects of a resource of the set, by its name there. */
+size_t remarks_left_out(const struct remarks *r, const char *resource);
+
+struct remark_view {
+    const char *resource;              /* as the set calls it */
+    const char *kind, *namespace, *name; /* of the object; NULL: not known, in no namespace */
+    const char *text;
+    bool left_out; /* by warn() */
+};
+/* Borrowed, until the next render. */
+struct remark_view remarks_at(const struct remarks *r, size_t i);
 
 #endif

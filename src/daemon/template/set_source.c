@@ -25,7 +25,7 @@ struct set_source {
     struct path_watch *watch; /* NULL: no folder */
     struct timer read;
     struct secret_source *config_map;    /* NULL: a folder */
-    char hash[DIGEST_SHA256_TEXT_BYTES]; /* of what was given last; "": nothing, or it was wrong */
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or it was wrong */
 };
 
 static void set_source_fail(struct set_source *s, struct error *err)
@@ -34,22 +34,22 @@ static void set_source_fail(struct set_source *s, struct error *err)
     s->callbacks.failed(s->arg, err);
 }
 
-static void set_source_hash(const struct template_file *files, size_t count, char ret[DIGEST_SHA256_TEXT_BYTES])
+static void set_source_digest(const struct template_file *files, size_t count, char ret[DIGEST_SHA256_HEX_BYTES])
 {
     cleanup(buf_fini) struct buf all = {0};
     for (size_t i = 0; i < count; i++) {
         buf_printf(&all, "%s %zu\n", files[i].name, files[i].len);
         buf_addn(&all, files[i].bytes, files[i].len);
     }
-    digest_sha256(buf_str(&all), all.len, ret);
+    digest_sha256_hex(buf_str(&all), all.len, ret);
 }
 
 static void set_source_take(struct set_source *s, const struct template_file *files, size_t count)
 {
     struct error err = {0};
-    char hash[DIGEST_SHA256_TEXT_BYTES];
+    char hash[DIGEST_SHA256_HEX_BYTES];
     size_t bytes = 0;
-    set_source_hash(files, count, hash);
+    set_source_digest(files, count, hash);
     if (str_eq(hash, s->hash))
         return;
     struct template_set *set = template_set_parse(files, count, &err);
@@ -194,6 +194,11 @@ void set_source_poke(struct set_source *s)
 const char *set_source_name(const struct set_source *s)
 {
     return s->name;
+}
+
+const char *set_source_hash(const struct set_source *s)
+{
+    return s->hash;
 }
 
 const struct secret_object *set_source_config_map(const struct set_source *s)
