@@ -246,7 +246,7 @@ static void fill(struct inspect *i, struct inspect_report *r)
     }
     for (size_t k = 0; k < r->target_count; k++)
         fill_target(i, &i->haproxies[k], &r->targets[k]);
-    if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
+    if (r->node != NULL && i->sources != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
         r->nearest = nearest_names(i, r->node);
 }
 
@@ -258,7 +258,8 @@ static void begin_sources(struct inspect *i, const struct settings *settings, co
                                             .service_count = i->mappings.service_count,
                                             .node_selector = settings->node_selector,
                                             .log = log};
-    if (i->clients->kube == NULL) {
+    /* Of a whole configuration there is nothing to read but HAProxies. */
+    if (i->clients->kube == NULL || i->mappings.service_count == 0) {
         timer_set(&i->deadline, 0);
         return;
     }

@@ -12,6 +12,7 @@
 struct entry {
     UT_hash_handle hh;
     unsigned listed; /* number of the last replace that listed it unchanged */
+    unsigned bytes;  /* of the object */
     void *object[];  /* packed */
 };
 
@@ -21,6 +22,7 @@ struct cache {
     const struct record *record;
     struct entry *live;
     struct entry *aside;
+    size_t bytes; /* of live */
     unsigned replace;
     bool replacing;
     bool synced;
@@ -33,8 +35,10 @@ struct cache *cache_new(const struct record *of)
     return c;
 }
 
-static void remove_entry(struct entry **head, struct entry *e)
+static void remove_entry(struct cache *c, struct entry **head, struct entry *e)
 {
+    if (head == &c->live)
+        c->bytes -= e->bytes;
     /* The analyzer does not see that the table's own list has no e any more. */
     HASH_DEL(*head, e); /* NOLINT(clang-analyzer-unix.Malloc) */
     free(e);
@@ -65,9 +69,11 @@ static struct entry *cache_lookup(struct entry *head, const char *name)
     return e;
 }
 
-static void cache_insert(struct entry **head, struct entry *e)
+static void cache_insert(struct cache *c, struct entry **head, struct entry *e)
 {
     const char *name = record_name(e->object);
+    if (head == &c->live)
+        c->bytes += e->bytes;
     HASH_ADD_KEYPTR(hh, *head, name, strlen(name), e);
 }
 
@@ -78,7 +84,7 @@ static void put_unchanged(struct cache *c, struct entry *live, const char *name)
         return;
     struct entry *earlier = cache_lookup(c->aside, name);
     if (earlier != NULL)
-        remove_entry(&c->aside, earlier);
+        remove_entry(c, &c->aside, earlier);
     live->listed = c->replace;
 }
 
@@ -86,9 +92,12 @@ static bool put_changed(struct cache *c, const void *object, struct entry *live)
 {
     struct entry **head = c->replacing ? &c->aside : &c->live;
     struct entry *old = cache_lookup(*head, record_name(object));
+    size_t bytes;
     if (old != NULL)
-        remove_entry(head, old);
-    cache_insert(head, record_pack(c->record, object, sizeof(struct entry)));
+        remove_entry(c, head, old);
+    struct entry *e = record_pack(c->record, object, sizeof(struct entry), &bytes);
+    e->bytes = (unsigned)bytes;
+    cache_insert(c, head, e);
     /* An earlier listing of the same name may have been like the live one; it is not the latest state any more. */
     if (c->replacing && live != NULL)
         live->listed = 0;
@@ -119,14 +128,14 @@ bool cache_delete(struct cache *c, const char *name)
     struct entry *e = cache_lookup(c->live, name);
     if (!c->replacing) {
         if (e != NULL)
-            remove_entry(&c->live, e);
+            remove_entry(c, &c->live, e);
         return e != NULL;
     }
     if (e != NULL)
         e->listed = 0;
     e = cache_lookup(c->aside, name);
     if (e != NULL)
-        remove_entry(&c->aside, e);
+        remove_entry(c, &c->aside, e);
     return false;
 }
 
@@ -153,16 +162,18 @@ bool cache_replace_end(struct cache *c)
     HASH_ITER (hh, c->live, e, next) {
         if (e->listed == c->replace)
             continue;
-        remove_entry(&c->live, e);
+        remove_entry(c, &c->live, e);
         changed = true;
     }
     if (c->live == NULL) { /* the usual first list: no need to build the table twice */
         c->live = c->aside;
         c->aside = NULL;
+        for (e = c->live; e != NULL; e = e->hh.next)
+            c->bytes += e->bytes;
     }
     HASH_ITER (hh, c->aside, e, next) {
         HASH_DEL(c->aside, e);
-        cache_insert(&c->live, e);
+        cache_insert(c, &c->live, e);
     }
     c->replacing = false;
     c->synced = true;
@@ -178,12 +189,18 @@ void cache_forget(struct cache *c)
 {
     cache_replace_abort(c);
     remove_all(&c->live);
+    c->bytes = 0;
     c->synced = false;
 }
 
 size_t cache_count(const struct cache *c)
 {
     return HASH_COUNT(c->live);
+}
+
+size_t cache_bytes(const struct cache *c)
+{
+    return c->bytes;
 }
 
 const void *cache_find(const struct cache *c, const char *name)

@@ -42,6 +42,8 @@ bool cache_synced(const struct cache *c);
 /* Forgets all of it, and that it was synced: its watch was given up. */
 void cache_forget(struct cache *c);
 size_t cache_count(const struct cache *c);
+/* Of its objects, with all they point to; without the table and what malloc adds. Kept as they come and go. */
+size_t cache_bytes(const struct cache *c);
 
 /* NULL: not known. Valid until the next change. */
 const void *cache_find(const struct cache *c, const char *name);

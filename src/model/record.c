@@ -119,12 +119,13 @@ static void pack(struct packed *p, const struct record *r, const void *object, v
     }
 }
 
-void *record_pack(const struct record *r, const void *object, size_t header_bytes)
+void *record_pack(const struct record *r, const void *object, size_t header_bytes, size_t *ret_bytes)
 {
     struct packed p = {.name = record_name(object)};
     size_t name_bytes = strlen(p.name) + 1, lists = 0, texts = 0;
     record_measure(r, object, p.name, &lists, &texts);
-    char *block = mem_alloc(header_bytes + r->bytes + lists + name_bytes + texts);
+    *ret_bytes = r->bytes + lists + name_bytes + texts;
+    char *block = mem_alloc(header_bytes + *ret_bytes);
     p.lists = block + header_bytes + r->bytes;
     p.packed_name = memcpy(p.lists + lists, p.name, name_bytes);
     p.texts = p.packed_name + name_bytes;

@@ -51,8 +51,8 @@ bool record_eq(const struct record *r, const void *a, const void *b);
 void record_free(const struct record *r, void *object);
 
 /* A header of so many zeroed bytes (as aligned as a pointer), and behind it a copy of the object and of all it points
- * to, in one allocation: free() it. A text that is the object's name is there once. */
-void *record_pack(const struct record *r, const void *object, size_t header_bytes) must_check;
+ * to, in one allocation: free() it. A text that is the object's name is there once. *ret_bytes: of the copy. */
+void *record_pack(const struct record *r, const void *object, size_t header_bytes, size_t *ret_bytes) must_check;
 
 static inline const char *record_name(const void *object)
 {

@@ -50,6 +50,11 @@ struct telemetry {
     struct metric *template_renders;
     struct metric *template_render_duration;
     struct metric *template_objects;
+    struct metric *template_object_bytes;
+    struct metric *template_objects_left_out;
+    struct metric *template_resource_synced;
+    struct metric *template_render_ok;
+    struct metric *template_last_render;
     struct metric *log_lines_dropped;
     struct metric *build_info;
 };

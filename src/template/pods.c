@@ -313,7 +313,9 @@ void pods_check_certificates(struct pods *p)
         struct pods_certificate *c = &p->certificates[i];
         cleanup(mem_free_ptr) char *file = mem_printf("%s.pem", c->name);
         const struct engine_text name = {file, strlen(file)}, bytes = {c->pem, c->len};
-        cleanup(mem_free_ptr) char *wrong = engine_file_problem(ENGINE_CERTIFICATE - ENGINE_MAP, name, bytes);
+        int place;
+        cleanup(mem_free_ptr) char *wrong =
+            engine_file_problem(NULL, ENGINE_CERTIFICATE - ENGINE_MAP, name, bytes, &place);
         if (wrong == NULL) {
             p->certificates[kept++] = *c;
             continue;

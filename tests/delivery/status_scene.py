@@ -1,14 +1,20 @@
-"""What the status page is shown with: a Service on six nodes in every state, two HAProxies, and a morning's history."""
+"""What the status page is shown with: a Service on six nodes in every state, two HAProxies, and a morning's history; a template set."""
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+from typing import Any
 
 from tests.functional.pair import SORRY
-from tests.functional.rig import TEMPLATE, Rig
+from tests.functional.rig import Rig
+from tests.functional.rig import TEMPLATE as RIG_TEMPLATE
+from tests.functional.test_local import TEMPLATE
 from tests.harness import objects
 from tests.harness.browser import Page
 from tests.harness.daemon import Daemon, program
+from tests.harness.haproxy import HAProxy
+from tests.harness.kube import KubeDouble
 from tests.harness.process import wait_until
 
 NAMESPACE = "ingress-nginx"
@@ -23,7 +29,7 @@ class Scene(Rig):
     """The rig's own daemon is the one that is delivered."""
 
     def __init__(self, home: pathlib.Path, haproxies: int = 1):
-        super().__init__(home, TEMPLATE.replace("server n1 127.0.11.1:30443", f"server worker-1 {ADDRESSES['worker-1']}:30443"),
+        super().__init__(home, RIG_TEMPLATE.replace("server n1 127.0.11.1:30443", f"server worker-1 {ADDRESSES['worker-1']}:30443"),
                          haproxies=haproxies)
 
     def __enter__(self) -> "Scene":
@@ -77,3 +83,58 @@ def look(page: Page, daemon: Daemon, saying: str = "In sync") -> Page:
     page.open(page_url(daemon))
     page.wait_text("#say", saying)
     return page
+
+
+SET = """\
+watch:
+  ingresses: {apiVersion: networking.k8s.io/v1, kind: Ingress, keep: [spec]}
+  services: {apiVersion: v1, kind: Service, keep: [spec]}
+  secrets: {apiVersion: v1, kind: Secret, namespaces: [shop]}
+maps:
+  hosts.map: |
+    {% for i in resources.ingresses %}
+    {% if 'host' in i.spec.rules[0] %}
+    {{ i.spec.rules[0].host }} be
+    {% else %}
+    {{ warn(i, 'it has no host') }}
+    {% endif %}
+    {% endfor %}
+"""
+
+
+class TemplateScene:
+    """A set in a ConfigMap, Ingresses and Services, a HAProxy of this machine that has what they give."""
+
+    def __init__(self, home: pathlib.Path):
+        self.home = home
+        self.haproxy = HAProxy(home / "haproxy", TEMPLATE)
+        (home / "kube").mkdir()
+        self.kube = KubeDouble(home / "kube")
+        self.good = self.haproxy.config.read_text() + "\nbackend of-templates\n  http-request set-header x %[str(a),map({{ path('map', 'hosts.map') }},none)]\n"
+
+    def __enter__(self) -> "TemplateScene":
+        self.stack = contextlib.ExitStack()
+        self.stack.enter_context(self.haproxy)
+        self.stack.enter_context(self.kube)
+        self.write(self.good)
+        self.kube.put(*(self.ingress(f"shop-{i}", f"shop-{i}.example") for i in range(1, 9)),
+                      *(objects.service(f"shop-{i}", namespace="shop") for i in range(1, 4)))
+        settings = {"KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": "configmap:lb/edge-templates",
+                    "HAPROXY_CONFIG_FILE": str(self.haproxy.config), "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket),
+                    "HAPROXY_STATS_SOCKET": str(self.haproxy.socket), "HAPROXY_BIN": self.haproxy.binary, "STATE_DIR": str(self.home / "state"),
+                    "CONFIG_MIN_INTERVAL": "0s"}
+        self.daemon = self.stack.enter_context(Daemon(self.home / "daemon", settings, program()))
+        self.daemon.wait_ready()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()
+
+    def write(self, template: str) -> None:
+        self.kube.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "edge-templates", "namespace": "lb"},
+                       "data": {"set.yaml": SET, "haproxy.cfg.j2": template}})
+
+    @staticmethod
+    def ingress(name: str, host: str = "") -> dict[str, Any]:
+        return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name, "namespace": "shop"},
+                "spec": {"rules": [{"host": host} if host else {}]}}

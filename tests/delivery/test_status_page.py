@@ -21,7 +21,7 @@ from tests.harness.events_stream import EventStream
 from tests.harness.process import ROOT, wait_until
 
 from .png import shrink
-from .status_scene import NAMESPACE, SERVICE, Scene, look, page_url
+from .status_scene import NAMESPACE, SERVICE, Scene, TemplateScene, look, page_url
 
 pytestmark = pytest.mark.skipif(binary() is None, reason="no Chromium here (Debian: chromium): the page is not looked at")
 
@@ -218,7 +218,7 @@ def test_what_assistive_technology_gets(scene: Scene, page: Page) -> None:
     roles = {role for role, _ in tree}
     assert {"banner", "main", "contentinfo", "status", "table", "list"} <= roles, roles
     assert [name for role, name in tree if role == "heading"][0] == "haproxy-k8s-sync"
-    assert page.value("[...document.querySelectorAll('h2')].map(e => e.textContent)") == [
+    assert page.value("[...document.querySelectorAll('h2')].filter(e => e.checkVisibility()).map(e => e.textContent)") == [
         "From Service to server", "Nodes", "HAProxies", "History", "Details"]
     assert {name for role, name in tree if role == "region"} >= {"From Service to server", "Nodes", "HAProxies", "History"}
     assert ("searchbox", "Filter the nodes") in tree
@@ -347,12 +347,16 @@ def test_screenshots(tmp_path: pathlib.Path, page: Page) -> None:
         page.screenshot(shots / "status-page-phone.png", 1500)
         fits(page)
         quiet(page, page_url(daemon))
-    for shot in sorted(shots.glob("*.png")):
-        assert shot.stat().st_size > 20_000
-        if os.environ.get("RENEW_SCREENSHOTS"):
-            small = shrink(shot.read_bytes())
-            assert len(small) < 150_000, f"{shot.name}: {len(small)} bytes are too many for the repository"
-            (ROOT / "docs" / shot.name).write_bytes(small)
+    for shot in ("status-page.png", "status-page-dark.png", "status-page-phone.png"):
+        keep(shots / shot)
+
+
+def keep(shot: pathlib.Path) -> None:
+    assert shot.stat().st_size > 20_000
+    if os.environ.get("RENEW_SCREENSHOTS"):
+        small = shrink(shot.read_bytes())
+        assert len(small) < 150_000, f"{shot.name}: {len(small)} bytes are too many for the repository"
+        (ROOT / "docs" / shot.name).write_bytes(small)
 
 
 def hashed(balancer: FileBalancer) -> str:
@@ -380,3 +384,64 @@ def test_a_whole_configuration(page: Page) -> None:
                    rolled_back_to: 7, source: "Secret a/b"}}"""
         said = page.value(f"(() => {{ const all = document.createElement('div'); all.append(...configuration({waits})); return all.innerText; }})()")
         assert re.fullmatch(r"valid: f00d.*paused by its source.*ConnectionError, next try .*:04:05.*rolled back to version 7.*Secret a/b", said), said
+
+
+# --- templates
+
+def lagging(page: Page) -> dict[str, Any]:
+    """What the page shows, as if there were three HAProxies, the second of which runs something older."""
+    d: dict[str, Any] = json.loads(json.dumps(page.value("last")).replace("<img src=x onerror=hacked=1>", "no-host"))
+    d["haproxies"] = [json.loads(json.dumps({**d["haproxies"][0], "url": f"http://lb-{name}.example:5555"})) for name in "abc"]
+    behind = d["haproxies"][1]
+    behind["configuration"].update(state="new", runs="0123456789abcdef" * 4)
+    summary = "target http://lb-b.example:5555 configuration: not validated yet: connection refused"
+    return {**d, "state": "problem", "summary": summary, "haproxies": [d["haproxies"][0], {**behind, "state": "problem", "text": "connection refused"}, d["haproxies"][2]]}
+
+
+def test_templates(tmp_path: pathlib.Path, page: Page) -> None:
+    """Resources, the render, HAProxies: all well, an object left out, a template that fails, a resource that may not be read, one HAProxy behind."""
+    with TemplateScene(tmp_path) as scene:
+        look(page, scene.daemon)
+        scene.kube.put(scene.ingress("<img src=x onerror=hacked=1>"), scene.ingress("shop-9", "shop-9.example"))
+        page.wait_text("#set", "1 left out")
+        page.wait_text("#set", "hosts.map +")
+        rows = page.value("[...document.querySelectorAll('#set .flow > div:first-child li')].map(li => li.innerText.split('\\n')[0])")
+        assert rows == ["ingresses", "services", "secrets"] and page.value("document.querySelectorAll('#set .flow path').length") == 4
+        assert "left out" in page.text("#set .said") and "it has no host" in page.text("#set .said")
+        assert "runs " + hashlib.sha256(scene.haproxy.config.read_bytes()).hexdigest()[:12] in page.text("#set")
+        fits(page)
+
+        scene.write(scene.good.replace("backend of-templates", "backend of-templates # {{ resources.nothing }}"))
+        page.wait("document.querySelector('#set .wrong code')?.innerText.includes('# {{ resources.nothing }}')")
+        assert re.search(r"haproxy\.cfg:\d+:\d+: ", page.text("#set .wrong")) and "the last good one" in page.text("#set")
+        scene.write(scene.good)
+        page.wait("!document.querySelector('#set .wrong')")
+        page.wait_text("#set", "corrected since")
+
+        scene.kube.forbid("services")
+        scene.daemon.stop()
+        scene.daemon.start()
+        page.wait_text("#set", "refused, 0 objects")
+        assert page.value("document.querySelector('#set li').innerText").startswith("services"), "trouble comes first"
+        scene.kube.forbid()
+        page.wait_text("#set", "3 objects")
+        assert page.value("document.querySelectorAll('img').length") == 0 and page.value("typeof hacked") == "undefined"
+
+        page.value("source.close(); clearInterval(ticking)")
+        page.value(f"show({json.dumps(lagging(page))})")
+        targets = page.value("[...document.querySelectorAll('#set .flow > div:nth-child(3) li')].map(li => li.innerText.replace(/\\s+/g, ' '))")
+        assert targets[0].startswith("lb-b.example:5555 new runs 0123456789ab to come: ") and [t.split()[1:3] for t in targets[1:]] == [["in", "sync"]] * 2
+        shot = ROOT / "build" / "status-page" / "status-page-templates.png"
+        page.value("for (const e of document.querySelectorAll('main > section:not([aria-labelledby=h-set])')) e.hidden = true")
+        page.size(1280, 600)
+        page.screenshot(shot)
+        keep(shot)
+        page.value("show(last)")
+        for width in (1280, 900, 821, 820, 600, PHONE):
+            page.size(width, 800, mobile=width == PHONE)
+            fits(page)
+        for scheme in ("light", "dark"):
+            page.prefer(color_scheme=scheme, reduced_motion="reduce")
+            assert page.value(CONTRAST) == []
+        page.value("show({...last, templates: null})")
+        assert not page.value("document.getElementById('set').checkVisibility()"), "nothing is shown where there are none"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.harness import http
+from tests.harness.certificates import self_signed
 from tests.harness.daemon import Daemon
 from tests.harness.haproxy import HAProxy
 from tests.harness.kube import KubeDouble
@@ -80,6 +81,10 @@ class Site:
 
     def await_says(self, words: str) -> None:
         wait_until(lambda: self.says() == words, 20, f"HAProxy says {words}")
+
+
+def status(daemon: Daemon) -> Any:
+    return json.loads(daemon.get("/status")[1])["templates"]
 
 
 @pytest.fixture
@@ -294,8 +299,12 @@ def test_status_and_metrics_say_what_is_seen_and_how_the_last_render_went(site: 
     with site.daemon() as daemon:
         site.await_says("a.example x y")
         wait_until(daemon.ready, 20, "ready")
-        seen = json.loads(daemon.get("/status")[1])["templates"]
+        seen = status(daemon)
         assert seen["from"] == str(site.set) and seen["problem"] is None and seen["rendered_at"] and seen["took_us"] > 0
+        assert seen["set"]["templates"] == 1 and seen["set"]["bytes"] == len(SET) + len(site.template()) and len(seen["set"]["sha256"]) == 64
+        lines = len(site.haproxy.config.read_text().splitlines())
+        assert seen["change"] | {"at": None} == {"at": None, "first": True, "added": lines, "removed": 0, "file_count": 1, "files": [
+            {"kind": "haproxy.cfg", "name": "haproxy.cfg", "change": "new", "added": lines, "removed": 0}]}
         ingresses, settings = seen["watches"]
         assert (ingresses["name"], ingresses["resource"], ingresses["state"], ingresses["objects"]) == ("ingresses", "networking.k8s.io/v1 Ingress", "synced", 1)
         assert (settings["name"], settings["objects"]) == ("settings", 2)
@@ -303,11 +312,40 @@ def test_status_and_metrics_say_what_is_seen_and_how_the_last_render_went(site: 
         site.kube.put(ingress("one", note="x" * 5000))  # dropped as it comes in
         site.kube.put(ingress("two", "b.example"))
         site.await_says("a.example b.example x y")
-        bytes_now = wait_until(lambda: (now := json.loads(daemon.get("/status")[1])["templates"]["watches"][0])["objects"] == 2 and now["bytes"], 20, "two objects")
+        bytes_now = wait_until(lambda: (now := status(daemon)["watches"][0])["objects"] == 2 and now["bytes"], 20, "two objects")
         assert kept < bytes_now < 3 * kept
+        change = status(daemon)["change"]
+        assert not change["first"] and (change["added"], change["removed"], change["file_count"]) == (1, 1, 1)
         metrics = daemon.metrics()
         assert metrics.value("template_objects", resource="ingresses") == 2 and metrics.value("template_objects", resource="settings") == 2
+        assert metrics.value("template_object_bytes", resource="ingresses") == bytes_now
+        assert metrics.value("template_resource_synced", resource="settings") == 1 and metrics.value("template_render_ok") == 1
+        assert metrics.value("template_last_render_timestamp_seconds") > 1e9
         assert metrics.value("template_renders_total", result="changed") >= 2 and metrics.sum("template_render_seconds_count") >= 2
         site.write("haproxy.cfg.j2", "{{ nothing }}")
-        problem = wait_until(lambda: json.loads(daemon.get("/status")[1])["templates"]["problem"], 20, "a problem")
+        problem = wait_until(lambda: status(daemon)["problem"], 20, "a problem")
         assert "haproxy.cfg:1:" in problem and daemon.metrics().value("template_renders_total", result="failed") == 1
+        assert status(daemon)["failure"]["text"] == problem and daemon.metrics().value("template_render_ok") == 0
+        site.write("haproxy.cfg.j2", site.template())  # as before: nothing is another one
+        wait_until(lambda: status(daemon)["problem"] is None, 20, "it is corrected")
+        assert status(daemon)["change"] == change and status(daemon)["failure"]["text"] == problem and daemon.metrics().value("template_render_ok") == 1
+
+
+def test_status_names_changed_files_and_objects_left_out_but_not_what_is_in_certificates(site: Site) -> None:
+    site.write("maps/hosts.map.j2", "{% for i in resources.ingresses %}{{ i.metadata.name }} be\n{% endfor %}")
+    site.write("haproxy.cfg.j2", site.template(SAYS + "{% for c in resources.settings %}{% if 'bad' in c.data %}{{ warn(c, 'bad: ' ~ c.data.bad) }}{% endif %}{% endfor %}"))
+    with site.daemon() as daemon:
+        site.await_says("a.example x y")
+        site.kube.put(setting("t", "there", say="y", bad="<b>"), ingress("two"))
+        seen = wait_until(lambda: (now := status(daemon))["remarks"] == 1 and now["watches"][0]["objects"] == 2 and now["files"] == 1 and now, 20, "an object that is left out")
+        assert seen["remark_list"] == [{"resource": "settings", "kind": "ConfigMap", "namespace": "there", "name": "t", "left_out": True, "text": "bad: <b>"}]
+        assert [w["left_out"] for w in seen["watches"]] == [0, 1]
+        assert daemon.metrics().value("template_objects_left_out", resource="settings") == 1
+        pair = self_signed(site.home, "k")
+        site.write("certificates/k.pem.j2", pair.certificate.read_text() + pair.key.read_text())
+        change = wait_until(lambda: (now := status(daemon)["change"])["files"][0]["kind"] == "certificate" and now, 20, "a certificate")
+        assert change["files"] == [{"kind": "certificate", "name": "k.pem", "change": "new", "added": None, "removed": None}] and change["added"] == 0
+        site.kube.put(ingress("three"))
+        change = wait_until(lambda: (now := status(daemon)["change"])["file_count"] == 2 and now, 20, "a host more")
+        assert change["files"][1] == {"kind": "map", "name": "hosts.map", "change": "changed", "added": 1, "removed": 0}
+        assert "PRIVATE" not in daemon.get("/status")[1]

@@ -20,6 +20,7 @@ KEPT = (
     Mutant("a fact without a row", OBJECTS, "    RECORD_PLAIN(struct node, not_ready),\n", ""),
     Mutant("a port without a row", OBJECTS, "    RECORD_PLAIN(struct service_port, node_port),\n", ""),
     Mutant("what was listed anew is dropped as not listed", CACHE, "    live->listed = c->replace;\n", ""),
+    Mutant("a list is counted on top of the one before", CACHE, "        c->bytes -= e->bytes;\n", "        ;\n"),
     Mutant("what could not be read is dropped", CACHE, "        e->listed = c->replace;\n", "        ;\n"),
 )
 EXCLUDED = (

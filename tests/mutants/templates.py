@@ -5,6 +5,8 @@ from .mutant import Mutant, Room
 SINK = "daemon/template/namespace_sink.c"
 WATCHES = "daemon/template/watches.c"
 DISCOVERY = "kube/discovery.c"
+LINES = "base/lines.c"
+RENDERS = "daemon/template/renders.c"
 DECODE = "kube/decode/decode.c"
 SANDBOX = "host/sandbox.c"
 EVENTS = "daemon/events.c"
@@ -53,7 +55,15 @@ COPIES = (
     Mutant("copies without templates", SANDBOX, "rc == 0 && copies && i < array_len(allowed_to_fork)", "rc == 0 && i < array_len(allowed_to_fork)"),
 )
 
+CHANGED = (
+    Mutant("a line that stays is both added and removed", LINES, "        k += n >= 0;", "        k += n > 0;"),
+    Mutant("what differs ends where the shorter text does", LINES, "last < least - first && before", "last < least && before"),
+    Mutant("what failed meanwhile has changed all", RENDERS, "    if (traces_differ(&r->last, &now)) {", "    if (now.count > 0) {"),
+    Mutant("a file that goes is not told", RENDERS, "                renders_add_change(r, &r->last.list[i], NULL);", "                ;"),
+)
+
 ROOMS = (
+    Room("templates, what a render changed", ("test_lines", "test_renders"), CHANGED),
     Room("templates, one namespace's share of a cache", ("test_namespace_sink",), ONE_NAMESPACE),
     Room("templates, whether two sets watch the same", ("test_watches",), SAME),
     Room("templates, from a kind to a path", ("test_discovery",), FOUND),

@@ -12,6 +12,7 @@
 #include "net/http.h"
 #include "net/spiffe.h"
 #include "daemon/clients.h"
+#include "daemon/template/template_source.h"
 #include "cli/doctor/doctor_dataplane.h"
 #include "cli/doctor/doctor_haproxy.h"
 #include "cli/doctor/doctor_kubernetes.h"
@@ -19,6 +20,7 @@
 #include "cli/doctor/doctor_report.h"
 #include "cli/doctor/doctor_service.h"
 #include "cli/doctor/doctor_spiffe.h"
+#include "cli/doctor/doctor_templates.h"
 #include "cli/doctor_local/doctor_local.h"
 #include "cli/inspect.h"
 #include "cli/inspect_report.h"
@@ -181,6 +183,20 @@ static void on_refresh(void *arg, const struct inspect_report *seen)
     doctor_proxy_report(d->base, seen, d->settings, d->report);
 }
 
+static void add_templates(struct doctor *d)
+{
+    const struct template_source_options options = {
+        .settings = d->settings, .kube = d->clients.kube, .log = d->options->log};
+    const char *lacks = !doctor_kubernetes_usable(&d->kubernetes) ? "needs Kubernetes"
+                        : doctor_rights_denied(&d->kubernetes.rights, DOCTOR_TEMPLATES)
+                            ? "not read, see the permissions"
+                            : NULL;
+    if (lacks != NULL)
+        doctor_skip(doctor_section(d->report, "templates", NULL, NULL), "templates.set", "set", "%s", lacks);
+    else
+        doctor_templates(d->base, &options, d->options->timeout_ms, d->report);
+}
+
 static void look(struct doctor *d)
 {
     const struct doctor_reply *rights = &d->kubernetes.rights_reply;
@@ -270,6 +286,8 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
     ask_all(&d);
     if (settings_need_kubernetes(settings))
         add_kubernetes(&d);
+    if (settings->config_source == SETTINGS_CONFIG_TEMPLATE)
+        add_templates(&d);
     look(&d);
     add_clock(&d);
     end(&d);

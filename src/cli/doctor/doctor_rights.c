@@ -184,6 +184,14 @@ static bool any(const struct doctor_right *right, enum doctor_answer answer)
     return false;
 }
 
+bool doctor_rights_denied(const struct doctor_rights *r, enum doctor_need need)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->list[i].need == need && any(&r->list[i], DOCTOR_DENIED))
+            return true;
+    return false;
+}
+
 /* "list, watch", of those with that answer; DOCTOR_UNASKED: of all. */
 static char *verbs_text(const struct doctor_right *right, enum doctor_answer answer, const char *between)
 {

@@ -59,6 +59,9 @@ struct access_right doctor_rights_question(const struct doctor_rights *r, size_t
 void doctor_rights_answer(struct doctor_rights *r, size_t at, size_t verb, const struct access_review *review,
                           const struct error *problem);
 
+/* The server said so of one of its verbs. */
+bool doctor_rights_denied(const struct doctor_rights *r, enum doctor_need need);
+
 /* A check for each right. user: as the API server names it; NULL: not known. */
 void doctor_rights_report(const struct doctor_rights *r, const struct settings *settings, const char *user,
                           struct doctor_section *s);

@@ -48,10 +48,19 @@
  *     admin_states   [{server, operator, commanded, lost}]: "ready", "drain" or "maint", as an operator or the daemon has set it; lost:
  *                    HAProxy has it no more, it is set again; admin_states_known: there was a first reading
  *     nodes          of a HAProxy [{server, node}]: which node a server was that is not desired any more
- *   templates        {from, rendered_at, took_us, files, remarks, problem, watches [...]}; null without CONFIG_SOURCE=template.
- *                    rendered_at, took_us: of the last render that went well; remarks: what templates say of objects in it
- *     watches        [{name, resource, state, objects, bytes, problem}]: by their names in the set; bytes: as they are kept; state
- *                    "synced" or "waiting"
+ *   templates        {from, set, rendered_at, took_us, files, renders {changed, unchanged, failed}, change, failure {at, text}, remarks,
+ *                    remark_list, problem, watches [...]}; null without CONFIG_SOURCE=template. rendered_at, took_us, files: of the last
+ *                    render that went well; renders: since the start; problem: of the set or the last render; failure: the last one, that is
+ *                    over if problem is null
+ *     set            {sha256, bytes, templates}, of the last one that could be read
+ *     change         the last render that gave something else: {at, first, added, removed, file_count, files [{kind, name, change, added,
+ *                    removed}]}; first: of this process, so that all is new; added, removed: lines of all of them, but certificates, of
+ *                    which nothing is counted. kind "haproxy.cfg", "map", "certificate", "file"; change "new", "gone", "changed", with
+ *                    neither added nor removed: the order of its lines. The first 50
+ *     remark_list    [{resource, kind, namespace, name, left_out, text}]: what templates say of objects in the last render that went well,
+ *                    the first 50, those that warn() left out before the others; remarks: how many there are
+ *     watches        [{name, resource, state, objects, bytes, left_out, problem}]: by their names in the set; bytes: as they are kept; left_out:
+ *                    by warn(); state "synced", "stale", "waiting", "not served", "refused"
  *   history          newest first: [{number, at, kind, haproxy, backend, server, state, text, why, cause, took_us, latency_us}]
  *
  * Bounded: of one list of nodes or servers no more than STATUS_LIST_MAX are listed, of all lists of the document

@@ -185,9 +185,9 @@ const struct secret_object *pods_source_config(const struct pods_source *s)
     return secret_source_object(s->of[PODS_CONFIG]);
 }
 
-size_t pods_source_left_out(const struct pods_source *s)
+const struct remarks *pods_source_remarks(const struct pods_source *s)
 {
-    return remarks_count(s->remarks);
+    return s->remarks;
 }
 
 bool pods_source_ready(const struct pods_source *s, struct checks *checks)

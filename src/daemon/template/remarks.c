@@ -31,6 +31,7 @@ struct remarks *remarks_new(const struct log *log)
 
 static void remark_fini(struct remark *m)
 {
+    free(m->resource);
     free(m->api_version);
     free(m->kind);
     free(m->namespace);
@@ -67,7 +68,8 @@ static struct remark remark_of(const struct template_set *watched, const struct 
     yyjson_doc *doc = o != NULL ? yyjson_read(o->json, strlen(o->json), 0) : NULL;
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *slash = strchr(from->key, '/');
-    struct remark m = {.api_version = mem_strdup(w->api_version),
+    struct remark m = {.resource = mem_strdup(w->name),
+                       .api_version = mem_strdup(w->api_version),
                        .kind = remark_text_at(root, "kind"),
                        .namespace = slash != NULL ? mem_strndup(from->key, (size_t)(slash - from->key)) : NULL,
                        .name = mem_strdup(slash != NULL ? slash + 1 : from->key),
@@ -149,4 +151,18 @@ void remarks_tell_to(struct remarks *r, struct events *events)
 size_t remarks_count(const struct remarks *r)
 {
     return r->count;
+}
+
+size_t remarks_left_out(const struct remarks *r, const char *resource)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->count; i++)
+        n += r->list[i].left_out && str_eq(r->list[i].resource, resource);
+    return n;
+}
+
+struct remark_view remarks_at(const struct remarks *r, size_t i)
+{
+    const struct remark *m = &r->list[i];
+    return (struct remark_view){m->resource, m->kind, m->namespace, m->name, m->text, m->left_out};
 }

@@ -16,6 +16,7 @@ struct rendered;
 struct template_set;
 
 struct remark {
+    char *resource; /* of the set; NULL: the object is of none */
     char *api_version, *kind, *namespace, *name, *uid; /* of the object; namespace and uid: may be NULL */
     char *text;
     bool left_out;
@@ -33,5 +34,16 @@ void remarks_take(struct remarks *r, const struct template_set *watched, const s
 /* From now on: all that there are now, too. NULL: another replica leads. */
 void remarks_tell_to(struct remarks *r, struct events *events);
 size_t remarks_count(const struct remarks *r);
+/* Objects of a resource of the set, by its name there. */
+size_t remarks_left_out(const struct remarks *r, const char *resource);
+
+struct remark_view {
+    const char *resource;                /* as the set calls it; NULL: of none */
+    const char *kind, *namespace, *name; /* of the object; NULL: not known, in no namespace */
+    const char *text;
+    bool left_out; /* by warn() */
+};
+/* Borrowed, until the next render. */
+struct remark_view remarks_at(const struct remarks *r, size_t i);
 
 #endif

@@ -27,7 +27,7 @@ struct set_source {
     struct timer read;
     struct secret_source *config_map;    /* NULL: no ConfigMap */
     struct pods_source *pods;            /* NULL: no pods */
-    char hash[DIGEST_SHA256_TEXT_BYTES]; /* of what was given last; "": nothing, or it was wrong */
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or it was wrong */
 };
 
 static void set_source_fail(struct set_source *s, struct error *err)
@@ -36,22 +36,22 @@ static void set_source_fail(struct set_source *s, struct error *err)
     s->callbacks.failed(s->arg, err);
 }
 
-static void set_source_hash(const struct template_file *files, size_t count, char ret[DIGEST_SHA256_TEXT_BYTES])
+static void set_source_digest(const struct template_file *files, size_t count, char ret[DIGEST_SHA256_HEX_BYTES])
 {
     cleanup(buf_fini) struct buf all = {0};
     for (size_t i = 0; i < count; i++) {
         buf_printf(&all, "%s %zu\n", files[i].name, files[i].len);
         buf_addn(&all, files[i].bytes, files[i].len);
     }
-    digest_sha256(buf_str(&all), all.len, ret);
+    digest_sha256_hex(buf_str(&all), all.len, ret);
 }
 
 static void set_source_take(struct set_source *s, const struct template_file *files, size_t count)
 {
     struct error err = {0};
-    char hash[DIGEST_SHA256_TEXT_BYTES];
+    char hash[DIGEST_SHA256_HEX_BYTES];
     size_t bytes = 0;
-    set_source_hash(files, count, hash);
+    set_source_digest(files, count, hash);
     if (str_eq(hash, s->hash))
         return;
     struct template_set *set = template_set_parse(files, count, &err);
@@ -213,6 +213,11 @@ const char *set_source_name(const struct set_source *s)
 struct pods_source *set_source_pods(const struct set_source *s)
 {
     return s->pods;
+}
+
+const char *set_source_hash(const struct set_source *s)
+{
+    return s->hash;
 }
 
 const struct secret_object *set_source_config_map(const struct set_source *s)

@@ -46,6 +46,8 @@ void set_source_poke(struct set_source *s);
 
 const char *set_source_name(const struct set_source *s); /* "ConfigMap ns/name", "pods:ns", or the folder's path */
 struct pods_source *set_source_pods(const struct set_source *s); /* NULL: it is another one */
+/* SHA-256 of what was given last, in hexadecimal digits; "": nothing, or it is wrong now. */
+const char *set_source_hash(const struct set_source *s);
 /* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
 const struct secret_object *set_source_config_map(const struct set_source *s);
 bool set_source_ready(const struct set_source *s, struct checks *checks);

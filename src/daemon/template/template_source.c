@@ -10,6 +10,7 @@
 #include "daemon/events.h"
 #include "daemon/template/pods_source.h"
 #include "daemon/template/remarks.h"
+#include "daemon/template/renders.h"
 #include "daemon/template/set_source.h"
 #include "daemon/template/watches.h"
 #include "haproxy/storage_files.h"
@@ -37,6 +38,8 @@ struct template_source {
     struct set_source *source;
     struct kube_client_listener listener;
     struct template_set *set;     /* that is rendered; NULL: none yet */
+    size_t set_bytes;
+    char set_hash[DIGEST_SHA256_HEX_BYTES]; /* of the set that is rendered */
     struct template_set *watched; /* whose watches are in use, perhaps an earlier one that watches the same */
     struct watches *watches;      /* of it; NULL: none yet */
     char *folders[SETTINGS_FOLDERS];
@@ -48,15 +51,15 @@ struct template_source {
     char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or there was an error since */
     struct error problem;
     struct remarks *remarks;
-    int64_t rendered_wall_ms;
-    uint64_t took_us;
-    size_t files;
+    struct renders *renders;
 };
 
-static void template_source_fail(struct template_source *s, const struct error *err)
+/* rendered: by a render; else the set is none. */
+static void template_source_fail(struct template_source *s, const struct error *err, bool rendered)
 {
     s->hash[0] = '\0';
     s->problem = *err;
+    renders_failed(s->renders, err, rendered);
     s->callbacks.failed(s->arg, &s->problem);
 }
 
@@ -70,22 +73,6 @@ static void template_source_hash(const struct rendered *r, const struct storage_
     storage_files_hash(files, of_files);
     cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
     digest_sha256_hex(both, strlen(both), ret);
-}
-
-static void template_source_count(const struct template_source *s, const char *result)
-{
-    if (s->options.telemetry != NULL)
-        metric_add(s->options.telemetry->template_renders, 1, result, NULL);
-}
-
-static void template_source_note(struct template_source *s, const struct rendered *r)
-{
-    s->rendered_wall_ms = (int64_t)clock_wall_ms();
-    s->took_us = r->took_us;
-    s->files = r->file_count - 1;
-    if (s->options.telemetry != NULL)
-        metric_observe(s->options.telemetry->template_render_duration, (double)r->took_us / 1e6, NULL);
-    remarks_take(s->remarks, s->watched, watches_objects(s->watches), r);
 }
 
 /* Templates over pods write paths by themselves: with the names that files have in their objects. */
@@ -108,16 +95,15 @@ static void template_source_take(struct template_source *s, const struct rendere
     char hash[DIGEST_SHA256_HEX_BYTES];
     if (rendered_files(r, s->options.known, &files, &err) != 0) {
         error_prefix(&err, "%s", set_source_name(s->source));
-        template_source_count(s, "failed");
-        template_source_fail(s, &err);
+        template_source_fail(s, &err, true);
         return;
     }
     template_source_hash(r, &files, hash);
     bool same = str_eq(hash, s->hash);
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
-    template_source_count(s, same ? "unchanged" : "changed");
     error_clear(&s->problem);
-    template_source_note(s, r);
+    renders_succeeded(s->renders, r, &files, same);
+    remarks_take(s->remarks, s->watched, watches_objects(s->watches), r);
     if (same)
         return;
     memcpy(s->hash, hash, sizeof(hash));
@@ -143,9 +129,8 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         template_source_take(s, r);
     } else {
         struct error named = *err;
-        template_source_count(s, "failed");
         error_prefix(&named, "%s", set_source_name(s->source));
-        template_source_fail(s, &named);
+        template_source_fail(s, &named, true);
         if (err->kind == ERROR_RETRY) /* no process could be started, or it was killed */
             timer_set(&s->start, RETRY_MS);
     }
@@ -210,6 +195,8 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     s->hash[0] = '\0';
     template_source_drop_set(s);
     s->set = set;
+    s->set_bytes = bytes;
+    memcpy(s->set_hash, set_source_hash(s->source), sizeof(s->set_hash));
     if (s->watched != NULL && watches_same(s->watched, set)) {
         watches_follow(s->watches, set);
         template_source_schedule(s);
@@ -232,7 +219,7 @@ static void template_source_on_set_failed(void *arg, const struct error *err)
         s->render = NULL;
         template_source_drop_set(s);
     }
-    template_source_fail(s, err);
+    template_source_fail(s, err, false);
 }
 
 static void template_source_on_credentials(void *arg)
@@ -273,6 +260,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     }
     timer_init(&s->start, base, template_source_begin, s);
     s->remarks = remarks_new(options->log);
+    s->renders = renders_new(options->telemetry);
     s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
     kube_client_on_credentials(options->kube, &s->listener);
     return s;
@@ -287,6 +275,7 @@ void template_source_free(struct template_source *s)
     template_source_drop_watches(s);
     set_source_free(s->source);
     remarks_free(s->remarks);
+    renders_free(s->renders);
     timer_fini(&s->start);
     for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
         free(s->folders[i]);
@@ -338,13 +327,21 @@ void template_source_tell_to(struct template_source *s, struct events *events)
 
 void template_source_measure(const struct template_source *s)
 {
-    if (s == NULL || s->options.telemetry == NULL)
+    struct telemetry *t = s != NULL ? s->options.telemetry : NULL;
+    if (t == NULL)
         return;
-    metric_clear(s->options.telemetry->template_objects);
-    for (size_t i = 0; s->watches != NULL && i < watches_count(s->watches); i++)
-        metric_set(s->options.telemetry->template_objects,
-                   (double)cache_count(objects_cache(watches_objects(s->watches), i)), s->watched->watches[i].name,
-                   NULL);
+    struct metric *const gauges[] = {t->template_objects, t->template_object_bytes, t->template_objects_left_out,
+                                     t->template_resource_synced};
+    for (size_t i = 0; i < array_len(gauges); i++)
+        metric_clear(gauges[i]);
+    for (size_t i = 0; s->watches != NULL && i < watches_count(s->watches); i++) {
+        struct watch_view v;
+        watches_view(s->watches, i, &v);
+        metric_set(t->template_objects, (double)v.objects, v.name, NULL);
+        metric_set(t->template_object_bytes, (double)v.bytes, v.name, NULL);
+        metric_set(t->template_objects_left_out, (double)remarks_left_out(s->remarks, v.name), v.name, NULL);
+        metric_set(t->template_resource_synced, v.synced, v.name, NULL);
+    }
 }
 
 const struct secret_object *template_source_config_map(const struct template_source *s)
@@ -356,11 +353,12 @@ struct template_view template_source_view(const struct template_source *s)
 {
     const struct pods_source *pods = set_source_pods(s->source);
     return (struct template_view){.from = set_source_name(s->source),
+                                  .set_hash = s->set_hash[0] != '\0' ? s->set_hash : NULL,
+                                  .set_bytes = s->set_bytes,
+                                  .templates = s->set != NULL ? s->set->text_count : 0,
                                   .watches = s->watches,
-                                  .rendered_wall_ms = s->rendered_wall_ms,
-                                  .took_us = s->took_us,
-                                  .files = s->files,
-                                  .remarks =
-                                      remarks_count(s->remarks) + (pods != NULL ? pods_source_left_out(pods) : 0),
+                                  .renders = renders_view(s->renders),
+                                  .remarks = s->remarks,
+                                  .of_pods = pods != NULL ? pods_source_remarks(pods) : NULL,
                                   .problem = &s->problem};
 }

@@ -12,11 +12,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "daemon/template/renders.h"
 
 struct checks;
 struct event_base;
 struct events;
 struct kube_client;
+struct remarks;
 struct secret_object;
 struct settings;
 struct storage_files;
@@ -61,10 +63,12 @@ const struct secret_object *template_source_config_map(const struct template_sou
 
 struct template_view {
     const char *from;              /* "ConfigMap ns/name", "pods:ns", or the folder's path */
+    const char *set_hash;          /* of the last set that could be read; NULL: none yet */
+    size_t set_bytes, templates;   /* of it */
     const struct watches *watches; /* NULL: no set was read yet */
-    int64_t rendered_wall_ms;      /* the last time that it went well; 0: never */
-    uint64_t took_us;              /* then */
-    size_t files, remarks;         /* then; haproxy.cfg is none of the files */
+    struct renders_view renders;
+    const struct remarks *remarks; /* of the last render that went well */
+    const struct remarks *of_pods; /* of the objects of templates over pods; NULL: it is another set */
     const struct error *problem;   /* of the set or the last render; kind NONE: there is none */
 };
 struct template_view template_source_view(const struct template_source *s);

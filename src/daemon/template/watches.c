@@ -320,26 +320,37 @@ size_t watches_count(const struct watches *w)
     return w->count;
 }
 
-static void watches_add_bytes(void *arg, const void *object)
+/* The worst of its parts. */
+static const char *watch_state(const struct watch_entry *e)
 {
-    const struct template_object *o = object;
-    *(size_t *)arg += strlen(o->json);
+    const char *state = "synced";
+    if (e->found.plural == NULL)
+        return e->problem.kind == ERROR_GONE ? "not served" : e->refused_us != 0 ? "refused" : "waiting";
+    for (size_t k = 0; k < e->part_count; k++) {
+        struct informer_status status = source_status(&e->parts[k]->source);
+        if (status.denied != INFORMER_ALLOWED)
+            return status.denied == INFORMER_NOT_SERVED ? "not served" : "refused";
+        if (!status.synced)
+            state = "waiting";
+        else if (status.stale && str_eq(state, "synced"))
+            state = "stale";
+    }
+    return state;
 }
 
 void watches_view(const struct watches *w, size_t i, struct watch_view *ret)
 {
     const struct watch_entry *e = &w->list[i];
     const struct cache *cache = objects_cache(w->objects, i);
-    *ret = (struct watch_view){
-        .name = e->watch->name, .resource = e->text, .synced = e->found.plural != NULL, .objects = cache_count(cache)};
+    *ret = (struct watch_view){.name = e->watch->name,
+                               .resource = e->text,
+                               .state = watch_state(e),
+                               .objects = cache_count(cache),
+                               .bytes = cache_bytes(cache)};
+    ret->synced = str_eq(ret->state, "synced") || str_eq(ret->state, "stale");
     snprintf(ret->problem, sizeof(ret->problem), "%.500s", e->problem.message);
-    cache_each(cache, watches_add_bytes, &ret->bytes);
-    for (size_t k = 0; k < e->part_count; k++) {
-        struct informer_status status = source_status(&e->parts[k]->source);
-        ret->synced = ret->synced && status.synced;
-        if (ret->problem[0] == '\0')
-            snprintf(ret->problem, sizeof(ret->problem), "%s", status.problem);
-    }
+    for (size_t k = 0; k < e->part_count && ret->problem[0] == '\0'; k++)
+        snprintf(ret->problem, sizeof(ret->problem), "%s", source_status(&e->parts[k]->source).problem);
 }
 
 /* ---- whether two sets watch the same, but for namespaces ---- */

@@ -49,7 +49,8 @@ bool watches_ready(const struct watches *w, struct checks *checks);
 
 struct watch_view {
     const char *name, *resource; /* "ingresses", "networking.k8s.io/v1 Ingress" */
-    bool synced;
+    const char *state;           /* "synced", "stale", "waiting", "not served", "refused" */
+    bool synced;                 /* all of it was read; a stale one, too */
     size_t objects, bytes;
     char problem[600]; /* "": none */
 };

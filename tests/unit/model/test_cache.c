@@ -332,7 +332,7 @@ struct simple {
 static void compare(const struct cache *c, const struct simple *m, unsigned step)
 {
     cleanup(buf_fini) struct buf want;
-    size_t count = 0;
+    size_t count = 0, bytes = 0, one;
     buf_init(&want, 0);
     for (unsigned i = 0; i < NAMES; i++) {
         cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
@@ -343,8 +343,11 @@ static void compare(const struct cache *c, const struct simple *m, unsigned step
         ck_assert_str_eq(n->name, name);
         buf_printf(&want, "%s=10.0.0.%u ", name, m->live[i]);
         count++;
+        free(record_pack(&node_record, n, 0, &one));
+        bytes += one;
     }
     ck_assert_uint_eq(cache_count(c), count);
+    ck_assert_uint_eq(cache_bytes(c), bytes);
     ck_assert(cache_synced(c) == m->synced);
     expect_nodes(c, buf_str(&want));
 }

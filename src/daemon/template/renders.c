@@ -1,0 +1,203 @@
+#include "daemon/template/renders.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/lines.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/storage_files.h"
+#include "report/telemetry.h"
+#include "template/render.h"
+
+/* What is kept of one file that was rendered: enough to tell how the next one differs. */
+struct trace {
+    enum storage_kind kind;
+    bool cfg; /* haproxy.cfg: no kind */
+    char *name;
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* "": of haproxy.cfg, whose lines say it */
+    struct lines lines;                 /* of a certificate none */
+};
+
+struct traces {
+    struct trace *list; /* haproxy.cfg first */
+    size_t count;
+};
+
+struct renders {
+    struct telemetry *telemetry;
+    struct renders_view view;
+    struct render_change *changes;
+    struct traces last;
+    struct error failure;
+};
+
+/* ---- what changed ---- */
+
+static void traces_fini(struct traces *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        free(t->list[i].name);
+        lines_fini(&t->list[i].lines);
+    }
+    free(t->list);
+    *t = (struct traces){0};
+}
+
+static void traces_init(struct traces *t, const struct render_file *cfg, const struct storage_files *files)
+{
+    *t = (struct traces){.list = mem_array(files->count + 1, sizeof(t->list[0])), .count = files->count + 1};
+    t->list[0] = (struct trace){.cfg = true, .name = mem_strdup("haproxy.cfg")};
+    lines_init(&t->list[0].lines, cfg->bytes, cfg->len);
+    for (size_t i = 0; i < files->count; i++) {
+        const struct storage_file *f = &files->list[i];
+        struct trace *at = &t->list[i + 1];
+        *at = (struct trace){.kind = f->kind, .name = mem_strdup(f->name)};
+        memcpy(at->hash, f->hash, sizeof(at->hash));
+        if (f->kind != STORAGE_CERTIFICATE)
+            lines_init(&at->lines, f->bytes, f->len);
+    }
+}
+
+static bool trace_is(const struct trace *a, const struct trace *b)
+{
+    return a->cfg == b->cfg && a->kind == b->kind && str_eq(a->name, b->name);
+}
+
+/* Mostly at the same place. */
+static const struct trace *traces_find(const struct traces *t, const struct trace *like, size_t near)
+{
+    if (near < t->count && trace_is(&t->list[near], like))
+        return &t->list[near];
+    for (size_t i = 0; i < t->count; i++)
+        if (trace_is(&t->list[i], like))
+            return &t->list[i];
+    return NULL;
+}
+
+static const char *trace_kind(const struct trace *t)
+{
+    static const char *const names[STORAGE_KINDS] = {
+        [STORAGE_MAP] = "map", [STORAGE_CERTIFICATE] = "certificate", [STORAGE_GENERAL] = "file"};
+    return t->cfg ? "haproxy.cfg" : names[t->kind];
+}
+
+static void renders_forget_changes(struct renders *r)
+{
+    for (size_t i = 0; i < r->view.change_count && i < RENDERS_CHANGES_MAX; i++)
+        free(r->changes[i].name);
+    r->view.change_count = r->view.added = r->view.removed = 0;
+}
+
+static void renders_add_change(struct renders *r, const struct trace *was, const struct trace *is)
+{
+    static const struct lines none;
+    const struct trace *one = is != NULL ? is : was;
+    struct render_change c = {.kind = trace_kind(one),
+                              .what = was == NULL  ? "new"
+                                      : is == NULL ? "gone"
+                                                   : "changed",
+                              .counted = one->cfg || one->kind != STORAGE_CERTIFICATE};
+    (void)lines_differ(was != NULL ? &was->lines : &none, is != NULL ? &is->lines : &none, &c.added, &c.removed);
+    r->view.added += c.added;
+    r->view.removed += c.removed;
+    if (r->view.change_count++ >= RENDERS_CHANGES_MAX)
+        return;
+    c.name = mem_strdup(one->name);
+    r->changes[r->view.change_count - 1] = c;
+}
+
+static bool trace_differs(const struct trace *was, const struct trace *is)
+{
+    size_t added, removed;
+    return was == NULL || (is->cfg ? lines_differ(&was->lines, &is->lines, &added, &removed) : !str_eq(was->hash, is->hash));
+}
+
+static bool traces_differ(const struct traces *was, const struct traces *is)
+{
+    for (size_t i = 0; i < is->count; i++)
+        if (trace_differs(traces_find(was, &is->list[i], i), &is->list[i]))
+            return true;
+    return was->count != is->count;
+}
+
+/* What failed meanwhile has changed nothing: then it may be all the same. */
+static void renders_compare(struct renders *r, const struct rendered *rendered, const struct storage_files *files)
+{
+    struct traces now;
+    traces_init(&now, &rendered->files[0], files);
+    if (traces_differ(&r->last, &now)) {
+        renders_forget_changes(r);
+        r->view.first = r->last.count == 0;
+        r->view.changed_wall_ms = r->view.succeeded_wall_ms;
+        for (size_t i = 0; i < now.count; i++) {
+            const struct trace *was = traces_find(&r->last, &now.list[i], i);
+            if (trace_differs(was, &now.list[i]))
+                renders_add_change(r, was, &now.list[i]);
+        }
+        for (size_t i = 0; i < r->last.count; i++)
+            if (traces_find(&now, &r->last.list[i], i) == NULL)
+                renders_add_change(r, &r->last.list[i], NULL);
+    }
+    traces_fini(&r->last);
+    r->last = now;
+}
+
+/* ---- all ---- */
+
+struct renders *renders_new(struct telemetry *telemetry)
+{
+    struct renders *r = mem_alloc(sizeof(*r));
+    r->telemetry = telemetry;
+    r->changes = mem_array(RENDERS_CHANGES_MAX, sizeof(r->changes[0]));
+    return r;
+}
+
+void renders_free(struct renders *r)
+{
+    if (r == NULL)
+        return;
+    renders_forget_changes(r);
+    traces_fini(&r->last);
+    free(r->changes);
+    free(r);
+}
+
+void renders_failed(struct renders *r, const struct error *err, bool rendered)
+{
+    r->failure = *err;
+    r->view.failed_wall_ms = (int64_t)clock_wall_ms();
+    r->view.failed += rendered;
+    if (r->telemetry == NULL)
+        return;
+    metric_set(r->telemetry->template_render_ok, 0, NULL);
+    if (rendered)
+        metric_add(r->telemetry->template_renders, 1, "failed", NULL);
+}
+
+void renders_succeeded(struct renders *r, const struct rendered *rendered, const struct storage_files *files,
+                       bool same)
+{
+    r->view.succeeded_wall_ms = (int64_t)clock_wall_ms();
+    r->view.took_us = rendered->took_us;
+    r->view.files = files->count;
+    r->view.unchanged += same;
+    r->view.changed += !same;
+    if (!same)
+        renders_compare(r, rendered, files);
+    if (r->telemetry == NULL)
+        return;
+    metric_add(r->telemetry->template_renders, 1, same ? "unchanged" : "changed", NULL);
+    metric_observe(r->telemetry->template_render_duration, (double)rendered->took_us / 1e6, NULL);
+    metric_set(r->telemetry->template_last_render, (double)r->view.succeeded_wall_ms / 1000, NULL);
+    metric_set(r->telemetry->template_render_ok, 1, NULL);
+}
+
+struct renders_view renders_view(const struct renders *r)
+{
+    struct renders_view v = r->view;
+    v.changes = r->changes;
+    v.failure = r->failure.kind != ERROR_NONE ? r->failure.message : NULL;
+    return v;
+}
