@@ -62,17 +62,22 @@ class Place:
         self.home, self.kube, self.namespace = home, kube, f"templates-{next(_namespaces)}"
         self.haproxy = HAProxy(home / "haproxy", FIRST)
         self.first = self.haproxy.config.read_text()
-        rules = [{"apiGroups": [group], "resources": [plural], "verbs": ["list", "watch"]}
-                 for group, plural in (("networking.k8s.io", "ingresses"), ("example.com", "greetings"), ("", "configmaps"))]
-        rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]})
         about = {"name": self.namespace}
         self.put("Namespace", self.namespace, namespace="")
         self.put("ServiceAccount", "sync")
-        self.put("ClusterRole", self.namespace, "rbac.authorization.k8s.io/v1", "", rules=rules)
+        self.grant()
         self.put("ClusterRoleBinding", self.namespace, "rbac.authorization.k8s.io/v1", "", subjects=[{"kind": "ServiceAccount", "name": "sync", "namespace": self.namespace}],
                  roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **about})
         self.token = kube.admin.service_account_token("sync", self.namespace)
         wait_until(lambda: self.may("ingresses"), 20, "the authorizer to know the role")
+
+    def grant(self, *more: str) -> None:
+        """more: of the API group ""."""
+        rules = [{"apiGroups": [group], "resources": [plural], "verbs": ["list", "watch"]}
+                 for group, plural in (("networking.k8s.io", "ingresses"), ("discovery.k8s.io", "endpointslices"), ("example.com", "greetings"), ("", "configmaps"),
+                                       *(("", plural) for plural in more))]
+        rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]})
+        self.put("ClusterRole", self.namespace, "rbac.authorization.k8s.io/v1", "", rules=rules)
 
     def may(self, plural: str) -> bool:
         client = Client(self.kube.port, self.kube.ca, self.token)
@@ -100,8 +105,18 @@ class Place:
             return False
         return True
 
-    def templates(self, says: str = SAYS) -> None:
-        self.put("ConfigMap", "templates", data={"set.yaml": SET.replace("NAMESPACE", self.namespace), "haproxy.cfg.j2": self.first.replace('"zero"', f'"{says}"')})
+    def define(self, crd: dict[str, Any]) -> None:
+        """Once the one before is gone."""
+        def is_gone() -> bool:
+            return all(one["metadata"]["name"] != crd["metadata"]["name"] for one in self.kube.admin.list("CustomResourceDefinition"))
+        wait_until(is_gone, 30, "no such definition any more")
+        self.kube.admin.put(crd)
+
+    def templates(self, says: str = SAYS, watch: str = SET) -> None:
+        self.push(self.first.replace('"zero"', f'"{says}"'), watch)
+
+    def push(self, text: str, watch: str) -> None:
+        self.put("ConfigMap", "templates", data={"set.yaml": watch.replace("NAMESPACE", self.namespace), "haproxy.cfg.j2": text})
 
     def daemon(self, **more: str) -> Daemon:
         settings = {"KUBECONFIG": str(self.kube.kubeconfig(self.token)), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"configmap:{self.namespace}/templates",
@@ -136,7 +151,7 @@ def test_ingresses_and_a_resource_that_comes_later_and_goes(place: Place) -> Non
         place.ingress("two", "b.example")
         place.await_says("a.example b.example")
 
-        place.kube.admin.put(CRD)
+        place.define(CRD)
         wait_until(place.greets, 20, "the resource is served")
         place.await_says("a.example b.example hello", 60)
         place.kube.admin.patch("Greeting", "g", {"spec": {"text": "bye"}})
