@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import re
 import socket
 import ssl
 import time
@@ -65,6 +66,7 @@ class IngressStory:
         self.show(HOST)
         screen.heading(f"2. A Service, its pods and an Ingress for {HOST} are applied")
         self.step("an Ingress", "reload", self._first_ingress, lambda: self.answer(HOST).startswith("200 shop-"))
+        screen.quote((stage.manifests / "shop-ingress.yaml").read_text())
         self.show(HOST)
         screen.say("from here on a client asks for it all the time: no request may fail")
         self.stack.enter_context(self.traffic)
@@ -72,6 +74,7 @@ class IngressStory:
         self.step("a host and a path more", "runtime", lambda: stage.ingress("www", "www.shop.example", {"/cart": "shop"}),
                   lambda: self.answer("www.shop.example", "/cart/7").startswith("200 shop-"))
         self.show("www.shop.example", "/cart/7")
+        self.show_map("prefix.map")
         screen.heading("4. A TLS Secret and an Ingress that names it: https")
         self.step("https", "reload", self._secured, lambda: self.secure_answer().startswith("200 shop-"))
         self.show(SECURE)
@@ -134,6 +137,15 @@ class IngressStory:
     def show(self, host: str, path: str = "/") -> None:
         self.screen.say(f"curl -H 'Host: {host}' http://127.0.0.1:{self.stage.haproxy.port}{path} -> {self.answer(host, path)}")
 
+    def show_map(self, name: str) -> None:
+        """As HAProxy has it in memory."""
+        ask = self.stage.haproxy.runtime
+        found = re.search(rf"\((\S+/{re.escape(name)})\)", ask("show map"))
+        assert found, f"HAProxy has no {name}"
+        self.screen.say(f"{name}, as HAProxy has it now:")
+        for line in sorted(line.partition(" ")[2] for line in ask(f"show map {found[1]}").splitlines() if line):
+            self.screen.say(f"  {line}")
+
     # --- what is changed
 
     def _started(self) -> str:
@@ -151,6 +163,7 @@ class IngressStory:
     def _rolled(self) -> str:
         """As a Deployment does it: the new pod is ready before the old one ends."""
         stage, pods = self.stage, dict.fromkeys(FIRST_PODS, True)
+        self.screen.say("edited three times for each pod: shop-endpointslice.yaml")
         for old, new in zip(FIRST_PODS, ("shop-4", "shop-5", "shop-6"), strict=True):
             started = time.monotonic()
             stage.add_backend(new)
@@ -164,7 +177,7 @@ class IngressStory:
             stage.endpoints("shop", pods)
             stage.remove_backend(old)
             self.screen.say(f"{new} for {old}: {(time.monotonic() - started) * 1000:.0f} ms")
-        return "edited three times for each: shop-endpointslice.yaml"
+        return "traffic is answered by " + ", ".join(sorted(pods))
 
     def _await(self, condition: Callable[[], bool], what: str) -> None:
         wait_until(lambda: self.stage.alive() and condition(), 15, what)
