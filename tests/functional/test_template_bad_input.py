@@ -13,7 +13,7 @@ from tests.harness.daemon import Daemon
 from tests.harness.process import ROOT, free_port, wait_until
 
 from .ingress_set import certificate_for, endpoint, endpoint_slice, ingress, ingress_class, rule, secret, service, web
-from .test_template_source import SAYS, SET, Site, setting, site
+from .test_template_source import SET, Site, setting, site
 
 __all__ = ["site"]  # a fixture
 

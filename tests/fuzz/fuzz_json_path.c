@@ -45,6 +45,7 @@ static void on_record(void *arg, const struct engine_record *record)
 /* Of JSON's texts, which are UTF-8 and have no NUL. */
 static bool engine_takes(const yyjson_val *path)
 {
+    engine_prepare();
     bool failed = false;
     const struct engine_source source = {{"t", 1}, {"{{ [1]|extract(p) }}", strlen("{{ [1]|extract(p) }}")}, 0};
     const struct engine_variable variable = {{"p", 1}, path};
@@ -80,7 +81,6 @@ static void compare(const char *line, bool taken)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    engine_prepare();
     struct error err = {0};
     const char *text = (const char *)data, *end = size > 0 ? memchr(data, '\n', size) : NULL;
     size_t len = end != NULL ? (size_t)(end - text) : size, seen = 0;
@@ -88,7 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct json_path *path = json_path_parse(line, &err);
     if (path == NULL && (err.kind != ERROR_INVALID || err.message[0] == '\0'))
         abort();
-    compare(line, path != NULL);
+    if (size % 4 == 0) /* the engine takes much longer than all else here */
+        compare(line, path != NULL);
     yyjson_doc *doc = end != NULL ? yyjson_read(end + 1, size - len - 1, 0) : NULL;
     yyjson_val *root = yyjson_doc_get_root(doc);
     if (path != NULL && root != NULL) {

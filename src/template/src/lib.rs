@@ -143,6 +143,7 @@ fn emit(job: &Job, record: &Record) {
 
 fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     let said = Shared::default();
+    values::forget_current();
     values::is_unset(&job.unset);
     let env = environment(job, &said, rewritten)?;
     for output in unsafe { slice(job.outputs, job.output_count) } {
