@@ -1,4 +1,4 @@
-"""python3 -m tests.demo [--configuration] [--keep]"""
+"""python3 -m tests.demo [--configuration | --ingress] [--keep]"""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tests.harness.haproxy import AUTH, BASE
 
 from .balancer import ADDRESSES, Balancer, Unprepared, check_machine
 from .configuration import ConfigurationStory, FileBalancer
+from .ingress import IngressBalancer
+from .ingress_story import HOST, IngressStory
 from .manifests import SERVICE_FILE, SLICE_FILE
 from .screen import LogTail, Screen
 from .stage import Stage
@@ -131,17 +133,33 @@ def run_configuration(keep: bool, screen: Screen) -> bool:
         return done
 
 
+def run_ingress(keep: bool, screen: Screen) -> bool:
+    with IngressBalancer() as stage, shown(stage, screen), IngressStory(stage, screen) as story:
+        story.play()
+        done = story.summary()
+        if keep:
+            show_places(stage, screen, [["an Ingress", f"curl -H 'Host: {HOST}' http://127.0.0.1:{stage.haproxy.port}/"],
+                                        ["Kubernetes API", f"curl {stage.kube.url}/apis/networking.k8s.io/v1/ingresses"],
+                                        ["manifests", str(stage.manifests)], ["template set", str(stage.set)]])
+            story.show_places()
+            keep_until_interrupted(stage, story.traffic, screen)
+    return done
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.demo", description=sys.modules[__package__].__doc__)
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
-    parser.add_argument("--configuration", action="store_true", help="a whole haproxy.cfg from a file instead of a Service's nodes")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--configuration", action="store_true", help="a whole haproxy.cfg from a file instead of a Service's nodes")
+    which.add_argument("--ingress", action="store_true", help="a haproxy.cfg of Ingresses, by the template set ingress")
     asked = parser.parse_args()
     screen = Screen()
     for signum in (signal.SIGINT, signal.SIGTERM):  # SIGINT, too: a shell script's background job starts with it ignored
         signal.signal(signum, signal.default_int_handler)
     try:
         check_machine()
-        return 0 if (run_configuration if asked.configuration else run)(asked.keep, screen) else 1
+        chosen = run_configuration if asked.configuration else run_ingress if asked.ingress else run
+        return 0 if chosen(asked.keep, screen) else 1
     except Unprepared as e:
         screen.bad(str(e))
     except KeyboardInterrupt:

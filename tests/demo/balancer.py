@@ -28,6 +28,8 @@ NODE_PORT = 30080
 RELOAD_DELAY_S = 1.0
 SORRY = "sorry-page"
 ADDRESSES = {**{f"node-{i}": f"127.0.10.{i}" for i in range(1, 7)}, SORRY: "127.0.10.99"}
+PODS = {**{f"shop-{i}": f"127.0.10.1{i}" for i in range(1, 7)}, "blog-1": "127.0.10.21"}
+"""Of the demo of Ingresses, which HAProxy reaches without a node between."""
 FIRST = ("node-1", "node-2", "node-3")
 
 HAPROXY_CFG = HEAD + """\
@@ -65,23 +67,28 @@ def free_node_port(claim: socket.socket) -> int:
     """30080 unless somebody has it. Another demo that begins at the same time has it by the claim, at an address that no node has."""
     try:
         claim.bind(("127.0.10.100", NODE_PORT))
-        for address in ADDRESSES.values():
+        for address in [*ADDRESSES.values(), *PODS.values()]:
             with contextlib.closing(socket.socket()) as s:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 s.bind((address, NODE_PORT))
         return NODE_PORT
     except OSError:
-        return node_port(ADDRESSES.values())
+        return node_port([*ADDRESSES.values(), *PODS.values()])
 
 
 class Balancer:
     """Started by `with`; at its end everything is stopped by pid and the temporary directory is gone."""
 
+    at_first = (SORRY, *FIRST)
+    """The destinations that answer from the beginning."""
+    config = HAPROXY_CFG
+    """Of HAProxy, before the daemon."""
+
     def __init__(self) -> None:
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="haproxy-k8s-sync-demo-"))
         self.claim = socket.socket()
         self.node_port = free_node_port(self.claim)
-        self.haproxy = HAProxy(self.home / "haproxy", HAPROXY_CFG, values={
+        self.haproxy = HAProxy(self.home / "haproxy", self.config, values={
             "backend": BACKEND, "sorry": SORRY, "node_port": str(self.node_port)})
         self.dataplane = self._dataplane()
         self.backends: dict[str, Backend] = {}
@@ -127,7 +134,7 @@ class Balancer:
             stack.callback(shutil.rmtree, self.home, ignore_errors=True)
             stack.enter_context(self.claim)
             stack.callback(lambda: [self.remove_backend(name) for name in list(self.backends)])
-            for name in (SORRY, *FIRST):
+            for name in self.at_first:
                 self.add_backend(name)
             stack.enter_context(self.haproxy)
             stack.enter_context(self.dataplane)
@@ -147,7 +154,7 @@ class Balancer:
             self.daemon.process.stop()
 
     def add_backend(self, node: str) -> None:
-        self.backends[node] = Backend(node, ADDRESSES[node], self.node_port)
+        self.backends[node] = Backend(node, {**ADDRESSES, **PODS}[node], self.node_port)
 
     def remove_backend(self, node: str) -> None:
         self.backends.pop(node).stop()
@@ -173,11 +180,14 @@ class Balancer:
             raise RuntimeError(f"the daemon ended by itself with {process.wait()}")
         return True
 
+    def destinations(self) -> tuple[str, str]:
+        return "nodes", f"little web servers on {ADDRESSES['node-1']}, .2, .3, port {self.node_port}"
+
     def parts(self) -> list[tuple[str, str]]:
         version = ".".join(map(str, haproxy_version(self.haproxy.binary)))
         kind = "none: the daemon writes haproxy.cfg and speaks to HAProxy's sockets" if self.is_local else \
             f"the real one, {os.path.basename(self.dataplane.command()[0])}" if self.dataplane.kind == "real" else \
             "its double (a real one is used when $DATAPLANEAPI or PATH has it)"
         return [("Data Plane API", kind), ("HAProxy", f"{version}, the real one, {self.haproxy.binary}"),
-                ("nodes", f"little web servers on {ADDRESSES['node-1']}, .2, .3, port {self.node_port}"),
+                self.destinations(),
                 ("daemon", str(self.daemon.binary))]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tests.harness.process import wait_until
 
 from .balancer import ADDRESSES, BACKEND, FIRST, SORRY, Balancer
+from .manifests import replaced
 from .screen import Screen
 from .traffic import Traffic, counts
 
@@ -32,12 +33,9 @@ class FileBalancer(Balancer):
         self.source.write_text(self.haproxy.config.read_text())
 
     def edit(self, old: str, new: str) -> None:
-        """Written beside and renamed, as editors and git do."""
         text = self.source.read_text()
         assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {self.source}"
-        following = self.source.with_name("haproxy.cfg.new")
-        following.write_text(text.replace(old, new))
-        os.replace(following, self.source)
+        replaced(self.source, text.replace(old, new))
 
     def server_lines(self, *nodes: str) -> str:
         return "".join(f"  server {node} {ADDRESSES[node]}:{self.node_port} check\n" for node in nodes)

@@ -86,12 +86,15 @@ class Manifests:
         return self._write(SLICE_FILE, text)
 
     def _write(self, name: str, text: str) -> pathlib.Path:
-        """At one stroke, as a careful editor does it."""
-        path = self.directory / name
-        draft = path.with_suffix(".draft")
-        draft.write_text(text)
-        os.replace(draft, path)
-        return path
+        return replaced(self.directory / name, text)
+
+
+def replaced(path: pathlib.Path, text: str) -> pathlib.Path:
+    """At one stroke, as a careful editor does it; whoever follows the folder passes the draft over, by its dot."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(text)
+    os.replace(draft, path)
+    return path
 
 
 def pod_address(node: str) -> str:

@@ -24,8 +24,8 @@ class Answer:
 
 
 class Traffic:
-    def __init__(self, port: int):
-        self.port = port
+    def __init__(self, port: int, host: str = ""):
+        self.port, self.host = port, host
         self.total = 0
         self.failed = 0
         self.first_error = ""
@@ -48,7 +48,7 @@ class Traffic:
         while not self._stop.wait(PAUSE_S):
             node, error = "", ""
             try:
-                node = ask(self.port)
+                node = ask(self.port, self.host)
             except (OSError, http.client.HTTPException) as e:
                 error = f"{type(e).__name__}: {e}"
             with self._lock:
@@ -71,11 +71,11 @@ def counts(answers: list[Answer]) -> dict[str, int]:
     return dict(collections.Counter(answer.node for answer in answers if answer.node))
 
 
-def ask(port: int) -> str:
+def ask(port: int, host: str = "", path: str = "/") -> str:
     """One request: the name of the node that answered."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
-        connection.request("GET", "/")
+        connection.request("GET", path, headers={"Host": host} if host else {})
         answer = connection.getresponse()
         body = answer.read()
         if answer.status != 200:

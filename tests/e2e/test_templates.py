@@ -1,20 +1,25 @@
 """Templates over the objects of a real API server: Ingresses, and a custom resource that comes later, changes and goes; rights that
-lack one resource; Events on what they are about."""
+lack one resource; Events on what they are about; the shipped set `ingress`."""
 
 from __future__ import annotations
 
+import base64
 import itertools
+import json
 import pathlib
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.functional.ingress_set import certificate_for
 from tests.harness import http, realkube
+from tests.harness.certificates import der, self_signed
 from tests.harness.daemon import Daemon, program
 from tests.harness.haproxy import HAProxy
-from tests.harness.process import wait_until
+from tests.harness.process import ROOT, free_port, wait_until
 from tests.harness.realkube import ApiError, Client, RealKube
 
 _namespaces = itertools.count(1)
@@ -62,17 +67,22 @@ class Place:
         self.home, self.kube, self.namespace = home, kube, f"templates-{next(_namespaces)}"
         self.haproxy = HAProxy(home / "haproxy", FIRST)
         self.first = self.haproxy.config.read_text()
-        rules = [{"apiGroups": [group], "resources": [plural], "verbs": ["list", "watch"]}
-                 for group, plural in (("networking.k8s.io", "ingresses"), ("example.com", "greetings"), ("", "configmaps"))]
-        rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]})
         about = {"name": self.namespace}
         self.put("Namespace", self.namespace, namespace="")
         self.put("ServiceAccount", "sync")
-        self.put("ClusterRole", self.namespace, "rbac.authorization.k8s.io/v1", "", rules=rules)
+        self.grant()
         self.put("ClusterRoleBinding", self.namespace, "rbac.authorization.k8s.io/v1", "", subjects=[{"kind": "ServiceAccount", "name": "sync", "namespace": self.namespace}],
                  roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **about})
         self.token = kube.admin.service_account_token("sync", self.namespace)
         wait_until(lambda: self.may("ingresses"), 20, "the authorizer to know the role")
+
+    def grant(self, *more: str) -> None:
+        """more: of the API group ""."""
+        rules = [{"apiGroups": [group], "resources": [plural], "verbs": ["list", "watch"]}
+                 for group, plural in (("networking.k8s.io", "ingresses"), ("networking.k8s.io", "ingressclasses"), ("discovery.k8s.io", "endpointslices"), ("example.com", "greetings"), ("", "configmaps"),
+                                       *(("", plural) for plural in more))]
+        rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]})
+        self.put("ClusterRole", self.namespace, "rbac.authorization.k8s.io/v1", "", rules=rules)
 
     def may(self, plural: str) -> bool:
         client = Client(self.kube.port, self.kube.ca, self.token)
@@ -100,8 +110,18 @@ class Place:
             return False
         return True
 
-    def templates(self, says: str = SAYS) -> None:
-        self.put("ConfigMap", "templates", data={"set.yaml": SET.replace("NAMESPACE", self.namespace), "haproxy.cfg.j2": self.first.replace('"zero"', f'"{says}"')})
+    def define(self, crd: dict[str, Any]) -> None:
+        """Once the one before is gone."""
+        def is_gone() -> bool:
+            return all(one["metadata"]["name"] != crd["metadata"]["name"] for one in self.kube.admin.list("CustomResourceDefinition"))
+        wait_until(is_gone, 30, "no such definition any more")
+        self.kube.admin.put(crd)
+
+    def templates(self, says: str = SAYS, watch: str = SET) -> None:
+        self.push(self.first.replace('"zero"', f'"{says}"'), watch)
+
+    def push(self, text: str, watch: str) -> None:
+        self.put("ConfigMap", "templates", data={"set.yaml": watch.replace("NAMESPACE", self.namespace), "haproxy.cfg.j2": text})
 
     def daemon(self, **more: str) -> Daemon:
         settings = {"KUBECONFIG": str(self.kube.kubeconfig(self.token)), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"configmap:{self.namespace}/templates",
@@ -136,7 +156,7 @@ def test_ingresses_and_a_resource_that_comes_later_and_goes(place: Place) -> Non
         place.ingress("two", "b.example")
         place.await_says("a.example b.example")
 
-        place.kube.admin.put(CRD)
+        place.define(CRD)
         wait_until(place.greets, 20, "the resource is served")
         place.await_says("a.example b.example hello", 60)
         place.kube.admin.patch("Greeting", "g", {"spec": {"text": "bye"}})
@@ -161,3 +181,48 @@ def test_events_are_on_what_they_are_about(place: Place) -> None:
         assert "haproxy.cfg:10:" in daemon.get("/readyz")[1]
         place.templates("better")
         place.await_says("better")
+
+
+def shipped(place: Place, tls: int) -> dict[str, str]:
+    """The set `ingress` as the keys of a ConfigMap, for one namespace, with the values of this machine."""
+    folder = ROOT / "templates" / "ingress"
+    data = {str(path.relative_to(folder)).replace("/", "_"): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    content = yaml.safe_load(data["set.yaml"])
+    for name, watch in content["watch"].items():
+        watch.update({} if name == "classes" else {"namespaces": place.namespace})
+    content["extra"].update(http_bind=[f"127.0.0.1:{place.haproxy.port}"], https_bind=[f"127.0.0.1:{tls}"], ssl_redirect=False,
+                            stats_socket=f"{place.haproxy.socket} mode 600 level admin expose-fd listeners")
+    return {**data, "set.yaml": json.dumps({key: value for key, value in content.items() if key != "tests"})}
+
+
+def test_the_shipped_set(place: Place) -> None:
+    """A Service without endpoints is a 503, what has no route a 404: so each answer says whether there is a route."""
+    def rules(*paths: str) -> list[dict[str, Any]]:
+        return [{"host": "shop.example", "http": {"paths": [{"path": path, "pathType": "Prefix", "backend": {"service": {"name": "shop", "port": {"number": 80}}}} for path in paths]}}]
+
+    def status(path: str) -> int:
+        return http.request(f"http://127.0.0.1:{place.haproxy.port}", "GET", path, headers={"Host": "shop.example"}).status
+
+    tls, pair = free_port(), self_signed(place.home, "shop.example")
+    keys = {key: base64.b64encode(path.read_bytes()).decode() for key, path in (("tls.crt", pair.certificate), ("tls.key", pair.key))}
+    place.grant("services", "secrets")
+    place.put("ConfigMap", "templates", data=shipped(place, tls))
+    ours = {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": place.namespace}, "spec": {"controller": "haproxy-k8s-sync.io/ingress"}}
+    place.kube.admin.request("POST", "/apis/networking.k8s.io/v1/ingressclasses", ours)
+    place.put("Service", "shop", spec={"ports": [{"name": "http", "port": 80}]})
+    with place.daemon() as daemon:
+        wait_until(lambda: status("/") == 404, 30, "a configuration without a route")
+        place.put("Ingress", "old", "networking.k8s.io/v1", spec={"ingressClassName": place.namespace, "rules": rules("/cart")})
+        wait_until(lambda: status("/cart/1") == 503, 20, "a route")
+        wait_until(daemon.ready, 20, "ready")
+        worker = place.haproxy.worker()
+        place.put("Ingress", "young", "networking.k8s.io/v1", spec={"ingressClassName": place.namespace, "rules": rules("/cart", "/more")})
+        wait_until(lambda: status("/more") == 503, 20, "another path")
+        wait_until(lambda: ("Ingress", "young", "TemplateNote") in place.events(), 20, "an Event: /cart is that of the older one")
+        assert status("/") == 404 and place.haproxy.worker() == worker, "by the map"
+        place.put("Secret", "shop-tls", type="kubernetes.io/tls", data=keys)
+        place.put("Ingress", "old", "networking.k8s.io/v1", spec={"ingressClassName": place.namespace, "rules": rules("/cart"), "tls": [{"hosts": ["shop.example"], "secretName": "shop-tls"}]})
+        wait_until(lambda: certificate_for(tls, "shop.example") == der(pair.certificate), 20, "its certificate")
+        place.kube.admin.delete("Ingress", "young", place.namespace)
+        wait_until(lambda: status("/more") == 404, 20, "no such route any more")
+    place.kube.admin.request("DELETE", f"/apis/networking.k8s.io/v1/ingressclasses/{place.namespace}")

@@ -1,4 +1,4 @@
-"""`make demo-config` and `make demo` as somebody runs them: what they promise is seen, the file stays editable, nothing is left behind."""
+"""`make demo`, `make demo-config` and `make demo-ingress` as somebody runs them: what they promise is seen, the file stays editable, nothing is left behind."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+from tests.harness import http
 from tests.harness.process import ROOT, Process, wait_until
 
 
@@ -49,5 +50,31 @@ def test_a_whole_configuration_is_shown_and_stays_editable(target: str, tmp_path
         demo.signal(signal.SIGINT)
         assert demo.wait(20) == 0, demo.log()
         assert not source.parent.parent.exists(), "its folder is left"
+    finally:
+        demo.stop()
+
+
+def test_ingresses_by_the_shipped_set(tmp_path: pathlib.Path) -> None:
+    demo = started("local", tmp_path / "log", "--ingress", "--keep")
+    try:
+        wait_until(lambda: (not demo.alive or "What does the set make of" in demo.log()), 60, "the demo to be through")
+        said = demo.log()
+        assert demo.alive, said
+        assert re.search(r"^\[-\]configuration source: .*: ingress-backend:15:14: .*the line: balance {{ options\[1\] or balanse }}", said, re.M), said
+        assert re.search(r"^   Event: .*ingress/takeover .*Ingress shop/shop has it already", said, re.M), said
+        assert re.search(r"^   [1-9][0-9]* requests, 0 failed\.$", said, re.M), said
+        steps = re.findall(r"^   (\S.*?) {2,}(reload|runtime|refused) +[0-9]+ +([0-9]+) +([0-9]+) +0$", said, re.M)
+        assert [step[:3] for step in steps] == [
+            ("the daemon starts", "reload", "1"), ("an Ingress", "reload", "1"), ("a host and a path more", "runtime", "0"), ("https", "reload", "1"),
+            ("a typing error", "refused", "0"), ("repaired: an Ingress waited", "runtime", "0"), ("a rollout of three pods", "runtime", "0"),
+            ("two of one path", "reload", "1")], said
+        assert all(int(step[3]) > 0 for step in steps[3:]), "nobody asked meanwhile"
+        manifest = pathlib.Path(re.search(r"^   manifests +(\S+)$", said, re.M)[1]) / "www-ingress.yaml"  # type: ignore[index]
+        front = re.search(r"^   HAProxy's front +curl (\S+)$", said, re.M)[1]  # type: ignore[index]
+        manifest.write_text(manifest.read_text().replace("www.shop.example", "mine.example"))
+        wait_until(lambda: http.request(front, "GET", "/cart", headers={"Host": "mine.example"}).text.startswith("shop-"), 20, "the edit to be applied")
+        demo.signal(signal.SIGINT)
+        assert demo.wait(20) == 0, demo.log()
+        assert not manifest.parent.parent.exists(), "its folder is left"
     finally:
         demo.stop()

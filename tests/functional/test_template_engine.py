@@ -39,18 +39,24 @@ HOSTILE = {
     "not closed": ("{{ 'a", r"haproxy.cfg:1:6: syntax error"),
     "argument": ("x {{ \"it's %d {{ }}\" % 'a' }}", r"haproxy.cfg:1:22: .*the line: x {{ \"it's %d {{ }}\" % 'a' }}"),
     "said by the template": ("{{ fail('it is %s {{ \\n no \"good\"') }}", r'haproxy.cfg:1:4: it is %s {{ .*no "good"'),
+    "path": ("{{ [1]|extract('a[?(@.b)]') }}", r"""haproxy.cfg:1:8: path "a\[\?\(@.b\)\]": "\[\?\(@.b\)\]" is no field, \[number\], \['name'\] or \[\*\]"""),
+    "path, not closed": ("{{ [1]|sort_by(\"a['b]\") }}", r"""haproxy.cfg:1:8: path "a\['b\]": "\['b\]" is no field"""),
+    "path, empty part": ("{{ [1]|group_by('a..b') }}", r'haproxy.cfg:1:8: path "a..b": "..b" is no field'),
+    "includes": ("{% include 'a' %}", r"[ab]:1:4: recursion limit exceeded; the line: {% include '[ab]' %}"),
+    "gigabyte": ("{% for i in range(100000) %}{{ 'x' * 10000 }}{% endfor %}", r"the templates (gave|took) more than \d+ MB"),
     "itself": ("{% set n = namespace() %}{% set n.a = n %}{{ n|tojson }}", r"haproxy.cfg:1:48: tojson: it is nested too deeply"),
 }
 HARMLESS = {
     "regex": ("{{ ('a' * 30000)|regex_search('(a*)*b') }}", "None"),
     "glob": ("{{ ('a' * 10000)|glob_match('*a*a*a*a*a*a*a*a*b') }}", "False"),
+    "paths": ("{{ [{'a.b': {\"c]\": [7]}}]|extract(\"{['a.b']['c]'][0]}\") }}{{ [{'a.b': 8}]|extract('$.a\\\\.b') }}", "[7][8]"),
     "itself as text": ("{% set n = namespace() %}{% set n.a = n %}{{ n|string|length < 1000 }}", "True"),
     "names": ("{{ {'it\\'s {{ %s\\n': 1} }} {{ '{{ n }}' ~ '%}' }}", "{\"it's {{ %s\\n\": 1} {{ n }}%}"),
 }
 
 
 def folder(tmp_path: pathlib.Path, template: str) -> pathlib.Path:
-    (tmp_path / "set.yaml").write_text("trim_blocks: true\n")
+    (tmp_path / "set.yaml").write_text("trim_blocks: true\nsnippets: {a: \"{% include 'b' %}\", b: \"{% include 'a' %}\"}\n")
     (tmp_path / "haproxy.cfg.j2").write_text(template)
     return tmp_path
 

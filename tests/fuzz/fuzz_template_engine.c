@@ -1,6 +1,7 @@
 /*
- * Any template over any JSON: options, the template, a NUL, the JSON, which it sees as `v`. Whatever it is: it ends by its fuel; an
- * error's line is one of the template's, and what is given as this line is that.
+ * Any template over any JSON: options, the template, a NUL, the JSON, which it sees as `v`, and, as far as it has such objects, as
+ * `resources.r` and `resources.s`. Whatever it is: it ends by its fuel; an error's line is one of the template's, and what is given as this
+ * line is that; what is left out is one of the objects.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,8 +12,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "template/engine.h"
+#include "template/fixtures.h"
+#include "template/objects.h"
+#include "template/set.h"
 
 #define FUEL 20000u
+#define SET                                                                           \
+    "haproxy.cfg: x\n"                                                                \
+    "watch:\n"                                                                        \
+    "  r: {apiVersion: v1, kind: R, index_by: [metadata.namespace, metadata.name]}\n" \
+    "  s: {apiVersion: v1, kind: S, index_by: ['spec.hosts[*]'], keep: [spec]}\n"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,9 +52,19 @@ static bool is_line(const struct engine_text *text, uint64_t n, const struct eng
     return line->len <= (size_t)(end - at) && memcmp(at, line->bytes, line->len) == 0;
 }
 
+struct world {
+    struct engine_text template;
+    struct objects *objects;
+};
+
 static void on_record(void *arg, const struct engine_record *record)
 {
-    const struct engine_text *template = arg;
+    const struct world *w = arg;
+    const struct engine_text *template = &w->template;
+    size_t resource;
+    const char *key;
+    if (record->what == ENGINE_WARNING || (record->what == ENGINE_ERROR && record->object != NULL))
+        require(objects_find(w->objects, record->object, &resource, &key) && resource < 2 && key[0] != '\0');
     if (record->what != ENGINE_ERROR)
         return;
     require(record->text.len > 0);
@@ -79,6 +98,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!is_utf8(template.bytes, template.len))
         return 0;
     yyjson_doc *doc = nul != NULL ? yyjson_read(nul + 1, size - 2 - template.len, 0) : NULL;
+    struct error err = {0};
+    const struct template_file file = {TEMPLATE_SET_FILE, SET, strlen(SET)};
+    struct template_set *set = template_set_parse(&file, 1, &err);
+    require(set != NULL);
+    struct world world = {template, fixtures_new(set)};
+    if (yyjson_is_obj(yyjson_doc_get_root(doc)) &&
+        fixtures_add(world.objects, set, yyjson_doc_get_root(doc), true, &err) != 0)
+        require(err.kind == ERROR_INVALID);
     const struct engine_source source = {{"haproxy.cfg", strlen("haproxy.cfg")}, template, 0};
     const struct engine_variable variable = {{"v", 1}, yyjson_doc_get_root(doc)};
     const struct engine_output output = {ENGINE_HAPROXY_CFG, source.name, source.name};
@@ -93,9 +120,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .outputs = &output,
                                    .output_count = 1,
                                    .folders = {{"/m/", 3}, {"/c/", 3}, {"/f/", 3}},
-                                   .arg = &template,
+                                   .objects = world.objects,
+                                   .arg = &world,
                                    .emit = on_record};
     (void)engine_run_job(&job);
+    objects_free(world.objects);
+    template_set_free(set);
     yyjson_doc_free(doc);
     return 0;
 }

@@ -89,23 +89,44 @@ fn regex_escape(text: &str) -> String {
     escaped
 }
 
-/// "metadata.labels['a.b']", also with JSONPath's "$." in front; "[*]": of each element.
-fn steps(path: &str) -> Result<Vec<String>, Error> {
-    let (mut steps, mut rest) = (Vec::new(), path.strip_prefix('$').unwrap_or(path));
-    while !rest.is_empty() {
-        if let Some(inner) = rest.strip_prefix('[') {
-            let end = inner.find(']').ok_or_else(|| invalid(format!("path {path:?}: no ] behind [")))?;
-            steps.push(inner[..end].trim_matches(['\'', '"']).to_string());
-            rest = &inner[end + 1..];
-        } else {
-            rest = rest.strip_prefix('.').unwrap_or(rest);
-            let end = rest.find(['.', '[']).unwrap_or(rest.len());
-            if end == 0 {
-                return Err(invalid(format!("path {path:?}: an empty part")));
-            }
-            steps.push(rest[..end].to_string());
-            rest = &rest[end..];
+/// Behind "[": a number, * or a quoted name; and what follows it.
+fn bracket(inner: &str) -> Option<(String, &str)> {
+    if let Some(quote) = inner.chars().next().filter(|c| matches!(c, '\'' | '"')) {
+        let (name, rest) = inner[1..].split_once(quote)?;
+        return Some((name.to_string(), rest.strip_prefix(']')?)).filter(|_| !name.is_empty());
+    }
+    let (step, rest) = inner.split_once(']')?;
+    let numeric = !step.is_empty() && step.bytes().all(|c| c.is_ascii_digit());
+    Some((step.to_string(), rest)).filter(|_| numeric || step == "*")
+}
+
+/// A name up to the next "." or "["; a backslash makes what is behind it a part of it, as kubectl has it.
+fn field(text: &str) -> Option<(String, &str)> {
+    let (mut name, mut letters) = (String::new(), text.char_indices());
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '.' | '[' => return Some((name, &text[at..])).filter(|(name, _)| !name.is_empty()),
+            '\\' => name.push(letters.next().map_or(letter, |(_, behind)| behind)),
+            _ => name.push(letter),
         }
+    }
+    Some((name, "")).filter(|(name, _)| !name.is_empty())
+}
+
+/// The paths of index_by and keep (json_path.c): "metadata.labels['a.b']", with or without "$." or "{.}"; "[*]": of each element.
+fn steps(path: &str) -> Result<Vec<String>, Error> {
+    let plain = path.strip_prefix('{').and_then(|p| p.strip_suffix('}')).unwrap_or(path);
+    let (mut steps, mut rest) = (Vec::new(), plain.strip_prefix('$').unwrap_or(plain));
+    while !rest.is_empty() {
+        let found = match rest.strip_prefix('[') {
+            Some(inner) => bracket(inner),
+            None => field(rest.strip_prefix('.').unwrap_or(rest)),
+        };
+        let Some((step, behind)) = found else {
+            return Err(invalid(format!("path {path:?}: {rest:?} is no field, [number], ['name'] or [*]")));
+        };
+        steps.push(step);
+        rest = behind;
     }
     Ok(steps)
 }

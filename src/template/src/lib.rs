@@ -195,6 +195,7 @@ fn render_outputs(job: &Job, env: &Environment, said: &Shared) -> Result<(), Err
 
 fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     let said = Shared::default();
+    values::forget_current();
     values::is_unset(&job.unset);
     let env = environment(job, &said, rewritten)?;
     let done = render_outputs(job, &env, &said);

@@ -1,0 +1,160 @@
+"""Templates on a real API server when something is wrong or large: a right that is granted later, a CustomResourceDefinition that changes under its
+objects, a bad template in the middle of a rollout, 20,000 objects."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import pathlib
+import re
+import uuid
+
+from tests.harness import objects
+from tests.harness.backends import node_port
+from tests.harness.load import Load
+from tests.harness.nodes import Nodes
+from tests.harness.process import wait_until
+from tests.harness.realkube import RealKube
+
+from .test_templates import CRD, SET, Place, place
+
+__all__ = ["place"]  # a fixture
+
+PODS = {f"pod-{i}": f"127.0.18.{i}" for i in range(1, 7)}
+# A rollout goes on while no template renders: what HAProxy has is what it has, and its checks tell it who is gone.
+ROLLOUT = """\
+watch:
+  slices:
+    apiVersion: discovery.k8s.io/v1
+    kind: EndpointSlice
+    namespaces: NAMESPACE
+    keep: [endpoints]
+"""
+SERVERS = """\
+backend be
+  mode tcp
+  option redispatch
+  retries 3
+  default-server check inter 100ms fall 1 rise 1
+{% for slice in resources.slices %}{% for endpoint in slice.endpoints if endpoint.conditions.ready %}
+  server {{ endpoint.nodeName }} {{ endpoint.addresses[0]|replace("10.1.0.", "127.0.18.") }}:PORT
+{% endfor %}{% endfor %}
+"""
+MANY = 20_000
+MORE = 300
+"""Bytes of each that no template asks for."""
+
+
+def test_a_right_that_is_granted_later(place: Place) -> None:
+    place.templates()
+    place.ingress("one", "a.example")
+    place.put("Pod", "web-1", spec={"containers": [{"name": "web", "image": "web"}]})
+    with place.daemon() as daemon:
+        place.await_says("a.example")
+        wait_until(lambda: re.search(r"watch pods of \S+: may not be read, continuing without it: .*forbidden", daemon.get("/readyz")[1]), 20, "the refusal is named")
+        wait_until(daemon.ready, 20, "ready all the same")
+        place.grant("pods")
+        place.await_says("a.example web-1", 60)
+        wait_until(lambda: re.search(r"watch pods of \S+: synced", daemon.get("/readyz")[1]), 20, "no refusal any more")
+
+
+def test_a_definition_changes_under_its_objects(place: Place) -> None:
+    """Objects of a version that is no longer served stay as they were seen last, until the set asks for another one."""
+    place.define(CRD)
+    wait_until(place.greets, 20, "the resource is served")
+    place.templates()
+    place.ingress("one", "a.example")
+    with place.daemon() as daemon:
+        place.await_says("a.example hello", 60)
+        wait_until(daemon.ready, 20, "ready")
+        version = CRD["spec"]["versions"][0]
+        changed = {**CRD, "spec": {**CRD["spec"], "versions": [{**version, "served": False}, {**version, "name": "v2", "storage": False}]}}
+        place.kube.admin.apply("CustomResourceDefinition", CRD["metadata"]["name"], json.dumps(changed))
+        wait_until(lambda: re.search(r"\[-\]watch greetings: stale, the last good state is in use: .*404", daemon.get("/readyz")[1]), 60, "it is missed")
+        place.ingress("one", "b.example")
+        place.await_says("b.example hello")
+        place.templates(watch=SET.replace("example.com/v1", "example.com/v2"))
+        wait_until(daemon.ready, 30, "ready with the new version")
+        place.kube.admin.request("PATCH", "/apis/example.com/v2/greetings/g", {"spec": {"text": "bye"}}, "application/merge-patch+json")
+        place.await_says("b.example bye")
+        place.kube.admin.delete("CustomResourceDefinition", CRD["metadata"]["name"])
+        place.await_says("b.example", 60)
+
+
+# The API server refuses loopback addresses in slices.
+def pods(place: Place, *names: str) -> None:
+    place.kube.admin.put(objects.slice_("web-1", "web", [objects.endpoint(PODS[name].replace("127.0.18.", "10.1.0."), name) for name in names], namespace=place.namespace))
+
+
+def test_a_bad_template_in_the_middle_of_a_rollout(place: Place, tmp_path: pathlib.Path) -> None:
+    port = node_port(PODS.values())
+    text = place.first.replace("  http-request return status 200 content-type text/plain string \"zero\"\n", "  mode tcp\n  default_backend be\n") + SERVERS.replace("PORT", str(port))
+    place.push(text, ROLLOUT)
+    pods(place, "pod-1", "pod-2", "pod-3")
+    with contextlib.ExitStack() as stack:
+        nodes = stack.enter_context(Nodes(PODS, port, tmp_path / "nodes"))
+        daemon = stack.enter_context(place.daemon())
+
+        def runs(*names: str) -> None:
+            wait_until(lambda: set(place.haproxy.servers("be")) == set(names), 30, f"HAProxy has {names}")
+        runs("pod-1", "pod-2", "pod-3")
+        wait_until(daemon.ready, 20, "ready")
+        worker = place.haproxy.worker()
+        load = stack.enter_context(Load(place.haproxy.port, tmp_path / "load"))
+        pods(place, "pod-2", "pod-3", "pod-4")
+        runs("pod-2", "pod-3", "pod-4")
+        nodes.kill("pod-1")
+
+        place.push(text.replace("endpoint.nodeName", "endpoint.nodeNane"), ROLLOUT)
+        where = r"haproxy\.cfg:\d+:\d+: .*the line: server {{ endpoint\.nodeNane }}"
+        wait_until(lambda: re.search(where, daemon.get("/readyz")[1]), 20, "the error is named with its place")
+        wait_until(lambda: ("ConfigMap", "templates", "ConfigRejected") in place.events(), 20, "and by an Event")
+        pods(place, "pod-3", "pod-4", "pod-5")
+        nodes.kill("pod-2")  # its checks alone say so
+        wait_until(lambda: place.haproxy.servers("be")["pod-2"]["srv_op_state"] == "0", 20, "HAProxy's checks miss pod-2")
+        assert set(place.haproxy.servers("be")) == {"pod-2", "pod-3", "pod-4"}
+
+        place.push(text, ROLLOUT)
+        runs("pod-3", "pod-4", "pod-5")
+        pods(place, "pod-4", "pod-5", "pod-6")
+        runs("pod-4", "pod-5", "pod-6")
+        wait_until(daemon.ready, 20, "ready")
+        asked = nodes.asked("pod-6")
+        wait_until(lambda: nodes.asked("pod-6") > asked, 20, "the newest pod is asked")
+        traffic = load.stop()
+        assert traffic.connections and not traffic.failed, traffic.describe()
+        assert place.haproxy.worker() == worker, "no reload"
+
+
+def store(kube: RealKube, namespace: str, count: int) -> None:
+    """ConfigMaps, straight into etcd: through the API server they would take ten times as long."""
+    connection = http.client.HTTPConnection("127.0.0.1", kube.etcd.port, timeout=60)
+    with contextlib.closing(connection):
+        for first in range(0, count, 100):
+            puts = []
+            for i in range(first, min(first + 100, count)):
+                tree = {"kind": "ConfigMap", "apiVersion": "v1", "data": {"say": str(i % 10), "more": "x" * MORE},
+                        "metadata": {"name": f"many-{i:05d}", "namespace": namespace, "labels": {"is": "one"}, "uid": str(uuid.uuid4()), "creationTimestamp": "2026-01-01T00:00:00Z"}}
+                key, value = (base64.b64encode(text.encode()).decode() for text in (f"/registry/configmaps/{namespace}/many-{i:05d}", json.dumps(tree)))
+                puts.append({"requestPut": {"key": key, "value": value}})
+            connection.request("POST", "/v3/kv/txn", json.dumps({"success": puts}))
+            answer = connection.getresponse()
+            assert b'"succeeded":true' in answer.read() and answer.status == 200
+
+
+def test_twenty_thousand_objects(place: Place) -> None:
+    """They come, are found by a key, change and go; what `keep` does not name is not held."""
+    store(place.kube, place.namespace, MANY)
+    watch = "watch:\n  many: {apiVersion: v1, kind: ConfigMap, namespaces: NAMESPACE, labelSelector: is=one, keep: [data.say], index_by: [data.say]}\n"
+    place.templates("{{ resources.many | length }} {{ resources.many.Fetch('7') | length }} {{ resources.many[0].data.say }}", watch)
+    with place.daemon(LOG_LEVEL="info") as daemon:
+        place.await_says(f"{MANY} {MANY // 10} 0", 60)
+        wait_until(daemon.ready, 20, "ready")
+        place.kube.admin.patch("ConfigMap", "many-00000", {"data": {"say": "7"}}, place.namespace)
+        place.await_says(f"{MANY} {MANY // 10 + 1} 7")
+        place.kube.admin.delete("ConfigMap", "many-19997", place.namespace)
+        place.await_says(f"{MANY - 1} {MANY // 10} 7")
+        seen = json.loads(daemon.get("/status")[1])["templates"]["watches"][0]
+        assert seen["objects"] == MANY - 1 and seen["bytes"] < MANY * MORE, seen
