@@ -47,9 +47,8 @@ struct cache *objects_cache(const struct objects *o,
 void objects_leave_out(struct objects *o, const yyjson_val *object);
 /* Borrowed, until something is left out. */
 size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const **ret);
-/* Those with these first keys; borrowed until objects_forget_read. */
-size_t objects_fetch(struct objects *o, size_t resource, const char *const *keys, size_t count,
-                     const yyjson_val *const **ret);
+/* Those with these first keys, each with a NUL behind it; borrowed until objects_forget_read. */
+size_t objects_fetch(struct objects *o, size_t resource, const char *keys, size_t len, const yyjson_val *const **ret);
 void objects_forget_read(struct objects *o);
 /* Which one it is; false: none of them. *ret_key: its name in the cache, borrowed. */
 bool objects_find(const struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key);
