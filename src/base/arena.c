@@ -3,10 +3,14 @@
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/mem.h"
 
-#define BLOCK_BYTES ((size_t)1 << 20)
+/* The first is for what is small; the others are of the size of huge pages, which are faster where they are allowed. */
+#define FIRST_BYTES ((size_t)64 << 10)
+#define HUGE_BYTES ((size_t)2 << 20)
+#define BLOCK_BYTES (2 * HUGE_BYTES)
 
 struct arena_block {
     struct arena_block *next;
@@ -16,12 +20,22 @@ struct arena_block {
 /* What is large has a block of its own size; the rest of the one before is lost. */
 static void arena_grow(struct arena *a, size_t bytes)
 {
-    size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    struct arena_block *b = mem_resize(NULL, 1, sizeof(*b) + size);
+    struct arena_block *b;
+    size_t size = sizeof(*b) + bytes;
+    if (a->blocks == NULL && size <= FIRST_BYTES) {
+        size = FIRST_BYTES;
+        b = mem_resize(NULL, 1, size);
+    } else {
+        size = (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+        b = aligned_alloc(HUGE_BYTES, size);
+        if (b == NULL)
+            abort(); /* out of memory */
+        (void)madvise(b, size, MADV_HUGEPAGE);
+    }
     b->next = a->blocks;
     a->blocks = b;
     a->next = b->bytes;
-    a->left = size;
+    a->left = size - sizeof(*b);
 }
 
 static size_t arena_rounded(size_t bytes)

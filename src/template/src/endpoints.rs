@@ -1,6 +1,6 @@
 //! EndpointSlices as the servers of a backend: which endpoints take connections, each once, in an order of their own.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// In decimal, as there are so many of them.
-fn push_number(to: &mut String, number: u16) {
+/// In decimal: there are so many of them that what can do all takes too long.
+fn push_number(to: &mut Vec<u8>, number: u16) {
     let (mut digits, mut at, mut rest) = ([0u8; 5], 5, number);
     loop {
         at -= 1;
@@ -33,48 +33,48 @@ fn push_number(to: &mut String, number: u16) {
             break;
         }
     }
-    to.extend(digits[at..].iter().map(|&digit| digit as char));
+    to.extend_from_slice(&digits[at..]);
 }
 
-fn push_v4(to: &mut String, address: Ipv4Addr) {
+fn push_v4(to: &mut Vec<u8>, address: Ipv4Addr) {
     for (i, octet) in address.octets().into_iter().enumerate() {
         if i > 0 {
-            to.push('.');
+            to.push(b'.');
         }
         push_number(to, octet.into());
     }
 }
 
 impl Endpoint {
-    fn push_target(&self, to: &mut String) {
+    fn push_target(&self, to: &mut Vec<u8>) {
         match self.address {
             IpAddr::V4(address) => push_v4(to, address),
-            IpAddr::V6(address) => drop(write!(to, "[{address}]")),
+            IpAddr::V6(address) => to.extend_from_slice(format!("[{address}]").as_bytes()),
         }
-        to.push(':');
+        to.push(b':');
         push_number(to, self.port);
     }
 
     /// Of a server: no two endpoints have the same, and none changes.
-    fn push_name(&self, to: &mut String) {
+    fn push_name(&self, to: &mut Vec<u8>) {
         match self.address {
             IpAddr::V4(address) => push_v4(to, address),
-            IpAddr::V6(address) => to.push_str(&address.to_string().replace(':', "-")),
+            IpAddr::V6(address) => to.extend_from_slice(address.to_string().replace(':', "-").as_bytes()),
         }
-        to.push('_');
+        to.push(b'_');
         push_number(to, self.port);
     }
 
     fn target(&self) -> String {
-        let mut target = String::with_capacity(24);
+        let mut target = Vec::with_capacity(24);
         self.push_target(&mut target);
-        target
+        String::from_utf8(target).unwrap_or_default()
     }
 
     fn name(&self) -> String {
-        let mut name = String::with_capacity(24);
+        let mut name = Vec::with_capacity(24);
         self.push_name(&mut name);
-        name
+        String::from_utf8(name).unwrap_or_default()
     }
 }
 
@@ -99,11 +99,11 @@ impl Object for Endpoint {
 
     /// As a line of a server begins, so that `join` makes lines of them.
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = String::with_capacity(48);
+        let mut line = Vec::with_capacity(48);
         self.push_name(&mut line);
-        line.push(' ');
+        line.push(b' ');
         self.push_target(&mut line);
-        f.write_str(&line)
+        f.write_str(std::str::from_utf8(&line).unwrap_or(""))
     }
 }
 
@@ -138,6 +138,19 @@ pub fn endpoints(slices: Value, port_name: &str) -> Result<Value, Error> {
     chosen.sort_unstable();
     chosen.dedup();
     Ok(chosen.into_iter().map(Value::from_object).collect())
+}
+
+/// Of a Service's port, that is asked for by its name or its number: its name, "" where it has none; none: there is no such port.
+pub fn port_name(service: Value, port: &str) -> Value {
+    let mut found = Value::from(());
+    for one in Given::from(service).get("spec").get("ports").each() {
+        let name = one.get("name");
+        let name = name.as_str().unwrap_or("");
+        if name == port || one.get("port").value().to_string() == port {
+            found = name.into();
+        }
+    }
+    found
 }
 
 /// FNV-1a.
