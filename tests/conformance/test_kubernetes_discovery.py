@@ -15,6 +15,7 @@ __all__ = ["doubles", "streaming", "target"]  # fixtures
     ("/api/v1", "v1", "Node", "nodes", False),
     ("/api/v1", "v1", "ConfigMap", "configmaps", True),
     ("/apis/networking.k8s.io/v1", "networking.k8s.io/v1", "Ingress", "ingresses", True),
+    ("/apis/networking.k8s.io/v1", "networking.k8s.io/v1", "IngressClass", "ingressclasses", False),
     ("/apis/discovery.k8s.io/v1", "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", True)])
 def test_from_a_kind_to_its_path(target: Target, path: str, version: str, kind: str, plural: str, namespaced: bool) -> None:
     answer = target.client.call("GET", path)

@@ -77,6 +77,14 @@ def test_a_service_is_watched_by_its_name(target: Target) -> None:
     assert paused == [None, "true", None, None]
 
 
+def test_secrets_are_selected_by_their_type(target: Target) -> None:
+    for name, type_ in (("one", "example.com/one"), ("two", "example.com/two")):
+        target.put({"apiVersion": "v1", "kind": "Secret", "type": type_, "metadata": {"name": name, "namespace": target.namespace}})
+    path = f"/api/v1/namespaces/{target.namespace}/secrets"
+    assert names(target.client.list(path, fieldSelector="type=example.com/two")["items"]) == ["two"]
+    assert target.client.get(services_path(target), fieldSelector="type=example.com/two").status == 400
+
+
 def test_a_streaming_list_of_one_service(streaming: Target) -> None:
     path = services_path(streaming)
     with streaming.client.streaming_list(path, fieldSelector="metadata.name=web") as watch:

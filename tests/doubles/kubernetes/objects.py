@@ -48,7 +48,9 @@ class Stored:
 
     @property
     def fields(self) -> dict[str, str]:
-        return {"metadata.name": self.name, "metadata.namespace": self.namespace}
+        names = self.resource.fields
+        own = {name: str(self.tree().get(name, "")) for name in names} if names else {}
+        return {"metadata.name": self.name, "metadata.namespace": self.namespace, **own}
 
     def selected(self, labels: Matches, fields: Matches) -> bool:
         return labels(self.labels) and fields(self.fields)

@@ -62,9 +62,9 @@ def _number(query: dict[str, str], name: str) -> int:
         raise ApiError(400, f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
 
 
-def parse(query: dict[str, str], streaming_lists: bool) -> Options:
+def parse(query: dict[str, str], streaming_lists: bool, own_fields: tuple[str, ...] = ()) -> Options:
     options = Options(
-        labels=label_selector(query.get("labelSelector", "")), fields=field_selector(query.get("fieldSelector", "")),
+        labels=label_selector(query.get("labelSelector", "")), fields=field_selector(query.get("fieldSelector", ""), own_fields),
         label_text=query.get("labelSelector", ""), field_text=query.get("fieldSelector", ""),
         watch=bool(_flag(query, "watch")), limit=max(0, _number(query, "limit")), continue_token=query.get("continue", ""),
         version_text=query.get("resourceVersion", ""), version_match=query.get(_MATCH, ""),

@@ -25,6 +25,8 @@ class Resource:
     deprecated: str = ""
     empty: dict[str, Any] = field(default_factory=dict, hash=False)
     """What a bookmark's object holds besides kind, apiVersion and metadata: Go's zero values."""
+    fields: tuple[str, ...] = ()
+    """Of its own that a field selector may name."""
 
     @property
     def api_version(self) -> str:
@@ -51,7 +53,7 @@ ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints", True,
                      deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 SERVICES = Resource("", "v1", "services", "Service", True, has_status=True,
                     empty={"spec": {}, "status": {"loadBalancer": {}}})
-SECRETS = Resource("", "v1", "secrets", "Secret", True)
+SECRETS = Resource("", "v1", "secrets", "Secret", True, fields=("type",))
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", True, has_generation=True,
                   empty={"addressType": "", "endpoints": None, "ports": None})
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True, versioned=True, empty={"spec": {}})
@@ -64,8 +66,9 @@ CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap", True)
 PODS = Resource("", "v1", "pods", "Pod", True, has_status=True, empty={"spec": {}, "status": {}})
 INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", "Ingress", True, has_generation=True, has_status=True,
                      empty={"spec": {}, "status": {"loadBalancer": {}}})
+INGRESS_CLASSES = Resource("networking.k8s.io", "v1", "ingressclasses", "IngressClass", False, has_generation=True, empty={"spec": {}})
 
-ALL = [NAMESPACES, NODES, ENDPOINTS, SERVICES, SECRETS, SLICES, LEASES, EVENTS, CONFIGMAPS, PODS, INGRESSES]
+ALL = [NAMESPACES, NODES, ENDPOINTS, SERVICES, SECRETS, SLICES, LEASES, EVENTS, CONFIGMAPS, PODS, INGRESSES, INGRESS_CLASSES]
 """Custom resources come and go: serve() and cease()."""
 
 

@@ -168,14 +168,14 @@ class _Term:
     wanted: bool
 
 
-def field_selector(text: str) -> Matches:
-    """metadata.name and metadata.namespace, which every resource has; others are refused."""
+def field_selector(text: str, own: tuple[str, ...] = ()) -> Matches:
+    """metadata.name and metadata.namespace, which every resource has, and its own; others are refused."""
     terms: list[_Term] = []
     for part in filter(None, text.split(",")):
         match = re.match(r"^([^=!]+)(==|!=|=)([^=!]*)$", part)
         if not match:
             raise ApiError(400, f"invalid selector: '{text}'; can't understand '{part}'")
-        if match[1] not in ("metadata.name", "metadata.namespace"):
+        if match[1] not in ("metadata.name", "metadata.namespace", *own):
             raise ApiError(400, f'field label not supported: {match[1]}')
         terms.append(_Term(match[1], match[3], match[2] != "!="))
     return lambda fields: all((fields.get(t.label, "") == t.value) == t.wanted for t in terms)

@@ -192,7 +192,7 @@ def _options(request: Request, target: Target | None, streaming_lists: bool) -> 
     if target is None:
         return None, None
     try:
-        return parse(request.query, streaming_lists), None
+        return parse(request.query, streaming_lists, target.resource.fields), None
     except ApiError as e:
         return None, e
 
