@@ -25,12 +25,12 @@ Object = dict[str, Any]
 
 
 class Resource(list[Object]):
-    """What a watch has, and where it is found by namespace and name."""
+    """What a watch has, in the order of the daemon's, and where it is found by namespace and name."""
 
     def __init__(self, objects: list[Object], name: str):
-        super().__init__(objects)
+        super().__init__(sorted(objects, key=lambda one: f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}"))
         self._found: dict[tuple[str, str], list[Object]] = collections.defaultdict(list)
-        for one in objects:
+        for one in self:
             meta = one["metadata"]
             key = meta.get("labels", {}).get("kubernetes.io/service-name") if name == "slices" else meta["name"]
             self._found[meta.get("namespace", ""), key or ""].append(one)
@@ -90,6 +90,10 @@ def endpoints(slices: list[Object], port_name: str) -> list[Endpoint]:
     return sorted(ready or serving)
 
 
+def port_name(service: Object, port: str) -> str | None:
+    return next((one.get("name", "") for one in service["spec"]["ports"] if port in (one.get("name", ""), str(one["port"]))), None)
+
+
 def _sort_by(objects: list[Object], path: str) -> list[Object]:
     steps = path.split(".")
 
@@ -128,7 +132,7 @@ class Said:
 def environment() -> jinja2.Environment:
     env = jinja2.Environment(loader=jinja2.FunctionLoader(lambda name: (SET / "snippets" / f"{name}.j2").read_text()), trim_blocks=True,
                              lstrip_blocks=True, undefined=jinja2.StrictUndefined, auto_reload=False)
-    env.filters |= {"routes": routes, "endpoints": endpoints, "sort_by": _sort_by, "sanitize": _sanitize,
+    env.filters |= {"routes": routes, "endpoints": endpoints, "port_name": port_name, "sort_by": _sort_by, "sanitize": _sanitize,
                     "slots": NotImplemented, "b64decode": NotImplemented,
                     "regex_search": lambda text, pattern: (found[1] if found.re.groups else found[0]) if (found := re.search(pattern, text)) else None,
                     "regex_replace": lambda text, pattern, by: re.sub(pattern, by, text)}
