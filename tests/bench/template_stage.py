@@ -25,7 +25,7 @@ from .setup import haproxy as haproxy_program
 SET = ROOT / "templates" / "ingress"
 FIRST = HEAD + "\nfrontend fe\n  bind 127.0.0.1:{fe}\n  mode http\n  http-request return status 404\n"
 APPLIED = 'msg="configuration applied"'
-AT_ONCE = 5000
+AT_ONCE, REFRACTORY_S = 5000, 0.15
 Object = dict[str, Any]
 
 
@@ -70,13 +70,29 @@ class TemplateStage:
                 self.daemon.wait_log(APPLIED, 240)
                 yield self
 
+    @property
+    def way(self) -> str:
+        return "by its own file and sockets" if self.local else f"Data Plane API: {self.plane.kind} {self.plane.play}"
+
+    def reloads(self) -> int:
+        """As its master has counted them."""
+        lines = self.haproxy.ask_master("show proc; quit").splitlines()
+        return int(next(line for line in lines if re.match(r"\d+ +master", line)).split()[2])
+
     def lines(self, pattern: str, since: int = 0) -> list[str]:
         return [line for line in self.daemon.log()[since:].splitlines() if re.search(pattern, line)]
 
     def change(self, *objects: Object) -> str:
-        """Until it is known to run; the line that says so. Then nothing is under way."""
+        """Until it is known to run; what was logged meanwhile. Then nothing is under way."""
         seen = len(self.daemon.log())
         self.kube.put(*objects)
         self.daemon.wait_log(APPLIED, 60, seen)
-        time.sleep(0.15)  # the refractory time: the next is a change of its own
-        return self.lines(APPLIED, seen)[-1]
+        time.sleep(REFRACTORY_S)  # the next is a change of its own
+        return self.daemon.log()[seen:]
+
+    def settled(self) -> None:
+        """Nothing was rendered or applied for a while."""
+        seen = -1
+        while seen != len(self.daemon.log()):
+            seen = len(self.daemon.log())
+            time.sleep(5 * REFRACTORY_S)
