@@ -1,7 +1,7 @@
 /*
  * How long a render takes: the template set in the folder DIR over the objects of FIXTURES (JSON: name of a watch -> objects), RUNS
  * times. Prints one line of key=value: from the fork to all of the output read; the time that the child itself ran, whatever else the
- * machine did; the bytes of the output. OUT gets what was rendered: haproxy.cfg and all files behind it, in order.
+ * machine did; the bytes of the output; the most memory that a child had. OUT gets what was rendered: haproxy.cfg and all files behind it, in order.
  *
  *     render DIR FIXTURES [RUNS [OUT]]      10
  */
@@ -73,8 +73,10 @@ static int render_all(const struct template_set *set, struct objects *objects, u
         }
     }
     qsort(ms, runs, sizeof(ms[0]), compare);
-    printf("runs=%u min_ms=%.1f median_ms=%.1f max_ms=%.1f cpu_ms=%.1f bytes=%zu remarks=%zu\n", runs, ms[0],
-           ms[runs / 2], ms[runs - 1], children_ms() / runs, bytes, remarks);
+    struct rusage all = {0};
+    (void)getrusage(RUSAGE_CHILDREN, &all);
+    printf("runs=%u min_ms=%.1f median_ms=%.1f max_ms=%.1f cpu_ms=%.1f bytes=%zu remarks=%zu most_kib=%ld\n", runs, ms[0],
+           ms[runs / 2], ms[runs - 1], children_ms() / runs, bytes, remarks, all.ru_maxrss);
     free(ms);
     return 0;
 }

@@ -18,8 +18,8 @@ from .ingress_fixtures import objects
 from .template_stage import TemplateStage
 
 PODS, OTHERS, RATE = 50, 100, 200.0
-# A pod that is to go still answers for so long, as a preStop hook of a few seconds has it, in short.
-LEAVES_S, STEP_S = 1.0, 0.2
+# A pod that is to go still answers for so long, as with a preStop hook of some seconds.
+LEAVES_S, STEP_S = 3.0, 0.2
 SITE = "app-0.example.com"
 Object = dict[str, Any]
 

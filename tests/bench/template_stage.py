@@ -24,6 +24,7 @@ from .setup import haproxy as haproxy_program
 
 SET = ROOT / "templates" / "ingress"
 FIRST = HEAD + "\nfrontend fe\n  bind 127.0.0.1:{fe}\n  mode http\n  http-request return status 404\n"
+USERS = "\nuserlist dataplaneapi\n  user admin insecure-password adminpwd\n"
 APPLIED = 'msg="configuration applied"'
 AT_ONCE, REFRACTORY_S = 5000, 0.15
 Object = dict[str, Any]
@@ -37,8 +38,8 @@ def log_time(line: str) -> float:
 
 
 class TemplateStage:
-    def __init__(self, home: pathlib.Path, objects: dict[str, list[Object]], local: bool = True, **extra: Any):
-        self.home, self.objects, self.local = home, objects, local
+    def __init__(self, home: pathlib.Path, objects: dict[str, list[Object]], local: bool = True, wait_s: float = 60, **extra: Any):
+        self.home, self.objects, self.local, self.wait_s = home, objects, local, wait_s
         home.mkdir(parents=True)
         (home / "kube").mkdir()
         self.kube = KubeDouble(home / "kube")
@@ -55,10 +56,13 @@ class TemplateStage:
         tree["extra"] |= {"http_bind": [f"127.0.0.1:{self.haproxy.port}"], "https_bind": [], "log": "stdout format raw local0", "server_options": "no-check",
                           "stats_socket": f"{self.haproxy.socket} mode 600 level admin expose-fd listeners"} | extra
         (self.set / "set.yaml").write_text(yaml.safe_dump(tree))
+        if not local:  # without it the API would let nobody in any more
+            (self.set / "snippets/global-users.j2").write_text(USERS)
         self.daemon = Daemon(home / "daemon", {
             "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"file:{self.set}", "CONFIG_MIN_INTERVAL": "0", "RESYNC_PERIOD": "1h",
             "STATE_DIR": str(home / "state"), "LOG_LEVEL": "debug", "TEMPLATE_TIMEOUT": "30s",
-            "KUBECONFIG": str(self.kube.kubeconfig(home / "kubeconfig")), **self.plane.settings()})
+            "KUBECONFIG": str(self.kube.kubeconfig(home / "kubeconfig")), **self.plane.settings(),
+            **({} if local else {"HAPROXY_MAPS_DIR": str(self.plane.dir / "real" / "maps")})})
 
     @contextlib.contextmanager
     def started(self) -> Iterator["TemplateStage"]:
@@ -67,7 +71,7 @@ class TemplateStage:
             for at in range(0, len(everything), AT_ONCE):
                 self.kube.put(*everything[at:at + AT_ONCE])
             with self.daemon:
-                self.daemon.wait_log(APPLIED, 240)
+                self.daemon.wait_log(APPLIED, self.wait_s)
                 yield self
 
     @property
