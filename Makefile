@@ -200,7 +200,7 @@ $B/bench/render: $B/obj/tests/bench/render.o $(SRC:%.c=$B/obj/%.o) $(ENGINE)
 
 bench:
 	@scripts/deps build test e2e
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/bench/mapping
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/bench/mapping $B/bench/render
 	@$(PYTHON) -m tests.bench
 
 # TIME: go on for so many seconds instead of playing each case ROUNDS times.

@@ -86,6 +86,7 @@ struct engine_job {
     bool lenient;        /* what is undefined is nothing; else an error */
     bool keep_newline;   /* the last one of a template; else it is cut, as Jinja does */
     bool trim_blocks;    /* a line of a block alone leaves nothing */
+    bool ends;           /* the process does so soon: memory is not given back */
     uint64_t fuel;       /* instructions, about; 0: any number */
     size_t memory_bytes; /* that the engine itself allocates */
     const struct engine_source *sources;

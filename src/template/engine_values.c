@@ -4,6 +4,7 @@
 #include <yyjson.h>
 
 #include "base/base64.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/storage_files.h"
@@ -95,14 +96,12 @@ size_t engine_resource_list(struct objects *all, size_t resource, const struct y
 size_t engine_resource_fetch(struct objects *all, size_t resource, const struct engine_text *keys, size_t count,
                              const struct yyjson_val *const **ret)
 {
-    char **own = mem_array(count, sizeof(own[0]));
-    for (size_t i = 0; i < count; i++)
-        own[i] = mem_strndup(keys[i].bytes, keys[i].len);
-    size_t found = objects_fetch(all, resource, (const char *const *)own, count, ret);
-    for (size_t i = 0; i < count; i++)
-        free(own[i]);
-    free(own);
-    return found;
+    cleanup(buf_fini) struct buf all_keys = {0};
+    for (size_t i = 0; i < count; i++) { /* as far as C sees them */
+        buf_addn(&all_keys, keys[i].bytes, strnlen(keys[i].bytes, keys[i].len));
+        buf_addn(&all_keys, "", 1);
+    }
+    return objects_fetch(all, resource, buf_str(&all_keys), all_keys.len, ret);
 }
 
 size_t engine_resource_keys(const struct objects *all, size_t resource)

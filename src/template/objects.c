@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -22,14 +23,15 @@ const struct record template_object_record = {
 /* As a render has read it. */
 struct read_object {
     const char *key;
-    yyjson_doc *doc;
     const yyjson_val *root;
     bool left_out;
 };
 
-/* An object under the keys of its index, each with a NUL behind it. An object has a row for each combination. */
+/* An object under the keys of its index, each with a NUL behind it, so that their bytes are in the order of the keys. An object has
+ * a row for each combination. */
 struct index_row {
-    char *keys;
+    const char *keys;
+    size_t len;
     const yyjson_val *object;
     size_t order; /* of the object among all */
 };
@@ -48,19 +50,13 @@ struct resource {
     size_t list_count;
     bool indexed;
     struct index_row *rows;
-    size_t row_count;
-};
-
-/* What was fetched: the templates may keep it. */
-struct fetched {
-    struct fetched *next;
-    const yyjson_val *list[];
+    size_t row_count, row_room;
 };
 
 struct objects {
     struct resource **resources;
     size_t count;
-    struct fetched *fetched;
+    struct arena memory; /* of what was read, of the keys of the indexes and of what was fetched, which the templates may keep */
 };
 
 struct objects *objects_new(void)
@@ -70,19 +66,15 @@ struct objects *objects_new(void)
 
 static void resource_forget_index(struct resource *r)
 {
-    for (size_t i = 0; i < r->row_count; i++)
-        free(r->rows[i].keys);
     free(r->rows);
     r->rows = NULL;
-    r->row_count = 0;
+    r->row_count = r->row_room = 0;
     r->indexed = false;
 }
 
 static void resource_forget_read(struct resource *r)
 {
     resource_forget_index(r);
-    for (size_t i = 0; i < r->object_count; i++)
-        yyjson_doc_free(r->objects[i].doc);
     free(r->objects);
     free(r->by_root);
     free(r->list);
@@ -97,10 +89,7 @@ void objects_forget_read(struct objects *o)
 {
     for (size_t i = 0; i < o->count; i++)
         resource_forget_read(o->resources[i]);
-    for (struct fetched *f; (f = o->fetched) != NULL;) {
-        o->fetched = f->next;
-        free(f);
-    }
+    arena_fini(&o->memory);
 }
 
 void objects_free(struct objects *o)
@@ -165,31 +154,59 @@ struct cache *objects_cache(const struct objects *o, size_t resource)
 
 /* ---- reading ---- */
 
-static void resource_read_one(void *arg, const void *object)
+static void *read_malloc(void *arena, size_t bytes)
 {
-    struct resource *r = arg;
-    const struct template_object *t = object;
-    yyjson_doc *doc = yyjson_read(t->json, strlen(t->json), 0);
-    if (doc == NULL)
-        return; /* it was JSON when it was put there */
-    r->objects[r->object_count++] = (struct read_object){t->name, doc, yyjson_doc_get_root(doc), false};
-    r->list[r->list_count++] = yyjson_doc_get_root(doc);
+    return arena_alloc(arena, bytes);
 }
 
-static void resource_read(struct resource *r)
+static void *read_realloc(void *arena, void *old, size_t old_bytes, size_t bytes)
 {
+    void *new = arena_alloc(arena, bytes);
+    memcpy(new, old, old_bytes < bytes ? old_bytes : bytes);
+    return new;
+}
+
+static void read_free(void *arena, void *old)
+{
+    (void)arena;
+    (void)old; /* with all others */
+}
+
+struct reading {
+    struct resource *r;
+    struct arena *memory;
+};
+
+static void resource_read_one(void *arg, const void *object)
+{
+    const struct reading *reading = arg;
+    const struct template_object *t = object;
+    struct resource *r = reading->r;
+    const yyjson_alc alc = {read_malloc, read_realloc, read_free, reading->memory};
+    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)t->json, strlen(t->json), 0, &alc, NULL);
+    if (doc == NULL)
+        return; /* it was JSON when it was put there */
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    arena_cut(reading->memory, root + yyjson_doc_get_val_count(doc)); /* yyjson asks for more than it needs */
+    r->objects[r->object_count++] = (struct read_object){t->name, root, false};
+    r->list[r->list_count++] = root;
+}
+
+static void resource_read(struct objects *o, struct resource *r)
+{
+    struct reading reading = {r, &o->memory};
     if (r->read)
         return;
     r->read = true;
     r->objects = mem_array(cache_count(r->cache), sizeof(r->objects[0]));
     r->list = mem_array(cache_count(r->cache), sizeof(r->list[0]));
-    cache_each(r->cache, resource_read_one, r);
+    cache_each(r->cache, resource_read_one, &reading);
 }
 
 size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const **ret)
 {
     struct resource *r = o->resources[resource];
-    resource_read(r);
+    resource_read(o, r);
     *ret = r->list;
     return r->list_count;
 }
@@ -266,6 +283,7 @@ void objects_hide_left_out(struct objects *o)
 /* ---- the index ---- */
 
 struct index_add {
+    struct objects *o;
     struct resource *r;
     const yyjson_val *object;
     size_t order, key;
@@ -299,55 +317,52 @@ static void index_add(struct index_add *a)
         json_path_each(r->index_by[a->key], (yyjson_val *)(uintptr_t)a->object, index_add_key, a);
         return;
     }
-    r->rows = mem_resize(r->rows, r->row_count + 1, sizeof(r->rows[0]));
-    char *keys = mem_alloc(a->keys.len + 1);
-    memcpy(keys, buf_str(&a->keys), a->keys.len);
-    r->rows[r->row_count++] = (struct index_row){keys, a->object, a->order};
-}
-
-/* The first `count` keys. */
-static int index_compare_keys(const char *a, const char *b, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        int order = strcmp(a, b);
-        if (order != 0)
-            return order;
-        a += strlen(a) + 1;
-        b += strlen(b) + 1;
+    if (r->row_count == r->row_room) {
+        r->row_room = r->row_room > 0 ? 2 * r->row_room : r->list_count;
+        r->rows = mem_resize(r->rows, r->row_room, sizeof(r->rows[0]));
     }
-    return 0;
+    char *keys = arena_alloc(&a->o->memory, a->keys.len);
+    memcpy(keys, buf_str(&a->keys), a->keys.len);
+    r->rows[r->row_count++] = (struct index_row){keys, a->keys.len, a->object, a->order};
 }
 
-static int index_compare(const void *a, const void *b, void *arg)
+/* By as many bytes as both have: 0 where one begins with the other. */
+static int index_compare_keys(const struct index_row *row, const char *keys, size_t len)
+{
+    return memcmp(row->keys, keys, row->len < len ? row->len : len);
+}
+
+static int index_compare(const void *a, const void *b)
 {
     const struct index_row *x = a, *y = b;
-    const struct resource *r = arg;
-    int order = index_compare_keys(x->keys, y->keys, r->key_count);
+    int order = index_compare_keys(x, y->keys, y->len);
     return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-static void resource_index(struct resource *r)
+static void resource_index(struct objects *o, struct resource *r)
 {
-    resource_read(r);
+    struct index_add a = {.o = o, .r = r};
+    resource_read(o, r);
     if (r->indexed)
         return;
     r->indexed = true;
+    buf_init(&a.keys, 0);
     for (size_t i = 0; i < r->list_count; i++) {
-        struct index_add a = {.r = r, .object = r->list[i], .order = i};
-        buf_init(&a.keys, 0);
+        a.object = r->list[i];
+        a.order = i;
         index_add(&a);
-        buf_fini(&a.keys);
     }
+    buf_fini(&a.keys);
     if (r->row_count > 0)
-        qsort_r(r->rows, r->row_count, sizeof(r->rows[0]), index_compare, r);
+        qsort(r->rows, r->row_count, sizeof(r->rows[0]), index_compare);
 }
 
-static size_t index_first(const struct resource *r, const char *keys, size_t count)
+static size_t index_first(const struct resource *r, const char *keys, size_t len)
 {
     size_t low = 0, high = r->row_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (index_compare_keys(r->rows[middle].keys, keys, count) < 0)
+        if (index_compare_keys(&r->rows[middle], keys, len) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -355,25 +370,17 @@ static size_t index_first(const struct resource *r, const char *keys, size_t cou
     return low;
 }
 
-size_t objects_fetch(struct objects *o, size_t resource, const char *const *keys, size_t count,
-                     const yyjson_val *const **ret)
+size_t objects_fetch(struct objects *o, size_t resource, const char *keys, size_t len, const yyjson_val *const **ret)
 {
     struct resource *r = o->resources[resource];
-    struct buf wanted;
-    resource_index(r);
-    buf_init(&wanted, 0);
-    for (size_t i = 0; i < count; i++)
-        buf_addn(&wanted, keys[i], strlen(keys[i]) + 1);
-    size_t first = index_first(r, buf_str(&wanted), count), end = first, found = 0;
-    while (end < r->row_count && index_compare_keys(r->rows[end].keys, buf_str(&wanted), count) == 0)
+    resource_index(o, r);
+    size_t first = index_first(r, keys, len), end = first, found = 0;
+    while (end < r->row_count && index_compare_keys(&r->rows[end], keys, len) == 0)
         end++;
-    struct fetched *f = mem_alloc(sizeof(*f) + (end - first) * sizeof(f->list[0]));
+    const yyjson_val **list = arena_alloc(&o->memory, (end - first) * sizeof(list[0]));
     for (size_t i = first; i < end; i++) /* one that has a key twice is found once */
-        if (found == 0 || f->list[found - 1] != r->rows[i].object)
-            f->list[found++] = r->rows[i].object;
-    f->next = o->fetched;
-    o->fetched = f;
-    buf_fini(&wanted);
-    *ret = f->list;
+        if (found == 0 || list[found - 1] != r->rows[i].object)
+            list[found++] = r->rows[i].object;
+    *ret = list;
     return found;
 }

@@ -49,9 +49,8 @@ bool objects_leave_out(struct objects *o, const yyjson_val *object);
 void objects_hide_left_out(struct objects *o);
 /* Borrowed, until something is hidden. */
 size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const **ret);
-/* Those with these first keys; borrowed until objects_forget_read. */
-size_t objects_fetch(struct objects *o, size_t resource, const char *const *keys, size_t count,
-                     const yyjson_val *const **ret);
+/* Those with these first keys, each with a NUL behind it; borrowed until objects_forget_read. */
+size_t objects_fetch(struct objects *o, size_t resource, const char *keys, size_t len, const yyjson_val *const **ret);
 void objects_forget_read(struct objects *o);
 /* Which one it is; false: none of them. *ret_key: its name in the cache, borrowed. */
 bool objects_find(struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key);

@@ -118,6 +118,7 @@ static int pass_run(struct pass *p)
     struct engine_job job = {.lenient = set->lenient,
                              .keep_newline = set->keep_newline,
                              .trim_blocks = set->trim_blocks,
+                             .ends = true,
                              .fuel = o->timeout_ms * FUEL_PER_MS,
                              .memory_bytes = o->memory_bytes,
                              .sources = sources,
@@ -187,7 +188,6 @@ static int render_run(void *arg)
     struct render_options *options = arg;
     struct pass p = {.options = options};
     struct error err = {0};
-    engine_prepare();
     /* An engine of many small values, in a process that ends soon. */
     (void)mallopt(M_MXFAST, 160);
     (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
@@ -333,6 +333,7 @@ struct render *render_start(struct event_base *base, const struct render_options
                          .timeout_ms = options->timeout_ms,
                          .on_done = on_done,
                          .arg = arg};
+    engine_prepare(); /* once for all children */
     r->child = child_start(base, &child, render_on_child, r, err);
     if (r->child != NULL)
         return r;

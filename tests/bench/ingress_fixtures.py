@@ -1,4 +1,4 @@
-"""Fixtures for tests/bench/render.c: as many Ingresses, each with a host, a Service and an EndpointSlice of so many endpoints.
+"""Fixtures for tests/bench/render.c: as many Ingresses, each with a host of so many paths, a Service and an EndpointSlice of so many endpoints.
 
     python3 -m tests.bench.ingress_fixtures 10000 5 >fixtures.json
 """
@@ -12,18 +12,19 @@ from typing import Any
 NAMESPACES = 50
 
 
-def objects(ingresses: int, endpoints: int) -> dict[str, list[dict[str, Any]]]:
+def objects(ingresses: int, endpoints: int, paths: int = 1) -> dict[str, list[dict[str, Any]]]:
     made: dict[str, list[dict[str, Any]]] = {"classes": [{
         "apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": "haproxy"},
         "spec": {"controller": "haproxy-k8s-sync.io/ingress"}}], "ingresses": [], "services": [], "slices": []}
     for i in range(ingresses):
         name, namespace = f"app-{i}", f"team-{i % NAMESPACES}"
         backend = {"service": {"name": name, "port": {"number": 80}}}
+        routes = [{"path": f"/{path}" if path else "/", "pathType": "Prefix", "backend": backend} for path in range(paths)]
         made["ingresses"].append({
             "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
             "metadata": {"name": name, "namespace": namespace, "creationTimestamp": f"2026-01-{1 + i % 28:02d}T10:00:00Z"},
             "spec": {"ingressClassName": "haproxy", "rules": [
-                {"host": f"{name}.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]}})
+                {"host": f"{name}.example.com", "http": {"paths": routes}}]}})
         made["services"].append({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace},
                                  "spec": {"type": "ClusterIP", "ports": [{"name": "http", "port": 80}]}})
         numbers = range(i * endpoints, (i + 1) * endpoints)

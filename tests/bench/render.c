@@ -1,9 +1,9 @@
 /*
  * How long a render takes: the template set in the folder DIR over the objects of FIXTURES (JSON: name of a watch -> objects), RUNS
  * times. Prints one line of key=value: from the fork to all of the output read; the time that the child itself ran, whatever else the
- * machine did; the bytes of the output.
+ * machine did; the bytes of the output; the most memory that a child had. OUT gets what was rendered: haproxy.cfg and all files behind it, in order.
  *
- *     render DIR FIXTURES [RUNS]      10
+ *     render DIR FIXTURES [RUNS [OUT]]      10
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,19 @@ static double children_ms(void)
            (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
 }
 
-static int render_all(const struct template_set *set, struct objects *objects, unsigned runs, struct error *err)
+static int rendered_write(const struct rendered *r, const char *path, struct error *err)
+{
+    FILE *out = fopen(path, "w");
+    bool good = out != NULL;
+    for (size_t i = 0; good && i < r->file_count; i++)
+        good = fwrite(r->files[i].bytes, 1, r->files[i].len, out) == r->files[i].len;
+    if (out != NULL && fclose(out) != 0)
+        good = false;
+    return good ? 0 : error_set(err, ERROR_INVALID, "%s: %m", path);
+}
+
+static int render_all(const struct template_set *set, struct objects *objects, unsigned runs, const char *path,
+                      struct error *err)
 {
     const struct render_options options = {
         .set = set,
@@ -55,10 +67,16 @@ static int render_all(const struct template_set *set, struct objects *objects, u
         remarks = rendered.remark_count;
         for (size_t f = 0; f < rendered.file_count; f++)
             bytes += rendered.files[f].len;
+        if (i == 0 && path != NULL && rendered_write(&rendered, path, err) != 0) {
+            free(ms);
+            return -1;
+        }
     }
     qsort(ms, runs, sizeof(ms[0]), compare);
-    printf("runs=%u min_ms=%.1f median_ms=%.1f max_ms=%.1f cpu_ms=%.1f bytes=%zu remarks=%zu\n", runs, ms[0],
-           ms[runs / 2], ms[runs - 1], children_ms() / runs, bytes, remarks);
+    struct rusage all = {0};
+    (void)getrusage(RUSAGE_CHILDREN, &all);
+    printf("runs=%u min_ms=%.1f median_ms=%.1f max_ms=%.1f cpu_ms=%.1f bytes=%zu remarks=%zu most_kib=%ld\n", runs, ms[0],
+           ms[runs / 2], ms[runs - 1], children_ms() / runs, bytes, remarks, all.ru_maxrss);
     free(ms);
     return 0;
 }
@@ -71,7 +89,7 @@ int main(int argc, char **argv)
     cleanup(json_doc_free_ptr) yyjson_doc *doc = NULL;
     unsigned runs = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10;
     if (argc < 3 || runs == 0) {
-        fprintf(stderr, "usage: render DIR FIXTURES [RUNS]\n");
+        fprintf(stderr, "usage: render DIR FIXTURES [RUNS [OUT]]\n");
         return 2;
     }
     buf_init(&json, 1u << 30);
@@ -89,7 +107,7 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = fixtures_add(objects = fixtures_new(set), set, yyjson_doc_get_root(doc), false, &err);
     if (rc == 0)
-        rc = render_all(set, objects, runs, &err);
+        rc = render_all(set, objects, runs, argc > 4 ? argv[4] : NULL, &err);
     if (rc != 0)
         fprintf(stderr, "error: %s\n", err.message);
     objects_free(objects);

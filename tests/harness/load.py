@@ -16,14 +16,15 @@ from .worker import Worker
 
 
 class Load:
-    """rate: new connections a second; visits: those that stay; it ends by itself after that many seconds."""
+    """rate: new connections a second; visits: those that stay; it ends by itself after that many seconds. site: asked for in HTTP, by
+    connections that do not stay."""
 
     def __init__(self, port: int, home: pathlib.Path, *, rate: float = 200, visits: int = 0, seconds: float = 300,
-                 host: str = "127.0.0.1"):
+                 host: str = "127.0.0.1", site: str = ""):
         home.mkdir(parents=True, exist_ok=True)
         self.path = home / "load.records"
         self._log = home / "load.log"
-        self._arguments = [host, port, rate, visits, seconds, self.path]
+        self._arguments = [host, port, rate, visits, seconds, self.path, *([site] if site else [])]
         self._worker: Worker | None = None
 
     def start(self) -> "Load":

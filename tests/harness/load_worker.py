@@ -1,4 +1,5 @@
-"""python3 -m tests.harness.load_worker HOST PORT RATE VISITS SECONDS FILE: the load generator of load.py, one asyncio process."""
+"""python3 -m tests.harness.load_worker HOST PORT RATE VISITS SECONDS FILE [SITE]: the load generator of load.py, one asyncio process; with
+SITE it asks in HTTP."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ STILL_THERE = b"still there\n"
 
 
 class Load:
-    def __init__(self, host: str, port: int, out: TextIO):
+    def __init__(self, host: str, port: int, out: TextIO, site: str = ""):
         self.host, self.port, self.out = host, port, out
+        self.question = f"GET / HTTP/1.1\r\nHost: {site}\r\nConnection: close\r\n\r\n".encode() if site else QUESTION
         self.ending = False
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -54,10 +56,14 @@ class Load:
             async with asyncio.timeout(ANSWER_WITHIN):
                 reader, writer = await asyncio.open_connection(self.host, self.port)
                 try:
-                    writer.write(QUESTION)
+                    writer.write(self.question)
                     answer = await reader.read()  # until the other end closes
                 finally:
                     writer.close()
+            if self.question != QUESTION:
+                head, _, answer = answer.partition(b"\r\n\r\n")
+                if not head.startswith(b"HTTP/1.1 200 "):
+                    raise ConnectionError(head.partition(b"\r\n")[0].decode(errors="replace") or "no answer")
             error = "" if answer else "an empty answer"
         except TimeoutError:
             error = f"no answer within {ANSWER_WITHIN:g} s"
@@ -109,9 +115,9 @@ class Load:
         return time.monotonic() - began
 
 
-async def run(host: str, port: int, rate: float, visits: int, seconds: float, path: str) -> None:
+async def run(host: str, port: int, rate: float, visits: int, seconds: float, path: str, site: str = "") -> None:
     with open(path, "w") as out:
-        load = Load(host, port, out)
+        load = Load(host, port, out, site)
         ended = commands.listen(lambda line: "ok")
         stays = [asyncio.create_task(load.stay(number)) for number in range(visits)]
         asyncio.get_running_loop().call_later(seconds, ended.set)
@@ -123,4 +129,4 @@ async def run(host: str, port: int, rate: float, visits: int, seconds: float, pa
 
 
 if __name__ == "__main__":
-    asyncio.run(run(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), sys.argv[6]))
+    asyncio.run(run(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), *sys.argv[6:]))

@@ -9,6 +9,8 @@ import sys
 from . import commands
 from .backends import QUESTION, STAY
 
+HTTP = b"GET "  # asks in HTTP who is there
+
 
 class Node:
     def __init__(self, name: str, address: str, port: int):
@@ -75,12 +77,14 @@ class _Caller:
             self._send(more)
         else:
             self.heard += more
+            if self.heard.startswith(HTTP) and not self.heard.endswith(b"\r\n\r\n"):
+                return
             if len(self.heard) >= len(QUESTION):
                 self._asked()
 
     def _asked(self) -> None:
         self.node.asked += 1
-        if self.heard not in (QUESTION, STAY):
+        if self.heard not in (QUESTION, STAY) and not self.heard.startswith(HTTP):
             self.close()
         elif self.node.late:
             self.loop.call_later(self.node.late, self._answer)
@@ -91,7 +95,8 @@ class _Caller:
         if self not in self.node.open:
             return
         self.staying = self.heard == STAY
-        self._send(self.node.name.encode() + b"\n")
+        name = self.node.name.encode() + b"\n"
+        self._send(name if not self.heard.startswith(HTTP) else b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(name), name))
         if not self.staying:
             self.close()
 

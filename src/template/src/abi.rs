@@ -80,6 +80,7 @@ pub struct Job {
     pub lenient: bool,
     pub keep_newline: bool,
     pub trim_blocks: bool,
+    pub ends: bool,
     pub fuel: u64,
     pub memory_bytes: usize,
     pub sources: *const Source,

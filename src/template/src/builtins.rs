@@ -11,7 +11,8 @@ use crate::python;
 fn argument(args: &[Value], at: usize, kwargs: &Kwargs, name: &str) -> Result<Option<Value>, Error> {
     match args.get(at) {
         Some(value) => Ok(Some(value.clone())),
-        None => kwargs.get(name),
+        None if kwargs.has(name) => kwargs.get(name),
+        None => Ok(None),
     }
 }
 

@@ -1,13 +1,14 @@
 //! EndpointSlices as the servers of a backend: which endpoints take connections, each once, in an order of their own.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object};
 use minijinja::{Error, Value};
 
 use crate::filters::invalid;
+use crate::values::Given;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Endpoint {
@@ -21,20 +22,59 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-impl Endpoint {
-    fn target(&self) -> String {
-        match self.address {
-            IpAddr::V4(address) => format!("{address}:{}", self.port),
-            IpAddr::V6(address) => format!("[{address}]:{}", self.port),
+/// In decimal: there are so many of them that what can do all takes too long.
+fn push_number(to: &mut Vec<u8>, number: u16) {
+    let (mut digits, mut at, mut rest) = ([0u8; 5], 5, number);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
         }
+    }
+    to.extend_from_slice(&digits[at..]);
+}
+
+fn push_v4(to: &mut Vec<u8>, address: Ipv4Addr) {
+    for (i, octet) in address.octets().into_iter().enumerate() {
+        if i > 0 {
+            to.push(b'.');
+        }
+        push_number(to, octet.into());
+    }
+}
+
+impl Endpoint {
+    fn push_target(&self, to: &mut Vec<u8>) {
+        match self.address {
+            IpAddr::V4(address) => push_v4(to, address),
+            IpAddr::V6(address) => to.extend_from_slice(format!("[{address}]").as_bytes()),
+        }
+        to.push(b':');
+        push_number(to, self.port);
     }
 
     /// Of a server: no two endpoints have the same, and none changes.
-    fn name(&self) -> String {
+    fn push_name(&self, to: &mut Vec<u8>) {
         match self.address {
-            IpAddr::V4(address) => format!("{address}_{}", self.port),
-            IpAddr::V6(address) => format!("{}_{}", address.to_string().replace(':', "-"), self.port),
+            IpAddr::V4(address) => push_v4(to, address),
+            IpAddr::V6(address) => to.extend_from_slice(address.to_string().replace(':', "-").as_bytes()),
         }
+        to.push(b'_');
+        push_number(to, self.port);
+    }
+
+    fn target(&self) -> String {
+        let mut target = Vec::with_capacity(24);
+        self.push_target(&mut target);
+        String::from_utf8(target).unwrap_or_default()
+    }
+
+    fn name(&self) -> String {
+        let mut name = Vec::with_capacity(24);
+        self.push_name(&mut name);
+        String::from_utf8(name).unwrap_or_default()
     }
 }
 
@@ -59,38 +99,32 @@ impl Object for Endpoint {
 
     /// As a line of a server begins, so that `join` makes lines of them.
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.name(), self.target())
+        let mut line = Vec::with_capacity(48);
+        self.push_name(&mut line);
+        line.push(b' ');
+        self.push_target(&mut line);
+        f.write_str(std::str::from_utf8(&line).unwrap_or(""))
     }
 }
 
-pub fn get(of: &Value, key: &str) -> Value {
-    of.get_attr(key).unwrap_or(Value::UNDEFINED)
-}
-
-pub fn each(of: Value) -> impl Iterator<Item = Value> {
-    of.try_iter().into_iter().flatten()
-}
-
 /// A condition that is not there is taken for true, as its API says of ready and serving.
-fn holds(endpoint: &Value, condition: &str) -> bool {
-    let conditions = get(endpoint, "conditions");
-    let found = get(&conditions, condition);
-    found.is_undefined() || found.is_none() || found.is_true()
+fn holds(endpoint: &Given, condition: &str) -> bool {
+    let found = endpoint.get("conditions").get(condition);
+    found.is_nothing() || found.is_true()
 }
 
 /// Those that are ready; where none is, those that still serve. A slice's port is found by the name of the Service's: "" is one, too.
 pub fn endpoints(slices: Value, port_name: &str) -> Result<Value, Error> {
     let (mut ready, mut serving) = (Vec::new(), Vec::new());
-    for slice in slices.try_iter()? {
-        for port in each(get(&slice, "ports")) {
-            if get(&port, "name").as_str().unwrap_or("") != port_name {
+    for slice in slices.try_iter()?.map(Given::from) {
+        for port in slice.get("ports").each() {
+            if port.get("name").as_str().unwrap_or("") != port_name {
                 continue;
             }
-            let Some(number) = get(&port, "port").as_i64().and_then(|n| u16::try_from(n).ok()).filter(|&n| n > 0) else { continue };
-            for one in each(get(&slice, "endpoints")) {
-                let Ok(first) = get(&one, "addresses").get_item_by_index(0) else { continue };
+            let Some(number) = port.get("port").as_i64().and_then(|n| u16::try_from(n).ok()).filter(|&n| n > 0) else { continue };
+            for one in slice.get("endpoints").each() {
                 // A name (addressType FQDN) is no address.
-                let Some(address) = first.as_str().and_then(|text| text.parse().ok()) else { continue };
+                let Some(address) = one.get("addresses").first().as_str().and_then(|text| text.parse().ok()) else { continue };
                 let endpoint = Endpoint { address, port: number };
                 if holds(&one, "ready") {
                     ready.push(endpoint);
@@ -101,9 +135,22 @@ pub fn endpoints(slices: Value, port_name: &str) -> Result<Value, Error> {
         }
     }
     let mut chosen = if ready.is_empty() { serving } else { ready };
-    chosen.sort();
+    chosen.sort_unstable();
     chosen.dedup();
     Ok(chosen.into_iter().map(Value::from_object).collect())
+}
+
+/// Of a Service's port, that is asked for by its name or its number: its name, "" where it has none; none: there is no such port.
+pub fn port_name(service: Value, port: &str) -> Value {
+    let mut found = Value::from(());
+    for one in Given::from(service).get("spec").get("ports").each() {
+        let name = one.get("name");
+        let name = name.as_str().unwrap_or("");
+        if name == port || one.get("port").value().to_string() == port {
+            found = name.into();
+        }
+    }
+    found
 }
 
 /// FNV-1a.

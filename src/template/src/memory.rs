@@ -1,46 +1,143 @@
-//! A limit on what a render may allocate. Rust aborts where it gets no memory, which would look like any other crash.
+//! The memory of a render, and a limit on it: Rust aborts where it gets no memory, which would look like any other crash. What is
+//! small, which is nearly all, is cut from one large piece in a process that ends with its render: what is given back waits in a
+//! list for the next one of its size. All else is malloc's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 /// engine.h: ENGINE_MEMORY_STATUS.
 const EXIT_MEMORY: i32 = 71;
 
-pub struct Limited;
+const STEP: usize = 16;
+const SIZES: usize = 64; // small: up to STEP * SIZES bytes
 
-static USED: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
+const PROT_READ_WRITE: c_int = 1 | 2;
+const MAP_PRIVATE_ANONYMOUS_NORESERVE: c_int = 0x2 | 0x20 | 0x4000;
+const MADV_HUGEPAGE: c_int = 14;
+const HUGE_PAGE: usize = 2 << 20;
 
 extern "C" {
     fn _exit(status: i32) -> !;
+    fn mmap(at: *mut c_void, bytes: usize, rights: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void;
+    fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int;
 }
 
+pub struct Limited;
+
+/// An engine has one thread: nothing below is changed by two at a time.
+static USED: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+static PIECE: AtomicUsize = AtomicUsize::new(0); // where it begins
+static PIECE_BYTES: AtomicUsize = AtomicUsize::new(0); // 0: there is none
+static PIECE_CUT: AtomicUsize = AtomicUsize::new(0);
+#[allow(clippy::declare_interior_mutable_const)] // the first value of each
+const NOTHING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+static FREE: [AtomicPtr<u8>; SIZES + 1] = [NOTHING; SIZES + 1]; // by their size in steps
+
 pub fn limit(bytes: usize) {
-    MOST.store(if bytes == 0 { usize::MAX } else { bytes }, Ordering::Relaxed);
+    MOST.store(if bytes == 0 { usize::MAX } else { bytes }, Relaxed);
+}
+
+/// For a process that ends with its render. Pages that nothing is cut from cost nothing; large ones are faster where they are allowed.
+pub fn cut_from_one_piece(bytes: usize) {
+    if PIECE_BYTES.load(Relaxed) != 0 {
+        return;
+    }
+    let piece = unsafe { mmap(ptr::null_mut(), bytes + HUGE_PAGE, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS_NORESERVE, -1, 0) };
+    if piece as isize != -1 {
+        let at = (piece as usize).wrapping_add(HUGE_PAGE - 1) & !(HUGE_PAGE - 1);
+        unsafe { madvise(at as *mut c_void, bytes, MADV_HUGEPAGE) };
+        PIECE.store(at, Relaxed);
+        PIECE_BYTES.store(bytes, Relaxed);
+    }
+}
+
+/// Of which size, in steps, what is small is cut.
+fn steps(bytes: usize) -> usize {
+    (bytes + STEP - 1) / STEP
+}
+
+fn is_small(layout: &Layout) -> bool {
+    layout.size() <= STEP * SIZES && layout.align() <= STEP
+}
+
+fn is_cut(ptr: *mut u8) -> bool {
+    (ptr as usize).wrapping_sub(PIECE.load(Relaxed)) < PIECE_BYTES.load(Relaxed)
+}
+
+/// NULL: there is no piece, or nothing is left of it.
+unsafe fn cut(bytes: usize) -> *mut u8 {
+    let free = &FREE[steps(bytes)];
+    let first = free.load(Relaxed);
+    if !first.is_null() {
+        free.store(*first.cast::<*mut u8>(), Relaxed);
+        return first;
+    }
+    let (at, bytes) = (PIECE_CUT.load(Relaxed), steps(bytes) * STEP);
+    if PIECE_BYTES.load(Relaxed) - at < bytes {
+        return ptr::null_mut();
+    }
+    PIECE_CUT.store(at + bytes, Relaxed);
+    (PIECE.load(Relaxed) + at) as *mut u8
+}
+
+unsafe fn give_back(ptr: *mut u8, bytes: usize) {
+    let free = &FREE[steps(bytes)];
+    *ptr.cast::<*mut u8>() = free.load(Relaxed);
+    free.store(ptr, Relaxed);
 }
 
 fn take(bytes: usize) {
-    if USED.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > MOST.load(Ordering::Relaxed) {
+    let used = USED.load(Relaxed).saturating_add(bytes);
+    USED.store(used, Relaxed);
+    if used > MOST.load(Relaxed) {
         unsafe { _exit(EXIT_MEMORY) }
     }
+}
+
+fn untake(bytes: usize) {
+    USED.store(USED.load(Relaxed).wrapping_sub(bytes), Relaxed);
 }
 
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         take(layout.size());
-        System.alloc(layout)
+        let own = if is_small(&layout) { cut(layout.size()) } else { ptr::null_mut() };
+        if own.is_null() {
+            System.alloc(layout)
+        } else {
+            own
+        }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        USED.fetch_sub(layout.size(), Ordering::Relaxed);
-        System.dealloc(ptr, layout)
+        untake(layout.size());
+        if is_cut(ptr) {
+            give_back(ptr, layout.size());
+        } else {
+            System.dealloc(ptr, layout);
+        }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if is_cut(ptr) && steps(new_size) != steps(layout.size()) {
+            let new = self.alloc(Layout::from_size_align_unchecked(new_size, layout.align()));
+            if !new.is_null() {
+                ptr::copy_nonoverlapping(ptr, new, layout.size().min(new_size));
+                self.dealloc(ptr, layout);
+            }
+            return new;
+        }
         if new_size > layout.size() {
             take(new_size - layout.size());
         } else {
-            USED.fetch_sub(layout.size() - new_size, Ordering::Relaxed);
+            untake(layout.size() - new_size);
+        }
+        if is_cut(ptr) {
+            return ptr;
         }
         System.realloc(ptr, layout, new_size)
     }

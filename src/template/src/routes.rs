@@ -6,8 +6,8 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object};
 use minijinja::Value;
 
-use crate::endpoints::{each, get};
 use crate::filters::sanitize;
+use crate::values::Given;
 
 const PATH_MAX_BYTES: usize = 2000;
 
@@ -81,23 +81,22 @@ fn is_path(path: &str) -> bool {
     path.starts_with('/') && path.len() <= PATH_MAX_BYTES && path.bytes().all(|c| c.is_ascii_graphic())
 }
 
-fn text(value: &Value) -> String {
-    if value.is_undefined() || value.is_none() {
-        String::new()
-    } else {
-        value.to_string()
+fn text(given: &Given) -> String {
+    if given.is_nothing() {
+        return String::new();
     }
+    given.as_str().map_or_else(|| given.value().to_string(), str::to_string)
 }
 
 fn shortened(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
-fn of_backend(namespace: &str, host: &str, path: String, exact: bool, default: bool, backend: &Value) -> Route {
-    let service = get(backend, "service");
-    let port = get(&service, "port");
-    let name = text(&get(&port, "name"));
-    let (service, port) = (text(&get(&service, "name")), if name.is_empty() { text(&get(&port, "number")) } else { name });
+fn of_backend(namespace: &str, host: &str, path: String, exact: bool, default: bool, backend: &Given) -> Route {
+    let service = backend.get("service");
+    let port = service.get("port");
+    let name = text(&port.get("name"));
+    let (service, port) = (text(&service.get("name")), if name.is_empty() { text(&port.get("number")) } else { name });
     let wrong = if !is_path(&path) {
         format!("host {host}: path {} is none: expected / and at most {PATH_MAX_BYTES} printable ASCII characters", shortened(&path))
     } else if service.is_empty() || port.is_empty() {
@@ -110,28 +109,29 @@ fn of_backend(namespace: &str, host: &str, path: String, exact: bool, default: b
 
 /// Those of its default backend come last, for each of its hosts, or for all where it names none.
 pub fn routes(ingress: Value) -> Value {
-    let namespace = text(&get(&get(&ingress, "metadata"), "namespace"));
+    let ingress = Given::from(ingress);
+    let namespace = text(&ingress.get("metadata").get("namespace"));
     let namespace = if namespace.is_empty() { "default" } else { &namespace };
-    let spec = get(&ingress, "spec");
+    let spec = ingress.get("spec");
     let (mut all, mut hosts) = (Vec::new(), Vec::new());
-    for rule in each(get(&spec, "rules")) {
-        let host = text(&get(&rule, "host"));
+    for rule in spec.get("rules").each() {
+        let host = text(&rule.get("host"));
         if !host.is_empty() && !is_host(&host) {
             let wrong = format!("host {} is none: expected a DNS name in lower case, or *. in front of one", shortened(&host));
-            all.push(Route { wrong, ..of_backend(namespace, &host, "/".into(), false, false, &Value::UNDEFINED) });
+            all.push(Route { wrong, ..of_backend(namespace, &host, "/".into(), false, false, &Given::from(Value::UNDEFINED)) });
             continue;
         }
         let host = if host.is_empty() { "*".to_string() } else { host };
-        for one in each(get(&get(&rule, "http"), "paths")) {
-            let path = text(&get(&one, "path"));
-            let exact = get(&one, "pathType").as_str() == Some("Exact");
-            all.push(of_backend(namespace, &host, if path.is_empty() { "/".into() } else { path }, exact, false, &get(&one, "backend")));
+        for one in rule.get("http").get("paths").each() {
+            let path = text(&one.get("path"));
+            let exact = one.get("pathType").as_str() == Some("Exact");
+            all.push(of_backend(namespace, &host, if path.is_empty() { "/".into() } else { path }, exact, false, &one.get("backend")));
         }
         hosts.push(host);
     }
-    let backend = get(&spec, "defaultBackend");
-    if !backend.is_undefined() && !backend.is_none() {
-        let anywhere = each(get(&spec, "rules")).next().is_none();
+    let backend = spec.get("defaultBackend");
+    if !backend.is_nothing() {
+        let anywhere = spec.get("rules").each().next().is_none();
         for host in hosts.iter().map(String::as_str).chain(anywhere.then_some("*")) {
             all.push(of_backend(namespace, host, "/".into(), false, true, &backend));
         }

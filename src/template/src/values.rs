@@ -1,5 +1,6 @@
 //! JSON values and watched resources of C's as objects of a template: looked up when a template asks for them, never copied whole.
 
+use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
@@ -78,7 +79,8 @@ impl fmt::Debug for Node {
     }
 }
 
-struct Elements {
+/// The elements of an array, the keys of an object.
+pub struct Elements {
     next: NodePtr,
     keys: bool,
     left: usize,
@@ -88,20 +90,26 @@ unsafe impl Send for Elements {}
 unsafe impl Sync for Elements {}
 
 impl Iterator for Elements {
-    type Item = Value;
+    type Item = NodePtr;
 
-    fn next(&mut self) -> Option<Value> {
+    fn next(&mut self) -> Option<NodePtr> {
         if self.left == 0 {
             return None;
         }
         let now = self.next;
         self.left -= 1;
         self.next = unsafe { engine_node_next(if self.keys { engine_node_value_of(now) } else { now }) };
-        Some(to_value(now))
+        Some(now)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left, Some(self.left))
+    }
+}
+
+impl Node {
+    fn elements(&self) -> Elements {
+        Elements { next: unsafe { engine_node_first(self.at) }, keys: self.kind == KIND_OBJECT, left: self.size }
     }
 }
 
@@ -134,8 +142,7 @@ impl Object for Node {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let first = unsafe { engine_node_first(self.at) };
-        Enumerator::Iter(Box::new(Elements { next: first, keys: self.kind == KIND_OBJECT, left: self.size }))
+        Enumerator::Iter(Box::new(self.elements().map(to_value)))
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
@@ -146,6 +153,95 @@ impl Object for Node {
 /// The JSON value that it is; NULL: another one.
 pub fn node_of(value: &Value) -> NodePtr {
     value.downcast_object_ref::<Node>().map_or(ptr::null(), |node| node.at)
+}
+
+/// What a filter is given: a value, or a JSON value of C's within it, which is read where it is, as no template sees it.
+pub enum Given {
+    Json(NodePtr, Scalar),
+    Value(Value),
+}
+
+impl From<Value> for Given {
+    fn from(value: Value) -> Given {
+        match node_of(&value) {
+            node if node.is_null() => Given::Value(value),
+            node => Given::Json(node, read(node)),
+        }
+    }
+}
+
+impl Given {
+    fn of(node: NodePtr) -> Given {
+        if node.is_null() {
+            Given::Value(Value::UNDEFINED)
+        } else {
+            Given::Json(node, read(node))
+        }
+    }
+
+    pub fn value(&self) -> Value {
+        match self {
+            Given::Json(node, _) => to_value(*node),
+            Given::Value(value) => value.clone(),
+        }
+    }
+
+    /// Undefined where it has none of that name, and where it is no map.
+    pub fn get(&self, name: &str) -> Given {
+        match self {
+            Given::Json(node, scalar) if scalar.kind == KIND_OBJECT => {
+                Given::of(unsafe { engine_node_get(*node, name.as_ptr().cast(), name.len()) })
+            }
+            Given::Json(..) => Given::Value(Value::UNDEFINED),
+            Given::Value(value) => Given::Value(value.get_attr(name).unwrap_or(Value::UNDEFINED)),
+        }
+    }
+
+    pub fn each(&self) -> impl Iterator<Item = Given> {
+        let (json, values) = match self {
+            Given::Json(node, scalar) if matches!(scalar.kind, KIND_ARRAY | KIND_OBJECT) => {
+                (Some(Node { at: *node, kind: scalar.kind, size: scalar.size }.elements()), None)
+            }
+            Given::Json(..) => (None, None),
+            Given::Value(value) => (None, value.try_iter().ok()),
+        };
+        json.into_iter().flatten().map(Given::of).chain(values.into_iter().flatten().map(Given::from))
+    }
+
+    /// Of a list.
+    pub fn first(&self) -> Given {
+        match self {
+            Given::Json(node, scalar) if scalar.kind == KIND_ARRAY && scalar.size > 0 => Given::of(unsafe { engine_node_first(*node) }),
+            Given::Json(..) => Given::Value(Value::UNDEFINED),
+            Given::Value(value) => value.get_item_by_index(0).map_or(Given::Value(Value::UNDEFINED), Given::from),
+        }
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Given::Json(_, scalar) => (scalar.kind == KIND_STRING).then(|| scalar.text.str()),
+            Given::Value(value) => value.as_str(),
+        }
+    }
+
+    pub fn as_i64(&self) -> Option<i64> {
+        self.value().as_i64()
+    }
+
+    pub fn is_true(&self) -> bool {
+        match self {
+            Given::Json(_, scalar) if scalar.kind == KIND_BOOL => scalar.truth,
+            _ => self.value().is_true(),
+        }
+    }
+
+    /// Undefined, or none.
+    pub fn is_nothing(&self) -> bool {
+        match self {
+            Given::Json(_, scalar) => scalar.kind == KIND_NULL,
+            Given::Value(value) => value.is_undefined() || value.is_none(),
+        }
+    }
 }
 
 /// Objects of a resource: all of them, or those of a key.
@@ -260,13 +356,10 @@ impl Resource {
                 format!("resources.{}.{method} has {} keys, and its index_by has {keys}", self.name, args.len()),
             ));
         }
-        let mut texts = Vec::with_capacity(args.len());
-        for arg in args {
-            if arg.is_undefined() {
-                return Err(Error::new(ErrorKind::UndefinedError, format!("a key of resources.{}.{method}", self.name)));
-            }
-            texts.push(arg.to_string());
+        if args.iter().any(Value::is_undefined) {
+            return Err(Error::new(ErrorKind::UndefinedError, format!("a key of resources.{}.{method}", self.name)));
         }
+        let texts: Vec<Cow<str>> = args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string().into(), Cow::from)).collect();
         let borrowed: Vec<Text> = texts.iter().map(|text| Text::of(text)).collect();
         let mut list = ptr::null();
         let count = unsafe { engine_resource_fetch(self.all, self.at, borrowed.as_ptr(), borrowed.len(), &mut list) };

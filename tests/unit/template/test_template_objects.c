@@ -45,9 +45,13 @@ static char *names(const yyjson_val *const *list, size_t count)
 
 static void assert_fetched(struct objects *o, const char *first, const char *second, const char *found)
 {
-    const char *const keys[] = {first, second};
     const yyjson_val *const *list;
-    size_t count = objects_fetch(o, 0, keys, second != NULL ? 2 : 1, &list);
+    struct buf keys = {0};
+    buf_addn(&keys, first, strlen(first) + 1);
+    if (second != NULL)
+        buf_addn(&keys, second, strlen(second) + 1);
+    size_t count = objects_fetch(o, 0, buf_str(&keys), keys.len, &list);
+    buf_fini(&keys);
     cleanup(mem_free_ptr) char *text = names(list, count);
     ck_assert_str_eq(text, found);
 }
