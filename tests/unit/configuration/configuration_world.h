@@ -56,6 +56,10 @@ struct instance {
     unsigned map, map_running, map_good;
     bool grown, grown_running;
     bool unseen; /* another writer wrote it, and did not load it */
+    char *name;  /* that it is remembered by; NULL: its URL */
+    bool gone;   /* it was removed, */
+    bool leaves; /* or is to be while the next write is under way */
+    bool ends;   /* its engine is there still */
     bool added;  /* it serves both the last that was said to run and the one that it is of */
     /* Who wrote to it ended amid that, and the next run knows only what ran before; or it was not to be reached amid
      * that, and the others do not wait. */
@@ -74,6 +78,7 @@ static struct {
     bool with_files; /* each document brings a map of its own */
     bool by_runtime; /* some of them need no reload */
     size_t count;    /* of targets */
+    unsigned pods;   /* that came so far */
     enum configuration_drift drift;
     enum configuration_rollback_policy rollback;
     size_t canary;
@@ -98,6 +103,7 @@ static void target_step(struct instance *in);
 
 void instance_step(struct instance *in)
 {
+    ck_assert_msg(!in->gone, "%zu is gone, and is to go on", in->number);
     target_step(in);
 }
 
@@ -188,12 +194,36 @@ static unsigned number_of(const char *text)
     return at != NULL ? (unsigned)strtoul(at + strlen(word), NULL, 10) : 0;
 }
 
+static size_t present(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w.count; i++)
+        count += !w.of[i].gone;
+    return count;
+}
+
+static inline void leave(struct instance *in)
+{
+    configuration_remove(w.c, in->number);
+    in->gone = in->ends = true;
+}
+
+static inline void forget(struct instance *in)
+{
+    if (in->ends)
+        configuration_forget(w.c, in->engine);
+    in->ends = false;
+}
+
 /* The latest, or one with files that is half way somewhere: the latest waits for that. Or one that was gone back to. */
 static bool wanted(const char *text)
 {
     char hash[DIGEST_SHA256_HEX_BYTES];
     digest_sha256_hex(text, strlen(text), hash);
-    const struct configuration_view v = configuration_view(w.c, 0);
+    size_t first = 0;
+    while (w.of[first].gone)
+        first++;
+    const struct configuration_view v = configuration_view(w.c, first);
     return str_eq(text, w.text) || ((w.with_files || v.version != 0) && str_eq(hash, v.sha256));
 }
 
@@ -217,7 +247,7 @@ static enum transaction_result validate(struct instance *in, const char *text)
 /* What HAProxy itself looks at, and what it cannot refuse, need no verdict before. */
 static bool needs_verdict(const struct replacement_request *r)
 {
-    return r->changes == NULL || (w.count > 1 && !r->plain);
+    return r->changes == NULL || (present() > 1 && !r->plain);
 }
 
 /* It has nothing to say about it: numbers alone change. */
@@ -240,6 +270,8 @@ static void check_write(const struct instance *in, const struct replacement_requ
     ck_assert_msg(judged || !needs_verdict(r), "written before it was validated");
     for (size_t i = 0; i < w.count; i++) {
         const struct instance *other = &w.of[i];
+        if (other->gone || configuration_view(w.c, i).joins)
+            continue;
         const struct configuration_view v = configuration_view(w.c, i);
         ck_assert_msg(!str_eq(v.state, "rejected"), "written although %zu rejects it", i);
         bool had_it = str_eq(v.state, "written") || str_eq(v.state, "applied") || str_eq(v.state, "drifted");
@@ -316,6 +348,9 @@ static void replace(struct instance *in)
     }
     r.result = request.before == NULL ? validate(in, request.text->text) : write_file(in, &request, &r.runs);
     change_meanwhile(&request);
+    if (in->leaves)
+        leave(in);
+    in->leaves = false;
     if (r.result != TRANSACTION_PREVIEWED) {
         in->fresh = false;
         if (r.result != TRANSACTION_COMMITTED)
@@ -329,7 +364,7 @@ static void replace(struct instance *in)
 static enum transaction_result store_part(struct instance *in, enum storage_part part, unsigned n, struct stored *s)
 {
     for (size_t i = 0; i < w.count && part == STORAGE_ADD; i++)
-        ck_assert_msg(!str_eq(state_of(i), "rejected"), "files of what %zu rejects are added", i);
+        ck_assert_msg(w.of[i].gone || configuration_view(w.c, i).joins || !str_eq(state_of(i), "rejected"), "files of what %zu rejects are added", i);
     if (part == STORAGE_ADD) {
         in->grown = in->map_good != n && dice_below(&w.dice, 2) == 0;
         s->unfinished = in->grown;
@@ -498,7 +533,6 @@ static void on_event(void *arg, const struct configuration_event *e)
 static void engine_begin(void)
 {
     const struct configuration_options options = {
-        .target_count = w.count,
         .require_all = w.require_all,
         .dry_run = w.dry_run,
         .allow_lockout = w.allow_lockout,
@@ -513,14 +547,48 @@ static void engine_begin(void)
     w.c = configuration_new(NULL, &options);
     for (size_t i = 0; i < w.count; i++) {
         struct instance *in = &w.of[i];
+        ck_assert_uint_eq(configuration_add(w.c, in->name), i);
         in->engine = configuration_engine(w.c, i);
         in->orphan = in->orphan || is_half_way(in);
         in->fresh = in->known = in->followed = false; /* the list of reloads says how it ended */
         free(in->validated);
         in->validated = NULL;
         in->engine->ops->attach(in->engine->self, in);
+        in->ends = false;
     }
+    for (size_t i = 0; i < w.count; i++)
+        if (w.of[i].gone)
+            leave(&w.of[i]);
 }
+
+static void first_state(struct instance *in)
+{
+    static const char first[] = "global\n  description first\n";
+    char **const texts[] = {&in->file, &in->running, &in->memory, &in->back, &in->validated, &in->rejected};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(*texts[i]);
+    *in = (struct instance){.number = in->number,
+                            .name = in->name,
+                            .up = true,
+                            .back = mem_strdup(first),
+                            .pid = 100,
+                            .file = mem_strdup(first),
+                            .running = mem_strdup(first),
+                            .memory = mem_strdup(first)};
+}
+
+/* Another one in its place, which has nothing of it. */
+static inline void come(struct instance *in)
+{
+    forget(in);
+    first_state(in);
+    free(in->name);
+    in->name = mem_printf("pod %u", ++w.pods);
+    ck_assert_uint_eq(configuration_add(w.c, in->name), in->number);
+    in->engine = configuration_engine(w.c, in->number);
+    in->engine->ops->attach(in->engine->self, in);
+}
+
 
 static void give(void)
 {
@@ -594,6 +662,8 @@ static void ask_again(struct instance *in)
 static inline void refresh(void)
 {
     for (size_t i = 0; i < w.count; i++) {
+        if (w.of[i].gone)
+            continue;
         ask_again(&w.of[i]);
         w.of[i].fresh = false;
         w.of[i].engine->ops->refresh(w.of[i].engine->self);
@@ -645,8 +715,11 @@ static void pass_time(void)
 static void pass(void)
 {
     for (size_t i = 0; i < w.count; i++)
-        target_step(&w.of[i]);
+        if (!w.of[i].gone)
+            target_step(&w.of[i]);
     pass_time();
+    for (size_t i = 0; i < w.count; i++)
+        forget(&w.of[i]);
 }
 
 static void stream_begin(unsigned seed)
@@ -663,13 +736,9 @@ static void stream_begin(unsigned seed)
     w.store = store_new(NULL, NULL, &err);
     ck_assert_msg(w.store != NULL, "%s", err.message);
     for (size_t i = 0; i < w.count; i++)
-        w.of[i] = (struct instance){.number = i,
-                                    .up = true,
-                                    .back = mem_strdup("global\n  description first\n"),
-                                    .pid = 100,
-                                    .file = mem_strdup("global\n  description first\n"),
-                                    .running = mem_strdup("global\n  description first\n"),
-                                    .memory = mem_strdup("global\n  description first\n")};
+        w.of[i].number = i;
+    for (size_t i = 0; i < w.count; i++)
+        first_state(&w.of[i]);
     engine_begin();
 }
 
@@ -693,6 +762,7 @@ static void stream_end(void)
 {
     configuration_free(w.c);
     for (size_t i = 0; i < TARGETS; i++) {
+        free(w.of[i].name);
         free(w.of[i].file);
         free(w.of[i].running);
         free(w.of[i].memory);
