@@ -95,6 +95,8 @@ static const struct engine_ops target_gone_ops = {.name = "the configuration eng
 void configuration_remove(struct configuration *c, size_t number)
 {
     struct target *t = c->targets[number];
+    if (t->in != NULL)
+        configuration_tell(c, CONFIGURATION_GONE, t, NULL);
     if (t->name != NULL)
         store_forget_target(c->options.store, t->name);
     t->engine.ops = &target_gone_ops;

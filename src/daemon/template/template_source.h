@@ -17,6 +17,7 @@ struct checks;
 struct event_base;
 struct events;
 struct kube_client;
+struct pod_targets;
 struct secret_object;
 struct settings;
 struct storage_files;
@@ -28,6 +29,7 @@ struct watches;
 struct template_source_options {
     const struct settings *settings;
     struct kube_client *kube;
+    struct pod_targets *pods; /* that follow the set's targets */
     struct telemetry *telemetry;
     const struct log *log;
 };
