@@ -138,6 +138,8 @@ OTHERWISE: dict[str, Any] = {
     "templates": {"": [("networking.k8s.io", "ingresses", "", "list watch"), ("", "services", "", "list watch"), EVENTS],
                   "lb": [("", "configmaps", "edge-templates", "list watch"), EVENTS],
                   **{namespace: [("", "secrets", "", "list watch"), EVENTS] for namespace in ("api", "shop")}},
+    "templates-pods": {"": [("networking.k8s.io", "ingresses", "", "list watch")], "lb": [("", "configmaps", "edge-templates", "list watch")],
+                       "edge": [("", "pods", "", "list watch")]},
     "templates-volume": {"": [NODES, ("networking.k8s.io", "ingresses", "", "list watch")], "ingress-nginx": [SLICES, SERVICE]},
     "sidecar-config": {"lb": [("", "secrets", "edge", "list watch patch")]},
     "sidecar-file": {},

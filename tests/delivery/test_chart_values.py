@@ -177,6 +177,8 @@ IMPOSSIBLE = {
     "templates from nowhere": ({"config": {"source": "template"}}, "set templates.configMap.name to a ConfigMap or templates.volume to one of"),
     "templates from two places": ({"config": {"source": "template"}, "templates": {"configMap": {"name": "a"}, "volume": "b"}}, "not both"),
     "templates that nothing reads": ({"templates": {"configMap": {"name": "a"}}}, "templates is set, but config.source is not template"),
+    "targets beside HAProxies": ({"config": {"source": "template"}, "templates": {"volume": "b", "targetsNamespace": "lb"}, "env": {"haproxy": {"dataplaneURL": "http://a:1"}}},
+                                 "templates.targetsNamespace is set beside env.haproxy.dataplaneURL"),
     "Secrets beside templates": ({"config": {"source": "template", "certsSecrets": ["a"]}, "templates": {"volume": "b"}}, "have the set watch those Secrets"),
     "templates to begin with": ({"sidecar": {"enabled": True}, "config": {"source": "template"}, "templates": {"volume": "b"}},
                                 "sidecar.configMap is empty"),

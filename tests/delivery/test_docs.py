@@ -146,6 +146,12 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
         done = docs_files.must(plain(), "template", "test", DOCS / "examples/templates")
         if "2 tests, 0 failed\n" not in done or (path.name != "set.yaml" and path.suffix != ".j2"):
             raise Wrong(f"{name}: {done}")
+    elif name == "pods/deployment.yaml":
+        docs_files.pods_of_a_set(text, path.with_name("set.yaml").read_text(), path.with_name("haproxy.cfg.j2").read_text())
+    elif name.startswith("pods/"):
+        done = docs_files.must(plain(), "template", "test", path.parent)
+        if "1 test, 0 failed\n" not in done or (path.name != "set.yaml" and path.suffix != ".j2"):
+            raise Wrong(f"{name}: {done}")
     elif name == "token.yaml":
         docs_files.manifest(text)
     else:

@@ -239,7 +239,7 @@ class DataPlane:
             self._tls.load_cert_chain(own.certificate, own.key)
 
     def at(self, host: str, port: int) -> None:
-        """Where it is from the next start on, as a pod has an address of its own. Of a double."""
+        """Where it is from the next start on, as a pod has an address of its own."""
         self.host, self.port = host, port
         self.url = f"http://{host}:{port}"
 
@@ -432,7 +432,7 @@ class RealDataPlane(DataPlane):
 
     def _listen(self) -> list[str]:
         if not self.server:
-            return ["--host", "127.0.0.1", "--port", str(self.port), "--scheme", "http"]
+            return ["--host", self.host, "--port", str(self.port), "--scheme", "http"]
         return ["--scheme", "https", "--tls-host", "127.0.0.1", "--tls-port", str(self.port),
                 "--tls-certificate", str(self.server.certificate), "--tls-key", str(self.server.key),
                 *(["--tls-ca", str(self.client_ca)] if self.client_ca else [])]

@@ -57,7 +57,10 @@
 {{- if and (eq (default "" .source) "template") (eq (empty $.Values.templates.configMap.name) (empty $.Values.templates.volume)) }}
 {{- $problems = append $problems "config.source is template: set templates.configMap.name to a ConfigMap or templates.volume to one of extraVolumes, not both" }}
 {{- end }}
-{{- if and (ne (default "" .source) "template") (or $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.watch) }}
+{{- if and $.Values.templates.targetsNamespace (or $.Values.env.haproxy.dataplaneURL $.Values.sidecar.enabled) }}
+{{- $problems = append $problems "templates.targetsNamespace is set beside env.haproxy.dataplaneURL or sidecar.enabled: set one of them, where HAProxy is" }}
+{{- end }}
+{{- if and (ne (default "" .source) "template") (or $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.watch $.Values.templates.targetsNamespace) }}
 {{- $problems = append $problems "templates is set, but config.source is not template" }}
 {{- end }}
 {{- if and (not .source) .stateClaim }}

@@ -12,12 +12,12 @@ static int decode_pod(struct decode *d, yyjson_val *from, void *object, struct e
     const char *phase, *address;
     if (d->uid == NULL)
         return error_set(err, ERROR_INVALID, "metadata.uid is absent");
-    if (json_get_object(from, "status", &status, err) != 0 ||
-        json_get_line(status, "phase", PHASE_MAX_BYTES, &phase, err) != 0 ||
-        json_get_line(status, "podIP", ADDRESS_MAX_BYTES, &address, err) != 0)
+    if (json_get_object(from, "status", &status, err) != 0)
         return -1;
-    if (!str_empty(address) && check_ip(address, "status.podIP", 0, err) != 0)
-        return -1;
+    if (json_get_line(status, "phase", PHASE_MAX_BYTES, &phase, err) != 0 ||
+        json_get_line(status, "podIP", ADDRESS_MAX_BYTES, &address, err) != 0 ||
+        (!str_empty(address) && check_ip(address, "podIP", 0, err) != 0))
+        return error_prefix(err, "status");
     p->uid = mem_strdup(d->uid);
     p->address = str_empty(address) ? NULL : mem_strdup(address);
     p->running = str_eq(phase, "Running");
