@@ -58,7 +58,8 @@ struct instance {
     bool unseen; /* another writer wrote it, and did not load it */
     char *name;  /* that it is remembered by; NULL: its URL */
     bool gone;   /* it was removed, */
-    bool leaves; /* or is to be while the next write is under way */
+    enum { STAYS, LEAVES_AMID_REQUEST, LEAVES_AMID_WRITE } leaves; /* or is to be while the next one is under way */
+    bool hangs;  /* nothing is answered any more */
     bool ends;   /* its engine is there still */
     bool added;  /* it serves both the last that was said to run and the one that it is of */
     /* Who wrote to it ended amid that, and the next run knows only what ran before; or it was not to be reached amid
@@ -206,6 +207,7 @@ static inline void leave(struct instance *in)
 {
     configuration_remove(w.c, in->number);
     in->gone = in->ends = true;
+    in->leaves = STAYS;
 }
 
 static inline void forget(struct instance *in)
@@ -348,9 +350,8 @@ static void replace(struct instance *in)
     }
     r.result = request.before == NULL ? validate(in, request.text->text) : write_file(in, &request, &r.runs);
     change_meanwhile(&request);
-    if (in->leaves)
+    if (in->leaves == LEAVES_AMID_REQUEST || (in->leaves == LEAVES_AMID_WRITE && request.before != NULL))
         leave(in);
-    in->leaves = false;
     if (r.result != TRANSACTION_PREVIEWED) {
         in->fresh = false;
         if (r.result != TRANSACTION_COMMITTED)
@@ -487,6 +488,8 @@ static struct engine_wants decide(struct instance *in)
 static void target_step(struct instance *in)
 {
     const struct engine *e = in->engine;
+    if (in->hangs)
+        return;
     if (!in->up || chance(20)) {
         in->fresh = false;
         in->away = true;
@@ -701,25 +704,30 @@ static inline void edit_by_hand(struct instance *in)
     edit(in, text);
 }
 
-/* So much that no pause after a failure is longer than some of them. */
-static void pass_time(void)
+static void pass_some_time(uint64_t ms)
 {
     struct timer *t = virtual_next_timer(clock_mono_ms());
     if (t != NULL) {
         t->due_ms = 0;
         t->fn(t->arg);
     }
-    w.now_us += 100 * 1000000ull;
+    w.now_us += ms * 1000;
 }
 
-static void pass(void)
+static void pass_within(uint64_t ms)
 {
     for (size_t i = 0; i < w.count; i++)
         if (!w.of[i].gone)
             target_step(&w.of[i]);
-    pass_time();
+    pass_some_time(ms);
     for (size_t i = 0; i < w.count; i++)
         forget(&w.of[i]);
+}
+
+/* So much that no pause after a failure is longer than some of them. */
+static void pass(void)
+{
+    pass_within(100000);
 }
 
 static void stream_begin(unsigned seed)

@@ -12,7 +12,7 @@ static void come_or_go(unsigned what)
     if (what == 9 && !in->gone)
         leave(in);
     else if (what == 10 && !in->gone)
-        in->leaves = true;
+        in->leaves = LEAVES_AMID_REQUEST;
     for (size_t i = 0; i < w.count && what == 11; i++)
         if (w.of[i].gone) {
             come(&w.of[i]);
@@ -23,7 +23,7 @@ static void come_or_go(unsigned what)
 static void all_come(void)
 {
     for (size_t i = 0; i < w.count; i++) {
-        w.of[i].leaves = false;
+        w.of[i].leaves = STAYS;
         if (w.of[i].gone)
             come(&w.of[i]);
     }

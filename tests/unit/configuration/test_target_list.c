@@ -54,8 +54,10 @@ static void bad_for_the_new_one(const char *word, enum configuration_rollback_po
     passes(ENOUGH);
     bad_document(word, 2);
     for (unsigned i = 0; i < ENOUGH && !(str_eq(state_of(0), "applied") && str_eq(state_of(1), "applied")); i++)
-        pass();
+        pass_within(100);
     come(&w.of[2]); /* while the others are watched still: all would go back */
+    for (unsigned i = 0; i < ENOUGH && configuration_view(w.c, 2).status != STATUS_PROBLEM; i++)
+        pass_within(200);
 }
 
 START_TEST(what_it_finds_bad_stays_where_it_runs)
@@ -63,6 +65,7 @@ START_TEST(what_it_finds_bad_stays_where_it_runs)
     static const char *const words[] = {"reject", "harm", "unloadable", "dying", "missing"};
     bad_for_the_new_one(words[_i], CONFIGURATION_ROLLBACK_SERVING);
     unsigned reloads = w.of[0].reloads;
+    ck_assert(!store_is_proven(w.store, configuration_view(w.c, 0).sha256));
     passes(ENOUGH);
     others_are_left_alone(w.text, reloads);
     ck_assert_str_eq(state_of(2), _i < 3 ? "rejected" : "applied");
@@ -126,6 +129,26 @@ START_TEST(one_that_goes_half_way_holds_nothing_up)
 }
 END_TEST
 
+START_TEST(the_next_document_waits_for_none_that_is_gone)
+{
+    begin(true);
+    new_document(true);
+    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(1), "written"); i++)
+        pass();
+    ck_assert_str_eq(state_of(1), "written");
+    w.of[1].hangs = true;
+    passes(ENOUGH);
+    cleanup(mem_free_ptr) char *before = mem_strdup(w.text);
+    new_document(true);
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[0].running, before);
+    leave(&w.of[1]);
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[0].running, w.text);
+    stream_end();
+}
+END_TEST
+
 /* The answer comes when nobody asks any more, and its number is another one's. */
 START_TEST(an_answer_that_comes_too_late_is_nobodys)
 {
@@ -133,7 +156,7 @@ START_TEST(an_answer_that_comes_too_late_is_nobodys)
     come(&w.of[2]);
     passes(ENOUGH);
     unsigned applied = w.told[CONFIGURATION_APPLIED];
-    w.of[1].leaves = true;
+    w.of[1].leaves = LEAVES_AMID_WRITE;
     bad_document("harm", 1);
     for (unsigned i = 0; i < ENOUGH && !w.of[1].gone; i++)
         pass();
@@ -229,6 +252,7 @@ int main(void)
     tcase_add_loop_test(t, what_it_finds_bad_stays_where_it_runs, 0, 5);
     tcase_add_loop_test(t, one_that_never_did_well_holds_no_document_up, 0, 4);
     tcase_add_test(t, one_that_goes_half_way_holds_nothing_up);
+    tcase_add_test(t, the_next_document_waits_for_none_that_is_gone);
     tcase_add_test(t, an_answer_that_comes_too_late_is_nobodys);
     tcase_add_test(t, another_one_is_watched_first_where_that_one_goes);
     tcase_add_test(t, nothing_is_remembered_of_one_that_is_gone);
