@@ -37,7 +37,7 @@ enum configuration_rollback_policy {
 };
 
 struct configuration_options {
-    size_t target_count; /* those with the numbers from 0 on; others may be added */
+    size_t target_count;    /* those with the numbers from 0 on; others may be added */
     bool require_all;       /* a target that does not answer keeps the others waiting */
     bool dry_run;           /* validates only */
     bool foresees;          /* with dry_run: what its files would take, too */
@@ -65,7 +65,8 @@ size_t configuration_add(struct configuration *c, const char *name);
 /* It counts no more: what is under way there holds nothing up, and is told to nobody. Its instance may go on to its end;
  * its engine stays until configuration_forget. */
 void configuration_remove(struct configuration *c, size_t number);
-void configuration_forget(struct configuration *c, const struct engine *e); /* of one that was removed: after its instance */
+void configuration_forget(struct configuration *c,
+                          const struct engine *e); /* of one that was removed: after its instance */
 
 /* The latest one wins; takes a reference. */
 void configuration_set(struct configuration *c, struct document *d);

@@ -112,7 +112,7 @@ struct configuration {
     struct target **targets; /* by their numbers; NULL: that one was removed */
     size_t count;
     struct target *gone; /* removed, and perhaps still used by their instances */
-    struct timer step; /* what one target found concerns the others */
+    struct timer step;   /* what one target found concerns the others */
 };
 
 struct cfg_line_difference;
@@ -128,8 +128,8 @@ void target_list_fini(struct configuration *c);
 extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);
 const char *target_name(const struct target *t); /* for the store */
-void target_set(struct target *t);   /* the document has changed */
-void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
+void target_set(struct target *t);               /* the document has changed */
+void target_hurry(struct target *t);             /* another one waits for its end: a pause after a failure is over */
 /* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
 /* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are

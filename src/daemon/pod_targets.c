@@ -238,9 +238,10 @@ static int pod_targets_check(const struct pod_targets *p, const struct template_
     const struct settings *s = p->options.settings;
     bool pods = settings_haproxies_are_pods(s);
     if (t->port == 0 && pods)
-        return error_set(err, ERROR_INVALID,
-                         "it has no targets, and neither HAPROXY_DATAPLANE_URL nor HAPROXY_CONFIG_FILE is set: expected one "
-                         "of the three, where HAProxy is");
+        return error_set(
+            err, ERROR_INVALID,
+            "it has no targets, and neither HAPROXY_DATAPLANE_URL nor HAPROXY_CONFIG_FILE is set: expected one "
+            "of the three, where HAProxy is");
     if (t->port == 0)
         return 0;
     if (!pods)
@@ -286,10 +287,8 @@ int pod_targets_follow(struct pod_targets *p, const struct template_targets *t, 
                                 .changed = pod_targets_on_changed,
                                 .moved = pod_targets_on_moved,
                                 .arg = p};
-    const struct informer_options options = {.resource = &kube_pods,
-                                             .namespace = f->namespace,
-                                             .label_selector = f->label_selector,
-                                             .scope = f->namespace};
+    const struct informer_options options = {
+        .resource = &kube_pods, .namespace = f->namespace, .label_selector = f->label_selector, .scope = f->namespace};
     source_init(&p->source, p->base, p->options.clients->kube, p->options.log, &options, NULL);
     informer_start(p->source.informer);
     return 0;

@@ -161,12 +161,14 @@ void dataplanes_check_pods(const struct settings *c, struct settings_findings *f
         setting_is_given(c, SETTING(local.file)))
         return;
     if (c->mapping_count > 0)
-        finding_error(found, "INGRESS_SERVICES, or a variable beside it, is set, and the HAProxies are pods (`targets` of the "
-                             "template set): expected HAPROXY_DATAPLANE_URL or HAPROXY_CONFIG_FILE, because servers are "
-                             "kept only in HAProxies that these name");
+        finding_error(found,
+                      "INGRESS_SERVICES, or a variable beside it, is set, and the HAProxies are pods (`targets` of the "
+                      "template set): expected HAPROXY_DATAPLANE_URL or HAPROXY_CONFIG_FILE, because servers are "
+                      "kept only in HAProxies that these name");
     if (c->dataplane_credentials_file != NULL)
-        finding_warning(found, "HAPROXY_DATAPLANE_CREDENTIALS_FILE has no effect: the HAProxies are pods (`targets` of the "
-                               "template set), whose URLs are not known before");
+        finding_warning(found,
+                        "HAPROXY_DATAPLANE_CREDENTIALS_FILE has no effect: the HAProxies are pods (`targets` of the "
+                        "template set), whose URLs are not known before");
 }
 
 static bool dataplanes_all_https(const struct settings *c)

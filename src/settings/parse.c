@@ -74,8 +74,7 @@ static void settings_parse_row(char *const *env, const struct setting *row, stru
     }
     if (value != NULL) {
         setting_set_given(s, row);
-    } else if (row != SETTING(dataplanes) ||
-               (s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE)) {
+    } else if (row != SETTING(dataplanes) || (s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE)) {
         bool alias;
         value = settings_fallback(row, s, &alias);
         name = alias && row->alias != NULL ? row->alias : row->name;

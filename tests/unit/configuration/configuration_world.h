@@ -55,13 +55,13 @@ struct instance {
      * that was said to run, which the daemon knows. grown: it still has the lines that are to go. */
     unsigned map, map_running, map_good;
     bool grown, grown_running;
-    bool unseen; /* another writer wrote it, and did not load it */
-    char *name;  /* that it is remembered by; NULL: its URL */
-    bool gone;   /* it was removed, */
+    bool unseen;                                                   /* another writer wrote it, and did not load it */
+    char *name;                                                    /* that it is remembered by; NULL: its URL */
+    bool gone;                                                     /* it was removed, */
     enum { STAYS, LEAVES_AMID_REQUEST, LEAVES_AMID_WRITE } leaves; /* or is to be while the next one is under way */
-    bool hangs;  /* nothing is answered any more */
-    bool ends;   /* its engine is there still */
-    bool added;  /* it serves both the last that was said to run and the one that it is of */
+    bool hangs;                                                    /* nothing is answered any more */
+    bool ends;                                                     /* its engine is there still */
+    bool added; /* it serves both the last that was said to run and the one that it is of */
     /* Who wrote to it ended amid that, and the next run knows only what ran before; or it was not to be reached amid
      * that, and the others do not wait. */
     bool orphan;
@@ -365,7 +365,8 @@ static void replace(struct instance *in)
 static enum transaction_result store_part(struct instance *in, enum storage_part part, unsigned n, struct stored *s)
 {
     for (size_t i = 0; i < w.count && part == STORAGE_ADD; i++)
-        ck_assert_msg(w.of[i].gone || configuration_view(w.c, i).joins || !str_eq(state_of(i), "rejected"), "files of what %zu rejects are added", i);
+        ck_assert_msg(w.of[i].gone || configuration_view(w.c, i).joins || !str_eq(state_of(i), "rejected"),
+                      "files of what %zu rejects are added", i);
     if (part == STORAGE_ADD) {
         in->grown = in->map_good != n && dice_below(&w.dice, 2) == 0;
         s->unfinished = in->grown;
@@ -591,7 +592,6 @@ static inline void come(struct instance *in)
     in->engine = configuration_engine(w.c, in->number);
     in->engine->ops->attach(in->engine->self, in);
 }
-
 
 static void give(void)
 {

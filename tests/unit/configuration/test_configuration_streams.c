@@ -49,7 +49,8 @@ static void play(void)
             refresh();
         else if (what == 6)
             upgrade(&w.of[dice_below(&w.dice, (unsigned)w.count)]);
-        else if (what == 7 && !w.of[round % w.count].gone && !w.of[round % w.count].dirty && !w.of[round % w.count].loading)
+        else if (what == 7 && !w.of[round % w.count].gone && !w.of[round % w.count].dirty &&
+                 !w.of[round % w.count].loading)
             edit_by_hand(&w.of[round % w.count]);
         else if (what == 8)
             former_document();
