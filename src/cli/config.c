@@ -84,6 +84,11 @@ static int config_start(struct config_job *j, struct settings *settings, const s
 {
     const struct kube_access none = {0};
     const struct clients_hooks hooks = {0};
+    if (settings_haproxies_are_pods(settings))
+        return error_set(
+            err, ERROR_INVALID,
+            "the HAProxies are pods (`targets` of the template set), which this command does not look for: set "
+            "HAPROXY_DATAPLANE_URL to one of them");
     j->store = store_new(NULL, log, err);
     if (j->store == NULL ||
         clients_make(j->base, settings, &none, j->options->version, &hooks, log, &j->clients, err) != 0)

@@ -21,8 +21,7 @@ bool canary_goes_on(const struct configuration *c)
 void canary_begin(struct configuration *c)
 {
     c->canary_passed = false;
-    for (size_t i = 0; i < c->count; i++) {
-        struct target *t = &c->targets[i];
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         t->canary = t->load_failed = t->evidence_told = false;
         probation_end(&t->probation);
     }
@@ -32,11 +31,11 @@ void canary_begin(struct configuration *c)
 
 static size_t canary_add(struct configuration *c, size_t count, bool (*fits)(const struct target *t))
 {
-    for (size_t i = 0; i < c->count && count < c->options.canary; i++) {
-        struct target *t = &c->targets[i];
+    for (struct target *t = target_next(c, NULL); t != NULL && count < c->options.canary; t = target_next(c, t)) {
         if (t->canary || !fits(t))
             continue;
         t->canary = true;
+        t->joins = false; /* what becomes of it is all others' matter */
         count++;
     }
     return count;
@@ -53,16 +52,21 @@ static bool canary_answers(const struct target *t)
     return canary_is_ready(t) && !t->away;
 }
 
+static bool canary_belongs(const struct target *t)
+{
+    return canary_answers(t) && !t->joins;
+}
+
 /* First those that have it, from before a restart; then those that answer. */
 static void canary_choose(struct configuration *c)
 {
     size_t count = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        struct target *t = &c->targets[i];
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         t->canary = t->canary && (canary_has_document(t) || !t->away);
         count += t->canary;
     }
     count = canary_add(c, count, canary_has_document);
+    count = canary_add(c, count, canary_belongs);
     (void)canary_add(c, count, canary_answers);
 }
 
@@ -143,8 +147,8 @@ void canary_applied(struct target *t, bool ran)
 static bool canary_none_elsewhere(const void *arg, const char *backend)
 {
     const struct target *t = arg;
-    for (size_t i = 0; i < t->of->count; i++)
-        if (i != t->number && probation_has_none(&t->of->targets[i].probation, backend))
+    for (const struct target *other = target_next(t->of, NULL); other != NULL; other = target_next(t->of, other))
+        if (other != t && probation_has_none(&other->probation, backend))
             return true;
     return false;
 }
@@ -178,9 +182,9 @@ static bool canary_is_good(const struct target *t)
 static void canary_pass(struct configuration *c)
 {
     size_t members = 0, good = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        members += c->targets[i].canary;
-        good += c->targets[i].canary && canary_is_good(&c->targets[i]);
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        members += t->canary;
+        good += t->canary && canary_is_good(t);
     }
     if (!canary_goes_on(c) || members == 0 || good < members)
         return;
@@ -194,26 +198,29 @@ static void canary_pass(struct configuration *c)
 static void canary_prove(struct configuration *c)
 {
     size_t good = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        if (!canary_is_good(&c->targets[i]) && !c->targets[i].away)
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        if (!canary_is_good(t) && !t->away && !t->joins)
             return;
-        good += canary_is_good(&c->targets[i]);
+        good += canary_is_good(t) && !t->joins;
     }
     if (good == 0)
         return;
     store_prove(c->options.store, c->document->id);
-    for (size_t i = 0; i < c->count; i++)
-        probation_forget(&c->targets[i].probation);
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        if (!t->joins)
+            probation_forget(&t->probation);
 }
 
 void canary_step(struct configuration *c)
 {
     if (c->document == NULL || c->next != NULL)
         return; /* a newer one is about to come */
-    for (size_t i = 0; i < c->count; i++)
-        canary_judge(&c->targets[i]);
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        canary_judge(t);
     if (rollback_step(c))
         return;
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        t->joins = t->joins && !canary_is_good(t); /* it belongs to them from now on */
     canary_pass(c);
     canary_prove(c);
 }
@@ -233,8 +240,8 @@ static bool canary_waits(const struct target *t)
 size_t configuration_waiting_for_canary(const struct configuration *c)
 {
     size_t count = 0;
-    for (size_t i = 0; i < c->count; i++)
-        count += canary_waits(&c->targets[i]);
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        count += canary_waits(t);
     return count;
 }
 

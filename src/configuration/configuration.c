@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -35,8 +34,8 @@ void configuration_tell(const struct configuration *c, enum configuration_event_
 bool configuration_rejected(const struct configuration *c)
 {
     bool rejected = false;
-    for (size_t i = 0; i < c->count; i++)
-        rejected = rejected || c->targets[i].progress == PROGRESS_REJECTED;
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        rejected = rejected || (t->progress == PROGRESS_REJECTED && !t->joins);
     return rejected;
 }
 
@@ -45,11 +44,12 @@ bool configuration_writes(const struct configuration *c)
     return !c->options.dry_run && !c->paused;
 }
 
-/* A rejection by one stops all; one that does not answer is no rejection. */
+/* A rejection by one stops all; one that does not answer is no rejection, and one that joins stops itself alone. */
 bool configuration_may_write(const struct configuration *c)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        const struct target *t = &c->targets[i];
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        if (t->joins)
+            continue;
         if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)
             return false;
         if (t->progress == PROGRESS_NEW && !target_is_valid(t) && (!t->away || c->options.require_all))
@@ -79,11 +79,11 @@ static void configuration_step(void *arg)
     if (c->try_again)
         rollback_try_again(c);
     canary_step(c);
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->targets[i].in == NULL)
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        if (t->in == NULL)
             continue;
-        target_go_on(&c->targets[i]);
-        instance_step(c->targets[i].in);
+        target_go_on(t);
+        instance_step(t->in);
     }
 }
 
@@ -94,8 +94,10 @@ static void configuration_step(void *arg)
 static bool configuration_half_way(const struct configuration *c)
 {
     bool half_way = false;
-    for (size_t i = 0; i < c->count && c->document != NULL; i++)
-        half_way = half_way || (c->targets[i].in != NULL && target_files_half_way(&c->targets[i]));
+    if (c->document == NULL)
+        return false;
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        half_way = half_way || (t->in != NULL && target_files_half_way(t));
     return half_way;
 }
 
@@ -109,8 +111,8 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
     if (configuration_half_way(c)) {
         c->next = document_ref(d);
         c->next_version = version;
-        for (size_t i = 0; i < c->count && !waited; i++)
-            target_hurry(&c->targets[i]);
+        for (struct target *t = waited ? NULL : target_next(c, NULL); t != NULL; t = target_next(c, t))
+            target_hurry(t);
         return;
     }
     document_unref(c->document);
@@ -122,8 +124,8 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
              log_str("source", d->origin), log_str("sha256", d->hash), log_int("bytes", (int64_t)d->content->len),
              log_if(version != 0, log_int("version", version)));
     configuration_tell(c, CONFIGURATION_CHANGED, NULL, NULL);
-    for (size_t i = 0; i < c->count; i++)
-        target_set(&c->targets[i]);
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        target_set(t);
     timer_set(&c->step, 0);
 }
 
@@ -184,9 +186,9 @@ void configuration_pause(struct configuration *c, bool paused)
     c->paused = paused;
     log_info(c->options.log,
              paused ? "configuration paused by its source; nothing is written" : "configuration no longer paused");
-    for (size_t i = 0; i < c->count && !paused; i++)
-        if (c->targets[i].in != NULL && instance_view(c->targets[i].in).fresh)
-            target_compare(&c->targets[i]); /* drift that was left is repaired now */
+    for (struct target *t = paused ? NULL : target_next(c, NULL); t != NULL; t = target_next(c, t))
+        if (t->in != NULL && instance_view(t->in).fresh)
+            target_compare(t); /* drift that was left is repaired now */
     timer_set(&c->step, 0);
 }
 
@@ -209,23 +211,23 @@ static const struct {
 const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
 {
     static const struct cfg_difference nothing = {.effect = CFG_EFFECT_NONE};
-    const struct cfg_difference *found = target_difference(&c->targets[target]);
+    const struct cfg_difference *found = target_difference(c->targets[target]);
     return found != NULL ? found : &nothing;
 }
 
 int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
 {
-    return target_foresee(&c->targets[target], ret, err);
+    return target_foresee(c->targets[target], ret, err);
 }
 
 const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target)
 {
-    return &c->targets[target].foresight;
+    return &c->targets[target]->foresight;
 }
 
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
 {
-    target_line_difference(&c->targets[target], ret);
+    target_line_difference(c->targets[target], ret);
 }
 
 /* Of what was sent, or of the last reading. */
@@ -247,10 +249,11 @@ static const char *configuration_obstacle(const struct target *t)
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
-    const struct target *t = &c->targets[target];
+    const struct target *t = c->targets[target];
     struct configuration_view v = {.state = progresses[t->progress].name,
                                    .status = progresses[t->progress].status,
                                    .away = t->away,
+                                   .joins = t->joins,
                                    .paused = c->paused,
                                    .files_missing = t->files_missing,
                                    .files_done = t->files == FILES_DONE,
@@ -274,7 +277,7 @@ struct configuration_view configuration_view(const struct configuration *c, size
 
 bool configuration_ready(const struct configuration *c, struct checks *checks)
 {
-    bool any = false;
+    bool any = target_next(c, NULL) == NULL; /* those that are to come are missed by none */
     const char *why = c->problem.kind != ERROR_NONE ? c->problem.message
                       : c->document == NULL         ? "nothing read yet"
                                                     : NULL;
@@ -283,8 +286,7 @@ bool configuration_ready(const struct configuration *c, struct checks *checks)
                    ? mem_strdup(why)
                    : mem_printf("%s, %.12s%s", c->document->origin, c->document->hash, c->paused ? ", paused" : ""),
                NULL);
-    for (size_t i = 0; i < c->count && c->document != NULL; i++) {
-        const struct target *t = &c->targets[i];
+    for (const struct target *t = c->document != NULL ? target_next(c, NULL) : NULL; t != NULL; t = target_next(c, t)) {
         const char *evidence = canary_evidence(t), *obstacle = configuration_obstacle(t);
         bool ok = t->progress == PROGRESS_APPLIED;
         any = any || ok;
@@ -307,29 +309,17 @@ struct configuration *configuration_new(struct event_base *base, const struct co
 {
     struct configuration *c = mem_alloc(sizeof(*c));
     c->options = *options;
-    c->targets = mem_array(options->target_count, sizeof(c->targets[0]));
     timer_init(&c->step, base, configuration_step, c);
-    for (size_t i = 0; i < options->target_count; i++) {
-        struct target *t = &c->targets[c->count++];
-        *t = (struct target){.of = c, .number = i, .engine = {.ops = &target_ops, .self = t, .rest = true}};
-        t->file = cfg_content_new(mem_strdup(""), 0);
-        retry_init(&t->retry, backoff_random_seed() + (unsigned)i);
-    }
+    for (size_t i = 0; i < options->target_count; i++)
+        (void)configuration_add(c, NULL);
     return c;
-}
-
-const struct engine *configuration_engine(const struct configuration *c, size_t i)
-{
-    return &c->targets[i].engine;
 }
 
 void configuration_free(struct configuration *c)
 {
     if (c == NULL)
         return;
-    for (size_t i = 0; i < c->count; i++)
-        target_fini(&c->targets[i]);
-    free(c->targets);
+    target_list_fini(c);
     timer_fini(&c->step);
     document_unref(c->document);
     document_unref(c->next);

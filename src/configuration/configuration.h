@@ -37,7 +37,7 @@ enum configuration_rollback_policy {
 };
 
 struct configuration_options {
-    size_t target_count;
+    size_t target_count;    /* those with the numbers from 0 on; others may be added */
     bool require_all;       /* a target that does not answer keeps the others waiting */
     bool dry_run;           /* validates only */
     bool foresees;          /* with dry_run: what its files would take, too */
@@ -58,6 +58,16 @@ struct configuration *configuration_new(struct event_base *base,
 void configuration_free(struct configuration *c); /* after its instances; NULL is allowed */
 const struct engine *configuration_engine(const struct configuration *c, size_t i); /* for instance_new */
 
+/* Another HAProxy: it gets the document that is the latest, and holds it up for no other one, until it has done well with
+ * one. name: what it is remembered by over a restart; NULL: its URL. Returns its number, which may be that of one that was
+ * removed. The caller then makes its instance. */
+size_t configuration_add(struct configuration *c, const char *name);
+/* It counts no more: what is under way there holds nothing up, and is told to nobody. Its instance may go on to its end;
+ * its engine stays until configuration_forget. */
+void configuration_remove(struct configuration *c, size_t number);
+void configuration_forget(struct configuration *c,
+                          const struct engine *e); /* of one that was removed: after its instance */
+
 /* The latest one wins; takes a reference. */
 void configuration_set(struct configuration *c, struct document *d);
 /* A version that is kept is applied instead, until the source has another document than now. */
@@ -75,6 +85,7 @@ struct configuration_view {
     const char *source;   /* "/etc/haproxy.cfg" */
     unsigned version;     /* that a rollback brought back; 0: it is the source's */
     bool away;            /* the last request about it had no answer that counts */
+    bool joins;           /* it was added, and has not done well with any document yet: no other one's matter */
     bool paused;          /* by its source: it is validated, and not written */
     bool files_missing;   /* it is not validated: its files are not there as it has them, and nothing may be written */
     bool files_done;      /* all is done for them */

@@ -1,4 +1,4 @@
-/* The parts of the configuration engine: what concerns all targets (configuration.c), and one of them (target.c,
+/* The parts of the configuration engine: what concerns all targets (configuration.c, target_list.c), and one of them (target.c,
  * target_files.c, target_restore.c, target_runs.c, target_runtime.c); what comes of it after (canary.c, rollback.c). */
 #ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
 #define CONFIGURATION_CONFIGURATION_INTERNAL_H
@@ -44,6 +44,9 @@ struct target {
     size_t number;
     struct instance *in;
     struct engine engine;
+    char *name;          /* what the store knows it by; NULL: its URL */
+    bool joins;          /* it came when others had a configuration: until it does well with one it is its own matter */
+    struct target *gone; /* of those that were removed, the next one */
     enum progress progress;
     enum files_progress files;
     bool files_changed;                 /* since the last that ran: a reload is to load them */
@@ -106,20 +109,27 @@ struct configuration {
     uint64_t not_before_ms;                    /* the next one is */
     struct error problem;                      /* of the source; kind NONE */
     bool paused;
-    struct target *targets;
+    struct target **targets; /* by their numbers; NULL: that one was removed */
     size_t count;
-    struct timer step; /* what one target found concerns the others */
+    struct target *gone; /* removed, and perhaps still used by their instances */
+    struct timer step;   /* what one target found concerns the others */
 };
 
 struct cfg_line_difference;
 
 #define CONFIGURATION_REASON_RELOAD "reload" /* why: HAProxy could not load it */
 
+/* target_list.c: each of them in turn, beginning with NULL; NULL: there are no more. */
+struct target *target_next(const struct configuration *c, const struct target *t);
+bool target_is_alone(const struct target *t);
+void target_list_fini(struct configuration *c);
+
 /* Written by target.c; configuration.c gives it a document. */
 extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);
-void target_set(struct target *t);   /* the document has changed */
-void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
+const char *target_name(const struct target *t); /* for the store */
+void target_set(struct target *t);               /* the document has changed */
+void target_hurry(struct target *t);             /* another one waits for its end: a pause after a failure is over */
 /* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
 /* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are

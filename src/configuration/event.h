@@ -28,6 +28,7 @@ enum configuration_event_kind {
     CONFIGURATION_CANARY_FAILED, /* this one, which got it first, does badly with it: no other one gets it */
     CONFIGURATION_DEGRADED,      /* this one does badly with it, and nothing is rolled back */
     CONFIGURATION_ROLLED_BACK,   /* `reason`, `error`; of no target: all go back */
+    CONFIGURATION_GONE,          /* this target was removed: its number is another one's from now on */
     CONFIGURATION_EVENT_KINDS,
 };
 

@@ -38,8 +38,7 @@ static void rollback_tell(const struct configuration *c, const struct document *
 static bool rollback_file(struct configuration *c, const struct error *why)
 {
     bool any = false;
-    for (size_t i = 0; i < c->count && !c->document->with_files; i++) {
-        struct target *t = &c->targets[i];
+    for (struct target *t = c->document->with_files ? NULL : target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         bool has = t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED;
         if (!has || t->unchanged || t->good == NULL)
             continue;
@@ -47,7 +46,7 @@ static bool rollback_file(struct configuration *c, const struct error *why)
         t->progress = PROGRESS_RESTORING;
         t->why = *why;
         cfg_content_hold(&t->unloadable, c->document->content);
-        store_reject(c->options.store, c->document->id, target_url(t), instance_view(t->in).haproxy, why->message);
+        store_reject(c->options.store, c->document->id, target_name(t), instance_view(t->in).haproxy, why->message);
     }
     return any;
 }
@@ -70,7 +69,7 @@ static void rollback(struct target *bad, const char *reason, const struct error 
         number != 0 ? store_document(c->options.store, number, &err) : NULL;
     cleanup(document_unref_ptr) struct document *from = document_ref(c->document);
     (void)error_prefix(&why, "target %s", target_url(bad));
-    store_reject(c->options.store, from->id, target_url(bad), instance_view(bad->in).haproxy, why.message);
+    store_reject(c->options.store, from->id, target_name(bad), instance_view(bad->in).haproxy, why.message);
     if (d != NULL)
         rollback_to(c, d, number, why.message);
     else if (!rollback_file(c, &why)) {
@@ -108,7 +107,7 @@ static bool rollback_judge(struct target *t)
         return false;
     rollback_canary_failed(t, &evidence);
     t->evidence_told = true;
-    if (!rollback_is_allowed(t->of)) {
+    if (t->joins || !rollback_is_allowed(t->of)) {
         configuration_report(t, &evidence);
         return false;
     }
@@ -118,8 +117,8 @@ static bool rollback_judge(struct target *t)
 
 static bool rollback_others_have(const struct target *t)
 {
-    for (size_t i = 0; i < t->of->count; i++) {
-        const struct target *other = &t->of->targets[i];
+    const struct configuration *c = t->of;
+    for (const struct target *other = target_next(c, NULL); other != NULL; other = target_next(c, other)) {
         if (other != t && (other->progress == PROGRESS_WRITTEN || other->progress == PROGRESS_APPLIED))
             return true;
     }
@@ -134,7 +133,7 @@ static bool rollback_unloadable(struct target *t)
         return false;
     rollback_canary_failed(t, &why);
     t->evidence_told = true;
-    if (t->progress != PROGRESS_REJECTED || !rollback_others_have(t) || !rollback_is_allowed(t->of))
+    if (t->joins || t->progress != PROGRESS_REJECTED || !rollback_others_have(t) || !rollback_is_allowed(t->of))
         return false;
     t->load_failed = false;
     rollback(t, CONFIGURATION_REASON_RELOAD, &why);
@@ -143,8 +142,8 @@ static bool rollback_unloadable(struct target *t)
 
 bool rollback_step(struct configuration *c)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (rollback_judge(&c->targets[i]) || rollback_unloadable(&c->targets[i]))
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        if (rollback_judge(t) || rollback_unloadable(t))
             return true;
     return false;
 }
@@ -152,8 +151,7 @@ bool rollback_step(struct configuration *c)
 void rollback_try_again(struct configuration *c)
 {
     c->try_again = false;
-    for (size_t i = 0; i < c->count; i++) {
-        struct target *t = &c->targets[i];
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         if (t->probation.state == PROBATION_BAD && t->progress == PROGRESS_APPLIED)
             canary_applied(t, true);
     }
@@ -162,7 +160,7 @@ void rollback_try_again(struct configuration *c)
     cleanup(document_unref_ptr) struct document *d = c->withdrawn;
     c->withdrawn = NULL;
     store_release(c->options.store);
-    for (size_t i = 0; i < c->count; i++)
-        store_forget_rejections(c->options.store, d->id, target_url(&c->targets[i]));
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        store_forget_rejections(c->options.store, d->id, target_name(t));
     configuration_use(c, d, 0);
 }

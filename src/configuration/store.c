@@ -424,6 +424,35 @@ void store_forget_rejections(struct store *s, const char *hash, const char *url)
         store_save(s);
 }
 
+/* ---- a HAProxy that is no more ---- */
+
+static bool store_version_forget(struct store_version *v, const char *url)
+{
+    for (size_t i = 0; i < v->target_count; i++) {
+        if (!str_eq(v->targets[i], url))
+            continue;
+        free(v->targets[i]);
+        v->targets[i] = v->targets[--v->target_count];
+        return true;
+    }
+    return false;
+}
+
+void store_forget_target(struct store *s, const char *url)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->count; i++)
+        any = store_version_forget(&s->entries[i].v, url) || any;
+    for (size_t i = s->refusal_count; i-- > 0;) {
+        if (!str_eq(s->refusals[i].url, url))
+            continue;
+        store_drop_refusal(s, i);
+        any = true;
+    }
+    if (any)
+        store_save(s);
+}
+
 /* ---- a pause ---- */
 
 void store_pause(struct store *s, bool paused)

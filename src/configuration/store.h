@@ -34,7 +34,7 @@ struct store_version {
     int64_t applied_ms;                                              /* wall clock */
     size_t bytes;
     bool with_files;
-    char **targets; /* the URLs that it ran at */
+    char **targets; /* the URLs that it ran at, or other names of HAProxies */
     size_t target_count;
 };
 
@@ -76,6 +76,9 @@ void store_reject(struct store *s, const char *hash, const char *url, const char
 const char *store_rejection(const struct store *s, const char *hash, const char *url,
                             const char *haproxy);                                 /* the message; NULL: none is known */
 void store_forget_rejections(struct store *s, const char *hash, const char *url); /* by any version of HAProxy */
+
+/* A HAProxy that there will not be any more: what ran there, and what it rejected. */
+void store_forget_target(struct store *s, const char *url);
 
 /* ---- whether its source pauses it, for those who look at what is kept */
 

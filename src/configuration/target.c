@@ -1,5 +1,6 @@
 /* One HAProxy of the configuration engine: the document's way to it. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -22,6 +23,11 @@
 const char *target_url(const struct target *t)
 {
     return instance_view(t->in).url;
+}
+
+const char *target_name(const struct target *t)
+{
+    return t->name != NULL ? t->name : target_url(t);
 }
 
 static void target_attach(void *self, struct instance *in)
@@ -171,7 +177,7 @@ static void target_drifted(struct target *t)
 static bool target_may_have_drifted_before(const struct target *t)
 {
     return t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && t->writing == NULL &&
-           !t->unloaded && store_ran(t->of->options.store, t->of->document, target_url(t));
+           !t->unloaded && store_ran(t->of->options.store, t->of->document, target_name(t));
 }
 
 static void target_drifted_before(struct target *t)
@@ -227,7 +233,7 @@ static void target_remember(struct target *t)
         return;
     if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))
         target_begin(t);
-    const char *message = store_rejection(t->of->options.store, d->id, target_url(t), haproxy);
+    const char *message = store_rejection(t->of->options.store, d->id, target_name(t), haproxy);
     if (t->progress != PROGRESS_NEW || message == NULL)
         return;
     t->progress = PROGRESS_REJECTED;
@@ -254,7 +260,7 @@ void target_keep_rejection(struct target *t)
 {
     t->progress = PROGRESS_REJECTED;
     snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
-    store_reject(t->of->options.store, t->of->document->id, target_url(t), t->judge, t->why.message);
+    store_reject(t->of->options.store, t->of->document->id, target_name(t), t->judge, t->why.message);
 }
 
 /* By the file that was read last: what is not to be sent there at all. */
@@ -308,7 +314,7 @@ static void target_refresh(void *self)
     const struct document *d = t->of->document;
     if (d == NULL)
         return;
-    store_forget_rejections(t->of->options.store, d->id, target_url(t));
+    store_forget_rejections(t->of->options.store, d->id, target_name(t));
     t->repairs = 0;
     t->repair_after_ms = t->of->not_before_ms = 0;
     retry_forget(&t->retry);
@@ -409,7 +415,8 @@ static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
     bool restores = t->restores, writes = restores || target_is_valid(t);
-    configuration_begin(t->of, restores || !target_by_runtime(t));
+    if (!t->joins) /* the next document need not wait for its reload */
+        configuration_begin(t->of, restores || !target_by_runtime(t));
     document_unref(t->asked);
     t->asked = restores ? NULL : document_ref(t->of->document);
     if (writes && !restores)
@@ -485,7 +492,10 @@ static void target_replaced(void *self, const struct replaced *r)
         target_written(t, r);
         break;
     case TRANSACTION_REJECTED:
-        target_reject(t, "configuration rejected; no HAProxy gets it", &r->error);
+        target_reject(t,
+                      t->joins ? "configuration rejected by a HAProxy that is new; the others keep it"
+                               : "configuration rejected; no HAProxy gets it",
+                      &r->error);
         target_keep_rejection(t);
         break;
     case TRANSACTION_HARMFUL:
@@ -538,6 +548,7 @@ void target_set(struct target *t)
 
 void target_fini(struct target *t)
 {
+    free(t->name);
     cfg_content_unref(t->file);
     cfg_content_unref(t->sent);
     cfg_content_unref(t->running);

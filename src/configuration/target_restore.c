@@ -12,7 +12,7 @@ static struct document *target_ran_last(const struct target *t)
 {
     struct error err = {0};
     const struct store *s = t->of->options.store;
-    const struct store_version *v = store_latest(s, target_url(t));
+    const struct store_version *v = store_latest(s, target_name(t));
     return v != NULL ? store_document(s, v->number, &err) : NULL;
 }
 

@@ -50,7 +50,7 @@ static void target_runs(struct target *t, struct document *d)
         memcpy(t->runs, d->hash, sizeof(t->runs));
         t->runs_since_ms = (int64_t)clock_wall_ms();
     }
-    store_applied(t->of->options.store, d, target_url(t));
+    store_applied(t->of->options.store, d, target_name(t));
     document_unref(t->writing);
     t->writing = NULL;
 }
@@ -97,7 +97,7 @@ void target_concluded(void *self)
     target_superseded(t);
     if (t->progress != PROGRESS_WRITTEN)
         return;
-    bool ran = store_ran(t->of->options.store, d, target_url(t));
+    bool ran = store_ran(t->of->options.store, d, target_name(t));
     t->progress = PROGRESS_APPLIED;
     t->files_changed = false;
     timer_set(&t->of->step, 0);

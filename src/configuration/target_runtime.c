@@ -51,9 +51,8 @@ static bool target_is_plain(const struct target *t)
  * What it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
 static bool target_needs_no_verdict(const struct target *t)
 {
-    bool alone = t->of->count == 1;
     return t->progress == PROGRESS_NEW && t->files != FILES_NEW && !t->away &&
-           (t->effect != CFG_EFFECT_NONE || t->files_changed) && (alone || target_is_plain(t)) &&
+           (t->effect != CFG_EFFECT_NONE || t->files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
            target_by_runtime(t) && configuration_writes(t->of);
 }
 
@@ -146,8 +145,9 @@ void target_ran(struct target *t, const struct stored *s)
     }
     log_info(t->of->options.log, "files take a reload", log_str("target", target_url(t)), log_str("why", why));
     t->unloaded = t->needs_verdict = true;
-    if (t->progress == PROGRESS_WRITTEN && t->effect == CFG_EFFECT_NONE && t->of->count == 1)
+    if (t->progress == PROGRESS_WRITTEN && t->effect == CFG_EFFECT_NONE && target_is_alone(t))
         t->progress = PROGRESS_NEW; /* it had none yet */
-    configuration_begin(t->of, true);
+    if (!t->joins)
+        configuration_begin(t->of, true);
     instance_must_reload(t->in);
 }

@@ -28,7 +28,7 @@ int clients_dataplane_tls(const struct settings *c, const struct log *log, struc
         .insecure = c->dataplane_insecure,
     };
     *ret = NULL;
-    if (!dataplanes_any_https(c) || c->spire_socket != NULL)
+    if ((!dataplanes_any_https(c) && !settings_haproxies_are_pods(c)) || c->spire_socket != NULL)
         return 0;
     *ret = tls_files_new(&options, err);
     if (*ret == NULL)
@@ -81,6 +81,74 @@ struct dataplane_client *clients_dataplane(struct event_base *base, const struct
                                                      .events = hooks->events,
                                                      .gate = hooks->gate};
     return dataplane_client_new(base, c->http, &options, err);
+}
+
+/* ---- one more ---- */
+
+static struct settings_dataplane *clients_credentials(const struct settings *settings, const char *url,
+                                                      struct error *err)
+{
+    struct settings_dataplane *d = mem_alloc(sizeof(*d));
+    struct secret *const secrets[] = {&d->username, &d->password, &d->token};
+    const struct secret *const of_all[] = {&settings->dataplane_username, &settings->dataplane_password,
+                                           &settings->dataplane_token};
+    d->url = mem_strdup(url);
+    for (size_t i = 0; i < array_len(secrets); i++) {
+        secret_copy(secrets[i], of_all[i]);
+        if (secrets[i]->path == NULL || secret_refresh(secrets[i], true, NULL, err) == 0)
+            continue;
+        settings_dataplane_fini(d);
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+static void clients_dataplane_fini(struct clients_dataplane *d)
+{
+    dataplane_client_free(d->file);
+    dataplane_client_free(d->runtime);
+    if (d->own != NULL)
+        settings_dataplane_fini(d->own);
+    free(d->own);
+}
+
+static int clients_connect(struct event_base *base, const struct clients *c, struct settings_dataplane *to,
+                           const struct clients_hooks *hooks, const struct log *log, struct clients_dataplane *ret,
+                           struct error *err)
+{
+    ret->file = clients_dataplane(base, c, to, hooks, log, err);
+    if (ret->file == NULL)
+        return -1;
+    ret->runtime = clients_dataplane(base, c, to, hooks, log, err);
+    return ret->runtime != NULL ? 0 : -1;
+}
+
+int clients_add(struct event_base *base, struct clients *c, const struct settings *settings, const char *url,
+                const struct clients_hooks *hooks, const struct log *log, struct clients_dataplane *ret,
+                struct error *err)
+{
+    struct clients_dataplane d = {.own = clients_credentials(settings, url, err)};
+    if (d.own == NULL)
+        return -1;
+    if (clients_connect(base, c, d.own, hooks, log, &d, err) != 0) {
+        clients_dataplane_fini(&d);
+        return -1;
+    }
+    c->dataplanes = mem_resize(c->dataplanes, c->dataplane_count + 1, sizeof(c->dataplanes[0]));
+    c->dataplanes[c->dataplane_count++] = *ret = d;
+    return 0;
+}
+
+void clients_remove(struct clients *c, const struct dataplane_client *file)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        if (c->dataplanes[i].file != file)
+            continue;
+        clients_dataplane_fini(&c->dataplanes[i]);
+        memmove(&c->dataplanes[i], &c->dataplanes[i + 1], (--c->dataplane_count - i) * sizeof(c->dataplanes[0]));
+        return;
+    }
 }
 
 /* ---- a HAProxy on this machine ---- */
@@ -178,7 +246,7 @@ struct driver **clients_drivers(struct event_base *base, const struct clients *c
                                                .by_master = l->reload == SETTINGS_RELOAD_MASTER};
     if (c->local_file != NULL)
         list[n++] = local_driver_new(base, &local);
-    for (size_t i = 0; i < c->dataplane_count; i++)
+    for (size_t i = 0; i < c->dataplane_count && c->dataplanes[i].own == NULL; i++)
         list[n++] = dataplane_driver_new(base, c->dataplanes[i].file, c->dataplanes[i].runtime);
     *ret_count = n;
     return list;
@@ -215,11 +283,7 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
     ret->dataplanes = mem_array(settings->dataplane_count, sizeof(ret->dataplanes[0]));
     for (size_t i = 0; i < settings->dataplane_count; i++) {
         struct clients_dataplane *d = &ret->dataplanes[ret->dataplane_count++];
-        d->file = clients_dataplane(base, ret, &settings->dataplanes[i], hooks, log, err);
-        if (d->file == NULL)
-            return -1;
-        d->runtime = clients_dataplane(base, ret, &settings->dataplanes[i], hooks, log, err);
-        if (d->runtime == NULL)
+        if (clients_connect(base, ret, &settings->dataplanes[i], hooks, log, d, err) != 0)
             return -1;
     }
     return 0;
@@ -227,10 +291,8 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
 
 void clients_free(struct clients *c)
 {
-    for (size_t i = 0; i < c->dataplane_count; i++) {
-        dataplane_client_free(c->dataplanes[i].file);
-        dataplane_client_free(c->dataplanes[i].runtime);
-    }
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        clients_dataplane_fini(&c->dataplanes[i]);
     free(c->dataplanes);
     tls_files_free(c->dataplane_tls);
     spiffe_free(c->spiffe);

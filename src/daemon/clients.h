@@ -28,6 +28,7 @@ struct tls_files;
 struct clients_dataplane {
     struct dataplane_client *file;
     struct dataplane_client *runtime;
+    struct settings_dataplane *own; /* of one that was added; NULL: it is one of the settings */
 };
 
 /* What each Data Plane client gets, and each helper process. */
@@ -42,7 +43,7 @@ struct clients_hooks {
 struct clients {
     struct http *http;
     struct kube_client *kube;
-    struct clients_dataplane *dataplanes; /* as in settings, and in its order */
+    struct clients_dataplane *dataplanes; /* as in settings, and in its order; then those that were added */
     size_t dataplane_count;
     struct tls_files *dataplane_tls; /* NULL: no URL is https, or there is spiffe */
     struct spiffe *spiffe;           /* NULL: no SPIRE_AGENT_SOCKET */
@@ -66,6 +67,13 @@ int clients_local(struct event_base *base, const struct settings *settings, cons
 /* The way to each HAProxy, in the order of the settings; new ones with each call, for targets_new. free() the list. */
 struct driver **clients_drivers(struct event_base *base, const struct clients *c, const struct settings *settings,
                                 size_t *ret_count) must_check;
+
+/* One more Data Plane API, with the credentials and the TLS of all. url: http(s)://HOST:PORT. ERROR_INVALID: its name and
+ * password, or its files, cannot be used. */
+int clients_add(struct event_base *base, struct clients *c, const struct settings *settings, const char *url,
+                const struct clients_hooks *hooks, const struct log *log, struct clients_dataplane *ret,
+                struct error *err) must_check;
+void clients_remove(struct clients *c, const struct dataplane_client *file); /* after its driver */
 
 /* One connection to a Data Plane API, by the http and the TLS of c. */
 struct dataplane_client *clients_dataplane(struct event_base *base, const struct clients *c,

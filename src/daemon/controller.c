@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
 #include "host/systemd.h"
 #include "net/spiffe.h"
@@ -19,6 +20,7 @@
 #include "report/history.h"
 #include "daemon/leadership.h"
 #include "daemon/mappings.h"
+#include "daemon/pod_targets.h"
 #include "daemon/sources.h"
 #include "daemon/status/status.h"
 #include "report/checks.h"
@@ -47,6 +49,8 @@ struct controller {
     struct server *servers[SERVERS]; /* NULL: not wanted */
     struct notify *notify;           /* NULL: not under systemd */
     struct clients clients;
+    struct clients_hooks hooks;
+    struct pod_targets *pods; /* NULL: no templates */
     bool failed;
     struct mappings mappings;
     struct mapping_state *states; /* mappings.count */
@@ -158,6 +162,7 @@ static bool check_all(const struct controller *c, struct checks *checks)
     }
     all = leadership_ready(c->leadership, checks) && all;
     all = certificates_ready(&c->clients, checks) && all;
+    all = pod_targets_ready(c->pods, checks) && all;
     all = (c->targets == NULL || targets_ready(c->targets, checks)) && all;
     all = config_engine_applied(c->config, checks) && all;
     if (c->stopping)
@@ -300,6 +305,7 @@ static void on_lead(void *arg)
         return;
     }
     targets_start(c->targets);
+    pod_targets_lead(c->pods, c->targets);
     config_engine_give(c->config);
     for (size_t i = 0; i < c->mappings.count; i++) {
         struct mapping_state *w = &c->states[i];
@@ -356,6 +362,7 @@ static void on_step_down(void *arg)
         return;
     c->stepping_down = true;
     timer_set(&c->stepped_down, STOP_DEADLINE_MS);
+    pod_targets_lead(c->pods, NULL);
     targets_stop(c->targets, on_targets_ended, c);
 }
 
@@ -451,6 +458,7 @@ static int make_config(struct controller *c, struct error *err)
         .read = on_config_read, .lead = on_config_lead, .compare = on_config_compare};
     const struct config_engine_options options = {.settings = c->settings,
                                                   .kube = c->clients.kube,
+                                                  .pods = c->pods,
                                                   .target_count = settings_haproxy_count(c->settings),
                                                   .keep = c->mappings.keep,
                                                   .telemetry = &c->telemetry,
@@ -460,6 +468,19 @@ static int make_config(struct controller *c, struct error *err)
         return 0;
     c->config = config_engine_new(c->base, &options, &callbacks, c, err);
     return c->config != NULL ? 0 : -1;
+}
+
+static void make_pods(struct controller *c, const struct kube_access *access)
+{
+    const char *of_set = c->settings->template_from.namespace;
+    const struct pod_targets_options options = {.settings = c->settings,
+                                                .clients = &c->clients,
+                                                .hooks = &c->hooks,
+                                                .namespace = of_set != NULL ? of_set : access->namespace,
+                                                .telemetry = &c->telemetry,
+                                                .log = c->log};
+    if (c->settings->config_source == SETTINGS_CONFIG_TEMPLATE)
+        c->pods = pod_targets_new(c->base, &options);
 }
 
 static void make_states(struct controller *c)
@@ -519,7 +540,7 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
                                   const char *version, const struct log *log, struct error *err)
 {
     struct controller *c = mem_alloc(sizeof(*c));
-    const struct clients_hooks hooks = {
+    c->hooks = (struct clients_hooks){
         .events = {.requested = on_dataplane_request, .arg = c},
         .gate = {.may_write = controller_may_write, .may_take_back = may_take_back, .arg = c},
         .helper = {.answered = on_helper_request, .ended = on_helper_lost, .arg = c},
@@ -541,13 +562,14 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     metric_set(c->telemetry.dry_run, settings->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);
     make_states(c);
-    if (clients_make(base, settings, access, version, &hooks, log, &c->clients, err) != 0) {
+    if (clients_make(base, settings, access, version, &c->hooks, log, &c->clients, err) != 0) {
         controller_free(c);
         return NULL;
     }
     if (c->mappings.count > 0)
         make_sources(c);
     make_leadership(c, access);
+    make_pods(c, access);
     if (make_config(c, err) != 0) {
         controller_free(c);
         return NULL;
@@ -580,6 +602,7 @@ void controller_free(struct controller *c)
     events_free(c->events);
     sources_free(c->sources);
     leadership_free(c->leadership);
+    pod_targets_free(c->pods);
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
     notify_free(c->notify);
@@ -618,6 +641,7 @@ void controller_compare(struct controller *c)
     if (c->targets != NULL && !c->stepping_down)
         targets_refresh(c->targets);
     config_engine_poke(c->config);
+    pod_targets_poke(c->pods);
     notify_reloading(c->notify, clock_mono_us());
     notify_systemd(c);
 }
@@ -632,6 +656,8 @@ void controller_stop(struct controller *c)
     notify_systemd(c);
     sources_stop(c->sources);
     config_engine_stop(c->config);
+    pod_targets_stop(c->pods);
+    pod_targets_lead(c->pods, NULL);
     if (c->stepping_down)
         return; /* they are ending, perhaps with a transaction to delete: on_stepped_down goes on */
     if (c->targets != NULL)

@@ -24,7 +24,7 @@ struct kube_resource {
     const void *arg;   /* of one that is made at run time: what its decoder needs */
 };
 
-extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services, kube_secrets,
+extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services, kube_pods, kube_secrets,
     kube_config_maps; /* whose objects are read as Secrets */
 
 #endif

@@ -70,6 +70,12 @@ static const struct record_member endpoint_set_rows[] = {
 };
 const struct record endpoint_set_record = {sizeof(struct endpoint_set), RECORD(endpoint_set_rows)};
 
+static const struct record_member pod_rows[] = {
+    RECORD_TEXT(struct pod, name),     RECORD_TEXT(struct pod, uid),          RECORD_TEXT(struct pod, address),
+    RECORD_PLAIN(struct pod, running), RECORD_PLAIN(struct pod, terminating),
+};
+const struct record pod_record = {sizeof(struct pod), RECORD(pod_rows)};
+
 static const struct record_member secret_value_rows[] = {
     RECORD_TEXT(struct secret_value, key),
     RECORD_TEXT(struct secret_value, bytes),

@@ -88,6 +88,15 @@ struct endpoint_set {
     uint32_t group_count;
 };
 
+/* core/v1 Pod of a HAProxy: where its Data Plane API is. */
+struct pod {
+    char *name;
+    char *uid;        /* the same name with another one is another pod */
+    char *address;    /* status.podIP, an IP literal; NULL: none yet */
+    bool running;     /* status.phase is Running: readiness is not asked, a configuration makes it ready */
+    bool terminating; /* metadata.deletionTimestamp is there */
+};
+
 struct secret_value {
     char *key;
     char *bytes; /* decoded, with a NUL behind them */
@@ -120,6 +129,6 @@ struct object_caches {
     struct cache *nodes, *slices, *endpoints, *services;
 };
 
-extern const struct record node_record, service_record, endpoint_set_record, secret_record;
+extern const struct record node_record, service_record, endpoint_set_record, pod_record, secret_record;
 
 #endif

@@ -219,6 +219,21 @@ void metric_remove(struct metric *x, ...)
         series_free(x, s);
 }
 
+void metrics_forget(struct metrics *m, const char *label, const char *value)
+{
+    cleanup(buf_fini) struct buf line = {0};
+    buf_printf(&line, ",%s=\"", label);
+    text_addn(&line, value, strlen(value), TEXT_LABEL, TEXT_WHOLE);
+    buf_add(&line, "\",");
+    for (struct metric *x = m->first; x != NULL; x = x->next)
+        for (struct series *next, *s = x->series; s != NULL; s = next) {
+            cleanup(mem_free_ptr) char *labels = mem_printf(",%s,", s->labels); /* no value has a '"' that is bare */
+            next = s->hh.next;
+            if (strstr(labels, buf_str(&line)) != NULL)
+                series_free(x, s);
+        }
+}
+
 static void metrics_reader(struct histogram *h, double seconds)
 {
     for (size_t i = 0; i < array_len(bounds); i++)

@@ -39,6 +39,8 @@ void metric_observe(struct metric *x, double seconds, ...) __attribute__((sentin
 /* Forgets one line, or every line of a metric with labels. */
 void metric_remove(struct metric *x, ...) __attribute__((sentinel));
 void metric_clear(struct metric *x);
+/* Forgets the lines of all metrics that have this value of that label. */
+void metrics_forget(struct metrics *m, const char *label, const char *value);
 /* 0 where not set; the number of observations of a histogram. For tests and readiness. */
 double metric_value(struct metric *x, ...) __attribute__((sentinel));
 

@@ -91,17 +91,20 @@ static int dataplanes_parse_entries(struct list *l, struct settings *c, struct b
     return rc;
 }
 
+void settings_dataplane_fini(struct settings_dataplane *d)
+{
+    free(d->url);
+    free(d->socket);
+    secret_fini(&d->username);
+    secret_fini(&d->password);
+    secret_fini(&d->token);
+}
+
 static void dataplanes_fini(const struct setting *row, struct settings *c)
 {
     (void)row;
-    for (size_t i = 0; i < c->dataplane_count; i++) {
-        struct settings_dataplane *d = &c->dataplanes[i];
-        free(d->url);
-        free(d->socket);
-        secret_fini(&d->username);
-        secret_fini(&d->password);
-        secret_fini(&d->token);
-    }
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        settings_dataplane_fini(&c->dataplanes[i]);
     free(c->dataplanes);
     c->dataplanes = NULL;
     c->dataplane_count = 0;
@@ -147,6 +150,27 @@ bool dataplanes_any_https(const struct settings *c)
     return false;
 }
 
+bool settings_haproxies_are_pods(const struct settings *c)
+{
+    return c->config_source == SETTINGS_CONFIG_TEMPLATE && c->local.file == NULL && c->dataplane_count == 0;
+}
+
+void dataplanes_check_pods(const struct settings *c, struct settings_findings *found)
+{
+    if (!settings_haproxies_are_pods(c) || setting_is_given(c, SETTING(dataplanes)) ||
+        setting_is_given(c, SETTING(local.file)))
+        return;
+    if (c->mapping_count > 0)
+        finding_error(found,
+                      "INGRESS_SERVICES, or a variable beside it, is set, and the HAProxies are pods (`targets` of the "
+                      "template set): expected HAPROXY_DATAPLANE_URL or HAPROXY_CONFIG_FILE, because servers are "
+                      "kept only in HAProxies that these name");
+    if (c->dataplane_credentials_file != NULL)
+        finding_warning(found,
+                        "HAPROXY_DATAPLANE_CREDENTIALS_FILE has no effect: the HAProxies are pods (`targets` of the "
+                        "template set), whose URLs are not known before");
+}
+
 static bool dataplanes_all_https(const struct settings *c)
 {
     size_t https = 0;
@@ -174,7 +198,7 @@ static void dataplanes_check_spiffe(const struct settings *c, struct settings_fi
             finding_error(
                 found, "%s is set beside SPIRE_AGENT_SOCKET: expected one of them, as SPIFFE says who both sides are",
                 files[i].row->name);
-    if (!dataplanes_all_https(c) && found->error_count == 0)
+    if (!dataplanes_all_https(c) && !settings_haproxies_are_pods(c) && found->error_count == 0)
         finding_error(found, "SPIRE_AGENT_SOCKET is set, and not every HAProxy has an https URL in "
                              "HAPROXY_DATAPLANE_URL: without TLS no SPIFFE ID is checked");
 }

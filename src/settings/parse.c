@@ -74,7 +74,7 @@ static void settings_parse_row(char *const *env, const struct setting *row, stru
     }
     if (value != NULL) {
         setting_set_given(s, row);
-    } else if (row != SETTING(dataplanes) || s->local.file == NULL) {
+    } else if (row != SETTING(dataplanes) || (s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE)) {
         bool alias;
         value = settings_fallback(row, s, &alias);
         name = alias && row->alias != NULL ? row->alias : row->name;
@@ -217,6 +217,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     settings_check_source(&s, found);
     settings_check_pods(env, &s, found);
     settings_check_canary(&s, found);
+    dataplanes_check_pods(&s, found);
     settings_check_both(&s, found);
     local_check(&s, found);
     if (found->error_count == 0)

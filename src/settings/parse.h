@@ -26,6 +26,9 @@ void credentials_parse(char *const *environ, struct settings *c, struct settings
  * are complete only where no problem was reported at all. */
 void services_parse(struct settings *c, struct settings_findings *found);
 
+/* What does not go with HAProxies that are pods of a template set. */
+void dataplanes_check_pods(const struct settings *c, struct settings_findings *found);
+
 /* Reports which of the TLS settings do not go together, or have no effect. */
 void dataplanes_check_tls(const struct settings *c, struct settings_findings *found);
 

@@ -131,7 +131,8 @@ struct settings {
 
     struct settings_local local;
 
-    /* HAPROXY_DATAPLANE_URL: at least one, none twice, in the order given; none where there is a local.file. */
+    /* HAPROXY_DATAPLANE_URL: at least one, none twice, in the order given; none where there is a local.file, or
+     * settings_haproxies_are_pods. */
     struct settings_dataplane *dataplanes;
     size_t dataplane_count;
     char *dataplane_credentials_file; /* NULL: none */
@@ -205,6 +206,11 @@ bool settings_need_kubernetes(const struct settings *c);
 
 /* The first namespace that the settings name: where the daemon would be looked for. */
 const char *settings_first_namespace(const struct settings *c);
+
+/* They are none of the settings': CONFIG_SOURCE is template, and neither HAPROXY_DATAPLANE_URL nor HAPROXY_CONFIG_FILE is
+ * given. So the template set's `targets` says which pods they are. */
+bool settings_haproxies_are_pods(const struct settings *s);
+void settings_dataplane_fini(struct settings_dataplane *d);
 
 /* What a HAProxy is called: its URL, or the path of its file. */
 size_t settings_haproxy_count(const struct settings *s);

@@ -445,10 +445,13 @@ const struct setting setting_table[] = {
         .fallback = "http://haproxy:5555",
         .expected = "http://host:port, https://host:port, or a unix socket as unix:/path; or up to 16 of them, "
                     "separated by commas, none twice",
-        .help = "URL of HAProxy's Data Plane API (version 3). For several HAProxies, the URLs of all: each is kept "
-                "in sync by itself, and one that is down does not delay the others. IPv6 addresses need brackets. "
-                "Add a path only for a proxy in front of the API that needs it. Credentials and TLS files have "
-                "settings of their own.",
+        .help =
+            "URL of HAProxy's Data Plane API (version 3). For several HAProxies, the URLs of all: each is kept "
+            "in sync by itself, and one that is down does not delay the others. With CONFIG_SOURCE=template there is "
+            "no default: without it, and without HAPROXY_CONFIG_FILE, the HAProxies are the pods that `targets` of "
+            "the template set names. IPv6 addresses need brackets. "
+            "Add a path only for a proxy in front of the API that needs it. Credentials and TLS files have "
+            "settings of their own.",
         .example = "http://haproxy-a:5555,https://[2001:db8::5]:5555",
         .is_list = true,
         .alias = "DATAPLANE_URL",

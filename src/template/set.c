@@ -212,12 +212,24 @@ static int targets_port(void *of, const char *key, const struct yaml_node *value
     return 0;
 }
 
+static int targets_scheme(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    cleanup(mem_free_ptr) char *scheme = NULL;
+    if (set_read_text(key, value, &scheme, err) != 0)
+        return -1;
+    ((struct template_targets *)of)->https = str_eq(scheme, "https");
+    if (str_eq(scheme, "https") || str_eq(scheme, "http"))
+        return 0;
+    return set_wrong(value, err, "%s: expected http or https", key);
+}
+
 static const struct set_key target_keys[] = {
     {"namespace", targets_namespace, SCHEMA_TEXT, "Of the pods; default: that of the template set, or of the daemon."},
     {"labelSelector", targets_labels, SCHEMA_SELECTOR, "Of the pods."},
     {"label_selector", targets_labels, SCHEMA_SELECTOR, NULL},
     {"port", targets_port, "{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 65535}",
      "Of each pod's Data Plane API; default: 5555."},
+    {"scheme", targets_scheme, "{\"enum\": [\"http\", \"https\"]}", "Of each pod's Data Plane API; default: http."},
 };
 const struct set_keys set_target_keys = SET_KEYS(
     "targets", "Pods of HAProxy, each with a Data Plane API; otherwise the HAProxies of the settings.", target_keys);

@@ -61,6 +61,7 @@ struct template_targets {
     char *namespace; /* NULL: that of the set, or of the daemon */
     char *label_selector;
     uint16_t port;
+    bool https; /* of the Data Plane APIs */
 };
 
 enum assertion_kind {

@@ -166,6 +166,21 @@ def manifest(text: str) -> None:
             raise Wrong(f"{document.get('apiVersion')} {document.get('kind')} with {sorted(document)}")
 
 
+def pods_of_a_set(text: str, of_set: str, template: str) -> None:
+    """A Deployment of HAProxies: the set finds its pods, and they are ready by what its template alone has."""
+    deployment, targets = load_yaml(text)[0], load_yaml(of_set)[0]["targets"]
+    pod = deployment["spec"]["template"]
+    containers = {container["name"]: container for container in pod["spec"]["containers"]}
+    probe = containers["haproxy"]["readinessProbe"]["httpGet"]
+    right = [targets["labelSelector"]["matchLabels"] == pod["metadata"]["labels"] == deployment["spec"]["selector"]["matchLabels"],
+             targets["namespace"] == deployment["metadata"]["namespace"],
+             [targets["port"]] == [port["containerPort"] for port in containers["dataplaneapi"]["ports"]],
+             f"    bind :{probe['port']}\n    monitor-uri {probe['path']}\n" in template]
+    mounted = {mount["name"] for container in pod["spec"]["containers"] for mount in container["volumeMounts"]}
+    if not all(right) or mounted != {volume["name"] for volume in pod["spec"]["volumes"]}:
+        raise Wrong(f"the pods are not those of the set: {right}, {mounted}")
+
+
 # --- what the daemon reads
 
 

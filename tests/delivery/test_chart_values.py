@@ -179,6 +179,8 @@ IMPOSSIBLE = {
     "templates from two objects": ({"config": {"source": "template"}, "templates": {"configMap": {"name": "a"}, "pods": {"namespace": "b"}}}, "not both"),
     "pods of no templates": ({"config": {"source": "template"}, "templates": {"volume": "b", "pods": {"namespaces": ["a"]}}}, "templates.pods.namespace is not"),
     "templates that nothing reads": ({"templates": {"configMap": {"name": "a"}}}, "templates is set, but config.source is not template"),
+    "targets beside HAProxies": ({"config": {"source": "template"}, "templates": {"volume": "b", "targetsNamespace": "lb"}, "env": {"haproxy": {"dataplaneURL": "http://a:1"}}},
+                                 "templates.targetsNamespace is set beside env.haproxy.dataplaneURL"),
     "Secrets beside templates": ({"config": {"source": "template", "certsSecrets": ["a"]}, "templates": {"volume": "b"}}, "have the set watch those Secrets"),
     "templates to begin with": ({"sidecar": {"enabled": True}, "config": {"source": "template"}, "templates": {"volume": "b"}},
                                 "sidecar.configMap is empty"),

@@ -82,6 +82,12 @@ static inline void check_secret(const struct secret_object *s)
         check(str_has_prefix(s->annotations[i].name, SECRET_ANNOTATIONS) && s->annotations[i].value != NULL);
 }
 
+static inline void check_pod(const struct pod *p)
+{
+    check_text(p->uid, KUBE_NAME_MAX_BYTES);
+    check(p->address == NULL || str_ip_family(p->address) != 0);
+}
+
 static inline void check_event(const struct kube_resource *of, const struct kube_event *e)
 {
     bool change = e->type == KUBE_ADDED || e->type == KUBE_MODIFIED, skipped = e->skipped.kind != ERROR_NONE;
@@ -102,6 +108,8 @@ static inline void check_event(const struct kube_resource *of, const struct kube
         check_node(e->object);
     else if (of == &kube_services)
         check_service(e->object);
+    else if (of == &kube_pods)
+        check_pod(e->object);
     else if (of == &kube_secrets)
         check_secret(e->object);
     else

@@ -218,6 +218,7 @@ class DataPlane:
         self.reload_delay = reload_delay
         self.auth = AUTH
         self.port = free_port()
+        self.host = "127.0.0.1"
         self.url = f"http://127.0.0.1:{self.port}"
         self.control: str | None = None
         self.state = self.dir / "tx"
@@ -236,6 +237,11 @@ class DataPlane:
         self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE  # it is not the one that is tested
         if own:
             self._tls.load_cert_chain(own.certificate, own.key)
+
+    def at(self, host: str, port: int) -> None:
+        """Where it is from the next start on, as a pod has an address of its own."""
+        self.host, self.port = host, port
+        self.url = f"http://{host}:{port}"
 
     def settings(self) -> dict[str, str]:
         """The daemon's, to reach it."""
@@ -366,7 +372,7 @@ class DoubleDataPlane(DataPlane):
 
     def command(self) -> list[str]:
         out = ["--config", str(self.config),
-               "--listen", f"127.0.0.1:{self.port}", "--play", self.play,
+               "--listen", f"{self.host}:{self.port}", "--play", self.play,
                "--reload-delay", str(self.reload_delay), "--state-dir", str(self.state),
                "--storage-dir", str(self.dir / "storage"),
                "--control", f"127.0.0.1:{self.control_port}", "--log", str(self.dir / "access.log"),
@@ -426,7 +432,7 @@ class RealDataPlane(DataPlane):
 
     def _listen(self) -> list[str]:
         if not self.server:
-            return ["--host", "127.0.0.1", "--port", str(self.port), "--scheme", "http"]
+            return ["--host", self.host, "--port", str(self.port), "--scheme", "http"]
         return ["--scheme", "https", "--tls-host", "127.0.0.1", "--tls-port", str(self.port),
                 "--tls-certificate", str(self.server.certificate), "--tls-key", str(self.server.key),
                 *(["--tls-ca", str(self.client_ca)] if self.client_ca else [])]

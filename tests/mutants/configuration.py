@@ -49,8 +49,8 @@ WITH_FILES = (
     Mutant("a reload for something else loads no files", FILES_OF_TARGET,
            " || instance_view(t->in).reloads != t->files_reloads;", ";"),
     Mutant("the last document's files alone may have been loaded", FILES_OF_TARGET, "    if (!t->files_changed) {\n", "    if (t->part != STORAGE_BACK) {\n"),
-    Mutant("a document waits for a pause of the one before", "configuration/configuration.c", "i < c->count && !waited; i++)", "i < c->count && !waited && c == NULL; i++)"),
-    Mutant("one that waits ends each pause", "configuration/configuration.c", "i < c->count && !waited; i++)", "i < c->count && (waited || !waited); i++)"),
+    Mutant("a document waits for a pause of the one before", "configuration/configuration.c", "t = waited ? NULL : target_next(c, NULL);", "t = NULL;"),
+    Mutant("one that waits ends each pause", "configuration/configuration.c", "t = waited ? NULL : target_next(c, NULL);", "t = target_next(c, NULL);"),
     Mutant("files that went back are there", FILES_OF_TARGET, "        target_files_go_back(t);\n", ""),
     Mutant("files of what cannot be loaded stay", FILES_OF_TARGET, "t->progress == PROGRESS_RESTORING || t->restores ||", ""),
     Mutant("the next one does not wait for what is half way", FILES_OF_TARGET, "(ends || sent) && !t->of->paused", "false && !t->of->paused"),
@@ -103,14 +103,14 @@ ENGINE_MUTANTS = (
     Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
     Mutant("another version of HAProxy is not asked", TARGET, "if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))", "if (false)"),
     Mutant("what is rejected is not kept", TARGET, "    store_reject(t->of->options.store,", "    if (false)\n        store_reject(t->of->options.store,"),
-    Mutant("SIGHUP asks nobody again", TARGET, "    store_forget_rejections(t->of->options.store, d->id, target_url(t));\n", ""),
+    Mutant("SIGHUP asks nobody again", TARGET, "    store_forget_rejections(t->of->options.store, d->id, target_name(t));\n", ""),
     Mutant("drift is not seen", TARGET, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", "    return;\n"),
     Mutant("drift is told with each reading", TARGET, "    if (news) {", "    if (true) {"),
     Mutant("drift is never ignored", TARGET, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
     Mutant("drift is always repaired", TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
-    Mutant("drift of an earlier run is not seen", TARGET, "!t->unloaded && store_ran(t->of->options.store, t->of->document, target_url(t));", "false;"),
+    Mutant("drift of an earlier run is not seen", TARGET, "!t->unloaded && store_ran(t->of->options.store, t->of->document, target_name(t));", "false;"),
     Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {", "t->progress == PROGRESS_VALID) {"),
-    Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_url(t));\n", ""),
+    Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_name(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
     Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
     Mutant("what failed before keeps a new document waiting", TARGET, "    target_begin_anew(t, clock_mono_ms());\n", ""),
@@ -140,7 +140,7 @@ BY_RUNTIME = (
     Mutant("what was written and not loaded runs", BY_RUNTIME_FILE, "return t->restores || v.dirty  ", "return t->restores "),
     Mutant("while it is loaded it runs", BY_RUNTIME_FILE, ": !instance_at_rest(t->in) ", ": false "),
     Mutant("nothing goes without a verdict", BY_RUNTIME_FILE, "t->files != FILES_NEW && !t->away &&", "false &&"),
-    Mutant("one of several gets what another might refuse", BY_RUNTIME_FILE, "(alone || target_is_plain(t)) &&", "true &&"),
+    Mutant("one of several gets what another might refuse", BY_RUNTIME_FILE, "(target_is_alone(t) || target_is_plain(t)) &&", "true &&"),
     Mutant("files are plain", BY_RUNTIME_FILE, "return t->effect == CFG_EFFECT_RUNTIME && !t->files_changed;", "return t->effect == CFG_EFFECT_RUNTIME;"),
     Mutant("all is validated", BY_RUNTIME_FILE, "|| is_written || target_needs_no_verdict(t);", "|| is_written;"),
     Mutant("a map that alone is another is loaded", BY_RUNTIME_FILE, "    t->tells = true;\n}", "    t->tells = false;\n    t->unloaded = true;\n    instance_must_reload(t->in);\n}"),
@@ -314,7 +314,7 @@ TELLING = (
     Mutant("who leads no longer has a hash", OPERATOR, "    metric_clear(m->metrics[HASH]);\n    metric_clear(m->metrics[IN_SYNC]);\n", ""),
     Mutant("a gateway has a port", OPERATOR, "literal ? \"]\" : \":/\"", "literal ? \"]\" : \"/\""),
     Mutant("a CA is a client certificate", OPERATOR, "else if (str_eq(which, \"client\"))", "else"),
-    Mutant("one that runs is all of them", REPORT, "bool applied = config_report_running(r) == r->options.target_count;", "bool applied = config_report_running(r) > 0;"),
+    Mutant("one that runs is all of them", REPORT, "bool applied = config_report_running(r) == config_report_targets(r);", "bool applied = config_report_running(r) > 0;"),
 )
 
 RETRYING = (
@@ -359,7 +359,7 @@ RETRYING = (
     Mutant("what could not be stored is tried at once", TARGET, "(retries || urgent)", "true"),
     Mutant("files of what is rejected stay", FILES_OF_TARGET, "back = t->files_changed && nothing;", "back = false;"),
     Mutant("drift is repaired while paused", TARGET, "CONFIGURATION_DRIFT_REPAIR && configuration_writes(t->of);", "CONFIGURATION_DRIFT_REPAIR && !t->of->options.dry_run;"),
-    Mutant("drift that was left while paused stays", ENGINE, "            target_compare(&c->targets[i]); /*", "            ; /*"),
+    Mutant("drift that was left while paused stays", ENGINE, "            target_compare(t); /*", "            ; /*"),
     Mutant("a pause of before is for ever", ENGINE, "    store_pause(c->options.store, paused); /* which an earlier run may have said */\n    if (paused == c->paused)\n        return;\n", "    if (paused == c->paused)\n        return;\n    store_pause(c->options.store, paused);\n"),
     Mutant("lines of drift are not logged", TARGET, "        target_log_lines(t);\n", ""),
     Mutant("how many more lines differ is not said", TARGET, "log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,", "log_if(false,"),
@@ -424,6 +424,22 @@ SHARED = (
     Mutant("a quote is no matter", "haproxy/cfg/words.c", "static const char special[] = \"\\\"'\\\\\\r\";", "static const char special[] = \"'\\\\\\r\";"),
 )
 
+# HAProxies that come and go.
+TARGETS_LIST = "configuration/target_list.c"
+COMING = (
+    Mutant("a newcomer's rejection stops files of all", ENGINE, "(t->progress == PROGRESS_REJECTED && !t->joins)", "t->progress == PROGRESS_REJECTED"),
+    Mutant("a newcomer holds all up", ENGINE, "        if (t->joins)\n            continue;\n", ""),
+    Mutant("what a newcomer cannot load goes back everywhere", "configuration/rollback.c", "if (t->joins || t->progress != PROGRESS_REJECTED ||", "if (t->progress != PROGRESS_REJECTED ||"),
+    Mutant("what a newcomer does badly with goes back everywhere", "configuration/rollback.c", "if (t->joins || !rollback_is_allowed(t->of))", "if (!rollback_is_allowed(t->of))"),
+    Mutant("a newcomer never belongs to them", "configuration/canary.c", "        t->joins = t->joins && !canary_is_good(t);", "        ;"),
+    Mutant("a newcomer's number is always another one", TARGETS_LIST, "size_t number = 0;\n", "size_t number = c->count;\n"),
+    Mutant("a newcomer waits for the next document", TARGETS_LIST, "    if (c->document != NULL)\n        target_set(t);\n", ""),
+    Mutant("a newcomer's reload keeps the next document waiting", TARGET, "    if (!t->joins) /* the next", "    if (true) /* the next"),
+    Mutant("the answer to one that is gone counts", TARGETS_LIST, "    t->engine.ops = &target_gone_ops;\n", ""),
+    Mutant("the others wait on for one that is gone", TARGETS_LIST, "    timer_set(&c->step, 0); /* the others may have waited for it */\n", ""),
+    Mutant("one that is gone is remembered", TARGETS_LIST, "        store_forget_target(c->options.store, t->name);\n", "        ;\n"),
+)
+
 ROOMS = (
     Room("configuration, its settings", ("test_config_source",), SETTINGS),
     Room("secrets that are freed", ("test_mem",), FREED),
@@ -434,6 +450,7 @@ ROOMS = (
     Room("configuration, reloads", ("test_instance",), LOADED),
     Room("configuration, pauses", ("test_pace",), PAUSES),
     Room("configuration, the engine", ("test_configuration", "test_configuration_streams"), ENGINE_MUTANTS),
+    Room("configuration, HAProxies that come and go", ("test_target_list", "test_configuration_streams"), COMING),
     Room("configuration, the engine with files", ("test_configuration_files", "test_target_files", "test_configuration_streams"), WITH_FILES),
     Room("configuration, without a reload", ("test_configuration_streams", "test_target", "test_target_files", "test_target_foresee"), BY_RUNTIME),
     Room("configuration, its pace", ("test_configuration", "test_target"), PACING),

@@ -57,7 +57,7 @@ USED = (
 
 SET = (
     Mutant("both ways to HAProxy are taken", "settings/local.c", "    if (setting_is_given(s, SETTING(dataplanes)))\n        finding_error", "    if (false)\n        finding_error"),
-    Mutant("the default URL is a HAProxy, too", "settings/parse.c", "} else if (row != SETTING(dataplanes) || s->local.file == NULL) {", "} else {"),
+    Mutant("the default URL is a HAProxy, too", "settings/parse.c", "(s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE)", "s->config_source != SETTINGS_CONFIG_TEMPLATE"),
     Mutant("a reload without a way to it", "settings/local.c", "l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&", "false && l->master_socket == NULL &&"),
     Mutant("the source may be HAProxy's own file", "settings/local.c", "local_same_path(s->config_file, s->local.file)", "false"),
     Mutant("a name alone is a file to check", "settings/services.c", "        return check_absolute_path(name, note);", "        return 0;"),

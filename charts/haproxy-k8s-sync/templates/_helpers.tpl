@@ -125,6 +125,10 @@ true
 {{- $_ := set $namespaces . (append (default list (get $namespaces .)) $rule) }}
 {{- end }}
 {{- end }}
+{{- with .Values.templates.targetsNamespace }}
+{{- $rule := dict "apiGroups" (list "") "resources" (list "pods") "verbs" (list "list" "watch") }}
+{{- $_ := set $namespaces . (append (default list (get $namespaces .)) $rule) }}
+{{- end }}
 {{- end }}
 {{- dict "everywhere" $everywhere "namespaces" $namespaces | toYaml }}
 {{- end }}

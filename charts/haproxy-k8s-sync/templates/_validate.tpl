@@ -60,7 +60,10 @@
 {{- if and $.Values.templates.pods.namespaces (not $.Values.templates.pods.namespace) }}
 {{- $problems = append $problems "templates.pods.namespaces is set, but templates.pods.namespace is not" }}
 {{- end }}
-{{- if and (ne (default "" .source) "template") (or $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.pods.namespace $.Values.templates.watch) }}
+{{- if and $.Values.templates.targetsNamespace (or $.Values.env.haproxy.dataplaneURL $.Values.sidecar.enabled) }}
+{{- $problems = append $problems "templates.targetsNamespace is set beside env.haproxy.dataplaneURL or sidecar.enabled: set one of them, where HAProxy is" }}
+{{- end }}
+{{- if and (ne (default "" .source) "template") (or $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.pods.namespace $.Values.templates.watch $.Values.templates.targetsNamespace) }}
 {{- $problems = append $problems "templates is set, but config.source is not template" }}
 {{- end }}
 {{- if and (not .source) .stateClaim }}

@@ -255,6 +255,8 @@ static void report_settings(const struct settings *settings, const struct settin
     }
     doctor_ok(s, "settings", "settings", "%u set, the others at their defaults; keeps in sync: %s",
               setting_count_given(settings), buf_str(&services));
+    if (settings_haproxies_are_pods(settings))
+        doctor_ok(s, "settings.pods", "HAProxy", "pods, by `targets` of the template set; they are not looked at here");
     if (settings->dry_run) {
         struct doctor_check *c = doctor_warn(s, "settings.dry-run", "DRY_RUN", "is true: the daemon writes nothing");
         doctor_why(c, "it only logs what it would change");

@@ -21,6 +21,7 @@ struct event_base;
 struct events;
 struct history;
 struct kube_client;
+struct pod_targets;
 struct settings;
 struct telemetry;
 
@@ -28,6 +29,7 @@ struct telemetry;
 struct config_engine_options {
     const struct settings *settings;
     struct kube_client *kube; /* NULL: not needed */
+    struct pod_targets *pods; /* NULL: no templates */
     size_t target_count;
     struct keep_rules keep; /* whose server lines are no document's */
     struct telemetry *telemetry;

@@ -25,8 +25,9 @@
 #define DENIED_PAUSE_MS 600000
 #define MESSAGE_MAX_BYTES 1024
 
-/* What one target has of the document. */
+/* What one target, or the source, has of the document. */
 struct told {
+    bool counts; /* there is such a target */
     enum configuration_event_kind kind;
     const char *class; /* of the last failure */
     bool writing;      /* it was on its way into the file then */
@@ -47,7 +48,9 @@ static const char *const note_names[NOTES] = {
 
 struct config_report {
     struct config_report_options options;
-    struct told *told;    /* target_count, then that of the source */
+    struct told *told; /* by their numbers */
+    size_t told_count;
+    struct told source;
     char *hash;           /* of the document; NULL: none yet */
     struct error problem; /* the last one of any target or of the source */
     struct annotator *annotator;
@@ -149,9 +152,17 @@ static void config_report_measure(const struct config_report *r, const struct co
 
 static size_t config_report_count(const struct config_report *r, enum configuration_event_kind kind)
 {
+    size_t count = r->source.kind == kind ? 1 : 0;
+    for (size_t i = 0; i < r->told_count; i++)
+        count += r->told[i].counts && r->told[i].kind == kind ? 1 : 0;
+    return count;
+}
+
+static size_t config_report_targets(const struct config_report *r)
+{
     size_t count = 0;
-    for (size_t i = 0; i <= r->options.target_count; i++)
-        count += r->told[i].kind == kind ? 1 : 0;
+    for (size_t i = 0; i < r->told_count; i++)
+        count += r->told[i].counts;
     return count;
 }
 
@@ -183,8 +194,8 @@ static char *config_report_trouble(const struct config_report *r)
     for (size_t i = 0; i < array_len(words); i++)
         if (config_report_count(r, words[i].kind) > 0)
             return mem_strdup(words[i].status);
-    for (size_t i = 0; i < r->options.target_count; i++)
-        if (configuration_event_failed(r->told[i].kind))
+    for (size_t i = 0; i < r->told_count; i++)
+        if (r->told[i].counts && configuration_event_failed(r->told[i].kind))
             return mem_printf("%s%s", r->told[i].writing ? "Apply" : "", r->told[i].class);
     return NULL;
 }
@@ -192,7 +203,7 @@ static char *config_report_trouble(const struct config_report *r)
 /* What the Secret should say: a NULL stays as it is, "" goes. */
 static void config_report_state(const struct config_report *r, char *ret[NOTES])
 {
-    size_t targets = r->options.target_count, running = config_report_running(r);
+    size_t targets = config_report_targets(r), running = config_report_running(r);
     char *trouble = config_report_trouble(r);
     bool applied = trouble == NULL && running == targets;
     bool judged =
@@ -290,12 +301,18 @@ void config_report_source_changed(struct config_report *r)
 
 /* ---- what happened ---- */
 
+static void config_report_forget_all(struct config_report *r)
+{
+    r->source.kind = CONFIGURATION_CHANGED;
+    for (size_t i = 0; i < r->told_count; i++)
+        r->told[i].kind = CONFIGURATION_CHANGED;
+}
+
 static void config_report_begin(struct config_report *r, const struct configuration_event *e)
 {
     free(r->hash);
     r->hash = mem_strdup(e->document->hash);
-    for (size_t i = 0; i <= r->options.target_count; i++)
-        r->told[i].kind = CONFIGURATION_CHANGED;
+    config_report_forget_all(r);
 }
 
 static void config_report_remember(const struct config_report *r, const struct configuration_event *e)
@@ -325,7 +342,7 @@ static void config_report_measure_state(const struct config_report *r)
 {
     bool drifted = config_report_count(r, CONFIGURATION_DRIFTED) > 0;
     bool rejected = config_report_count(r, CONFIGURATION_REJECTED) > 0;
-    bool applied = config_report_running(r) == r->options.target_count;
+    bool applied = config_report_running(r) == config_report_targets(r);
     if (r->options.operator_metrics != NULL)
         operator_metrics_state(r->options.operator_metrics, r->hash,
                                rejected  ? "rejected"
@@ -349,11 +366,29 @@ static void config_report_set(struct config_report *r, struct told *t, const str
         t->kind = e->kind;
 }
 
+static struct told *config_report_told(struct config_report *r, const struct configuration_event *e)
+{
+    if (e->url == NULL)
+        return &r->source;
+    if (e->target >= r->told_count) {
+        r->told = mem_resize(r->told, e->target + 1, sizeof(r->told[0]));
+        memset(&r->told[r->told_count], 0, (e->target + 1 - r->told_count) * sizeof(r->told[0]));
+        r->told_count = e->target + 1;
+    }
+    r->told[e->target].counts = true;
+    return &r->told[e->target];
+}
+
 void config_report_take(struct config_report *r, const struct configuration_event *e)
 {
     if (r == NULL)
         return;
-    struct told *t = &r->told[e->url != NULL ? e->target : r->options.target_count];
+    struct told *t = config_report_told(r, e);
+    if (e->kind == CONFIGURATION_GONE) {
+        free(t->text);
+        *t = (struct told){0};
+        return;
+    }
     r->active = true;
     config_report_measure(r, e);
     config_report_remember(r, e);
@@ -365,7 +400,7 @@ void config_report_take(struct config_report *r, const struct configuration_even
     if (r->annotator != NULL)
         timer_set_sooner(
             &r->timer,
-            e->kind == CONFIGURATION_REJECTED || config_report_running(r) == r->options.target_count ? 0 : SETTLE_MS);
+            e->kind == CONFIGURATION_REJECTED || config_report_running(r) == config_report_targets(r) ? 0 : SETTLE_MS);
 }
 
 void config_report_stop(struct config_report *r)
@@ -375,8 +410,9 @@ void config_report_stop(struct config_report *r)
     r->active = false;
     if (r->options.operator_metrics != NULL)
         operator_metrics_stop(r->options.operator_metrics);
-    for (size_t i = 0; i <= r->options.target_count; i++)
-        r->told[i].kind = CONFIGURATION_CHANGED;
+    config_report_forget_all(r);
+    for (size_t i = r->options.target_count; i < r->told_count; i++)
+        r->told[i].counts = false; /* they may be others when it leads again */
 }
 
 /* ---- life ---- */
@@ -385,7 +421,10 @@ struct config_report *config_report_new(struct event_base *base, const struct co
 {
     struct config_report *r = mem_alloc(sizeof(*r));
     r->options = *options;
-    r->told = mem_array(options->target_count + 1, sizeof(r->told[0]));
+    r->told = mem_array(options->target_count, sizeof(r->told[0]));
+    r->told_count = options->target_count;
+    for (size_t i = 0; i < r->told_count; i++)
+        r->told[i].counts = true;
     if (options->kube != NULL && !options->dry_run)
         r->annotator = annotator_new(options->kube, config_report_on_done, r);
     timer_init(&r->timer, base, config_report_write, r);
@@ -400,8 +439,9 @@ void config_report_free(struct config_report *r)
         return;
     annotator_free(r->annotator);
     timer_fini(&r->timer);
-    for (size_t i = 0; i <= r->options.target_count; i++)
+    for (size_t i = 0; i < r->told_count; i++)
         free(r->told[i].text);
+    free(r->source.text);
     free(r->told);
     free(r->hash);
     free(r->written_version);

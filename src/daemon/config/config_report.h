@@ -21,7 +21,7 @@ struct telemetry;
 
 /* Borrowed. */
 struct config_report_options {
-    size_t target_count;
+    size_t target_count;      /* that are there from the start */
     struct kube_client *kube; /* NULL: there is no Secret */
     const struct config_source *source;
     const char *secret_namespace, *secret_name;

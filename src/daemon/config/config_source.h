@@ -16,6 +16,7 @@ struct config_source;
 struct event_base;
 struct events;
 struct kube_client;
+struct pod_targets;
 struct secret_object;
 struct settings;
 struct telemetry;
@@ -26,6 +27,7 @@ struct config_source_options {
     const struct settings *settings;
     enum document_use use;
     struct kube_client *kube; /* NULL: not needed */
+    struct pod_targets *pods; /* NULL: no templates */
     struct telemetry *telemetry;
     const struct log *log;
 };

@@ -241,6 +241,8 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
     }
     cleanup(mem_free_ptr) char *text = of != NULL ? status_haproxy_text_of(e, of, h) : NULL;
     json_put_text(doc, obj, "url", v.url);
+    if (t->pod != NULL)
+        json_put_text(doc, obj, "pod", t->pod);
     if (t->configuration != NULL)
         status_haproxy_put_configuration(t, h, doc, obj, &state, &text);
     json_put_text(doc, obj, "state", status_state_name(state));

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/events.h"
+#include "daemon/pod_targets.h"
 #include "daemon/template/pods_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/renders.h"
@@ -190,6 +191,13 @@ static void template_source_drop_watches(struct template_source *s)
 static void template_source_on_set(void *arg, struct template_set *set, size_t bytes)
 {
     struct template_source *s = arg;
+    struct error err = {0};
+    if (pod_targets_follow(s->options.pods, &set->targets, &err) != 0) {
+        (void)error_prefix(&err, "%s", set_source_name(s->source));
+        template_set_free(set);
+        template_source_fail(s, &err, false);
+        return;
+    }
     log_info(s->options.log, "template set read", log_str("from", set_source_name(s->source)), log_int("bytes", bytes),
              log_int("templates", set->text_count), log_int("watches", set->watch_count));
     s->hash[0] = '\0';

@@ -18,6 +18,7 @@ struct checks;
 struct event_base;
 struct events;
 struct kube_client;
+struct pod_targets;
 struct remarks;
 struct secret_object;
 struct settings;
@@ -31,6 +32,7 @@ struct watches;
 struct template_source_options {
     const struct settings *settings;
     struct kube_client *kube;
+    struct pod_targets *pods; /* that follow the set's targets */
     struct storage_known *known; /* certificates of configurations before */
     struct telemetry *telemetry;
     const struct log *log;

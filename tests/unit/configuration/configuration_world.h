@@ -55,8 +55,13 @@ struct instance {
      * that was said to run, which the daemon knows. grown: it still has the lines that are to go. */
     unsigned map, map_running, map_good;
     bool grown, grown_running;
-    bool unseen; /* another writer wrote it, and did not load it */
-    bool added;  /* it serves both the last that was said to run and the one that it is of */
+    bool unseen;                                                   /* another writer wrote it, and did not load it */
+    char *name;                                                    /* that it is remembered by; NULL: its URL */
+    bool gone;                                                     /* it was removed, */
+    enum { STAYS, LEAVES_AMID_REQUEST, LEAVES_AMID_WRITE } leaves; /* or is to be while the next one is under way */
+    bool hangs;                                                    /* nothing is answered any more */
+    bool ends;                                                     /* its engine is there still */
+    bool added; /* it serves both the last that was said to run and the one that it is of */
     /* Who wrote to it ended amid that, and the next run knows only what ran before; or it was not to be reached amid
      * that, and the others do not wait. */
     bool orphan;
@@ -74,6 +79,7 @@ static struct {
     bool with_files; /* each document brings a map of its own */
     bool by_runtime; /* some of them need no reload */
     size_t count;    /* of targets */
+    unsigned pods;   /* that came so far */
     enum configuration_drift drift;
     enum configuration_rollback_policy rollback;
     size_t canary;
@@ -98,6 +104,7 @@ static void target_step(struct instance *in);
 
 void instance_step(struct instance *in)
 {
+    ck_assert_msg(!in->gone, "%zu is gone, and is to go on", in->number);
     target_step(in);
 }
 
@@ -188,12 +195,37 @@ static unsigned number_of(const char *text)
     return at != NULL ? (unsigned)strtoul(at + strlen(word), NULL, 10) : 0;
 }
 
+static size_t present(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w.count; i++)
+        count += !w.of[i].gone;
+    return count;
+}
+
+static inline void leave(struct instance *in)
+{
+    configuration_remove(w.c, in->number);
+    in->gone = in->ends = true;
+    in->leaves = STAYS;
+}
+
+static inline void forget(struct instance *in)
+{
+    if (in->ends)
+        configuration_forget(w.c, in->engine);
+    in->ends = false;
+}
+
 /* The latest, or one with files that is half way somewhere: the latest waits for that. Or one that was gone back to. */
 static bool wanted(const char *text)
 {
     char hash[DIGEST_SHA256_HEX_BYTES];
     digest_sha256_hex(text, strlen(text), hash);
-    const struct configuration_view v = configuration_view(w.c, 0);
+    size_t first = 0;
+    while (w.of[first].gone)
+        first++;
+    const struct configuration_view v = configuration_view(w.c, first);
     return str_eq(text, w.text) || ((w.with_files || v.version != 0) && str_eq(hash, v.sha256));
 }
 
@@ -217,7 +249,7 @@ static enum transaction_result validate(struct instance *in, const char *text)
 /* What HAProxy itself looks at, and what it cannot refuse, need no verdict before. */
 static bool needs_verdict(const struct replacement_request *r)
 {
-    return r->changes == NULL || (w.count > 1 && !r->plain);
+    return r->changes == NULL || (present() > 1 && !r->plain);
 }
 
 /* It has nothing to say about it: numbers alone change. */
@@ -240,6 +272,8 @@ static void check_write(const struct instance *in, const struct replacement_requ
     ck_assert_msg(judged || !needs_verdict(r), "written before it was validated");
     for (size_t i = 0; i < w.count; i++) {
         const struct instance *other = &w.of[i];
+        if (other->gone || configuration_view(w.c, i).joins)
+            continue;
         const struct configuration_view v = configuration_view(w.c, i);
         ck_assert_msg(!str_eq(v.state, "rejected"), "written although %zu rejects it", i);
         bool had_it = str_eq(v.state, "written") || str_eq(v.state, "applied") || str_eq(v.state, "drifted");
@@ -316,6 +350,8 @@ static void replace(struct instance *in)
     }
     r.result = request.before == NULL ? validate(in, request.text->text) : write_file(in, &request, &r.runs);
     change_meanwhile(&request);
+    if (in->leaves == LEAVES_AMID_REQUEST || (in->leaves == LEAVES_AMID_WRITE && request.before != NULL))
+        leave(in);
     if (r.result != TRANSACTION_PREVIEWED) {
         in->fresh = false;
         if (r.result != TRANSACTION_COMMITTED)
@@ -329,7 +365,8 @@ static void replace(struct instance *in)
 static enum transaction_result store_part(struct instance *in, enum storage_part part, unsigned n, struct stored *s)
 {
     for (size_t i = 0; i < w.count && part == STORAGE_ADD; i++)
-        ck_assert_msg(!str_eq(state_of(i), "rejected"), "files of what %zu rejects are added", i);
+        ck_assert_msg(w.of[i].gone || configuration_view(w.c, i).joins || !str_eq(state_of(i), "rejected"),
+                      "files of what %zu rejects are added", i);
     if (part == STORAGE_ADD) {
         in->grown = in->map_good != n && dice_below(&w.dice, 2) == 0;
         s->unfinished = in->grown;
@@ -452,6 +489,8 @@ static struct engine_wants decide(struct instance *in)
 static void target_step(struct instance *in)
 {
     const struct engine *e = in->engine;
+    if (in->hangs)
+        return;
     if (!in->up || chance(20)) {
         in->fresh = false;
         in->away = true;
@@ -498,7 +537,6 @@ static void on_event(void *arg, const struct configuration_event *e)
 static void engine_begin(void)
 {
     const struct configuration_options options = {
-        .target_count = w.count,
         .require_all = w.require_all,
         .dry_run = w.dry_run,
         .allow_lockout = w.allow_lockout,
@@ -513,13 +551,46 @@ static void engine_begin(void)
     w.c = configuration_new(NULL, &options);
     for (size_t i = 0; i < w.count; i++) {
         struct instance *in = &w.of[i];
+        ck_assert_uint_eq(configuration_add(w.c, in->name), i);
         in->engine = configuration_engine(w.c, i);
         in->orphan = in->orphan || is_half_way(in);
         in->fresh = in->known = in->followed = false; /* the list of reloads says how it ended */
         free(in->validated);
         in->validated = NULL;
         in->engine->ops->attach(in->engine->self, in);
+        in->ends = false;
     }
+    for (size_t i = 0; i < w.count; i++)
+        if (w.of[i].gone)
+            leave(&w.of[i]);
+}
+
+static void first_state(struct instance *in)
+{
+    static const char first[] = "global\n  description first\n";
+    char **const texts[] = {&in->file, &in->running, &in->memory, &in->back, &in->validated, &in->rejected};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(*texts[i]);
+    *in = (struct instance){.number = in->number,
+                            .name = in->name,
+                            .up = true,
+                            .back = mem_strdup(first),
+                            .pid = 100,
+                            .file = mem_strdup(first),
+                            .running = mem_strdup(first),
+                            .memory = mem_strdup(first)};
+}
+
+/* Another one in its place, which has nothing of it. */
+static inline void come(struct instance *in)
+{
+    forget(in);
+    first_state(in);
+    free(in->name);
+    in->name = mem_printf("pod %u", ++w.pods);
+    ck_assert_uint_eq(configuration_add(w.c, in->name), in->number);
+    in->engine = configuration_engine(w.c, in->number);
+    in->engine->ops->attach(in->engine->self, in);
 }
 
 static void give(void)
@@ -594,6 +665,8 @@ static void ask_again(struct instance *in)
 static inline void refresh(void)
 {
     for (size_t i = 0; i < w.count; i++) {
+        if (w.of[i].gone)
+            continue;
         ask_again(&w.of[i]);
         w.of[i].fresh = false;
         w.of[i].engine->ops->refresh(w.of[i].engine->self);
@@ -631,22 +704,30 @@ static inline void edit_by_hand(struct instance *in)
     edit(in, text);
 }
 
-/* So much that no pause after a failure is longer than some of them. */
-static void pass_time(void)
+static void pass_some_time(uint64_t ms)
 {
     struct timer *t = virtual_next_timer(clock_mono_ms());
     if (t != NULL) {
         t->due_ms = 0;
         t->fn(t->arg);
     }
-    w.now_us += 100 * 1000000ull;
+    w.now_us += ms * 1000;
 }
 
-static void pass(void)
+static void pass_within(uint64_t ms)
 {
     for (size_t i = 0; i < w.count; i++)
-        target_step(&w.of[i]);
-    pass_time();
+        if (!w.of[i].gone)
+            target_step(&w.of[i]);
+    pass_some_time(ms);
+    for (size_t i = 0; i < w.count; i++)
+        forget(&w.of[i]);
+}
+
+/* So much that no pause after a failure is longer than some of them. */
+static void pass(void)
+{
+    pass_within(100000);
 }
 
 static void stream_begin(unsigned seed)
@@ -663,13 +744,9 @@ static void stream_begin(unsigned seed)
     w.store = store_new(NULL, NULL, &err);
     ck_assert_msg(w.store != NULL, "%s", err.message);
     for (size_t i = 0; i < w.count; i++)
-        w.of[i] = (struct instance){.number = i,
-                                    .up = true,
-                                    .back = mem_strdup("global\n  description first\n"),
-                                    .pid = 100,
-                                    .file = mem_strdup("global\n  description first\n"),
-                                    .running = mem_strdup("global\n  description first\n"),
-                                    .memory = mem_strdup("global\n  description first\n")};
+        w.of[i].number = i;
+    for (size_t i = 0; i < w.count; i++)
+        first_state(&w.of[i]);
     engine_begin();
 }
 
@@ -693,6 +770,7 @@ static void stream_end(void)
 {
     configuration_free(w.c);
     for (size_t i = 0; i < TARGETS; i++) {
+        free(w.of[i].name);
         free(w.of[i].file);
         free(w.of[i].running);
         free(w.of[i].memory);

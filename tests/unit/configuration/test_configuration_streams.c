@@ -5,6 +5,30 @@
 #define STREAMS 100
 #define LONG_ENOUGH 40 /* passes, also for two that get it first */
 
+/* HAProxies come and go: the lowest number that is free is the next one's. */
+static void come_or_go(unsigned what)
+{
+    struct instance *in = &w.of[dice_below(&w.dice, (unsigned)w.count)];
+    if (what == 9 && !in->gone)
+        leave(in);
+    else if (what == 10 && !in->gone)
+        in->leaves = LEAVES_AMID_REQUEST;
+    for (size_t i = 0; i < w.count && what == 11; i++)
+        if (w.of[i].gone) {
+            come(&w.of[i]);
+            return;
+        }
+}
+
+static void all_come(void)
+{
+    for (size_t i = 0; i < w.count; i++) {
+        w.of[i].leaves = STAYS;
+        if (w.of[i].gone)
+            come(&w.of[i]);
+    }
+}
+
 static void play(void)
 {
     w.with_files = dice_below(&w.dice, 2) == 0;
@@ -25,13 +49,17 @@ static void play(void)
             refresh();
         else if (what == 6)
             upgrade(&w.of[dice_below(&w.dice, (unsigned)w.count)]);
-        else if (what == 7 && !w.of[round % w.count].dirty && !w.of[round % w.count].loading)
+        else if (what == 7 && !w.of[round % w.count].gone && !w.of[round % w.count].dirty &&
+                 !w.of[round % w.count].loading)
             edit_by_hand(&w.of[round % w.count]);
         else if (what == 8)
             former_document();
+        else if (what < 12)
+            come_or_go(what);
         pass();
     }
     w.calm = true;
+    all_come();
     for (size_t i = 0; i < w.count; i++)
         w.of[i].up = true;
 }

@@ -245,6 +245,32 @@ START_TEST(what_is_cleared_is_gone_and_may_come_back)
 }
 END_TEST
 
+START_TEST(all_lines_of_a_value_go)
+{
+    struct metrics *m = metrics_new();
+    struct metric *a = metrics_register(m, METRIC_COUNTER, "a_total", "A.", "target"),
+                  *b = metrics_register(m, METRIC_COUNTER, "b_total", "B.", "method,target,code*"),
+                  *c = metrics_register(m, METRIC_COUNTER, "c_total", "C.", "backend");
+    const char *other = "x\",target=\"u\"";
+    metric_add(a, 1, "u", NULL);
+    metric_add(a, 1, "u2", NULL);
+    metric_add(a, 1, other, NULL);
+    metric_add(b, 1, "GET", "u", "200", NULL);
+    metric_add(b, 1, "u", "GET", "200", NULL);
+    metric_add(c, 1, "u", NULL);
+    metrics_forget(m, "target", "u");
+    ck_assert_double_eq(metric_value(a, "u", NULL), 0);
+    ck_assert_double_eq(metric_value(b, "GET", "u", "200", NULL), 0);
+    ck_assert_double_eq(metric_value(a, "u2", NULL), 1);
+    ck_assert_double_eq(metric_value(a, other, NULL), 1);
+    ck_assert_double_eq(metric_value(b, "u", "GET", "200", NULL), 1);
+    ck_assert_double_eq(metric_value(c, "u", NULL), 1);
+    metrics_forget(m, "target", other);
+    ck_assert_double_eq(metric_value(a, other, NULL), 0);
+    metrics_free(m);
+}
+END_TEST
+
 START_TEST(a_counter_only_counts_up)
 {
     struct metrics *m = metrics_new();
@@ -437,6 +463,7 @@ int main(void)
     tcase_add_test(t, values_that_are_long_are_whole);
     tcase_add_test(t, one_line_goes_and_may_come_back);
     tcase_add_test(t, what_is_cleared_is_gone_and_may_come_back);
+    tcase_add_test(t, all_lines_of_a_value_go);
     tcase_add_test(t, a_counter_only_counts_up);
     tcase_add_test(t, numbers);
     tcase_add_test(t, histograms);

@@ -6,6 +6,7 @@
  *     MODIFIED web v7 set https/8443 : 10.0.0.1@n1 10.0.0.2@n2=no | /9443 : fd00::1=leaving
  *     ADDED n1 v5 SKIPPED (the reason)        ADDED web v5 set : 10.0.0.1 PARTIAL (the reason)
  *     ADDED web v5 secret uid/u paused haproxy.operator/status=x : haproxy.cfg[6]global
+ *     ADDED lb/a v5 pod u 10.0.0.7 running terminating
  *     BOOKMARK v9 end                         ERROR 410 Expired "too old" retry 1 too-large
  *
  * An InternalIP stands alone; "-" is a node without any address. A Service's port is NAME/PORT, and /NODEPORT where it has one.
@@ -106,6 +107,12 @@ static inline void text_of_secret(struct buf *to, const struct secret_object *s)
         buf_printf(to, " %s[%zu]%s", s->values[i].key, s->values[i].len, s->values[i].bytes);
 }
 
+static inline void text_of_pod(struct buf *to, const struct pod *p)
+{
+    buf_printf(to, " pod %s%s%s%s%s", p->uid, p->address != NULL ? " " : "", p->address != NULL ? p->address : "",
+               p->running ? " running" : "", p->terminating ? " terminating" : "");
+}
+
 static inline void text_of_status(struct buf *to, const struct kube_event *e)
 {
     buf_printf(to, " %d %s \"%s\"", e->status_code, e->status_reason, e->status_message);
@@ -131,6 +138,8 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
             text_of_node(to, e->object);
         else if (e->of == &kube_services)
             text_of_service(to, e->object);
+        else if (e->of == &kube_pods)
+            text_of_pod(to, e->object);
         else if (e->of == &kube_secrets || e->of == &kube_config_maps)
             text_of_secret(to, e->object);
         else

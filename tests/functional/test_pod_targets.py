@@ -1,0 +1,166 @@
+"""HAProxies that are pods (`targets` of a template set): they come and go, and each gets the configuration that the others have."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness.process import free_port, wait_until
+
+from .rig import Rig
+from .test_template_source import ingress
+
+# The same for all: what differs is in the environment and the folder that each was started with.
+FIRST = """\
+global
+  stats socket /proc/self/cwd/haproxy.sock mode 600 level admin
+defaults
+  mode http
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+userlist dataplaneapi
+  user admin insecure-password adminpwd
+frontend fe
+  bind "127.0.0.1:${SITE_PORT}"
+"""
+SET = "watch:\n  ingresses: {apiVersion: networking.k8s.io/v1, kind: Ingress, keep: [spec]}\n"
+SAYS = "  http-request return status 200 content-type text/plain string {{ resources.ingresses | length }}\n"
+
+
+def pod(number: int, address: str | None = None, **status: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"haproxy-{number}", "namespace": "lb", "labels": {"app": "haproxy"}},
+            "status": {"phase": "Running", "podIP": address or f"127.0.12.{number}", **status}}
+
+
+class Site(Rig):
+    """Three HAProxies, each at an address of its own; none of them is a pod yet."""
+
+    def __init__(self, home: pathlib.Path):
+        super().__init__(home, FIRST, haproxies=3)
+        self.port = free_port()
+        for number, pair in enumerate(self.pairs, 1):
+            pair.dataplane.at(f"127.0.12.{number}", self.port)
+
+    def _start_pairs(self) -> None:
+        for pair in self.pairs:
+            with contextlib.chdir(pair.haproxy.dir), pytest.MonkeyPatch.context() as env:
+                env.setenv("SITE_PORT", str(pair.haproxy.port))
+                env.setenv("SITE_SECOND", str(free_port()) if pair != self.pairs[2] else "none, which no HAProxy takes")
+                pair.dataplane.cwd = pair.haproxy.dir
+                pair.start()
+        self._started = len(self.pairs)
+
+    def config_map(self, more: str = "", says: str = SAYS) -> dict[str, Any]:
+        targets = f"targets: {{labelSelector: {{matchLabels: {{app: haproxy}}}}, port: {self.port}}}\n"
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "templates", "namespace": "lb"},
+                "data": {"set.yaml": SET + targets + more, "haproxy.cfg.j2": FIRST + says}}
+
+    def run(self, **more: str) -> None:
+        no_mapping = {"INGRESS_NAMESPACE": "", "INGRESS_SERVICE_NAME": "", "HAPROXY_BACKEND_NAME": "", "HAPROXY_BACKEND_PORT": "", "HAPROXY_DATAPLANE_URL": ""}
+        daemon = self.start(**{**no_mapping, "CONFIG_SOURCE": "template", "TEMPLATE_FROM": "configmap:lb/templates", "CONFIG_MIN_INTERVAL": "0s", **more})
+        daemon.wait_up()
+
+    def has(self, number: int, count: int) -> bool:
+        return f"string {count}\n" in self.pairs[number - 1].dataplane.file()
+
+    def ready_line(self, number: int) -> str:
+        assert self.daemon
+        target = f"target http://127.0.12.{number}:{self.port} configuration: "
+        return next((line for line in self.daemon.get("/readyz")[1].splitlines() if target in line), "")
+
+    def await_applied(self, *numbers: int) -> None:
+        for number in numbers:
+            wait_until(lambda number=number: self.ready_line(number).endswith(": applied"), 30, f"pod {number}: {self.ready_line(number)}")
+
+    def status(self) -> dict[str, str | None]:
+        """URL -> pod of each HAProxy."""
+        assert self.daemon
+        return {haproxy["url"]: haproxy.get("pod") for haproxy in json.loads(self.daemon.get("/status")[1])["haproxies"]}
+
+    def url(self, number: int) -> str:
+        return self.pairs[number - 1].dataplane.url
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path) -> Iterator[Site]:
+    with Site(tmp_path) as made:
+        made.kube.put(ingress("one"), made.config_map())
+        yield made
+
+
+def test_pods_come_and_go(site: Site) -> None:
+    site.kube.put(pod(1), pod(2, phase="Pending"), pod(3, podIP=None))
+    site.run()
+    assert site.daemon
+    site.await_applied(1)
+    assert site.has(1, 1) and site.status() == {site.url(1): "lb/haproxy-1"}
+    worker, writes = site.pairs[0].haproxy.worker(), len(site.pairs[0].dataplane.requests())
+    site.kube.put(pod(2))
+    site.await_applied(2)
+    assert site.has(2, 1) and site.pairs[0].haproxy.worker() == worker, "only the new one is written to"
+    assert not [r for r in site.pairs[0].dataplane.requests()[writes:] if r["method"] != "GET"]
+    site.daemon.wait_metric("configuration_applied", 1, target=site.url(2))
+    site.kube.put(ingress("two"))
+    wait_until(lambda: site.has(1, 2) and site.has(2, 2), 30, "both follow")
+    site.await_applied(1, 2)
+    site.kube.delete(pod(1))
+    wait_until(lambda: site.status() == {site.url(2): "lb/haproxy-2"}, 20, "the first one is gone")
+    assert site.ready_line(1) == "" and site.daemon.ready() and "1 of app=haproxy in lb run" in site.daemon.get("/readyz")[1]
+    wait_until(lambda: site.url(1) not in site.daemon.get("/metrics")[1], 20, "so are its metrics")
+    site.kube.put(pod(2, "127.0.12.3"))
+    site.await_applied(3)
+    assert site.has(3, 2) and site.status() == {site.url(3): "lb/haproxy-2"}
+    log = site.daemon.log()
+    assert f"pod=lb/haproxy-2 target={site.url(3)}" in log and "is no target any more" in log
+
+
+def test_a_pod_that_hangs_or_rejects_it_holds_up_no_other(site: Site) -> None:
+    site.kube.put(pod(1), pod(2))
+    site.run()
+    assert site.daemon and site.pairs[2].dataplane.process
+    site.await_applied(1, 2)
+    site.pairs[2].dataplane.process.signal(signal.SIGSTOP)
+    site.kube.put(pod(3))
+    wait_until(lambda: site.url(3) in site.status(), 20, "it is a target")
+    site.kube.put(ingress("two"))
+    wait_until(lambda: site.has(1, 2) and site.has(2, 2), 30, "the others follow")
+    site.await_applied(1, 2)
+    assert site.daemon.ready() and "not validated yet" in site.ready_line(3)
+    site.kube.delete(pod(3))
+    wait_until(lambda: site.url(3) not in site.status(), 20, "nor once it is gone")
+    site.pairs[2].dataplane.process.signal(signal.SIGCONT)
+    site.kube.put(site.config_map(says=SAYS + '  bind "127.0.0.1:${SITE_SECOND}"\n'))
+    wait_until(lambda: "SITE_SECOND" in site.pairs[0].dataplane.file(), 30, "what the third one takes for wrong")
+    site.await_applied(1, 2)
+    site.kube.put(pod(3))
+    wait_until(lambda: "rejected" in site.ready_line(3), 30, f"it rejects it: {site.ready_line(3)}")
+    site.kube.put(ingress("three"))
+    wait_until(lambda: site.has(1, 3) and site.has(2, 3), 30, "the others follow")
+    site.await_applied(1, 2)
+    assert site.daemon.ready() and "the others keep it" in site.daemon.log()
+
+
+def test_where_haproxy_is_stands_in_one_place(site: Site) -> None:
+    site.kube.put(pod(1))
+    site.run(HAPROXY_DATAPLANE_URL=site.url(2))
+    assert site.daemon
+    wait_until(lambda: "it has targets (pods), and HAPROXY_DATAPLANE_URL is set: expected one of the two" in site.daemon.get("/readyz")[1], 20, "both")
+    assert not site.has(1, 1) and not site.has(2, 1)
+    site.daemon.close()
+    nowhere = site.config_map()
+    nowhere["data"]["set.yaml"] = SET
+    site.kube.put(nowhere)
+    site.run()
+    wait_until(lambda: "it has no targets, and neither HAPROXY_DATAPLANE_URL nor HAPROXY_CONFIG_FILE is set" in site.daemon.get("/readyz")[1], 20, "neither")
+    site.kube.put(site.config_map())
+    site.await_applied(1)
+    assert site.has(1, 1)
+    site.kube.put(site.config_map("extra: {a: 1}\n").copy() | {"data": site.config_map()["data"] | {"set.yaml": site.config_map()["data"]["set.yaml"].replace("app: haproxy", "app: other")}})
+    wait_until(lambda: site.status() == {} and "0 of app=other in lb run" in site.daemon.get("/readyz")[1], 20, "other pods, of which there are none")

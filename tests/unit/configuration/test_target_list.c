@@ -1,0 +1,266 @@
+/* src/configuration/target_list: HAProxies that come and go while a document stands. */
+#include "configuration_world.h"
+
+#define ENOUGH 30
+#define SERVES "frontend fe\n  bind :80\nbackend be\n  server s 1.1.1.1:1\n"
+
+static void begin(bool with_files)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.with_files = with_files;
+    w.more = SERVES;
+    restart();
+    leave(&w.of[2]);
+    new_document(true);
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[0].running, w.text);
+    ck_assert_str_eq(w.of[1].running, w.text);
+}
+
+/* The first two have it, and nothing was sent to them since. */
+static void others_are_left_alone(const char *text, unsigned reloads)
+{
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_str_eq(state_of(i), "applied");
+        ck_assert_str_eq(w.of[i].running, text);
+        ck_assert_uint_eq(w.of[i].reloads, reloads);
+    }
+}
+
+START_TEST(one_that_comes_gets_the_document_alone)
+{
+    begin(_i == 1);
+    unsigned reloads = w.of[0].reloads, writes = w.writes;
+    come(&w.of[2]);
+    ck_assert_str_eq(state_of(2), "new");
+    ck_assert(configuration_view(w.c, 2).joins);
+    passes(ENOUGH);
+    ck_assert_str_eq(state_of(2), "applied");
+    ck_assert_str_eq(w.of[2].running, w.text);
+    ck_assert(!configuration_view(w.c, 2).joins);
+    ck_assert_uint_eq(w.writes, writes + 1);
+    ck_assert_uint_eq(w.of[2].map_running, w.with_files ? w.documents : 0);
+    others_are_left_alone(w.text, reloads);
+    stream_end();
+}
+END_TEST
+
+/* With these words of a document. */
+static void bad_for_the_new_one(const char *word, enum configuration_rollback_policy policy)
+{
+    begin(false);
+    w.rollback = policy;
+    restart();
+    passes(ENOUGH);
+    bad_document(word, 2);
+    for (unsigned i = 0; i < ENOUGH && !(str_eq(state_of(0), "applied") && str_eq(state_of(1), "applied")); i++)
+        pass_within(100);
+    come(&w.of[2]); /* while the others are watched still: all would go back */
+    for (unsigned i = 0; i < ENOUGH && configuration_view(w.c, 2).status != STATUS_PROBLEM; i++)
+        pass_within(200);
+}
+
+START_TEST(what_it_finds_bad_stays_where_it_runs)
+{
+    static const char *const words[] = {"reject", "harm", "unloadable", "dying", "missing"};
+    bad_for_the_new_one(words[_i], CONFIGURATION_ROLLBACK_SERVING);
+    unsigned reloads = w.of[0].reloads;
+    ck_assert(!store_is_proven(w.store, configuration_view(w.c, 0).sha256));
+    passes(ENOUGH);
+    others_are_left_alone(w.text, reloads);
+    ck_assert_str_eq(state_of(2), _i < 3 ? "rejected" : "applied");
+    ck_assert(configuration_view(w.c, 2).joins);
+    ck_assert_int_eq(configuration_view(w.c, 2).status, STATUS_PROBLEM);
+    ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 0);
+    ck_assert_uint_eq(w.told[CONFIGURATION_DEGRADED], _i >= 3);
+    ck_assert(store_good(w.store, "another") != 0); /* proven without it */
+    stream_end();
+}
+END_TEST
+
+/* Nor does it count in what comes after. */
+START_TEST(one_that_never_did_well_holds_no_document_up)
+{
+    begin(_i >= 2);
+    w.require_all = _i % 2 == 1;
+    restart();
+    passes(ENOUGH);
+    come(&w.of[2]);
+    w.of[2].up = false;
+    new_document(true);
+    passes(ENOUGH);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_str_eq(w.of[i].running, w.text);
+    w.of[2].up = true;
+    bad_document("reject", 2);
+    passes(ENOUGH);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_str_eq(w.of[i].running, w.text);
+    ck_assert_str_eq(state_of(2), "rejected");
+    new_document(true);
+    passes(ENOUGH);
+    for (size_t i = 0; i < TARGETS; i++)
+        ck_assert_str_eq(w.of[i].running, w.text);
+    stream_end();
+}
+END_TEST
+
+/* The others wait for one that has half of a document with files; for none that is gone. */
+START_TEST(one_that_goes_half_way_holds_nothing_up)
+{
+    begin(true);
+    come(&w.of[2]);
+    passes(ENOUGH);
+    new_document(true);
+    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(1), "written"); i++)
+        pass();
+    ck_assert_str_eq(state_of(1), "written");
+    const char *sha256 = configuration_view(w.c, 0).sha256;
+    new_document(true);
+    ck_assert_ptr_eq(configuration_view(w.c, 0).sha256, sha256); /* it waits */
+    for (size_t i = 0; i < TARGETS; i++)
+        leave(&w.of[i]);
+    come(&w.of[0]);
+    ck_assert_uint_eq(w.of[0].number, 0);
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[0].running, w.text);
+    ck_assert(!configuration_view(w.c, 0).joins); /* none was there that had it */
+    stream_end();
+}
+END_TEST
+
+START_TEST(the_next_document_waits_for_none_that_is_gone)
+{
+    begin(true);
+    new_document(true);
+    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(1), "written"); i++)
+        pass();
+    ck_assert_str_eq(state_of(1), "written");
+    w.of[1].hangs = true;
+    passes(ENOUGH);
+    cleanup(mem_free_ptr) char *before = mem_strdup(w.text);
+    new_document(true);
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[0].running, before);
+    leave(&w.of[1]);
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[0].running, w.text);
+    stream_end();
+}
+END_TEST
+
+/* The answer comes when nobody asks any more, and its number is another one's. */
+START_TEST(an_answer_that_comes_too_late_is_nobodys)
+{
+    begin(false);
+    come(&w.of[2]);
+    passes(ENOUGH);
+    unsigned applied = w.told[CONFIGURATION_APPLIED];
+    w.of[1].leaves = LEAVES_AMID_WRITE;
+    bad_document("harm", 1);
+    for (unsigned i = 0; i < ENOUGH && !w.of[1].gone; i++)
+        pass();
+    ck_assert(w.of[1].gone);
+    come(&w.of[1]);
+    ck_assert_str_eq(state_of(1), "new");
+    w.of[1].up = false;
+    passes(ENOUGH);
+    ck_assert_str_eq(state_of(0), "applied");
+    ck_assert_str_eq(state_of(2), "applied");
+    ck_assert_uint_eq(w.told[CONFIGURATION_REJECTED], 0);
+    ck_assert_uint_eq(w.told[CONFIGURATION_APPLIED], applied + 2);
+    stream_end();
+}
+END_TEST
+
+START_TEST(another_one_is_watched_first_where_that_one_goes)
+{
+    begin(false);
+    w.canary = 1;
+    restart();
+    passes(ENOUGH);
+    come(&w.of[2]);
+    passes(ENOUGH);
+    new_document(true);
+    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(0), "applied"); i++)
+        pass();
+    ck_assert_str_eq(configuration_view(w.c, 0).canary, "watched");
+    unsigned passed = w.told[CONFIGURATION_CANARY_PASSED];
+    leave(&w.of[0]);
+    come(&w.of[0]); /* which waits as others do */
+    for (unsigned i = 0; i < ENOUGH && w.told[CONFIGURATION_CANARY_PASSED] == passed; i++) {
+        pass();
+        if (w.told[CONFIGURATION_CANARY_PASSED] == passed)
+            ck_assert(!str_eq(w.of[0].running, w.text) && !str_eq(w.of[2].running, w.text));
+    }
+    ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], passed + 1);
+    ck_assert_str_eq(w.of[1].running, w.text);
+    passes(ENOUGH);
+    for (size_t i = 0; i < TARGETS; i++)
+        ck_assert_str_eq(w.of[i].running, w.text);
+    stream_end();
+}
+END_TEST
+
+/* What it is remembered by goes with it: one with the same URL has nothing yet. */
+START_TEST(nothing_is_remembered_of_one_that_is_gone)
+{
+    begin(false);
+    for (unsigned round = 0; round < 3; round++) {
+        ck_assert_uint_eq(configuration_add(w.c, "pod"), 2);
+        w.of[2].engine = configuration_engine(w.c, 2);
+        w.of[2].gone = false;
+        w.of[2].engine->ops->attach(w.of[2].engine->self, &w.of[2]);
+        passes(ENOUGH);
+        const struct store_version *v = store_version(w.store, 0);
+        ck_assert_uint_eq(v->target_count, 3);
+        ck_assert_str_eq(v->targets[2], "pod");
+        leave(&w.of[2]);
+        pass();
+        ck_assert_uint_eq(v->target_count, 2);
+        if (round == 1)
+            edit(&w.of[2], "global\n  description first\n"); /* no other writer's */
+        w.of[2].fresh = false;
+    }
+    ck_assert_uint_eq(w.drifts, 0);
+    stream_end();
+}
+END_TEST
+
+/* Its reload is none that the next document is too soon after. */
+START_TEST(it_keeps_no_document_waiting_for_an_interval)
+{
+    begin(false);
+    w.min_interval_ms = 3600000;
+    restart();
+    passes(ENOUGH);
+    come(&w.of[2]);
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[2].running, w.text);
+    new_document(true);
+    passes(3);
+    ck_assert_str_eq(w.of[0].running, w.text);
+    stream_end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("target_list");
+    TCase *t = tcase_create("target_list");
+    tcase_add_loop_test(t, one_that_comes_gets_the_document_alone, 0, 2);
+    tcase_add_loop_test(t, what_it_finds_bad_stays_where_it_runs, 0, 5);
+    tcase_add_loop_test(t, one_that_never_did_well_holds_no_document_up, 0, 4);
+    tcase_add_test(t, one_that_goes_half_way_holds_nothing_up);
+    tcase_add_test(t, the_next_document_waits_for_none_that_is_gone);
+    tcase_add_test(t, an_answer_that_comes_too_late_is_nobodys);
+    tcase_add_test(t, another_one_is_watched_first_where_that_one_goes);
+    tcase_add_test(t, nothing_is_remembered_of_one_that_is_gone);
+    tcase_add_test(t, it_keeps_no_document_waiting_for_an_interval);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,60 @@
+#include "decode_text.h"
+
+#define POD(rest) "{'metadata':{'name':'a','namespace':'lb','resourceVersion':'5','uid':'u'}," rest "}"
+#define STATUS(rest) POD("'status':{" rest "}")
+#define GOT(what) "ADDED lb/a v5 pod u" what
+#define SKIPPED(why) "ADDED lb/a v5 SKIPPED (pod lb/a is skipped: " why ")"
+
+START_TEST(where_it_is_and_whether_it_runs)
+{
+    static const struct text_row rows[] = {
+        {STATUS("'phase':'Running','podIP':'10.0.0.7','podIPs':[{'ip':'10.0.0.7'},{'ip':'fd00::7'}]"),
+         GOT(" 10.0.0.7 running")},
+        {STATUS("'phase':'Running','podIP':'fd00::7'"), GOT(" fd00::7 running")},
+        {STATUS("'phase':'Running','podIP':'10.0.0.7','conditions':[{'type':'Ready','status':'False'}]"),
+         GOT(" 10.0.0.7 running")},
+        {STATUS("'phase':'Pending','podIP':'10.0.0.7'"), GOT(" 10.0.0.7")},
+        {STATUS("'phase':'Succeeded','podIP':'10.0.0.7'"), GOT(" 10.0.0.7")},
+        {STATUS("'phase':'Running'"), GOT(" running")},
+        {STATUS("'phase':'Running','podIP':''"), GOT(" running")},
+        {STATUS(""), GOT("")},
+        {POD("'status':null"), GOT("")},
+        {POD("'spec':{}"), GOT("")},
+        {"{'metadata':{'name':'a','namespace':'lb','resourceVersion':'5','uid':'u','deletionTimestamp':'2026-01-01T00:"
+         "00:00Z'},"
+         "'status':{'phase':'Running','podIP':'10.0.0.7'}}",
+         GOT(" 10.0.0.7 running terminating")},
+    };
+    text_check_rows(&kube_pods, true, rows, array_len(rows));
+}
+END_TEST
+
+START_TEST(what_is_no_pod)
+{
+    static const struct text_row rows[] = {
+        {STATUS("'phase':'Running','podIP':'0.0.0.0'"),
+         SKIPPED("status: podIP 0.0.0.0 is the unspecified address, not that of a machine")},
+        {STATUS("'phase':'Running','podIP':'a.example'"), SKIPPED("status: podIP \"a.example\" is not an IP address")},
+        {STATUS("'podIP':7"), SKIPPED("status: podIP is a number, not a string")},
+        {STATUS("'phase':['Running']"), SKIPPED("status: phase is an array, not a string")},
+        {POD("'status':[]"), SKIPPED("status is an array, not an object")},
+        {"{'metadata':{'name':'a','namespace':'lb','resourceVersion':'5'},'status':{}}",
+         SKIPPED("metadata.uid is absent")},
+    };
+    text_check_rows(&kube_pods, true, rows, array_len(rows));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("decode_pod");
+    TCase *tc = tcase_create("decode_pod");
+    tcase_add_test(tc, where_it_is_and_whether_it_runs);
+    tcase_add_test(tc, what_is_no_pod);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
