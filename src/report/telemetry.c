@@ -103,6 +103,10 @@ static const struct {
      "How long a render of the template set took, its process included.", ""},
     {AT(template_objects), METRIC_GAUGE, "template_objects",
      "Objects that the templates see, by their name in the set.", "resource"},
+    {AT(trace_spans), METRIC_COUNTER, "trace_spans_total",
+     "Spans of traces (OTEL_EXPORTER_OTLP_ENDPOINT), by result: exported, rejected (by the collector), failed (it could "
+     "not be reached in time, or refused them), dropped (too many waited).",
+     "result"},
     {AT(log_lines_dropped), METRIC_COUNTER, "log_lines_dropped_total",
      "Log lines dropped because their reader was too slow.", ""},
     {AT(build_info), METRIC_GAUGE, "build_info", "Always 1; the label has the version.", "version"},

@@ -50,6 +50,7 @@ struct telemetry {
     struct metric *template_renders;
     struct metric *template_render_duration;
     struct metric *template_objects;
+    struct metric *trace_spans;
     struct metric *log_lines_dropped;
     struct metric *build_info;
 };

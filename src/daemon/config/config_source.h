@@ -12,6 +12,7 @@
 #include "configuration/document.h"
 
 struct checks;
+struct config_trace;
 struct config_source;
 struct event_base;
 struct events;
@@ -27,6 +28,7 @@ struct config_source_options {
     enum document_use use;
     struct kube_client *kube; /* NULL: not needed */
     struct telemetry *telemetry;
+    struct config_trace *trace; /* NULL: none */
     const struct log *log;
 };
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 
 struct checks;
+struct config_trace;
 struct event_base;
 struct events;
 struct kube_client;
@@ -29,6 +30,7 @@ struct template_source_options {
     const struct settings *settings;
     struct kube_client *kube;
     struct telemetry *telemetry;
+    struct config_trace *trace; /* NULL: none */
     const struct log *log;
 };
 
