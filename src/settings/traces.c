@@ -30,11 +30,15 @@ static int pairs_decode(char *s)
 {
     char *to = s;
     for (const char *p = s; *p != '\0'; p++) {
-        int high = *p == '%' ? hex_digit(p[1]) : 0, low = *p == '%' && high >= 0 ? hex_digit(p[2]) : 0;
-        if (high < 0 || low < 0)
+        if (*p != '%') {
+            *to++ = *p;
+            continue;
+        }
+        int high = hex_digit(p[1]), low = high >= 0 ? hex_digit(p[2]) : -1;
+        if (low < 0)
             return -1;
-        *to++ = *p == '%' ? (char)(high << 4 | low) : *p;
-        p += *p == '%' ? 2 : 0;
+        *to++ = (char)(high << 4 | low);
+        p += 2;
     }
     bool cut = memchr(s, '\0', (size_t)(to - s)) != NULL;
     *to = '\0';

@@ -1,0 +1,136 @@
+"""Traces: a change of a template, a file, from what caused it until HAProxy runs it, at a collector; and collectors that are none."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.doubles import otlp
+from tests.doubles.otlp import Collector, Trace
+from tests.harness.process import free_port, wait_until
+
+from .test_template_source import SET, Site, ingress, setting
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    made.write("set.yaml", SET)
+    made.write("haproxy.cfg.j2", made.template())
+    with made.haproxy, made.kube:
+        made.kube.put(ingress("one"), setting("s", "here", say="x"), setting("t", "there", say="y"))
+        yield made
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector(free_port()) as made:
+        yield made
+
+
+def await_traces(collector: Collector, which: Callable[[Trace], bool], what: str, count: int = 1) -> list[Trace]:
+    def there() -> list[Trace]:
+        found = [t for t in collector.traces() if which(t)]
+        return found if len(found) >= count else []
+
+    return wait_until(there, 20, f"{what}; there are {[(t.result(), t.names()) for t in collector.traces()]}")
+
+
+def caused_by(words: str) -> Callable[[Trace], bool]:
+    return lambda t: words in str(t.root.attributes["change.cause"])
+
+
+def test_a_change_is_one_whole_tree_from_its_event_to_what_runs(site: Site, collector: Collector) -> None:
+    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url + "/", OTEL_RESOURCE_ATTRIBUTES="k8s.cluster.name=ed%20ge,service.name=never",
+                     OTEL_SERVICE_NAME="edge", OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20hunter2, x-more=1") as daemon:
+        site.await_says("a.example x y")
+        first = await_traces(collector, lambda t: t.result() == "applied", "the first change")[0]
+        assert first.names() == ["render", "validate", "apply", "reload", "verify"]
+        site.kube.put(ingress("two", "b.example", "there"))
+        site.await_says("a.example b.example x y")
+        second = await_traces(collector, caused_by("two"), "that of the second Ingress")[0]
+        assert second.names() == ["render", "validate", "apply", "reload", "verify"] and second.result() == "applied"
+        assert "there/two" in second.root.attributes["change.cause"] and second.root.attributes["change.source"] == str(site.set)
+        render, apply = second.named("render")[0], second.named("apply")[0]
+        assert render.attributes == {"render.templates": 1, "render.objects": 4, "render.changed": True}
+        assert apply.attributes == {"target.url": str(site.haproxy.config), "apply.way": "reload"}
+        assert second.root.attributes["change.sha256"] in daemon.log() and all(s.error is None for s in second.spans)
+        ends = [s.end for s in second.spans[1:]]
+        assert ends == sorted(ends) and second.root.begin < render.begin
+        site.kube.put(setting("s", "here", say="x", more="what no template says"))
+        same = await_traces(collector, lambda t: t.result() == "unchanged", "a render with the same output")[0]
+        assert same.names() == ["render"] and same.named("render")[0].attributes["render.changed"] is False
+        assert daemon.metrics().value("trace_spans_total", result="exported") == len(collector.spans)
+        shown = daemon.log() + daemon.get("/status")[1]
+        assert "hunter2" not in shown
+    assert set(collector.paths) == {"/v1/traces"}
+    assert all((h["authorization"], h["x-more"]) == ("Bearer hunter2", "1") for h in collector.headers), collector.headers
+    for resource in collector.resources:
+        assert resource["service.name"] == "edge" and resource["k8s.cluster.name"] == "ed ge" and resource["service.version"]
+
+
+def test_what_fails_has_its_reason(site: Site, collector: Collector) -> None:
+    with site.daemon(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector.url + "/as/it/is"):
+        site.await_says("a.example x y")
+        site.write("haproxy.cfg.j2", site.template() + "\nlisten nonsense\n  bind nowhere at all\n")
+        rejected = await_traces(collector, lambda t: t.result() == "rejected", "a configuration that HAProxy refuses")[0]
+        assert rejected.names() == ["render", "validate"] and "nowhere" in str(rejected.named("validate")[0].error)
+        assert rejected.root.error == rejected.named("validate")[0].error
+        site.write("haproxy.cfg.j2", "global\n{% for i in resources.ingresses %}{{ i.spec.nothing.there }}{% endfor %}\n")
+        refused = await_traces(collector, lambda t: t.result() == "refused", "a template that fails")[0]
+        assert refused.names() == ["render"] and "haproxy.cfg:2" in str(refused.named("render")[0].error)
+        assert caused_by(str(site.set))(refused)
+    assert set(collector.paths) == {"/as/it/is"}
+
+
+def test_a_file_and_the_end(site: Site, collector: Collector) -> None:
+    """Without a render; what is under way at the end is told before it."""
+    config = site.home / "own.cfg"
+    config.write_text(site.first.replace('"zero"', '"one"'))
+    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, CONFIG_SOURCE="file", CONFIG_FILE=str(config), TEMPLATE_FROM="") as daemon:
+        site.await_says("one")
+        wait_until(daemon.ready, 20, "ready")
+        assert daemon.stop() < 4
+        daemon.start()
+        fresh = site.home / "fresh.cfg"
+        fresh.write_text(site.first.replace('"zero"', '"two"'))
+        fresh.rename(config)
+        site.await_says("two")
+        daemon.wait_ready()
+        daemon.stop()
+    traces = collector.traces()
+    assert traces[0].names() == ["validate", "apply", "reload", "verify"] and caused_by("own.cfg")(traces[0])
+    assert [t.result() for t in traces if "apply" in t.names()] == ["applied", "applied"]
+    assert {s.trace for s in collector.spans} == {t.root.trace for t in traces}, "no trace without its root"
+
+
+@pytest.mark.parametrize("name", ["dead", "silent", "slow", "vast", "redirect", "refuses"])
+def test_a_collector_that_is_none_costs_nothing_but_its_traces(site: Site, name: str) -> None:
+    with Collector(free_port()) as collector, Collector(free_port()) as elsewhere:
+        answers = {"silent": otlp.silent(collector), "slow": otlp.slow(collector), "vast": otlp.vast(collector), "redirect": otlp.redirect(elsewhere.url),
+                   "refuses": lambda handler: otlp.reply(handler, 400, b"no")}
+        collector.answer = answers.get(name)
+        url = f"http://127.0.0.1:{free_port()}" if name == "dead" else collector.url
+        with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=url, OTEL_EXPORTER_OTLP_TIMEOUT="300") as daemon:
+            site.await_says("a.example x y")
+            wait_until(lambda: 'msg="traces not exported"' in daemon.log(), 20, "that is said")
+            site.kube.put(ingress("two", "b.example"))
+            site.await_says("a.example b.example x y")
+            wait_until(daemon.ready, 20, "ready")
+            assert daemon.log().count('msg="traces not exported"') == 1
+            lost = name in ("vast", "redirect", "refuses")
+            wait_until(lambda: not lost or daemon.metrics().value("trace_spans_total", result="failed"), 20, "what is lost is counted")
+            assert daemon.stop() < 4
+        assert elsewhere.asked == 0 and (collector.asked > 0) == (name != "dead")
+
+
+def test_what_a_collector_wants_again_it_gets_again(site: Site, collector: Collector) -> None:
+    collector.answer = lambda handler: otlp.reply(handler, 503, b"", Retry_After="1")
+    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url):
+        site.await_says("a.example x y")
+        wait_until(lambda: collector.asked > 0, 20, "the first attempt")
+        collector.answer = None
+        found = await_traces(collector, lambda t: t.result() == "applied", "the second attempt")
+        assert found[0].names() == ["render", "validate", "apply", "reload", "verify"]
