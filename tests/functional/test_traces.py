@@ -106,31 +106,41 @@ def test_a_file_and_the_end(site: Site, collector: Collector) -> None:
     assert {s.trace for s in collector.spans} == {t.root.trace for t in traces}, "no trace without its root"
 
 
-@pytest.mark.parametrize("name", ["dead", "silent", "slow", "vast", "redirect", "refuses"])
-def test_a_collector_that_is_none_costs_nothing_but_its_traces(site: Site, name: str) -> None:
-    with Collector(free_port()) as collector, Collector(free_port()) as elsewhere:
-        answers = {"silent": otlp.silent(collector), "slow": otlp.slow(collector), "vast": otlp.vast(collector), "redirect": otlp.redirect(elsewhere.url),
-                   "refuses": lambda handler: otlp.reply(handler, 400, b"no")}
-        collector.answer = answers.get(name)
-        url = f"http://127.0.0.1:{free_port()}" if name == "dead" else collector.url
-        with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=url, OTEL_EXPORTER_OTLP_TIMEOUT="300") as daemon:
-            site.await_says("a.example x y")
-            wait_until(lambda: 'msg="traces not exported"' in daemon.log(), 20, "that is said")
-            site.kube.put(ingress("two", "b.example"))
-            site.await_says("a.example b.example x y")
-            wait_until(daemon.ready, 20, "ready")
-            assert daemon.log().count('msg="traces not exported"') == 1
-            lost = name in ("vast", "redirect", "refuses")
-            wait_until(lambda: not lost or daemon.metrics().value("trace_spans_total", result="failed"), 20, "what is lost is counted")
-            assert daemon.stop() < 4
-        assert elsewhere.asked == 0 and (collector.asked > 0) == (name != "dead")
-
-
-def test_what_a_collector_wants_again_it_gets_again(site: Site, collector: Collector) -> None:
-    collector.answer = lambda handler: otlp.reply(handler, 503, b"", Retry_After="1")
-    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url):
+def test_a_dead_collector_costs_nothing_but_its_traces(site: Site) -> None:
+    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{free_port()}") as daemon:
         site.await_says("a.example x y")
-        wait_until(lambda: collector.asked > 0, 20, "the first attempt")
-        collector.answer = None
-        found = await_traces(collector, lambda t: t.result() == "applied", "the second attempt")
-        assert found[0].names() == ["render", "validate", "apply", "reload", "verify"]
+        wait_until(lambda: 'msg="traces not exported"' in daemon.log(), 20, "that is said")
+        site.kube.put(ingress("two", "b.example"))
+        site.await_says("a.example b.example x y")
+        wait_until(daemon.ready, 20, "ready")
+        assert daemon.log().count('msg="traces not exported"') == 1
+        assert daemon.stop() < 4
+
+
+def test_a_hostile_collector_costs_nothing_but_its_traces_until_it_is_a_collector(site: Site, collector: Collector) -> None:
+    with Collector(free_port()) as elsewhere:
+        answers: list[otlp.Answer] = [lambda handler: otlp.reply(handler, 400, b"no"), otlp.redirect(elsewhere.url), otlp.vast(collector),
+                                      otlp.slow(collector), otlp.silent(collector)]
+        with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_EXPORTER_OTLP_TIMEOUT="300") as daemon:
+            for i, answer in enumerate(answers):
+                collector.answer = answer
+                asked = collector.asked
+                site.kube.put(ingress("two", f"{i}.example"))
+                site.await_says(f"a.example {i}.example x y")
+                wait_until(lambda: collector.asked > asked, 20, "it was asked")
+                if i < 3:  # the others are asked again
+                    wait_until(lambda: daemon.metrics().value("trace_spans_total", result="failed") >= 6 * (i + 1), 20, f"answer {i} costs its batch")
+            wait_until(daemon.ready, 20, "ready")
+            assert collector.spans == []
+            collector.answer = lambda handler: otlp.reply(handler, 503, b"", Retry_After="1")
+            asked = collector.asked
+            wait_until(lambda: collector.asked > asked, 20, "it was asked again")
+            collector.answer = None
+            again = await_traces(collector, caused_by("two"), "what it had not answered", 2)
+            assert all(t.names() == ["render", "validate", "apply", "reload", "verify"] and t.result() == "applied" for t in again)
+            collector.answer = otlp.silent(collector)
+            asked = collector.asked
+            site.kube.put(ingress("two", "last.example"))
+            wait_until(lambda: collector.asked > asked, 20, "it was asked")
+            assert daemon.stop() < 4
+        assert elsewhere.asked == 0 and collector.problems == []

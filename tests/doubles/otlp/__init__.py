@@ -140,6 +140,7 @@ class Collector:
         self.resources: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
+        self.bodies: list[bytes] = []
         self.problems: list[str] = []
         self.asked = 0
         self.answer: Answer | None = None  # instead of taking what comes
@@ -159,6 +160,7 @@ class Collector:
                 reply(handler, 400, b"{}")
                 return
             if self.answer is None:
+                self.bodies.append(body)
                 self.resources.append(resource)
                 self.spans += spans
         if self.answer is not None:
