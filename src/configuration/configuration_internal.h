@@ -185,8 +185,8 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);
 void configuration_tell_written(const struct target *t, bool runs); /* runs: without a reload */
-bool configuration_rejected(const struct configuration *c); /* by one of them: no other gets it */
-bool configuration_writes(const struct configuration *c);   /* at all: neither a dry run nor paused */
+bool configuration_rejected(const struct configuration *c);         /* by one of them: no other gets it */
+bool configuration_writes(const struct configuration *c);           /* at all: neither a dry run nor paused */
 /* All that answer have accepted it. */
 bool configuration_may_write(const struct configuration *c);
 /* The next document comes too soon after the last. */

@@ -31,7 +31,7 @@ struct otlp_exporter {
     uint64_t since_ms;
     struct backoff backoff;
     struct log_limit limit;
-    struct timer end; /* of the time to finish */
+    struct timer end;        /* of the time to finish */
     void (*done)(void *arg); /* NULL: it is not finishing, or has finished */
     void *done_arg;
     bool finishing;
@@ -86,7 +86,8 @@ static void otlp_exporter_say(struct otlp_exporter *x, const char *message, bool
     unsigned held_back;
     if (log_limit_pass_message(&x->limit, clock_mono_ms(), message, &held_back))
         log_warn(x->options.log, "traces not exported", log_str("url", x->options.url), log_str("error", message),
-                 log_int("spans", x->spans), log_bool("retried", again), log_if(held_back > 0, log_int("repeated", held_back)));
+                 log_int("spans", x->spans), log_bool("retried", again),
+                 log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
 static void otlp_exporter_took(struct otlp_exporter *x, const struct http_response *r)
@@ -167,16 +168,15 @@ static void otlp_exporter_send(void *arg)
         otlp_exporter_take_batch(x);
     if (x->batch == NULL)
         return;
-    struct http_request_options options = {.method = "POST",
-                                           .path = x->options.path,
-                                           .content_type = "application/json",
-                                           .body = x->batch,
-                                           .body_len = strlen(x->batch),
-                                           .max_body_bytes = ANSWER_MAX_BYTES,
-                                           .connect_timeout_ms = CONNECT_TIMEOUT_MS < x->options.timeout_ms
-                                                                     ? CONNECT_TIMEOUT_MS
-                                                                     : x->options.timeout_ms,
-                                           .total_timeout_ms = x->options.timeout_ms};
+    struct http_request_options options = {
+        .method = "POST",
+        .path = x->options.path,
+        .content_type = "application/json",
+        .body = x->batch,
+        .body_len = strlen(x->batch),
+        .max_body_bytes = ANSWER_MAX_BYTES,
+        .connect_timeout_ms = CONNECT_TIMEOUT_MS < x->options.timeout_ms ? CONNECT_TIMEOUT_MS : x->options.timeout_ms,
+        .total_timeout_ms = x->options.timeout_ms};
     if (x->options.prepare != NULL)
         x->options.prepare(x->options.arg, &options);
     x->request = http_start(x->options.http, x->options.endpoint, &options, &callbacks, x, &err);

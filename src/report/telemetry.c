@@ -104,7 +104,8 @@ static const struct {
     {AT(template_objects), METRIC_GAUGE, "template_objects",
      "Objects that the templates see, by their name in the set.", "resource"},
     {AT(trace_spans), METRIC_COUNTER, "trace_spans_total",
-     "Spans of traces (OTEL_EXPORTER_OTLP_ENDPOINT), by result: exported, rejected (by the collector), failed (it could "
+     "Spans of traces (OTEL_EXPORTER_OTLP_ENDPOINT), by result: exported, rejected (by the collector), failed (it "
+     "could "
      "not be reached in time, or refused them), dropped (too many waited).",
      "result"},
     {AT(log_lines_dropped), METRIC_COUNTER, "log_lines_dropped_total",

@@ -20,7 +20,7 @@
 #define SPAN_ATTRIBUTES_MAX 16
 #define SPAN_TEXT_MAX_BYTES 256 /* of a value: what is longer is cut */
 #define SPAN_MESSAGE_MAX_BYTES 1024
-#define TRACE_SPANS_MAX 128      /* of one trace, its root included: further ones are left out, and counted there */
+#define TRACE_SPANS_MAX 128 /* of one trace, its root included: further ones are left out, and counted there */
 
 struct metric;
 struct span;

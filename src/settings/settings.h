@@ -84,14 +84,14 @@ struct settings_local {
 /* Traces, by the variables that OpenTelemetry has for all programs. */
 struct settings_traces {
     bool disabled;
-    char *endpoint;   /* "http(s)://host:port[/prefix]", no slash at its end; NULL: none */
-    char *own;        /* of traces alone, used as it is; NULL: none */
+    char *endpoint;        /* "http(s)://host:port[/prefix]", no slash at its end; NULL: none */
+    char *own;             /* of traces alone, used as it is; NULL: none */
     struct secret headers; /* settings_pairs_parse takes it */
     unsigned timeout_ms;
     char *protocol;
-    char *ca_file;     /* NULL: the system's trust store */
+    char *ca_file; /* NULL: the system's trust store */
     char *service_name;
-    char *attributes;  /* settings_pairs_parse takes it; NULL: none */
+    char *attributes;                 /* settings_pairs_parse takes it; NULL: none */
     char *sampler, *sampler_argument; /* see settings_traces_ratio */
 };
 

@@ -846,8 +846,9 @@ const struct setting setting_table[] = {
         TEXT(traces.endpoint, check_otlp_url),
         .unset = "no traces",
         .expected = "a URL http(s)://host[:port][/path] without user name and query",
-        .help = "Where an OpenTelemetry collector takes OTLP/HTTP: traces of each change of a whole configuration go to "
-                "this URL with /v1/traces behind it, as JSON. Nothing waits for it. Spans: docs/traces.md.",
+        .help =
+            "Where an OpenTelemetry collector takes OTLP/HTTP: traces of each change of a whole configuration go to "
+            "this URL with /v1/traces behind it, as JSON. Nothing waits for it. Spans: docs/traces.md.",
         .example = "http://otel-collector:4318",
     },
     {
@@ -863,8 +864,9 @@ const struct setting setting_table[] = {
         SECRET(traces.headers),
         .unset = "no further headers",
         .expected = "headers as name=value, separated by commas, their values perhaps percent-encoded",
-        .help = "Headers that go with traces, such as a credential of the collector. It is masked wherever settings are "
-                "shown. With _FILE it is read from a file, and again when that file changes.",
+        .help =
+            "Headers that go with traces, such as a credential of the collector. It is masked wherever settings are "
+            "shown. With _FILE it is read from a file, and again when that file changes.",
         .example = "authorization=Bearer%20change-me",
         .masked = true,
     },
@@ -881,8 +883,9 @@ const struct setting setting_table[] = {
         TEXT(traces.protocol, check_otlp_protocol),
         .fallback = "http/json",
         .expected = "http/json",
-        .help = "The one protocol is http/json. With grpc or http/protobuf there is a warning, and http/json is used all "
-                "the same.",
+        .help =
+            "The one protocol is http/json. With grpc or http/protobuf there is a warning, and http/json is used all "
+            "the same.",
         .example = "http/json",
     },
     {

@@ -94,8 +94,12 @@ static int config_engine_open(struct config_engine *e, struct error *err)
         .takes = config_engine_takes, .apply = config_engine_on_apply, .rollback = config_engine_on_rollback};
     const struct config_engine_options *o = &e->options;
     enum document_use use = o->settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
-    const struct config_source_options options = {
-        .settings = o->settings, .use = use, .kube = o->kube, .telemetry = o->telemetry, .trace = e->trace, .log = o->log};
+    const struct config_source_options options = {.settings = o->settings,
+                                                  .use = use,
+                                                  .kube = o->kube,
+                                                  .telemetry = o->telemetry,
+                                                  .trace = e->trace,
+                                                  .log = o->log};
     e->store = store_new(o->settings->state_dir, o->log, err);
     if (e->store == NULL)
         return -1;

@@ -41,12 +41,12 @@ struct config_trace {
     bool writes;
     char *next_cause; /* of the next render; NULL: nothing happened yet */
     uint64_t next_us;
-    struct span *render, *rendering; /* that is under way, and its root; both NULL: there is none */
-    struct cause waits;              /* for the engine to take it; root NULL: nothing does */
-    struct span *root;               /* of the change that the engine works on; NULL: there is none */
-    const char *result;              /* of it, as far as is known; NULL: not at all */
-    bool failed;                     /* one HAProxy does not run it, and will not */
-    struct way *ways;                /* target_count */
+    struct span *render, *rendering;    /* that is under way, and its root; both NULL: there is none */
+    struct cause waits;                 /* for the engine to take it; root NULL: nothing does */
+    struct span *root;                  /* of the change that the engine works on; NULL: there is none */
+    const char *result;                 /* of it, as far as is known; NULL: not at all */
+    bool failed;                        /* one HAProxy does not run it, and will not */
+    struct way *ways;                   /* target_count */
     char last[DIGEST_SHA256_HEX_BYTES]; /* what the source had last, by its id; "": nothing yet */
     char *refusal;                      /* the last one; NULL: none since */
     struct timer limit, waiting;
@@ -96,8 +96,7 @@ void config_trace_rendering(struct config_trace *t, const char *source, const st
     config_trace_drop_render(t, "superseded");
     uint64_t now_us = clock_mono_us();
     bool caused = t->next_cause != NULL;
-    t->rendering =
-        config_trace_root(t, caused ? t->next_cause : "tried again", source, caused ? t->next_us : now_us);
+    t->rendering = config_trace_root(t, caused ? t->next_cause : "tried again", source, caused ? t->next_us : now_us);
     free(t->next_cause);
     t->next_cause = NULL;
     t->render = span_child(t->rendering, "render", now_us);
@@ -296,12 +295,10 @@ static void config_trace_failed(struct way *w, const char *why)
 
 static void config_trace_take_of(struct config_trace *t, struct way *w, const struct configuration_event *e)
 {
-    static const char *const results[CONFIGURATION_EVENT_KINDS] = {[CONFIGURATION_VALIDATED] = "validated",
-                                                                   [CONFIGURATION_APPLIED] = "applied",
-                                                                   [CONFIGURATION_UNCHANGED] = "unchanged",
-                                                                   [CONFIGURATION_REJECTED] = "rejected",
-                                                                   [CONFIGURATION_LOAD_FAILED] = "load_failed",
-                                                                   [CONFIGURATION_CANARY_FAILED] = "canary_failed"};
+    static const char *const results[CONFIGURATION_EVENT_KINDS] = {
+        [CONFIGURATION_VALIDATED] = "validated",     [CONFIGURATION_APPLIED] = "applied",
+        [CONFIGURATION_UNCHANGED] = "unchanged",     [CONFIGURATION_REJECTED] = "rejected",
+        [CONFIGURATION_LOAD_FAILED] = "load_failed", [CONFIGURATION_CANARY_FAILED] = "canary_failed"};
     const char *why = e->error != NULL ? e->error->message : NULL;
     if (configuration_event_failed(e->kind)) {
         config_trace_failed(w, why != NULL ? why : "");

@@ -126,8 +126,7 @@ static void credentials_take_given(char *const *env, struct given *g, struct set
 
 static void credentials_take_headers(char *const *env, struct settings *c, struct settings_findings *found)
 {
-    struct given g = {
-        .row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse};
+    struct given g = {.row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse};
     credentials_take_given(env, &g, c, found);
     free(g.file_name);
 }

@@ -194,8 +194,9 @@ START_TEST(what_could_not_be_told_is_loaded)
     happens(CONFIGURATION_LOADED, 0, NULL);
     happens(CONFIGURATION_LOADED, 0, NULL);
     happens(CONFIGURATION_APPLIED, 0, NULL);
-    assert_spans(true, "apply http://a runtime; verify superseded http://a; reload http://a no answer; verify http://a; "
-                       "root /own.cfg applied");
+    assert_spans(true,
+                 "apply http://a runtime; verify superseded http://a; reload http://a no answer; verify http://a; "
+                 "root /own.cfg applied");
     end();
 }
 END_TEST
@@ -216,8 +217,9 @@ START_TEST(a_rejection_ends_it_when_the_others_have_answered)
     happens(CONFIGURATION_WRITING, 0, NULL);
     written(0, CONFIGURATION_WAY_RELOAD);
     happens(CONFIGURATION_LOAD_FAILED, 0, "a port");
-    assert_spans(true, "validate http://a; apply http://a reload; reload http://a !a port; root http://a again load_failed "
-                       "!a port");
+    assert_spans(true,
+                 "validate http://a; apply http://a reload; reload http://a !a port; root http://a again load_failed "
+                 "!a port");
     end();
 }
 END_TEST
@@ -249,7 +251,8 @@ START_TEST(a_newer_one_replaces_it)
     rendered(w.one); /* the engine is half way, and does not take it */
     rendered(w.two);
     config_trace_stop(w.t);
-    assert_spans(true, "render; render; root tried again superseded; root tried again stopped; root tried again stopped");
+    assert_spans(true,
+                 "render; render; root tried again superseded; root tried again stopped; root tried again stopped");
     end();
 }
 END_TEST

@@ -195,7 +195,8 @@ START_TEST(what_is_to_be_sent_again_is)
     }
     answer(200, "");
     ck_assert_double_eq(counted("exported"), 2);
-    ck_assert_uint_eq(log_count(w.log.fd, "traces not exported"), 2); /* one for all statuses, which differ in a number */
+    ck_assert_uint_eq(log_count(w.log.fd, "traces not exported"),
+                      2); /* one for all statuses, which differ in a number */
 }
 END_TEST
 

@@ -60,21 +60,23 @@ START_TEST(golden)
     struct span *list[8];
     ck_assert_uint_eq(tracer_take(t, list, 8), 2);
     cleanup(mem_free_ptr) char *json = otlp_encode(&resource, "1.0.0", list, 2);
-    assert_json(json, "{\"resourceSpans\":[{\"resource\":{\"attributes\":["
-                      "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"my.service\"}},"
-                      "{\"key\":\"host.name\",\"value\":{\"stringValue\":\"h\"}}]},"
-                      "\"scopeSpans\":[{\"scope\":{\"name\":\"haproxy-k8s-sync\",\"version\":\"1.0.0\"},\"spans\":["
-                      "{\"traceId\":\"10101010101010101010101010101010\",\"spanId\":\"1212121212121212\","
-                      "\"parentSpanId\":\"1111111111111111\",\"name\":\"child\",\"kind\":1,"
-                      "\"startTimeUnixNano\":\"1544712660000500000\",\"endTimeUnixNano\":\"1544712660001000000\","
-                      "\"attributes\":[{\"key\":\"my.span.attr\",\"value\":{\"stringValue\":\"some v\xc3\xa4lue \\\\xff \\\"\"}},"
-                      "{\"key\":\"n\",\"value\":{\"intValue\":\"9007199254740993\"}},"
-                      "{\"key\":\"yes\",\"value\":{\"boolValue\":true}}],"
-                      "\"status\":{\"message\":\"it broke\",\"code\":2}},"
-                      "{\"traceId\":\"10101010101010101010101010101010\",\"spanId\":\"1111111111111111\","
-                      "\"name\":\"I'm a server span\",\"kind\":1,"
-                      "\"startTimeUnixNano\":\"1544712660000000000\",\"endTimeUnixNano\":\"1544712660002000000\","
-                      "\"attributes\":[],\"status\":{}}]}]}]}");
+    assert_json(
+        json,
+        "{\"resourceSpans\":[{\"resource\":{\"attributes\":["
+        "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"my.service\"}},"
+        "{\"key\":\"host.name\",\"value\":{\"stringValue\":\"h\"}}]},"
+        "\"scopeSpans\":[{\"scope\":{\"name\":\"haproxy-k8s-sync\",\"version\":\"1.0.0\"},\"spans\":["
+        "{\"traceId\":\"10101010101010101010101010101010\",\"spanId\":\"1212121212121212\","
+        "\"parentSpanId\":\"1111111111111111\",\"name\":\"child\",\"kind\":1,"
+        "\"startTimeUnixNano\":\"1544712660000500000\",\"endTimeUnixNano\":\"1544712660001000000\","
+        "\"attributes\":[{\"key\":\"my.span.attr\",\"value\":{\"stringValue\":\"some v\xc3\xa4lue \\\\xff \\\"\"}},"
+        "{\"key\":\"n\",\"value\":{\"intValue\":\"9007199254740993\"}},"
+        "{\"key\":\"yes\",\"value\":{\"boolValue\":true}}],"
+        "\"status\":{\"message\":\"it broke\",\"code\":2}},"
+        "{\"traceId\":\"10101010101010101010101010101010\",\"spanId\":\"1111111111111111\","
+        "\"name\":\"I'm a server span\",\"kind\":1,"
+        "\"startTimeUnixNano\":\"1544712660000000000\",\"endTimeUnixNano\":\"1544712660002000000\","
+        "\"attributes\":[],\"status\":{}}]}]}]}");
     span_free(list[0]);
     span_free(list[1]);
     otlp_resource_fini(&resource);
