@@ -275,6 +275,7 @@ static int make_targets(struct controller *c, struct error *err)
         .instance = {.resync_period_ms = c->settings->resync_period_ms,
                      .telemetry = &c->telemetry,
                      .history = c->history,
+                     .tracer = tracing_tracer(c->tracing),
                      .log = c->log},
         .configuration = config_engine_lead(c->config),
     };
@@ -324,6 +325,7 @@ static void on_released(void *arg)
 {
     struct controller *c = arg;
     config_engine_end_traces(c->config);
+    targets_end_traces(c->targets);
     tracing_finish(c->tracing, LAST_TRACES_MS, on_traced, c);
 }
 

@@ -98,6 +98,12 @@ void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg)
         instance_stop(t->list[i].instance, targets_on_stopped, t);
 }
 
+void targets_end_traces(struct targets *t)
+{
+    for (size_t i = 0; t != NULL && i < t->count; i++)
+        servers_end_traces(t->list[i].servers);
+}
+
 size_t targets_count(const struct targets *t)
 {
     return t->count;

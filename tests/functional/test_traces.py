@@ -11,6 +11,7 @@ from tests.doubles import otlp
 from tests.doubles.otlp import Collector, Trace
 from tests.harness.process import free_port, wait_until
 
+from .rig import Rig
 from .test_template_source import SET, Site, ingress, setting
 
 
@@ -144,3 +145,23 @@ def test_a_hostile_collector_costs_nothing_but_its_traces_until_it_is_a_collecto
             wait_until(lambda: collector.asked > asked, 20, "it was asked")
             assert daemon.stop() < 4
         assert elsewhere.asked == 0 and collector.problems == []
+
+
+def test_a_change_of_servers(rig: Rig, collector: Collector) -> None:
+    rig.pods(1)
+    daemon = rig.start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
+    rig.wait_in_sync()
+    rig.pods(1, 2)
+    added = await_traces(collector, lambda t: "transaction" in t.names(), "a server is added")[-1]
+    assert added.names() == ["transaction", "verify"] and added.result() == "in_sync" and added.root.name == "servers change"
+    assert added.root.attributes["change.backend"] == "be" and "endpointslice web-1" in added.root.attributes["change.cause"]
+    assert "n2" in added.named("transaction")[0].attributes["write.changes"]
+    rig.pods(2)
+    await_traces(collector, lambda t: "runtime command" in t.names() and t.result() == "in_sync", "one is taken out")
+    rig.dataplane.fault({"action": "answer", "status": 400, "body": {"code": 400, "message": "no more servers"}, "method": "PUT", "path": r"/transactions/[^?]+$"})
+    rig.pods(2, 3)
+    refused = await_traces(collector, lambda t: t.result() == "rejected", "one that is refused")[0]
+    assert "no more servers" in str(refused.root.error)
+    daemon.stop()
+    traces = collector.traces()
+    assert {s.trace for s in collector.spans} == {t.root.trace for t in traces}, "no trace without its root"
