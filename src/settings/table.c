@@ -846,9 +846,8 @@ const struct setting setting_table[] = {
         TEXT(traces.endpoint, check_otlp_url),
         .unset = "no traces",
         .expected = "a URL http(s)://host[:port][/path] without user name and query",
-        .help =
-            "Where an OpenTelemetry collector takes OTLP/HTTP: traces of each change of a whole configuration go to "
-            "this URL with /v1/traces behind it, as JSON. Nothing waits for it. Spans: docs/traces.md.",
+        .help = "Where an OpenTelemetry collector takes OTLP/HTTP: traces of each change go to "
+                "this URL with /v1/traces behind it, as JSON. Nothing waits for it. Spans: docs/traces.md.",
         .example = "http://otel-collector:4318",
     },
     {
