@@ -103,22 +103,12 @@ static void otlp_exporter_took(struct otlp_exporter *x, const struct http_respon
     otlp_exporter_drop_batch(x);
 }
 
-/* As the OTLP specification lists them; no answer at all is as one of them. */
-static bool otlp_exporter_is_retryable(const struct http_response *r, const struct error *err)
+/* after_ms: of Retry-After; negative: it says nothing. */
+static void otlp_exporter_failed(struct otlp_exporter *x, const char *message, bool retryable, int64_t after_ms)
 {
-    if (err != NULL)
-        return err->kind == ERROR_RETRY;
-    return r->status == 429 || r->status == 502 || r->status == 503 || r->status == 504;
-}
-
-static void otlp_exporter_failed(struct otlp_exporter *x, const struct http_response *r, const struct error *err)
-{
-    int64_t after_ms = err == NULL ? http_response_retry_after_ms(r) : -1;
     uint64_t wait_ms = after_ms >= 0 ? (uint64_t)after_ms : backoff_next_ms(&x->backoff);
     bool young = clock_mono_ms() + wait_ms - x->since_ms < BATCH_AGE_MAX_MS;
-    bool again = otlp_exporter_is_retryable(r, err) && young && !x->finishing;
-    cleanup(mem_free_ptr) char *message =
-        err != NULL ? mem_strdup(err->message) : mem_printf("the collector answered %d", r->status);
+    bool again = retryable && young && !x->finishing;
     otlp_exporter_say(x, message, again);
     if (again) {
         timer_set(&x->send, wait_ms);
@@ -130,14 +120,24 @@ static void otlp_exporter_failed(struct otlp_exporter *x, const struct http_resp
         timer_set(&x->send, (uint64_t)after_ms);
 }
 
+/* As the OTLP specification lists them; no answer at all is as one of them. */
+static bool otlp_exporter_is_retryable(int status)
+{
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
 static void otlp_exporter_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct otlp_exporter *x = arg;
     x->request = NULL;
-    if (err == NULL && r->status >= 200 && r->status < 300)
+    if (err != NULL) {
+        otlp_exporter_failed(x, err->message, err->kind == ERROR_RETRY, -1);
+    } else if (r->status >= 200 && r->status < 300) {
         otlp_exporter_took(x, r);
-    else
-        otlp_exporter_failed(x, r, err);
+    } else {
+        cleanup(mem_free_ptr) char *message = mem_printf("the collector answered %d", r->status);
+        otlp_exporter_failed(x, message, otlp_exporter_is_retryable(r->status), http_response_retry_after_ms(r));
+    }
     if (!timer_is_set(&x->send))
         otlp_exporter_schedule(x);
 }
@@ -182,7 +182,7 @@ static void otlp_exporter_send(void *arg)
     x->request = http_start(x->options.http, x->options.endpoint, &options, &callbacks, x, &err);
     if (x->request != NULL)
         return;
-    otlp_exporter_failed(x, NULL, &err);
+    otlp_exporter_failed(x, err.message, err.kind == ERROR_RETRY, -1);
     otlp_exporter_schedule(x);
 }
 

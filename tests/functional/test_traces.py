@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pathlib
+import ssl
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.doubles import otlp
 from tests.doubles.otlp import Collector, Trace
+from tests.harness.certificates import Authority
 from tests.harness.process import free_port, wait_until
 
 from .rig import Rig
 from .test_template_source import SET, Site, ingress, setting
+from .wrapped import plain
 
 
 @pytest.fixture
@@ -86,11 +89,26 @@ def test_what_fails_has_its_reason(site: Site, collector: Collector) -> None:
     assert set(collector.paths) == {"/as/it/is"}
 
 
-def test_a_file_and_the_end(site: Site, collector: Collector) -> None:
-    """Without a render; what is under way at the end is told before it."""
+def test_a_file_and_the_end_by_https(site: Site) -> None:
+    """Without a render; what is under way at the end is told before it. The system call filter is on, a header comes from a file."""
+    authority = Authority(site.home / "ca")
+    own = authority.server("collector")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(own.certificate, own.key)
+    secret = site.home / "headers"
+    secret.write_text("authorization=Bearer%20hunter2\n")
+    by = {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(authority.certificate), "OTEL_EXPORTER_OTLP_HEADERS_FILE": str(secret), "SECCOMP": "true"}
+    with Collector(free_port(), tls) as collector:
+        file_and_end(site, collector, **by)
+        assert all(h["authorization"] == "Bearer hunter2" for h in collector.headers)
+
+
+def file_and_end(site: Site, collector: Collector, **by: str) -> None:
     config = site.home / "own.cfg"
     config.write_text(site.first.replace('"zero"', '"one"'))
-    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, CONFIG_SOURCE="file", CONFIG_FILE=str(config), TEMPLATE_FROM="") as daemon:
+    daemon = site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, CONFIG_SOURCE="file", CONFIG_FILE=str(config), TEMPLATE_FROM="", **by)
+    daemon.binary = plain()  # the filter allows for no sanitizer
+    with daemon:
         site.await_says("one")
         wait_until(daemon.ready, 20, "ready")
         assert daemon.stop() < 4

@@ -10,6 +10,7 @@ import dataclasses
 import http.server
 import json
 import re
+import ssl
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -133,9 +134,10 @@ Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
 class Collector:
     """On a port of 127.0.0.1, until the end of `with`."""
 
-    def __init__(self, port: int):
+    def __init__(self, port: int, tls: ssl.SSLContext | None = None):
         self.port = port
-        self.url = f"http://127.0.0.1:{port}"
+        self.tls = tls
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
         self.spans: list[Span] = []
         self.resources: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -197,6 +199,8 @@ class Collector:
 
         self.over.clear()
         self.server = Server(("127.0.0.1", self.port), Handler)
+        if self.tls:
+            self.server.socket = self.tls.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
         return self
