@@ -13,6 +13,7 @@ from tests.doubles.otlp import Collector, Trace
 from tests.harness.certificates import Authority
 from tests.harness.process import free_port, wait_until
 
+from . import test_template_source_apis as apis
 from .rig import Rig
 from .test_template_source import SET, Site, ingress, setting
 from .wrapped import plain
@@ -183,3 +184,15 @@ def test_a_change_of_servers(rig: Rig, collector: Collector) -> None:
     daemon.stop()
     traces = collector.traces()
     assert {s.trace for s in collector.spans} == {t.root.trace for t in traces}, "no trace without its root"
+
+
+def test_what_goes_by_the_runtime_api_needs_no_reload(rig: Rig, collector: Collector) -> None:
+    use = "\nbackend by-template\n  mode http\n  http-request set-header x %[str(a.example),map({{ path('map', 'hosts.map') }},none)]\n"
+    site = apis.Site(rig)
+    rig.kube.put(ingress("one"), site.config_map(use))
+    site.start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
+    await_traces(collector, lambda t: t.names() == ["render", "validate", "apply", "reload", "verify"] and t.result() == "applied", "the first change")
+    rig.kube.put(ingress("two", "b.example"))
+    grown = await_traces(collector, caused_by("here/two"), "a map that grows")[0]
+    assert grown.names() == ["render", "apply", "verify"] and grown.result() == "applied"
+    assert grown.named("apply")[0].attributes == {"target.url": rig.dataplane.url, "apply.way": "runtime"}
