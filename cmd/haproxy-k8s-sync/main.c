@@ -20,6 +20,7 @@
 #include "cli/flags.h"
 #include "daemon/controller.h"
 #include "daemon/template/template_source.h"
+#include "daemon/tracing.h"
 #include "cli/config.h"
 #include "cli/config_history.h"
 #include "cli/doctor/doctor.h"
@@ -87,7 +88,8 @@ static int check_config(struct settings *settings, const struct settings_finding
         fprintf(stderr, "error: %s\n", err.message);
         return SETTINGS_EXIT_CODE;
     }
-    if (template_source_check(settings, &err) != 0 || clients_check_tls(settings, &err) != 0) {
+    if (template_source_check(settings, &err) != 0 || clients_check_tls(settings, &err) != 0 ||
+        tracing_check(settings, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         return SETTINGS_EXIT_CODE;
     }

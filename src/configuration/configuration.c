@@ -14,19 +14,30 @@
 #include "haproxy/instance.h"
 #include "host/timer.h"
 
-void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
-                        const struct error *err)
+static void configuration_tell_why(const struct configuration *c, enum configuration_event_kind kind,
+                                   const struct target *t, const char *reason, const struct error *err)
 {
     const struct configuration_listener *l = &c->options.listener;
     const struct configuration_event e = {.kind = kind,
                                           .target = t != NULL ? t->number : 0,
                                           .url = t != NULL ? target_url(t) : NULL,
                                           .document = kind != CONFIGURATION_REFUSED ? c->document : NULL,
-                                          .reason =
-                                              kind == CONFIGURATION_LOAD_FAILED ? CONFIGURATION_REASON_RELOAD : NULL,
+                                          .reason = reason,
                                           .error = err};
     if (l->happened != NULL)
         l->happened(l->arg, &e);
+}
+
+void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
+                        const struct error *err)
+{
+    configuration_tell_why(c, kind, t, kind == CONFIGURATION_LOAD_FAILED ? CONFIGURATION_REASON_RELOAD : NULL, err);
+}
+
+void configuration_tell_written(const struct target *t, bool runs)
+{
+    configuration_tell_why(t->of, CONFIGURATION_WRITTEN, t, runs ? CONFIGURATION_WAY_RUNTIME : CONFIGURATION_WAY_RELOAD,
+                           NULL);
 }
 
 /* ---- what is decided for all ---- */

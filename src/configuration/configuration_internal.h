@@ -148,6 +148,7 @@ void target_keep_rejection(struct target *t);
 void target_is_writing(struct target *t); /* `asked` */
 void target_not_written(struct target *t, const struct document *d);
 bool target_runtime_read(void *self, bool other_worker);
+void target_reload_ended(void *self);
 void target_concluded(void *self);
 bool target_may_repair(const struct target *t); /* what another writer changed */
 void target_repair_later(struct target *t);
@@ -193,8 +194,9 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
 /* Tells the listener; t NULL: of no target. err NULL: none. */
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);
-bool configuration_rejected(const struct configuration *c); /* by one of them: no other gets it */
-bool configuration_writes(const struct configuration *c);   /* at all: neither a dry run nor paused */
+void configuration_tell_written(const struct target *t, bool runs); /* runs: without a reload */
+bool configuration_rejected(const struct configuration *c);         /* by one of them: no other gets it */
+bool configuration_writes(const struct configuration *c);           /* at all: neither a dry run nor paused */
 /* All that answer have accepted it. */
 bool configuration_may_write(const struct configuration *c);
 /* The next document comes too soon after the last. */

@@ -24,6 +24,8 @@ enum configuration_event_kind {
     CONFIGURATION_STORED,        /* its certificates, on this target */
     CONFIGURATION_VALIDATING,    /* this target is asked, */
     CONFIGURATION_WRITING,       /* or it is sent there to be written */
+    CONFIGURATION_WRITTEN,       /* its file has it; `reason` says how HAProxy gets it */
+    CONFIGURATION_LOADED,        /* by a reload, as far as its API knows: what runs is read next */
     CONFIGURATION_CANARY_PASSED, /* the first ones do well with it, the others get it; of no target */
     CONFIGURATION_CANARY_FAILED, /* this one, which got it first, does badly with it: no other one gets it */
     CONFIGURATION_DEGRADED,      /* this one does badly with it, and nothing is rolled back */
@@ -32,19 +34,30 @@ enum configuration_event_kind {
     CONFIGURATION_EVENT_KINDS,
 };
 
+#define CONFIGURATION_WAY_RUNTIME "runtime" /* it has it already */
+#define CONFIGURATION_WAY_RELOAD "reload"   /* one follows */
+
 struct configuration_event {
     enum configuration_event_kind kind;
     size_t target;                   /* its number */
     const char *url;                 /* of the target; NULL: of none */
     const struct document *document; /* NULL: none */
     const struct error *error;       /* why; NULL: none */
-    const char *reason; /* of ROLLED_BACK and LOAD_FAILED: "reload", "worker", "listener", "backend"; else NULL */
+    /* of ROLLED_BACK and LOAD_FAILED: "reload", "worker", "listener", "backend"; of WRITTEN: CONFIGURATION_WAY_...; else
+     * NULL */
+    const char *reason;
 };
 
 /* What is tried again. */
 static inline bool configuration_event_failed(enum configuration_event_kind kind)
 {
     return kind == CONFIGURATION_FAILED || kind == CONFIGURATION_NOT_STORED;
+}
+
+/* On the way; what the target has is as before. */
+static inline bool configuration_event_is_step(enum configuration_event_kind kind)
+{
+    return kind == CONFIGURATION_STORED || kind == CONFIGURATION_WRITTEN || kind == CONFIGURATION_LOADED;
 }
 
 /* Of a target that runs the document all the same. */

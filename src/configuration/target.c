@@ -457,6 +457,7 @@ static void target_written(struct target *t, const struct replaced *r)
              log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("changes", changes));
     t->progress = PROGRESS_WRITTEN;
     t->tells = r->runs;
+    configuration_tell_written(t, r->runs);
 }
 
 static void target_replaced(void *self, const struct replaced *r)
@@ -582,4 +583,5 @@ const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .replace = target_replace,
                                       .replaced = target_replaced,
                                       .reload_failed = target_reload_failed,
+                                      .reload_ended = target_reload_ended,
                                       .reloads_known = target_concluded};

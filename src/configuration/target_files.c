@@ -193,6 +193,7 @@ void target_stored(void *self, const struct stored *s)
         t->files = FILES_WRITTEN;
         break;
     case STORAGE_RUN:
+        configuration_tell_written(t, !t->files_changed);
         target_concluded(t);
         break;
     case STORAGE_END:

@@ -76,6 +76,13 @@ static void target_superseded(struct target *t)
     t->writing = NULL;
 }
 
+void target_reload_ended(void *self)
+{
+    const struct target *t = self;
+    if (t->progress == PROGRESS_WRITTEN)
+        configuration_tell(t->of, CONFIGURATION_LOADED, t, NULL);
+}
+
 void target_concluded(void *self)
 {
     struct target *t = self;

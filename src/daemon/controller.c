@@ -27,6 +27,7 @@
 #include "daemon/targets.h"
 #include "report/telemetry.h"
 #include "daemon/mapping_state.h"
+#include "daemon/tracing.h"
 
 /* After a change the next one waits for this many times the CPU time that it cost: a dying node does not wait, and a
  * storm of events does not use up the CPU. */
@@ -35,6 +36,7 @@
 #define HEARTBEAT_MS 1000 /* how often the loop shows that it runs */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
+#define LAST_TRACES_MS 1000 /* of these, when all else has ended */
 #define SERVERS 3
 
 struct controller {
@@ -51,6 +53,7 @@ struct controller {
     struct clients clients;
     struct clients_hooks hooks;
     struct pod_targets *pods; /* NULL: no templates */
+    struct tracing *tracing; /* NULL: no traces */
     bool failed;
     struct mappings mappings;
     struct mapping_state *states; /* mappings.count */
@@ -277,6 +280,7 @@ static int make_targets(struct controller *c, struct error *err)
         .instance = {.resync_period_ms = c->settings->resync_period_ms,
                      .telemetry = &c->telemetry,
                      .history = c->history,
+                     .tracer = tracing_tracer(c->tracing),
                      .log = c->log},
         .configuration = config_engine_lead(c->config),
     };
@@ -317,10 +321,18 @@ static void on_lead(void *arg)
     timer_set_sooner(&c->coalesce, 0);
 }
 
-static void on_released(void *arg)
+static void on_traced(void *arg)
 {
     struct controller *c = arg;
     event_base_loopbreak(c->base);
+}
+
+static void on_released(void *arg)
+{
+    struct controller *c = arg;
+    config_engine_end_traces(c->config);
+    targets_end_traces(c->targets);
+    tracing_finish(c->tracing, LAST_TRACES_MS, on_traced, c);
 }
 
 static void on_targets_stopped(void *arg)
@@ -462,6 +474,7 @@ static int make_config(struct controller *c, struct error *err)
                                                   .target_count = settings_haproxy_count(c->settings),
                                                   .keep = c->mappings.keep,
                                                   .telemetry = &c->telemetry,
+                                                  .tracer = tracing_tracer(c->tracing),
                                                   .history = c->history,
                                                   .log = c->log};
     if (c->settings->config_source == SETTINGS_CONFIG_NONE)
@@ -481,6 +494,17 @@ static void make_pods(struct controller *c, const struct kube_access *access)
                                                 .log = c->log};
     if (c->settings->config_source == SETTINGS_CONFIG_TEMPLATE)
         c->pods = pod_targets_new(c->base, &options);
+}
+
+static void make_tracing(struct controller *c, const struct kube_access *access, const char *version)
+{
+    const struct tracing_options options = {.settings = c->settings,
+                                            .http = c->clients.http,
+                                            .access = access,
+                                            .telemetry = &c->telemetry,
+                                            .version = version,
+                                            .log = c->log};
+    c->tracing = tracing_new(c->base, &options);
 }
 
 static void make_states(struct controller *c)
@@ -566,6 +590,7 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
         controller_free(c);
         return NULL;
     }
+    make_tracing(c, access, version);
     if (c->mappings.count > 0)
         make_sources(c);
     make_leadership(c, access);
@@ -603,6 +628,7 @@ void controller_free(struct controller *c)
     sources_free(c->sources);
     leadership_free(c->leadership);
     pod_targets_free(c->pods);
+    tracing_free(c->tracing);
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
     notify_free(c->notify);

@@ -236,6 +236,12 @@ void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg)
     targets_on_stopped(t);
 }
 
+void targets_end_traces(struct targets *t)
+{
+    for (size_t i = 0; t != NULL && i < t->here.count; i++)
+        servers_end_traces(t->here.list[i]->target.servers);
+}
+
 size_t targets_count(const struct targets *t)
 {
     return t->here.count;

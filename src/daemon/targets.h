@@ -61,6 +61,7 @@ void targets_apply(struct targets *t);
 void targets_refresh(struct targets *t);
 /* stopped is called once, when the last one has stopped (perhaps at once). */
 void targets_stop(struct targets *t, void (*stopped)(void *arg), void *arg);
+void targets_end_traces(struct targets *t); /* NULL is allowed */
 size_t targets_count(const struct targets *t);
 const struct target *targets_at(const struct targets *t, size_t i);
 /* True if any of them is ready; all are listed. */

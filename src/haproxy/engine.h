@@ -98,6 +98,7 @@ struct engine_ops {
     void (*rejected)(void *self, const char *what, const struct error *err); /* the same would be rejected again */
     /* The file is perhaps not what was committed. lost: nobody knows whether HAProxy tried to load it. */
     void (*reload_failed)(void *self, bool lost);
+    void (*reload_ended)(void *self);  /* not so: what runs by it is read next */
     void (*reloads_known)(void *self); /* it is known how those before the start ended */
 
     /* ---- the whole file, validated or written without a reload */

@@ -28,6 +28,7 @@ struct event_base;
 struct instance;
 struct metric;
 struct telemetry;
+struct tracer;
 
 struct instance_options {
     struct driver *driver; /* taken over, whatever comes of it */
@@ -35,6 +36,7 @@ struct instance_options {
     uint64_t resync_period_ms;
     struct telemetry *telemetry;
     struct history *history; /* NULL: none */
+    struct tracer *tracer;   /* NULL: no traces */
     const struct log *log;
 };
 

@@ -58,6 +58,7 @@ static void instance_reload_ended(struct instance *in)
         in->ended.took_us = (clock_mono_ms() - r->since_ms) * 1000;
         free(in->ended.id);
         in->ended.id = mem_strdup(r->id);
+        ENGINES_DO(in, reload_ended);
     }
     reload_fini(r);
     instance_outdated(in); /* read again before it counts as in sync: something may have come in between */

@@ -278,6 +278,8 @@ static void set_headers(struct http_request *q, const struct http_request_option
         q->headers = curl_slist_append(q->headers, "TE: trailers");
     if (o->header != NULL)
         add_header(q, "", o->header);
+    for (char *const *h = o->headers; h != NULL && *h != NULL; h++)
+        add_header(q, "", *h);
     http_set_credentials(q, o);
     curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
 }

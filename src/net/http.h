@@ -135,6 +135,7 @@ struct http_request_options {
     const char *accept;    /* NULL: application/json */
     bool grpc;             /* HTTP/2 at once, without TLS, as gRPC has it */
     const char *header;    /* one more, "Name: value"; NULL: none */
+    char *const *headers;  /* the same, several, then NULL; may be credentials: they are wiped after. NULL: none */
     const char *bearer_token; /* copied, wiped after */
     const char *basic_user;   /* with basic_password */
     const char *basic_password;

@@ -113,6 +113,11 @@ static const struct {
      "1 if the template set could be read and its last render went well.", ""},
     {AT(template_last_render), METRIC_GAUGE, "template_last_render_timestamp_seconds",
      "When a render last went well, in seconds since the Unix epoch.", ""},
+    {AT(trace_spans), METRIC_COUNTER, "trace_spans_total",
+     "Spans of traces (OTEL_EXPORTER_OTLP_ENDPOINT), by result: exported, rejected (by the collector), failed (it "
+     "could "
+     "not be reached in time, or refused them), dropped (too many waited).",
+     "result"},
     {AT(log_lines_dropped), METRIC_COUNTER, "log_lines_dropped_total",
      "Log lines dropped because their reader was too slow.", ""},
     {AT(build_info), METRIC_GAUGE, "build_info", "Always 1; the label has the version.", "version"},

@@ -103,6 +103,7 @@ void servers_note_in_sync(struct servers_backend *s)
     n->settled_number = s->number;
     if (n->drift != NULL)
         notes_drift_repaired(s);
+    servers_trace_end(s, "in_sync", NULL);
     if (!n->news)
         return;
     notes_in_sync(s);

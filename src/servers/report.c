@@ -102,6 +102,7 @@ void servers_problem(struct servers_backend *s, const char *what, const struct e
     servers_set_in_sync(s, false);
     instance_log_problem(s->engine->instance, s->name, &s->problem, &s->problem_limit, what, err);
     servers_note_problem(s, what, err->message);
+    servers_trace_end(s, "failed", err->message);
 }
 
 void servers_problem_over(struct servers_backend *s)

@@ -88,6 +88,10 @@ void servers_command_done(void *engine, const struct instance_backend *b, const 
              log_str("reason", runtime_reason(s, c->name)),
              log_if(event_us != 0, log_us_as_ms("event_to_runtime_ms", event_us)));
     runtime_note(s, c, took_us, event_us);
+    cleanup(mem_free_ptr) char *what = mem_printf("server %s %s", c->name, runtime_admin_name(c->state));
+    servers_trace_write(
+        s, &(struct servers_trace_write){
+               .name = "runtime command", .cause = s->cause, .what = what, .took_us = took_us, .event_us = arrived_us});
 }
 
 void servers_command_failed(void *engine, const struct instance_backend *b, const struct runtime_command *c,

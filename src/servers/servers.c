@@ -183,6 +183,7 @@ void servers_free(struct servers *e)
 {
     if (e == NULL)
         return;
+    servers_end_traces(e);
     for (size_t i = 0; i < e->options.backend_count; i++)
         servers_backend_fini(&e->backends[i]);
     free(e->backends);

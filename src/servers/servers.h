@@ -37,6 +37,8 @@ void servers_set_desired(struct servers *e, size_t backend, const struct desired
                          uint64_t received_us);
 void servers_apply(struct servers *e);
 
+void servers_end_traces(struct servers *e); /* as they are; NULL is allowed */
+
 /* Adds one for each backend; true where all are in sync (or keep what they have on purpose). */
 bool servers_ready(const struct servers *e, struct checks *checks);
 /* "target http://lb1:5555 backend be". Allocates. */

@@ -95,6 +95,9 @@ struct servers_backend {
     struct error problem; /* kind NONE: none; for /readyz */
     struct log_limit problem_limit, skip_limit, no_endpoint_limit, not_written_limit;
     struct notes notes;
+    struct {
+        struct span *root, *verify; /* of a change that HAProxy is not seen to run yet; NULL: there is none */
+    } trace;
 };
 
 struct servers {
@@ -160,6 +163,18 @@ void servers_command_failed(void *engine, const struct instance_backend *b, cons
                             bool unanswered, const struct error *err);
 bool servers_last_update(void *engine, const struct instance_backend **ret_b, struct backend_server *ret);
 void servers_last_updated(void *engine, const struct instance_backend *b, const struct updated *u);
+
+/* trace.c */
+struct servers_trace_write {
+    const char *name;  /* of the span: a constant */
+    const char *cause; /* NULL: none is known */
+    const char *what;  /* NULL: nothing is said */
+    const char *why;   /* it failed; NULL: it did not */
+    uint64_t took_us, event_us;
+};
+void servers_trace_write(struct servers_backend *s, const struct servers_trace_write *w); /* it has ended */
+void servers_trace_end(struct servers_backend *s, const char *result, const char *why);   /* NULL: it went well */
+void servers_trace_refused(struct servers_backend *s, const struct error *err);
 
 /* notes.c */
 void notes_init(struct notes *n);

@@ -187,6 +187,7 @@ static void write_reject(struct servers_backend *s, const char *what, const stru
 {
     s->last.rejected_version = s->at->actual.version;
     servers_write_not_before(s, clock_mono_ms() + backoff_next_ms(&s->last.reject_backoff));
+    servers_trace_refused(s, err);
     servers_problem(s, what, err);
 }
 
@@ -275,6 +276,11 @@ static void write_committed(struct servers_backend *s, const struct written *t, 
     if (s->at->writing)
         change_log_commit(&at, &s->plan, s->write_cause, t, event_us);
     servers_note_written(s, what, s->write_event_us);
+    servers_trace_write(s, &(struct servers_trace_write){.name = "transaction",
+                                                         .cause = s->write_cause,
+                                                         .what = what,
+                                                         .took_us = t->begin_us + t->change_us + t->commit_us,
+                                                         .event_us = s->write_event_us});
     servers_set_in_sync(s, false); /* until its reload, also where it joined another's transaction */
     if (event_us != 0)
         metric_observe(servers_telemetry(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);
@@ -331,10 +337,12 @@ void servers_rejected(void *engine, const char *what, const struct error *err)
 
 void servers_reload_failed(void *engine, bool lost)
 {
-    (void)lost;
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++)
+    for (size_t i = 0; i < e->options.backend_count; i++) {
         e->backends[i].last.version = e->backends[i].last.ours = -1;
+        if (!lost)
+            servers_trace_end(&e->backends[i], "load_failed", "HAProxy could not load it");
+    }
 }
 
 /* The server lines stayed; what differs from now on because of other lines is no sign of another writer. */
@@ -430,6 +438,12 @@ void servers_updated(void *engine, const struct instance_backend *b, const struc
     if (written)
         change_log_update(&at, c, s->write_cause, u, event_us);
     servers_note_written(s, what, s->write_event_us);
+    servers_trace_write(s, &(struct servers_trace_write){.name = "runtime update",
+                                                         .cause = s->write_cause,
+                                                         .what = what,
+                                                         .why = u->error.kind != ERROR_NONE ? u->error.message : NULL,
+                                                         .took_us = u->write_us + u->read_us,
+                                                         .event_us = s->write_event_us});
     if (written)
         write_updated(s, u, event_us);
     else if (u->result == UPDATE_UNVERIFIED)

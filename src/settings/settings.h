@@ -16,7 +16,7 @@
 #include "settings/secrets/secret.h"
 
 #define SETTINGS_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
-#define SETTINGS_MAX 96       /* rows of the table */
+#define SETTINGS_MAX 112      /* rows of the table */
 
 enum settings_health_check { SETTINGS_HEALTH_CHECK_BACKEND, SETTINGS_HEALTH_CHECK_NODE_PORT };
 
@@ -80,6 +80,30 @@ struct settings_local {
     char *maps_dir, *certs_dir, *files_dir; /* absolute; NULL: beside the file, see settings_local_folder */
     enum settings_reload reload;
     char *reload_command; /* words; NULL: none */
+};
+
+/* Traces, by the variables that OpenTelemetry has for all programs. */
+struct settings_traces {
+    bool disabled;
+    char *endpoint;        /* "http(s)://host:port[/prefix]", no slash at its end; NULL: none */
+    char *own;             /* of traces alone, used as it is; NULL: none */
+    struct secret headers; /* settings_pairs_parse takes it */
+    unsigned timeout_ms;
+    char *protocol;
+    char *ca_file; /* NULL: the system's trust store */
+    char *service_name;
+    char *attributes;                 /* settings_pairs_parse takes it; NULL: none */
+    char *sampler, *sampler_argument; /* see settings_traces_ratio */
+};
+
+/* key=value,key=value, as W3C Baggage has it: values may be percent-encoded. */
+struct settings_pair {
+    char *key, *value;
+};
+
+struct settings_pairs {
+    struct settings_pair *list;
+    size_t count;
 };
 
 struct settings_listen {
@@ -179,6 +203,7 @@ struct settings {
     bool status_page;
     enum log_format log_format;
     enum log_level log_level;
+    struct settings_traces traces;
 
     bool beside_mode; /* MODE is set: the names and defaults of an operator count (struct setting) */
 
@@ -219,6 +244,16 @@ const char *settings_haproxy_name(const struct settings *s, size_t i);
 /* Where files of that kind are put: as given, or beside the file; without one where a Data Plane API puts them by default.
  * Allocates. */
 char *settings_local_folder(const struct settings_local *l, enum settings_folder kind);
+
+/* Where traces go, as a URL; NULL: there are none. Allocates. */
+char *settings_traces_url(const struct settings_traces *t);
+/* How many of them are recorded, 0 to 1. */
+double settings_traces_ratio(const struct settings_traces *t);
+/* -1: *ret_why says why, and holds no part of the text (a constant); *ret is empty then. */
+int settings_pairs_parse(const char *text, struct settings_pairs *ret, const char **ret_why) must_check;
+void settings_pairs_fini(struct settings_pairs *p); /* wipes */
+/* The same of headers: their names are those that HTTP allows. NULL: they can be sent. */
+const char *settings_headers_refuse(const char *text);
 
 /* Whether any of the URLs is an https one. */
 bool dataplanes_any_https(const struct settings *c);

@@ -856,6 +856,100 @@ const struct setting setting_table[] = {
         .help = "Lowest level that is logged.",
         .example = "debug",
     },
+    {
+        .name = "OTEL_EXPORTER_OTLP_ENDPOINT",
+        TEXT(traces.endpoint, check_otlp_url),
+        .unset = "no traces",
+        .expected = "a URL http(s)://host[:port][/path] without user name and query",
+        .help = "Where an OpenTelemetry collector takes OTLP/HTTP: traces of each change go to "
+                "this URL with /v1/traces behind it, as JSON. Nothing waits for it. Spans: docs/traces.md.",
+        .example = "http://otel-collector:4318",
+    },
+    {
+        .name = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        TEXT(traces.own, check_otlp_url),
+        .unset = "OTEL_EXPORTER_OTLP_ENDPOINT with /v1/traces behind it",
+        .expected = "a URL http(s)://host[:port][/path] without user name and query",
+        .help = "The same for traces alone; it is used as it is.",
+        .example = "https://traces.example.com/otlp/v1/traces",
+    },
+    {
+        .name = "OTEL_EXPORTER_OTLP_HEADERS",
+        SECRET(traces.headers),
+        .unset = "no further headers",
+        .expected = "headers as name=value, separated by commas, their values perhaps percent-encoded",
+        .help =
+            "Headers that go with traces, such as a credential of the collector. It is masked wherever settings are "
+            "shown. With _FILE it is read from a file, and again when that file changes.",
+        .example = "authorization=Bearer%20change-me",
+        .masked = true,
+    },
+    {
+        .name = "OTEL_EXPORTER_OTLP_TIMEOUT",
+        NUMBER(traces.timeout_ms, 1, 600000),
+        .fallback = "10000",
+        .expected = "a number of milliseconds, 1 to 600000",
+        .help = "How long the collector may take to answer, in milliseconds.",
+        .example = "3000",
+    },
+    {
+        .name = "OTEL_EXPORTER_OTLP_PROTOCOL",
+        TEXT(traces.protocol, check_otlp_protocol),
+        .fallback = "http/json",
+        .expected = "http/json",
+        .help =
+            "The one protocol is http/json. With grpc or http/protobuf there is a warning, and http/json is used all "
+            "the same.",
+        .example = "http/json",
+    },
+    {
+        .name = "OTEL_EXPORTER_OTLP_CERTIFICATE",
+        TEXT(traces.ca_file, check_path),
+        .unset = "the system's trust store",
+        .expected = "the path of a PEM file",
+        .help = "CA certificates that a collector by https is verified by. The file is read again when it changes.",
+        .example = "/etc/haproxy-k8s-sync/collector-ca.pem",
+    },
+    {
+        .name = "OTEL_SERVICE_NAME",
+        TEXT(traces.service_name, check_line),
+        .unset = "that of OTEL_RESOURCE_ATTRIBUTES, or haproxy-k8s-sync",
+        .expected = "a name without control characters",
+        .help = "The attribute service.name of traces.",
+        .example = "haproxy-edge",
+    },
+    {
+        .name = "OTEL_RESOURCE_ATTRIBUTES",
+        TEXT(traces.attributes, check_pairs),
+        .unset = "none",
+        .expected = "key=value, separated by commas, values perhaps percent-encoded",
+        .help = "More attributes of all traces. service.version, service.instance.id, host.name and, in a pod, "
+                "k8s.pod.name and k8s.namespace.name are there by themselves.",
+        .example = "deployment.environment.name=production,k8s.cluster.name=edge",
+    },
+    {
+        .name = "OTEL_TRACES_SAMPLER",
+        TEXT(traces.sampler, check_sampler),
+        .fallback = "parentbased_always_on",
+        .expected = "always_on, always_off, traceidratio, or one of them behind parentbased_",
+        .help = "Which traces are recorded: all, none, or the part that OTEL_TRACES_SAMPLER_ARG says. No trace has a "
+                "parent elsewhere, so parentbased_ makes no difference. With jaeger_remote or xray there is a warning, "
+                "and all are recorded.",
+        .example = "traceidratio",
+    },
+    {
+        .name = "OTEL_TRACES_SAMPLER_ARG",
+        TEXT(traces.sampler_argument, check_ratio),
+        .unset = "1",
+        .expected = "a number from 0 to 1",
+        .help = "The part of traces that traceidratio records.",
+        .example = "0.1",
+    },
+    {
+        .name = "OTEL_SDK_DISABLED",
+        FLAG_OFF(traces.disabled),
+        .help = "Whether to send no traces, whatever the settings above say.",
+    },
     {.name = NULL},
 };
 

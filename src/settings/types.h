@@ -39,6 +39,13 @@ int check_server_name_format(const char *s, struct buf *note) must_check;
 int check_secret_name(const char *s, struct buf *note) must_check;
 int check_secret_key(const char *s, struct buf *note) must_check;
 int check_lease_name(const char *s, struct buf *note) must_check;
+/* Those of traces are in settings/traces.c. */
+int check_otlp_url(const char *s, struct buf *note) must_check;
+int check_otlp_protocol(const char *s, struct buf *note) must_check;
+int check_pairs(const char *s, struct buf *note) must_check;
+int check_sampler(const char *s, struct buf *note) must_check;
+int check_ratio(const char *s, struct buf *note) must_check;
+int check_line(const char *s, struct buf *note) must_check;
 int check_kubeconfig(const char *s, struct buf *note) must_check;
 
 /* The next entry of a list from *rest on, which is moved behind it; NULL: none. Allocates. */

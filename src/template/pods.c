@@ -30,14 +30,14 @@ const char *pods_object_kind(enum pods_object o)
 }
 
 /* A pod that may be a server. */
-struct pod {
+struct ready_pod {
     yyjson_doc *doc;
     const char *name, *namespace;
     yyjson_val *labels;
 };
 
 struct pod_list {
-    struct pod *list;
+    struct ready_pod *list;
     size_t count;
 };
 
@@ -90,7 +90,7 @@ static bool pod_is_ready(yyjson_val *pod)
 
 static int pod_compare(const void *a, const void *b)
 {
-    const struct pod *x = a, *y = b;
+    const struct ready_pod *x = a, *y = b;
     int order = strcmp(x->name, y->name);
     return order != 0 ? order : strcmp(x->namespace, y->namespace);
 }
@@ -109,7 +109,7 @@ static void pod_list_fill(struct pod_list *l, const struct pods_view *view)
     for (size_t i = 0; i < view->pod_count; i++) {
         yyjson_doc *doc = yyjson_read(view->pods[i], strlen(view->pods[i]), 0);
         yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
-        struct pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")),
+        struct ready_pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")),
                           yyjson_get_str(yyjson_obj_get(meta, "namespace")), yyjson_obj_get(meta, "labels")};
         if (pod.name != NULL && pod.namespace != NULL && pod_is_ready(root))
             l->list[l->count++] = pod;
@@ -222,7 +222,7 @@ static void add_service(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     const char *namespace = yyjson_get_str(yyjson_obj_get(service, "namespace"));
     yyjson_val *selector = yyjson_obj_get(service, "selector");
     for (size_t i = 0; i < pods->count; i++) {
-        const struct pod *pod = &pods->list[i];
+        const struct ready_pod *pod = &pods->list[i];
         if (str_eq(pod->namespace, namespace) && selector_matches(selector, pod->labels))
             yyjson_mut_obj_add(own, yyjson_mut_strcpy(doc, pod->name),
                                yyjson_val_mut_copy(doc, yyjson_doc_get_root(pod->doc)));

@@ -139,6 +139,7 @@ IMPOSSIBLE = {
     "credentials in one of the URLs": ({"env": {"haproxy": {"dataplaneURL": ["http://b:1", "http://admin:x@a:5555"]}}},
                                        "would be shown in a ConfigMap"),
     "a password in the environment": ({"extraEnv": [{"name": "HAPROXY_DATAPLANE_PASSWORD", "value": "x"}]}, "shown in the Deployment"),
+    "headers in the environment": ({"extraEnv": [{"name": "OTEL_EXPORTER_OTLP_HEADERS", "value": "a=b"}]}, "use valueFrom.secretKeyRef"),
     "own and existing credentials": ({"credentials": {"existingSecret": "a"}, "env": {"haproxy": {"token": "b"}}},
                                      "credentials.existingSecret is set beside credentials in the values"),
     "existing and own file": ({"credentials": {"existingSecret": "a", "file": "b"}},
@@ -258,6 +259,8 @@ BY_OTHER_VALUES |= {"SPIRE_AGENT_SOCKET", "SPIFFE_PEER_ID"}
 # What is mounted into a pod is always followed.
 NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_CHECK_FILES", "HAPROXY_MAPS_DIR",
                     "HAPROXY_CERTS_DIR", "HAPROXY_FILES_DIR", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
+# OpenTelemetry has ways of its own to bring these into a pod; extraEnv is another (docs/traces.md).
+NOT_IN_A_CLUSTER |= {name for name in of_the_daemon() if name.startswith("OTEL_")}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
 # The Go controller's names.
 SHORTER = {"HAPROXY_DATAPLANE_USERNAME": "env.haproxy.username", "HAPROXY_DATAPLANE_PASSWORD": "env.haproxy.password",

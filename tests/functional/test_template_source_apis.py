@@ -27,10 +27,10 @@ class Site:
         # Each of these HAProxies has ports of its own, the template is for one.
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "templates", "namespace": "lb"}, "data": {"set.yaml": SET, "haproxy.cfg.j2": self.text + front}}
 
-    def start(self) -> None:
+    def start(self, **more: str) -> None:
         settings = {**SOURCE, "CONFIG_SOURCE": "template", "CONFIG_SECRET_NAME": "", "CONFIG_SECRET_NAMESPACE": "", "TEMPLATE_FROM": "configmap:lb/templates",
                     "HAPROXY_MAPS_DIR": str(self.own / "maps")}
-        self.daemon = self.rig.start(**settings)
+        self.daemon = self.rig.start(**settings, **more)
 
     def shown(self) -> list[str]:
         """What HAProxy has of the map, in its order."""

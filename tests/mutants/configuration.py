@@ -303,7 +303,7 @@ TELLING = (
     Mutant("a failure has no class", REPORT, "        t->class = retry_class_name(retry_class_of(e->error));\n", "        t->class = \"Failed\";\n"),
     Mutant("what fails in the file fails before it", REPORT, "r->told[i].writing ? \"Apply\" : \"\"", "\"\""),
     Mutant("what fails before the file fails in it", REPORT, "t->writing = e->kind == CONFIGURATION_WRITING;", "t->writing = true;"),
-    Mutant("certificates that are stored were applied", REPORT, "else if (e->kind != CONFIGURATION_STORED && !configuration", "else if (!configuration"),
+    Mutant("certificates that are stored were applied", REPORT, "else if (!configuration_event_is_step(e->kind) && !configuration", "else if (!configuration"),
     Mutant("a map is a certificate", REPORT, "        if (e->document->files.list[i].kind == STORAGE_CERTIFICATE)\n", ""),
     Mutant("a request is a result", REPORT, "    if (kinds[e->kind].result == NULL)\n        return;\n", ""),
     Mutant("a write is a validation", OPERATOR, "e->kind == CONFIGURATION_WRITING ? \"apply\" : \"validate\"", "\"validate\""),

@@ -110,6 +110,8 @@
 {{- range .Values.extraEnv }}
 {{- if and .value (has .name (list "HAPROXY_DATAPLANE_USERNAME" "HAPROXY_DATAPLANE_PASSWORD" "HAPROXY_DATAPLANE_TOKEN")) }}
 {{- $problems = append $problems (printf "extraEnv: %s would be shown in the Deployment: use env.haproxy.username, password and token, or credentials.existingSecret" .name) }}
+{{- else if and .value (eq .name "OTEL_EXPORTER_OTLP_HEADERS") }}
+{{- $problems = append $problems "extraEnv: OTEL_EXPORTER_OTLP_HEADERS would be shown in the Deployment: use valueFrom.secretKeyRef" }}
 {{- end }}
 {{- end }}
 {{- toYaml $problems }}

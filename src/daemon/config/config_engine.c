@@ -9,6 +9,7 @@
 #include "daemon/config/config_report.h"
 #include "daemon/config/config_requests.h"
 #include "daemon/config/config_source.h"
+#include "daemon/config/config_trace.h"
 #include "daemon/config/operator_metrics.h"
 #include "host/timer.h"
 #include "report/checks.h"
@@ -28,6 +29,7 @@ struct config_engine {
     struct config_source *source;
     struct config_requests *requests; /* NULL: no STATE_DIR */
     struct config_report *report;
+    struct config_trace *trace; /* NULL: none */
     struct operator_metrics *operator_metrics;
     struct configuration *configuration; /* NULL: another replica leads */
     struct events *events;               /* NULL: none are written */
@@ -40,6 +42,7 @@ static void config_engine_on_changed(void *arg, struct document *d)
     const struct config_engine *e = arg;
     config_report_source_changed(e->report);
     e->callbacks.read(e->arg);
+    config_trace_document(e->trace, d, e->configuration != NULL);
     if (e->configuration != NULL)
         configuration_set(e->configuration, d);
 }
@@ -49,6 +52,7 @@ static void config_engine_on_failed(void *arg, const struct error *err)
     const struct config_engine *e = arg;
     config_report_source_changed(e->report);
     e->callbacks.read(e->arg);
+    config_trace_refused(e->trace, err);
     if (e->configuration != NULL)
         configuration_refuse(e->configuration, err);
 }
@@ -95,6 +99,7 @@ static int config_engine_open(struct config_engine *e, struct error *err)
                                                   .kube = o->kube,
                                                   .pods = o->pods,
                                                   .telemetry = o->telemetry,
+                                                  .trace = e->trace,
                                                   .log = o->log};
     e->store = store_new(o->settings->state_dir, o->log, err);
     if (e->store == NULL)
@@ -125,6 +130,7 @@ struct config_engine *config_engine_new(struct event_base *base, const struct co
     e->callbacks = *callbacks;
     e->arg = arg;
     timer_init(&e->take, base, config_engine_take, e);
+    e->trace = config_trace_new(base, options->tracer, options->target_count, !options->settings->dry_run);
     if (config_engine_open(e, err) == 0)
         return e;
     config_engine_free(e);
@@ -141,6 +147,7 @@ void config_engine_free(struct config_engine *e)
     config_report_free(e->report);
     operator_metrics_free(e->operator_metrics);
     config_source_free(e->source);
+    config_trace_free(e->trace);
     store_free(e->store);
     free(e);
 }
@@ -194,6 +201,7 @@ static void config_engine_on_event(void *arg, const struct configuration_event *
 {
     const struct config_engine *e = arg;
     config_report_take(e->report, event);
+    config_trace_take(e->trace, event);
 }
 
 bool config_engine_may_lead(struct config_engine *e)
@@ -249,10 +257,17 @@ void config_engine_give(struct config_engine *e)
     config_requests_poke(e->requests); /* what was asked for while nobody led */
 }
 
+void config_engine_end_traces(struct config_engine *e)
+{
+    if (e != NULL)
+        config_trace_stop(e->trace);
+}
+
 void config_engine_step_down(struct config_engine *e)
 {
     if (e == NULL)
         return;
+    config_trace_stop(e->trace);
     timer_cancel(&e->take);
     e->waits = false;
     config_source_tell_to(e->source, NULL);

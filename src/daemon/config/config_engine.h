@@ -24,6 +24,7 @@ struct kube_client;
 struct pod_targets;
 struct settings;
 struct telemetry;
+struct tracer;
 
 /* All of it borrowed. */
 struct config_engine_options {
@@ -33,6 +34,7 @@ struct config_engine_options {
     size_t target_count;
     struct keep_rules keep; /* whose server lines are no document's */
     struct telemetry *telemetry;
+    struct tracer *tracer; /* NULL: no traces */
     struct history *history;
     const struct log *log;
 };
@@ -61,8 +63,9 @@ void config_engine_poke(struct config_engine *e); /* SIGHUP: the source is asked
 bool config_engine_may_lead(struct config_engine *e);
 /* After that: what the targets drive from now on, owned by e until it steps down; NULL: no CONFIG_SOURCE. */
 struct configuration *config_engine_lead(struct config_engine *e);
-void config_engine_give(struct config_engine *e);      /* the targets are there: they get what the source has */
-void config_engine_step_down(struct config_engine *e); /* the targets are gone, or there were none yet */
+void config_engine_give(struct config_engine *e);       /* the targets are there: they get what the source has */
+void config_engine_end_traces(struct config_engine *e); /* at the end, before the last of them are sent */
+void config_engine_step_down(struct config_engine *e);  /* the targets are gone, or there were none yet */
 
 /* Each adds its checks: the source has been read; the targets run what it has (nothing is added while another replica leads). */
 bool config_engine_ready(const struct config_engine *e, struct checks *checks);

@@ -83,6 +83,8 @@ static const struct {
     [CONFIGURATION_STORED] = {NULL, EVENT_CERT_SYNCED, "certificates stored"},
     [CONFIGURATION_VALIDATING] = {NULL, EVENT_NONE, ""},
     [CONFIGURATION_WRITING] = {NULL, EVENT_NONE, ""},
+    [CONFIGURATION_WRITTEN] = {NULL, EVENT_NONE, ""},
+    [CONFIGURATION_LOADED] = {NULL, EVENT_NONE, ""},
     [CONFIGURATION_CANARY_PASSED] = {"canary_passed", EVENT_CANARY_PASSED,
                                      "does well on the HAProxies that got it first; the others get it"},
     [CONFIGURATION_CANARY_FAILED] = {"canary_failed", EVENT_CANARY_FAILED,
@@ -362,7 +364,7 @@ static void config_report_set(struct config_report *r, struct told *t, const str
         t->class = retry_class_name(retry_class_of(e->error));
     if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING)
         t->writing = e->kind == CONFIGURATION_WRITING;
-    else if (e->kind != CONFIGURATION_STORED && !configuration_event_of_watch(e->kind) && !(failed && runs))
+    else if (!configuration_event_is_step(e->kind) && !configuration_event_of_watch(e->kind) && !(failed && runs))
         t->kind = e->kind;
 }
 

@@ -12,6 +12,7 @@
 #include "configuration/document.h"
 
 struct checks;
+struct config_trace;
 struct config_source;
 struct event_base;
 struct events;
@@ -29,6 +30,7 @@ struct config_source_options {
     struct kube_client *kube; /* NULL: not needed */
     struct pod_targets *pods; /* NULL: no templates */
     struct telemetry *telemetry;
+    struct config_trace *trace; /* NULL: none */
     const struct log *log;
 };
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "daemon/config/config_trace.h"
 #include "daemon/events.h"
 #include "daemon/pod_targets.h"
 #include "daemon/template/pods_source.h"
@@ -97,6 +98,7 @@ static void template_source_take(struct template_source *s, const struct rendere
     if (rendered_files(r, s->options.known, &files, &err) != 0) {
         error_prefix(&err, "%s", set_source_name(s->source));
         template_source_fail(s, &err, true);
+        config_trace_rendered(s->options.trace, false, &err);
         return;
     }
     template_source_hash(r, &files, hash);
@@ -105,6 +107,7 @@ static void template_source_take(struct template_source *s, const struct rendere
     error_clear(&s->problem);
     renders_succeeded(s->renders, r, &files, same);
     remarks_take(s->remarks, s->watched, watches_objects(s->watches), r);
+    config_trace_rendered(s->options.trace, !same, NULL);
     if (same)
         return;
     memcpy(s->hash, hash, sizeof(hash));
@@ -132,11 +135,20 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         struct error named = *err;
         error_prefix(&named, "%s", set_source_name(s->source));
         template_source_fail(s, &named, true);
+        config_trace_rendered(s->options.trace, false, &named);
         if (err->kind == ERROR_RETRY) /* no process could be started, or it was killed */
             timer_set(&s->start, RETRY_MS);
     }
     if (s->again)
         template_source_schedule(s);
+}
+
+static size_t template_source_objects(const struct template_source *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < watches_count(s->watches); i++)
+        count += cache_count(objects_cache(watches_objects(s->watches), i));
+    return count;
 }
 
 static void template_source_begin(void *arg)
@@ -157,6 +169,8 @@ static void template_source_begin(void *arg)
         pods_source_prepare(set_source_pods(s->source), options.objects, &options);
     s->began_ms = clock_mono_ms();
     s->again = false;
+    const struct config_trace_render traced = {.templates = s->set->text_count, .objects = template_source_objects(s)};
+    config_trace_rendering(s->options.trace, set_source_name(s->source), &traced);
     s->render = render_start(s->base, &options, template_source_on_rendered, s, &err);
     if (s->render == NULL)
         template_source_on_rendered(s, NULL, &err);
@@ -168,6 +182,7 @@ static void template_source_on_watched(void *arg, const char *cause)
 {
     struct template_source *s = arg;
     log_debug(s->options.log, "objects of the templates changed", log_str("cause", cause));
+    config_trace_caused(s->options.trace, cause);
     template_source_schedule(s);
 }
 
@@ -181,6 +196,8 @@ static void template_source_drop_set(struct template_source *s)
 static void template_source_drop_watches(struct template_source *s)
 {
     render_cancel(s->render); /* it knows the objects */
+    if (s->render != NULL)
+        config_trace_render_dropped(s->options.trace);
     s->render = NULL;
     watches_free(s->watches);
     s->watches = NULL;
@@ -201,6 +218,7 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     log_info(s->options.log, "template set read", log_str("from", set_source_name(s->source)), log_int("bytes", bytes),
              log_int("templates", set->text_count), log_int("watches", set->watch_count));
     s->hash[0] = '\0';
+    config_trace_caused(s->options.trace, set_source_name(s->source));
     template_source_drop_set(s);
     s->set = set;
     s->set_bytes = bytes;
@@ -313,6 +331,7 @@ void template_source_poke(struct template_source *s)
     set_source_poke(s->source);
     if (s->watches != NULL)
         watches_poke(s->watches);
+    config_trace_caused(s->options.trace, "SIGHUP, or `config apply`");
     template_source_schedule(s);
 }
 

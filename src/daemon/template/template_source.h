@@ -15,6 +15,7 @@
 #include "daemon/template/renders.h"
 
 struct checks;
+struct config_trace;
 struct event_base;
 struct events;
 struct kube_client;
@@ -35,6 +36,7 @@ struct template_source_options {
     struct pod_targets *pods; /* that follow the set's targets */
     struct storage_known *known; /* certificates of configurations before */
     struct telemetry *telemetry;
+    struct config_trace *trace; /* NULL: none */
     const struct log *log;
 };
 

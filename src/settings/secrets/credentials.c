@@ -17,6 +17,7 @@
 /* What the environment has of one of them. */
 struct given {
     enum secret_part part;
+    const char *(*refuse)(const char *text); /* instead of what goes by the part; NULL: that */
     const struct setting *row;
     struct secret *secret;
     const char *name;  /* by which the value was given */
@@ -40,6 +41,11 @@ static const char *credentials_take(char *const *env, const char *name, bool *em
     return NULL;
 }
 
+static const char *credentials_problem(const struct given *g, const char *text)
+{
+    return g->refuse != NULL ? g->refuse(text) : credentials_refuse(g->part, text);
+}
+
 /* A Secret that was made with `echo` ends in a line break, never on purpose. */
 static void credentials_parse_value(const struct given *g, struct settings_findings *found)
 {
@@ -51,7 +57,7 @@ static void credentials_parse_value(const struct given *g, struct settings_findi
             text[--len] = '\0';
         finding_warning(found, "%s: ends with a line break, which is ignored", g->row->name);
     }
-    const char *why = len == 0 ? "it is empty otherwise" : credentials_refuse(g->part, text);
+    const char *why = len == 0 ? "it is empty otherwise" : credentials_problem(g, text);
     if (why != NULL)
         finding_error(found, "%s: expected %s; %s", g->row->name, g->row->expected, why);
     else
@@ -80,7 +86,7 @@ static void credentials_parse_path(const struct given *g, struct settings_findin
         finding_error(found, "%s: expected a readable file that holds it; %s", g->file_name, err.message);
         return;
     }
-    const char *why = credentials_refuse(g->part, g->secret->value);
+    const char *why = credentials_problem(g, g->secret->value);
     if (why == NULL)
         return;
     cleanup(mem_free_ptr) char *shown = finding_name_value(g->file_name, g->path);
@@ -104,6 +110,27 @@ static void check_half(const struct given *has, const struct given *lacks, struc
                       lacks->file_name, lacks->empty ? "empty" : "not");
 }
 
+static void credentials_take_given(char *const *env, struct given *g, struct settings *c,
+                                   struct settings_findings *found)
+{
+    g->file_name = mem_printf("%s_FILE", g->row->name);
+    g->value = credentials_take(env, g->row->name, &g->empty);
+    g->name = g->value != NULL ? g->row->name : g->row->alias;
+    if (g->value == NULL)
+        g->value = alias_get(env, g->row);
+    g->path = credentials_take(env, g->file_name, &g->empty);
+    credentials_parse_one(g, found);
+    if (credentials_is_given(g))
+        setting_set_given(c, g->row);
+}
+
+static void credentials_take_headers(char *const *env, struct settings *c, struct settings_findings *found)
+{
+    struct given g = {.row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse};
+    credentials_take_given(env, &g, c, found);
+    free(g.file_name);
+}
+
 /* Those of the variables; whether there are any. */
 static bool parse_variables(char *const *env, struct settings *c, struct settings_findings *found)
 {
@@ -113,15 +140,7 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
                              [SECRET_TOKEN] = {.row = SETTING(dataplane_token), .secret = &c->dataplane_token}};
     for (size_t i = 0; i < COUNT; i++) {
         g[i].part = (enum secret_part)i;
-        g[i].file_name = mem_printf("%s_FILE", g[i].row->name);
-        g[i].value = credentials_take(env, g[i].row->name, &g[i].empty);
-        g[i].name = g[i].value != NULL ? g[i].row->name : g[i].row->alias;
-        if (g[i].value == NULL)
-            g[i].value = alias_get(env, g[i].row);
-        g[i].path = credentials_take(env, g[i].file_name, &g[i].empty);
-        credentials_parse_one(&g[i], found);
-        if (credentials_is_given(&g[i]))
-            setting_set_given(c, g[i].row);
+        credentials_take_given(env, &g[i], c, found);
     }
     if (credentials_is_given(&g[SECRET_TOKEN]) &&
         (credentials_is_given(&g[SECRET_USER]) || credentials_is_given(&g[SECRET_PASSWORD]))) {
@@ -269,6 +288,7 @@ void credentials_parse(char *const *env, struct settings *c, struct settings_fin
 {
     bool variables = parse_variables(env, c, found);
     parse_statistics(env, c, found);
+    credentials_take_headers(env, c, found);
     cleanup(secret_file_fini) struct secret_file file = {0};
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {

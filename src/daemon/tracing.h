@@ -1,0 +1,39 @@
+/* Traces of this run: who it is and where they go, by the settings (OTEL_...); what is told in them is its parts' own. */
+#ifndef DAEMON_TRACING_H
+#define DAEMON_TRACING_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+struct event_base;
+struct http;
+struct kube_access;
+struct settings;
+struct telemetry;
+struct tracer;
+struct tracing;
+
+/* Borrowed. */
+struct tracing_options {
+    struct settings *settings; /* its secret is read again where it changed */
+    struct http *http;
+    const struct kube_access *access; /* of a pod: its namespace */
+    struct telemetry *telemetry;
+    const char *version;
+    const struct log *log;
+};
+
+/* NULL: none are wanted, or (logged) the certificates for them cannot be used: HAProxy is managed without. */
+struct tracing *tracing_new(struct event_base *base, const struct tracing_options *options) must_check;
+/* NULL is allowed in all of these. */
+void tracing_free(struct tracing *t);
+struct tracer *tracing_tracer(struct tracing *t); /* NULL: nothing is recorded */
+/* The end; done is called once, from the loop, or at once where there is nothing to send by. */
+void tracing_finish(struct tracing *t, uint64_t within_ms, void (*done)(void *arg), void *arg);
+
+/* For check-config: whether the certificates can be used. */
+int tracing_check(const struct settings *settings, struct error *err) must_check;
+
+#endif

@@ -1,0 +1,136 @@
+/* Settings of traces: src/settings/traces.c, and how the secret among them is shown. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../settings_text.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define BESIDE "HAPROXY_DATAPLANE_TOKEN=t"
+
+START_TEST(where_they_go)
+{
+    static const struct {
+        const char *base, *own, *disabled, *url;
+    } rows[] = {{"", "", "", NULL},
+                {"http://c:4318", "", "", "http://c:4318/v1/traces"},
+                {"http://c:4318/", "", "", "http://c:4318/v1/traces"},
+                {"https://c/otlp//", "", "", "https://c/otlp/v1/traces"},
+                {"http://c:4318", "http://d/as/it/is/", "", "http://d/as/it/is/"},
+                {"", "http://d", "", "http://d"},
+                {"http://c:4318", "http://d", "true", NULL}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        cleanup(mem_free_ptr) char *base = mem_printf("OTEL_EXPORTER_OTLP_ENDPOINT=%s", rows[i].base);
+        cleanup(mem_free_ptr) char *own = mem_printf("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=%s", rows[i].own);
+        cleanup(mem_free_ptr) char *disabled = mem_printf("OTEL_SDK_DISABLED=%s", rows[i].disabled);
+        struct parsed p = parse(BESIDE, base, own, disabled);
+        assert_silent(&p);
+        cleanup(mem_free_ptr) char *url = settings_traces_url(&p.settings.traces);
+        ck_assert_msg(str_eq(url, rows[i].url), "%s", url);
+        parsed_fini(&p);
+    }
+}
+END_TEST
+
+START_TEST(which_are_recorded)
+{
+    static const struct {
+        const char *sampler, *argument;
+        double ratio;
+    } rows[] = {{"", "", 1},
+                {"always_on", "0.5", 1},
+                {"always_off", "", 0},
+                {"traceidratio", "0.25", 0.25},
+                {"traceidratio", "", 1},
+                {"parentbased_always_on", "", 1},
+                {"parentbased_always_off", "", 0},
+                {"parentbased_traceidratio", "0", 0}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        cleanup(mem_free_ptr) char *sampler = mem_printf("OTEL_TRACES_SAMPLER=%s", rows[i].sampler);
+        cleanup(mem_free_ptr) char *argument = mem_printf("OTEL_TRACES_SAMPLER_ARG=%s", rows[i].argument);
+        struct parsed p = parse(BESIDE, sampler, argument);
+        assert_silent(&p);
+        ck_assert_double_eq(settings_traces_ratio(&p.settings.traces), rows[i].ratio);
+        parsed_fini(&p);
+    }
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_named)
+{
+    static const struct {
+        const char *given, *says;
+    } rows[] = {
+        {"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318", "error: OTEL_EXPORTER_OTLP_ENDPOINT"},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT=http://u:hunter2@c:4318", "must not contain a user name or password"},
+        {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=ftp://c", "neither http nor https"},
+        {"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "warning: OTEL_EXPORTER_OTLP_PROTOCOL=\"grpc\": traces go as http/json"},
+        {"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "warning: OTEL_EXPORTER_OTLP_PROTOCOL=\"http/protobuf\""},
+        {"OTEL_EXPORTER_OTLP_PROTOCOL=smoke", "error: OTEL_EXPORTER_OTLP_PROTOCOL=\"smoke\": expected http/json"},
+        {"OTEL_TRACES_SAMPLER=jaeger_remote", "warning: OTEL_TRACES_SAMPLER=\"jaeger_remote\""},
+        {"OTEL_TRACES_SAMPLER=sometimes", "error: OTEL_TRACES_SAMPLER=\"sometimes\": expected always_on"},
+        {"OTEL_TRACES_SAMPLER_ARG=1.5", "error: OTEL_TRACES_SAMPLER_ARG"},
+        {"OTEL_TRACES_SAMPLER_ARG=nan", "error: OTEL_TRACES_SAMPLER_ARG"},
+        {"OTEL_EXPORTER_OTLP_TIMEOUT=10s", "error: OTEL_EXPORTER_OTLP_TIMEOUT"},
+        {"OTEL_RESOURCE_ATTRIBUTES=a=b,c", "an entry has no '='"},
+        {"OTEL_RESOURCE_ATTRIBUTES=a=%4", "two hexadecimal digits"},
+        {"OTEL_RESOURCE_ATTRIBUTES=a=%00b", "no text of one line"},
+        {"OTEL_EXPORTER_OTLP_HEADERS=hunter2", "an entry has no '='"},
+        {"OTEL_EXPORTER_OTLP_HEADERS=a b=hunter2", "names of headers"},
+        {"OTEL_EXPORTER_OTLP_HEADERS=a=hunter2%0d%0ab: c", "no text of one line"},
+        {"OTEL_EXPORTER_OTLP_HEADERS=,", "there is none in it"},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct parsed p = parse(BESIDE, rows[i].given);
+        assert_says(&p, rows[i].says);
+        assert_does_not_say(&p, "hunter2");
+        parsed_fini(&p);
+    }
+}
+END_TEST
+
+START_TEST(the_headers_are_a_secret)
+{
+    struct parsed p = parse(BESIDE, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20hunter2");
+    assert_silent(&p);
+    cleanup(mem_free_ptr) char *shown = printed(&p.settings);
+    ck_assert_ptr_nonnull(strstr(shown, "OTEL_EXPORTER_OTLP_HEADERS=***"));
+    ck_assert_ptr_null(strstr(shown, "hunter2"));
+    ck_assert_str_eq(p.settings.traces.headers.value, "authorization=Bearer%20hunter2");
+    parsed_fini(&p);
+}
+END_TEST
+
+START_TEST(pairs_are_decoded)
+{
+    struct settings_pairs pairs;
+    const char *why;
+    ck_assert_int_eq(settings_pairs_parse(" %41a = %25b%C3%a4 c ,, d=,e=f=g ", &pairs, &why), 0);
+    ck_assert_uint_eq(pairs.count, 3);
+    ck_assert_str_eq(pairs.list[0].key, "Aa");
+    ck_assert_str_eq(pairs.list[0].value, "%b\xc3\xa4 c");
+    ck_assert_str_eq(pairs.list[1].value, "");
+    ck_assert_str_eq(pairs.list[2].value, "f=g");
+    settings_pairs_fini(&pairs);
+    ck_assert_int_eq(settings_pairs_parse("a=1,=2", &pairs, &why), -1);
+    ck_assert_uint_eq(pairs.count, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("settings of traces");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, where_they_go);
+    tcase_add_test(t, which_are_recorded);
+    tcase_add_test(t, what_is_wrong_is_named);
+    tcase_add_test(t, the_headers_are_a_secret);
+    tcase_add_test(t, pairs_are_decoded);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
