@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from tests.harness import certificates
-from tests.harness.daemon import Daemon
-from tests.harness.kube import path_of
 from tests.harness.process import free_port, wait_until
 
 from .test_template_pods import DATA, OldDict, read_cluster, rendered
