@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from tests.harness import certificates
-from tests.harness.daemon import Daemon
-from tests.harness.kube import path_of
 from tests.harness.process import free_port, wait_until
 
 from .test_template_pods import DATA, OldDict, read_cluster, rendered
@@ -157,11 +155,14 @@ def test_without_services_or_config_what_runs_stays(place: Place, name: str) -> 
         place.kube.delete(place.cluster[name])
         wait_until(lambda: f"pods:lb: ConfigMap {name} does not exist" in daemon.get("/readyz")[1], 20, "it is missed")
         before, text = len(renders(daemon)), place.haproxy.config.read_text()
-        place.cluster["pods"].remove(gone := place.pod("web-a"))
-        place.kube.delete(gone)
-        wait_until(lambda: "DELETED pod" in daemon.log(), 20, "the pod is gone")
+        gone = place.pod("web-a")
+        for round_ in range(20):  # so that a render, if there were one, would have ended
+            place.kube.put({**gone, "metadata": {**gone["metadata"], "name": f"web-{round_}"}})
+            wait_until(lambda: f"ADDED pod shop/web-{round_}" in daemon.log(), 20, "the pod is there")
         assert f"{name} does not exist" in daemon.get("/readyz")[1]
         assert place.haproxy.config.read_text() == text and len(renders(daemon)) == before
+        for round_ in range(20):
+            place.kube.delete({**gone, "metadata": {**gone["metadata"], "name": f"web-{round_}"}})
         place.kube.put(place.cluster[name])
         place.await_expected()
         wait_until(daemon.ready, 20, "ready")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import pathlib
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.harness.process import wait_until
+from tests.harness.certificates import self_signed
+from tests.harness.process import free_port, wait_until
 
 from .rig import Rig
 from .test_config_secret import SOURCE
@@ -29,8 +32,8 @@ class Site:
 
     def start(self, **more: str) -> None:
         settings = {**SOURCE, "CONFIG_SOURCE": "template", "CONFIG_SECRET_NAME": "", "CONFIG_SECRET_NAMESPACE": "", "TEMPLATE_FROM": "configmap:lb/templates",
-                    "HAPROXY_MAPS_DIR": str(self.own / "maps")}
-        self.daemon = self.rig.start(**settings, **more)
+                    "HAPROXY_MAPS_DIR": str(self.own / "maps"), **more}
+        self.daemon = self.rig.start(**settings)
 
     def shown(self) -> list[str]:
         """What HAProxy has of the map, in its order."""
@@ -55,3 +58,17 @@ def test_maps_are_stored_by_the_api_and_change_without_a_reload(site: Site) -> N
     assert site.rig.haproxy.worker() == worker, "a map changes without a reload"
     site.rig.kube.put(site.config_map("\n# {{ path('certificate', 'a.b.pem') }} {{ path('file', 'x') }} {{ path('map', 'hosts.map') }}\n"))
     wait_until(lambda: "# /etc/haproxy/ssl/a_b.pem /etc/haproxy/general/x" in site.rig.haproxy.config.read_text(), 30, "the defaults of an API")
+
+
+def test_certificates_of_templates_over_pods_are_stored_by_the_api(site: Site, tmp_path: pathlib.Path) -> None:
+    pair = self_signed(tmp_path, "shop.example")
+    tls = free_port()
+    text = site.text + "\nfrontend tls\n  mode http\n  bind 127.0.0.1:%d ssl{%% for name in certificates %%} crt {{ ssldir }}/{{ name }}.pem{%% endfor %%}\n\n" % tls
+    data = {"services": {}, "certificates": {"shop.example": pair.certificate.read_text()}, "config": {"template": text}}
+    site.rig.kube.put(*({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "lb"}, "data": keys} for name, keys in data.items()))
+    keys = {"shop.example": base64.b64encode(pair.key.read_bytes()).decode()}
+    site.rig.kube.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "namespace": "lb"}, "data": keys})
+    site.start(TEMPLATE_FROM="pods:lb", HAPROXY_CERTS_DIR=str(site.own / "ssl"))
+    wait_until(lambda: f" crt {site.own}/ssl/shop_example.pem\n" in site.rig.haproxy.config.read_text(), 30, "the path that it is stored by")
+    site.daemon.wait_ready()
+    assert ssl.get_server_certificate(("127.0.0.1", tls)).split() == pair.certificate.read_text().split()

@@ -3,6 +3,8 @@
 from .mutant import Mutant, Room
 
 PODS = "template/pods.c"
+STORED = "template/stored_paths.c"
+OBJECTS = "template/objects.c"
 
 MUTANTS = (
     Mutant("a pod without an address is a server", PODS, "str_empty(yyjson_get_str(yyjson_obj_get(status, \"podIP\"))) || ", ""),
@@ -11,12 +13,33 @@ MUTANTS = (
     Mutant("a requirement that differs is the same", PODS, " == (requirement[len] == '=')", ""),
     Mutant("notin is in", PODS, " == str_has_prefix(word, \"in\")", ""),
     Mutant("an empty selector is of all pods", PODS, "yyjson_get_len(selector) == 0 ? ", "false ? "),
-    Mutant("one broken service takes the others with it", PODS, "            pods_leave_out(p, \"ConfigMap services\", name, wrong);\n", "            break;\n"),
-    Mutant("a certificate goes before its key", PODS, "    buf_addn(&pem, key, key_len);\n", "    buf_add(&pem, certificate);\n    buf_addn(&pem, key, key_len);\n"),
+    Mutant("one broken service takes the others with it", PODS, "            pods_leave_out(p, PODS_SERVICES, values[i]->key, wrong);\n", "            yyjson_doc_free(service);\n            break;\n"),
+    Mutant("a certificate goes before its key", PODS, "    buf_addn(&pem, key->bytes, key->len);\n", "    buf_addn(&pem, certificate->bytes, certificate->len);\n    buf_addn(&pem, key->bytes, key->len);\n"),
     Mutant("a name leads out of the folder", PODS, "strchr(name, '/') != NULL || ", ""),
     Mutant("credentials are in env", PODS, " && !is_credential(*env, len)", ""),
-    Mutant("a password that is not set is none", PODS, "    if (in->statistics_password == NULL)\n", "    if (false)\n"),
+    Mutant("a password that is not set is none", PODS, "    if (view->statistics_password == NULL)\n", "    if (false)\n"),
+    Mutant("a namespace leads to another path", PODS, "name_check_label(namespace, &note) != 0", "false && name_check_label(namespace, &note) != 0"),
+    Mutant("no service is all pods of the cluster", PODS, "    if (p->namespace_count == 0)", "    if (false)"),
+    Mutant("a namespace is watched for each service", PODS, "        if (str_eq(p->namespaces[i], namespace))\n            return \"\";\n", ""),
+    Mutant("any number of namespaces", PODS, "    if (p->namespace_count == array_len(p->namespaces))\n        return", "    if (p->namespace_count == array_len(p->namespaces))\n        p->namespace_count--;\n    if (false)\n        return"),
+    Mutant("a certificate that HAProxy cannot use stays", PODS, "        if (wrong == NULL) {\n", "        if (true) {\n"),
     Mutant("the last line break stays", PODS, "    p->set->keep_newline = false;\n", ""),
 )
 
-ROOMS = (Room("template, pods", ("test_pods",), MUTANTS),)
+PATHS = (
+    Mutant("the end of another path", STORED, "bool whole = hit == text || !is_of_name(hit[-1]);", "bool whole = true;"),
+    Mutant("what is stored elsewhere is where it was", STORED, "(f->place != f->kind || !str_eq(f->name, f->stored))", "!str_eq(f->name, f->stored)"),
+    Mutant("maps, too", STORED, "f->kind == STORAGE_CERTIFICATE && ", ""),
+)
+
+LEFT_OUT = (
+    Mutant("an object is left out each time", OBJECTS, "if (found == NULL || found->left_out)", "if (found == NULL)"),
+    Mutant("what is left out is seen", OBJECTS, "            if (!r->objects[k].left_out)\n", ""),
+    Mutant("what is left out is found by its key", OBJECTS, "        r->list_count = left;\n        resource_forget_index(r);\n", "        r->list_count = left;\n"),
+)
+
+ROOMS = (
+    Room("template, pods", ("test_pods",), MUTANTS),
+    Room("template, paths of what is stored", ("test_stored_paths",), PATHS),
+    Room("template, what is left out", ("test_template_objects",), LEFT_OUT),
+)

@@ -223,6 +223,8 @@ static void watch_on_found(void *arg, struct discovered *found, const struct err
             log_info(e->in->options.log, "resource of the templates is served now", log_str("resource", e->text));
         error_clear(&e->problem);
         watch_begin(e);
+        if (e->part_count == 0) /* of no namespace: no informer tells */
+            watches_note(e->in, "what can be watched");
         return;
     }
     if (err->http_status == 401 || err->http_status == 403)

@@ -31,7 +31,7 @@ static const struct {
     {"crt /c/other.example.pem", "crt /c/other.example.pem"},
     {"crt /etc/c/a.example.pem", "crt /etc/c/a.example.pem"},
     {"crt a.example.pem", "crt a.example.pem"},
-    {"map(/m/m.x.map)", "map(/m/m.x.map)"},
+    {"map(/m/m.x.map) /c/m.x.map", "map(/m/m.x.map) /c/m.x.map"},
 };
 
 START_TEST(paths_are_those_of_what_is_stored)
