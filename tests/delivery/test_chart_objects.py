@@ -141,7 +141,7 @@ OTHERWISE: dict[str, Any] = {
     "templates-pods": {"lb-templates": [("", "configmaps", "services certificates config", "list watch"), ("", "secrets", "keys", "list watch"), EVENTS],
                        **{namespace: [("", "pods", "", "list watch"), EVENTS] for namespace in ("api", "shop")}},
     "templates-targets": {"": [("networking.k8s.io", "ingresses", "", "list watch")], "lb": [("", "configmaps", "edge-templates", "list watch")],
-                       "edge": [("", "pods", "", "list watch")]},
+                          "edge": [("", "pods", "", "list watch")]},
     "templates-volume": {"": [NODES, ("networking.k8s.io", "ingresses", "", "list watch")], "ingress-nginx": [SLICES, SERVICE]},
     "sidecar-config": {"lb": [("", "secrets", "edge", "list watch patch")]},
     "sidecar-file": {},

@@ -28,6 +28,9 @@ deployment.yaml names those files.
 {{- $_ := set $settings "HAPROXY_CONFIG_FILE" "/etc/haproxy/haproxy.cfg" }}
 {{- $_ := set $settings "HAPROXY_MASTER_SOCKET" "/run/haproxy/master.sock" }}
 {{- end }}
+{{- if and (eq (default "" $config.source) "template") .Values.templates.targetsNamespace }}
+{{- $settings = omit $settings "HAPROXY_DATAPLANE_URL" }}
+{{- end }}
 {{- range $name, $value := omit $env "ingressNamespace" "ingressServiceName" "ingressServicePort" "ingressServices" "adoptServers" "haproxy" }}
 {{- $_ := set $settings (snakecase $name | upper) $value }}
 {{- end }}

@@ -60,7 +60,7 @@
 {{- if and $.Values.templates.pods.namespaces (not $.Values.templates.pods.namespace) }}
 {{- $problems = append $problems "templates.pods.namespaces is set, but templates.pods.namespace is not" }}
 {{- end }}
-{{- if and $.Values.templates.targetsNamespace (or $.Values.env.haproxy.dataplaneURL $.Values.sidecar.enabled) }}
+{{- if and $.Values.templates.targetsNamespace (or (not (has (toString $.Values.env.haproxy.dataplaneURL) (list "" "<nil>" "[]" "http://haproxy:5555"))) $.Values.sidecar.enabled) }}
 {{- $problems = append $problems "templates.targetsNamespace is set beside env.haproxy.dataplaneURL or sidecar.enabled: set one of them, where HAProxy is" }}
 {{- end }}
 {{- if and (ne (default "" .source) "template") (or $.Values.templates.configMap.name $.Values.templates.volume $.Values.templates.pods.namespace $.Values.templates.watch $.Values.templates.targetsNamespace) }}
@@ -140,7 +140,7 @@
 {{- if and (or .caSecret .caConfigMap) (not .caKey) }}
 {{- $problems = append $problems "tls.caKey is empty: set it to the key of the CA in tls.caSecret or caConfigMap" }}
 {{- end }}
-{{- if and (or .existingSecret .caSecret .caConfigMap $own) (not (contains "https://" (toString $urls))) }}
+{{- if and (or .existingSecret .caSecret .caConfigMap $own) (not (contains "https://" (toString $urls))) (not $.Values.templates.targetsNamespace) }}
 {{- $problems = append $problems "tls is set, but env.haproxy.dataplaneURL has no https URL" }}
 {{- end }}
 {{- end }}
@@ -160,7 +160,7 @@
 {{- $haproxy := .Values.env.haproxy }}
 {{- with .Values.spiffe }}
 {{- $enabled := eq (toString .enabled) "true" }}
-{{- if and $enabled (or $plain $.Values.sidecar.enabled) }}
+{{- if and $enabled (or (and $plain (not $.Values.templates.targetsNamespace)) $.Values.sidecar.enabled) }}
 {{- $problems = append $problems "spiffe.enabled is true, but not every HAProxy has an https URL in env.haproxy.dataplaneURL: without TLS no SPIFFE ID is checked" }}
 {{- end }}
 {{- if and $enabled (or $files $haproxy.dataplaneServerName (eq (toString $haproxy.dataplaneInsecure) "true")) }}

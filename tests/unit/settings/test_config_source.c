@@ -87,6 +87,9 @@ static const struct {
     {{PODS, "STATISTICS_PASSWORD=a", "STATISTICS_PASSWORD_FILE=/p"}, "and STATISTICS_PASSWORD_FILE are both set"},
     {{PODS, "STATISTICS_PASSWORD_FILE=/nowhere/p"}, "error: STATISTICS_PASSWORD_FILE: expected a readable file"},
     {{TEMPLATES, "STATISTICS_PASSWORD=a"}, "warning: STATISTICS_PASSWORD has no effect without TEMPLATE_FROM=pods:"},
+    {{TEMPLATES, "HAPROXY_BACKEND_NAME=be"},
+     "is set, and the HAProxies are pods (`targets` of the template set): expected HAPROXY_DATAPLANE_URL or "
+     "HAPROXY_CONFIG_FILE"},
     {{"TEMPLATE_FROM=file:/t"}, "warning: TEMPLATE_FROM has no effect without CONFIG_SOURCE=template\n"},
     {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},
     {{"CONFIG_SOURCE=secret"},
@@ -113,6 +116,24 @@ static const struct {
     {{FILE_SOURCE, "CONFIG_ROLLBACK=never"}, "error: CONFIG_ROLLBACK=\"never\": expected auto, serving or report"},
     {{FILE_SOURCE, "CONFIG_KEEP_BACKENDS=,"}, "CONFIG_KEEP_BACKENDS=\",\": expected 1 to 64 names of"},
 };
+
+/* Where nothing says where HAProxy is, the set does: there is no default. */
+START_TEST(templates_and_where_haproxy_is)
+{
+    cleanup(parsed_fini) struct parsed pods = parse(LOGIN, TEMPLATES, "CONFIG_CANARY=1");
+    assert_silent(&pods);
+    ck_assert_uint_eq(settings_haproxy_count(&pods.settings), 0);
+    ck_assert(settings_haproxies_are_pods(&pods.settings));
+    cleanup(parsed_fini) struct parsed url = parse(LOGIN, TEMPLATES, "HAPROXY_DATAPLANE_URL=http://a:1");
+    assert_silent(&url);
+    ck_assert(!settings_haproxies_are_pods(&url.settings));
+    cleanup(parsed_fini) struct parsed spire = parse(LOGIN, TEMPLATES, "SPIRE_AGENT_SOCKET=/s");
+    assert_silent(&spire);
+    cleanup(parsed_fini) struct parsed file = parse(LOGIN, FILE_SOURCE);
+    ck_assert_uint_eq(settings_haproxy_count(&file.settings), 1);
+    ck_assert(!settings_haproxies_are_pods(&file.settings));
+}
+END_TEST
 
 START_TEST(templates_from_a_folder_or_an_object)
 {
@@ -207,6 +228,7 @@ int main(void)
     tcase_add_test(t, a_canary_of_several);
     tcase_add_test(t, a_value_that_cannot_be_used_is_one_error);
     tcase_add_test(t, templates_over_pods);
+    tcase_add_test(t, templates_and_where_haproxy_is);
     tcase_add_test(t, templates_from_a_folder_or_an_object);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

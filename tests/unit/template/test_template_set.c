@@ -56,6 +56,7 @@ static const struct {
     {HAPROXY "trim_blocks: yes\n", "set.yaml:2: trim_blocks: expected true or false"},
     {HAPROXY "targets: {port: 5555}\n", "set.yaml:2: targets: expected a labelSelector"},
     {HAPROXY "targets: {labelSelector: a=b, port: 65536}\n", "set.yaml:2: port: expected a whole number"},
+    {HAPROXY "targets: {labelSelector: a=b, scheme: ftp}\n", "set.yaml:2: scheme: expected http or https"},
     {HAPROXY "targets: {labelSelector: a=b, port: 0}\n", "set.yaml:2: port: expected a whole number"},
     {HAPROXY "targets: {labelSelector: a=b}\npod_selector: {a: b}\n",
      "set.yaml:3: pod_selector: there are targets already"},
@@ -151,7 +152,8 @@ START_TEST(its_own_names)
     struct template_set *s = good_set(
         "watch:\n  r: {apiVersion: v1, kind: K, namespaces: [a, b], fieldSelector: x=y, keep: spec, drop: [status, "
         "s.t]}\n"
-        "targets: {namespace: n, labelSelector: 'app in (a,b)', port: 1}\nundefined: lenient\ntrim_blocks: false\n");
+        "targets: {namespace: n, labelSelector: 'app in (a,b)', port: 1, scheme: https}\nundefined: "
+        "lenient\ntrim_blocks: false\n");
     const struct template_watch *w = &s->watches[0];
     ck_assert_str_eq(w->kind, "K");
     ck_assert_str_eq(w->namespaces[1], "b");
@@ -160,6 +162,7 @@ START_TEST(its_own_names)
     ck_assert_uint_eq(w->keep.count, 1);
     ck_assert_uint_eq(w->drop.count, 2);
     ck_assert_str_eq(s->targets.namespace, "n");
+    ck_assert(s->targets.https);
     ck_assert_str_eq(s->targets.label_selector, "app in (a,b)");
     ck_assert_uint_eq(s->targets.port, 1);
     ck_assert(s->lenient && !s->trim_blocks && s->keep_newline);
