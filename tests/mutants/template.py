@@ -105,7 +105,7 @@ TRYING = (
 )
 
 INDEX = (
-    Mutant("only all keys find", "template/objects.c", "memcmp(row->keys, keys, row->len < len ? row->len : len)", "memcmp(row->keys, keys, row->len)"),
+    Mutant("only all keys find", "template/objects.c", "memcmp(row->keys, keys, row->len < len ? row->len : len)", "memcmp(row->keys, keys, row->len > len ? row->len : len)"),
     Mutant("the order of a key's objects is chance", "template/objects.c", "(x->order > y->order) - (x->order < y->order)", "(x->order < y->order) - (x->order > y->order)"),
 )
 
