@@ -104,12 +104,24 @@ TRYING = (
     Mutant("a haproxy that is named and not there is none", CHECK, "mem_strdup(str_empty(given) ? NULL : given)", "mem_strdup(NULL)"),
 )
 
+INDEX = (
+    Mutant("only all keys find", "template/objects.c", "memcmp(row->keys, keys, row->len < len ? row->len : len)", "memcmp(row->keys, keys, row->len > len ? row->len : len)"),
+    Mutant("the order of a key's objects is chance", "template/objects.c", "(x->order > y->order) - (x->order < y->order)", "(x->order < y->order) - (x->order > y->order)"),
+)
+
+ARENA = (
+    Mutant("what was cut before is cut off again", "base/arena.c", "a->last == NULL || at < a->last || at > a->next", "a->last == NULL || at > a->next"),
+    Mutant("what is given back is left", "base/arena.c", "    a->left += (size_t)(a->next - next);\n    a->next = next;\n", "    (void)next;\n"),
+)
+
 ROOMS = (
     Room("templates, paths", ("test_json_path",), PATHS),
     Room("templates, what is kept", ("test_template_keep",), KEEPING),
     Room("templates, sets", ("test_template_set", "test_template_set_tests"), SETS),
     Room("templates, tests of sets", ("test_template_set_tests", "test_template_set"), TESTS_OF_SETS),
     Room("templates, fixtures", ("test_template_objects",), OBJECTS),
+    Room("templates, the index of objects", ("test_template_objects",), INDEX),
+    Room("memory that ends together", ("test_arena",), ARENA),
     Room("templates, assertions", ("test_template_assertions",), ASSERTING),
     Room("templates, trials", ("test_template_trial",), TRYING),
 )
