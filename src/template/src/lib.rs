@@ -143,7 +143,6 @@ fn emit(job: &Job, record: &Record) {
 
 fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     let said = Shared::default();
-    values::forget_current();
     values::is_unset(&job.unset);
     let env = environment(job, &said, rewritten)?;
     for output in unsafe { slice(job.outputs, job.output_count) } {
@@ -218,6 +217,7 @@ pub unsafe extern "C" fn engine_run_job(job: *const Job) -> c_int {
     let job = &*job;
     memory::limit(job.memory_bytes);
     std::panic::set_hook(Box::new(|_| {}));
+    values::forget_current();
     let mut rewritten = Rewritten::new();
     match catch_unwind(AssertUnwindSafe(|| render(job, &mut rewritten))) {
         Ok(Ok(())) => 0,
