@@ -105,14 +105,14 @@ def test_a_bad_template_in_the_middle_of_a_rollout(place: Place, tmp_path: pathl
         load = stack.enter_context(Load(place.haproxy.port, tmp_path / "load"))
         pods(place, "pod-2", "pod-3", "pod-4")
         runs("pod-2", "pod-3", "pod-4")
-        nodes.kill("pod-1")
+        nodes.deaf("pod-1")
 
         place.push(text.replace("endpoint.nodeName", "endpoint.nodeNane"), ROLLOUT)
         where = r"haproxy\.cfg:\d+:\d+: .*the line: server {{ endpoint\.nodeNane }}"
         wait_until(lambda: re.search(where, daemon.get("/readyz")[1]), 20, "the error is named with its place")
         wait_until(lambda: ("ConfigMap", "templates", "ConfigRejected") in place.events(), 20, "and by an Event")
         pods(place, "pod-3", "pod-4", "pod-5")
-        nodes.kill("pod-2")  # its checks alone say so
+        nodes.deaf("pod-2")  # as it ends: its checks alone say so
         wait_until(lambda: place.haproxy.servers("be")["pod-2"]["srv_op_state"] == "0", 20, "HAProxy's checks miss pod-2")
         assert set(place.haproxy.servers("be")) == {"pod-2", "pod-3", "pod-4"}
 

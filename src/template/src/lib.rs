@@ -195,7 +195,6 @@ fn render_outputs(job: &Job, env: &Environment, said: &Shared) -> Result<(), Err
 
 fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     let said = Shared::default();
-    values::forget_current();
     values::is_unset(&job.unset);
     let env = environment(job, &said, rewritten)?;
     let done = render_outputs(job, &env, &said);
@@ -274,6 +273,7 @@ pub unsafe extern "C" fn engine_run_job(job: *const Job) -> c_int {
         memory::cut_from_one_piece(job.memory_bytes);
     }
     std::panic::set_hook(Box::new(|_| {}));
+    values::forget_current();
     let mut rewritten = Rewritten::new();
     match catch_unwind(AssertUnwindSafe(|| render(job, &mut rewritten))) {
         Ok(Ok(())) => 0,
