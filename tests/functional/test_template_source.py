@@ -102,6 +102,8 @@ def test_what_is_rendered_runs_and_follows_its_objects(site: Site) -> None:
     with site.daemon() as daemon:
         site.await_says("a.example x y")
         wait_until(daemon.ready, 20, "ready")
+        assert "[+]watch configmaps in here: synced" in daemon.get("/readyz")[1]
+        assert re.search(r'msg="synced with Kubernetes" resource=configmaps namespace=there ', daemon.log())
         site.kube.put(ingress("two", "b.example", "there"))
         site.await_says("a.example b.example x y")
         site.kube.put(ingress("two", "c.example", "there"), setting("t", "there", say="z"))

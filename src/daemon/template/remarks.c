@@ -16,7 +16,7 @@
 #define REMARKS_MAX 1000 /* that are told apart */
 
 struct remark {
-    char *resource; /* of the set */
+    char *resource;                                    /* of the set */
     char *api_version, *kind, *namespace, *name, *uid; /* of the object */
     char *text;
     bool left_out;

@@ -28,7 +28,7 @@ size_t remarks_count(const struct remarks *r);
 size_t remarks_left_out(const struct remarks *r, const char *resource);
 
 struct remark_view {
-    const char *resource;              /* as the set calls it */
+    const char *resource;                /* as the set calls it */
     const char *kind, *namespace, *name; /* of the object; NULL: not known, in no namespace */
     const char *text;
     bool left_out; /* by warn() */

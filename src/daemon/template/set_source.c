@@ -24,7 +24,7 @@ struct set_source {
     char *name;
     struct path_watch *watch; /* NULL: no folder */
     struct timer read;
-    struct secret_source *config_map;    /* NULL: a folder */
+    struct secret_source *config_map;   /* NULL: a folder */
     char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or it was wrong */
 };
 

@@ -33,11 +33,11 @@ struct template_source {
     void *arg;
     struct set_source *source;
     struct kube_client_listener listener;
-    struct template_set *set;     /* that is rendered; NULL: none yet */
+    struct template_set *set; /* that is rendered; NULL: none yet */
     size_t set_bytes;
     char set_hash[DIGEST_SHA256_HEX_BYTES]; /* of the set that is rendered */
-    struct template_set *watched; /* whose watches are in use, perhaps an earlier one that watches the same */
-    struct watches *watches;      /* of it; NULL: none yet */
+    struct template_set *watched;           /* whose watches are in use, perhaps an earlier one that watches the same */
+    struct watches *watches;                /* of it; NULL: none yet */
     char *folders[SETTINGS_FOLDERS];
 
     struct timer start;

@@ -124,7 +124,8 @@ static void part_init(struct part *p, struct watch_entry *e, const char *namespa
                                              .namespace = namespace,
                                              .label_selector = e->watch->label_selector,
                                              .field_selector = e->watch->field_selector,
-                                             .scope = namespace};
+                                             .scope = namespace,
+                                             .scope_is = "namespace"};
     source_init(&p->source, w->base, w->options.kube, w->options.log, &options, &sink);
 }
 
