@@ -237,10 +237,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
         free(s);
         return NULL;
     }
-    for (unsigned i = 0; i < SETTINGS_FOLDERS; i++) {
-        cleanup(mem_free_ptr) char *folder = settings_local_folder(&options->settings->local, (enum settings_folder)i);
-        s->folders[i] = mem_printf("%s/", folder);
-    }
+    render_folders_init(s->folders, &options->settings->local);
     timer_init(&s->start, base, template_source_begin, s);
     s->remarks = remarks_new(options->log);
     s->renders = renders_new(options->telemetry);
