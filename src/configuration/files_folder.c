@@ -1,18 +1,12 @@
 #include "configuration/files_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/dir.h"
 #include "base/mem.h"
 #include "base/str.h"
-
-static void folder_close_ptr(DIR **d)
-{
-    if (*d != NULL)
-        closedir(*d);
-}
 
 static int files_folder_take(const char *folder, const char *file, enum storage_kind kind, const char *name,
                              struct storage_files *ret, struct error *err)
@@ -36,7 +30,7 @@ static int files_folder_read_kind(const char *path, enum storage_kind kind, stru
                                   struct error *err)
 {
     cleanup(mem_free_ptr) char *folder = mem_printf("%s/%s", path, storage_folder(kind));
-    cleanup(folder_close_ptr) DIR *d = opendir(folder);
+    cleanup(dir_close_ptr) DIR *d = opendir(folder);
     if (d == NULL && errno == ENOENT)
         return 0;
     if (d == NULL)
@@ -54,7 +48,7 @@ static int files_folder_read_kind(const char *path, enum storage_kind kind, stru
 /* One that is gone, as a volume that is not mounted, says nothing of the files in it. */
 static int files_folder_is_there(const char *path, struct error *err)
 {
-    cleanup(folder_close_ptr) DIR *d = opendir(path);
+    cleanup(dir_close_ptr) DIR *d = opendir(path);
     return d != NULL ? 0 : error_set(err, ERROR_INVALID, "cannot open %s: %m", path);
 }
 

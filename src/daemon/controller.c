@@ -53,7 +53,7 @@ struct controller {
     struct clients clients;
     struct clients_hooks hooks;
     struct pod_targets *pods; /* NULL: no templates */
-    struct tracing *tracing; /* NULL: no traces */
+    struct tracing *tracing;  /* NULL: no traces */
     bool failed;
     struct mappings mappings;
     struct mapping_state *states; /* mappings.count */

@@ -1,6 +1,7 @@
 #include "daemon/source.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -103,7 +104,9 @@ bool source_refused_since(struct source *s, uint64_t us)
 
 char *source_check_name(const struct source *s)
 {
-    return mem_printf("watch %s%s%s", s->resource, s->scope != NULL ? " of " : "", s->scope != NULL ? s->scope : "");
+    if (s->scope == NULL)
+        return mem_printf("watch %s", s->resource);
+    return mem_printf("watch %s %s %s", s->resource, strchr(s->scope, '/') != NULL ? "of" : "in", s->scope);
 }
 
 bool source_ready(const struct source *s, bool needed, struct checks *checks)

@@ -20,7 +20,8 @@ struct source {
     struct informer *informer;
     struct cache *cache;  /* NULL: another sink */
     const char *resource; /* "nodes" */
-    const char *scope;    /* "ns/name" where there are several Services; otherwise NULL; borrowed */
+    const char
+        *scope; /* "ns/name" where there are several Services, "ns" of one namespace's objects; or NULL; borrowed */
     struct telemetry *telemetry;
 
     uint64_t synced_us;  /* since then the cache holds a complete list (monotonic); 0: it does not */

@@ -83,6 +83,7 @@ struct instance {
     uint64_t reread_ms; /* what could not be understood is read again then; 0: no need */
     bool unverified;    /* runtime updates since the last reading: what the file has is still to be read back */
     bool dirty;
+    bool rewritten;  /* the whole file was, and the next reload loads it */
     bool left_dirty; /* and nothing may be written: a dry run, a pause, a refusal */
     bool renewed;    /* new credentials were tried at once, without a result yet */
 

@@ -31,6 +31,7 @@ static void instance_replace_written(struct instance *in, const struct replaced 
     in->readout.loaded = in->fresh && r->runs;
     in->readout.unloaded = in->fresh && !r->runs;
     in->renewed = false;
+    in->rewritten = !r->runs;
     if (!r->runs)
         instance_must_reload(in);
     instance_say_why(in, r->reload_why);

@@ -56,12 +56,12 @@ void instance_note_drift_over(struct instance *in)
 
 void instance_report_empty_commit(const struct instance *in, const struct written *w)
 {
-    log_info(in->options.log, "reload without a change", log_str("target", instance_url(in)),
-             log_int("version", w->version), log_str("reload_id", w->reload_id), log_us_as_ms("begin_ms", w->begin_us),
+    const char *what = in->rewritten ? "reload of the configuration that was written" : "reload without a change";
+    log_info(in->options.log, what, log_str("target", instance_url(in)), log_int("version", w->version),
+             log_str("reload_id", w->reload_id), log_us_as_ms("begin_ms", w->begin_us),
              log_us_as_ms("commit_ms", w->commit_us));
-    instance_note(in, (struct history_entry){.kind = HISTORY_RELOAD_AGAIN,
-                                             .text = "reload without a change",
-                                             .took_us = w->begin_us + w->commit_us});
+    instance_note(
+        in, (struct history_entry){.kind = HISTORY_RELOAD_AGAIN, .text = what, .took_us = w->begin_us + w->commit_us});
 }
 
 /* ---- problems ---- */

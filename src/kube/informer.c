@@ -94,7 +94,10 @@ static char *cause_of(const struct informer *i, const char *verb, const char *ki
     if (i->scope == NULL)
         return mem_printf("%s %s%s%s", verb, kind, space, shown);
     const char *slash = strchr(i->scope, '/');
-    if (slash != NULL && str_eq(slash + 1, name)) /* "service ns/web", not "service web of ns/web" */
+    if (slash == NULL) /* the names say it, too */
+        return name != NULL ? mem_printf("%s %s %s", verb, kind, name)
+                            : mem_printf("%s %s in %s", verb, kind, i->scope);
+    if (str_eq(slash + 1, name)) /* "service ns/web", not "service web of ns/web" */
         return mem_printf("%s %s %s", verb, kind, i->scope);
     return mem_printf("%s %s%s%s of %s", verb, kind, space, shown, i->scope);
 }
@@ -467,7 +470,7 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
     timer_init(&i->timer, base, informer_on_timer, i);
     frame_init(&i->frame, FRAME_WATCH, 0);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
-    informer_log_init(&i->log, log, i->of->plural, i->scope);
+    informer_log_init(&i->log, log, i->of->plural, i->scope, options->scope_is);
     i->log.may_be_denied = options->may_be_denied;
     return i;
 }

@@ -40,8 +40,9 @@ struct informer_options {
     const char *namespace;      /* NULL: all, or it has none */
     const char *label_selector; /* NULL or unencoded */
     const char *field_selector; /* NULL or unencoded */
-    const char *scope;          /* "ns/name", where several watch the same resource: for logs and causes; or NULL */
-    bool may_be_denied;         /* the owner reports 403 and 404, by its status: the log does not */
+    const char *scope;    /* "ns/name" or "ns", where several watch the same resource: for logs and causes; or NULL */
+    const char *scope_is; /* what it is, as the log calls it; NULL: "service" */
+    bool may_be_denied;   /* the owner reports 403 and 404, by its status: the log does not */
     const struct watch_deadlines *deadlines; /* copied; NULL: the usual ones */
 };
 

@@ -6,11 +6,13 @@
 
 #define LIMIT_MS 60000
 /* Says which watch a line is about. */
-#define OF(l) log_str("resource", (l)->resource), log_str("service", (l)->scope)
+#define OF(l) log_str("resource", (l)->resource), log_str((l)->scope_is, (l)->scope)
 
-void informer_log_init(struct informer_log *l, const struct log *log, const char *resource, const char *scope)
+void informer_log_init(struct informer_log *l, const struct log *log, const char *resource, const char *scope,
+                       const char *scope_is)
 {
-    *l = (struct informer_log){.log = log, .resource = resource, .scope = scope};
+    *l = (struct informer_log){
+        .log = log, .resource = resource, .scope = scope, .scope_is = scope_is != NULL ? scope_is : "service"};
     l->trouble.period_ms = l->relists.period_ms = l->skipped.period_ms = LIMIT_MS;
 }
 

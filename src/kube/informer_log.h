@@ -14,6 +14,7 @@ struct informer_log {
     const struct log *log;
     const char *resource; /* borrowed */
     const char *scope;    /* borrowed; NULL: none */
+    const char *scope_is; /* "service", "namespace" */
     struct log_limit trouble, relists, skipped;
     const char *last_key;
     uint64_t lost_ms;   /* contact was lost then; 0: it is there, or never was */
@@ -23,7 +24,9 @@ struct informer_log {
     bool warned;        /* the API server's warning was passed on */
 };
 
-void informer_log_init(struct informer_log *l, const struct log *log, const char *resource, const char *scope);
+/* scope_is NULL: "service"; a constant. */
+void informer_log_init(struct informer_log *l, const struct log *log, const char *resource, const char *scope,
+                       const char *scope_is);
 
 /* An object, or a part of it, that cannot be used. */
 void informer_log_object(struct informer_log *l, const struct kube_event *e);

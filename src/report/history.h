@@ -19,7 +19,7 @@ enum history_kind {
     HISTORY_COMMITTED,          /* a transaction with changes to a backend */
     HISTORY_RUNTIME_UPDATE,     /* a runtime update applied */
     HISTORY_RUNTIME_COMMAND,    /* a server's state set at runtime: drain, maint, ready */
-    HISTORY_RELOAD_AGAIN,       /* an empty commit, which repeats a reload */
+    HISTORY_RELOAD_AGAIN,       /* an empty commit: it repeats a reload, or loads a whole file that was written */
     HISTORY_IN_SYNC,            /* a backend became in sync: committed and loaded */
     HISTORY_REMOVAL_DELAYED,    /* the loss limit, or no usable endpoint: servers that are not desired stay */
     HISTORY_NOT_WRITTEN,        /* changes that a pause or a dry run keeps from being written */

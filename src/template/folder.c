@@ -1,20 +1,14 @@
 #include "template/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/dir.h"
 #include "base/mem.h"
 
 #define DEPTH 2 /* its folders have none */
-
-static void folder_close_ptr(DIR **d)
-{
-    if (*d != NULL)
-        closedir(*d);
-}
 
 static int folder_take(const char *path, const char *name, struct template_folder *f, struct error *err)
 {
@@ -38,7 +32,7 @@ static int folder_take(const char *path, const char *name, struct template_folde
 static int folder_walk(const char *path, const char *below, unsigned depth, struct template_folder *f,
                        struct error *err)
 {
-    cleanup(folder_close_ptr) DIR *d = opendir(path);
+    cleanup(dir_close_ptr) DIR *d = opendir(path);
     if (d == NULL)
         return error_set(err, ERROR_INVALID, "cannot open %s: %m", path);
     for (const struct dirent *e; (e = readdir(d)) != NULL;) {

@@ -110,7 +110,7 @@ static void pod_list_fill(struct pod_list *l, const struct pods_view *view)
         yyjson_doc *doc = yyjson_read(view->pods[i], strlen(view->pods[i]), 0);
         yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
         struct ready_pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")),
-                          yyjson_get_str(yyjson_obj_get(meta, "namespace")), yyjson_obj_get(meta, "labels")};
+                                yyjson_get_str(yyjson_obj_get(meta, "namespace")), yyjson_obj_get(meta, "labels")};
         if (pod.name != NULL && pod.namespace != NULL && pod_is_ready(root))
             l->list[l->count++] = pod;
         else

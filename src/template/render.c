@@ -16,6 +16,7 @@
 #include "host/child.h"
 #include "host/limits.h"
 #include "host/sandbox.h"
+#include "settings/settings.h"
 #include "template/objects.h"
 #include "template/set.h"
 
@@ -380,6 +381,14 @@ int render_now(const struct render_options *options, struct rendered *ret, struc
         event_base_dispatch(w.base);
     event_base_free(w.base);
     return w.rc;
+}
+
+void render_folders_init(char *ret[3], const struct settings_local *l)
+{
+    for (size_t i = 0; i < SETTINGS_FOLDERS; i++) {
+        cleanup(mem_free_ptr) char *folder = settings_local_folder(l, (enum settings_folder)i);
+        ret[i] = mem_printf("%s/", folder);
+    }
 }
 
 const char *render_unavailable(void)

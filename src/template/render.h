@@ -17,6 +17,7 @@
 struct event_base;
 struct objects;
 struct render;
+struct settings_local;
 struct storage_known;
 struct template_set;
 
@@ -73,6 +74,10 @@ void render_cancel(struct render *r); /* NULL is allowed; nothing is called back
 
 /* The same, waited for: for the command line. -1 with ERROR_INVALID or ERROR_RETRY. */
 int render_now(const struct render_options *options, struct rendered *ret, struct error *err) must_check;
+
+/* What path() says the folders are: of maps, certificates and other files, each with a slash at its end. For
+ * render_options; allocates. */
+void render_folders_init(char *ret[3], const struct settings_local *l);
 
 /* "" where this build has templates; else what to build it with. */
 const char *render_unavailable(void);

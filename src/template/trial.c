@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "settings/settings.h"
 #include "template/assertions.h"
 #include "template/fixtures.h"
 #include "template/haproxy_check.h"
@@ -42,8 +43,13 @@ static int trial_render_for(const struct template_set *set, struct objects *obje
 int trial_render(const struct template_set *set, struct objects *objects, const struct trial_options *o,
                  struct rendered *ret, struct error *err)
 {
-    static const char *const folders[] = {"/etc/haproxy/maps/", "/etc/haproxy/ssl/", "/etc/haproxy/general/"};
-    return trial_render_for(set, objects, o, folders, ret, err);
+    const struct settings_local defaults = {0};
+    char *folders[SETTINGS_FOLDERS];
+    render_folders_init(folders, &defaults);
+    int rc = trial_render_for(set, objects, o, (const char *const[]){folders[0], folders[1], folders[2]}, ret, err);
+    for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
+        free(folders[i]);
+    return rc;
 }
 
 int trial_check_haproxy(const struct template_set *set, struct objects *objects, const struct trial_options *o,

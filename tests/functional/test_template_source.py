@@ -102,6 +102,8 @@ def test_what_is_rendered_runs_and_follows_its_objects(site: Site) -> None:
     with site.daemon() as daemon:
         site.await_says("a.example x y")
         wait_until(daemon.ready, 20, "ready")
+        assert "[+]watch configmaps in here: synced" in daemon.get("/readyz")[1]
+        assert re.search(r'msg="synced with Kubernetes" resource=configmaps namespace=there ', daemon.log())
         site.kube.put(ingress("two", "b.example", "there"))
         site.await_says("a.example b.example x y")
         site.kube.put(ingress("two", "c.example", "there"), setting("t", "there", say="z"))
@@ -347,5 +349,6 @@ def test_status_names_changed_files_and_objects_left_out_but_not_what_is_in_cert
         assert change["files"] == [{"kind": "certificate", "name": "k.pem", "change": "new", "added": None, "removed": None}] and change["added"] == 0
         site.kube.put(ingress("three"))
         change = wait_until(lambda: (now := status(daemon)["change"])["file_count"] == 2 and now, 20, "a host more")
+        assert "reload without a change" not in daemon.get("/status")[1] and "reload of the configuration that was written" in daemon.log()
         assert change["files"][1] == {"kind": "map", "name": "hosts.map", "change": "changed", "added": 1, "removed": 0}
         assert "PRIVATE" not in daemon.get("/status")[1]

@@ -259,9 +259,13 @@ static int config_source_make_template(struct config_source *s, struct event_bas
     static const struct template_source_callbacks callbacks = {.changed = config_source_on_rendered,
                                                                .failed = config_source_on_failed};
     const struct config_source_options *o = &s->options;
-    const struct template_source_options options = {
-        .settings = o->settings, .kube = o->kube, .pods = o->pods, .known = s->known, .telemetry = o->telemetry,
-        .trace = o->trace, .log = o->log};
+    const struct template_source_options options = {.settings = o->settings,
+                                                    .kube = o->kube,
+                                                    .pods = o->pods,
+                                                    .known = s->known,
+                                                    .telemetry = o->telemetry,
+                                                    .trace = o->trace,
+                                                    .log = o->log};
     s->template = template_source_new(base, &options, &callbacks, s, err);
     return s->template != NULL ? 0 : -1;
 }

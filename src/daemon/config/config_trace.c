@@ -42,12 +42,12 @@ struct config_trace {
     bool writes;
     char *next_cause; /* of the next render; NULL: nothing happened yet */
     uint64_t next_us;
-    struct span *render, *rendering;    /* that is under way, and its root; both NULL: there is none */
-    struct cause waits;                 /* for the engine to take it; root NULL: nothing does */
-    struct span *root;                  /* of the change that the engine works on; NULL: there is none */
-    const char *result;                 /* of it, as far as is known; NULL: not at all */
-    bool failed;                        /* one HAProxy does not run it, and will not */
-    struct way *ways;                   /* by their numbers */
+    struct span *render, *rendering; /* that is under way, and its root; both NULL: there is none */
+    struct cause waits;              /* for the engine to take it; root NULL: nothing does */
+    struct span *root;               /* of the change that the engine works on; NULL: there is none */
+    const char *result;              /* of it, as far as is known; NULL: not at all */
+    bool failed;                     /* one HAProxy does not run it, and will not */
+    struct way *ways;                /* by their numbers */
     size_t way_count;
     char last[DIGEST_SHA256_HEX_BYTES]; /* what the source had last, by its id; "": nothing yet */
     char *refusal;                      /* the last one; NULL: none since */

@@ -127,7 +127,8 @@ struct secret_source *secret_source_new(struct event_base *base, struct kube_cli
     const struct informer_options watch = {.resource = options->of,
                                            .namespace = options->namespace,
                                            .field_selector = s->field_selector,
-                                           .scope = s->scope};
+                                           .scope = s->scope,
+                                           .scope_is = "object"};
     source_init(&s->source, base, client, options->log, &watch, &sink);
     return s;
 }

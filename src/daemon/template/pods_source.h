@@ -35,7 +35,7 @@ void pods_source_prepare(struct pods_source *s, const struct objects *objects, s
 void pods_source_tell_to(struct pods_source *s, struct events *events); /* NULL: another replica leads */
 
 const struct secret_object *pods_source_config(const struct pods_source *s); /* as set_source_config_map */
-const struct remarks *pods_source_remarks(const struct pods_source *s); /* what was left out */
+const struct remarks *pods_source_remarks(const struct pods_source *s);      /* what was left out */
 bool pods_source_ready(const struct pods_source *s, struct checks *checks);
 
 #endif

@@ -16,7 +16,7 @@ struct rendered;
 struct template_set;
 
 struct remark {
-    char *resource; /* of the set; NULL: the object is of none */
+    char *resource;                                    /* of the set; NULL: the object is of none */
     char *api_version, *kind, *namespace, *name, *uid; /* of the object; namespace and uid: may be NULL */
     char *text;
     bool left_out;

@@ -111,7 +111,8 @@ static void renders_add_change(struct renders *r, const struct trace *was, const
 static bool trace_differs(const struct trace *was, const struct trace *is)
 {
     size_t added, removed;
-    return was == NULL || (is->cfg ? lines_differ(&was->lines, &is->lines, &added, &removed) : !str_eq(was->hash, is->hash));
+    return was == NULL ||
+           (is->cfg ? lines_differ(&was->lines, &is->lines, &added, &removed) : !str_eq(was->hash, is->hash));
 }
 
 static bool traces_differ(const struct traces *was, const struct traces *is)
@@ -176,8 +177,7 @@ void renders_failed(struct renders *r, const struct error *err, bool rendered)
         metric_add(r->telemetry->template_renders, 1, "failed", NULL);
 }
 
-void renders_succeeded(struct renders *r, const struct rendered *rendered, const struct storage_files *files,
-                       bool same)
+void renders_succeeded(struct renders *r, const struct rendered *rendered, const struct storage_files *files, bool same)
 {
     r->view.succeeded_wall_ms = (int64_t)clock_wall_ms();
     r->view.took_us = rendered->took_us;

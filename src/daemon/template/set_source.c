@@ -25,8 +25,8 @@ struct set_source {
     char *name;
     struct path_watch *watch; /* NULL: no folder */
     struct timer read;
-    struct secret_source *config_map;    /* NULL: no ConfigMap */
-    struct pods_source *pods;            /* NULL: no pods */
+    struct secret_source *config_map;   /* NULL: no ConfigMap */
+    struct pods_source *pods;           /* NULL: no pods */
     char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or it was wrong */
 };
 

@@ -39,11 +39,11 @@ struct template_source {
     void *arg;
     struct set_source *source;
     struct kube_client_listener listener;
-    struct template_set *set;     /* that is rendered; NULL: none yet */
+    struct template_set *set; /* that is rendered; NULL: none yet */
     size_t set_bytes;
     char set_hash[DIGEST_SHA256_HEX_BYTES]; /* of the set that is rendered */
-    struct template_set *watched; /* whose watches are in use, perhaps an earlier one that watches the same */
-    struct watches *watches;      /* of it; NULL: none yet */
+    struct template_set *watched;           /* whose watches are in use, perhaps an earlier one that watches the same */
+    struct watches *watches;                /* of it; NULL: none yet */
     char *folders[SETTINGS_FOLDERS];
 
     struct timer start;
@@ -280,10 +280,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
         free(s);
         return NULL;
     }
-    for (unsigned i = 0; i < SETTINGS_FOLDERS; i++) {
-        cleanup(mem_free_ptr) char *folder = settings_local_folder(&options->settings->local, (enum settings_folder)i);
-        s->folders[i] = mem_printf("%s/", folder);
-    }
+    render_folders_init(s->folders, &options->settings->local);
     timer_init(&s->start, base, template_source_begin, s);
     s->remarks = remarks_new(options->log);
     s->renders = renders_new(options->telemetry);

@@ -33,7 +33,7 @@ struct watches;
 struct template_source_options {
     const struct settings *settings;
     struct kube_client *kube;
-    struct pod_targets *pods; /* that follow the set's targets */
+    struct pod_targets *pods;    /* that follow the set's targets */
     struct storage_known *known; /* certificates of configurations before */
     struct telemetry *telemetry;
     struct config_trace *trace; /* NULL: none */

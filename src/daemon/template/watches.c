@@ -128,7 +128,8 @@ static void part_begin(struct watch_entry *e, const char *namespace)
                                              .namespace = p->namespace,
                                              .label_selector = e->watch->label_selector,
                                              .field_selector = e->watch->field_selector,
-                                             .scope = p->namespace};
+                                             .scope = p->namespace,
+                                             .scope_is = "namespace"};
     source_init(&p->source, w->base, w->options.kube, w->options.log, &options, &sink);
     e->parts = mem_resize(e->parts, e->part_count + 1, sizeof(e->parts[0]));
     e->parts[e->part_count++] = p;

@@ -45,6 +45,9 @@ START_TEST(lines_are_counted)
         {"a\nb\na\n", "a\na\nb\na\n", true, 1, 0},
         {"a\na\n", "b\nb\nb\n", true, 3, 2},
         {"x\na\nb\n", "a\nb\ny\n", true, 1, 1},
+        {"12345678abc\n", "12345678abd\n", true, 1, 1},
+        {"1234567812345678\n", "1234567812345679\n", true, 1, 1},
+        {"1234567a12345678\n", "1234567812345678\n", true, 1, 1},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct seen s = compared(rows[i].before, rows[i].after);
