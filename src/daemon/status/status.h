@@ -24,7 +24,7 @@
  *     list           [{name, state, address, port, weight, reason, subject, ordinary, announced}]: what is desired. name: of the
  *                    server; null if there would be none. Of "out": subject is what was left out, ordinary: in the normal
  *                    course of things, announced: its end was announced
- *   haproxies        [{url, state, text, version, worker_pid, reload {state, id, problem}, runtime_verification, drift, backends [...]}]
+ *   haproxies        [{url, pod ("ns/name", of one that is a pod), state, text, version, worker_pid, reload {state, id, problem}, runtime_verification, drift, backends [...]}]
  *                    state as above; runtime_verification: "untested", "verified", "suspended", "failed", "disabled", as the metric of
  *                    that name. Of a "standby" there are url, state, text and no backends
  *     backends       [{backend, state, text, readable, removal_delayed {servers, names, until}, overridden,
