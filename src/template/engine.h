@@ -123,6 +123,8 @@ size_t engine_resource_keys(const struct objects *all, size_t resource);
 void *engine_base64_decode(struct engine_text text, size_t *ret_len);
 char *engine_stored_name(int kind, struct engine_text name); /* 0: a map, 1: a certificate, 2: another file */
 char *engine_file_problem(int kind, struct engine_text name, struct engine_text bytes); /* NULL: it can be stored */
+/* Memory to cut from, as long as the process lives, whose pages cost nothing before they are written to. NULL: there is none. */
+void *engine_piece(size_t bytes);
 /* What may read files, as OpenSSL does its settings: before a filter of system calls keeps it from that. */
 void engine_prepare(void);
 void engine_free(void *bytes);

@@ -54,7 +54,8 @@ struct resource {
 struct objects {
     struct resource **resources;
     size_t count;
-    struct arena memory; /* of what was read, of the keys of the indexes and of what was fetched, which the templates may keep */
+    struct arena
+        memory; /* of what was read, of the keys of the indexes and of what was fetched, which the templates may keep */
 };
 
 struct objects *objects_new(void)

@@ -75,8 +75,8 @@ static int render_all(const struct template_set *set, struct objects *objects, u
     qsort(ms, runs, sizeof(ms[0]), compare);
     struct rusage all = {0};
     (void)getrusage(RUSAGE_CHILDREN, &all);
-    printf("runs=%u min_ms=%.1f median_ms=%.1f max_ms=%.1f cpu_ms=%.1f bytes=%zu remarks=%zu most_kib=%ld\n", runs, ms[0],
-           ms[runs / 2], ms[runs - 1], children_ms() / runs, bytes, remarks, all.ru_maxrss);
+    printf("runs=%u min_ms=%.1f median_ms=%.1f max_ms=%.1f cpu_ms=%.1f bytes=%zu remarks=%zu most_kib=%ld\n", runs,
+           ms[0], ms[runs / 2], ms[runs - 1], children_ms() / runs, bytes, remarks, all.ru_maxrss);
     free(ms);
     return 0;
 }
