@@ -27,9 +27,7 @@ static void arena_grow(struct arena *a, size_t bytes)
         b = mem_resize(NULL, 1, size);
     } else {
         size = (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
-        b = aligned_alloc(HUGE_BYTES, size);
-        if (b == NULL)
-            abort(); /* out of memory */
+        b = mem_aligned(HUGE_BYTES, size);
         (void)madvise(b, size, MADV_HUGEPAGE);
     }
     b->next = a->blocks;
@@ -41,9 +39,7 @@ static void arena_grow(struct arena *a, size_t bytes)
 static size_t arena_rounded(size_t bytes)
 {
     const size_t step = alignof(max_align_t);
-    if (bytes > SIZE_MAX / 2)
-        abort(); /* out of memory */
-    return (bytes + step - 1) / step * step;
+    return ((bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) + step - 1) / step * step; /* so much there is not */
 }
 
 void *arena_alloc(struct arena *a, size_t bytes)

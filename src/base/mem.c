@@ -35,6 +35,14 @@ void *mem_resize(void *old, size_t count, size_t bytes)
     return p;
 }
 
+void *mem_aligned(size_t boundary, size_t bytes)
+{
+    void *p = aligned_alloc(boundary, bytes);
+    if (p == NULL)
+        out_of_memory();
+    return p;
+}
+
 char *mem_strndup(const char *s, size_t len)
 {
     char *p = mem_alloc(len + 1);

@@ -14,6 +14,7 @@
 void *mem_alloc(size_t bytes) must_check;                           /* zeroed */
 void *mem_array(size_t count, size_t bytes) must_check;             /* zeroed; overflow aborts */
 void *mem_resize(void *old, size_t count, size_t bytes) must_check; /* new bytes are not zeroed */
+void *mem_aligned(size_t boundary, size_t bytes) must_check;        /* not zeroed; bytes: a multiple of boundary */
 char *mem_strdup(const char *s) must_check;                         /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t len) must_check;
 char *mem_printf(const char *fmt, ...) must_check printf_like(1, 2);

@@ -127,6 +127,8 @@ char *engine_stored_name(int kind, struct engine_text name); /* 0: a map, 1: a c
 /* NULL: it can be stored, and *ret_place is the kind whose folder it is put into. */
 char *engine_file_problem(struct storage_known *known, int kind, struct engine_text name, struct engine_text bytes,
                           int *ret_place);
+/* Memory to cut from, as long as the process lives, whose pages cost nothing before they are written to. NULL: there is none. */
+void *engine_piece(size_t bytes);
 /* What may read files, as OpenSSL does its settings: before a filter of system calls keeps it from that. */
 void engine_prepare(void);
 void engine_free(void *bytes);

@@ -193,9 +193,10 @@ static int render_run(void *arg)
     (void)mallopt(M_MXFAST, 160);
     (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
     (void)mallopt(M_TOP_PAD, 16 << 20);
-    /* What the engine counts of its own is less than the limit on data: there are the texts of C, too. */
+    /* What the engine counts of its own is less than the limit on data: there are the texts of C, too, and what it cuts
+     * from, of which all counts. */
     limits_set(p.options->timeout_ms / 1000 + CPU_SECONDS_MORE,
-               p.options->unfiltered ? 0 : 2 * (p.options->memory_bytes + p.options->output_bytes));
+               p.options->unfiltered ? 0 : 3 * p.options->memory_bytes + 2 * p.options->output_bytes);
     if (!p.options->unfiltered && sandbox_enter_strict(&err) != 0)
         return 1;
     if (options->prepare != NULL)

@@ -3,7 +3,7 @@
 //! list for the next one of its size. All else is malloc's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
@@ -13,15 +13,10 @@ const EXIT_MEMORY: i32 = 71;
 const STEP: usize = 16;
 const SIZES: usize = 64; // small: up to STEP * SIZES bytes
 
-const PROT_READ_WRITE: c_int = 1 | 2;
-const MAP_PRIVATE_ANONYMOUS_NORESERVE: c_int = 0x2 | 0x20 | 0x4000;
-const MADV_HUGEPAGE: c_int = 14;
-const HUGE_PAGE: usize = 2 << 20;
-
 extern "C" {
     fn _exit(status: i32) -> !;
-    fn mmap(at: *mut c_void, bytes: usize, rights: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void;
-    fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    /// engine.h. NULL: there is none.
+    fn engine_piece(bytes: usize) -> *mut c_void;
 }
 
 pub struct Limited;
@@ -41,16 +36,14 @@ pub fn limit(bytes: usize) {
     MOST.store(if bytes == 0 { usize::MAX } else { bytes }, Relaxed);
 }
 
-/// For a process that ends with its render. Pages that nothing is cut from cost nothing; large ones are faster where they are allowed.
+/// For a process that ends with its render.
 pub fn cut_from_one_piece(bytes: usize) {
     if PIECE_BYTES.load(Relaxed) != 0 {
         return;
     }
-    let piece = unsafe { mmap(ptr::null_mut(), bytes + HUGE_PAGE, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS_NORESERVE, -1, 0) };
-    if piece as isize != -1 {
-        let at = (piece as usize).wrapping_add(HUGE_PAGE - 1) & !(HUGE_PAGE - 1);
-        unsafe { madvise(at as *mut c_void, bytes, MADV_HUGEPAGE) };
-        PIECE.store(at, Relaxed);
+    let piece = unsafe { engine_piece(bytes) };
+    if !piece.is_null() {
+        PIECE.store(piece as usize, Relaxed);
         PIECE_BYTES.store(bytes, Relaxed);
     }
 }
