@@ -193,16 +193,30 @@ static void template_source_drop_set(struct template_source *s)
     s->set = NULL;
 }
 
-static void template_source_drop_watches(struct template_source *s)
+static void template_source_drop_render(struct template_source *s)
 {
-    render_cancel(s->render); /* it knows the objects */
     if (s->render != NULL)
         config_trace_render_dropped(s->options.trace);
+    render_cancel(s->render);
     s->render = NULL;
+}
+
+static void template_source_drop_watches(struct template_source *s)
+{
+    template_source_drop_render(s); /* it knows the objects */
     watches_free(s->watches);
     s->watches = NULL;
     template_set_free(s->watched);
     s->watched = NULL;
+}
+
+/* The set from before is rendered no more: its output would be taken for what the source has now. */
+static void template_source_on_set_failed(void *arg, const struct error *err)
+{
+    struct template_source *s = arg;
+    template_source_drop_render(s);
+    template_source_drop_set(s);
+    template_source_fail(s, err, false);
 }
 
 static void template_source_on_set(void *arg, struct template_set *set, size_t bytes)
@@ -212,7 +226,7 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     if (pod_targets_follow(s->options.pods, &set->targets, &err) != 0) {
         (void)error_prefix(&err, "%s", set_source_name(s->source));
         template_set_free(set);
-        template_source_fail(s, &err, false);
+        template_source_on_set_failed(s, &err);
         return;
     }
     log_info(s->options.log, "template set read", log_str("from", set_source_name(s->source)), log_int("bytes", bytes),
@@ -234,18 +248,6 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     s->watched = set;
     s->watches = watches_new(s->base, &options, template_source_on_watched, s);
     watches_start(s->watches);
-}
-
-/* Without one of the objects of templates over pods there are no variables to render anything with. */
-static void template_source_on_set_failed(void *arg, const struct error *err)
-{
-    struct template_source *s = arg;
-    if (set_source_pods(s->source) != NULL) {
-        render_cancel(s->render);
-        s->render = NULL;
-        template_source_drop_set(s);
-    }
-    template_source_fail(s, err, false);
 }
 
 static void template_source_on_credentials(void *arg)
