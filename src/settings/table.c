@@ -912,7 +912,7 @@ const struct setting setting_table[] = {
     },
     {
         .name = "OTEL_SERVICE_NAME",
-        TEXT(traces.service_name, check_line),
+        TEXT(traces.service_name, check_text_line),
         .unset = "that of OTEL_RESOURCE_ATTRIBUTES, or haproxy-k8s-sync",
         .expected = "a name without control characters",
         .help = "The attribute service.name of traces.",

@@ -191,7 +191,7 @@ double settings_traces_ratio(const struct settings_traces *t)
     return str_eq(own, "always_off") ? 0 : 1;
 }
 
-int check_line(const char *s, struct buf *note)
+int check_text_line(const char *s, struct buf *note)
 {
     (void)note;
     return str_has_control(s) || !text_is_utf8(s) ? -1 : 0;

@@ -45,7 +45,7 @@ int check_otlp_protocol(const char *s, struct buf *note) must_check;
 int check_pairs(const char *s, struct buf *note) must_check;
 int check_sampler(const char *s, struct buf *note) must_check;
 int check_ratio(const char *s, struct buf *note) must_check;
-int check_line(const char *s, struct buf *note) must_check;
+int check_text_line(const char *s, struct buf *note) must_check;
 int check_kubeconfig(const char *s, struct buf *note) must_check;
 
 /* The next entry of a list from *rest on, which is moved behind it; NULL: none. Allocates. */
