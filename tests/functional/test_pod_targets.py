@@ -116,7 +116,8 @@ def test_pods_come_and_go(site: Site) -> None:
     wait_until(lambda: site.url(1) not in site.daemon.get("/metrics")[1], 20, "so are its metrics")
     site.kube.put(pod(2, "127.0.12.3"))
     site.await_applied(3)
-    assert site.has(3, 2) and site.status() == {site.url(3): "lb/haproxy-2"}
+    assert site.has(3, 2)
+    wait_until(lambda: site.status() == {site.url(3): "lb/haproxy-2"}, 20, "the one at its address before is gone")
     log = site.daemon.log()
     assert f"pod=lb/haproxy-2 target={site.url(3)}" in log and "is no target any more" in log
 
