@@ -152,7 +152,7 @@ def test_ingresses_and_a_resource_that_comes_later_and_goes(place: Place) -> Non
         wait_until(daemon.ready, 20, "ready")
         checks = daemon.get("/readyz")[1]
         assert re.search(r"watch example\.com/v1 Greeting: cannot be watched, continuing without it: .*404", checks), checks
-        assert re.search(r"watch pods of \S+: may not be read, continuing without it: .*forbidden", checks), checks
+        assert re.search(r"watch pods in \S+: may not be read, continuing without it: .*forbidden", checks), checks
         place.ingress("two", "b.example")
         place.await_says("a.example b.example")
 

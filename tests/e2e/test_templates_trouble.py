@@ -53,11 +53,11 @@ def test_a_right_that_is_granted_later(place: Place) -> None:
     place.put("Pod", "web-1", spec={"containers": [{"name": "web", "image": "web"}]})
     with place.daemon() as daemon:
         place.await_says("a.example")
-        wait_until(lambda: re.search(r"watch pods of \S+: may not be read, continuing without it: .*forbidden", daemon.get("/readyz")[1]), 20, "the refusal is named")
+        wait_until(lambda: re.search(r"watch pods in \S+: may not be read, continuing without it: .*forbidden", daemon.get("/readyz")[1]), 20, "the refusal is named")
         wait_until(daemon.ready, 20, "ready all the same")
         place.grant("pods")
         place.await_says("a.example web-1", 60)
-        wait_until(lambda: re.search(r"watch pods of \S+: synced", daemon.get("/readyz")[1]), 20, "no refusal any more")
+        wait_until(lambda: re.search(r"watch pods in \S+: synced", daemon.get("/readyz")[1]), 20, "no refusal any more")
 
 
 def test_a_definition_changes_under_its_objects(place: Place) -> None:
