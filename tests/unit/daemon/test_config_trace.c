@@ -366,6 +366,51 @@ START_TEST(none_is_open_for_ever)
 }
 END_TEST
 
+/* One that comes later is waited for from then on, and has a trace of its own where the change is over. */
+START_TEST(others_come_and_go)
+{
+    begin_with(1, true);
+    config_trace_document(w.t, w.one, true);
+    happens(CONFIGURATION_CHANGED, 0, NULL);
+    happens(CONFIGURATION_VALIDATING, 1, NULL);
+    happens(CONFIGURATION_UNCHANGED, 0, NULL);
+    assert_spans(false, "");
+    happens(CONFIGURATION_GONE, 1, NULL);
+    assert_spans(true, "validate gone http://b; root /own.cfg unchanged");
+    applies(1, CONFIGURATION_WAY_RUNTIME);
+    assert_spans(true, "validate http://b; apply http://b runtime; verify http://b; root http://b is new applied");
+    happens(CONFIGURATION_GONE, 1, NULL);
+    happens(CONFIGURATION_GONE, 0, NULL);
+    assert_spans(true, "");
+    end();
+}
+END_TEST
+
+/* Those that came stay with the next change; another leader has to see them anew. */
+START_TEST(who_came_is_waited_for_with_the_next)
+{
+    begin_with(0, true);
+    config_trace_document(w.t, w.one, true);
+    happens(CONFIGURATION_CHANGED, 0, NULL);
+    applies(0, CONFIGURATION_WAY_RUNTIME);
+    applies(1, CONFIGURATION_WAY_RUNTIME);
+    assert_spans(true, "validate http://a; apply http://a runtime; verify http://a; root /own.cfg applied; "
+                       "validate http://b; apply http://b runtime; verify http://b; root http://b is new applied");
+    config_trace_document(w.t, w.two, true);
+    happens_as(CONFIGURATION_CHANGED, 0, NULL, NULL, w.two);
+    applies(1, CONFIGURATION_WAY_RUNTIME);
+    happens(CONFIGURATION_GONE, 0, NULL);
+    assert_spans(true, "validate http://b; apply http://b runtime; verify http://b; root /own.cfg applied");
+    config_trace_stop(w.t);
+    config_trace_document(w.t, w.one, true);
+    happens(CONFIGURATION_CHANGED, 0, NULL);
+    happens(CONFIGURATION_VALIDATING, 0, NULL);
+    happens(CONFIGURATION_GONE, 0, NULL);
+    assert_spans(true, "validate gone http://a; root /own.cfg unfinished");
+    end();
+}
+END_TEST
+
 START_TEST(a_dry_run_ends_with_its_validation)
 {
     begin_with(1, false);
@@ -411,6 +456,8 @@ int main(void)
     tcase_add_test(t, another_replica_leads);
     tcase_add_test(t, a_repair_and_a_rollback_have_their_own);
     tcase_add_test(t, none_is_open_for_ever);
+    tcase_add_test(t, others_come_and_go);
+    tcase_add_test(t, who_came_is_waited_for_with_the_next);
     tcase_add_test(t, a_dry_run_ends_with_its_validation);
     tcase_add_test(t, without_a_tracer_there_is_nothing);
     suite_add_tcase(s, t);
