@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/secrets/secret.h"
 #include "kube/exec_plugin.h"
@@ -212,6 +213,15 @@ const char *kube_client_refusal_hint(const char *said)
 {
     if (strstr(said, "\"system:anonymous\"") != NULL)
         return "no credentials are sent: the kubeconfig's user needs a token, a client certificate or a plugin";
-    return strstr(said, "resource \"secrets\"") != NULL ? "deploy/config/rbac.yaml grants it"
-                                                        : "deploy/rbac.yaml grants it";
+    static const char *const ours[] = {"services", "endpoints", "endpointslices", "nodes", "leases", "events"};
+    const char *resource = strstr(said, "resource \"");
+    if (resource == NULL)
+        return "deploy/rbac.yaml grants it";
+    resource += strlen("resource \"");
+    for (size_t i = 0; i < array_len(ours); i++)
+        if (str_has_prefix(resource, ours[i]) && resource[strlen(ours[i])] == '"')
+            return "deploy/rbac.yaml grants it";
+    return str_has_prefix(resource, "secrets\"")
+               ? "deploy/config/rbac.yaml grants it"
+               : "a Role or ClusterRole has to grant it, which the chart makes of templates.watch";
 }

@@ -71,7 +71,8 @@ struct watch_server *kube_client_watch_server(struct kube_client *c);
 
 /* What to do about a 403 of the API, for the log and /readyz. said: the server's message, which only chooses between
  * hints: a request without credentials is refused to a user system:anonymous, and no server says that credentials are
- * missing; rights would be the wrong hint. Secrets are in no manifest but that of a whole configuration. */
+ * missing; rights would be the wrong hint. Secrets are in no manifest but that of a whole configuration; what templates watch
+ * is in none. */
 const char *kube_client_refusal_hint(const char *said);
 
 #endif

@@ -11,6 +11,7 @@
     "scope"
 #define RIGHTS "deploy/rbac.yaml grants it"
 #define SECRETS "deploy/config/rbac.yaml grants it"
+#define TEMPLATES "a Role or ClusterRole has to grant it, which the chart makes of templates.watch"
 #define CREDENTIALS "no credentials are sent"
 
 static const struct {
@@ -22,6 +23,9 @@ static const struct {
     {"secrets \"a\" is forbidden: User \"u\" cannot watch resource \"secrets\" in API group", SECRETS},
     {"secrets \"a\" is forbidden: User \"system:anonymous\" cannot watch resource \"secrets\"", CREDENTIALS},
     {"endpoints \"secrets\" is forbidden: User \"u\" cannot watch resource \"endpoints\" in API group", RIGHTS},
+    {"pods is forbidden: User \"u\" cannot watch resource \"pods\" in API group \"\" in the namespace \"shop\"",
+     TEMPLATES},
+    {"nodesets is forbidden: User \"u\" cannot list resource \"nodesets\" in API group \"example.com\"", TEMPLATES},
     {"no", RIGHTS},
     {"", RIGHTS},
 };
