@@ -40,7 +40,7 @@ def kube(kubes: dict[str, RealKube]) -> RealKube:
     except realparts.Missing as e:
         pytest.skip(str(e))
     define(server)
-    for name in (NAMESPACE, "ingress-nginx", "haproxy", "haproxy-operator", "shop", "api", "edge", "monitoring"):
+    for name in (NAMESPACE, "ingress-nginx", "haproxy", "haproxy-operator", "lb-templates", "shop", "api", "edge", "monitoring"):
         server.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return server
 
