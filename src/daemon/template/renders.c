@@ -90,16 +90,13 @@ static void renders_forget_changes(struct renders *r)
     r->view.change_count = r->view.added = r->view.removed = 0;
 }
 
-static void renders_add_change(struct renders *r, const struct trace *was, const struct trace *is)
+/* one: what of it is there, before or now. */
+static void renders_add_change(struct renders *r, const struct trace *one, const char *what, const struct lines *was,
+                               const struct lines *is)
 {
-    static const struct lines none;
-    const struct trace *one = is != NULL ? is : was;
-    struct render_change c = {.kind = trace_kind(one),
-                              .what = was == NULL  ? "new"
-                                      : is == NULL ? "gone"
-                                                   : "changed",
-                              .counted = one->cfg || one->kind != STORAGE_CERTIFICATE};
-    (void)lines_differ(was != NULL ? &was->lines : &none, is != NULL ? &is->lines : &none, &c.added, &c.removed);
+    struct render_change c = {
+        .kind = trace_kind(one), .what = what, .counted = one->cfg || one->kind != STORAGE_CERTIFICATE};
+    (void)lines_differ(was, is, &c.added, &c.removed);
     r->view.added += c.added;
     r->view.removed += c.removed;
     if (r->view.change_count++ >= RENDERS_CHANGES_MAX)
@@ -126,6 +123,7 @@ static bool traces_differ(const struct traces *was, const struct traces *is)
 /* What failed meanwhile has changed nothing: then it may be all the same. */
 static void renders_compare(struct renders *r, const struct rendered *rendered, const struct storage_files *files)
 {
+    static const struct lines none;
     struct traces now;
     traces_init(&now, &rendered->files[0], files);
     if (traces_differ(&r->last, &now)) {
@@ -134,12 +132,14 @@ static void renders_compare(struct renders *r, const struct rendered *rendered, 
         r->view.changed_wall_ms = r->view.succeeded_wall_ms;
         for (size_t i = 0; i < now.count; i++) {
             const struct trace *was = traces_find(&r->last, &now.list[i], i);
-            if (trace_differs(was, &now.list[i]))
-                renders_add_change(r, was, &now.list[i]);
+            if (was == NULL)
+                renders_add_change(r, &now.list[i], "new", &none, &now.list[i].lines);
+            else if (trace_differs(was, &now.list[i]))
+                renders_add_change(r, &now.list[i], "changed", &was->lines, &now.list[i].lines);
         }
         for (size_t i = 0; i < r->last.count; i++)
             if (traces_find(&now, &r->last.list[i], i) == NULL)
-                renders_add_change(r, &r->last.list[i], NULL);
+                renders_add_change(r, &r->last.list[i], "gone", &r->last.list[i].lines, &none);
     }
     traces_fini(&r->last);
     r->last = now;
