@@ -131,6 +131,9 @@ void telemetry_init(struct telemetry *t, const char *version)
             metrics_register(t->registry, rows[i].type, rows[i].name, rows[i].help, rows[i].labels);
     metric_set(t->build_info, 1, version, NULL);
     metric_set(t->dry_run, 0, NULL);
+    /* Where nothing is rendered no render has failed. */
+    metric_clear(t->template_render_ok);
+    metric_clear(t->template_last_render);
 }
 
 void telemetry_forget_targets(struct telemetry *t)
