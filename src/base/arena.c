@@ -45,7 +45,7 @@ static size_t arena_rounded(size_t bytes)
 void *arena_alloc(struct arena *a, size_t bytes)
 {
     size_t size = arena_rounded(bytes);
-    if (size > a->left)
+    if (size > a->left || a->blocks == NULL) /* nothing at all is somewhere, too */
         arena_grow(a, size);
     a->last = a->next;
     a->next += size;

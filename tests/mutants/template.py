@@ -111,6 +111,7 @@ INDEX = (
 
 ARENA = (
     Mutant("what was cut before is cut off again", "base/arena.c", "a->last == NULL || at < a->last || at > a->next", "a->last == NULL || at > a->next"),
+    Mutant("nothing is nowhere", "base/arena.c", "if (size > a->left || a->blocks == NULL)", "if (size > a->left)"),
     Mutant("what is given back is left", "base/arena.c", "    a->left += (size_t)(a->next - next);\n    a->next = next;\n", "    (void)next;\n"),
 )
 
