@@ -86,7 +86,6 @@ ENGINE_MUTANTS = (
     Mutant("what cannot be loaded stays", RESTORE, "    t->restores = true;\n", ""),
     Mutant("what is superseded and cannot be loaded stays", RESTORE, "        return latest || t->unloaded;", "        return latest;"),
     Mutant("what an earlier run could not load stays", RESTORE, "    t->good = cfg_content_ref(d->content);\n", "    return false;\n"),
-    Mutant("what goes back is one that never ran", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
     Mutant("what goes back is forgotten with a new document", TARGET, "write = t->restores || (", "write = t->progress == PROGRESS_RESTORING || ("),
     Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
     Mutant("the wrong file goes back", TARGET, "target_text(t, restores ? t->good : t->asked->content)", "target_text(t, restores ? t->of->document->content : t->asked->content)"),
