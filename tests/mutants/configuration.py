@@ -112,7 +112,7 @@ ENGINE_MUTANTS = (
     Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_name(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
     Mutant("what was begun waits, too", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
-    Mutant("what failed before keeps a new document waiting", TARGET, "    target_begin_anew(t, clock_mono_ms());\n", ""),
+    Mutant("what failed before keeps a new document waiting", TARGET, "    if (t->in != NULL)\n        target_begin_anew(t, clock_mono_ms());\n", ""),
     Mutant("documents that change all the time set the pace", TARGET, "t->anew_ms != 0 ? t->anew_ms + t->of->options.min_interval_ms : 0;", "0;"),
     Mutant("what cannot be used is said with each reading", ENGINE, "if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))", "if (false)"),
     Mutant("another thing that is wrong is not said", ENGINE, "if (c->problem.kind != ERROR_NONE && str_eq(c->problem.message, err->message))", "if (c->problem.kind != ERROR_NONE)"),
