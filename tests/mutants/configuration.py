@@ -70,7 +70,6 @@ WITH_FILES = (
 PACING = (
     Mutant("a new document has the pauses of the old one's repairs", TARGET, "    t->repairs = 0;\n    t->repair_after_ms = 0;\n", ""),
     Mutant("repairs follow at once", TARGET, "(t->repairs > 0 ? pause : 0)", "0"),
-    Mutant("what is being written is superseded", RUNS, " || d == t->of->document || t->asked != NULL)", " || d == t->of->document)"),
     Mutant("it runs since it was looked at", RUNS, "    if (!str_eq(t->runs, d->hash)) {", "    if (true) {"),
     Mutant("a rollback needs no source", ENGINE, "    if (c->from_source[0] == '\\0')\n", "    if (false)\n"),
 )
