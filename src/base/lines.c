@@ -41,6 +41,11 @@ void lines_fini(struct lines *l)
     *l = (struct lines){0};
 }
 
+bool lines_same(const struct lines *a, const struct lines *b)
+{
+    return a->count == b->count && (a->count == 0 || memcmp(a->list, b->list, a->count * sizeof(a->list[0])) == 0);
+}
+
 static int lines_order(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;

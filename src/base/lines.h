@@ -15,6 +15,8 @@ struct lines {
 void lines_init(struct lines *l, const char *bytes, size_t len);
 void lines_fini(struct lines *l);
 
+/* In the same order. */
+bool lines_same(const struct lines *a, const struct lines *b);
 /* A line that stands in both is none of them, wherever it stands. false: the texts are the same; true with neither added nor
  * removed: the order is another one. */
 bool lines_differ(const struct lines *before, const struct lines *after, size_t *ret_added, size_t *ret_removed);

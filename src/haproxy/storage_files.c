@@ -182,7 +182,7 @@ void storage_files_hash(const struct storage_files *f, char ret[DIGEST_SHA256_HE
     digest_sha256_hex(buf_str(&text), text.len, ret);
 }
 
-static bool storage_is_of_name(char c)
+bool storage_is_of_name(char c)
 {
     return c != '\0' && strchr(STORAGE_NAME_ALPHABET, c) != NULL;
 }

@@ -61,6 +61,8 @@ char *storage_stored_name(enum storage_kind place, const char *name) must_check;
 /* The user's folder of a kind: "maps", "certs", "files". */
 const char *storage_folder(enum storage_kind kind);
 
+/* One of STORAGE_NAME_ALPHABET; NUL is none. */
+bool storage_is_of_name(char c);
 /* In a line of haproxy.cfg that is no comment, by whatever path. What is kept for nothing does less harm than what is gone. */
 bool storage_is_named(const char *text, const char *stored);
 

@@ -306,7 +306,7 @@ static void certificate_fini(struct pods_certificate *c)
     free(c->name);
 }
 
-void pods_check_certificates(struct pods *p)
+void pods_check_certificates(struct pods *p, struct storage_known *known)
 {
     size_t kept = 0;
     for (size_t i = 0; i < p->certificate_count; i++) {
@@ -315,7 +315,7 @@ void pods_check_certificates(struct pods *p)
         const struct engine_text name = {file, strlen(file)}, bytes = {c->pem, c->len};
         int place;
         cleanup(mem_free_ptr) char *wrong =
-            engine_file_problem(NULL, ENGINE_CERTIFICATE - ENGINE_MAP, name, bytes, &place);
+            engine_file_problem(known, ENGINE_CERTIFICATE - ENGINE_MAP, name, bytes, &place);
         if (wrong == NULL) {
             p->certificates[kept++] = *c;
             continue;

@@ -15,6 +15,7 @@
 #include "template/engine.h"
 
 struct secret_object;
+struct storage_known;
 struct template_set;
 
 enum pods_object { PODS_SERVICES, PODS_CONFIG, PODS_CERTIFICATES, PODS_KEYS };
@@ -63,8 +64,8 @@ struct pods {
  * servers would go. -1 with ERROR_INVALID: which object, which key, what is wrong. What is wrong in one service or one
  * certificate leaves that out and is named. */
 int pods_read(const struct secret_object *const of[PODS_OBJECTS], struct pods *ret, struct error *err) must_check;
-/* Leaves out certificates that HAProxy could not use. */
-void pods_check_certificates(struct pods *p);
+/* Leaves out certificates that HAProxy could not use. known: as of haproxy/storage_files, or NULL. */
+void pods_check_certificates(struct pods *p, struct storage_known *known);
 
 /* What else templates see. Borrowed. */
 struct pods_view {

@@ -38,11 +38,6 @@ static const struct storage_file *find(const struct storage_file *const *list, s
     return found != NULL ? *found : NULL;
 }
 
-static bool is_of_name(char c)
-{
-    return c != '\0' && strchr(STORAGE_NAME_ALPHABET, c) != NULL;
-}
-
 void stored_paths(const char *text, size_t len, const struct storage_files *files, const char *const folders[3],
                   struct buf *out)
 {
@@ -52,9 +47,9 @@ void stored_paths(const char *text, size_t len, const struct storage_files *file
     for (const char *hit; count > 0 && (hit = memmem(at, (size_t)(end - at), from, from_len)) != NULL;) {
         const char *name = hit + from_len;
         size_t name_len = 0;
-        while (name + name_len < end && is_of_name(name[name_len]))
+        while (name + name_len < end && storage_is_of_name(name[name_len]))
             name_len++;
-        bool whole = hit == text || !is_of_name(hit[-1]); /* and no end of another path */
+        bool whole = hit == text || !storage_is_of_name(hit[-1]); /* and no end of another path */
         const struct storage_file *f = whole ? find(list, count, name, name_len) : NULL;
         buf_addn(out, at, (size_t)(hit - at));
         if (f != NULL)

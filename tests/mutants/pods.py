@@ -27,7 +27,7 @@ MUTANTS = (
 )
 
 PATHS = (
-    Mutant("the end of another path", STORED, "bool whole = hit == text || !is_of_name(hit[-1]);", "bool whole = true;"),
+    Mutant("the end of another path", STORED, "bool whole = hit == text || !storage_is_of_name(hit[-1]);", "bool whole = true;"),
     Mutant("what is stored elsewhere is where it was", STORED, "(f->place != f->kind || !str_eq(f->name, f->stored))", "!str_eq(f->name, f->stored)"),
     Mutant("maps, too", STORED, "f->kind == STORAGE_CERTIFICATE && ", ""),
 )

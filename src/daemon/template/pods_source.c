@@ -67,7 +67,7 @@ static void pods_source_on_object(void *arg)
         s->callbacks.failed(s->arg, &err);
         return;
     }
-    pods_check_certificates(&s->pods);
+    pods_check_certificates(&s->pods, s->options.known);
     pods_source_note_left_out(s);
     struct template_set *set = s->pods.set;
     s->pods.set = NULL;

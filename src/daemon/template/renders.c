@@ -65,14 +65,16 @@ static bool trace_is(const struct trace *a, const struct trace *b)
     return a->cfg == b->cfg && a->kind == b->kind && str_eq(a->name, b->name);
 }
 
-/* Mostly at the same place. */
-static const struct trace *traces_find(const struct traces *t, const struct trace *like, size_t near)
+/* *next: where it probably is, behind the one that was found before: both lists are in one order. */
+static const struct trace *traces_find(const struct traces *t, const struct trace *like, size_t *next)
 {
-    if (near < t->count && trace_is(&t->list[near], like))
-        return &t->list[near];
-    for (size_t i = 0; i < t->count; i++)
-        if (trace_is(&t->list[i], like))
-            return &t->list[i];
+    for (size_t i = 0; i < t->count; i++) {
+        size_t at = (*next + i) % t->count;
+        if (!trace_is(&t->list[at], like))
+            continue;
+        *next = at + 1;
+        return &t->list[at];
+    }
     return NULL;
 }
 
@@ -107,15 +109,14 @@ static void renders_add_change(struct renders *r, const struct trace *one, const
 
 static bool trace_differs(const struct trace *was, const struct trace *is)
 {
-    size_t added, removed;
-    return was == NULL ||
-           (is->cfg ? lines_differ(&was->lines, &is->lines, &added, &removed) : !str_eq(was->hash, is->hash));
+    return was == NULL || (is->cfg ? !lines_same(&was->lines, &is->lines) : !str_eq(was->hash, is->hash));
 }
 
 static bool traces_differ(const struct traces *was, const struct traces *is)
 {
+    size_t next = 0;
     for (size_t i = 0; i < is->count; i++)
-        if (trace_differs(traces_find(was, &is->list[i], i), &is->list[i]))
+        if (trace_differs(traces_find(was, &is->list[i], &next), &is->list[i]))
             return true;
     return was->count != is->count;
 }
@@ -130,15 +131,17 @@ static void renders_compare(struct renders *r, const struct rendered *rendered, 
         renders_forget_changes(r);
         r->view.first = r->last.count == 0;
         r->view.changed_wall_ms = r->view.succeeded_wall_ms;
+        size_t next = 0;
         for (size_t i = 0; i < now.count; i++) {
-            const struct trace *was = traces_find(&r->last, &now.list[i], i);
+            const struct trace *was = traces_find(&r->last, &now.list[i], &next);
             if (was == NULL)
                 renders_add_change(r, &now.list[i], "new", &none, &now.list[i].lines);
             else if (trace_differs(was, &now.list[i]))
                 renders_add_change(r, &now.list[i], "changed", &was->lines, &now.list[i].lines);
         }
+        next = 0;
         for (size_t i = 0; i < r->last.count; i++)
-            if (traces_find(&now, &r->last.list[i], i) == NULL)
+            if (traces_find(&now, &r->last.list[i], &next) == NULL)
                 renders_add_change(r, &r->last.list[i], "gone", &r->last.list[i].lines, &none);
     }
     traces_fini(&r->last);

@@ -18,6 +18,7 @@ struct pods_source;
 struct secret_object;
 struct set_source;
 struct settings;
+struct storage_known;
 struct telemetry;
 struct template_set;
 
@@ -25,6 +26,7 @@ struct template_set;
 struct set_source_options {
     const struct settings *settings;
     struct kube_client *kube;
+    struct storage_known *known; /* certificates that need no other look; NULL: none are */
     struct telemetry *telemetry;
     const struct log *log;
 };

@@ -273,8 +273,11 @@ struct template_source *template_source_new(struct event_base *base, const struc
                                                        .failed = template_source_on_set_failed};
     if (template_source_check(options->settings, err) != 0)
         return NULL;
-    const struct set_source_options source = {
-        .settings = options->settings, .kube = options->kube, .telemetry = options->telemetry, .log = options->log};
+    const struct set_source_options source = {.settings = options->settings,
+                                              .kube = options->kube,
+                                              .known = options->known,
+                                              .telemetry = options->telemetry,
+                                              .log = options->log};
     struct template_source *s = mem_alloc(sizeof(*s));
     *s = (struct template_source){.base = base, .options = *options, .callbacks = *callbacks, .arg = arg};
     s->source = set_source_new(base, &source, &of_set, s, err);

@@ -211,7 +211,7 @@ END_TEST
 START_TEST(a_certificate_that_haproxy_cannot_use_is_left_out)
 {
     ck_assert_int_eq(read_with("x"), 0);
-    pods_check_certificates(&pods);
+    pods_check_certificates(&pods, NULL);
     ck_assert_uint_eq(pods.certificate_count, 0);
     ck_assert_uint_eq(pods.left_out_count, 2);
     ck_assert_msg(str_has_prefix(pods.left_out[1].text, "key shop.example: "), "%s", pods.left_out[1].text);
