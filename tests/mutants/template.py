@@ -115,6 +115,12 @@ ARENA = (
     Mutant("what is given back is left", "base/arena.c", "    a->left += (size_t)(a->next - next);\n    a->next = next;\n", "    (void)next;\n"),
 )
 
+FOLDER = (
+    Mutant("a folder that is full has no limit", "template/folder.c", "TEMPLATE_SET_MAX_BYTES - f->bytes + 1)", "TEMPLATE_SET_MAX_BYTES - f->bytes)"),
+    Mutant("a folder may have one byte more", "template/folder.c", "bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes)",
+           "bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes + 1)"),
+)
+
 ROOMS = (
     Room("templates, paths", ("test_json_path",), PATHS),
     Room("templates, what is kept", ("test_template_keep",), KEEPING),
@@ -124,5 +130,6 @@ ROOMS = (
     Room("templates, the index of objects", ("test_template_objects",), INDEX),
     Room("memory that ends together", ("test_arena",), ARENA),
     Room("templates, assertions", ("test_template_assertions",), ASSERTING),
+    Room("templates, folders", ("test_template_folder",), FOLDER),
     Room("templates, trials", ("test_template_trial",), TRYING),
 )
