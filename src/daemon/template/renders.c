@@ -12,7 +12,7 @@
 #include "template/render.h"
 
 /* What is kept of one file that was rendered: enough to tell how the next one differs. */
-struct trace {
+struct file_memory {
     enum storage_kind kind;
     bool cfg; /* haproxy.cfg: no kind */
     char *name;
@@ -20,8 +20,8 @@ struct trace {
     struct lines lines;                 /* of a certificate none */
 };
 
-struct traces {
-    struct trace *list; /* haproxy.cfg first */
+struct file_memories {
+    struct file_memory *list; /* haproxy.cfg first */
     size_t count;
 };
 
@@ -29,48 +29,50 @@ struct renders {
     struct telemetry *telemetry;
     struct renders_view view;
     struct render_change *changes;
-    struct traces last;
+    struct file_memories last;
     struct error failure;
 };
 
 /* ---- what changed ---- */
 
-static void traces_fini(struct traces *t)
+static void file_memories_fini(struct file_memories *t)
 {
     for (size_t i = 0; i < t->count; i++) {
         free(t->list[i].name);
         lines_fini(&t->list[i].lines);
     }
     free(t->list);
-    *t = (struct traces){0};
+    *t = (struct file_memories){0};
 }
 
-static void traces_init(struct traces *t, const struct render_file *cfg, const struct storage_files *files)
+static void file_memories_init(struct file_memories *t, const struct render_file *cfg,
+                               const struct storage_files *files)
 {
-    *t = (struct traces){.list = mem_array(files->count + 1, sizeof(t->list[0])), .count = files->count + 1};
-    t->list[0] = (struct trace){.cfg = true, .name = mem_strdup("haproxy.cfg")};
+    *t = (struct file_memories){.list = mem_array(files->count + 1, sizeof(t->list[0])), .count = files->count + 1};
+    t->list[0] = (struct file_memory){.cfg = true, .name = mem_strdup("haproxy.cfg")};
     lines_init(&t->list[0].lines, cfg->bytes, cfg->len);
     for (size_t i = 0; i < files->count; i++) {
         const struct storage_file *f = &files->list[i];
-        struct trace *at = &t->list[i + 1];
-        *at = (struct trace){.kind = f->kind, .name = mem_strdup(f->name)};
+        struct file_memory *at = &t->list[i + 1];
+        *at = (struct file_memory){.kind = f->kind, .name = mem_strdup(f->name)};
         memcpy(at->hash, f->hash, sizeof(at->hash));
         if (f->kind != STORAGE_CERTIFICATE)
             lines_init(&at->lines, f->bytes, f->len);
     }
 }
 
-static bool trace_is(const struct trace *a, const struct trace *b)
+static bool file_memory_is(const struct file_memory *a, const struct file_memory *b)
 {
     return a->cfg == b->cfg && a->kind == b->kind && str_eq(a->name, b->name);
 }
 
 /* *next: where it probably is, behind the one that was found before: both lists are in one order. */
-static const struct trace *traces_find(const struct traces *t, const struct trace *like, size_t *next)
+static const struct file_memory *file_memories_find(const struct file_memories *t, const struct file_memory *like,
+                                                    size_t *next)
 {
     for (size_t i = 0; i < t->count; i++) {
         size_t at = (*next + i) % t->count;
-        if (!trace_is(&t->list[at], like))
+        if (!file_memory_is(&t->list[at], like))
             continue;
         *next = at + 1;
         return &t->list[at];
@@ -78,7 +80,7 @@ static const struct trace *traces_find(const struct traces *t, const struct trac
     return NULL;
 }
 
-static const char *trace_kind(const struct trace *t)
+static const char *file_memory_kind(const struct file_memory *t)
 {
     static const char *const names[STORAGE_KINDS] = {
         [STORAGE_MAP] = "map", [STORAGE_CERTIFICATE] = "certificate", [STORAGE_GENERAL] = "file"};
@@ -93,11 +95,11 @@ static void renders_forget_changes(struct renders *r)
 }
 
 /* one: what of it is there, before or now. */
-static void renders_add_change(struct renders *r, const struct trace *one, const char *what, const struct lines *was,
-                               const struct lines *is)
+static void renders_add_change(struct renders *r, const struct file_memory *one, const char *what,
+                               const struct lines *was, const struct lines *is)
 {
     struct render_change c = {
-        .kind = trace_kind(one), .what = what, .counted = one->cfg || one->kind != STORAGE_CERTIFICATE};
+        .kind = file_memory_kind(one), .what = what, .counted = one->cfg || one->kind != STORAGE_CERTIFICATE};
     (void)lines_differ(was, is, &c.added, &c.removed);
     r->view.added += c.added;
     r->view.removed += c.removed;
@@ -107,16 +109,16 @@ static void renders_add_change(struct renders *r, const struct trace *one, const
     r->changes[r->view.change_count - 1] = c;
 }
 
-static bool trace_differs(const struct trace *was, const struct trace *is)
+static bool file_memory_differs(const struct file_memory *was, const struct file_memory *is)
 {
     return was == NULL || (is->cfg ? !lines_same(&was->lines, &is->lines) : !str_eq(was->hash, is->hash));
 }
 
-static bool traces_differ(const struct traces *was, const struct traces *is)
+static bool file_memories_differ(const struct file_memories *was, const struct file_memories *is)
 {
     size_t next = 0;
     for (size_t i = 0; i < is->count; i++)
-        if (trace_differs(traces_find(was, &is->list[i], &next), &is->list[i]))
+        if (file_memory_differs(file_memories_find(was, &is->list[i], &next), &is->list[i]))
             return true;
     return was->count != is->count;
 }
@@ -125,26 +127,26 @@ static bool traces_differ(const struct traces *was, const struct traces *is)
 static void renders_compare(struct renders *r, const struct rendered *rendered, const struct storage_files *files)
 {
     static const struct lines none;
-    struct traces now;
-    traces_init(&now, &rendered->files[0], files);
-    if (traces_differ(&r->last, &now)) {
+    struct file_memories now;
+    file_memories_init(&now, &rendered->files[0], files);
+    if (file_memories_differ(&r->last, &now)) {
         renders_forget_changes(r);
         r->view.first = r->last.count == 0;
         r->view.changed_wall_ms = r->view.succeeded_wall_ms;
         size_t next = 0;
         for (size_t i = 0; i < now.count; i++) {
-            const struct trace *was = traces_find(&r->last, &now.list[i], &next);
+            const struct file_memory *was = file_memories_find(&r->last, &now.list[i], &next);
             if (was == NULL)
                 renders_add_change(r, &now.list[i], "new", &none, &now.list[i].lines);
-            else if (trace_differs(was, &now.list[i]))
+            else if (file_memory_differs(was, &now.list[i]))
                 renders_add_change(r, &now.list[i], "changed", &was->lines, &now.list[i].lines);
         }
         next = 0;
         for (size_t i = 0; i < r->last.count; i++)
-            if (traces_find(&now, &r->last.list[i], &next) == NULL)
+            if (file_memories_find(&now, &r->last.list[i], &next) == NULL)
                 renders_add_change(r, &r->last.list[i], "gone", &r->last.list[i].lines, &none);
     }
-    traces_fini(&r->last);
+    file_memories_fini(&r->last);
     r->last = now;
 }
 
@@ -163,7 +165,7 @@ void renders_free(struct renders *r)
     if (r == NULL)
         return;
     renders_forget_changes(r);
-    traces_fini(&r->last);
+    file_memories_fini(&r->last);
     free(r->changes);
     free(r);
 }
