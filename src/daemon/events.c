@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -12,6 +11,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "kube/event_writer.h"
+#include "host/name.h"
 #include "host/timer.h"
 #include "report/metrics.h"
 #include "report/event_correlator.h"
@@ -27,7 +27,6 @@
 #define DENIED_PAUSE_MS 600000
 #define LOG_PERIOD_MS 300000
 #define DENIED_LOG_MS 86400000
-#define HOST_MAX 64
 #define COMBINED "(combined from similar events): "
 
 _Static_assert(EVENT_REASONS <= (int)CORRELATOR_REASONS, "the correlator has a place for each");
@@ -59,7 +58,7 @@ struct about {
 
 struct events {
     struct events_options options;
-    char host[HOST_MAX + 1];
+    char host[HOST_NAME_BYTES];
     struct history_listener listener;
     struct timer timer;
     struct event_writer *writer;
@@ -411,7 +410,8 @@ struct events *events_new(struct event_base *base, const struct events_options *
     struct events *e = mem_alloc(sizeof(*e));
     unsigned seed = backoff_random_seed();
     e->options = *options;
-    if (gethostname(e->host, HOST_MAX) != 0 || e->host[0] == '\0') /* in a pod it is the pod's name */
+    host_name(e->host);
+    if (e->host[0] == '\0')
         snprintf(e->host, sizeof(e->host), "unknown");
     timer_init(&e->timer, base, on_timer, e);
     e->writer = event_writer_new(options->client, events_on_done, e);

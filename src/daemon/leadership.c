@@ -12,11 +12,10 @@
 #include "base/str.h"
 #include "settings/settings.h"
 #include "settings/kubeconfig/kubeconfig.h"
+#include "host/name.h"
 #include "kube/client.h"
 #include "kube/lease/election.h"
 #include "report/metrics.h"
-
-#define HOST_MAX 64
 
 struct leadership {
     struct leadership_options options;
@@ -33,9 +32,10 @@ struct leadership {
  * candidate. */
 static char *make_identity(void)
 {
-    char host[HOST_MAX + 1] = "";
+    char host[HOST_NAME_BYTES];
     uint64_t random = 0;
-    if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == '\0')
+    host_name(host);
+    if (host[0] == '\0')
         snprintf(host, sizeof(host), "unknown");
     if (getrandom(&random, sizeof(random), 0) != sizeof(random))
         random = (uint64_t)getpid();

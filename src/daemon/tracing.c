@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "host/name.h"
 #include "net/http.h"
 #include "net/tls_files.h"
 #include "report/otlp_exporter.h"
@@ -15,7 +15,6 @@
 #include "settings/settings.h"
 
 #define SPANS_MAX 1024 /* that wait for a collector which is away */
-#define HOST_NAME_BYTES 256
 
 struct tracing {
     struct tracing_options options;
@@ -47,10 +46,11 @@ static void tracing_describe(struct tracing *t)
     struct otlp_resource *r = &t->resource;
     const struct settings_traces *s = &t->options.settings->traces;
     const char *namespace = t->options.access->namespace;
-    char host[HOST_NAME_BYTES] = "";
+    char host[HOST_NAME_BYTES];
     otlp_resource_set(r, "service.name", "haproxy-k8s-sync");
     otlp_resource_set(r, "service.version", t->options.version);
-    if (gethostname(host, sizeof(host) - 1) == 0 && host[0] != '\0') {
+    host_name(host);
+    if (host[0] != '\0') {
         otlp_resource_set(r, "service.instance.id", host);
         otlp_resource_set(r, "host.name", host);
     }
