@@ -1,5 +1,5 @@
 # The same sources, built in other ways: for fuzzing, for mutants, for valgrind, with counters of coverage.
-.PHONY: fuzz mutants valgrind coverage
+.PHONY: fuzz fuzz-programs mutants mutants-programs valgrind coverage
 
 PLAIN := -O1 -g -fno-omit-frame-pointer
 FUZZ_SAN := -fno-sanitize-recover=all -fsanitize=address,undefined
@@ -29,9 +29,12 @@ $B/fuzz/libsrc.a $B/valgrind/libsrc.a $B/coverage/libsrc.a:
 $B/fuzz/fuzz_%: $B/fuzz/obj/tests/fuzz/fuzz_%.o $B/fuzz/libsrc.a $(ENGINE)
 	$(call SAY,LD)$(CLANG) $(FUZZ_SAN),fuzzer -o $@ $^ $(PKG_LIBS)
 
+fuzz-programs:
+	@$(MAKE) --no-print-directory $(PARALLEL) $(FUZZ:%=$B/fuzz/%)
+
 fuzz:
 	@scripts/deps build check
-	@$(MAKE) --no-print-directory $(PARALLEL) $(FUZZ:%=$B/fuzz/%)
+	@$(MAKE) --no-print-directory fuzz-programs
 	@printf '%s\n' $(FUZZ:fuzz_%=%) | xargs -n 1 -P $(CORES) tests/fuzz/run $B $(TIME)
 
 # ---- mutants: breaks what decides, one line at a time: the tests of its room must notice each. K=word: only some of them;
@@ -47,8 +50,11 @@ $B/mutants/test_%: $$(call unit_object,mutants/obj,$$*) $B/mutants/libsrc.so
 $B/mutants/test_sequences: $(patsubst %.c,$B/mutants/obj/%.o,$(wildcard tests/sequences/*.c)) $B/mutants/libsrc.so
 	$(call SAY,LD)$(CC) -o $@ $(filter %.o,$^) -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS)
 
-mutants: deps-test
+mutants-programs:
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
+
+mutants: deps-test
+	@$(MAKE) --no-print-directory mutants-programs
 	@$(PYTHON) -m tests.mutants -k "$(K)" --share "$(SHARE)" $B/mutants -- $(MUTANT_CC)
 
 # ---- valgrind: without sanitizers, which do the same in another way. T=name: only these unit tests
