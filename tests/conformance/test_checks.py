@@ -74,7 +74,7 @@ def test_a_draining_server_may_move_at_once(plane: DataPlane) -> None:
     def now() -> tuple[str, ...]:  # HAProxy from 3.0 on takes a moment
         row = running(plane, "old")
         return row["srv_addr"], row["srv_port"], row["srv_uweight"]
-    wait_until(lambda: now() == ("127.0.9.77", "30999", "3"), 2, "address, port and weight")
+    wait_until(lambda: now() == ("127.0.9.77", "30999", "3"), 30, "address, port and weight")
     assert in_maintenance(plane, "old")
 
 

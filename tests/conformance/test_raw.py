@@ -308,7 +308,7 @@ def test_actions_are_heeded_with_skip_reload_alone(plane: DataPlane) -> None:
     acted(plane, "SetServerWeight be old 7;SetServerState be sorry maint")
     haproxy = plane.haproxy
     assert haproxy is not None
-    wait_until(lambda: haproxy.states("be")["sorry"] == "maint" and weight(plane, "old") == 7, 2, "both")
+    wait_until(lambda: haproxy.states("be")["sorry"] == "maint" and weight(plane, "old") == 7, 30, "both")
     plane.follow(reload_id(acted(plane, "SetServerWeight be old 9", "")))
     assert weight(plane, "old") == 100, "what the file says after the reload"
 
@@ -341,7 +341,7 @@ def test_an_address_of_ipv6_is_told(plane: DataPlane) -> None:
     text = plane.raw().replace("server old 127.0.9.1:30443", "server old [fd00::7]:30555")
     answer = post_raw(plane, text, "&skip_reload=true", headers={"X-Runtime-Actions": "SetServerAddr be old fd00::7 30555"})
     assert answer.status == 201 and "server old [fd00::7]:30555" in plane.file()
-    wait_until(lambda: plane.get("/runtime/backends/be/servers/old").json()["address"] == "fd00::7", 2, "the address")
+    wait_until(lambda: plane.get("/runtime/backends/be/servers/old").json()["address"] == "fd00::7", 30, "the address")
 
 
 def test_comments_at_the_top_stay(plane: DataPlane) -> None:

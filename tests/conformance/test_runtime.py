@@ -118,7 +118,7 @@ def test_address_and_weight_only_in_later_versions(plane: DataPlane) -> None:
     if release(plane) == (3, 0):
         assert haproxy.servers("be")["old"]["srv_addr"] == "127.0.9.1", "ignored without a word"
     elif release(plane) >= (3, 4):
-        wait_until(lambda: haproxy.servers("be")["old"]["srv_addr"] == "127.0.9.77", 2, "the address, a moment later from HAProxy 3.0 on")
+        wait_until(lambda: haproxy.servers("be")["old"]["srv_addr"] == "127.0.9.77", 30, "the address, a moment later from HAProxy 3.0 on")
 
 
 def test_what_is_not_there(plane: DataPlane) -> None:

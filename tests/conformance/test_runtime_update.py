@@ -21,7 +21,7 @@ def shows(plane: DataPlane, name: str, **columns: str) -> None:
     """From HAProxy 3.0 on a task of its own brings an address or a port about, some milliseconds after the answer."""
     assert plane.haproxy is not None
     haproxy = plane.haproxy
-    wait_until(lambda: columns.items() <= haproxy.servers("be")[name].items(), 2, f"{name} with {columns}")
+    wait_until(lambda: columns.items() <= haproxy.servers("be")[name].items(), 30, f"{name} with {columns}")
 
 
 def put(plane: DataPlane, body: dict, path: str = SERVER):
