@@ -116,7 +116,6 @@ ARENA = (
 )
 
 FOLDER = (
-    Mutant("a folder that is full has no limit", "template/folder.c", "TEMPLATE_SET_MAX_BYTES - f->bytes + 1)", "TEMPLATE_SET_MAX_BYTES - f->bytes)"),
     Mutant("a folder may have one byte more", "template/folder.c", "bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes)",
            "bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes + 1)"),
 )
