@@ -240,6 +240,7 @@ pub fn add_all(env: &mut Environment) {
     env.add_filter("routes", routes::routes);
     env.add_filter("endpoints", endpoints::endpoints);
     env.add_filter("port_name", endpoints::port_name);
+    env.add_filter("servers", endpoints::servers);
     env.add_filter("slots", endpoints::slots);
     env.add_filter("glob_match", glob_match);
     env.add_filter("regex_search", regex_search);
