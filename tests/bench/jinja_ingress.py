@@ -90,6 +90,15 @@ def endpoints(slices: list[Object], port_name: str) -> list[Endpoint]:
     return sorted(ready or serving)
 
 
+def of_class(ingresses: list[Object], classes: list[str], without: bool = False) -> list[Object]:
+    def is_ours(ingress: Object) -> bool:
+        annotation = ingress["metadata"].get("annotations", {}).get("kubernetes.io/ingress.class")
+        name = ingress.get("spec", {}).get("ingressClassName", annotation)
+        return without if name is None else name in classes
+
+    return [one for one in ingresses if is_ours(one)]
+
+
 def servers(slices: list[Object], port: str) -> str:
     return "\n".join(f"  server {one}" for one in endpoints(slices, port))
 
@@ -153,7 +162,7 @@ class Said:
 def environment() -> jinja2.Environment:
     env = jinja2.Environment(loader=jinja2.FunctionLoader(lambda name: (SET / "snippets" / f"{name}.j2").read_text()), trim_blocks=True,
                              lstrip_blocks=True, undefined=jinja2.StrictUndefined, auto_reload=False)
-    env.filters |= {"routes": routes, "endpoints": endpoints, "servers": servers, "port_name": port_name, "sort_by": _sort_by, "sanitize": _sanitize,
+    env.filters |= {"routes": routes, "of_class": of_class, "endpoints": endpoints, "servers": servers, "port_name": port_name, "sort_by": _sort_by, "sanitize": _sanitize,
                     "slots": NotImplemented, "b64decode": NotImplemented,
                     "regex_search": lambda text, pattern: (found[1] if found.re.groups else found[0]) if (found := re.search(pattern, text)) else None,
                     "regex_replace": lambda text, pattern, by: re.sub(pattern, by, text)}

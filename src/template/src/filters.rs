@@ -230,7 +230,7 @@ fn haproxy(value: Value) -> Result<String, Error> {
 
 /// The name of a section or a server: what it may not have becomes _.
 pub fn sanitize(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':') { c } else { '_' }).collect()
 }
 
 pub fn add_all(env: &mut Environment) {
@@ -238,6 +238,7 @@ pub fn add_all(env: &mut Environment) {
     env.add_test("base64", is_base64);
     env.add_test("host", |value: Value| value.as_str().is_some_and(routes::is_host));
     env.add_filter("routes", routes::routes);
+    env.add_filter("of_class", routes::of_class);
     env.add_filter("endpoints", endpoints::endpoints);
     env.add_filter("port_name", endpoints::port_name);
     env.add_filter("servers", endpoints::servers);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use minijinja::value::{Enumerator, Object, Tuple};
-use minijinja::Value;
+use minijinja::{Error, Value};
 
 use crate::collect::Seen;
 use crate::filters::sanitize;
@@ -156,6 +156,21 @@ pub fn routes(ingress: Value) -> Value {
     all_of(&Given::from(ingress)).into_iter().map(Value::from_object).collect()
 }
 
+/// Those of one of these classes, by spec.ingressClassName or the older annotation; those of none where `without` says so.
+pub fn of_class(ingresses: Value, classes: Value, without: Option<bool>) -> Result<Value, Error> {
+    let classes: HashSet<String> = Given::from(classes).each().map(|class| text(&class)).collect();
+    let is_ours = |ingress: &Value| {
+        let ingress = Given::from(ingress.clone());
+        let class = ingress.get("spec").get("ingressClassName");
+        let class = if class.is_nothing() { ingress.get("metadata").get("annotations").get("kubernetes.io/ingress.class") } else { class };
+        if class.is_nothing() {
+            return without.unwrap_or(false);
+        }
+        class.as_str().is_some_and(|name| classes.contains(name))
+    };
+    Ok(ingresses.try_iter()?.filter(is_ours).collect())
+}
+
 /// The hosts that entries of spec.tls name; None: one of them names none, and is for all.
 fn hosts_of(tls: Value) -> Option<HashSet<String>> {
     let mut all = HashSet::new();
@@ -182,7 +197,7 @@ pub fn claim_routes(seen: &Mutex<Seen>, ingress: Value, suffix: &str, tls: Value
     let routes = all_of(&Given::from(ingress.clone()));
     let hosts = hosts_of(tls);
     let mut seen = seen.lock().unwrap();
-    let mut more = Vec::new();
+    let (mut more, mut last) = (Vec::new(), (String::new(), String::new(), String::new()));
     for route in routes {
         if !route.wrong.is_empty() {
             if !default {
@@ -194,14 +209,20 @@ pub fn claim_routes(seen: &Mutex<Seen>, ingress: Value, suffix: &str, tls: Value
             continue;
         }
         let key = route.key();
-        let other = seen.claim(route.kind(), key.clone(), ingress.clone());
+        let same = last.0 == route.service && last.1 == route.port; // as most have it: its backend is claimed
+        let name = if same { last.2.clone() } else { route.backend() + suffix };
+        let https = if is_covered(&hosts, &route.host) { "/https" } else { "" };
+        let line = [&key, " ", &name, https].concat();
+        let other = seen.claim(route.kind(), key, ingress.clone());
         if !other.is_none() {
             more.push((route, String::new(), other));
             continue;
         }
-        let name = route.backend() + suffix;
-        let https = if is_covered(&hosts, &route.host) { "/https" } else { "" };
-        seen.collect(route.kind(), Value::from([&key, " ", &name, https].concat()));
+        seen.collect(route.kind(), Value::from(line));
+        if same {
+            continue;
+        }
+        last = (route.service.clone(), route.port.clone(), name.clone());
         if seen.claim("backend", name.clone(), Value::from(true)).is_none() {
             more.push((route, name, Value::from(())));
         }
