@@ -9,6 +9,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Value};
 
 use crate::abi::base64_decode;
+use crate::values::Given;
 use crate::{endpoints, routes};
 
 extern "C" {
@@ -132,16 +133,20 @@ fn steps(path: &str) -> Result<Vec<String>, Error> {
 }
 
 fn follow(value: &Value, steps: &[String]) -> Value {
-    let Some((step, rest)) = steps.split_first() else { return value.clone() };
-    if step == "*" {
-        let all: Vec<Value> = value.try_iter().into_iter().flatten().map(|v| follow(&v, rest)).filter(|v| !v.is_undefined()).collect();
-        return Value::from(all);
+    let (mut at, mut left) = (Given::from(value.clone()), steps);
+    while let Some((step, rest)) = left.split_first() {
+        if step == "*" {
+            let all: Vec<Value> =
+                at.value().try_iter().into_iter().flatten().map(|v| follow(&v, rest)).filter(|v| !v.is_undefined()).collect();
+            return Value::from(all);
+        }
+        at = match step.parse::<usize>() {
+            Ok(index) if at.value().kind() == ValueKind::Seq => at.value().get_item_by_index(index).unwrap_or(Value::UNDEFINED).into(),
+            _ => at.get(step),
+        };
+        left = rest;
     }
-    let next = match step.parse::<usize>() {
-        Ok(index) if value.kind() == ValueKind::Seq => value.get_item_by_index(index),
-        _ => value.get_attr(step),
-    };
-    next.map_or(Value::UNDEFINED, |v| follow(&v, rest))
+    at.value()
 }
 
 fn extract(list: Value, path: &str) -> Result<Value, Error> {
