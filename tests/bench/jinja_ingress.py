@@ -90,6 +90,19 @@ def endpoints(slices: list[Object], port_name: str) -> list[Endpoint]:
     return sorted(ready or serving)
 
 
+def of_class(ingresses: list[Object], classes: list[str], without: bool = False) -> list[Object]:
+    def is_ours(ingress: Object) -> bool:
+        annotation = ingress["metadata"].get("annotations", {}).get("kubernetes.io/ingress.class")
+        name = ingress.get("spec", {}).get("ingressClassName", annotation)
+        return without if name is None else name in classes
+
+    return [one for one in ingresses if is_ours(one)]
+
+
+def servers(slices: list[Object], port: str) -> str:
+    return "\n".join(f"  server {one}" for one in endpoints(slices, port))
+
+
 def port_name(service: Object, port: str) -> str | None:
     return next((one.get("name", "") for one in service["spec"]["ports"] if port in (one.get("name", ""), str(one["port"]))), None)
 
@@ -123,6 +136,23 @@ class Said:
         self.lists[of].append(value)
         return ""
 
+    def claim_routes(self, ingress: Object, suffix: str, tls: list[Object], default: bool = False) -> list[tuple[Object, str, Any]]:
+        """Without what is wrong, as `routes`."""
+        more = []
+        for route in routes(ingress):
+            if route["default"] != default:
+                continue
+            other = self.claim(route["kind"], route["key"], ingress)
+            if other is not None:
+                more.append((route, "", other))
+                continue
+            name, wildcard = route["backend"] + suffix, re.sub("^[^.]*", "*", route["host"])
+            https = any(not one.get("hosts") or route["host"] in one["hosts"] or wildcard in one["hosts"] for one in tls)
+            self.collect(route["kind"], f"{route['key']} {name}{'/https' if https else ''}")
+            if self.claim("backend", name, True) is None:
+                more.append((route, name, None))
+        return more
+
     def file(self, kind: str, name: str, text: str) -> str:
         self.files[f"{kind}:{name}"] = text
         folder = {"map": "maps", "certificate": "ssl", "file": "general"}[kind]
@@ -132,7 +162,7 @@ class Said:
 def environment() -> jinja2.Environment:
     env = jinja2.Environment(loader=jinja2.FunctionLoader(lambda name: (SET / "snippets" / f"{name}.j2").read_text()), trim_blocks=True,
                              lstrip_blocks=True, undefined=jinja2.StrictUndefined, auto_reload=False)
-    env.filters |= {"routes": routes, "endpoints": endpoints, "port_name": port_name, "sort_by": _sort_by, "sanitize": _sanitize,
+    env.filters |= {"routes": routes, "of_class": of_class, "endpoints": endpoints, "servers": servers, "port_name": port_name, "sort_by": _sort_by, "sanitize": _sanitize,
                     "slots": NotImplemented, "b64decode": NotImplemented,
                     "regex_search": lambda text, pattern: (found[1] if found.re.groups else found[0]) if (found := re.search(pattern, text)) else None,
                     "regex_replace": lambda text, pattern, by: re.sub(pattern, by, text)}
@@ -145,7 +175,7 @@ def render(env: jinja2.Environment, source: jinja2.Template, fixtures: dict[str,
     names = ("classes", "ingresses", "services", "slices", "secrets")
     said = Said()
     env.globals |= extra | {
-        "claim": said.claim, "collect": said.collect, "collected": lambda of: said.lists[of], "file": said.file, "event": lambda *_: "",
+        "claim": said.claim, "claim_routes": said.claim_routes, "collect": said.collect, "collected": lambda of: said.lists[of], "file": said.file, "event": lambda *_: "",
         "fail": NotImplemented, "problem": NotImplemented, "path": NotImplemented, "snippets": lambda _: [],
         "resources": {name: Resource(fixtures.get(name, []), name) for name in names}}
     return source.render(), said.files

@@ -8,37 +8,55 @@ use std::sync::{Arc, Mutex};
 use minijinja::{Environment, Error, Value};
 
 use crate::abi::{place_of, Known};
-use crate::kind_of;
+use crate::{kind_of, routes};
 
-pub fn add_all(env: &mut Environment, known: Known) {
-    type Claims = BTreeMap<String, HashMap<String, Value>>;
-    let claims: Arc<Mutex<Claims>> = Arc::default();
-    // The value that has the key already, or none: then it is this one's from here on.
-    env.add_function("claim", move |of: &str, key: String, value: Value| -> Value {
-        let mut claims = claims.lock().unwrap();
-        if !claims.contains_key(of) {
-            claims.insert(of.to_string(), HashMap::new());
-        }
-        match claims.get_mut(of).map(|keys| keys.entry(key)) {
-            Some(Entry::Occupied(there)) => there.get().clone(),
-            Some(Entry::Vacant(free)) => {
+#[derive(Default)]
+pub struct Seen {
+    claims: BTreeMap<String, HashMap<String, Value>>,
+    lists: BTreeMap<String, Vec<Value>>,
+}
+
+/// What is there of a name; nothing is copied for one that is there.
+fn named<'a, T: Default>(all: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
+    if !all.contains_key(name) {
+        all.insert(name.to_string(), T::default());
+    }
+    all.get_mut(name).unwrap()
+}
+
+impl Seen {
+    /// The value that has the key already, or none: then it is this one's from here on.
+    pub fn claim(&mut self, of: &str, key: String, value: Value) -> Value {
+        match named(&mut self.claims, of).entry(key) {
+            Entry::Occupied(there) => there.get().clone(),
+            Entry::Vacant(free) => {
                 free.insert(value);
                 Value::from(())
             }
-            None => Value::from(()),
         }
+    }
+
+    pub fn collect(&mut self, of: &str, value: Value) {
+        named(&mut self.lists, of).push(value);
+    }
+}
+
+pub fn add_all(env: &mut Environment, known: Known) {
+    let seen: Arc<Mutex<Seen>> = Arc::default();
+    let all = seen.clone();
+    env.add_function("claim", move |of: &str, key: String, value: Value| -> Value { all.lock().unwrap().claim(of, key, value) });
+    let all = seen.clone();
+    env.add_function("claim_routes", move |ingress: Value, suffix: &str, tls: Value, default: Option<bool>| -> Value {
+        routes::claim_routes(&all, ingress, suffix, tls, default.unwrap_or(false))
     });
-    let lists: Arc<Mutex<BTreeMap<String, Vec<Value>>>> = Arc::default();
-    let all = lists.clone();
+    let all = seen.clone();
     env.add_function("collect", move |of: &str, value: Value| -> &'static str {
-        let mut lists = lists.lock().unwrap();
-        match lists.get_mut(of) {
-            Some(list) => list.push(value),
-            None => drop(lists.insert(of.to_string(), vec![value])),
-        }
+        all.lock().unwrap().collect(of, value);
         ""
     });
-    env.add_function("collected", move |of: &str| -> Value { Value::from(all.lock().unwrap().get(of).cloned().unwrap_or_default()) });
+    env.add_function("collected", move |of: &str| -> Value {
+        Value::from(seen.lock().unwrap().lists.get(of).cloned().unwrap_or_default())
+    });
     // What a file of that kind and content would be refused for; "": nothing.
     env.add_function("problem", move |kind: &str, name: &str, content: &str| -> Result<String, Error> {
         Ok(place_of(known, kind_of(kind)?, name, content.as_bytes()).err().unwrap_or_default())

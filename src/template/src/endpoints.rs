@@ -65,6 +65,12 @@ impl Endpoint {
         push_number(to, self.port);
     }
 
+    fn push_server(&self, to: &mut Vec<u8>) {
+        self.push_name(to);
+        to.push(b' ');
+        self.push_target(to);
+    }
+
     fn target(&self) -> String {
         let mut target = Vec::with_capacity(24);
         self.push_target(&mut target);
@@ -100,9 +106,7 @@ impl Object for Endpoint {
     /// As a line of a server begins, so that `join` makes lines of them.
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = Vec::with_capacity(48);
-        self.push_name(&mut line);
-        line.push(b' ');
-        self.push_target(&mut line);
+        self.push_server(&mut line);
         f.write_str(std::str::from_utf8(&line).unwrap_or(""))
     }
 }
@@ -114,7 +118,7 @@ fn holds(endpoint: &Given, condition: &str) -> bool {
 }
 
 /// Those that are ready; where none is, those that still serve. A slice's port is found by the name of the Service's: "" is one, too.
-pub fn endpoints(slices: Value, port_name: &str) -> Result<Value, Error> {
+fn chosen(slices: Value, port_name: &str) -> Result<Vec<Endpoint>, Error> {
     let (mut ready, mut serving) = (Vec::new(), Vec::new());
     for slice in slices.try_iter()?.map(Given::from) {
         for port in slice.get("ports").each() {
@@ -137,7 +141,22 @@ pub fn endpoints(slices: Value, port_name: &str) -> Result<Value, Error> {
     let mut chosen = if ready.is_empty() { serving } else { ready };
     chosen.sort_unstable();
     chosen.dedup();
-    Ok(chosen.into_iter().map(Value::from_object).collect())
+    Ok(chosen)
+}
+
+pub fn endpoints(slices: Value, port_name: &str) -> Result<Value, Error> {
+    Ok(chosen(slices, port_name)?.into_iter().map(Value::from_object).collect())
+}
+
+/// The same as lines of a backend, the last one without its end.
+pub fn servers(slices: Value, port_name: &str) -> Result<String, Error> {
+    let chosen = chosen(slices, port_name)?;
+    let mut lines = Vec::with_capacity(chosen.len() * 48);
+    for endpoint in chosen {
+        lines.extend_from_slice(if lines.is_empty() { "  server ".as_bytes() } else { "\n  server ".as_bytes() });
+        endpoint.push_server(&mut lines);
+    }
+    Ok(String::from_utf8(lines).unwrap_or_default())
 }
 
 /// Of a Service's port, that is asked for by its name or its number: its name, "" where it has none; none: there is no such port.

@@ -9,6 +9,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Value};
 
 use crate::abi::base64_decode;
+use crate::values::Given;
 use crate::{endpoints, routes};
 
 extern "C" {
@@ -132,16 +133,20 @@ fn steps(path: &str) -> Result<Vec<String>, Error> {
 }
 
 fn follow(value: &Value, steps: &[String]) -> Value {
-    let Some((step, rest)) = steps.split_first() else { return value.clone() };
-    if step == "*" {
-        let all: Vec<Value> = value.try_iter().into_iter().flatten().map(|v| follow(&v, rest)).filter(|v| !v.is_undefined()).collect();
-        return Value::from(all);
+    let (mut at, mut left) = (Given::from(value.clone()), steps);
+    while let Some((step, rest)) = left.split_first() {
+        if step == "*" {
+            let all: Vec<Value> =
+                at.value().try_iter().into_iter().flatten().map(|v| follow(&v, rest)).filter(|v| !v.is_undefined()).collect();
+            return Value::from(all);
+        }
+        at = match step.parse::<usize>() {
+            Ok(index) if at.value().kind() == ValueKind::Seq => at.value().get_item_by_index(index).unwrap_or(Value::UNDEFINED).into(),
+            _ => at.get(step),
+        };
+        left = rest;
     }
-    let next = match step.parse::<usize>() {
-        Ok(index) if value.kind() == ValueKind::Seq => value.get_item_by_index(index),
-        _ => value.get_attr(step),
-    };
-    next.map_or(Value::UNDEFINED, |v| follow(&v, rest))
+    at.value()
 }
 
 fn extract(list: Value, path: &str) -> Result<Value, Error> {
@@ -230,7 +235,7 @@ fn haproxy(value: Value) -> Result<String, Error> {
 
 /// The name of a section or a server: what it may not have becomes _.
 pub fn sanitize(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.:".contains(c) { c } else { '_' }).collect()
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':') { c } else { '_' }).collect()
 }
 
 pub fn add_all(env: &mut Environment) {
@@ -238,8 +243,10 @@ pub fn add_all(env: &mut Environment) {
     env.add_test("base64", is_base64);
     env.add_test("host", |value: Value| value.as_str().is_some_and(routes::is_host));
     env.add_filter("routes", routes::routes);
+    env.add_filter("of_class", routes::of_class);
     env.add_filter("endpoints", endpoints::endpoints);
     env.add_filter("port_name", endpoints::port_name);
+    env.add_filter("servers", endpoints::servers);
     env.add_filter("slots", endpoints::slots);
     env.add_filter("glob_match", glob_match);
     env.add_filter("regex_search", regex_search);

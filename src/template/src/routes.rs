@@ -1,11 +1,13 @@
 //! What an Ingress (networking.k8s.io/v1) wants, host by host and path by path: one object for each, in the order of its rules.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use minijinja::value::{Enumerator, Object};
-use minijinja::Value;
+use minijinja::value::{Enumerator, Object, Tuple};
+use minijinja::{Error, Value};
 
+use crate::collect::Seen;
 use crate::filters::sanitize;
 use crate::values::Given;
 
@@ -32,7 +34,19 @@ impl Route {
     /// Of a path that matches by its elements with a slash at its end, whether it was written so or not.
     fn key(&self) -> String {
         let slash = if self.exact || self.path.ends_with('/') { "" } else { "/" };
-        format!("{}{}{slash}", self.host, self.path)
+        [&self.host, &self.path, slash].concat()
+    }
+
+    fn kind(&self) -> &'static str {
+        if self.exact {
+            "exact"
+        } else {
+            "prefix"
+        }
+    }
+
+    fn backend(&self) -> String {
+        sanitize(&[&self.namespace, "_", &self.service, "_", &self.port].concat())
     }
 }
 
@@ -45,13 +59,13 @@ impl Object for Route {
         Some(match key {
             "host" => Value::from(&*self.host),
             "path" => Value::from(&*self.path),
-            "kind" => Value::from(if self.exact { "exact" } else { "prefix" }),
+            "kind" => Value::from(self.kind()),
             "key" => Value::from(self.key()),
             "default" => Value::from(self.default),
             "namespace" => Value::from(&*self.namespace),
             "service" => Value::from(&*self.service),
             "port" => Value::from(&*self.port),
-            "backend" => Value::from(sanitize(&format!("{}_{}_{}", self.namespace, self.service, self.port))),
+            "backend" => Value::from(self.backend()),
             "wrong" => Value::from(&*self.wrong),
             _ => return None,
         })
@@ -108,8 +122,7 @@ fn of_backend(namespace: &str, host: &str, path: String, exact: bool, default: b
 }
 
 /// Those of its default backend come last, for each of its hosts, or for all where it names none.
-pub fn routes(ingress: Value) -> Value {
-    let ingress = Given::from(ingress);
+fn all_of(ingress: &Given) -> Vec<Route> {
     let namespace = text(&ingress.get("metadata").get("namespace"));
     let namespace = if namespace.is_empty() { "default" } else { &namespace };
     let spec = ingress.get("spec");
@@ -136,5 +149,83 @@ pub fn routes(ingress: Value) -> Value {
             all.push(of_backend(namespace, host, "/".into(), false, true, &backend));
         }
     }
-    all.into_iter().map(Value::from_object).collect()
+    all
+}
+
+pub fn routes(ingress: Value) -> Value {
+    all_of(&Given::from(ingress)).into_iter().map(Value::from_object).collect()
+}
+
+/// Those of one of these classes, by spec.ingressClassName or the older annotation; those of none where `without` says so.
+pub fn of_class(ingresses: Value, classes: Value, without: Option<bool>) -> Result<Value, Error> {
+    let classes: HashSet<String> = Given::from(classes).each().map(|class| text(&class)).collect();
+    let is_ours = |ingress: &Value| {
+        let ingress = Given::from(ingress.clone());
+        let class = ingress.get("spec").get("ingressClassName");
+        let class = if class.is_nothing() { ingress.get("metadata").get("annotations").get("kubernetes.io/ingress.class") } else { class };
+        if class.is_nothing() {
+            return without.unwrap_or(false);
+        }
+        class.as_str().is_some_and(|name| classes.contains(name))
+    };
+    Ok(ingresses.try_iter()?.filter(is_ours).collect())
+}
+
+/// The hosts that entries of spec.tls name; None: one of them names none, and is for all.
+fn hosts_of(tls: Value) -> Option<HashSet<String>> {
+    let mut all = HashSet::new();
+    for entry in Given::from(tls).each() {
+        let named: Vec<String> = entry.get("hosts").each().map(|host| text(&host)).collect();
+        if named.is_empty() {
+            return None;
+        }
+        all.extend(named);
+    }
+    Some(all)
+}
+
+/// Whether one of them is the host, or a wildcard in the place of its first label.
+fn is_covered(hosts: &Option<HashSet<String>>, host: &str) -> bool {
+    let Some(hosts) = hosts else { return true };
+    !hosts.is_empty() && (hosts.contains(host) || hosts.contains(&["*", host.find('.').map_or("", |at| &host[at..])].concat()))
+}
+
+/// Claims the routes of an Ingress by their kinds and keys, those of its rules or those of its default backend. Of each that nobody has
+/// yet, collects its line of a map; its backend is claimed, too. Gives those that ask for more: (route, name, none) where the backend
+/// of that name is new, (route, "", who has it), and with its rules (route, "", none) where it is wrong.
+pub fn claim_routes(seen: &Mutex<Seen>, ingress: Value, suffix: &str, tls: Value, default: bool) -> Value {
+    let routes = all_of(&Given::from(ingress.clone()));
+    let hosts = hosts_of(tls);
+    let mut seen = seen.lock().unwrap();
+    let (mut more, mut last) = (Vec::new(), (String::new(), String::new(), String::new()));
+    for route in routes {
+        if !route.wrong.is_empty() {
+            if !default {
+                more.push((route, String::new(), Value::from(())));
+            }
+            continue;
+        }
+        if route.default != default {
+            continue;
+        }
+        let key = route.key();
+        let same = last.0 == route.service && last.1 == route.port; // as most have it: its backend is claimed
+        let name = if same { last.2.clone() } else { route.backend() + suffix };
+        let https = if is_covered(&hosts, &route.host) { "/https" } else { "" };
+        let line = [&key, " ", &name, https].concat();
+        let other = seen.claim(route.kind(), key, ingress.clone());
+        if !other.is_none() {
+            more.push((route, String::new(), other));
+            continue;
+        }
+        seen.collect(route.kind(), Value::from(line));
+        if same {
+            continue;
+        }
+        last = (route.service.clone(), route.port.clone(), name.clone());
+        if seen.claim("backend", name.clone(), Value::from(true)).is_none() {
+            more.push((route, name, Value::from(())));
+        }
+    }
+    more.into_iter().map(|(route, name, other)| Value::from(Tuple::from([Value::from_object(route), Value::from(name), other]))).collect()
 }
