@@ -132,7 +132,7 @@ UNCHECKED = (
     Mutant("files that changed are not checked", WRITE, "d->replacement.files_stay && ", ""),
     Mutant("another file before is no matter", WRITE, "!d->options.files_before && !d->options.files_after &&", "!d->options.files_after &&"),
     Mutant("another file behind is no matter", WRITE, "!d->options.files_before && !d->options.files_after &&", "!d->options.files_before &&"),
-    Mutant("any number is alike", ALIKE, "changes->count > LOCAL_ALIKE_MAX_CHANGES", "changes->count > 2 * LOCAL_ALIKE_MAX_CHANGES"),
+    Mutant("one fewer may change", ALIKE, "changes->count > LOCAL_ALIKE_MAX_CHANGES", "changes->count >= LOCAL_ALIKE_MAX_CHANGES"),
     Mutant("any new server is alike", ALIKE, "found = found || (alike_is_server(&a->other) && alike_same_words(&a->words, line, &a->other, &s->lines[i]));", "found = true;"),
     Mutant("who is like one with a name is alike", ALIKE, "found = found || (alike_is_server(&a->other) && ", "found = found || (a->other.count > 2 && "),
     Mutant("a new server may have a name", ALIKE, "if (!alike_take_change(a, s, CHANGE_ADD_SERVER) || !alike_is_server(&a->words))", "if (!alike_take_change(a, s, CHANGE_ADD_SERVER))"),

@@ -42,7 +42,7 @@ static const struct row {
     {S1, S1 "  server n1 [fe80::1]:80 check weight 5\n", "", true},
     {S1 S2, S1, "backend other\n  server s2 10.0.0.2:80\n", true},
     {S1 S2, S1, "backend other\n  server \"s2\" 10.0.0.2:80\n", true},
-    {S1 S2, S1, "backend other\n  http-request deny if { path -m reg \"^/s2x$\" } { path '/a s22' }\n", true},
+    {S1 S2, S1, "backend other\n  http-request deny if { path -m reg \"^/s2x$\" } { path '/a s22' /xs2 }\n", true},
     {"  default-server inter 2s\n" S1, "  default-server inter 2s\n" N1 S1, "", true},
     /* who comes is another one, */
     {"", N1, "", false},
@@ -124,13 +124,15 @@ END_TEST
 START_TEST(other_changes_are_no_such_files)
 {
     cleanup(mem_free_ptr) char *one = file_of(S1, ""), *two = file_of(S1 N1, ""), *none = file_of(S2, "");
-    cleanup(cfg_file_fini) struct cfg_file a = {0}, b = {0}, c = {0};
+    cleanup(mem_free_ptr) char *twice = file_of(S1 N1 N1, "");
+    cleanup(cfg_file_fini) struct cfg_file a = {0}, b = {0}, c = {0}, e = {0};
     cleanup(cfg_difference_fini) struct cfg_difference d;
     cfg_file_parse(&a, one, strlen(one));
     cfg_file_parse(&b, two, strlen(two));
     cfg_file_parse(&c, none, strlen(none));
+    cfg_file_parse(&e, twice, strlen(twice));
     cfg_difference_init(&d, &a, &b);
-    ck_assert(local_alike(&a, &b, &d.changes));
+    ck_assert(local_alike(&a, &b, &d.changes) && !local_alike(&a, &e, &d.changes));
     ck_assert(!local_alike(&b, &a, &d.changes) && !local_alike(&a, &a, &d.changes));
     ck_assert(!local_alike(&a, &c, &d.changes) && !local_alike(&c, &b, &d.changes));
 }
