@@ -74,6 +74,7 @@ void target_tell(struct target *t, struct replacement_request *ret)
         changes_add(&t->told, d->changes.list[i]);
     ret->changes = &t->told;
     ret->plain = target_is_plain(t);
+    ret->files_stay = !t->files_changed;
 }
 
 static int target_foresee_config(struct target *t, struct buf *ret, struct error *err)

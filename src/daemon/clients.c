@@ -233,7 +233,7 @@ struct driver **clients_drivers(struct event_base *base, const struct clients *c
     const struct settings_local *l = &settings->local;
     struct driver **list = mem_array(c->dataplane_count + 1, sizeof(list[0]));
     size_t n = 0;
-    cleanup(mem_free_ptr) const char **before = clients_check_files(l, false);
+    cleanup(mem_free_ptr) const char **before = clients_check_files(l, false), **after = clients_check_files(l, true);
     cleanup(clients_folders_fini) struct clients_folders folders =
         l->file != NULL ? clients_folders(l) : (struct clients_folders){0};
     const struct local_driver_options local = {.helper = c->local_file,
@@ -243,6 +243,7 @@ struct driver **clients_drivers(struct event_base *base, const struct clients *c
                                                .has_master = l->master_socket != NULL,
                                                .has_stats = l->stats_socket != NULL,
                                                .files_before = before[0] != NULL,
+                                               .files_after = after[0] != NULL,
                                                .by_master = l->reload == SETTINGS_RELOAD_MASTER};
     if (c->local_file != NULL)
         list[n++] = local_driver_new(base, &local);

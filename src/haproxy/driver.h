@@ -75,7 +75,8 @@ struct replacement_request {
     /* All in which text differs from what is there, which HAProxy runs: to be told to it instead of a reload, as far as this
      * way can. NULL: a reload has to come. Borrowed, too. */
     const struct changes *changes;
-    bool plain; /* and there is nothing in them that HAProxy could refuse */
+    bool plain;      /* and there is nothing in them that HAProxy could refuse */
+    bool files_stay; /* and no file beside it was changed for them */
 };
 
 struct replaced {

@@ -141,7 +141,7 @@ def _changes(found: Found, home: pathlib.Path) -> None:
         found.figure(f"event -> verified, {kind}", f"p50 {percentile(ascending, 50):.0f} ms, p95 {percentile(ascending, 95):.0f} ms, n={len(ascending)}", "p50 <= 40 ms, p95 <= 80 ms")
         found.figure("  processor time for each", f"{spent[kind]:.0f} ms, haproxy -c included")
     found.figure("of that the render", report.spread(renders, "ms", 0))
-    found.figure("floor of servers: haproxy -c alone", report.spread(checks, "ms", 0))
+    found.figure("haproxy -c alone, which neither waits for", report.spread(checks, "ms", 0))
     found.figure("reloads, as the master counts them", str(reloads), "0")
 
 

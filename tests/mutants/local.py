@@ -124,6 +124,31 @@ COMMANDS = (
     Mutant("a name of another file's defaults is none", COMMAND, "return s == backend || *s->from != '\\0';", "return s == backend;"),
 )
 
+ALIKE = "haproxy/local/alike.c"
+
+UNCHECKED = (
+    Mutant("what HAProxy did not take is not checked", WRITE, "d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0", "LOCAL_WRITE_UNCHECKED"),
+    Mutant("what HAProxy took is checked", WRITE, "d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0", "0"),
+    Mutant("files that changed are not checked", WRITE, "d->replacement.files_stay && ", ""),
+    Mutant("another file before is no matter", WRITE, "!d->options.files_before && !d->options.files_after &&", "!d->options.files_after &&"),
+    Mutant("another file behind is no matter", WRITE, "!d->options.files_before && !d->options.files_after &&", "!d->options.files_before &&"),
+    Mutant("one fewer may change", ALIKE, "changes->count > LOCAL_ALIKE_MAX_CHANGES", "changes->count >= LOCAL_ALIKE_MAX_CHANGES"),
+    Mutant("any new server is alike", ALIKE, "found = found || (alike_is_server(&a->other) && alike_same_words(&a->words, line, &a->other, &s->lines[i]));", "found = true;"),
+    Mutant("who is like one with a name is alike", ALIKE, "found = found || (alike_is_server(&a->other) && ", "found = found || (a->other.count > 2 && "),
+    Mutant("a new server may have a name", ALIKE, "if (!alike_take_change(a, s, CHANGE_ADD_SERVER) || !alike_is_server(&a->words))", "if (!alike_take_change(a, s, CHANGE_ADD_SERVER))"),
+    Mutant("an id may be there twice", ALIKE, "if (alike_is_own(cfg_word(&a->words, i)))", "if (false)"),
+    Mutant("a name may be there twice", ALIKE, "        bool first = !a->found[i];\n", "        bool first = true;\n"),
+    Mutant("a template's servers are none", ALIKE, 'str_eq(first, "server-template") || ', ""),
+    Mutant("a default-server is one for all", ALIKE, ' || (servers && str_eq(first, "default-server"))', ""),
+    Mutant("who goes may be named", ALIKE, "(goes && alike_line_names(a, &to->lines[i]))", "false"),
+    Mutant("a name in quotes is none", ALIKE, "if (line->plain != NULL && !alike_names(a, line->plain, line->plain_len))", "if (line->plain == NULL || !alike_names(a, line->plain, line->plain_len))"),
+    Mutant("a variable is no name", ALIKE, "if (alike_is_variable(w) || ", "if ("),
+    Mutant("a name in a word is one", ALIKE, "(at == text || strchr(NAME_BYTES, at[-1]) == NULL) && ", ""),
+    Mutant("a word that begins with it is a name", ALIKE, " && (at + n == end || strchr(NAME_BYTES, at[n]) == NULL)", ""),
+    Mutant("a condition is no matter", ALIKE, "local_config_is_directive(&to->lines[i]) || ", ""),
+    Mutant("a change that no line shows is one", ALIKE, "        if (!a->found[i])\n            return false;", "        if (false)\n            return false;"),
+)
+
 WRITING = (
     Mutant("a reload that has to be is none", WRITE, "} else if (d->reloads || why != NULL) {", "} else if (why != NULL) {"),
     Mutant("what is not loaded yet needs no reload", WRITE, "           : d->unloaded    ? \"haproxy.cfg was written and is not loaded yet\"\n", ""),
@@ -286,6 +311,7 @@ ROOMS = (
     Room("local, lines", ("test_local_config", "test_local_config_edit", "test_local_config_any"), LINES),
     Room("local, commands", ("test_server_command",), COMMANDS),
     Room("local, servers", ("test_local_servers", "test_local_commands"), WRITING),
+    Room("local, without haproxy -c", ("test_local_alike", "test_local_whole"), UNCHECKED),
     Room("local, what a document is for", ("test_document", "test_store"), USED),
     Room("local, settings", ("test_settings_local",), SET),
     Room("local, what runs", ("test_local_driver", "test_local_cli", "test_validation_text"), SEEN),

@@ -1,9 +1,10 @@
 /*
  * The way to a HAProxy on this machine, by its file and its sockets (haproxy/local/helper), for haproxy/driver.
  *
- * The file is written as it is given, byte for byte, after `haproxy -c` took it, and only where nobody else wrote it since
- * it was read. A reload is asked for with the write that loads it; how it ended is told by the master, or, where that says
- * nothing (HAProxy 2.6, a signal, a command), by the worker that runs afterwards.
+ * The file is written as it is given, byte for byte, after `haproxy -c` took it (or HAProxy itself all that is new in it,
+ * haproxy/local/alike), and only where nobody else wrote it since it was read. A reload is asked for with the write that
+ * loads it; how it ended is told by the master, or, where that says nothing (HAProxy 2.6, a signal, a command), by the
+ * worker that runs afterwards.
  */
 #ifndef HAPROXY_LOCAL_DRIVER_H
 #define HAPROXY_LOCAL_DRIVER_H
@@ -26,6 +27,7 @@ struct local_driver_options {
     bool has_stats;             /* there is a stats socket; else commands go through the master */
     bool by_master;             /* which reloads */
     bool files_before;          /* the helper has some: HAProxy reads them in front of the file */
+    bool files_after;           /* or behind it */
     uint64_t deadline_ms;       /* of a reload that says nothing; 0: 60 s */
 };
 

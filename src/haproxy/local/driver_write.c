@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/cfg/mask.h"
+#include "haproxy/local/alike.h"
 #include "haproxy/local/config_edit.h"
 #include "haproxy/local/driver_internal.h"
 #include "haproxy/validation_text.h"
@@ -240,12 +241,32 @@ static const char *driver_write_needs_reload(const struct local_driver *d)
                             : NULL;
 }
 
-/* d->writing, with the commands for these changes. */
-static void driver_write_begin(struct local_driver *d, const struct changes *changes, unsigned flags)
+/* Nothing is left for `haproxy -c` to say where HAProxy takes these changes. Files beside it are looked at by that alone. */
+static bool driver_write_is_alike(const struct local_driver *d, const struct changes *changes)
+{
+    const struct cfg_file *from = cfg_content_file(d->file, NULL), *to = cfg_content_file(d->writing, NULL);
+    return d->replaces && d->replacement.files_stay && !d->options.files_before && !d->options.files_after &&
+           from != NULL && to != NULL && local_alike(from, to, changes);
+}
+
+static void driver_write_send(struct local_driver *d, unsigned flags)
 {
     d->request = local_write_config(d->options.helper, d->writing->text, d->writing->len, &d->identity, flags,
                                     driver_write_on_written, d);
+}
+
+static void driver_write_on_taken(struct local_driver *d)
+{
+    driver_write_send(d, d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0);
+}
+
+/* d->writing, with the commands for these changes. */
+static void driver_write_begin(struct local_driver *d, const struct changes *changes, unsigned flags)
+{
     const char *why = driver_write_needs_reload(d);
+    bool waits = flags == 0 && why == NULL && !d->reloads && driver_write_is_alike(d, changes);
+    if (!waits)
+        driver_write_send(d, flags);
     if (d->silent)
         d->no_commands = mem_strdup(why);
     if (why != NULL)
@@ -253,7 +274,9 @@ static void driver_write_begin(struct local_driver *d, const struct changes *cha
     if (!d->reloads)
         driver_write_make_commands(d, changes);
     if (!d->reloads && d->no_commands == NULL)
-        local_run_begin(&d->early, d, driver_write_join);
+        local_run_begin(&d->early, d, waits ? driver_write_on_taken : driver_write_join);
+    else if (waits)
+        driver_write_send(d, 0);
 }
 
 static void driver_write_begin_edits(struct local_driver *d)

@@ -130,7 +130,7 @@ struct local_request *local_read_config(struct local_helper *h, local_answered *
 
 enum local_write_flags {
     LOCAL_WRITE_ONLY_VALIDATE = 1, /* the same without the rename; no lock needed */
-    LOCAL_WRITE_UNCHECKED = 2,     /* without `haproxy -c`: for bytes that HAProxy ran before */
+    LOCAL_WRITE_UNCHECKED = 2,     /* without `haproxy -c`: HAProxy ran these bytes before, or took what is new */
 };
 
 /* Replaces config_file if it still is what `expected` says (NULL: whatever it is): temporary file beside it with owner,

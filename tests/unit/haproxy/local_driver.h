@@ -111,6 +111,8 @@ static inline void make_driver_of(struct local_helper *file)
                                            .file = config,
                                            .has_master = options.master_socket != NULL,
                                            .has_stats = options.stats_socket != NULL,
+                                           .files_before = options.files_before != NULL,
+                                           .files_after = options.files_after != NULL,
                                            .by_master = options.reload == LOCAL_RELOAD_MASTER,
                                            .deadline_ms = 2000};
     driver = local_driver_new(base, &o);

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "haproxy/cfg/difference.h"
@@ -34,6 +35,8 @@ static void end(void)
     free(two);
 }
 
+static bool files_change; /* beside it, with the next one that is told */
+
 /* Writes it and tells HAProxy how it differs from what is there. */
 static enum transaction_result tell(const char *to, bool plain)
 {
@@ -42,7 +45,8 @@ static enum transaction_result tell(const char *to, bool plain)
     struct cfg_content *c = cfg_content_new(mem_strdup(to), strlen(to));
     cfg_difference_init(&d, cfg_content_file(readout.file, &err), cfg_content_file(c, &err));
     ck_assert(d.effect == CFG_EFFECT_RUNTIME || d.effect == CFG_EFFECT_RUNTIME_SERVERS);
-    const struct replacement_request r = {.text = c, .before = readout.file, .changes = &d.changes, .plain = plain};
+    const struct replacement_request r = {
+        .text = c, .before = readout.file, .changes = &d.changes, .plain = plain, .files_stay = !files_change};
     driver->ops->replace(driver, readout.version, &r);
     await_told();
     cfg_difference_fini(&d);
@@ -163,6 +167,120 @@ START_TEST(what_somebody_wrote_meanwhile_is_not_told)
     assert_file_is(theirs);
     read_it();
     ck_assert_int_eq(row_of("s1")->weight, 1);
+    free(theirs);
+    free(changed);
+    end();
+}
+END_TEST
+
+/* ---- without `haproxy -c` */
+
+static char *count; /* a byte for each time that it ran */
+
+static size_t checks(void)
+{
+    struct buf b = {0};
+    size_t len = buf_read_file(&b, count) == 0 ? b.len : 0;
+    buf_fini(&b);
+    return len;
+}
+
+/* files: further -f before it, or behind it. */
+static void count_checks(const struct local_helper_options *files)
+{
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *script = mem_printf("%s/script", folder);
+    count = mem_printf("%s/count", folder);
+    cleanup(mem_free_ptr) char *lines = mem_printf("#!/bin/sh\nprintf x >> %s\nexec %s \"$@\"\n", count, haproxy);
+    put(script, lines);
+    ck_assert_int_eq(chmod(script, 0755), 0);
+    driver->ops->free(driver);
+    local_helper_free(helper);
+    options.haproxy = script;
+    options.files_before = files->files_before;
+    options.files_after = files->files_after;
+    helper = local_helper_start(&options, &err);
+    ck_assert_msg(helper != NULL, "%s", err.message);
+    local_helper_attach(helper, base, NULL);
+    make_driver();
+    read_it();
+}
+
+#define N1 "    server n1 127.0.0.9:9 weight 2\n"
+
+/* What HAProxy took is valid. */
+START_TEST(servers_like_others_are_not_checked)
+{
+    begin();
+    count_checks(&(struct local_helper_options){0});
+    char *changed = with("127.0.0.1:1", S2 N1), *gone = with("127.0.0.1:1", "");
+    ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.runs, "%s", last.reload_why);
+    assert_file_is(changed);
+    read_it();
+    ck_assert(row_of("n1")->port == 9 && row_of("n1")->weight == 2 && row_of("n1")->admin == RUNTIME_READY);
+    ck_assert_int_eq(tell(gone, false), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.runs, "%s", last.reload_why);
+    assert_file_is(gone);
+    ck_assert_uint_eq(checks(), 0);
+    ck_assert(!haproxy_has("n1") && !haproxy_has("s2") && haproxy_has("s1"));
+    free(count);
+    free(changed);
+    free(gone);
+    end();
+}
+END_TEST
+
+/* Others are, and what stands beside the file may be what is wrong. */
+START_TEST(what_differs_otherwise_is_checked)
+{
+    begin();
+    cleanup(mem_free_ptr) char *other = mem_printf("%s/other.cfg", folder);
+    const char *const more[] = {other, NULL};
+    const struct local_helper_options files[] = {{0}, {0}, {.files_before = more}, {.files_after = more}};
+    put(other, "global\n");
+    count_checks(&files[_i]);
+    files_change = _i == 1;
+    char *changed = with("127.0.0.1:1", _i == 0 ? S2 "    server n1 127.0.0.9:9 weight 3\n" : S2 N1);
+    ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
+    ck_assert_uint_eq(checks(), 1);
+    files_change = false;
+    free(count);
+    free(changed);
+    end();
+}
+END_TEST
+
+/* It has one of that name, of which the file does not know: `haproxy -c` decides, and a reload makes it so. */
+START_TEST(what_haproxy_does_not_take_is_checked)
+{
+    begin();
+    count_checks(&(struct local_helper_options){0});
+    ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "add server web/n1 127.0.0.8:8"), LOCAL_OK);
+    char *changed = with("127.0.0.1:1", S2 N1);
+    ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
+    ck_assert_uint_eq(checks(), 1);
+    assert_file_is(changed);
+    assert_loads("Already exists", true);
+    ck_assert_int_eq(row_of("n1")->port, 9);
+    free(count);
+    free(changed);
+    end();
+}
+END_TEST
+
+/* Who came first goes again where the file is another one by then. */
+START_TEST(who_was_taken_goes_where_nothing_is_written)
+{
+    begin();
+    count_checks(&(struct local_helper_options){0});
+    char *theirs = mem_printf("%s    # theirs\n", two), *changed = with("127.0.0.1:1", N1);
+    put(config, theirs);
+    ck_assert_int_eq(tell(changed, false), TRANSACTION_CONFLICT);
+    assert_file_is(theirs);
+    ck_assert_uint_eq(checks(), 0);
+    ck_assert(!haproxy_has("n1") && haproxy_has("s2"));
+    free(count);
     free(theirs);
     free(changed);
     end();
@@ -305,6 +423,10 @@ int main(void)
     tcase_add_test(t, what_haproxy_refuses_is_loaded);
     tcase_add_test(t, who_came_too_early_goes_again);
     tcase_add_test(t, what_somebody_wrote_meanwhile_is_not_told);
+    tcase_add_test(t, servers_like_others_are_not_checked);
+    tcase_add_loop_test(t, what_differs_otherwise_is_checked, 0, 4);
+    tcase_add_test(t, what_haproxy_does_not_take_is_checked);
+    tcase_add_test(t, who_was_taken_goes_where_nothing_is_written);
     tcase_add_loop_test(t, what_a_socket_does_not_do_is_loaded, 0, BEHAVIOURS);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

@@ -1,0 +1,223 @@
+#include "haproxy/local/alike.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/words.h"
+#include "haproxy/local/config.h"
+
+/* What HAProxy's names are made of; a name among others ends at any other byte. */
+#define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-"
+
+/* A file, line by line. */
+struct alike_side {
+    const struct cfg_file *f;
+    struct cfg_file_line line;
+    size_t sections; /* that began so far; the last one has the line */
+    bool more;
+};
+
+struct alike {
+    const struct changes *changes;
+    bool found[LOCAL_ALIKE_MAX_CHANGES];
+    struct cfg_line words, other;
+};
+
+static void side_next(struct alike_side *s)
+{
+    s->more = cfg_file_next(s->f, &s->line);
+    while (s->more && s->sections < s->f->section_count && s->f->sections[s->sections].line->number <= s->line.number)
+        s->sections++;
+}
+
+static bool side_same(const struct alike_side *a, const struct alike_side *b)
+{
+    return a->more && b->more && a->line.len == b->line.len && a->line.end_len == b->line.end_len &&
+           memcmp(a->line.text, b->line.text, a->line.len + a->line.end_len) == 0;
+}
+
+/* ---- a line that only one of them has */
+
+static bool alike_is_name(const char *s)
+{
+    return *s != '\0' && s[strspn(s, NAME_BYTES)] == '\0';
+}
+
+/* "server NAME ADDRESS:PORT", without quotes, and an address that nobody has to be asked for. */
+static bool alike_is_server(const struct cfg_line *l)
+{
+    cleanup(mem_free_ptr) char *address = NULL;
+    uint16_t port;
+    if (l->broken || l->count < 3 || !str_eq(cfg_word(l, 0), "server") || !l->words[1].plain || !l->words[2].plain)
+        return false;
+    local_config_split_address(cfg_word(l, 2), &address, &port);
+    return alike_is_name(cfg_word(l, 1)) && port != 0 && str_ip_family(address) != 0;
+}
+
+/* The line is that of a server which is to do so; its words are in a->words. */
+static bool alike_take_change(struct alike *a, const struct alike_side *s, enum change_kind kind)
+{
+    const struct cfg_file_section *in = s->more && s->sections > 0 ? &s->f->sections[s->sections - 1] : NULL;
+    if (in == NULL || !str_eq(in->kind, "backend"))
+        return false;
+    cfg_line_split(&a->words, s->line.text, s->line.len);
+    for (size_t i = 0; i < a->changes->count; i++) {
+        const struct change *c = a->changes->list[i];
+        if (c->kind != kind || c->server == NULL || !str_eq(c->backend->name, in->name) ||
+            !str_eq(c->server->name, cfg_word(&a->words, 1)))
+            continue;
+        bool first = !a->found[i];
+        a->found[i] = true;
+        return first && str_eq(cfg_word(&a->words, 0), "server") && alike_is_name(cfg_word(&a->words, 1));
+    }
+    return false;
+}
+
+/* What all of its servers have, they have from its first line on. */
+static bool alike_servers_are_equals(struct alike *a, const struct cfg_file_section *s)
+{
+    bool servers = false;
+    for (size_t i = 0; i < s->line_count; i++) {
+        cfg_line_split(&a->other, s->lines[i].text, s->lines[i].len);
+        const char *first = cfg_word(&a->other, 0);
+        servers = servers || str_eq(first, "server");
+        if (str_eq(first, "server-template") || (servers && str_eq(first, "default-server")))
+            return false;
+    }
+    return true;
+}
+
+/* A word that no other one may have, or that names another one. */
+static bool alike_is_own(const char *word)
+{
+    static const char *const words[] = {"id", "guid", "cookie", "track"};
+    return cfg_is_among(word, words, array_len(words));
+}
+
+/* What stands behind the address: not one byte is another one. */
+static bool alike_same_words(const struct cfg_line *a, const struct cfg_file_line *a_line, const struct cfg_line *b,
+                             const struct cfg_file_line *b_line)
+{
+    const char *x = a->words[2].raw + a->words[2].raw_len, *y = b->words[2].raw + b->words[2].raw_len;
+    size_t len = (size_t)(a_line->text + a_line->len + a_line->end_len - x);
+    return len == (size_t)(b_line->text + b_line->len + b_line->end_len - y) && memcmp(x, y, len) == 0;
+}
+
+/* a->words, of `line`, are new, and those of a server that s has. */
+static bool alike_has_sibling(struct alike *a, const struct cfg_file_line *line, const struct cfg_file_section *s)
+{
+    bool found = false;
+    for (size_t i = 3; i < a->words.count; i++)
+        if (alike_is_own(cfg_word(&a->words, i)))
+            return false;
+    for (size_t i = 0; i < s->line_count; i++) {
+        cfg_line_split(&a->other, s->lines[i].text, s->lines[i].len);
+        if (!str_eq(cfg_word(&a->other, 0), "server"))
+            continue;
+        if (str_eq(cfg_word(&a->other, 1), cfg_word(&a->words, 1)))
+            return false;
+        found = found || (alike_is_server(&a->other) && alike_same_words(&a->words, line, &a->other, &s->lines[i]));
+    }
+    return found;
+}
+
+static bool alike_comes(struct alike *a, const struct alike_side *s, const struct cfg_file *from)
+{
+    if (!alike_take_change(a, s, CHANGE_ADD_SERVER) || !alike_is_server(&a->words))
+        return false;
+    const struct cfg_file_section *in = &s->f->sections[s->sections - 1], *was = local_config_section(from, in->name);
+    return was != NULL && alike_has_sibling(a, &s->line, was) && alike_servers_are_equals(a, was) &&
+           alike_servers_are_equals(a, in);
+}
+
+static bool alike_by_lines(struct alike *a, const struct cfg_file *from, const struct cfg_file *to)
+{
+    struct alike_side was = {.f = from}, is = {.f = to};
+    side_next(&was);
+    side_next(&is);
+    while (was.more || is.more) {
+        bool same = side_same(&was, &is), goes = !same && alike_take_change(a, &was, CHANGE_REMOVE_SERVER);
+        if (!same && !goes && !alike_comes(a, &is, from))
+            return false;
+        if (same || goes)
+            side_next(&was);
+        if (!goes)
+            side_next(&is);
+    }
+    for (size_t i = 0; i < a->changes->count; i++)
+        if (!a->found[i])
+            return false;
+    return true;
+}
+
+/* ---- the rest of the file */
+
+static bool alike_has_word(const char *text, size_t len, const char *name)
+{
+    const char *end = text + len;
+    size_t n = strlen(name);
+    for (const char *at = text; (at = memmem(at, (size_t)(end - at), name, n)) != NULL; at++)
+        if ((at == text || strchr(NAME_BYTES, at[-1]) == NULL) && (at + n == end || strchr(NAME_BYTES, at[n]) == NULL))
+            return true;
+    return false;
+}
+
+/* One that goes, in these bytes. */
+static bool alike_names(const struct alike *a, const char *text, size_t len)
+{
+    for (size_t i = 0; i < a->changes->count; i++)
+        if (a->changes->list[i]->kind == CHANGE_REMOVE_SERVER &&
+            alike_has_word(text, len, a->changes->list[i]->server->name))
+            return true;
+    return false;
+}
+
+/* In quotes a name may come from the environment. */
+static bool alike_is_variable(const struct cfg_word *w)
+{
+    for (size_t i = 0; !w->plain && i + 1 < w->raw_len; i++)
+        if (w->raw[i] == '$' && (w->raw[i + 1] == '{' || strchr(NAME_BYTES, w->raw[i + 1]) != NULL))
+            return true;
+    return false;
+}
+
+/* Another server's name is none of ours: it has a backend of its own, or HAProxy would have refused it. */
+static bool alike_line_names(struct alike *a, const struct cfg_file_line *line)
+{
+    if (line->plain != NULL && !alike_names(a, line->plain, line->plain_len))
+        return false;
+    cfg_line_split(&a->words, line->text, line->len);
+    bool server = str_eq(cfg_word(&a->words, 0), "server");
+    for (size_t i = 0; i < a->words.count; i++) {
+        const struct cfg_word *w = &a->words.words[i];
+        if (alike_is_variable(w) || (!(server && i == 1) && alike_names(a, w->text, strlen(w->text))))
+            return true;
+    }
+    return a->words.broken;
+}
+
+static bool alike_goes_unnoticed(struct alike *a, const struct cfg_file *to)
+{
+    bool goes = false;
+    for (size_t i = 0; i < a->changes->count; i++)
+        goes = goes || a->changes->list[i]->kind == CHANGE_REMOVE_SERVER;
+    for (size_t i = 0; i < to->line_count; i++)
+        if (local_config_is_directive(&to->lines[i]) || (goes && alike_line_names(a, &to->lines[i])))
+            return false;
+    return true;
+}
+
+bool local_alike(const struct cfg_file *from, const struct cfg_file *to, const struct changes *changes)
+{
+    struct alike a = {.changes = changes};
+    if (changes->count == 0 || changes->count > LOCAL_ALIKE_MAX_CHANGES || to->too_many || to->too_long != 0)
+        return false;
+    cfg_line_init(&a.words);
+    cfg_line_init(&a.other);
+    bool alike = alike_by_lines(&a, from, to) && alike_goes_unnoticed(&a, to);
+    cfg_line_fini(&a.words);
+    cfg_line_fini(&a.other);
+    return alike;
+}
