@@ -147,11 +147,9 @@ static void configuration_take_next(struct configuration *c)
         configuration_use(c, next, c->next_version);
 }
 
-void configuration_set(struct configuration *c, struct document *d)
+void configuration_follow(struct configuration *c, struct document *d)
 {
     struct error err = {0};
-    bool recovered = c->problem.kind != ERROR_NONE;
-    error_clear(&c->problem);
     memcpy(c->from_source, d->id, sizeof(c->from_source));
     unsigned number = store_held(c->options.store, d->id);
     struct document *held = number != 0 ? store_document(c->options.store, number, &err) : NULL;
@@ -162,9 +160,16 @@ void configuration_set(struct configuration *c, struct document *d)
     if (err.kind != ERROR_NONE)
         log_warn(c->options.log, "rollback ended; the source's configuration is used", log_str("error", err.message));
     configuration_use(c, held != NULL ? held : d, held != NULL ? number : 0);
+    document_unref(held);
+}
+
+void configuration_set(struct configuration *c, struct document *d)
+{
+    bool recovered = c->problem.kind != ERROR_NONE;
+    error_clear(&c->problem);
+    configuration_follow(c, d);
     if (recovered)
         configuration_tell(c, CONFIGURATION_RECOVERED, NULL, NULL);
-    document_unref(held);
 }
 
 int configuration_rollback(struct configuration *c, unsigned number, struct error *err)

@@ -70,6 +70,8 @@ void configuration_forget(struct configuration *c,
 
 /* The latest one wins; takes a reference. */
 void configuration_set(struct configuration *c, struct document *d);
+/* The same; what the source was refused for stands. */
+void configuration_follow(struct configuration *c, struct document *d);
 /* A version that is kept is applied instead, until the source has another document than now. */
 int configuration_rollback(struct configuration *c, unsigned number, struct error *err) must_check;
 /* The source has nothing that can be used: what is applied stays. */

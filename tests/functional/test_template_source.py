@@ -141,28 +141,27 @@ def test_the_set_is_followed_and_its_watches_stay_where_they_are_the_same(site: 
     ("certificates/a.pem.j2", "no PEM", r"a\.pem"),
     ("haproxy.cfg.j2", "", "empty"),
 ], ids=["set", "undefined", "endless", "memory", "fail", "certificate", "empty"])
-def test_what_is_wrong_is_named_and_what_runs_stays(site: Site, name: str, text: str, says: str) -> None:
+def test_what_is_wrong_is_named_and_the_last_good_one_goes_on(site: Site, name: str, text: str, says: str) -> None:
     with site.daemon(TEMPLATE_TIMEOUT="1s", TEMPLATE_MEMORY="64") as daemon:
         site.await_says("a.example x y")
         wait_until(daemon.ready, 20, "ready")
-        worker = site.haproxy.worker()
+        good_set = status(daemon)["set"]["sha256"]
         good = (site.set / name).read_text() if (site.set / name).exists() else ""
         site.write(name, text)
         found = wait_until(lambda: re.search(says, daemon.get("/readyz")[1]), 20, f"{says} in /readyz")
         assert found and re.search(rf'msg="configuration refused; the last good one stays" error=.*{says}', daemon.log()), daemon.tail()
-        changes = daemon.log().count("objects of the templates changed")
-        site.kube.put(ingress("two", "c.example"))
-        wait_until(lambda: daemon.log().count("objects of the templates changed") > changes, 20, "the new Ingress was seen")
-        renders = daemon.metrics().sum("haproxy_k8s_sync_template_renders_total") if name == "set.yaml" else None
-        site.kube.put(ingress("two", "b.example"))
-        wait_until(lambda: daemon.log().count("objects of the templates changed") > changes + 1, 20, "its change was seen")
-        if name == "set.yaml":
-            assert daemon.metrics().sum("haproxy_k8s_sync_template_renders_total") == renders
-        assert re.search(says, daemon.get("/readyz")[1])
-        assert site.haproxy.worker() == worker and site.says() == "a.example x y"
+        for host in ("c.example", "b.example"):
+            site.kube.put(ingress("two", host))
+            site.await_says(f"a.example {host} x y")
+            assert re.search(says, daemon.get("/readyz")[1])
+        now = wait_until(lambda: (found := status(daemon))["set"]["last_good"] and found["problem"] and found, 20, "the error stands")
+        assert now["set"]["last_good"] == good_set and (now["set"]["sha256"] == good_set) == (name == "set.yaml")
+        assert daemon.metrics().value("template_render_ok") == 0
         site.write(name, good) if good else (site.set / name).unlink()
-        site.await_says("a.example b.example x y")
         wait_until(daemon.ready, 20, "ready")
+        wait_until(lambda: (found := status(daemon))["problem"] is None and found["set"]["last_good"] is None, 20, "no error")
+        assert site.says() == "a.example b.example x y"
+        assert daemon.metrics().value("template_render_ok") == 1
 
 
 def test_what_may_not_be_watched_or_is_not_served_is_named_and_the_others_go_on(site: Site) -> None:
@@ -185,6 +184,15 @@ def test_what_may_not_be_watched_or_is_not_served_is_named_and_the_others_go_on(
         site.await_says("a.example x y hello p")
         site.kube.cease("example.com", "v1", "widgets", "Widget")
         site.await_says("a.example x y p")
+        site.kube.disconnect("widgets", "watch")  # as the API server ends it then
+        wait_until(lambda: status(daemon)["watches"][2]["state"] == "not served" and daemon.ready(), 30, "the definition is missed, and named")
+        assert re.search(r"watch widgets: may not be read, its last state stays in use: .*404", daemon.get("/readyz")[1])
+        site.kube.put(ingress("two", "b.example"))
+        site.await_says("a.example b.example x y p")
+        site.kube.serve("example.com", "v1", "widgets", "Widget")
+        site.kube.put(widget)
+        site.await_says("a.example b.example x y hello p")
+        wait_until(lambda: status(daemon)["watches"][2]["state"] == "synced", 20, "it is back")
 
 
 def test_a_set_whose_only_resource_is_refused_changes_nothing(site: Site) -> None:

@@ -21,10 +21,16 @@ struct doctor_render {
     unsigned polls;
 };
 
-static void on_rendered(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
+static int on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files,
+                   struct error *err)
+{
+    (void)arg, (void)origin, (void)bytes, (void)len, (void)files, (void)err;
+    return 0;
+}
+
+static void on_rendered(void *arg)
 {
     const struct doctor_render *d = arg;
-    (void)origin, (void)bytes, (void)len, (void)files;
     event_base_loopbreak(d->base);
 }
 
@@ -143,7 +149,8 @@ static void report_render(const struct template_view *v, struct doctor_section *
 void doctor_templates(struct event_base *base, const struct template_source_options *options, uint64_t timeout_ms,
                       struct doctor_report *r)
 {
-    static const struct template_source_callbacks callbacks = {.changed = on_rendered, .failed = on_failed};
+    static const struct template_source_callbacks callbacks = {
+        .made = on_made, .changed = on_rendered, .followed = on_rendered, .failed = on_failed};
     struct doctor_render d = {.base = base};
     struct error err = {0};
     d.source = template_source_new(d.base, options, &callbacks, &d, &err);

@@ -47,6 +47,14 @@ static void config_engine_on_changed(void *arg, struct document *d)
         configuration_set(e->configuration, d);
 }
 
+static void config_engine_on_followed(void *arg, struct document *d)
+{
+    const struct config_engine *e = arg;
+    config_trace_document(e->trace, d, e->configuration != NULL);
+    if (e->configuration != NULL)
+        configuration_follow(e->configuration, d);
+}
+
 static void config_engine_on_failed(void *arg, const struct error *err)
 {
     const struct config_engine *e = arg;
@@ -88,8 +96,10 @@ static int config_engine_on_rollback(void *arg, unsigned number, struct error *e
 
 static int config_engine_open(struct config_engine *e, struct error *err)
 {
-    static const struct config_source_callbacks source = {
-        .changed = config_engine_on_changed, .failed = config_engine_on_failed, .paused = config_engine_on_paused};
+    static const struct config_source_callbacks source = {.changed = config_engine_on_changed,
+                                                          .followed = config_engine_on_followed,
+                                                          .failed = config_engine_on_failed,
+                                                          .paused = config_engine_on_paused};
     static const struct config_requests_callbacks requests = {
         .takes = config_engine_takes, .apply = config_engine_on_apply, .rollback = config_engine_on_rollback};
     const struct config_engine_options *o = &e->options;

@@ -55,18 +55,26 @@ static void config_source_fail(struct config_source *s, const struct error *err)
 }
 
 /* hash NULL: not known; files NULL: it has none. */
+static int config_source_make(struct config_source *s, const char *origin, const char *bytes, size_t len,
+                              const char *hash, struct storage_files *files, struct error *err)
+{
+    struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, files, err);
+    if (d == NULL)
+        return -1;
+    storage_known_end(s->known);
+    document_unref(s->document);
+    s->document = d;
+    return 0;
+}
+
 static void config_source_take(struct config_source *s, const char *origin, const char *bytes, size_t len,
                                const char *hash, struct storage_files *files)
 {
     struct error err = {0};
-    struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, files, &err);
-    if (d == NULL) {
+    if (config_source_make(s, origin, bytes, len, hash, files, &err) != 0) {
         config_source_fail(s, &err);
         return;
     }
-    storage_known_end(s->known);
-    document_unref(s->document);
-    s->document = d;
     error_clear(&s->problem);
     config_source_give(s);
 }
@@ -246,17 +254,32 @@ static void config_source_make_secret(struct config_source *s, struct event_base
 
 /* ---- templates ---- */
 
-static void config_source_on_rendered(void *arg, const char *origin, const char *bytes, size_t len,
-                                      struct storage_files *files)
+static int config_source_on_made(void *arg, const char *origin, const char *bytes, size_t len,
+                                 struct storage_files *files, struct error *err)
 {
     struct config_source *s = arg;
     s->with_files = s->with_files || files->count > 0;
-    config_source_take(s, origin, bytes, len, NULL, s->with_files ? files : NULL);
+    return config_source_make(s, origin, bytes, len, NULL, s->with_files ? files : NULL, err);
+}
+
+static void config_source_on_rendered(void *arg)
+{
+    struct config_source *s = arg;
+    error_clear(&s->problem);
+    config_source_give(s);
+}
+
+static void config_source_on_followed(void *arg)
+{
+    const struct config_source *s = arg;
+    s->callbacks.followed(s->arg, s->document);
 }
 
 static int config_source_make_template(struct config_source *s, struct event_base *base, struct error *err)
 {
-    static const struct template_source_callbacks callbacks = {.changed = config_source_on_rendered,
+    static const struct template_source_callbacks callbacks = {.made = config_source_on_made,
+                                                               .changed = config_source_on_rendered,
+                                                               .followed = config_source_on_followed,
                                                                .failed = config_source_on_failed};
     const struct config_source_options *o = &s->options;
     const struct template_source_options options = {.settings = o->settings,

@@ -37,6 +37,7 @@ struct config_source_options {
 /* From the loop. */
 struct config_source_callbacks {
     void (*changed)(void *arg, struct document *d);     /* borrowed */
+    void (*followed)(void *arg, struct document *d);    /* the same, while what failed last still does */
     void (*failed)(void *arg, const struct error *err); /* it names the source */
     void (*paused)(void *arg, bool paused);             /* by an annotation: nothing is to be written */
 };

@@ -31,6 +31,7 @@ static void status_templates_put_set(const struct template_view *v, yyjson_mut_d
     json_put_text(doc, obj, "sha256", v->set_hash);
     json_put_count(doc, obj, "bytes", v->set_bytes);
     json_put_count(doc, obj, "templates", v->templates);
+    json_put_text(doc, obj, "last_good", v->good_hash);
 }
 
 static void status_templates_put_change(const struct renders_view *v, yyjson_mut_doc *doc, yyjson_mut_val *root)

@@ -182,7 +182,8 @@ void renders_failed(struct renders *r, const struct error *err, bool rendered)
         metric_add(r->telemetry->template_renders, 1, "failed", NULL);
 }
 
-void renders_succeeded(struct renders *r, const struct rendered *rendered, const struct storage_files *files, bool same)
+void renders_succeeded(struct renders *r, const struct rendered *rendered, const struct storage_files *files, bool same,
+                       bool newest)
 {
     r->view.succeeded_wall_ms = (int64_t)clock_wall_ms();
     r->view.took_us = rendered->took_us;
@@ -196,7 +197,8 @@ void renders_succeeded(struct renders *r, const struct rendered *rendered, const
     metric_add(r->telemetry->template_renders, 1, same ? "unchanged" : "changed", NULL);
     metric_observe(r->telemetry->template_render_duration, (double)rendered->took_us / 1e6, NULL);
     metric_set(r->telemetry->template_last_render, (double)r->view.succeeded_wall_ms / 1000, NULL);
-    metric_set(r->telemetry->template_render_ok, 1, NULL);
+    if (newest)
+        metric_set(r->telemetry->template_render_ok, 1, NULL);
 }
 
 struct renders_view renders_view(const struct renders *r)

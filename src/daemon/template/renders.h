@@ -21,9 +21,9 @@ void renders_free(struct renders *r);                                /* NULL is 
 
 /* Of the set, or, with rendered, of a render. */
 void renders_failed(struct renders *r, const struct error *err, bool rendered);
-/* same: it gave what was given last. */
-void renders_succeeded(struct renders *r, const struct rendered *rendered, const struct storage_files *files,
-                       bool same);
+/* same: it gave what was given last. newest: of the newest set, which is right then. */
+void renders_succeeded(struct renders *r, const struct rendered *rendered, const struct storage_files *files, bool same,
+                       bool newest);
 
 struct render_change {
     const char *kind; /* "haproxy.cfg", "map", "certificate", "file" */

@@ -10,6 +10,7 @@
 #include "daemon/config/config_trace.h"
 #include "daemon/events.h"
 #include "daemon/pod_targets.h"
+#include "daemon/template/edition.h"
 #include "daemon/template/pods_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/renders.h"
@@ -30,6 +31,7 @@
 #include "template/stored_paths.h"
 
 #define RETRY_MS 5000
+#define TRY_AFTER 10                 /* times as long as the render took that failed */
 #define OUTPUT_MAX_BYTES (80u << 20) /* haproxy.cfg and all files (haproxy/storage_files) */
 
 struct template_source {
@@ -39,27 +41,33 @@ struct template_source {
     void *arg;
     struct set_source *source;
     struct kube_client_listener listener;
-    struct template_set *set; /* that is rendered; NULL: none yet */
-    size_t set_bytes;
-    char set_hash[DIGEST_SHA256_HEX_BYTES]; /* of the set that is rendered */
-    struct template_set *watched;           /* whose watches are in use, perhaps an earlier one that watches the same */
-    struct watches *watches;                /* of it; NULL: none yet */
+    struct edition newest; /* no set: what was read last is none, or nothing was read */
+    struct edition good;   /* the one before: rendered, if it was rendered well, until the newest was so, too */
     char *folders[SETTINGS_FOLDERS];
 
     struct timer start;
     struct render *render;              /* NULL: none is under way */
+    const struct edition *rendered;     /* by it */
     bool again;                         /* something changed since it began */
     uint64_t began_ms;                  /* the last one; 0: there was none */
-    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing, or there was an error since */
-    struct error problem;
+    bool fails;                         /* the newest, and the good one is rendered instead, */
+    bool owed;                          /* objects have changed since it was tried; */
+    uint64_t try_ms;                    /* then it is tried again */
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing */
+    struct error problem;               /* of the newest; kind NONE: there is none */
     struct remarks *remarks;
     struct renders *renders;
 };
 
+/* Templates over pods have their variables with the set, not with what is watched: the one before is none any more. */
+static bool template_source_has_good(const struct template_source *s)
+{
+    return s->good.good && set_source_pods(s->source) == NULL;
+}
+
 /* rendered: by a render; else the set is none. */
 static void template_source_fail(struct template_source *s, const struct error *err, bool rendered)
 {
-    s->hash[0] = '\0';
     s->problem = *err;
     renders_failed(s->renders, err, rendered);
     s->callbacks.failed(s->arg, &s->problem);
@@ -78,7 +86,8 @@ static void template_source_hash(const struct rendered *r, const struct storage_
 }
 
 /* Templates over pods write paths by themselves: with the names that files have in their objects. */
-static void template_source_give(struct template_source *s, const struct rendered *r, struct storage_files *files)
+static int template_source_make(struct template_source *s, const struct rendered *r, struct storage_files *files,
+                                struct error *err)
 {
     const struct render_file *cfg = &r->files[0];
     cleanup(buf_fini) struct buf stored;
@@ -86,32 +95,36 @@ static void template_source_give(struct template_source *s, const struct rendere
     bool own_paths = set_source_pods(s->source) != NULL;
     if (own_paths)
         stored_paths(cfg->bytes, cfg->len, files, (const char *const *)s->folders, &stored);
-    s->callbacks.changed(s->arg, set_source_name(s->source), own_paths ? buf_str(&stored) : cfg->bytes,
-                         own_paths ? stored.len : cfg->len, files);
+    return s->callbacks.made(s->arg, set_source_name(s->source), own_paths ? buf_str(&stored) : cfg->bytes,
+                             own_paths ? stored.len : cfg->len, files, err);
 }
 
-static void template_source_take(struct template_source *s, const struct rendered *r)
+static int template_source_take(struct template_source *s, const struct rendered *r, struct error *err)
 {
-    struct error err = {0};
+    const struct edition *e = s->rendered;
     cleanup(storage_files_fini) struct storage_files files = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];
-    if (rendered_files(r, s->options.known, &files, &err) != 0) {
-        error_prefix(&err, "%s", set_source_name(s->source));
-        template_source_fail(s, &err, true);
-        config_trace_rendered(s->options.trace, false, &err);
-        return;
-    }
+    if (rendered_files(r, s->options.known, &files, err) != 0)
+        return error_prefix(err, "%s", set_source_name(s->source));
     template_source_hash(r, &files, hash);
-    bool same = str_eq(hash, s->hash);
+    bool same = str_eq(hash, s->hash), of_newest = e == &s->newest;
+    bool recovers = of_newest && s->problem.kind != ERROR_NONE; /* the same, too, is what the source has now */
+    renders_succeeded(s->renders, r, &files, same, of_newest);
+    if ((!same || recovers) && template_source_make(s, r, &files, err) != 0)
+        return -1;
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
-    error_clear(&s->problem);
-    renders_succeeded(s->renders, r, &files, same);
-    remarks_take(s->remarks, s->watched, watches_objects(s->watches), r);
-    config_trace_rendered(s->options.trace, !same, NULL);
-    if (same)
-        return;
+    remarks_take(s->remarks, e->watched->set, watches_objects(e->watched->watches), r);
+    if (of_newest) {
+        error_clear(&s->problem);
+        edition_fini(&s->good);
+        s->newest.good = true;
+        s->fails = false;
+    }
     memcpy(s->hash, hash, sizeof(hash));
-    template_source_give(s, r, &files);
+    config_trace_rendered(s->options.trace, !same || recovers, NULL);
+    if (!same || recovers)
+        (of_newest ? s->callbacks.changed : s->callbacks.followed)(s->arg);
+    return 0;
 }
 
 /* ---- when ---- */
@@ -125,41 +138,80 @@ static void template_source_schedule(struct template_source *s)
         timer_set_sooner(&s->start, s->began_ms == 0 || now_ms >= free_ms ? 0 : free_ms - now_ms);
 }
 
+/* The good one is rendered next; what the newest fails by may be an object, so that it is tried again. */
+static void template_source_fall_back(struct template_source *s)
+{
+    uint64_t now_ms = clock_mono_ms(), pause_ms = TRY_AFTER * (now_ms - s->began_ms);
+    if (!s->fails)
+        log_warn(s->options.log, "template set cannot be rendered; the last good one goes on",
+                 log_str("from", set_source_name(s->source)), log_str("good", s->good.hash));
+    s->fails = true;
+    s->try_ms = now_ms + (pause_ms > RETRY_MS ? pause_ms : RETRY_MS);
+    s->again = true;
+}
+
+/* err names the set. */
+static void template_source_fail_render(struct template_source *s, const struct error *err)
+{
+    config_trace_rendered(s->options.trace, false, err);
+    if (s->rendered == &s->good) { /* what is told stays the newest's */
+        renders_failed(s->renders, err, true);
+        log_warn(s->options.log, "the last good template set cannot be rendered, either",
+                 log_str("error", err->message));
+        return;
+    }
+    template_source_fail(s, err, true);
+    if (template_source_has_good(s) && err->kind != ERROR_RETRY)
+        template_source_fall_back(s);
+}
+
 static void template_source_on_rendered(void *arg, struct rendered *r, const struct error *err)
 {
     struct template_source *s = arg;
+    struct error wrong = {0};
     s->render = NULL;
-    if (r != NULL) {
-        template_source_take(s, r);
-    } else {
-        struct error named = *err;
-        error_prefix(&named, "%s", set_source_name(s->source));
-        template_source_fail(s, &named, true);
-        config_trace_rendered(s->options.trace, false, &named);
-        if (err->kind == ERROR_RETRY) /* no process could be started, or it was killed */
-            timer_set(&s->start, RETRY_MS);
+    if (r == NULL) {
+        wrong = *err;
+        (void)error_prefix(&wrong, "%s", set_source_name(s->source));
     }
+    if (r == NULL || template_source_take(s, r, &wrong) != 0)
+        template_source_fail_render(s, &wrong);
+    if (wrong.kind == ERROR_RETRY) /* no process could be started, or it was killed */
+        timer_set(&s->start, RETRY_MS);
     if (s->again)
         template_source_schedule(s);
+    else if (s->fails && s->owed)
+        timer_set_sooner(&s->start, s->try_ms > clock_mono_ms() ? s->try_ms - clock_mono_ms() : 0);
 }
 
-static size_t template_source_objects(const struct template_source *s)
+static size_t edition_objects(const struct edition *e)
 {
+    const struct watches *w = e->watched->watches;
     size_t count = 0;
-    for (size_t i = 0; i < watches_count(s->watches); i++)
-        count += cache_count(objects_cache(watches_objects(s->watches), i));
+    for (size_t i = 0; i < watches_count(w); i++)
+        count += cache_count(objects_cache(watches_objects(w), i));
     return count;
+}
+
+/* Whose turn it is; NULL: nobody's yet. */
+static const struct edition *template_source_next(struct template_source *s)
+{
+    bool tries = !s->fails || (s->owed && clock_mono_ms() >= s->try_ms);
+    if (s->newest.set != NULL && tries && watches_settled(s->newest.watched->watches))
+        return &s->newest;
+    return template_source_has_good(s) && watches_settled(s->good.watched->watches) ? &s->good : NULL;
 }
 
 static void template_source_begin(void *arg)
 {
     struct template_source *s = arg;
     struct error err = {0};
-    if (s->render != NULL || s->set == NULL || s->watches == NULL || !watches_settled(s->watches))
+    const struct edition *e = s->render == NULL ? template_source_next(s) : NULL;
+    if (e == NULL)
         return;
     const struct settings *settings = s->options.settings;
-    struct render_options options = {.set = s->set,
-                                     .objects = watches_objects(s->watches),
+    struct render_options options = {.set = e->set,
+                                     .objects = watches_objects(e->watched->watches),
                                      .known = s->options.known,
                                      .folders = {s->folders[0], s->folders[1], s->folders[2]},
                                      .timeout_ms = settings->template_timeout_ms,
@@ -169,7 +221,9 @@ static void template_source_begin(void *arg)
         pods_source_prepare(set_source_pods(s->source), options.objects, &options);
     s->began_ms = clock_mono_ms();
     s->again = false;
-    const struct config_trace_render traced = {.templates = s->set->text_count, .objects = template_source_objects(s)};
+    s->owed = s->owed && e != &s->newest;
+    s->rendered = e;
+    const struct config_trace_render traced = {.templates = e->set->text_count, .objects = edition_objects(e)};
     config_trace_rendering(s->options.trace, set_source_name(s->source), &traced);
     s->render = render_start(s->base, &options, template_source_on_rendered, s, &err);
     if (s->render == NULL)
@@ -183,14 +237,8 @@ static void template_source_on_watched(void *arg, const char *cause)
     struct template_source *s = arg;
     log_debug(s->options.log, "objects of the templates changed", log_str("cause", cause));
     config_trace_caused(s->options.trace, cause);
+    s->owed = true;
     template_source_schedule(s);
-}
-
-static void template_source_drop_set(struct template_source *s)
-{
-    if (s->set != s->watched)
-        template_set_free(s->set);
-    s->set = NULL;
 }
 
 static void template_source_drop_render(struct template_source *s)
@@ -201,22 +249,25 @@ static void template_source_drop_render(struct template_source *s)
     s->render = NULL;
 }
 
-static void template_source_drop_watches(struct template_source *s)
+/* Another one is read. Of the one before at least the watches may be used. */
+static void template_source_supersede(struct template_source *s)
 {
-    template_source_drop_render(s); /* it knows the objects */
-    watches_free(s->watches);
-    s->watches = NULL;
-    template_set_free(s->watched);
-    s->watched = NULL;
+    template_source_drop_render(s);
+    struct edition *gone = s->newest.good || s->good.set == NULL ? &s->good : &s->newest;
+    edition_fini(gone);
+    if (gone == &s->good)
+        s->good = s->newest;
+    s->newest = (struct edition){0};
+    s->fails = s->owed = false;
 }
 
-/* The set from before is rendered no more: its output would be taken for what the source has now. */
+/* Its error stands, and the good one goes on. */
 static void template_source_on_set_failed(void *arg, const struct error *err)
 {
     struct template_source *s = arg;
-    template_source_drop_render(s);
-    template_source_drop_set(s);
+    template_source_supersede(s);
     template_source_fail(s, err, false);
+    template_source_schedule(s);
 }
 
 static void template_source_on_set(void *arg, struct template_set *set, size_t bytes)
@@ -231,23 +282,19 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     }
     log_info(s->options.log, "template set read", log_str("from", set_source_name(s->source)), log_int("bytes", bytes),
              log_int("templates", set->text_count), log_int("watches", set->watch_count));
-    s->hash[0] = '\0';
     config_trace_caused(s->options.trace, set_source_name(s->source));
-    template_source_drop_set(s);
-    s->set = set;
-    s->set_bytes = bytes;
-    memcpy(s->set_hash, set_source_hash(s->source), sizeof(s->set_hash));
-    if (s->watched != NULL && watches_same(s->watched, set)) {
-        watches_follow(s->watches, set);
-        template_source_schedule(s);
-        return;
-    }
-    template_source_drop_watches(s);
+    template_source_supersede(s);
+    s->hash[0] = '\0';
     const struct watches_options options = {
-        .set = set, .kube = s->options.kube, .telemetry = s->options.telemetry, .log = s->options.log};
-    s->watched = set;
-    s->watches = watches_new(s->base, &options, template_source_on_watched, s);
-    watches_start(s->watches);
+        .kube = s->options.kube, .telemetry = s->options.telemetry, .log = s->options.log};
+    bool shares = edition_init(&s->newest, set, s->good.watched, set_source_pods(s->source) != NULL, s->base, &options,
+                               template_source_on_watched, s);
+    s->newest.bytes = bytes;
+    memcpy(s->newest.hash, set_source_hash(s->source), sizeof(s->newest.hash));
+    if (shares)
+        template_source_schedule(s);
+    else
+        watches_start(s->newest.watched->watches);
 }
 
 static void template_source_on_credentials(void *arg)
@@ -299,8 +346,9 @@ void template_source_free(struct template_source *s)
     if (s == NULL)
         return;
     kube_client_forget_listener(&s->listener);
-    template_source_drop_set(s);
-    template_source_drop_watches(s);
+    template_source_drop_render(s);
+    edition_fini(&s->newest);
+    edition_fini(&s->good);
     set_source_free(s->source);
     remarks_free(s->remarks);
     renders_free(s->renders);
@@ -316,13 +364,20 @@ void template_source_start(struct template_source *s)
         set_source_start(s->source);
 }
 
+static void template_source_each_watches(const struct template_source *s, void (*fn)(struct watches *))
+{
+    if (s->newest.watched != NULL)
+        fn(s->newest.watched->watches);
+    if (s->good.watched != NULL && s->good.watched != s->newest.watched)
+        fn(s->good.watched->watches);
+}
+
 void template_source_stop(struct template_source *s)
 {
     if (s == NULL)
         return;
     set_source_stop(s->source);
-    if (s->watches != NULL)
-        watches_stop(s->watches);
+    template_source_each_watches(s, watches_stop);
     timer_cancel(&s->start);
 }
 
@@ -331,10 +386,18 @@ void template_source_poke(struct template_source *s)
     if (s == NULL)
         return;
     set_source_poke(s->source);
-    if (s->watches != NULL)
-        watches_poke(s->watches);
+    template_source_each_watches(s, watches_poke);
     config_trace_caused(s->options.trace, "SIGHUP, or `config apply`");
+    s->owed = true;
+    s->try_ms = 0;
     template_source_schedule(s);
+}
+
+/* Of the newest; where that is none, of the good one. NULL: there are none. */
+static const struct watches *template_source_watches(const struct template_source *s)
+{
+    const struct edition *e = s->newest.set != NULL ? &s->newest : &s->good;
+    return e->set != NULL ? e->watched->watches : NULL;
 }
 
 bool template_source_ready(const struct template_source *s, struct checks *checks)
@@ -342,7 +405,7 @@ bool template_source_ready(const struct template_source *s, struct checks *check
     if (s == NULL)
         return true;
     bool all = set_source_ready(s->source, checks);
-    return (s->watches == NULL || watches_ready(s->watches, checks)) && all;
+    return watches_ready(template_source_watches(s), checks) && all;
 }
 
 void template_source_tell_to(struct template_source *s, struct events *events)
@@ -363,9 +426,10 @@ void template_source_measure(const struct template_source *s)
                                      t->template_resource_synced};
     for (size_t i = 0; i < array_len(gauges); i++)
         metric_clear(gauges[i]);
-    for (size_t i = 0; s->watches != NULL && i < watches_count(s->watches); i++) {
+    const struct watches *watches = template_source_watches(s);
+    for (size_t i = 0; watches != NULL && i < watches_count(watches); i++) {
         struct watch_view v;
-        watches_view(s->watches, i, &v);
+        watches_view(watches, i, &v);
         metric_set(t->template_objects, (double)v.objects, v.name, NULL);
         metric_set(t->template_object_bytes, (double)v.bytes, v.name, NULL);
         metric_set(t->template_objects_left_out, (double)remarks_left_out(s->remarks, v.name), v.name, NULL);
@@ -381,11 +445,14 @@ const struct secret_object *template_source_config_map(const struct template_sou
 struct template_view template_source_view(const struct template_source *s)
 {
     const struct pods_source *pods = set_source_pods(s->source);
+    const struct edition *read = s->newest.set != NULL ? &s->newest : &s->good;
+    bool goes_on = template_source_has_good(s) && (s->fails || s->newest.set == NULL);
     return (struct template_view){.from = set_source_name(s->source),
-                                  .set_hash = s->set_hash[0] != '\0' ? s->set_hash : NULL,
-                                  .set_bytes = s->set_bytes,
-                                  .templates = s->set != NULL ? s->set->text_count : 0,
-                                  .watches = s->watches,
+                                  .set_hash = read->set != NULL ? read->hash : NULL,
+                                  .set_bytes = read->bytes,
+                                  .templates = read->set != NULL ? read->set->text_count : 0,
+                                  .good_hash = goes_on ? s->good.hash : NULL,
+                                  .watches = template_source_watches(s),
                                   .renders = renders_view(s->renders),
                                   .remarks = s->remarks,
                                   .of_pods = pods != NULL ? pods_source_remarks(pods) : NULL,

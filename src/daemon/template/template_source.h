@@ -1,7 +1,8 @@
 /*
  * The source of CONFIG_SOURCE=template: a set (daemon/template/set_source), what it watches (daemon/template/watches), and
  * renders of both (template/render). The first change is rendered at once, then no sooner than TEMPLATE_REFRACTORY after the
- * last beginning; one that comes while a render is under way is rendered after it. The same output is given once.
+ * last beginning; one that comes while a render is under way is rendered after it. The same output is given once. While the newest
+ * set is wrong, or cannot be rendered, the last good one is rendered with the objects as they are then: endpoints go on.
  */
 #ifndef DAEMON_TEMPLATE_TEMPLATE_SOURCE_H
 #define DAEMON_TEMPLATE_TEMPLATE_SOURCE_H
@@ -42,8 +43,11 @@ struct template_source_options {
 
 /* From the loop. */
 struct template_source_callbacks {
-    /* files: the callee's to empty. */
-    void (*changed)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files);
+    /* What was rendered. files: the callee's to empty. ERROR_INVALID: it is no configuration; err names the origin. */
+    int (*made)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files,
+                struct error *err) must_check;
+    void (*changed)(void *arg);                         /* what was made last is what the newest set gives */
+    void (*followed)(void *arg);                        /* it is what the last good one gives; what failed still does */
     void (*failed)(void *arg, const struct error *err); /* it names the set */
 };
 
@@ -66,9 +70,10 @@ void template_source_measure(const struct template_source *s); /* for a scrape *
 const struct secret_object *template_source_config_map(const struct template_source *s);
 
 struct template_view {
-    const char *from;              /* "ConfigMap ns/name", "pods:ns", or the folder's path */
-    const char *set_hash;          /* of the last set that could be read; NULL: none yet */
-    size_t set_bytes, templates;   /* of it */
+    const char *from;            /* "ConfigMap ns/name", "pods:ns", or the folder's path */
+    const char *set_hash;        /* of the last set that could be read; NULL: none yet */
+    size_t set_bytes, templates; /* of it */
+    const char *good_hash; /* of the one that is rendered in place of a newer one, which is wrong; NULL: it is not */
     const struct watches *watches; /* NULL: no set was read yet */
     struct renders_view renders;
     const struct remarks *remarks; /* of the last render that went well */

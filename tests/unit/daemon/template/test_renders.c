@@ -19,7 +19,7 @@ static void took(struct renders *r, const char *cfg, const char *map, const char
         ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "hosts.map", map, strlen(map), &err), 0);
     if (pem != NULL)
         ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "key.txt", pem, strlen(pem), &err), 0);
-    renders_succeeded(r, &rendered, &files, same);
+    renders_succeeded(r, &rendered, &files, same, true);
     free(file.bytes);
 }
 
@@ -92,7 +92,7 @@ START_TEST(of_many_files_some_are_named)
         ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, name, "a b\n", 4, &err), 0);
     }
     for (unsigned i = 0; i < 2; i++) {
-        renders_succeeded(r, &rendered, &files, false);
+        renders_succeeded(r, &rendered, &files, false, true);
         struct renders_view v = renders_view(r);
         ck_assert(v.change_count == 2 * RENDERS_CHANGES_MAX + 1 && v.added == 2 * RENDERS_CHANGES_MAX + 1);
         ck_assert_ptr_nonnull(v.changes[RENDERS_CHANGES_MAX - 1].name);
