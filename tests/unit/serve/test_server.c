@@ -440,12 +440,20 @@ END_TEST
 
 /* ---- where it listens ---- */
 
+/* Another program of this machine may listen at the same port of the other family. */
 static bool answers_on(struct fixture *f, bool six)
 {
     struct client c;
+    while (server_connections(f->server) > 0) /* of before */
+        event_base_loop(f->base, EVLOOP_ONCE);
     int fd = dial(server_port(f->server), six);
     if (fd < 0)
         return false;
+    event_base_loop(f->base, EVLOOP_NONBLOCK);
+    if (server_connections(f->server) == 0) {
+        close(fd);
+        return false;
+    }
     client_init_fd(f, &c, fd);
     bufferevent_write(c.bev, "GET /healthz HTTP/1.1\r\n\r\n", 25);
     turn_until(f, is_closed, &c, "the server closed");
