@@ -45,7 +45,7 @@ struct template_source_options {
 struct template_source_callbacks {
     /* What was rendered. files: the callee's to empty. ERROR_INVALID: it is no configuration; err names the origin. */
     int (*made)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files,
-                struct error *err) must_check;
+                struct error *err);
     void (*changed)(void *arg);                         /* what was made last is what the newest set gives */
     void (*followed)(void *arg);                        /* it is what the last good one gives; what failed still does */
     void (*failed)(void *arg, const struct error *err); /* it names the set */
