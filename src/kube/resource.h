@@ -25,6 +25,7 @@ struct kube_resource {
 };
 
 extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services, kube_pods, kube_secrets,
-    kube_config_maps; /* whose objects are read as Secrets */
+    kube_service_slices, /* of all Services: struct service_slice */
+    kube_config_maps;    /* whose objects are read as Secrets */
 
 #endif

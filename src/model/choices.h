@@ -2,6 +2,8 @@
 #ifndef MODEL_CHOICES_H
 #define MODEL_CHOICES_H
 
+#include <stdint.h>
+
 /* Which nodes get a server: those with a usable endpoint, or all. */
 enum node_mode { NODE_MODE_ENDPOINTS, NODE_MODE_ALL };
 
@@ -13,5 +15,10 @@ enum server_weights {
 
 /* What happens to a line at the place of a desired server, under another name (servers/names). */
 enum adopt { ADOPT_KEEP, ADOPT_RENAME, ADOPT_NO };
+
+/* Ports; both ends are among them. */
+struct port_range {
+    uint16_t from, to;
+};
 
 #endif

@@ -44,6 +44,28 @@ static const struct record_member service_rows[] = {
 };
 const struct record service_record = {sizeof(struct service), RECORD(service_rows)};
 
+static const struct record_member object_annotation_rows[] = {
+    RECORD_TEXT(struct object_annotation, name),
+    RECORD_TEXT(struct object_annotation, value),
+};
+static const struct record object_annotation_record = {sizeof(struct object_annotation),
+                                                       RECORD(object_annotation_rows)};
+
+static const struct record_member annotated_service_rows[] = {
+    RECORD_TEXT(struct annotated_service, service.name),
+    RECORD_PLAIN(struct annotated_service, service.uid_hash),
+    RECORD_TEXT(struct annotated_service, service.uid),
+    RECORD_PLAIN(struct annotated_service, service.type),
+    RECORD_PLAIN(struct annotated_service, service.local),
+    RECORD_PLAIN(struct annotated_service, service.health_check_node_port),
+    RECORD_PLAIN(struct annotated_service, service.paused),
+    RECORD_PLAIN(struct annotated_service, service.families),
+    RECORD_LIST(struct annotated_service, service.ports, service.port_count, &service_port_record),
+    RECORD_PLAIN(struct annotated_service, created_us),
+    RECORD_LIST(struct annotated_service, annotations, annotation_count, &object_annotation_record),
+};
+const struct record annotated_service_record = {sizeof(struct annotated_service), RECORD(annotated_service_rows)};
+
 static const struct record_member endpoint_port_rows[] = {
     RECORD_TEXT(struct endpoint_port, name),
     RECORD_PLAIN(struct endpoint_port, number),
@@ -70,6 +92,14 @@ static const struct record_member endpoint_set_rows[] = {
 };
 const struct record endpoint_set_record = {sizeof(struct endpoint_set), RECORD(endpoint_set_rows)};
 
+static const struct record_member service_slice_rows[] = {
+    RECORD_TEXT(struct service_slice, set.name),
+    RECORD_PLAIN(struct service_slice, set.uid_hash),
+    RECORD_LIST(struct service_slice, set.groups, set.group_count, &endpoint_group_record),
+    RECORD_TEXT(struct service_slice, service),
+};
+const struct record service_slice_record = {sizeof(struct service_slice), RECORD(service_slice_rows)};
+
 static const struct record_member pod_rows[] = {
     RECORD_TEXT(struct pod, name),     RECORD_TEXT(struct pod, uid),          RECORD_TEXT(struct pod, address),
     RECORD_PLAIN(struct pod, running), RECORD_PLAIN(struct pod, terminating),
@@ -83,19 +113,12 @@ static const struct record_member secret_value_rows[] = {
 };
 static const struct record secret_value_record = {sizeof(struct secret_value), RECORD(secret_value_rows)};
 
-static const struct record_member secret_annotation_rows[] = {
-    RECORD_TEXT(struct secret_annotation, name),
-    RECORD_TEXT(struct secret_annotation, value),
-};
-static const struct record secret_annotation_record = {sizeof(struct secret_annotation),
-                                                       RECORD(secret_annotation_rows)};
-
 static const struct record_member secret_rows[] = {
     RECORD_TEXT(struct secret_object, name),
     RECORD_TEXT(struct secret_object, uid),
     RECORD_TEXT(struct secret_object, version),
     RECORD_PLAIN(struct secret_object, paused),
-    RECORD_LIST(struct secret_object, annotations, annotation_count, &secret_annotation_record),
+    RECORD_LIST(struct secret_object, annotations, annotation_count, &object_annotation_record),
     RECORD_LIST(struct secret_object, values, value_count, &secret_value_record),
 };
 const struct record secret_record = {sizeof(struct secret_object), RECORD(secret_rows), .secret = true};

@@ -33,6 +33,11 @@ struct node {
     bool not_ready;                 /* condition Ready is there and not "True" */
 };
 
+struct object_annotation {
+    char *name;
+    char *value;
+};
+
 enum service_type { SERVICE_CLUSTER_IP, SERVICE_NODE_PORT, SERVICE_LOAD_BALANCER, SERVICE_EXTERNAL_NAME };
 extern const char *const service_type_names[SERVICE_EXTERNAL_NAME + 1];
 
@@ -55,6 +60,14 @@ struct service {
     int families[2];                 /* spec.ipFamilies, AF_INET and AF_INET6, preferred first; 0: none */
     struct service_port *ports;
     uint32_t port_count;
+};
+
+/* The same of one that says by annotations how HAProxy is to serve it. */
+struct annotated_service {
+    struct service service;                /* its name is "namespace/name" */
+    int64_t created_us;                    /* metadata.creationTimestamp, since the Unix epoch; 0: not known */
+    struct object_annotation *annotations; /* of the prefixes that its resource has (kube/decode/decode_annotated) */
+    uint32_t annotation_count;
 };
 
 /* A port of a slice or of an Endpoints subset. discovery.k8s.io/v1 EndpointPort. */
@@ -88,6 +101,12 @@ struct endpoint_set {
     uint32_t group_count;
 };
 
+/* An EndpointSlice of any Service: its set's name is "namespace/name". */
+struct service_slice {
+    struct endpoint_set set;
+    char *service; /* "namespace/name", by the label kubernetes.io/service-name; NULL: it has none */
+};
+
 /* core/v1 Pod of a HAProxy: where its Data Plane API is. */
 struct pod {
     char *name;
@@ -103,18 +122,13 @@ struct secret_value {
     size_t len;
 };
 
-struct secret_annotation {
-    char *name;
-    char *value;
-};
-
 /* core/v1 Secret. Never in a cache; freed, it is overwritten. */
 struct secret_object {
     char *name;
     char *uid;     /* NULL: it has none */
     char *version; /* metadata.resourceVersion; NULL: it has none */
     bool paused;   /* annotation haproxy-k8s-sync/paused or haproxy.operator/paused, unless its value is a false bool */
-    struct secret_annotation *annotations; /* those that begin with SECRET_ANNOTATIONS */
+    struct object_annotation *annotations; /* those that begin with SECRET_ANNOTATIONS */
     uint32_t annotation_count;
     struct secret_value *values;
     uint32_t value_count;
@@ -129,6 +143,7 @@ struct object_caches {
     struct cache *nodes, *slices, *endpoints, *services;
 };
 
-extern const struct record node_record, service_record, endpoint_set_record, pod_record, secret_record;
+extern const struct record node_record, service_record, annotated_service_record, endpoint_set_record,
+    service_slice_record, pod_record, secret_record;
 
 #endif

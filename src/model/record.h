@@ -24,9 +24,9 @@ struct record_member {
     const struct record *of; /* LIST: what each of them is; as aligned as a pointer */
 };
 
-#define RECORD_PLAIN(type, member)                                              \
-    {                                                                           \
-        MEMBER_PLAIN, offsetof(type, member), sizeof((type){0}.member), 0, NULL \
+#define RECORD_PLAIN(type, member)                                                 \
+    {                                                                              \
+        MEMBER_PLAIN, offsetof(type, member), sizeof(((type *)0)->member), 0, NULL \
     }
 #define RECORD_TEXT(type, member) /* char *; NULL is a value of its own */ \
     {                                                                      \

@@ -110,6 +110,15 @@ static bool decide_overdue(const struct servers_backend *s)
     return s->transaction_since_ms != 0 && clock_mono_ms() - s->transaction_since_ms >= TRANSACTION_WAITS_MS;
 }
 
+/* What brings a server back could not be commanded, and is again in a moment: who leaves because of it waits for it. */
+static bool decide_awaits_command(const struct servers_backend *s)
+{
+    const struct route *r = &s->route;
+    const struct diff_change *first = &s->plan.diff.changes[r->updates[0].change];
+    return r->command_count > 0 && r->commands[0].state == RUNTIME_READY && (first->fields & SERVER_MAINTENANCE) &&
+           first->server.maintenance;
+}
+
 static enum need decide_write(struct servers_backend *s)
 {
     struct instance *in = s->engine->instance;
@@ -129,7 +138,7 @@ static enum need decide_write(struct servers_backend *s)
      * update is verified all the same, and a server need not wait. */
     bool prefers_transaction = (v.dirty || decide_overdue(s)) && v.may_begin;
     if (s->route.update_count > 0 && !prefers_transaction && !servers_update_did_not_stick(s))
-        return NEED_UPDATE;
+        return decide_awaits_command(s) ? NEED_TIME : NEED_UPDATE;
     if (instance_runtime_usable(in, s->at) && s->route.update_count == 0 && !s->route.transaction &&
         v.reload == RELOAD_PENDING)
         return NEED_TIME; /* it loads others first; then this needs no transaction of its own */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "model/address.h"
@@ -175,18 +176,17 @@ static void find_spots(struct work *w)
         qsort(w->spots, w->spot_count, sizeof(w->spots[0]), spot_order);
 }
 
-/* The first of this place. */
-static size_t find_spot(const struct work *w, const char *address, uint16_t port)
+static int compare_spot(const void *server, const void *spot)
 {
-    size_t low = 0, high = w->spot_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (names_place_order(w->spots[middle], address, port) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct desired_server *s = server;
+    int order = names_place_order(*(const struct spot *const *)spot, s->address, s->port);
+    return (order < 0) - (order > 0);
+}
+
+/* The first of its place. */
+static size_t find_spot(const struct work *w, const struct desired_server *s)
+{
+    return sorted_place(s, w->spots, w->spot_count, sizeof(w->spots[0]), compare_spot);
 }
 
 /* ---- each server ---- */
@@ -284,7 +284,7 @@ static struct spot *next_at(const struct work *w, size_t *i, const struct desire
 
 static void names_adopt(struct work *w, struct desired_server *s)
 {
-    size_t i = find_spot(w, s->address, s->port);
+    size_t i = find_spot(w, s);
     struct spot *found = next_at(w, &i, s);
     if (found == NULL)
         return;
@@ -336,7 +336,7 @@ static bool serves(const struct names_input *in, const struct backend_server *ow
 static void rename_one(struct work *w, const struct backend_server *own, size_t which)
 {
     struct desired *d = w->out;
-    size_t i = find_spot(w, d->servers[which].address, d->servers[which].port);
+    size_t i = find_spot(w, &d->servers[which]);
     for (struct spot *found; (found = next_at(w, &i, &d->servers[which])) != NULL;) {
         const struct desired_server *s = &d->servers[which];
         found->taken = w->differs = true;

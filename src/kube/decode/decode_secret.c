@@ -57,7 +57,7 @@ static int read_annotations(struct decode *d, yyjson_val *metadata, struct secre
     yyjson_obj_foreach (all, i, max, key, value)
         if (yyjson_is_str(value) && str_has_prefix(yyjson_get_str(key), SECRET_ANNOTATIONS))
             s->annotations[s->annotation_count++] =
-                (struct secret_annotation){mem_strdup(yyjson_get_str(key)), mem_strdup(yyjson_get_str(value))};
+                (struct object_annotation){mem_strdup(yyjson_get_str(key)), mem_strdup(yyjson_get_str(value))};
     return 0;
 }
 

@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -133,4 +134,30 @@ const struct kube_resource kube_slices = {
     .api = "/apis/discovery.k8s.io/v1",
     .record = &endpoint_set_record,
     .decode = decode_slice,
+};
+
+/* ---- those of all Services ---- */
+
+#define SERVICE_LABEL "kubernetes.io/service-name"
+
+static int decode_service_slice(struct decode *d, yyjson_val *from, void *object, struct error *err)
+{
+    struct service_slice *s = object;
+    yyjson_val *metadata = yyjson_obj_get(from, "metadata"), *labels;
+    const char *service, *slash = strchr(d->name, '/');
+    if (json_get_object(metadata, "labels", &labels, err) != 0 ||
+        json_get_line(labels, SERVICE_LABEL, KUBE_NAME_MAX_BYTES, &service, err) != 0)
+        return error_prefix(err, "metadata.labels");
+    if (!str_empty(service) && slash != NULL)
+        s->service = mem_printf("%.*s/%s", (int)(slash - d->name), d->name, service);
+    return decode_slice(d, from, &s->set, err);
+}
+
+const struct kube_resource kube_service_slices = {
+    .kind = "endpointslice",
+    .plural = "endpointslices",
+    .api = "/apis/discovery.k8s.io/v1",
+    .record = &service_slice_record,
+    .decode = decode_service_slice,
+    .by_namespace = true,
 };

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/text.h"
 #include "servers/change/route_internal.h"
 
@@ -23,18 +24,15 @@ void admin_states_fini(struct admin_states *m)
     *m = (struct admin_states){.count = 0};
 }
 
+static int compare_mark(const void *name, const void *mark)
+{
+    return strcmp(name, ((const struct admin_state *)mark)->name);
+}
+
 /* The place of that name among the marks, or where it would stand. */
 static size_t admin_states_place_of(const struct admin_states *m, const char *name)
 {
-    size_t low = 0, high = m->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(m->marks[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return sorted_place(name, m->marks, m->count, sizeof(m->marks[0]), compare_mark);
 }
 
 static struct admin_state *admin_states_find_mark(const struct admin_states *m, const char *name)

@@ -150,6 +150,14 @@ bool loss_limit_delays(const struct loss_limit *b, const char *server, uint64_t 
     return true;
 }
 
+char *loss_limit_text(const struct loss_limit *b, unsigned max_percent)
+{
+    return mem_printf(
+        "%zu of %zu live servers lost unannounced within one RESYNC_PERIOD exceed MAX_LOSS_PERCENT=%u; the removal of "
+        "each beyond that is delayed by one RESYNC_PERIOD from its loss, unless it is desired again",
+        b->over, b->of, max_percent);
+}
+
 void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, const char *server), const void *arg)
 {
     size_t left = 0;

@@ -27,6 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 struct loss_limit_loss {
     char *server;
     uint64_t until_ms; /* it counts, and is delayed, before that */
@@ -58,6 +60,9 @@ void loss_limit_recall(struct loss_limit *b, const char *server, const struct lo
 
 /* Whether its removal is delayed, until *ret_until_ms. */
 bool loss_limit_delays(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms);
+
+/* Why removals were delayed last. Allocates. */
+char *loss_limit_text(const struct loss_limit *b, unsigned max_percent) must_check;
 
 /* Those that returned between two reports: lost again by the next, theirs are new losses. */
 void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, const char *server), const void *arg);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "servers/change/loss_notice.h"
 
 #define NAMES_SHOWN 5
 
@@ -38,58 +39,34 @@ static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct back
 
 /* ---- the loss limit ---- */
 
-/* What the desired state says of servers that are not lost any more. */
-struct notice {
-    const struct desired *desired;
-    const char **announced; /* ordered */
-    size_t count;
-};
-
-static bool is_returned(const void *arg, const char *server)
-{
-    const struct notice *n = arg;
-    return desired_find(n->desired, server) != NULL ||
-           (n->count > 0 && bsearch(&server, n->announced, n->count, sizeof(n->announced[0]), str_order) != NULL);
-}
-
-static void read_notice(struct notice *n, const struct desired *desired)
-{
-    *n = (struct notice){.desired = desired, .announced = mem_array(desired->skip_count, sizeof(n->announced[0]))};
-    for (size_t i = 0; i < desired->skip_count; i++)
-        if (desired->skips[i].announced && desired->skips[i].server != NULL)
-            n->announced[n->count++] = desired->skips[i].server;
-    if (n->count > 1)
-        qsort(n->announced, n->count, sizeof(n->announced[0]), str_order);
-}
-
 void plan_note_returns(const struct desired *desired, struct loss_limit *loss_limit)
 {
-    struct notice notice;
+    struct loss_notice notice;
     if (desired->state != DESIRED_OK || loss_limit->count == 0)
         return;
-    read_notice(&notice, desired);
-    loss_limit_forget(loss_limit, is_returned, &notice);
-    free(notice.announced);
+    loss_notice_init(&notice, desired);
+    loss_limit_forget(loss_limit, loss_notice_returned, &notice);
+    loss_notice_fini(&notice);
 }
 
 static void report_losses(const struct diff *d, const struct desired *desired, const struct plan_rules *rules,
                           struct loss_limit *loss_limit, uint64_t now_ms)
 {
-    struct notice notice;
+    struct loss_notice notice;
     cleanup(mem_free_ptr) const char **lost = mem_array(d->loss_count, sizeof(lost[0]));
     struct loss_limit_report r = {.lost = lost,
                                   .live = d->live_count,
                                   .max_percent = rules->max_loss_percent,
                                   .period_ms = rules->loss_window_ms,
                                   .now_ms = now_ms,
-                                  .returned = is_returned,
+                                  .returned = loss_notice_returned,
                                   .arg = &notice};
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].loss && !d->changes[i].announced)
             lost[r.lost_count++] = d->changes[i].server.name;
-    read_notice(&notice, desired);
+    loss_notice_init(&notice, desired);
     loss_limit_report(loss_limit, &r);
-    free(notice.announced);
+    loss_notice_fini(&notice);
 }
 
 static int compare_delayed(const void *a, const void *b)
@@ -156,10 +133,7 @@ static void delay_removals(struct plan *p, const struct plan_rules *rules, const
                            bool dirty)
 {
     p->delayed_names = names_of_delayed(p, false, 0);
-    p->text = mem_printf(
-        "%zu of %zu live servers lost unannounced within one RESYNC_PERIOD exceed MAX_LOSS_PERCENT=%u; the removal of "
-        "each beyond that is delayed by one RESYNC_PERIOD from its loss, unless it is desired again",
-        loss_limit->over, loss_limit->of, rules->max_loss_percent);
+    p->text = loss_limit_text(loss_limit, rules->max_loss_percent);
     p->why = p->text;
     if (!diff_withhold_losses(&p->diff, plan_is_delayed, p))
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_LOSS_LIMIT;

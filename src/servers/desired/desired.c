@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
 
 void desired_init(struct desired *d)
@@ -182,17 +183,14 @@ void desired_outs_fini(struct desired_outs *o)
     *o = (struct desired_outs){.count = 0};
 }
 
+static int compare_out(const void *server_name, const void *out)
+{
+    return strcmp(server_name, (*(const struct desired_skip *const *)out)->server);
+}
+
 size_t desired_outs_place(const struct desired_outs *o, const char *server_name)
 {
-    size_t low = 0, high = o->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(o->list[middle]->server, server_name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return sorted_place(server_name, o->list, o->count, sizeof(o->list[0]), compare_out);
 }
 
 const struct desired_skip *desired_outs_find(const struct desired_outs *o, const char *server_name)

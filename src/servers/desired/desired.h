@@ -52,9 +52,17 @@ struct mapping_rules {
     bool park_nodes;           /* fill spares */
 };
 
+/* A Service and its slices, as the caller found them among those of many: instead of the caches, of which the Nodes alone count. */
+struct desired_objects {
+    const struct service *service;
+    const struct endpoint_set *const *sets; /* ordered by name */
+    size_t set_count;
+};
+
 /* All borrowed. */
 struct desired_input {
     const struct object_caches *caches;
+    const struct desired_objects *objects; /* NULL: what the caches have */
     bool service_denied; /* the Service may not be read: it is not waited for; what the cache has of it counts */
     const struct mapping_rules *rules;
     struct server_states *states; /* a pass over them; NULL: nothing is remembered, each drain begins now */

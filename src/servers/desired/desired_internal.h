@@ -100,7 +100,7 @@ struct run {
     const struct mapping_rules *rules;
     const struct service *service; /* NULL: not known */
     char *where;                   /* "ns/web" */
-    const struct cache *cache;     /* of the slices, or else the Endpoints */
+    const struct cache *cache;     /* of the slices, or else the Endpoints; NULL: in->objects */
     struct port_choice port;
     bool node_port; /* the port is one of the Service's nodePorts: served by kube-proxy on every node */
     bool all;       /* every eligible node, with or without endpoints */

@@ -330,8 +330,12 @@ static void read_sets(struct reader *in)
 void run_read(struct run *r, const char *ask)
 {
     struct reader in = {.r = r};
-    r->sets = mem_array(cache_count(r->cache), sizeof(r->sets[0]));
-    cache_each(r->cache, collect_set, r);
+    const struct desired_objects *found = r->in->objects;
+    r->sets = mem_array(found != NULL ? found->set_count : cache_count(r->cache), sizeof(r->sets[0]));
+    if (found == NULL)
+        cache_each(r->cache, collect_set, r);
+    for (size_t i = 0; found != NULL && i < found->set_count; i++)
+        collect_set(r, found->sets[i]);
     size_t nodes = r->all ? cache_count(r->in->caches->nodes) : 0;
     size_t place_slots = slots_for(r->endpoint_count + nodes + 1), endpoint_slots = slots_for(r->endpoint_count);
     cleanup(mem_free_ptr) uint32_t *places = mem_array(place_slots, sizeof(places[0]));

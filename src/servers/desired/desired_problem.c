@@ -66,7 +66,7 @@ char *problem_of_place(const struct run *r, const struct place *p)
 
 static char *without_sets(const struct run *r)
 {
-    const char *kind = r->cache == r->in->caches->slices ? "EndpointSlice" : "Endpoints";
+    const char *kind = r->cache == NULL || r->cache == r->in->caches->slices ? "EndpointSlice" : "Endpoints";
     if (r->service != NULL)
         return mem_printf("Service %s has no %s: does it have a selector that matches pods?", r->where, kind);
     if (cache_synced(r->in->caches->services))

@@ -21,7 +21,7 @@ char *text_duration(uint64_t ms)
 
 static const char *set_word(const struct run *r, bool several)
 {
-    return r->cache == r->in->caches->endpoints ? "Endpoints" : several ? "slices" : "slice";
+    return r->cache != NULL && r->cache == r->in->caches->endpoints ? "Endpoints" : several ? "slices" : "slice";
 }
 
 /* " (slice a)", " (slices a, b)", " (slices a, b and more)" */

@@ -12,9 +12,9 @@
 
 static char *not_synced(const struct desired_input *in)
 {
-    bool nodes = cache_synced(in->caches->nodes);
-    bool sets = cache_synced(in->caches->slices) || cache_synced(in->caches->endpoints);
-    bool service = in->service_denied || cache_synced(in->caches->services);
+    bool nodes = cache_synced(in->caches->nodes), found = in->objects != NULL;
+    bool sets = found || cache_synced(in->caches->slices) || cache_synced(in->caches->endpoints);
+    bool service = found || in->service_denied || cache_synced(in->caches->services);
     const char *missing[3];
     size_t count = 0;
     if (!nodes)
@@ -59,8 +59,9 @@ int run_open(struct run *r, const struct desired_input *in, char **ret_problem)
         return -1;
     }
     *r = (struct run){.in = in, .rules = rules};
-    r->cache = cache_synced(in->caches->slices) ? in->caches->slices : in->caches->endpoints;
-    r->service = cache_find(in->caches->services, rules->service);
+    if (in->objects == NULL)
+        r->cache = cache_synced(in->caches->slices) ? in->caches->slices : in->caches->endpoints;
+    r->service = in->objects != NULL ? in->objects->service : cache_find(in->caches->services, rules->service);
     r->where = mem_printf("%s/%s", rules->namespace, rules->service);
     service_port_choose(r->service, r->where, rules->port, rules->fixed_port, &r->port);
     r->node_port = r->port.source != PORT_ENDPOINT && has_node_port(r->service, r->port.number);

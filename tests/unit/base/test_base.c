@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
 
 START_TEST(error_is_filled_and_escaped)
@@ -244,6 +245,26 @@ START_TEST(distance_counts_edits)
 }
 END_TEST
 
+static int compare_number(const void *key, const void *element)
+{
+    const int x = *(const int *)key, y = *(const int *)element;
+    return (x > y) - (x < y);
+}
+
+/* Lists of every length with runs of equal ones, each key in, between and beyond them: as looking from the front says. */
+START_TEST(sorted_place_is_that_of_the_first)
+{
+    static const int all[] = {2, 4, 4, 4, 6, 8, 8, 10, 10, 10, 10};
+    for (size_t count = 0; count <= sizeof(all) / sizeof(all[0]); count++)
+        for (int key = 1; key <= 11; key++) {
+            size_t want = 0;
+            while (want < count && all[want] < key)
+                want++;
+            ck_assert_uint_eq(sorted_place(&key, count > 0 ? all : NULL, count, sizeof(all[0]), compare_number), want);
+        }
+}
+END_TEST
+
 START_TEST(backoff_grows_to_its_cap_and_back)
 {
     struct backoff b;
@@ -301,6 +322,7 @@ int main(void)
     tcase_add_test(t, ip_families);
     tcase_add_test(t, url_encoding);
     tcase_add_test(t, distance_counts_edits);
+    tcase_add_test(t, sorted_place_is_that_of_the_first);
     tcase_add_test(t, backoff_grows_to_its_cap_and_back);
     tcase_add_test(t, two_seeds_two_series);
     tcase_add_test(t, clock_goes_forward);

@@ -96,6 +96,15 @@ static inline void text_of_service(struct buf *to, const struct service *s)
     }
 }
 
+/* Its record says that it is one: the resource is made at run time. */
+static inline void text_of_annotated(struct buf *to, const struct annotated_service *s)
+{
+    text_of_service(to, &s->service);
+    buf_printf(to, " created %lld", (long long)s->created_us);
+    for (size_t i = 0; i < s->annotation_count; i++)
+        buf_printf(to, " %s=%s", s->annotations[i].name, s->annotations[i].value);
+}
+
 static inline void text_of_secret(struct buf *to, const struct secret_object *s)
 {
     buf_printf(to, " secret%s%s%s", s->uid != NULL ? " uid/" : "", s->uid != NULL ? s->uid : "",
@@ -138,12 +147,16 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
             text_of_node(to, e->object);
         else if (e->of == &kube_services)
             text_of_service(to, e->object);
+        else if (e->of->record == &annotated_service_record)
+            text_of_annotated(to, e->object);
         else if (e->of == &kube_pods)
             text_of_pod(to, e->object);
         else if (e->of == &kube_secrets || e->of == &kube_config_maps)
             text_of_secret(to, e->object);
         else
             text_of_set(to, e->object);
+        if (e->of == &kube_service_slices && ((const struct service_slice *)e->object)->service != NULL)
+            buf_printf(to, " of %s", ((const struct service_slice *)e->object)->service);
     }
     if (e->type == KUBE_ERROR)
         text_of_status(to, e);

@@ -242,6 +242,28 @@ START_TEST(what_real_servers_sent)
 }
 END_TEST
 
+/* Of all Services: in its namespace, by the label. */
+START_TEST(whose_slice_it_is)
+{
+#define OF(metadata) \
+    "{'metadata':{'name':'web-1','namespace':'shop','resourceVersion':'5'" metadata "},'addressType':'IPv4'}"
+    static const struct text_row rows[] = {
+        {OF(",'labels':{'kubernetes.io/service-name':'web','a':'b'}"), "ADDED shop/web-1 v5 set : of shop/web"},
+        {OF(",'labels':{'kubernetes.io/service-name':''}"), "ADDED shop/web-1 v5 set :"},
+        {OF(",'labels':{'a':'b'}"), "ADDED shop/web-1 v5 set :"},
+        {OF(",'labels':null"), "ADDED shop/web-1 v5 set :"},
+        {OF(""), "ADDED shop/web-1 v5 set :"},
+        {OF(",'labels':{'kubernetes.io/service-name':7}"),
+         "ADDED shop/web-1 v5 SKIPPED (endpointslice shop/web-1 is skipped: metadata.labels: "
+         "kubernetes.io/service-name is a number, not a string)"},
+        {"{'metadata':{'name':'web-1','resourceVersion':'5','labels':{'kubernetes.io/service-name':'web'}},"
+         "'addressType':'IPv4'}",
+         "ADDED web-1 v5 set :"},
+    };
+    text_check_rows(&kube_service_slices, true, rows, array_len(rows));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("kube/decode/decode_slice");
@@ -254,6 +276,7 @@ int main(void)
     tcase_add_test(t, a_port_that_cannot_be_used);
     tcase_add_test(t, a_slice_that_cannot_be_used);
     tcase_add_test(t, more_parts_than_any_object_has);
+    tcase_add_test(t, whose_slice_it_is);
     tcase_add_test(t, what_real_servers_sent);
     tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
