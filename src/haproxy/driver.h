@@ -97,7 +97,7 @@ struct replaced {
 
 enum storage_part {
     STORAGE_ADD, /* before the configuration is validated: what is new or has changed; of a map that loses lines, those
-                    * that it gains, added to what it has */
+                    * that it gains, added to what it has (not where they change `alone`) */
     STORAGE_FINAL, /* the configuration is written, what HAProxy runs is to come: these maps as they are to be */
     STORAGE_RUN,   /* the same by the runtime, instead of a reload: maps and certificates that HAProxy has loaded under
                     * the same name, all of a file or nothing of it, and read back */
@@ -111,6 +111,7 @@ enum storage_part {
 struct storage_request {
     enum storage_part part;
     const struct storage_files *files; /* borrowed until the end */
+    bool alone; /* of STORAGE_ADD: haproxy.cfg stays as it is, so that maps lose their lines at once */
     /* Of STORAGE_CHECK: it says there of each file of the list, in their order, then of those that go, what the other parts
      * would come to with this haproxy.cfg. HAProxy is asked what it has. NULL: nothing is. Borrowed, too. */
     struct storage_foresight *foresight;

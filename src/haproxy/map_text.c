@@ -40,6 +40,48 @@ void map_entries_read(struct map_entries *m, const char *text)
     }
 }
 
+static int map_text_order(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+    return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+int map_entry_order_of_keys(const void *a, const void *b)
+{
+    const struct map_entry *x = a, *y = b;
+    return map_text_order(x->key, x->key_len, y->key, y->key_len);
+}
+
+int map_entry_order(const void *a, const void *b)
+{
+    const struct map_entry *x = a, *y = b;
+    int order = map_entry_order_of_keys(a, b);
+    return order != 0 ? order : map_text_order(x->value, x->value_len, y->value, y->value_len);
+}
+
+void map_entries_sort(struct map_entries *m, int (*order)(const void *, const void *))
+{
+    bool sorted = true; /* which takes a tenth of the time to see, and most files are */
+    for (size_t i = 1; i < m->count && sorted; i++)
+        sorted = order(&m->list[i - 1], &m->list[i]) <= 0;
+    if (!sorted)
+        qsort(m->list, m->count, sizeof(*m->list), order);
+}
+
+bool map_walk_next(struct map_walk *w, const struct map_entry **ret_a, const struct map_entry **ret_b)
+{
+    const struct map_entry *a = w->at_a < w->a->count ? &w->a->list[w->at_a] : NULL;
+    const struct map_entry *b = w->at_b < w->b->count ? &w->b->list[w->at_b] : NULL;
+    if (a == NULL && b == NULL)
+        return false;
+    int order = a == NULL ? 1 : b == NULL ? -1 : map_entry_order_of_keys(a, b);
+    *ret_a = order <= 0 ? a : NULL;
+    *ret_b = order >= 0 ? b : NULL;
+    w->at_a += order <= 0;
+    w->at_b += order >= 0;
+    return true;
+}
+
 static bool map_text_same(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);

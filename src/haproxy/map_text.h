@@ -24,6 +24,17 @@ void map_entries_fini(struct map_entries *m); /* for cleanup() */
 void map_entries_add(struct map_entries *m, const struct map_entry *e);
 /* Adds those of a file; they point into text, which ends with a NUL. */
 void map_entries_read(struct map_entries *m, const char *text);
+/* For qsort and bsearch, of struct map_entry: by keys; by keys, then values. */
+int map_entry_order_of_keys(const void *a, const void *b);
+int map_entry_order(const void *a, const void *b);
+void map_entries_sort(struct map_entries *m, int (*order)(const void *, const void *));
+/* Two that are sorted by keys, beside one another, from their beginnings. */
+struct map_walk {
+    const struct map_entries *a, *b;
+    size_t at_a, at_b;
+};
+/* The next key: the entry of each that has it, NULL of one that has not. False: there are no more. */
+bool map_walk_next(struct map_walk *w, const struct map_entry **ret_a, const struct map_entry **ret_b);
 /* The same keys with the same values in the same order. */
 bool map_entries_same(const struct map_entries *a, const struct map_entries *b);
 

@@ -21,6 +21,16 @@ const char *storage_folder(enum storage_kind kind)
     return folders[kind];
 }
 
+bool storage_kind_of(const char *folder, enum storage_kind *ret)
+{
+    for (int k = 0; k < STORAGE_KINDS; k++)
+        if (str_eq(folder, storage_folder((enum storage_kind)k))) {
+            *ret = (enum storage_kind)k;
+            return true;
+        }
+    return false;
+}
+
 static void storage_file_fini(struct storage_file *f)
 {
     free(f->name);
@@ -187,17 +197,21 @@ bool storage_is_of_name(char c)
     return c != '\0' && strchr(STORAGE_NAME_ALPHABET, c) != NULL;
 }
 
-bool storage_is_named(const char *text, const char *stored)
+const char *storage_find_named(const char *text, const char *from, const char *stored)
 {
-    const char *line = text;
-    for (const char *hit; (hit = strstr(line, stored)) != NULL; line = hit + 1) {
+    for (const char *hit; (hit = strstr(from, stored)) != NULL; from = hit + 1) {
         const char *begin = hit;
         while (begin > text && begin[-1] != '\n')
             begin--;
         bool comment = begin[strspn(begin, " \t")] == '#';
         bool whole = (hit == text || !storage_is_of_name(hit[-1])) && !storage_is_of_name(hit[strlen(stored)]);
         if (whole && !comment)
-            return true;
+            return hit;
     }
-    return false;
+    return NULL;
+}
+
+bool storage_is_named(const char *text, const char *stored)
+{
+    return storage_find_named(text, text, stored) != NULL;
 }

@@ -60,10 +60,13 @@ void storage_files_hash(const struct storage_files *f, char ret[DIGEST_SHA256_HE
 char *storage_stored_name(enum storage_kind place, const char *name) must_check;
 /* The user's folder of a kind: "maps", "certs", "files". */
 const char *storage_folder(enum storage_kind kind);
+bool storage_kind_of(const char *folder, enum storage_kind *ret); /* false: it is none */
 
 /* One of STORAGE_NAME_ALPHABET; NUL is none. */
 bool storage_is_of_name(char c);
-/* In a line of haproxy.cfg that is no comment, by whatever path. What is kept for nothing does less harm than what is gone. */
+/* Where haproxy.cfg names it next, from `from` on, in a line that is no comment, by whatever path; NULL: nowhere. */
+const char *storage_find_named(const char *text, const char *from, const char *stored);
+/* Anywhere. What is kept for nothing does less harm than what is gone. */
 bool storage_is_named(const char *text, const char *stored);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "haproxy/map_text.h"
-#include "json/read.h"
 #include "json/write.h"
 
 #define BLOCK_BYTES 8192u
@@ -30,11 +29,12 @@ static void arrive(struct arrivals *a, size_t first, size_t end)
 size_t map_payload_arrives(const size_t *lengths, size_t count, size_t *ret, size_t max)
 {
     struct arrivals all = {.list = ret, .max = max};
-    size_t data = 0, bytes = 0, first = 0, end = 0; /* [first, end) is sent next */
+    size_t data = 0, bytes = 0, before = 0, first = 0, end = 0; /* [first, end) is sent next */
     bool exceeded = false, again = false;
     for (size_t i = 0; i < count; i++) {
         data = again ? i - 1 : bytes == 0 ? i : data;
-        bytes += again ? lengths[i - 1] + lengths[i] : lengths[i];
+        bytes += (again ? before : 0) + lengths[i];
+        before = lengths[i];
         again = false;
         if (bytes < BLOCK_BYTES) {
             first = data;
@@ -110,6 +110,23 @@ static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list,
     json_put_text(doc, one, "value", value);
 }
 
+/* blanks NULL: none. */
+static void payload_write(const struct map_entries *entries, const size_t *blanks, struct buf *ret)
+{
+    struct yyjson_mut_val *root;
+    cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
+    struct yyjson_mut_val *list = json_put_list(doc, root, "entries");
+    for (size_t i = 0; i < entries->count; i++)
+        payload_add(doc, list, &entries->list[i], blanks != NULL ? blanks[i] : 0);
+    yyjson_mut_doc_set_root(doc, list);
+    json_write(doc, false, ret);
+}
+
+static size_t payload_bytes(const struct map_entry *e)
+{
+    return e->key_len + 1 + e->value_len + 1;
+}
+
 int map_payload_print(const struct map_entries *entries, struct buf *ret, struct error *err)
 {
     cleanup(mem_free_ptr) size_t *lengths = mem_array(entries->count + 1, sizeof(lengths[0]));
@@ -122,42 +139,24 @@ int map_payload_print(const struct map_entries *entries, struct buf *ret, struct
                 err, ERROR_INVALID,
                 "the Data Plane API cannot tell, or not show, the value of %.*s (several words, none, a ';')",
                 (int)e->key_len, e->key);
-        lengths[i] = e->key_len + 1 + e->value_len + 1;
+        lengths[i] = payload_bytes(e);
         bytes += lengths[i];
     }
     if (bytes > MAX_BYTES || payload_blanks(lengths, entries->count, blanks) != 0)
         return error_set(err, ERROR_INVALID, "the Data Plane API cannot replace all of its %zu entries at one stroke",
                          entries->count);
-    struct yyjson_mut_val *root;
-    cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
-    struct yyjson_mut_val *list = json_put_list(doc, root, "entries");
-    for (size_t i = 0; i < entries->count; i++)
-        payload_add(doc, list, &entries->list[i], blanks[i]);
-    yyjson_mut_doc_set_root(doc, list);
-    json_write(doc, false, ret);
+    payload_write(entries, blanks, ret);
     return 0;
 }
 
-int map_payload_compare(const char *json, size_t len, const struct map_entries *entries, struct error *err)
+int map_payload_append(const struct map_entries *entries, struct buf *ret, struct error *err)
 {
-    static const char what[] = "the list of map entries";
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, 0, what, err);
-    cleanup(map_entries_fini) struct map_entries is = {0};
-    yyjson_val *root, *val;
-    if (json_list_of(doc, what, &root, err) != 0)
-        return -1;
-    yyjson_arr_iter iter = yyjson_arr_iter_with(root);
-    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
-        struct map_entry e;
-        if (json_is_object(val, "an entry", err) != 0 || json_get_string(val, "key", &e.key, err) != 0 ||
-            json_get_string(val, "value", &e.value, err) != 0)
-            return -1;
-        e.key_len = strlen(e.key);
-        e.value_len = strlen(e.value);
-        map_entries_add(&is, &e);
-    }
-    if (!map_entries_same(&is, entries))
-        return error_set(err, ERROR_INVALID, "HAProxy has other entries (%zu, not %zu, or others)", is.count,
+    size_t bytes = 0;
+    for (size_t i = 0; i < entries->count; i++)
+        bytes += payload_bytes(&entries->list[i]);
+    if (bytes >= BLOCK_BYTES)
+        return error_set(err, ERROR_INVALID, "the Data Plane API cannot append %zu entries at one stroke",
                          entries->count);
+    payload_write(entries, NULL, ret);
     return 0;
 }

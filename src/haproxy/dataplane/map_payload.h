@@ -17,8 +17,8 @@ struct map_entries;
 
 /* Into JSON. -1, ERROR_INVALID: why not; or these are too many, or the API cannot tell or show one of them. */
 int map_payload_print(const struct map_entries *entries, struct buf *ret, struct error *err) must_check;
-/* 0: the API's list of what HAProxy has is these. -1: it is not, or no such list. */
-int map_payload_compare(const char *json, size_t len, const struct map_entries *entries, struct error *err) must_check;
+/* The same, which passed the above, to come behind what HAProxy has. -1, ERROR_INVALID: they are too many. */
+int map_payload_append(const struct map_entries *entries, struct buf *ret, struct error *err) must_check;
 
 /* For its tests: the lines as they arrive, each by its index, where the API is given lines of these lengths. The number of
  * them, at most max of which are in ret; 0: they would be appended. */

@@ -112,7 +112,7 @@ static struct storage_action storage_next_file(struct storage *s)
 /* What a file is to have is known; so is what it has, but of a certificate. */
 static struct storage_action storage_put(struct storage *s, const struct storage_file *f, struct storage_entry *e)
 {
-    bool add = s->request.part == STORAGE_ADD, map = f->place == STORAGE_MAP;
+    bool add = s->request.part == STORAGE_ADD, grows = add && f->place == STORAGE_MAP && !s->request.alone;
     cleanup(buf_fini) struct buf grown = {0};
     const char *bytes = f->bytes;
     size_t len = f->len;
@@ -120,7 +120,7 @@ static struct storage_action storage_put(struct storage *s, const struct storage
         return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));
     if (e->present && !e->changed && e->good == NULL && s->was_read)
         storage_entry_keep(e, buf_str(&s->now), s->now.len);
-    s->whole = !(add && map && e->present) || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
+    s->whole = !(grows && e->present) || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
     if (!s->whole) {
         s->unfinished = true;
         bytes = buf_str(&grown);

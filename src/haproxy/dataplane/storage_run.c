@@ -22,6 +22,7 @@ void storage_run_init(struct storage_run *r)
 void storage_run_fini(struct storage_run *r)
 {
     map_entries_fini(&r->entries);
+    map_repair_fini(&r->repair);
     buf_fini(&r->path);
     buf_fini(&r->body);
     free(r->place);
@@ -90,6 +91,39 @@ static struct storage_action storage_run_start_map(struct storage_run *r, const 
     if (map_payload_print(&r->entries, &r->body, &r->why) != 0)
         return storage_run_done(r);
     return storage_run_put(r, NULL, buf_str(&r->body), r->body.len);
+}
+
+/* Behind all that HAProxy has. Where that cannot be, it stays at what differs. */
+static struct storage_action storage_run_append(struct storage_run *r, const struct dataplane_answer *a)
+{
+    buf_clear(&r->body);
+    if (map_repair_init(&r->repair, a->body, a->body_len, NULL) != 0 ||
+        map_payload_append(&r->entries, &r->body, NULL) != 0)
+        return storage_run_done(r);
+    error_clear(&r->why);
+    r->appended = true;
+    buf_clear(&r->path);
+    storage_run_path(r->file, &r->path);
+    return storage_run_put(r, NULL, buf_str(&r->body), r->body.len);
+}
+
+/* From the last one on: of a key that is there several times the first one counts, until the one of the file does. */
+static struct storage_action storage_run_delete_next(struct storage_run *r)
+{
+    if (r->repair.count == 0)
+        return storage_run_read(r, STORAGE_RUN_READ);
+    cleanup(mem_free_ptr) char *id = r->repair.ids[--r->repair.count];
+    r->state = STORAGE_RUN_DELETE;
+    buf_clear(&r->path);
+    buf_printf(&r->path, "%s/%%23%s", r->place, id); /* "#": that one alone of its key */
+    return (struct storage_action){.send = true, .method = "DELETE", .path = buf_str(&r->path)};
+}
+
+static struct storage_action storage_run_compare_map(struct storage_run *r, const struct dataplane_answer *a)
+{
+    if (map_repair_compare(&r->repair, a->body, a->body_len, &r->entries, &r->why) != 0)
+        return r->appended ? storage_run_done(r) : storage_run_append(r, a);
+    return r->repair.count > 0 ? storage_run_delete_next(r) : storage_run_done(r);
 }
 
 /* ---- a certificate ---- */
@@ -169,7 +203,8 @@ static struct storage_action storage_run_failed(struct storage_run *r, const str
 {
     static const char *const doing[] = {[STORAGE_RUN_FIND] = "looking for it",
                                         [STORAGE_RUN_TELL] = "telling HAProxy",
-                                        [STORAGE_RUN_READ] = "reading what HAProxy has"};
+                                        [STORAGE_RUN_READ] = "reading what HAProxy has",
+                                        [STORAGE_RUN_DELETE] = "deleting what HAProxy had"};
     if (r->state == STORAGE_RUN_LOOK && transaction_is_gone(a))
         return storage_run_refuse(r, r->file->place == STORAGE_MAP
                                          ? "HAProxy has none by its path"
@@ -191,9 +226,12 @@ struct storage_action storage_run_answer(struct storage_run *r, const struct dat
         return a->reload_id == NULL ? storage_run_read(r, STORAGE_RUN_READ)
                                     : storage_run_refuse(r, "HAProxy did not take it from the Data Plane API");
     case STORAGE_RUN_READ:
-        (void)(r->file->place == STORAGE_MAP ? map_payload_compare(a->body, a->body_len, &r->entries, &r->why)
-                                             : storage_run_compare_certificate(r, a, &r->why));
+        if (r->file->place == STORAGE_MAP)
+            return storage_run_compare_map(r, a);
+        (void)storage_run_compare_certificate(r, a, &r->why);
         break;
+    case STORAGE_RUN_DELETE:
+        return storage_run_delete_next(r);
     case STORAGE_RUN_IDLE:
         break;
     }

@@ -18,8 +18,8 @@
 /* srv_admin_state, as HAProxy has the bits. */
 enum cli_admin {
     CLI_ADMIN_FORCED_MAINTENANCE = 0x01,
-    CLI_ADMIN_INHERITED_MAINTENANCE = 0x02, /* `track` */
-    CLI_ADMIN_CONFIGURED_MAINTENANCE = 0x04,
+    CLI_ADMIN_INHERITED_MAINTENANCE = 0x02,  /* `track` */
+    CLI_ADMIN_CONFIGURED_MAINTENANCE = 0x04, /* `disabled` when it was loaded, whatever became of it */
     CLI_ADMIN_FORCED_DRAIN = 0x08,
     CLI_ADMIN_INHERITED_DRAIN = 0x10,
     CLI_ADMIN_UNRESOLVED = 0x20,

@@ -95,6 +95,8 @@ int cli_read_map(const char *answer, struct map_entries *ret, struct error *err)
         const struct map_entry *line = &lines.list[i];
         const char *end = line->value + line->value_len;
         struct map_entry e = {.key = line->value, .key_len = strcspn(line->value, " \r\n")};
+        if (e.key_len > line->value_len) /* a tab at its end is not of it */
+            e.key_len = line->value_len;
         if (strncmp(line->key, "0x", 2) != 0 || e.key_len == 0)
             return cli_refuse(err, ERROR_INVALID, line->key);
         e.value = e.key + e.key_len;

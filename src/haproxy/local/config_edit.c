@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
 #include "haproxy/local/config.h"
 #include "haproxy/local/config_line.h"
@@ -108,18 +109,16 @@ static void edit_backend_find(struct edit_backend *b, const struct cfg_file *f, 
         qsort(b->servers, b->count, sizeof(b->servers[0]), edit_order);
 }
 
+static int compare_named(const void *name, const void *named)
+{
+    return strcmp(name, ((const struct edit_named *)named)->name);
+}
+
 /* The first line of that name; NULL: there is none. */
 static const struct cfg_file_line *edit_find_server(const struct edit_backend *b, const char *name)
 {
-    size_t low = 0, high = b->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(b->servers[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < b->count && str_eq(b->servers[low].name, name) ? b->servers[low].line : NULL;
+    size_t at = sorted_place(name, b->servers, b->count, sizeof(b->servers[0]), compare_named);
+    return at < b->count && str_eq(b->servers[at].name, name) ? b->servers[at].line : NULL;
 }
 
 static void edit_set_server(const struct cfg_file_line *line, const struct change *c, struct cfg_edits *ret)

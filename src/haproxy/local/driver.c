@@ -134,6 +134,8 @@ static void local_driver_on_file(void *arg, const struct local_answer *a)
     struct local_driver *d = arg;
     d->request = NULL;
     if (a->status == LOCAL_OK) {
+        free(d->defaults_before);
+        d->defaults_before = a->error_number == 0 ? mem_strdup(a->message) : NULL;
         local_driver_take_file(d, a);
         local_driver_take_backends(d);
         local_driver_read_running(d);
@@ -309,6 +311,7 @@ static void local_driver_free(struct driver *base)
     cfg_content_unref(d->checked);
     served_fini(&d->served);
     free(d->reload_id);
+    free(d->defaults_before);
     free(d);
 }
 

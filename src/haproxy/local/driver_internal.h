@@ -1,6 +1,7 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
  * driver_write.c (several changes, or all of the file), driver_verify.c (whether they came about), driver_update.c (one
  * server), driver_store.c (what is beside it), driver_store_check.c (whether it is), driver_store_run.c (and runs),
+ * driver_store_loaded.c (what HAProxy has of it),
  * driver_reload.c, driver_served.c (what HAProxy serves). */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
@@ -92,8 +93,10 @@ struct local_store_run {
     size_t name;                        /* of the file in hand, in its list */
     unsigned version;                   /* of a map: what is prepared, */
     struct map_entries entries;         /* what it is to have, */
-    size_t sent;                        /* and so many of them have */
-    char *why;                          /* it takes a reload; NULL: nothing does so far */
+    bool single;                        /* by these commands, instead of all entries */
+    struct buf commands;
+    size_t sent; /* so many of its entries, or bytes of commands */
+    char *why;   /* it takes a reload; NULL: nothing does so far */
 };
 
 /* The files beside it. */
@@ -123,6 +126,7 @@ struct local_driver {
     int64_t version;                /* counts the contents that the file had, as far as they were seen */
     struct local_identity identity; /* of the last one */
     struct cfg_content *file;       /* its bytes */
+    char *defaults_before;          /* defaults sections of the files in front of it; NULL: not known */
     struct cfg_content *checked;    /* the text that `haproxy -c` took last, at checked_ms; NULL: none */
     uint64_t checked_ms;
     bool silent;                  /* what runs could not be read last */
@@ -251,6 +255,13 @@ const char *local_driver_store_config(const struct local_driver *d);
 void local_driver_store_check(struct local_driver *d);
 
 #define LOCAL_STORE_CHANGED_BEFORE "a file that the configuration has no more was changed before"
+
+/* driver_store_loaded.c */
+const char *local_store_base(const char *path);
+/* By what names HAProxy has maps, or certificates; the lists were read. */
+const struct cli_names *local_store_loaded(const struct local_driver *d, const struct storage_file *f);
+/* UNUSED, BY_RUNTIME or (why) BY_RELOAD. */
+enum storage_effect local_store_judge(const struct local_driver *d, const struct storage_file *f, struct error *why);
 
 /* driver_store_run.c: STORAGE_RUN, until local_driver_store_end. */
 void local_driver_store_run(struct local_driver *d);

@@ -23,10 +23,11 @@ static void driver_read_give_up(struct local_driver *d, const char *why)
 
 /* ---- servers ---- */
 
+/* CLI_ADMIN_CONFIGURED_MAINTENANCE says only that the line was `disabled` when HAProxy loaded it: such a server is in
+ * maintenance by the forced one, too, until it is told to be ready. */
 static enum runtime_admin driver_read_admin(unsigned admin)
 {
-    const unsigned maintenance = CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_INHERITED_MAINTENANCE |
-                                 CLI_ADMIN_CONFIGURED_MAINTENANCE | CLI_ADMIN_UNRESOLVED;
+    const unsigned maintenance = CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_INHERITED_MAINTENANCE | CLI_ADMIN_UNRESOLVED;
     if (admin & maintenance)
         return RUNTIME_MAINT;
     return admin & (CLI_ADMIN_FORCED_DRAIN | CLI_ADMIN_INHERITED_DRAIN) ? RUNTIME_DRAIN : RUNTIME_READY;

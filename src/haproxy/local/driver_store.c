@@ -194,7 +194,7 @@ static void driver_store_put(struct local_driver *d, const struct storage_file *
 {
     struct local_store *s = &d->store;
     cleanup(buf_fini) struct buf grown = {0};
-    bool grows = s->request.part == STORAGE_ADD && f->place == STORAGE_MAP && s->there;
+    bool grows = s->request.part == STORAGE_ADD && f->place == STORAGE_MAP && s->there && !s->request.alone;
     if (s->request.part == STORAGE_ADD && s->there && !e->changed && e->good == NULL)
         storage_entry_keep(e, buf_str(&s->now), s->now.len);
     bool whole = !grows || storage_map_grow(buf_str(&s->now), f->bytes, &grown);

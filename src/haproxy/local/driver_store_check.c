@@ -17,6 +17,9 @@ static void store_check_file(struct local_store *s, const struct storage_file *f
     if (f->kind == STORAGE_MAP && !same)
         storage_foreseen_count(seen, buf_str(&s->now), f->bytes);
     local_driver_store_look(s, f);
+    struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
+    if (f->kind == STORAGE_MAP && s->there && !same && !e->changed && e->good == NULL)
+        storage_entry_keep(e, buf_str(&s->now), s->now.len);
 }
 
 /* One that the configuration has no more. False: it has to be read first. */

@@ -1,7 +1,7 @@
 /*
  * Maps and certificates by the runtime, instead of a reload: those that HAProxy has loaded by the path of ours. Each is
- * prepared beside what runs (a map's next version, a certificate's transaction), committed and read back. What cannot be
- * done so, or does not come about, is for a reload, which loads those that went before, too.
+ * prepared beside what runs (a map's next version, a certificate's transaction), committed and read back; or a few entries
+ * of a map are changed. What cannot be done so, or does not come about, is for a reload, which loads what went before, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/local/driver_internal.h"
+#include "haproxy/map_commands.h"
 #include "net/pem.h"
 
 /* HAProxy takes no longer command than tune.bufsize, 16 KiB unless somebody made it smaller. */
 #define CHUNK_BYTES 8192
-#define PEM_BYTES 15000
 
 /* What HAProxy is told of a file, of which `config plan` shows no more than these. */
 #define PREPARE_MAP "prepare map %s"
@@ -90,11 +90,19 @@ static void store_run_on_dropped(void *arg, const struct local_answer *a)
 
 /* ---- a map ---- */
 
+static void store_run_end_map(struct local_driver *d)
+{
+    map_entries_fini(&d->store.run.entries);
+    store_run_next_name(d);
+}
+
 static void store_run_drop_version(struct local_driver *d)
 {
     map_entries_fini(&d->store.run.entries);
     store_run_send(d, store_run_on_dropped, "clear map @%u %s", d->store.run.version, store_run_name(d));
 }
+
+static void store_run_all_entries(struct local_driver *d);
 
 static void store_run_on_map_shown(void *arg, const struct local_answer *a)
 {
@@ -103,11 +111,19 @@ static void store_run_on_map_shown(void *arg, const struct local_answer *a)
     cleanup(map_entries_fini) struct map_entries runs = {0};
     struct error err = {0};
     const char *answer = store_run_answer(d, a);
-    if (answer != NULL && store_run_is_done(d, cli_read_map(answer, &runs, &err), &err) &&
-        !map_entries_same(&runs, &r->entries))
+    bool read = answer != NULL && store_run_is_done(d, cli_read_map(answer, &runs, &err), &err);
+    if (r->single) {
+        map_entries_sort(&runs, map_entry_order);
+        map_entries_sort(&r->entries, map_entry_order);
+    }
+    bool differs = read && !map_entries_same(&runs, &r->entries);
+    if (differs && r->single) { /* it had others than we knew of */
+        store_run_all_entries(d);
+        return;
+    }
+    if (differs)
         store_run_refuse(d, "HAProxy took it, and does not show it");
-    map_entries_fini(&r->entries);
-    store_run_next_name(d);
+    store_run_end_map(d);
 }
 
 static void store_run_on_map_committed(void *arg, const struct local_answer *a)
@@ -164,6 +180,69 @@ static void store_run_on_prepared(void *arg, const struct local_answer *a)
     r->sent = 0;
     map_entries_read(&r->entries, store_run_file(d)->bytes);
     store_run_add_entries(d);
+}
+
+static void store_run_all_entries(struct local_driver *d)
+{
+    d->store.run.single = false;
+    map_entries_fini(&d->store.run.entries);
+    store_run_send(d, store_run_on_prepared, PREPARE_MAP, store_run_name(d));
+}
+
+/* The commands for those that differ from what runs. False: all are to be told. */
+static bool store_run_print_single(const struct local_driver *d, const struct storage_file *f, const char *name,
+                                   struct buf *ret)
+{
+    const struct storage_entry *e = storage_entries_find(&d->store.entries, f->place, f->stored);
+    return e->good != NULL && map_is_unordered(local_driver_store_config(d), f->stored) &&
+           map_commands_print(e->good, f->bytes, name, ret);
+}
+
+static void store_run_single_entries(struct local_driver *d);
+
+static void store_run_on_single_entries(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    struct error refused = {0};
+    const char *answer = store_run_answer(d, a);
+    if (answer == NULL)
+        store_run_end_map(d);
+    else if (cli_read_done(answer, &refused) != 0)
+        store_run_all_entries(d);
+    else
+        store_run_single_entries(d);
+}
+
+/* As many as one line takes, for each line is a connection. */
+static void store_run_single_entries(struct local_driver *d)
+{
+    struct local_store_run *r = &d->store.run;
+    const char *between = d->options.has_stats ? "; " : "; @1 ";
+    cleanup(buf_fini) struct buf line = {0};
+    while (r->sent < r->commands.len && line.len < CHUNK_BYTES) {
+        const char *one = buf_str(&r->commands) + r->sent;
+        size_t len = strcspn(one, "\n");
+        buf_printf(&line, "%s%.*s", line.len > 0 ? between : "", (int)len, one);
+        r->sent += len + 1;
+    }
+    if (line.len > 0)
+        store_run_send(d, store_run_on_single_entries, "%s", buf_str(&line));
+    else
+        store_run_send(d, store_run_on_map_shown, "show map %s", store_run_name(d));
+}
+
+static void store_run_map(struct local_driver *d)
+{
+    struct local_store_run *r = &d->store.run;
+    const struct storage_file *f = store_run_file(d);
+    r->sent = 0;
+    r->single = store_run_print_single(d, f, store_run_name(d), &r->commands);
+    if (r->single) {
+        map_entries_read(&r->entries, f->bytes);
+        store_run_single_entries(d);
+    } else {
+        store_run_all_entries(d);
+    }
 }
 
 /* ---- a certificate ---- */
@@ -226,83 +305,11 @@ static void store_run_set_certificate(struct local_driver *d)
     buf_wipe(&command);
 }
 
-/* ---- which of them HAProxy has loaded ---- */
-
-static const char *store_run_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-/* The path of ours, or the end of it, from where HAProxy was started. */
-static bool store_run_is_ours(const struct local_driver *d, const struct storage_file *f, const char *name)
-{
-    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", d->store.folders[f->place], f->stored);
-    const char *plain = str_has_prefix(name, "./") ? name + 2 : name;
-    size_t len = strlen(path), end = strlen(plain);
-    return str_eq(path, plain) || (*plain != '/' && strchr(plain, '/') != NULL && end < len &&
-                                   path[len - end - 1] == '/' && str_eq(path + len - end, plain));
-}
-
-/* Under its stored name, by whatever path. */
-static const char *store_run_find(const struct cli_names *n, const struct storage_file *f)
-{
-    for (size_t i = 0; i < n->count; i++)
-        if (str_eq(store_run_base(n->list[i]), f->stored))
-            return n->list[i];
-    return NULL;
-}
-
-/* A path by which HAProxy has it that we cannot tell to be ours, or that fits into no command; NULL: none. */
-static const char *store_run_strange(const struct local_driver *d, const struct storage_file *f,
-                                     const struct cli_names *n)
-{
-    for (size_t i = 0; i < n->count; i++)
-        if (str_eq(store_run_base(n->list[i]), f->stored) &&
-            (!store_run_is_ours(d, f, n->list[i]) || n->list[i][strspn(n->list[i], STORAGE_NAME_ALPHABET "/")] != '\0'))
-            return n->list[i];
-    return NULL;
-}
-
-static const struct cli_names *store_run_loaded(const struct local_driver *d, const struct storage_file *f)
-{
-    return &d->store.run.loaded[f->kind == STORAGE_MAP ? CLI_MAPS : CLI_CERTIFICATES];
-}
-
-/* UNUSED, BY_RUNTIME or (why) BY_RELOAD; the lists were read. */
-static enum storage_effect store_run_judge(const struct local_driver *d, const struct storage_file *f,
-                                           struct error *why)
-{
-    const struct local_store_run *r = &d->store.run;
-    bool map = f->kind == STORAGE_MAP;
-    const struct cli_names *loaded = store_run_loaded(d, f);
-    const char *strange = store_run_strange(d, f, loaded), *says = NULL;
-    bool there = store_run_find(loaded, f) != NULL;
-    bool otherwise = map ? !there && store_run_find(&r->loaded[CLI_ACLS], f) != NULL
-                         : store_run_find(&r->loaded[CLI_CA_FILES], f) != NULL ||
-                               store_run_find(&r->loaded[CLI_CRL_FILES], f) != NULL;
-    if (f->kind == STORAGE_GENERAL)
-        says = "it is neither a map nor a certificate";
-    else if (otherwise)
-        says = map ? "HAProxy has it as a list for an ACL" : "HAProxy has it as a CA or CRL file, too";
-    else if (!there && storage_is_named(local_driver_store_config(d), f->stored))
-        says = "haproxy.cfg names it, and HAProxy does not have it loaded";
-    else if (!map && there && f->len > PEM_BYTES)
-        says = "it is too long for a command";
-    else if (strange == NULL)
-        return there ? STORAGE_BY_RUNTIME : STORAGE_UNUSED;
-    if (says != NULL)
-        (void)error_set(why, ERROR_INVALID, "%s", says);
-    else
-        (void)error_set(why, ERROR_INVALID, "HAProxy has loaded %s, which may be it or another one", strange);
-    return STORAGE_BY_RELOAD;
-}
-
 /* False: it needs nothing, or (why) the reload. */
 static bool store_run_may(struct local_driver *d, const struct storage_file *f)
 {
     struct error why = {0};
-    enum storage_effect effect = store_run_judge(d, f, &why);
+    enum storage_effect effect = local_store_judge(d, f, &why);
     if (effect == STORAGE_BY_RELOAD)
         store_run_refuse(d, why.message);
     return effect == STORAGE_BY_RUNTIME;
@@ -380,17 +387,17 @@ static bool store_run_begin_name(struct local_driver *d)
 {
     struct local_store_run *r = &d->store.run;
     const struct storage_file *f = store_run_file(d);
-    const struct cli_names *loaded = store_run_loaded(d, f);
+    const struct cli_names *loaded = local_store_loaded(d, f);
     if (!store_run_concerns(&d->store, f) || (r->name == 0 && !store_run_may(d, f)))
         return false;
-    while (r->name < loaded->count && !str_eq(store_run_base(loaded->list[r->name]), f->stored))
+    while (r->name < loaded->count && !str_eq(local_store_base(loaded->list[r->name]), f->stored))
         r->name++;
     if (r->name == loaded->count) {
         d->store.news.ran++;
         return false;
     }
     if (f->kind == STORAGE_MAP)
-        store_run_send(d, store_run_on_prepared, PREPARE_MAP, store_run_name(d));
+        store_run_map(d);
     else
         store_run_set_certificate(d);
     return true;
@@ -409,21 +416,32 @@ static void store_run_next(struct local_driver *d)
 
 /* ---- beforehand ---- */
 
+static void store_run_print_map(const struct local_driver *d, const struct storage_file *f, const char *name,
+                                struct buf *ret)
+{
+    cleanup(map_entries_fini) struct map_entries entries = {0};
+    cleanup(buf_fini) struct buf single = {0};
+    if (store_run_print_single(d, f, name, &single)) {
+        buf_add(ret, buf_str(&single));
+        return;
+    }
+    map_entries_read(&entries, f->bytes);
+    buf_printf(ret, PREPARE_MAP "\n", name);
+    if (entries.count > 0)
+        buf_printf(ret, ADD_MAP("VERSION"), name);
+    buf_printf(ret, COMMIT_MAP("VERSION") "\n", name);
+}
+
 /* By each path that HAProxy has it by. */
 static void store_run_print(const struct local_driver *d, const struct storage_file *f, struct buf *ret)
 {
-    const struct cli_names *loaded = store_run_loaded(d, f);
+    const struct cli_names *loaded = local_store_loaded(d, f);
     for (size_t i = 0; i < loaded->count; i++) {
         const char *name = loaded->list[i];
-        if (!str_eq(store_run_base(name), f->stored))
+        if (!str_eq(local_store_base(name), f->stored))
             continue;
         if (f->kind == STORAGE_MAP) {
-            cleanup(map_entries_fini) struct map_entries entries = {0};
-            map_entries_read(&entries, f->bytes);
-            buf_printf(ret, PREPARE_MAP "\n", name);
-            if (entries.count > 0)
-                buf_printf(ret, ADD_MAP("VERSION"), name);
-            buf_printf(ret, COMMIT_MAP("VERSION") "\n", name);
+            store_run_print_map(d, f, name, ret);
         } else {
             buf_printf(ret, SET_CERTIFICATE COMMIT_CERTIFICATE "\n", name, name);
         }
@@ -438,7 +456,7 @@ static void store_run_foresee_file(const struct local_driver *d, const struct st
         storage_foreseen_reload(seen, d->store.run.why);
         return;
     }
-    seen->effect = store_run_judge(d, f, &why);
+    seen->effect = local_store_judge(d, f, &why);
     if (seen->effect == STORAGE_BY_RELOAD)
         storage_foreseen_reload(seen, why.message);
     else if (seen->effect == STORAGE_BY_RUNTIME)
@@ -476,6 +494,7 @@ void local_driver_store_run_clear(struct local_store_run *r)
     for (size_t i = 0; i < CLI_LISTS; i++)
         cli_names_fini(&r->loaded[i]);
     map_entries_fini(&r->entries);
+    buf_fini(&r->commands);
     free(r->why);
     *r = (struct local_store_run){0};
 }

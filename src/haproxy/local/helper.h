@@ -110,7 +110,8 @@ const char *local_status_name(enum local_status s);
 struct local_answer {
     enum local_status status;
     int error_number;    /* errno behind LOCAL_FAILED; 0: another reason */
-    const char *message; /* never NULL. With LOCAL_OK of a check: HAProxy's warnings, "" */
+    const char *message; /* never NULL. With LOCAL_OK of a check: HAProxy's warnings, ""; of
+                          * local_read_config: see there */
     const char *data;    /* bytes of a file, answer of a socket or a program; never NULL, a NUL stands behind it */
     size_t len;
     struct local_identity identity; /* of the file that was read, or that is there after a write */
@@ -125,7 +126,9 @@ typedef void local_answered(void *arg, const struct local_answer *answer);
 
 /* Each of these copies what it is given, and is answered in its turn. What is too large is answered as LOCAL_FAILED. */
 
-/* `data` and `identity` of config_file. */
+/* `data` and `identity` of config_file. `message`: the defaults sections of files_before, of each its header and its default-server
+ * lines; error_number EINVAL: what they say is not known (a file cannot be read, or has
+ * conditionals), or is a server's weight or state. */
 struct local_request *local_read_config(struct local_helper *h, local_answered *answered, void *arg) must_check;
 
 enum local_write_flags {

@@ -185,13 +185,16 @@ void helper_config_read(struct helper_work *w)
     if (local_file_read(&p, &w->data, &w->answer.identity) != 0) {
         buf_clear(&w->data);
         helper_fail(w, "cannot read %s: %m", h->options->config_file);
-    } else if (h->lock < 0) {
+        return;
+    }
+    if (h->lock < 0) {
         helper_look_at_lock(w, &p);
     } else {
         bool written = helper_is_written_file(h, &w->answer.identity);
         w->answer.loaded = written && h->loaded;
         w->answer.unloaded = written && !h->loaded;
     }
+    helper_read_defaults(w);
 }
 
 void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a)

@@ -42,6 +42,8 @@ void helper_warn_unsynced(struct helper_work *w, const struct local_place *p);
 int helper_run(struct helper_work *w, const struct child_options *o) must_check;
 
 /* helper_config.c */
+/* helper_defaults.c: into the message; EINVAL: what they say is not known. */
+void helper_read_defaults(struct helper_work *w);
 void helper_config_read(struct helper_work *w);
 void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a);
 void helper_config_write(struct helper_work *w, const struct local_ask *a);

@@ -233,11 +233,11 @@ void server_commands_add_removal(struct server_commands *c, const char *place, s
     command_put(c, mem_printf("del server %.*s", (int)len, place));
 }
 
-int server_commands_add(struct server_commands *c, const struct cfg_file *f, bool files_before,
+int server_commands_add(struct server_commands *c, const struct cfg_file *f, bool elsewhere,
                         const struct change *change, struct error *err)
 {
     const char *backend = change->backend->name;
-    const struct cfg_file_section *s = files_before ? local_config_section(f, backend) : NULL;
+    const struct cfg_file_section *s = elsewhere ? local_config_section(f, backend) : NULL;
     if (change->server == NULL)
         return error_set(err, ERROR_INVALID, "backend %s itself changes", backend);
     if (!command_is_plain(backend) || !command_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
@@ -245,8 +245,9 @@ int server_commands_add(struct server_commands *c, const struct cfg_file *f, boo
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
                          change->server->name);
     if (change->kind == CHANGE_ADD_SERVER && s != NULL && command_defaults_may_be_before(s))
-        return error_set(err, ERROR_INVALID, "backend %s: its defaults may stand in a file of HAPROXY_CHECK_FILES",
-                         backend);
+        return error_set(
+            err, ERROR_INVALID,
+            "backend %s: its defaults may stand in a file of HAPROXY_CHECK_FILES, and cannot be told from it", backend);
     int status = 0;
     if (change->kind == CHANGE_ADD_SERVER)
         status = command_add_server(c, f, change, err);

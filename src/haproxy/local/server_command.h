@@ -29,9 +29,10 @@ void server_commands_fini(struct server_commands *c); /* a zeroed one is allowed
 /* place: "backend/server", so many bytes. */
 void server_commands_add_removal(struct server_commands *c, const char *place, size_t len);
 
-/* Appends those of this change; f is the file with it. files_before: HAProxy reads others in front of it. ERROR_INVALID: it
+/* Appends those of this change; f is the file with it. elsewhere: HAProxy reads others in front of it, whose defaults f does
+ * not know. ERROR_INVALID: it
  * takes a reload, and why. */
-int server_commands_add(struct server_commands *c, const struct cfg_file *f, bool files_before,
+int server_commands_add(struct server_commands *c, const struct cfg_file *f, bool elsewhere,
                         const struct change *change, struct error *err) must_check;
 
 #endif

@@ -14,6 +14,7 @@ static struct readout readout;
 static struct storage_files files;
 static char *maps, *ssl_dir, *general;
 static const char *folders[4];
+static bool alone; /* haproxy.cfg stays */
 
 static struct {
     unsigned told;
@@ -132,7 +133,7 @@ static inline void read_it(void)
 static inline enum transaction_result do_part(enum storage_part part)
 {
     last.told = 0;
-    driver->ops->store(driver, &(struct storage_request){.part = part, .files = &files});
+    driver->ops->store(driver, &(struct storage_request){.part = part, .files = &files, .alone = alone});
     ck_assert_uint_eq(last.told, 0); /* never within the call */
     await_told();
     return last.news.result;

@@ -91,6 +91,7 @@ static const struct {
     {"0x562f779f6ee0 # 1\n0x562f779f6f70 #b 2\n\n", " # 1\n #b 2\n"},
     {"0x562f779f8f40 a one two  three\n\n", "a one two  three \n"},
     {"0x562f779f9b00 a\v1 \f2\n\n", "a\v1 \f2\n"},
+    {"0x562f779f9b00 a\t\n\n", "a\n"},
     {"Unknown map identifier. Please use #<id> or <file>.\n\n", NULL},
     {"0x562f779f67e0\n\n", NULL},
     {"0x562f779f67e0 a 1\nwhat\n", NULL},

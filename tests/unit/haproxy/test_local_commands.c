@@ -183,6 +183,23 @@ START_TEST(many_servers_come_at_once)
 }
 END_TEST
 
+START_TEST(who_was_loaded_disabled_comes_back)
+{
+    cleanup(mem_free_ptr) char *disabled = mem_printf("%s    server s2 127.0.0.1:2 disabled\n", text);
+    put(config, disabled);
+    read_it();
+    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    read_it();
+    ck_assert_int_eq(row_of("s2")->admin, RUNTIME_MAINT);
+    struct backend_server s = *line_of("s2");
+    s.maintenance = false;
+    ck_assert_int_eq(update(s, SERVER_MAINTENANCE, false), UPDATE_WRITTEN);
+    ck_assert_int_eq(admin_of("s2"), CLI_ADMIN_CONFIGURED_MAINTENANCE);
+    read_it();
+    ck_assert_int_eq(row_of("s2")->admin, RUNTIME_READY);
+}
+END_TEST
+
 /* HAProxy does not move it: so it does not come back, at its old place, either. */
 START_TEST(who_is_not_moved_does_not_come_back)
 {
@@ -244,6 +261,7 @@ int main(void)
     tcase_add_test(t, a_reload_beside_another_one_has_not_failed);
     tcase_add_test(t, servers_come_and_go_through_the_master);
     tcase_add_test(t, many_servers_come_at_once);
+    tcase_add_test(t, who_was_loaded_disabled_comes_back);
     tcase_add_test(t, who_is_not_moved_does_not_come_back);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

@@ -172,6 +172,21 @@ START_TEST(a_map_gains_lines_first_and_loses_them_at_the_end)
 }
 END_TEST
 
+START_TEST(a_map_that_changes_alone_is_written_once)
+{
+    want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
+    loaded();
+    want_none();
+    want(STORAGE_MAP, "a.map", "b 2\nc 3\n");
+    alone = true;
+    must(STORAGE_ADD);
+    ck_assert(!last.news.unfinished && last.news.written == 1 && last.news.changed);
+    assert_at(maps, "a.map", "b 2\nc 3\n");
+    must(STORAGE_BACK);
+    assert_at(maps, "a.map", "a 1\nb 2\n");
+}
+END_TEST
+
 static void assert_back(void)
 {
     must(STORAGE_BACK);
@@ -407,6 +422,7 @@ int main(void)
     tcase_add_test(t, what_another_one_has_put_in_its_place_stays);
     tcase_add_loop_test(t, what_haproxy_cfg_still_names_stays, 0, (int)array_len(named));
     tcase_add_test(t, a_map_gains_lines_first_and_loses_them_at_the_end);
+    tcase_add_test(t, a_map_that_changes_alone_is_written_once);
     tcase_add_loop_test(t, what_will_not_run_gets_its_former_bytes, 0, 2);
     tcase_add_test(t, what_was_checked_before_files_changed_is_checked_again);
     tcase_add_test(t, what_was_put_twice_gets_the_bytes_that_run);

@@ -243,7 +243,132 @@ START_TEST(a_big_map)
 }
 END_TEST
 
-/* By which path HAProxy has it. */
+/* ---- a few entries of a map ---- */
+
+#define FIVE "b 2\nc 3\nd 4\ne 5\nf 6\n"
+#define SINGLE "show map\nshow acl\nset map %s a 2\nshow map %s\n"
+
+static void looked_up_by(const char *converter)
+{
+    cleanup(mem_free_ptr) char *text = mem_printf(GOOD "  %s(maps/hosts.map)\n", converter);
+    put(config, text, 0640);
+    read_it();
+    forget_told();
+}
+
+/* hosts.map runs with five more and "a 1", which is to be "a 2". */
+static char *an_entry_that_changes(void)
+{
+    char *path = a_map_that_changes();
+    looked_up_by("map");
+    change_to(STORAGE_MAP, "hosts.map", "a 1\n" FIVE);
+    must(STORAGE_END);
+    haproxy_shows(path, FIVE "a 2\n");
+    change_to(STORAGE_MAP, "hosts.map", "a 2\n" FIVE);
+    return path;
+}
+
+START_TEST(an_entry)
+{
+    cleanup(mem_free_ptr) char *path = an_entry_that_changes();
+    assert_runs(1);
+    assert_told(SINGLE, path, path);
+    change_to(STORAGE_MAP, "hosts.map", "# the same\na 2\n" FIVE);
+    assert_runs(1);
+    assert_told("show map\nshow acl\nshow map %s\n", path);
+}
+END_TEST
+
+START_TEST(an_entry_of_a_map_in_whose_order_it_is_looked_up)
+{
+    cleanup(mem_free_ptr) char *path = an_entry_that_changes();
+    looked_up_by("map_end");
+    haproxy_shows(path, "a 2\n" FIVE);
+    assert_runs(1);
+    assert_told("show map\nshow acl\nprepare map %s\nadd map @7 %s <<\na 2\n" FIVE "\ncommit map @7 %s\nshow map %s\n",
+                path, path, path, path);
+}
+END_TEST
+
+START_TEST(an_entry_of_a_map_that_another_run_changed)
+{
+    cleanup(mem_free_ptr) char *path = an_entry_that_changes();
+    end();
+    begin();
+    read_it();
+    must(STORAGE_ADD);
+    haproxy_shows(path, "a 2\n" FIVE);
+    assert_runs(1);
+    ck_assert_ptr_nonnull(strstr(haproxy->told, "commit map"));
+}
+END_TEST
+
+/* By each of the two. */
+START_TEST(an_entry_of_a_map_by_two_paths)
+{
+    cleanup(mem_free_ptr) char *path = an_entry_that_changes();
+    haproxy_says(LOADED, HEAD "1 (%s) pattern x\n2 (maps/hosts.map) pattern x\n\n", path);
+    haproxy_shows("maps/hosts.map", "a 2\n" FIVE);
+    assert_runs(1);
+    assert_told(SINGLE "set map maps/hosts.map a 2\nshow map maps/hosts.map\n", path, path);
+}
+END_TEST
+
+/* All of it then, which may help; or not. */
+static const struct {
+    const char *to, *answer, *why; /* NULL: it runs */
+    bool all;
+} single_failures[] = {
+    {"set map", "Entry not found.\n\n", NULL, true},
+    {"set map", "", "closed the connection without an answer", false},
+    {"set map", "\n\nEntry not found.\n\n", NULL, true},
+    {"show map /", "0x1 a 2\n0x2 a 2\n\n", "HAProxy took it, and does not show it", true},
+    {"show map /", "", "closed the connection without an answer", false},
+    {"show map /", "Unknown map identifier.\n\n", "HAProxy says: ", false},
+};
+
+START_TEST(an_entry_that_fails)
+{
+    const char *why = single_failures[_i].why;
+    cleanup(mem_free_ptr) char *path = an_entry_that_changes();
+    haproxy_shows(path, "a 2\n" FIVE);
+    haproxy->count -= str_eq(single_failures[_i].to, "show map /");
+    haproxy_says(single_failures[_i].to, "%s", single_failures[_i].answer);
+    if (why == NULL)
+        assert_runs(1);
+    else
+        assert_takes_reload(why);
+    ck_assert_ptr_nonnull(strstr(haproxy->told, "set map"));
+    ck_assert_int_eq(strstr(haproxy->told, "commit map") != NULL, single_failures[_i].all);
+}
+END_TEST
+
+/* As many of them as a line takes. */
+START_TEST(some_long_entries)
+{
+    cleanup(buf_fini) struct buf text = {0}, next = {0};
+    cleanup(mem_free_ptr) char *path = an_entry_that_changes(), *value = mem_printf("%01500d", 1);
+    assert_runs(1);
+    for (int i = 0; i < 100; i++)
+        buf_printf(&text, "key%d x\n", i);
+    change_to(STORAGE_MAP, "hosts.map", buf_str(&text));
+    must(STORAGE_END);
+    buf_add(&next, buf_str(&text));
+    for (int i = 0; i < 20; i++)
+        buf_printf(&next, "more%d %s\n", i, value);
+    haproxy_shows(path, buf_str(&next));
+    change_to(STORAGE_MAP, "hosts.map", buf_str(&next));
+    assert_runs(1);
+    unsigned commands = 0, lines = 0;
+    for (const char *at = haproxy->told; (at = strstr(at, "add map ")) != NULL; at++, commands++)
+        lines += at[-1] == '\n';
+    ck_assert_uint_eq(commands, 20);
+    ck_assert_uint_eq(lines, 4);
+}
+END_TEST
+
+/* ---- by which path HAProxy has it ---- */
+
 static const struct {
     const char *loaded; /* behind the folder of all; '!': as it is */
     const char *why;    /* NULL: it is ours */
@@ -631,6 +756,12 @@ int main(void)
     tcase_add_test(t, a_map_without_entries);
     tcase_add_test(t, entries_as_they_are_sent);
     tcase_add_test(t, a_big_map);
+    tcase_add_test(t, an_entry);
+    tcase_add_test(t, an_entry_of_a_map_in_whose_order_it_is_looked_up);
+    tcase_add_test(t, an_entry_of_a_map_that_another_run_changed);
+    tcase_add_test(t, an_entry_of_a_map_by_two_paths);
+    tcase_add_loop_test(t, an_entry_that_fails, 0, array_len(single_failures));
+    tcase_add_test(t, some_long_entries);
     tcase_add_loop_test(t, paths_of_a_map, 0, array_len(paths));
     tcase_add_test(t, a_path_that_fits_into_no_command);
     tcase_add_test(t, a_map_beside_one_that_stays);

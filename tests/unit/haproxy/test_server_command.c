@@ -85,7 +85,7 @@ START_TEST(a_server_that_comes)
 END_TEST
 
 #define COMMANDS "add server be/n1 10.0.0.1:80\nenable server be/n1\n"
-#define ELSEWHERE "backend be: its defaults may stand in a file of HAPROXY_CHECK_FILES"
+#define ELSEWHERE "backend be: its defaults may stand in a file of HAPROXY_CHECK_FILES, and cannot be told from it"
 
 /* HAProxy reads other files before this one. */
 static const struct {
@@ -107,6 +107,37 @@ START_TEST(a_server_whose_defaults_are_elsewhere)
     const struct backend_server s = {.name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80};
     const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
     check_change(behind[_i].text, true, &c, behind[_i].says, behind[_i].why);
+}
+END_TEST
+
+/* Where what stands in front is known, it goes with the command. */
+static const struct {
+    const char *before, *text, *says;
+} known[] = {
+    {"defaults\n  default-server weight 7\n", "backend be\n" N1 "\n", "add server be/n1 10.0.0.1:80 weight 7\n"},
+    {"defaults\n  default-server weight 7\ndefaults\n", "backend be\n" N1 "\n", "add server be/n1 10.0.0.1:80\n"},
+    {"defaults x\n  default-server weight 7\ndefaults\n", "backend be from x\n" N1 "\n",
+     "add server be/n1 10.0.0.1:80 weight 7\n"},
+    {"defaults x\n  default-server weight 7\ndefaults y from x\n  default-server maxconn 9\n",
+     "backend be\n  default-server weight 3\n" N1 "\n", "add server be/n1 10.0.0.1:80 maxconn 9 weight 3\n"},
+    {"defaults\n  default-server weight 7\n", "defaults\nbackend be\n" N1 "\n", "add server be/n1 10.0.0.1:80\n"},
+    {"", "backend be\n" N1 "\n", "add server be/n1 10.0.0.1:80\n"},
+};
+
+START_TEST(a_server_whose_defaults_are_known)
+{
+    const struct backend b = {.name = (char *)"be"};
+    const struct backend_server s = {.name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80};
+    const struct change change = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
+    cleanup(cfg_file_fini) struct cfg_file before = {0}, f = {0};
+    cleanup(server_commands_fini) struct server_commands c = {0};
+    struct error err = {0};
+    cfg_file_parse(&before, known[_i].before, strlen(known[_i].before));
+    cfg_file_parse_behind(&f, known[_i].text, strlen(known[_i].text), &before);
+    ck_assert_msg(server_commands_add(&c, &f, false, &change, &err) == 0, "%s", err.message);
+    cleanup(mem_free_ptr) char *is = all_of(&c);
+    cleanup(mem_free_ptr) char *says = mem_printf("%senable server be/n1\n", known[_i].says);
+    ck_assert_str_eq(is, says);
 }
 END_TEST
 
@@ -172,6 +203,7 @@ int main(void)
     TCase *t = tcase_create("server_command");
     tcase_add_loop_test(t, a_server_that_comes, 0, (int)array_len(added));
     tcase_add_loop_test(t, a_server_whose_defaults_are_elsewhere, 0, (int)array_len(behind));
+    tcase_add_loop_test(t, a_server_whose_defaults_are_known, 0, (int)array_len(known));
     tcase_add_loop_test(t, any_other_change, 0, (int)array_len(others));
     tcase_add_test(t, a_backend_takes_a_reload);
     suite_add_tcase(s, t);

@@ -28,16 +28,29 @@ static struct {
     const char *shows;   /* of a certificate */
     struct buf trace;    /* of what was not read */
     bool html;
+    bool alone;       /* haproxy.cfg stays */
     int tells;        /* with this status */
-    bool lies;        /* HAProxy does not take it */
-    struct buf shown; /* what HAProxy has of a.map, as JSON */
+    size_t takes;     /* so many times; then HAProxy is not told in truth */
+    bool appends;     /* the first block of it alone, behind what there is */
+    int deletes;      /* with this status, */
+    bool keeps;       /* and in truth not */
+    char *shown[256]; /* what HAProxy has of a.map, as JSON: key and value */
+    size_t shown_count;
 } w;
 
 static void setup(void)
 {
     memset(&w, 0, sizeof(w));
     w.tells = 201;
+    w.takes = SIZE_MAX;
+    w.deletes = 204;
     storage_init(&w.s);
+}
+
+static void show_none(void)
+{
+    while (w.shown_count > 0)
+        free(w.shown[--w.shown_count]);
 }
 
 static void forget(size_t i)
@@ -54,7 +67,7 @@ static void teardown(void)
     storage_fini(&w.s);
     storage_files_fini(&w.files);
     buf_fini(&w.trace);
-    buf_fini(&w.shown);
+    show_none();
 }
 
 static size_t place_of(const char *path)
@@ -108,19 +121,72 @@ static void names_of(const char *kind, struct buf *ret)
     buf_add(ret, "]");
 }
 
-/* What HAProxy has of a map is what it was told of it last, without blanks in front of a value. */
+/* As the API tells HAProxy, without blanks in front of a value. Few are appended, and so are all that an API appends. */
+static void tell(const char *json)
+{
+    size_t block = 8192, bytes = 0;
+    bool behind = strlen(json) < block;
+    if (!w.appends && !behind)
+        show_none();
+    for (const char *at = strchr(json, '{'); at != NULL; at = strchr(at + 1, '{')) {
+        cleanup(buf_fini) struct buf one = {0};
+        size_t len = strcspn(at, "}");
+        bytes += len;
+        if (w.appends && !behind && bytes > len && bytes >= block / 2)
+            return;
+        for (size_t i = 1; i < len; i++)
+            if (at[i] != ' ')
+                buf_addn(&one, at + i, 1);
+        ck_assert_uint_lt(w.shown_count, array_len(w.shown));
+        w.shown[w.shown_count++] = buf_take(&one);
+    }
+}
+
+/* Its id is its number, for the time being. */
+static void show_less(const char *id)
+{
+    size_t i = strtoul(id, NULL, 16) - 1;
+    ck_assert_uint_lt(i, w.shown_count);
+    free(w.shown[i]);
+    w.shown[i] = NULL;
+}
+
+static void show(struct buf *body)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < w.shown_count; i++)
+        if (w.shown[i] != NULL)
+            w.shown[left++] = w.shown[i];
+    w.shown_count = left;
+    buf_add(body, "[");
+    for (size_t i = 0; i < left; i++)
+        buf_printf(body, "%s{\"id\":\"0x%zx\",%s}", i > 0 ? "," : "", i + 1, w.shown[i]);
+    buf_add(body, "]");
+}
+
+/* What HAProxy has of a map. */
 static void answer_of_runtime(const struct storage_action *x, struct dataplane_answer *a, struct buf *body)
 {
-    bool put = str_eq(x->method, "PUT");
-    ck_assert_str_eq(x->path, put ? "/runtime/maps/a.map" : "/runtime/maps/a.map/entries");
-    buf_printf(&w.trace, "%s%s", w.trace.len > 0 ? ", " : "", put ? "TELL" : "SHOW");
-    a->status = put ? w.tells : 200;
-    if (put)
-        buf_clear(&w.shown);
-    for (const char *c = put && !w.lies ? x->body : ""; *c != '\0'; c++)
-        if (*c != ' ')
-            buf_addn(&w.shown, c, 1);
-    buf_add(body, put || w.shown.len > 0 ? buf_str(&w.shown) : "[]");
+    static const char map[] = "/runtime/maps/a.map", entries[] = "/runtime/maps/a.map/entries";
+    bool put = str_eq(x->method, "PUT"), get = str_eq(x->method, "GET");
+    const char *id = put || get ? "" : strstr(x->path, "%230x");
+    ck_assert_ptr_nonnull(id);
+    buf_printf(&w.trace, "%s%s", w.trace.len > 0 ? ", " : "", put ? "TELL" : get ? "SHOW" : id + strlen("%230x"));
+    if (put) {
+        ck_assert_str_eq(x->path, map);
+        if (w.takes > 0)
+            tell(x->body);
+        w.takes -= w.takes > 0;
+    } else if (get) {
+        ck_assert_str_eq(x->path, entries);
+        show(body);
+    } else {
+        ck_assert_str_eq(x->method, "DELETE");
+        ck_assert(str_has_prefix(x->path, entries) && x->path + strlen(entries) + 1 == id);
+        if (!w.keeps)
+            show_less(id + strlen("%23"));
+    }
+    a->status = put ? w.tells : get ? 200 : w.deletes;
 }
 
 static const struct error reset = {.kind = ERROR_RETRY, .message = "connection reset"};
@@ -168,7 +234,7 @@ static void answer(const struct storage_action *x, struct dataplane_answer *a, s
 /* What was written and deleted. */
 static const char *run(enum storage_part part, enum transaction_result result)
 {
-    const struct storage_request request = {.part = part, .files = &w.files};
+    const struct storage_request request = {.part = part, .files = &w.files, .alone = w.alone};
     buf_clear(&w.trace);
     unsigned left = 100;
     for (struct storage_action x = storage_start(&w.s, &request); x.send; left--) {
@@ -287,6 +353,22 @@ START_TEST(a_map_that_shrinks)
     runs(STORAGE_ADD);
     runs(STORAGE_FINAL);
     ck_assert_str_eq(at("maps/a.map"), "\n"); /* the API takes no empty one */
+}
+END_TEST
+
+START_TEST(a_map_that_shrinks_alone)
+{
+    want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
+    runs(STORAGE_ADD);
+    runs(STORAGE_END);
+    want_anew();
+    want(STORAGE_MAP, "a.map", "a 1\nc 3\n");
+    w.alone = true;
+    ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
+    ck_assert(!w.s.unfinished && w.s.changed);
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\n");
 }
 END_TEST
 
@@ -422,14 +504,14 @@ START_TEST(what_the_runtime_cannot)
     } rows[] = {
         {"a 1\nc 3\n", "y", 201, false, "", "files/e: HAProxy reads it when it starts"},
         {"a two words\n", "x", 201, false, "", "maps/a.map: the Data Plane API cannot tell"},
-        {"a 1\nc 3\n", "x", 201, true, "TELL, SHOW", "maps/a.map: HAProxy has other entries"},
+        {"a 1\nc 3\n", "x", 201, true, "TELL, SHOW, TELL, SHOW", "maps/a.map: HAProxy has other entries"},
         {"a 1\nc 3\n", "x", 404, false, "TELL", "maps/a.map: telling HAProxy: HTTP 404"},
         {"a 1\nc 3\n", "x", 500, false, "TELL", "maps/a.map: telling HAProxy: HTTP 500"},
     };
     begin_to_run();
     for (size_t i = 0; i < array_len(rows); i++) {
         w.tells = rows[i].tells;
-        w.lies = rows[i].lies;
+        w.takes = rows[i].lies ? 0 : SIZE_MAX;
         want_anew();
         change_map(rows[i].text, rows[i].page);
         ck_assert_str_eq(runs(STORAGE_RUN), rows[i].trace);
@@ -444,6 +526,62 @@ START_TEST(what_the_runtime_cannot)
         runs(STORAGE_FINAL);
         runs(STORAGE_END);
     }
+}
+END_TEST
+
+/* Of an API that does not know which HAProxy it has. */
+START_TEST(a_map_that_is_appended)
+{
+    begin_to_run();
+    w.appends = true;
+    tell("[{\"key\":\"a\",\"value\":\"1\"},{\"key\":\"b\",\"value\":\"2\"}]");
+    change_map("a 1\nb 3\nc 3\n", "x");
+    ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW, TELL, SHOW, 3, 2, 1, SHOW");
+    ck_assert_msg(!w.s.changed && w.s.why == NULL, "%s", w.s.why);
+    ck_assert_uint_eq(w.s.ran, 1);
+    ck_assert_uint_eq(w.shown_count, 3);
+    want_anew();
+    change_map("c 3\n", "x");
+    ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW, TELL, SHOW, 4, 3, 2, 1, SHOW");
+    ck_assert_uint_eq(w.shown_count, 1);
+    show_none();
+    want_anew();
+    change_map("d 4\n", "x");
+    ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW"); /* there was nothing before */
+}
+END_TEST
+
+START_TEST(a_map_that_is_appended_and_cannot_be_repaired)
+{
+#define OTHERS "maps/a.map: HAProxy has other entries "
+    const struct {
+        size_t there; /* one more with what is appended first */
+        int deletes;
+        size_t takes;
+        bool keeps;
+        int bytes;
+        const char *trace, *why; /* NULL: it can */
+    } rows[] = {
+        {2, 204, 2, false, 10, "TELL, SHOW, TELL, SHOW, 3, 2, 1, SHOW", NULL},
+        {2, 204, 1, false, 10, "TELL, SHOW, TELL, SHOW", OTHERS "(3, not 2, or others)"}, /* nothing is deleted then */
+        {2, 400, 2, false, 10, "TELL, SHOW, TELL, SHOW, 3", "maps/a.map: deleting what HAProxy had: HTTP 400"},
+        {2, 204, 2, true, 10, "TELL, SHOW, TELL, SHOW, 3, 2, 1, SHOW", OTHERS "(5, not 2, or others)"},
+        {2, 204, 2, false, 9000, "TELL, SHOW", OTHERS "(3, not 2, or others)"}, /* too long to be appended */
+        {MAP_REPAIR_MAX, 204, 2, false, 10, "TELL, SHOW", OTHERS "(129, not 2, or others)"},
+    };
+    begin_to_run();
+    w.appends = true;
+    show_none();
+    for (size_t i = 0; i < rows[_i].there; i++)
+        tell("[{\"key\":\"x\",\"value\":\"1\"}]");
+    w.deletes = rows[_i].deletes;
+    w.takes = rows[_i].takes;
+    w.keeps = rows[_i].keeps;
+    cleanup(mem_free_ptr) char *text = mem_printf("a %0*d\nb 2\n", rows[_i].bytes, 1);
+    change_map(text, "x");
+    ck_assert_str_eq(runs(STORAGE_RUN), rows[_i].trace);
+    ck_assert_int_eq(w.s.changed, rows[_i].why != NULL);
+    ck_assert_msg(rows[_i].why == NULL || str_has_prefix(w.s.why, rows[_i].why), "%s", w.s.why);
 }
 END_TEST
 
@@ -620,12 +758,15 @@ int main(void)
     tcase_add_test(t, nothing_is_written_twice);
     tcase_add_test(t, what_a_killed_run_changed_is_to_be_loaded);
     tcase_add_test(t, a_map_that_shrinks);
+    tcase_add_test(t, a_map_that_shrinks_alone);
     tcase_add_test(t, what_was_added_for_nothing_is_deleted);
     tcase_add_test(t, what_another_writer_changed_is_found);
     tcase_add_test(t, a_map_is_told_and_read_back);
     tcase_add_test(t, what_was_told_is_what_goes_back);
     tcase_add_test(t, what_may_have_been_written_goes_back);
     tcase_add_test(t, what_the_runtime_cannot);
+    tcase_add_test(t, a_map_that_is_appended);
+    tcase_add_loop_test(t, a_map_that_is_appended_and_cannot_be_repaired, 0, 6);
     tcase_add_test(t, what_is_new_or_goes_takes_a_reload);
     tcase_add_test(t, what_is_shown_of_a_certificate_is_compared);
     tcase_add_test(t, only_what_was_put_there_is_deleted);
