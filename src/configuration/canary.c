@@ -9,7 +9,8 @@
 
 static bool canary_has_document(const struct target *t)
 {
-    return t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
+    return t->own == NULL &&
+           (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED);
 }
 
 bool canary_goes_on(const struct configuration *c)
@@ -49,7 +50,7 @@ static bool canary_is_ready(const struct target *t)
 
 static bool canary_answers(const struct target *t)
 {
-    return canary_is_ready(t) && !t->away;
+    return canary_is_ready(t) && !t->away && t->own == NULL;
 }
 
 static bool canary_belongs(const struct target *t)
@@ -75,7 +76,7 @@ bool canary_lets(const struct target *t)
     struct configuration *c = t->of;
     if (!t->probation.asked)
         return false;
-    if (!canary_goes_on(c))
+    if (t->own != NULL || !canary_goes_on(c))
         return true;
     canary_choose(c);
     return t->canary;
@@ -86,7 +87,7 @@ bool canary_lets(const struct target *t)
 /* Before the write; and while others have it, to tell what it does from what happens anyhow. */
 static bool canary_reads_beside(const struct target *t)
 {
-    return canary_is_ready(t) && configuration_may_write(t->of);
+    return canary_is_ready(t) && target_may_write(t);
 }
 
 uint64_t canary_due(const struct target *t)
@@ -135,7 +136,7 @@ void canary_applied(struct target *t, bool ran)
     bool first = t->canary && canary_goes_on(c);
     t->evidence_told = false;
     probation_end(&t->probation);
-    if (t->unchanged && !unfinished)
+    if (t->own != NULL || (t->unchanged && !unfinished))
         t->probation.state = PROBATION_GOOD;
     else
         probation_begin(&t->probation, cfg_content_file(t->file, NULL), clock_mono_ms(),
@@ -176,7 +177,7 @@ static void canary_judge(struct target *t)
 
 static bool canary_is_good(const struct target *t)
 {
-    return t->progress == PROGRESS_APPLIED && t->probation.state == PROBATION_GOOD;
+    return t->own == NULL && t->progress == PROGRESS_APPLIED && t->probation.state == PROBATION_GOOD;
 }
 
 static void canary_pass(struct configuration *c)

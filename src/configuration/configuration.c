@@ -18,6 +18,8 @@ static void configuration_tell_why(const struct configuration *c, enum configura
                                    const struct target *t, const char *reason, const struct error *err)
 {
     const struct configuration_listener *l = &c->options.listener;
+    if (t != NULL && t->own != NULL && kind != CONFIGURATION_GONE)
+        return; /* it is of the latest that is told */
     const struct configuration_event e = {.kind = kind,
                                           .target = t != NULL ? t->number : 0,
                                           .url = t != NULL ? target_url(t) : NULL,
@@ -90,6 +92,7 @@ static void configuration_step(void *arg)
     if (c->try_again)
         rollback_try_again(c);
     canary_step(c);
+    target_new_step(c);
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         if (t->in == NULL)
             continue;
@@ -135,8 +138,10 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
              log_str("source", d->origin), log_str("sha256", d->hash), log_int("bytes", (int64_t)d->content->len),
              log_if(version != 0, log_int("version", version)));
     configuration_tell(c, CONFIGURATION_CHANGED, NULL, NULL);
-    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        target_new_end(t);
         target_set(t);
+    }
     timer_set(&c->step, 0);
 }
 
@@ -260,6 +265,8 @@ static const char *configuration_obstacle(const struct target *t)
 {
     if (t->why.kind != ERROR_NONE)
         return t->why.message;
+    if (t->own != NULL)
+        return "it is new, and has the last one that ran: the latest is rejected";
     return t->in != NULL && t->progress != PROGRESS_APPLIED ? instance_view(t->in).waits : NULL;
 }
 
@@ -270,6 +277,7 @@ struct configuration_view configuration_view(const struct configuration *c, size
                                    .status = progresses[t->progress].status,
                                    .away = t->away,
                                    .joins = t->joins,
+                                   .former = t->own != NULL,
                                    .paused = c->paused,
                                    .files_missing = t->files_missing,
                                    .files_done = t->files == FILES_DONE,
@@ -279,8 +287,8 @@ struct configuration_view configuration_view(const struct configuration *c, size
                                    .runs = t->runs,
                                    .runs_since_ms = t->runs_since_ms};
     if (c->document != NULL) {
-        v.sha256 = c->document->hash;
-        v.source = c->document->origin;
+        v.sha256 = target_document(t)->hash;
+        v.source = target_document(t)->origin;
         v.version = c->version;
     }
     canary_view(t, &v);
@@ -305,7 +313,7 @@ bool configuration_ready(const struct configuration *c, struct checks *checks)
     for (const struct target *t = c->document != NULL ? target_next(c, NULL) : NULL; t != NULL; t = target_next(c, t)) {
         const char *evidence = canary_evidence(t), *obstacle = configuration_obstacle(t);
         bool ok = t->progress == PROGRESS_APPLIED;
-        any = any || ok;
+        any = any || (ok && t->own == NULL);
         obstacle = obstacle != NULL ? obstacle : evidence;
         checks_add(checks,
                    !ok                ? CHECK_FAIL

@@ -87,6 +87,7 @@ struct target {
     int64_t runs_since_ms;
     unsigned repairs; /* of drift, since the last document */
     uint64_t repair_after_ms;
+    struct document *own;       /* it gets this one while the latest is rejected, as it has none; NULL: the latest */
     struct probation probation; /* what comes of it */
     bool canary;                /* it gets the document before others do */
     bool load_failed;           /* the document could not be loaded here */
@@ -123,6 +124,17 @@ struct cfg_line_difference;
 struct target *target_next(const struct configuration *c, const struct target *t);
 bool target_is_alone(const struct target *t);
 void target_list_fini(struct configuration *c);
+
+/* That it is to have; NULL: there is none yet. */
+static inline struct document *target_document(const struct target *t)
+{
+    return t->own != NULL ? t->own : t->of->document;
+}
+
+/* target_new.c: a HAProxy that has run nothing, while the latest document is rejected. */
+void target_new_step(struct configuration *c);
+void target_new_end(struct target *t);
+bool target_may_write(const struct target *t); /* what others make of its document lets it */
 
 /* Written by target.c; configuration.c gives it a document. */
 extern const struct engine_ops target_ops;

@@ -34,13 +34,17 @@ static void rollback_tell(const struct configuration *c, const struct document *
         l->happened(l->arg, &e);
 }
 
+static bool rollback_has_document(const struct target *t)
+{
+    return t->own == NULL && (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED);
+}
+
 /* Each HAProxy that has it gets its own file from before, and rejects the document. The files beside it are not known. */
 static bool rollback_file(struct configuration *c, const struct error *why)
 {
     bool any = false;
     for (struct target *t = c->document->with_files ? NULL : target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        bool has = t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED;
-        if (!has || t->unchanged || t->good == NULL)
+        if (!rollback_has_document(t) || t->unchanged || t->good == NULL)
             continue;
         t->restores = any = true;
         t->progress = PROGRESS_RESTORING;
@@ -119,7 +123,7 @@ static bool rollback_others_have(const struct target *t)
 {
     const struct configuration *c = t->of;
     for (const struct target *other = target_next(c, NULL); other != NULL; other = target_next(c, other)) {
-        if (other != t && (other->progress == PROGRESS_WRITTEN || other->progress == PROGRESS_APPLIED))
+        if (other != t && rollback_has_document(other))
             return true;
     }
     return false;

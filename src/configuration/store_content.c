@@ -104,21 +104,19 @@ void store_content_remove(int fd, unsigned number)
 static int store_content_get_file(struct storage_files *files, yyjson_val *obj, struct error *err)
 {
     const char *kind, *name, *text;
+    enum storage_kind of;
     size_t len;
     if (json_is_object(obj, "a file", err) != 0 || json_need_string(obj, "kind", &kind, err) != 0 ||
         json_need_string(obj, "name", &name, err) != 0 || json_get_string(obj, "base64", &text, err) != 0)
         return -1;
-    for (int k = 0; k < STORAGE_KINDS; k++) {
-        if (!str_eq(kind, storage_folder((enum storage_kind)k)))
-            continue;
-        char *bytes = base64_decode(text, &len);
-        if (bytes == NULL)
-            return error_set(err, ERROR_INVALID, "\"base64\" of %s is none", name);
-        int status = storage_files_add(files, (enum storage_kind)k, name, bytes, len, err);
-        mem_wiping_free(bytes);
-        return status;
-    }
-    return error_set(err, ERROR_INVALID, "\"kind\" of %s is unknown", name);
+    if (!storage_kind_of(kind, &of))
+        return error_set(err, ERROR_INVALID, "\"kind\" of %s is unknown", name);
+    char *bytes = base64_decode(text, &len);
+    if (bytes == NULL)
+        return error_set(err, ERROR_INVALID, "\"base64\" of %s is none", name);
+    int status = storage_files_add(files, of, name, bytes, len, err);
+    mem_wiping_free(bytes);
+    return status;
 }
 
 static int store_content_get_files(const struct buf *text, struct storage_files *files, struct error *err)

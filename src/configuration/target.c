@@ -81,7 +81,7 @@ const struct cfg_difference *target_difference(struct target *t)
     const struct cfg_file *is, *wanted;
     if (!t->compared) {
         cfg_difference_fini(&t->differs);
-        t->comparable = target_both(t, t->of->document->content, &with_kept, &is, &wanted);
+        t->comparable = target_both(t, target_document(t)->content, &with_kept, &is, &wanted);
         if (t->comparable)
             cfg_difference_init(&t->differs, is, wanted);
         t->compared = true;
@@ -94,7 +94,7 @@ void target_line_difference(struct target *t, struct cfg_line_difference *ret)
     cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
     const struct cfg_file *is, *wanted;
     *ret = (struct cfg_line_difference){0};
-    if (target_both(t, t->of->document->content, &with_kept, &is, &wanted))
+    if (target_both(t, target_document(t)->content, &with_kept, &is, &wanted))
         cfg_line_difference_init(ret, is, wanted);
 }
 
@@ -139,7 +139,7 @@ void target_repair_later(struct target *t)
 static void target_begin(struct target *t)
 {
     t->progress = PROGRESS_NEW;
-    t->files = t->of->document->with_files ? FILES_NEW : FILES_DONE;
+    t->files = target_document(t)->with_files ? FILES_NEW : FILES_DONE;
     t->files_drifted = t->files_missing = t->tells = t->needs_verdict = false;
     error_clear(&t->why);
 }
@@ -163,7 +163,7 @@ static void target_drifted(struct target *t)
                  repair          ? "haproxy.cfg was changed by another writer; it is repaired"
                  : t->of->paused ? "haproxy.cfg was changed by another writer; it is left so while paused"
                                  : "haproxy.cfg was changed by another writer; it is left so (CONFIG_DRIFT)",
-                 log_str("target", target_url(t)), log_str("sha256", t->of->document->hash),
+                 log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
                  log_str("differs", changes));
         target_log_lines(t);
         configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
@@ -177,7 +177,7 @@ static void target_drifted(struct target *t)
 static bool target_may_have_drifted_before(const struct target *t)
 {
     return t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && t->writing == NULL &&
-           !t->unloaded && store_ran(t->of->options.store, t->of->document, target_name(t));
+           !t->unloaded && store_ran(t->of->options.store, target_document(t), target_name(t));
 }
 
 static void target_drifted_before(struct target *t)
@@ -205,7 +205,7 @@ static void target_same(struct target *t)
 
 void target_compare(struct target *t)
 {
-    const struct document *d = t->of->document;
+    const struct document *d = target_document(t);
     bool lost = t->writing == d && t->unloaded && !t->needs_verdict; /* the answer to its write */
     bool sent = (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID) || lost;
     if (d == NULL || t->restores)
@@ -227,7 +227,7 @@ void target_compare(struct target *t)
 /* A HAProxy of this version has rejected it before, perhaps an earlier run of the daemon. */
 static void target_remember(struct target *t)
 {
-    const struct document *d = t->of->document;
+    const struct document *d = target_document(t);
     const char *haproxy = instance_view(t->in).haproxy;
     if (d == NULL)
         return;
@@ -250,8 +250,8 @@ static void target_reject(struct target *t, const char *what, const struct error
     t->progress = PROGRESS_REJECTED;
     t->why = *err;
     snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
-    log_error(t->of->options.log, what, log_str("target", target_url(t)), log_str("sha256", t->of->document->hash),
-              log_str("source", t->of->document->origin), log_str("error", err->message));
+    log_error(t->of->options.log, what, log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
+              log_str("source", target_document(t)->origin), log_str("error", err->message));
     configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
 }
 
@@ -260,13 +260,13 @@ void target_keep_rejection(struct target *t)
 {
     t->progress = PROGRESS_REJECTED;
     snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
-    store_reject(t->of->options.store, t->of->document->id, target_name(t), t->judge, t->why.message);
+    store_reject(t->of->options.store, target_document(t)->id, target_name(t), t->judge, t->why.message);
 }
 
 /* By the file that was read last: what is not to be sent there at all. */
 static void target_check(struct target *t)
 {
-    const struct document *d = t->of->document;
+    const struct document *d = target_document(t);
     struct error err = {0};
     const struct cfg_file *is = cfg_content_file(t->file, NULL);
     const struct cfg_file *wanted = d != NULL ? cfg_content_file(d->content, NULL) : NULL;
@@ -311,7 +311,7 @@ static void target_resync(void *self)
 static void target_refresh(void *self)
 {
     struct target *t = self;
-    const struct document *d = t->of->document;
+    const struct document *d = target_document(t);
     if (d == NULL)
         return;
     store_forget_rejections(t->of->options.store, d->id, target_name(t));
@@ -344,7 +344,7 @@ static uint64_t target_due(const void *self, uint64_t now_ms)
 {
     const struct target *t = self;
     uint64_t due = 0;
-    if (t->of->document == NULL)
+    if (target_document(t) == NULL)
         return 0;
     engine_sooner(&due, t->retry.not_before_ms, now_ms);
     engine_sooner(&due, canary_due(t), now_ms);
@@ -358,7 +358,7 @@ static uint64_t target_due(const void *self, uint64_t now_ms)
 
 static bool target_has_desired(const void *self)
 {
-    return ((const struct target *)self)->of->document != NULL;
+    return target_document(self) != NULL;
 }
 
 /* What was written is loaded whatever has come since. */
@@ -397,7 +397,7 @@ static void target_decide(void *self, struct engine_wants *ret)
         return;
     }
     bool valid = target_is_valid(t);
-    bool write = t->restores || (valid && configuration_may_write(c) && canary_lets(t));
+    bool write = t->restores || (valid && target_may_write(t) && canary_lets(t));
     if ((t->progress == PROGRESS_NEW && !valid) || write) {
         bool loading = write && v.reload == RELOAD_PENDING; /* its end is to be the end of what was written for it */
         bool waits = loading || (!t->restores && (soon || now < t->repair_after_ms || !retries));
@@ -418,7 +418,7 @@ static void target_replace(void *self, struct replacement_request *ret)
     if (!t->joins) /* the next document need not wait for its reload */
         configuration_begin(t->of, restores || !target_by_runtime(t));
     document_unref(t->asked);
-    t->asked = restores ? NULL : document_ref(t->of->document);
+    t->asked = restores ? NULL : document_ref(target_document(t));
     if (writes && !restores)
         target_is_writing(t);
     if (!restores)
@@ -449,7 +449,7 @@ static void target_look(struct target *t)
 
 static void target_written(struct target *t, const struct replaced *r)
 {
-    const struct document *d = t->of->document;
+    const struct document *d = target_document(t);
     cleanup(mem_free_ptr) char *changes = target_changes(t);
     log_info(t->of->options.log,
              r->runs ? "configuration written; HAProxy runs its changes without a reload"
@@ -475,7 +475,7 @@ static void target_replaced(void *self, const struct replaced *r)
     if (r->result != TRANSACTION_COMMITTED)
         target_not_written(t, asked);
     /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
-    if (asked != t->of->document) {
+    if (asked != target_document(t)) {
         if (r->result == TRANSACTION_PREVIEWED) /* after any other the file is read anew */
             target_look(t);
         return;
@@ -560,6 +560,7 @@ void target_fini(struct target *t)
     changes_fini(&t->told);
     storage_foresight_fini(&t->foresight);
     probation_fini(&t->probation);
+    document_unref(t->own);
     document_unref(t->asked);
     document_unref(t->storing);
     document_unref(t->writing);

@@ -10,7 +10,7 @@ static bool target_files_are_for_nothing(const struct target *t)
 {
     bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
     return t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->restores ||
-           (begun && configuration_rejected(t->of));
+           (begun && t->own == NULL && configuration_rejected(t->of));
 }
 
 /* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are looked at once,
@@ -30,7 +30,7 @@ bool target_files_next(const struct target *t, enum storage_part *ret)
     }
     bool nothing = target_files_are_for_nothing(t), back = t->files_changed && nothing;
     bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
-    bool check = runs && t->files == FILES_DONE && t->files_unchecked && t->of->document->with_files;
+    bool check = runs && t->files == FILES_DONE && t->files_unchecked && target_document(t)->with_files;
     *ret = back                              ? STORAGE_BACK
            : check                           ? STORAGE_CHECK
            : t->progress == PROGRESS_NEW     ? STORAGE_ADD
@@ -43,7 +43,7 @@ bool target_files_next(const struct target *t, enum storage_part *ret)
 
 bool target_files_half_way(const struct target *t)
 {
-    const struct document *d = t->of->document;
+    const struct document *d = target_document(t);
     bool sent = t->writing == d && (t->asked == d || t->unloaded);
     bool ends = t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_RESTORING ||
                 t->progress == PROGRESS_RESTORED || t->restores ||
@@ -55,9 +55,15 @@ bool target_files_half_way(const struct target *t)
 static void target_files_go_back(struct target *t)
 {
     bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    t->files = begun && t->of->document->with_files ? FILES_NEW : FILES_DONE;
+    t->files = begun && target_document(t)->with_files ? FILES_NEW : FILES_DONE;
     if (begun)
         t->progress = PROGRESS_NEW;
+}
+
+/* HAProxy runs the haproxy.cfg that there is, which goes on with them, and is told: nobody needs the lines that they lose. */
+static bool target_changes_files_alone(const struct target *t)
+{
+    return t->effect == CFG_EFFECT_NONE && target_by_runtime(t) && target_is_alone(t) && !canary_goes_on(t->of);
 }
 
 /* They went back, and a reload for something else had loaded them. */
@@ -79,9 +85,10 @@ void target_store(void *self, struct storage_request *ret)
     if (t->part == STORAGE_BACK)
         target_files_go_back(t);
     document_unref(t->storing);
-    t->storing = document_ref(t->of->document);
+    t->storing = document_ref(target_document(t));
     ret->part = t->part;
     ret->files = &t->storing->files;
+    ret->alone = t->part == STORAGE_ADD && target_changes_files_alone(t);
     if (!t->of->options.foresees || t->part != STORAGE_CHECK)
         return;
     storage_foresight_fini(&t->foresight);
@@ -137,7 +144,7 @@ static void target_files_looked_at(struct target *t, const struct stored *s)
         t->of->options.dry_run ? "DRY_RUN" : "it is paused", s->differs, s->differing > 1 ? " and others" : "");
     if (!str_eq(why.message, t->why.message))
         log_warn(t->of->options.log, "configuration cannot be validated yet", log_str("target", target_url(t)),
-                 log_str("sha256", t->of->document->hash), log_str("error", why.message));
+                 log_str("sha256", target_document(t)->hash), log_str("error", why.message));
     t->why = why;
     t->files_missing = true;
 }
@@ -162,7 +169,7 @@ static void target_files_checked(struct target *t, const struct stored *s)
 void target_stored(void *self, const struct stored *s)
 {
     struct target *t = self;
-    bool current = t->storing == t->of->document, ok = s->result == TRANSACTION_COMMITTED;
+    bool current = t->storing == target_document(t), ok = s->result == TRANSACTION_COMMITTED;
     document_unref(t->storing);
     t->storing = NULL;
     t->away = !ok;

@@ -56,6 +56,7 @@ size_t configuration_add(struct configuration *c, const char *name)
     c->targets[number] = t;
     if (c->document != NULL)
         target_set(t);
+    timer_set(&c->step, 0);
     return number;
 }
 

@@ -73,7 +73,7 @@ void target_reload_failed(void *self, bool lost)
     log_error(c->options.log, "configuration could not be loaded; the one from before goes back",
               log_str("target", target_url(t)),
               log_str("sha256", t->writing != NULL ? t->writing->hash
-                                : latest           ? c->document->hash
+                                : latest           ? target_document(t)->hash
                                                    : NULL));
     if (!latest)
         return;

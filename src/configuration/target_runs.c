@@ -60,7 +60,7 @@ static void target_runs(struct target *t, struct document *d)
 static void target_superseded(struct target *t)
 {
     struct document *d = t->writing;
-    if (d == NULL || d == t->of->document || t->asked != NULL)
+    if (d == NULL || d == target_document(t) || t->asked != NULL)
         return;
     bool loaded = target_file_means(t, d->content);
     if (loaded && d->with_files)
@@ -86,7 +86,7 @@ void target_reload_ended(void *self)
 void target_concluded(void *self)
 {
     struct target *t = self;
-    struct document *d = t->of->document;
+    struct document *d = target_document(t);
     if (d == NULL || !instance_at_rest(t->in) || !instance_view(t->in).last_reload_known)
         return;
     if (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED)

@@ -58,7 +58,7 @@ static bool target_needs_no_verdict(const struct target *t)
 
 bool target_is_valid(const struct target *t)
 {
-    const struct document *d = t->of->document;
+    const struct document *d = target_document(t);
     bool is_written = d != NULL && t->asked == d && t->writing == d;
     return t->progress == PROGRESS_VALID || is_written || target_needs_no_verdict(t);
 }
@@ -87,7 +87,7 @@ static int target_foresee_config(struct target *t, struct buf *ret, struct error
     const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : target_runs_another(t);
     if (why != NULL)
         return error_set(err, ERROR_INVALID, "%s", why);
-    if (!target_both(t, t->of->document->content, &with_kept, &is, &wanted))
+    if (!target_both(t, target_document(t)->content, &with_kept, &is, &wanted))
         return 0;
     return instance_foresee(t->in, wanted, &d->changes, ret, err);
 }
@@ -121,13 +121,13 @@ void target_go_on(struct target *t)
     const struct configuration *c = t->of;
     if (c->document == NULL || t->restores || t->asked != NULL)
         return;
-    if (!target_is_valid(t) || !t->files_changed || !configuration_may_write(c) || !canary_lets(t) ||
-        !target_by_runtime(t) || t->effect != CFG_EFFECT_NONE)
+    if (!target_is_valid(t) || !t->files_changed || !target_may_write(t) || !canary_lets(t) || !target_by_runtime(t) ||
+        t->effect != CFG_EFFECT_NONE)
         return;
     configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
     target_keep_good(t);
     document_unref(t->writing);
-    t->writing = document_ref(c->document);
+    t->writing = document_ref(target_document(t));
     t->progress = PROGRESS_WRITTEN;
     t->tells = true;
 }

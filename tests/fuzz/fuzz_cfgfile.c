@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "haproxy/cfg/binds.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/line_difference.h"
@@ -26,6 +27,16 @@ static char *exactly(const char *text, size_t len)
     return copy;
 }
 
+static void listen_at(const struct cfg_file *f)
+{
+    cleanup(cfg_binds_fini) struct cfg_binds binds = {0};
+    cfg_binds_read(&binds, f->text, f->len);
+    for (size_t i = 0; i < binds.count; i++) {
+        const struct cfg_bind *b = &binds.list[i], *found = cfg_binds_find(&binds, b->address, b->to);
+        check(b->line > 0 && (b->from > b->to || (found != NULL && found->line <= b->line)));
+    }
+}
+
 static void look_at(const struct cfg_file *f)
 {
     size_t lines = 0;
@@ -36,6 +47,7 @@ static void look_at(const struct cfg_file *f)
     free(cfg_file_defaults_problem(f));
     check(cfg_file_compare(f, f, NULL) == NULL);
     check(cfg_same_meaning(f, f));
+    listen_at(f);
 }
 
 static void compare(const struct cfg_file *a, const struct cfg_file *b)

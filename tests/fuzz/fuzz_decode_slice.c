@@ -5,5 +5,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_decode(&kube_slices, data, size);
+    fuzz_decode(&kube_service_slices, data, size);
     return 0;
 }

@@ -217,22 +217,24 @@ static inline void forget(struct instance *in)
     in->ends = false;
 }
 
-/* The latest, or one with files that is half way somewhere: the latest waits for that. Or one that was gone back to. */
-static bool wanted(const char *text)
+/* The latest, or one with files that is half way somewhere: the latest waits for that. Or one that was gone back to. A new
+ * one gets the last that ran while the latest is rejected. */
+static bool wanted(const struct instance *in, const char *text)
 {
     char hash[DIGEST_SHA256_HEX_BYTES];
     digest_sha256_hex(text, strlen(text), hash);
     size_t first = 0;
     while (w.of[first].gone)
         first++;
-    const struct configuration_view v = configuration_view(w.c, first);
-    return str_eq(text, w.text) || ((w.with_files || v.version != 0) && str_eq(hash, v.sha256));
+    const struct configuration_view v = configuration_view(w.c, first), own = configuration_view(w.c, in->number);
+    return (own.former && str_eq(hash, own.sha256)) || str_eq(text, w.text) ||
+           ((w.with_files || v.version != 0) && str_eq(hash, v.sha256));
 }
 
 static enum transaction_result validate(struct instance *in, const char *text)
 {
     w.validations++;
-    if (!wanted(text))
+    if (!wanted(in, text))
         ck_abort_msg("asked about what is not wanted any more: %s", text);
     ck_assert_msg(!w.with_files || in->map == number_of(text), "%zu is asked before it has the files", in->number);
     if (chance(6))
@@ -266,10 +268,12 @@ static void check_write(const struct instance *in, const struct replacement_requ
     ck_assert_msg(!w.dry_run, "a dry run writes");
     ck_assert_msg(r->changes == NULL || (w.by_runtime && str_eq(in->file, in->running)),
                   "%zu is told how %s differs, and runs %s", in->number, in->file, in->running);
-    if (!wanted(text) || r->restores)
+    if (!wanted(in, text) || r->restores)
         return; /* the one from before goes back */
     bool judged = in->validated != NULL && str_eq(in->validated, text);
     ck_assert_msg(judged || !needs_verdict(r), "written before it was validated");
+    if (configuration_view(w.c, in->number).former)
+        return; /* it is what others run, whatever they make of the latest */
     for (size_t i = 0; i < w.count; i++) {
         const struct instance *other = &w.of[i];
         if (other->gone || configuration_view(w.c, i).joins)
@@ -365,7 +369,8 @@ static void replace(struct instance *in)
 static enum transaction_result store_part(struct instance *in, enum storage_part part, unsigned n, struct stored *s)
 {
     for (size_t i = 0; i < w.count && part == STORAGE_ADD; i++)
-        ck_assert_msg(w.of[i].gone || configuration_view(w.c, i).joins || !str_eq(state_of(i), "rejected"),
+        ck_assert_msg(w.of[i].gone || configuration_view(w.c, i).joins || !str_eq(state_of(i), "rejected") ||
+                          configuration_view(w.c, in->number).former,
                       "files of what %zu rejects are added", i);
     if (part == STORAGE_ADD) {
         in->grown = in->map_good != n && dice_below(&w.dice, 2) == 0;

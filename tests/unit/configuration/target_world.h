@@ -42,7 +42,8 @@ static struct {
     struct store *store;
     struct log log;
     struct instance in;
-    bool busy; /* a reload is to come */
+    bool busy;  /* a reload is to come */
+    bool alone; /* as the last part was stored */
     unsigned told[CONFIGURATION_EVENT_KINDS];
 } w;
 
@@ -109,6 +110,8 @@ static inline void on_event(void *arg, const struct configuration_event *e)
     w.told[e->kind]++;
 }
 
+static size_t world_canary;
+
 static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
 {
     struct error err = {0};
@@ -123,6 +126,7 @@ static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
     w.in.file = mem_strdup("global\n");
     const struct configuration_options options = {.target_count = 1,
                                                   .drift = drift,
+                                                  .canary = world_canary,
                                                   .dry_run = dry_run,
                                                   .foresees = dry_run,
                                                   .store = w.store,
@@ -214,6 +218,7 @@ static inline void stores(enum storage_part part, const struct stored *s)
     w.in.engine->ops->store(w.in.engine->self, &request);
     ck_assert_int_eq((int)request.part, (int)part);
     ck_assert_uint_eq(request.files->count, 1);
+    w.alone = request.alone;
     w.in.engine->ops->stored(w.in.engine->self, s);
 }
 

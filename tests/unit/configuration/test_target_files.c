@@ -141,6 +141,60 @@ START_TEST(a_map_alone_is_told_to_haproxy)
 }
 END_TEST
 
+/* Who else may need the lines that a map loses: the haproxy.cfg from before, a HAProxy that runs something else, another one,
+ * those who wait for a canary. */
+START_TEST(maps_lose_lines_at_once_where_nobody_else_needs_them)
+{
+    static const char another[] = "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n";
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    apply_with_file();
+    ck_assert(!w.alone); /* STORAGE_END */
+    w.in.reload = _i == 2 ? RELOAD_PENDING : RELOAD_DONE;
+    if (_i == 3)
+        (void)configuration_add(w.c, "another");
+    set_text_with(_i == 1 ? another : DOCUMENT, "a 2\n");
+    stores(STORAGE_ADD, &added);
+    ck_assert_int_eq(w.alone, _i == 0);
+    world_end();
+}
+END_TEST
+
+/* Whose weight HAProxy is told. */
+START_TEST(maps_lose_no_lines_at_once_beside_a_server)
+{
+    static const char one[] = DOCUMENT "backend b\n  server s 10.0.0.1:80 weight 1\n";
+    static const char two[] = DOCUMENT "backend b\n  server s 10.0.0.1:80 weight 2\n";
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    apply_with_file();
+    set_text_with(one, "a 1\n");
+    stores(STORAGE_ADD, &stored);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    file_is(one);
+    stores(STORAGE_END, &stored);
+    set_text_with(_i == 0 ? one : two, "a 2\n");
+    stores(STORAGE_ADD, &added);
+    ck_assert_int_eq(w.alone, _i == 0);
+    world_end();
+}
+END_TEST
+
+START_TEST(maps_lose_no_lines_at_once_before_a_canary)
+{
+    world_canary = (size_t)_i;
+    world_begin(CONFIGURATION_DRIFT_REPORT);
+    free(w.in.file);
+    w.in.file = mem_strdup(DOCUMENT);
+    w.in.loaded = true;
+    read_it();
+    set_document_with_file();
+    stores(STORAGE_ADD, &added);
+    ck_assert_int_eq(w.alone, _i == 0);
+    world_canary = 0;
+    world_end();
+}
+END_TEST
+
 /* What HAProxy did not take from us it is to judge, and to load. */
 START_TEST(a_map_that_haproxy_does_not_take_is_loaded)
 {
@@ -309,6 +363,9 @@ int main(void)
     Suite *suite = suite_create("target_files");
     TCase *tc = tcase_create("target_files");
     tcase_add_test(tc, a_map_alone_is_told_to_haproxy);
+    tcase_add_loop_test(tc, maps_lose_lines_at_once_where_nobody_else_needs_them, 0, 4);
+    tcase_add_loop_test(tc, maps_lose_no_lines_at_once_beside_a_server, 0, 2);
+    tcase_add_loop_test(tc, maps_lose_no_lines_at_once_before_a_canary, 0, 2);
     tcase_add_test(tc, a_reload_that_comes_before_a_map_has_lost_its_lines);
     tcase_add_loop_test(tc, a_map_that_haproxy_does_not_take_is_loaded, 0, 2);
     tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);

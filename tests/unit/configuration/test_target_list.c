@@ -1,6 +1,8 @@
 /* src/configuration/target_list: HAProxies that come and go while a document stands. */
 #include "configuration_world.h"
 
+#include "report/checks.h"
+
 #define ENOUGH 30
 #define SERVES "frontend fe\n  bind :80\nbackend be\n  server s 1.1.1.1:1\n"
 
@@ -74,6 +76,80 @@ START_TEST(what_it_finds_bad_stays_where_it_runs)
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 0);
     ck_assert_uint_eq(w.told[CONFIGURATION_DEGRADED], _i >= 3);
     ck_assert(store_good(w.store, "another") != 0); /* proven without it */
+    stream_end();
+}
+END_TEST
+
+/* The latest is rejected by another one: it gets the one that ran last, and the next one with them. _i: 1: with files. */
+START_TEST(one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran)
+{
+    begin(_i == 1);
+    cleanup(mem_free_ptr) char *ran = mem_strdup(w.text);
+    unsigned reloads = w.of[0].reloads;
+    bad_document("reject", 0);
+    passes(ENOUGH);
+    ck_assert_str_eq(state_of(0), "rejected");
+    unsigned told = w.told[CONFIGURATION_APPLIED];
+    come(&w.of[2]);
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[2].running, ran);
+    ck_assert(configuration_view(w.c, 2).former && configuration_view(w.c, 2).joins);
+    ck_assert_str_eq(state_of(2), "applied");
+    ck_assert_str_ne(configuration_view(w.c, 2).sha256, configuration_view(w.c, 0).sha256);
+    ck_assert_uint_eq(w.told[CONFIGURATION_APPLIED], told); /* of the latest nothing was */
+    cleanup(checks_fini) struct checks checks = {0};
+    ck_assert(!configuration_ready(w.c, &checks));
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_str_eq(w.of[i].running, ran);
+        ck_assert_uint_eq(w.of[i].reloads, reloads);
+    }
+    new_document(true);
+    passes(ENOUGH);
+    for (size_t i = 0; i < TARGETS; i++) {
+        ck_assert_str_eq(w.of[i].running, w.text);
+        ck_assert(!configuration_view(w.c, i).former && !configuration_view(w.c, i).joins);
+    }
+    stream_end();
+}
+END_TEST
+
+/* It rejects that one, too: it gets none, and is not asked again. */
+START_TEST(one_that_rejects_the_last_that_ran_gets_none)
+{
+    begin(false);
+    bad_document("reject", 2);
+    passes(ENOUGH);
+    cleanup(mem_free_ptr) char *ran = mem_strdup(w.text);
+    ck_assert_str_eq(w.of[0].running, ran);
+    bad_document("reject", 0);
+    passes(ENOUGH);
+    come(&w.of[2]);
+    passes(ENOUGH);
+    ck_assert_str_ne(w.of[2].running, ran);
+    unsigned validations = w.validations;
+    passes(ENOUGH);
+    ck_assert_uint_eq(w.validations, validations);
+    stream_end();
+}
+END_TEST
+
+/* The latest is the only one that ran, and went back where it did. */
+START_TEST(one_that_comes_gets_none_that_went_back)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.more = SERVES;
+    w.rollback = CONFIGURATION_ROLLBACK_SERVING;
+    restart();
+    leave(&w.of[2]);
+    bad_document("dying", 0);
+    passes(ENOUGH);
+    ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 1);
+    ck_assert_str_ne(w.of[1].running, w.text);
+    ck_assert_uint_eq(store_count(w.store), 1);
+    come(&w.of[2]);
+    passes(ENOUGH);
+    ck_assert_str_ne(w.of[2].running, w.text);
+    ck_assert(!configuration_view(w.c, 2).former);
     stream_end();
 }
 END_TEST
@@ -250,6 +326,9 @@ int main(void)
     TCase *t = tcase_create("target_list");
     tcase_add_loop_test(t, one_that_comes_gets_the_document_alone, 0, 2);
     tcase_add_loop_test(t, what_it_finds_bad_stays_where_it_runs, 0, 5);
+    tcase_add_loop_test(t, one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran, 0, 2);
+    tcase_add_test(t, one_that_rejects_the_last_that_ran_gets_none);
+    tcase_add_test(t, one_that_comes_gets_none_that_went_back);
     tcase_add_loop_test(t, one_that_never_did_well_holds_no_document_up, 0, 4);
     tcase_add_test(t, one_that_goes_half_way_holds_nothing_up);
     tcase_add_test(t, the_next_document_waits_for_none_that_is_gone);

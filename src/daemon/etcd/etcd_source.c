@@ -1,0 +1,409 @@
+#include "daemon/etcd/etcd_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/published.h"
+#include "daemon/etcd/etcd_access.h"
+#include "etcd/client.h"
+#include "etcd/watch.h"
+#include "haproxy/storage_files.h"
+#include "host/timer.h"
+#include "report/checks.h"
+#include "settings/settings.h"
+
+#define RETRY_MIN_MS 500
+#define RETRY_MAX_MS 30000
+
+struct etcd_source {
+    struct etcd_source_options options;
+    struct etcd_source_callbacks callbacks;
+    void *arg;
+    struct etcd_watch *watch;
+    struct timer retry;     /* or to look whether it is still that */
+    unsigned tries;         /* that failed one behind the other */
+    struct etcd_call *call; /* the one that is under way; NULL: none */
+    /* What is read. */
+    int64_t revision;         /* at which */
+    int64_t created, changed; /* of the key then: which value it is */
+    struct buf plain;
+    struct published_manifest manifest;
+    struct buf text, files; /* of parts */
+    size_t part;            /* the next one */
+    /* How it stands. */
+    uint64_t version;
+    bool taken;           /* something was, once */
+    bool connected;       /* the watch is */
+    struct error problem; /* why nothing could be taken last; kind NONE: it was */
+    struct error away;    /* why the watch is not connected */
+};
+
+static void source_read(struct etcd_source *s);
+static void source_next(struct etcd_source *s);
+
+static void source_clear(struct etcd_source *s)
+{
+    etcd_call_cancel(s->call);
+    s->call = NULL;
+    buf_clear(&s->plain);
+    buf_clear(&s->text);
+    buf_clear(&s->files);
+    published_manifest_fini(&s->manifest);
+    s->part = 0;
+}
+
+/* What runs stays. It is tried again, and at once when another version comes. */
+static void source_fail(struct etcd_source *s, const struct error *err)
+{
+    struct error told = *err;
+    source_clear(s);
+    timer_set(&s->retry, backoff_limit_ms(RETRY_MIN_MS, RETRY_MAX_MS, s->tries++));
+    (void)error_prefix(&told, "%s", s->options.settings->etcd.path);
+    bool same = s->problem.kind != ERROR_NONE && str_eq(s->problem.message, told.message);
+    s->problem = told;
+    if (!same)
+        s->callbacks.failed(s->arg, &told);
+}
+
+static void source_watch(struct etcd_source *s)
+{
+    etcd_watch_start(s->watch, s->revision + 1);
+}
+
+static void source_take(struct etcd_source *s, const struct buf *text, struct storage_files *files)
+{
+    cleanup(mem_free_ptr) char *origin = s->manifest.version != 0
+                                             ? mem_printf("etcd, %s, version %llu", s->options.settings->etcd.path,
+                                                          (unsigned long long)s->manifest.version)
+                                             : mem_printf("etcd, %s", s->options.settings->etcd.path);
+    s->version = s->manifest.version;
+    s->taken = true;
+    s->tries = 0;
+    error_clear(&s->problem);
+    timer_set(&s->retry, s->options.settings->resync_period_ms);
+    s->callbacks.made(s->arg, origin, buf_str(text), text->len, files);
+    source_clear(s);
+}
+
+static void source_refuse(struct etcd_source *s, const char *why)
+{
+    struct error err = {0};
+    (void)error_set(&err, ERROR_INVALID, "%s", why);
+    source_fail(s, &err);
+}
+
+/* All is there. */
+static void source_finish(struct etcd_source *s)
+{
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    struct error err = {0};
+    const struct published_manifest *m = &s->manifest;
+    const struct buf *text =
+        m->version == 0 || published_is(buf_str(&s->plain), s->plain.len, m->hash) ? &s->plain : &s->text;
+    if (m->version != 0 && !published_is(buf_str(text), text->len, m->hash))
+        source_refuse(s, "the configuration in etcd is not the one of its manifest");
+    else if (published_files(m, buf_str(&s->files), s->files.len, &files, &err) != 0)
+        source_fail(s, &err);
+    else
+        source_take(s, text, &files);
+}
+
+/* ---- parts ---- */
+
+/* Those of the configuration are read only where it is not at its key itself. */
+static size_t source_first_part(const struct etcd_source *s)
+{
+    bool whole = published_is(buf_str(&s->plain), s->plain.len, s->manifest.hash);
+    return whole ? s->manifest.text.count : 0;
+}
+
+static const char *source_part_hash(const struct etcd_source *s)
+{
+    const struct published_manifest *m = &s->manifest;
+    return s->part < m->text.count ? m->text.list[s->part] : m->files.list[s->part - m->text.count];
+}
+
+static void source_on_part(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    struct error problem = {0};
+    const char *hash = source_part_hash(s);
+    s->call = NULL;
+    if (err != NULL) {
+        source_fail(s, err);
+        return;
+    }
+    if (got->count != 1)
+        (void)error_set(&problem, ERROR_INVALID, "the part %s is missing in etcd; the producer repairs that", hash);
+    else if (!published_is(got->list[0].value, got->list[0].value_len, hash))
+        (void)error_set(&problem, ERROR_INVALID, "the part %s in etcd is not what it was; the producer repairs that",
+                        hash);
+    if (problem.kind != ERROR_NONE) {
+        source_fail(s, &problem);
+        return;
+    }
+    buf_addn(s->part < s->manifest.text.count ? &s->text : &s->files, got->list[0].value, got->list[0].value_len);
+    s->part++;
+    source_next(s);
+}
+
+static void source_next(struct etcd_source *s)
+{
+    if (s->part == s->manifest.text.count + s->manifest.files.count) {
+        source_finish(s);
+        return;
+    }
+    cleanup(mem_free_ptr) char *key = etcd_key(s->options.settings, "parts/", source_part_hash(s));
+    const struct etcd_get get = {.key = key}; /* its bytes are always the same */
+    s->call = etcd_get(s->options.client, &get, source_on_part, s);
+}
+
+/* ---- no manifest ---- */
+
+static void source_on_versions(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    s->call = NULL;
+    if (err != NULL)
+        source_fail(s, err);
+    else if (got->count > 0)
+        source_refuse(
+            s, "its manifest in etcd is gone: which files belong to the value is not known; the producer repairs "
+               "that with its RESYNC_PERIOD");
+    else
+        source_finish(s);
+}
+
+/* Of an older producer there are no versions, either. */
+static void source_without_manifest(struct etcd_source *s)
+{
+    cleanup(mem_free_ptr) char *key = etcd_key(s->options.settings, "versions/", "");
+    const struct etcd_get get = {.key = key, .prefix = true, .revision = s->revision, .limit = 1, .keys_only = true};
+    s->call = etcd_get(s->options.client, &get, source_on_versions, s);
+}
+
+/* ---- the manifest ---- */
+
+/* Somebody else has written there since. */
+static bool source_is_foreign(const struct etcd_source *s)
+{
+    return !published_is(buf_str(&s->plain), s->plain.len, s->manifest.hash) &&
+           !str_eq(buf_str(&s->plain), PUBLISHED_TOO_LARGE);
+}
+
+static void source_take_manifest(struct etcd_source *s, const struct etcd_kv *kv)
+{
+    struct error err = {0};
+    if (published_manifest_parse(kv->value, kv->value_len, &s->manifest, &err) != 0) {
+        (void)error_prefix(&err, "its manifest in etcd cannot be read");
+        source_fail(s, &err);
+    } else if (source_is_foreign(s)) {
+        source_refuse(
+            s,
+            "its value in etcd is not the one of its manifest: somebody else has written there; the producer repairs "
+            "that with its RESYNC_PERIOD");
+    } else {
+        s->part = source_first_part(s);
+        source_next(s);
+    }
+}
+
+static void source_on_manifest(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    s->call = NULL;
+    if (err != NULL && err->kind == ERROR_GONE)
+        source_read(s); /* compacted in between */
+    else if (err != NULL)
+        source_fail(s, err);
+    else if (got->count == 0)
+        source_without_manifest(s);
+    else
+        source_take_manifest(s, &got->list[0]);
+}
+
+/* ---- the configuration ---- */
+
+static void source_take_plain(struct etcd_source *s, const struct etcd_kv *kv, int64_t revision)
+{
+    source_clear(s);
+    s->revision = revision;
+    s->created = kv->create_revision;
+    s->changed = kv->mod_revision;
+    buf_addn(&s->plain, kv->value, kv->value_len);
+    cleanup(mem_free_ptr) char *key = etcd_key(s->options.settings, "manifest", "");
+    const struct etcd_get get = {.key = key, .revision = revision};
+    s->call = etcd_get(s->options.client, &get, source_on_manifest, s);
+}
+
+static void source_none(struct etcd_source *s)
+{
+    source_refuse(
+        s, "there is no such key in etcd; expected a producer (CONFIG_TARGET=etcd) with the same ETCD_PATH; what runs "
+           "stays");
+}
+
+static void source_on_plain(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    s->call = NULL;
+    if (err != NULL) {
+        source_fail(s, err);
+        return;
+    }
+    s->revision = got->revision;
+    source_watch(s);
+    if (got->count == 0)
+        source_none(s);
+    else
+        source_take_plain(s, &got->list[0], got->revision);
+}
+
+static void source_read(struct etcd_source *s)
+{
+    source_clear(s);
+    const struct etcd_get get = {.key = s->options.settings->etcd.path};
+    s->call = etcd_get(s->options.client, &get, source_on_plain, s);
+}
+
+/* ---- whether it is still that ---- */
+
+static void source_on_looked(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    s->call = NULL;
+    if (err != NULL ||
+        (got->count == 1 && got->list[0].create_revision == s->created && got->list[0].mod_revision == s->changed))
+        timer_set(&s->retry, s->options.settings->resync_period_ms);
+    else
+        source_read(s);
+}
+
+/* A watch does not tell of an etcd that was set back and is further by now than what was read. */
+static void source_look(void *arg)
+{
+    struct etcd_source *s = arg;
+    if (s->problem.kind != ERROR_NONE) {
+        source_read(s);
+        return;
+    }
+    const struct etcd_get get = {.key = s->options.settings->etcd.path, .keys_only = true};
+    source_clear(s);
+    s->call = etcd_get(s->options.client, &get, source_on_looked, s);
+}
+
+/* ---- what changes ---- */
+
+static void source_on_changed(void *arg, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    struct etcd_source *s = arg;
+    const struct etcd_event *last = &events[count - 1]; /* the latest wins */
+    (void)revision;
+    s->tries = 0;
+    timer_cancel(&s->retry);
+    if (last->deleted) {
+        source_clear(s);
+        source_none(s);
+    } else {
+        source_take_plain(s, last->kv, last->kv->mod_revision);
+    }
+}
+
+static void source_on_compacted(void *arg, int64_t compact_revision)
+{
+    struct etcd_source *s = arg;
+    log_info(s->options.log, "etcd was compacted behind what was read; reading anew",
+             log_int("compact_revision", compact_revision));
+    source_read(s);
+}
+
+static void source_on_state(void *arg, bool connected, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    if (connected && !s->connected && s->away.kind != ERROR_NONE)
+        log_info(s->options.log, "etcd is followed again", log_str("path", s->options.settings->etcd.path));
+    if (!connected && s->connected)
+        log_warn(s->options.log, "etcd is away; what runs stays", log_str("path", s->options.settings->etcd.path),
+                 log_str("error", err != NULL ? err->message : NULL));
+    s->connected = connected;
+    s->away = err != NULL ? *err : (struct error){0};
+}
+
+/* ---- life ---- */
+
+struct etcd_source *etcd_source_new(struct event_base *base, const struct etcd_source_options *options,
+                                    const struct etcd_source_callbacks *callbacks, void *arg)
+{
+    static const struct etcd_watch_callbacks watch = {
+        .changed = source_on_changed, .compacted = source_on_compacted, .state = source_on_state};
+    struct etcd_source *s = mem_alloc(sizeof(*s));
+    s->options = *options;
+    s->callbacks = *callbacks;
+    s->arg = arg;
+    timer_init(&s->retry, base, source_look, s);
+    s->watch = etcd_watch_new(base, options->client, options->settings->etcd.path, false, &watch, s);
+    return s;
+}
+
+void etcd_source_free(struct etcd_source *s)
+{
+    if (s == NULL)
+        return;
+    source_clear(s);
+    etcd_watch_free(s->watch);
+    timer_fini(&s->retry);
+    buf_fini(&s->plain);
+    buf_fini(&s->text);
+    buf_fini(&s->files);
+    free(s);
+}
+
+void etcd_source_start(struct etcd_source *s)
+{
+    if (s != NULL)
+        source_read(s);
+}
+
+void etcd_source_stop(struct etcd_source *s)
+{
+    if (s == NULL)
+        return;
+    source_clear(s);
+    timer_cancel(&s->retry);
+    etcd_watch_stop(s->watch);
+}
+
+void etcd_source_poke(struct etcd_source *s)
+{
+    if (s == NULL)
+        return;
+    s->tries = 0;
+    source_read(s);
+}
+
+bool etcd_source_ready(const struct etcd_source *s, struct checks *checks)
+{
+    if (s == NULL)
+        return true;
+    bool ok = s->taken && s->connected;
+    const char *why = !s->taken && s->problem.kind != ERROR_NONE ? s->problem.message
+                      : s->away.kind != ERROR_NONE               ? s->away.message
+                      : ok                                       ? "followed"
+                                                                 : "not read yet";
+    checks_add(checks, ok ? CHECK_OK : CHECK_FAIL, mem_strdup("etcd"), mem_strdup(why), NULL);
+    return ok;
+}
+
+uint64_t etcd_source_version(const struct etcd_source *s)
+{
+    return s != NULL ? s->version : 0;
+}
+
+const char *etcd_source_problem(const struct etcd_source *s)
+{
+    return s != NULL && s->problem.kind != ERROR_NONE ? s->problem.message : NULL;
+}

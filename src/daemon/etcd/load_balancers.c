@@ -1,0 +1,224 @@
+#include "daemon/etcd/load_balancers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sorted.h"
+#include "base/str.h"
+#include "daemon/etcd/etcd_access.h"
+#include "etcd/client.h"
+#include "etcd/watch.h"
+#include "host/timer.h"
+#include "report/telemetry.h"
+#include "settings/settings.h"
+
+#define RETRY_MS 5000
+
+struct load_balancers {
+    struct etcd_client *client;
+    const struct log *log;
+    char *prefix; /* "PATH/status/" */
+    struct etcd_call *call;
+    struct etcd_watch *watch;
+    struct timer retry;
+    struct load_balancer *list; /* by name */
+    size_t count, size;
+    bool too_many; /* logged */
+};
+
+/* ---- the list ---- */
+
+static int compare_name(const void *name, const void *one)
+{
+    return strcmp(name, ((const struct load_balancer *)one)->name);
+}
+
+/* Where it is, or would be. */
+static size_t list_place(const struct load_balancers *l, const char *name)
+{
+    return sorted_place(name, l->list, l->count, sizeof(l->list[0]), compare_name);
+}
+
+static bool list_has(const struct load_balancers *l, size_t at, const char *name)
+{
+    return at < l->count && str_eq(l->list[at].name, name);
+}
+
+static void list_remove(struct load_balancers *l, const char *name)
+{
+    size_t at = list_place(l, name);
+    if (!list_has(l, at, name))
+        return;
+    load_balancer_fini(&l->list[at]);
+    memmove(&l->list[at], &l->list[at + 1], (l->count - at - 1) * sizeof(l->list[0]));
+    l->count--;
+}
+
+static void list_clear(struct load_balancers *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        load_balancer_fini(&l->list[i]);
+    l->count = 0;
+}
+
+/* Takes it over. */
+static void list_put(struct load_balancers *l, struct load_balancer *one)
+{
+    size_t at = list_place(l, one->name);
+    if (list_has(l, at, one->name)) {
+        load_balancer_fini(&l->list[at]);
+        l->list[at] = *one;
+        return;
+    }
+    if (l->count == LOAD_BALANCERS_MAX) {
+        if (!l->too_many)
+            log_warn(l->log, "there are more load balancers in etcd than are shown",
+                     log_int("shown", LOAD_BALANCERS_MAX));
+        l->too_many = true;
+        load_balancer_fini(one);
+        return;
+    }
+    if (l->count == l->size) {
+        l->size = l->size > 0 ? 2 * l->size : 16;
+        l->list = mem_resize(l->list, l->size, sizeof(l->list[0]));
+    }
+    memmove(&l->list[at + 1], &l->list[at], (l->count - at) * sizeof(l->list[0]));
+    l->list[at] = *one;
+    l->count++;
+}
+
+/* Its name is that of its key: what its value says counts for nothing there. */
+static void load_balancers_take(struct load_balancers *l, const struct etcd_kv *kv)
+{
+    struct load_balancer one;
+    struct error err = {0};
+    const char *name = kv->key + strlen(l->prefix);
+    if (load_balancer_parse(kv->value, kv->value_len, &one, &err) != 0) {
+        log_warn(l->log, "what a load balancer says of itself cannot be read", log_str("key", kv->key),
+                 log_str("error", err.message));
+        list_remove(l, name);
+        return;
+    }
+    free(one.name);
+    one.name = mem_strdup(name);
+    list_put(l, &one);
+}
+
+/* ---- etcd ---- */
+
+static void load_balancers_on_read(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct load_balancers *l = arg;
+    l->call = NULL;
+    if (err != NULL) { /* what etcd itself says of it is the publisher's to tell */
+        timer_set(&l->retry, RETRY_MS);
+        return;
+    }
+    list_clear(l);
+    for (size_t i = 0; i < got->count; i++)
+        load_balancers_take(l, &got->list[i]);
+    etcd_watch_start(l->watch, got->revision + 1);
+}
+
+static void load_balancers_read(void *arg)
+{
+    struct load_balancers *l = arg;
+    const struct etcd_get get = {.key = l->prefix, .prefix = true};
+    etcd_call_cancel(l->call);
+    l->call = etcd_get(l->client, &get, load_balancers_on_read, l);
+}
+
+static void load_balancers_on_changed(void *arg, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    struct load_balancers *l = arg;
+    (void)revision;
+    for (size_t i = 0; i < count; i++)
+        if (events[i].deleted)
+            list_remove(l, events[i].kv->key + strlen(l->prefix));
+        else
+            load_balancers_take(l, events[i].kv);
+}
+
+static void load_balancers_on_compacted(void *arg, int64_t compact_revision)
+{
+    (void)compact_revision;
+    load_balancers_read(arg);
+}
+
+static void load_balancers_on_state(void *arg, bool connected, const struct error *err)
+{
+    (void)arg, (void)connected, (void)err;
+}
+
+/* ---- life ---- */
+
+struct load_balancers *load_balancers_new(struct event_base *base, const struct settings *settings,
+                                          struct etcd_client *client, const struct log *log)
+{
+    static const struct etcd_watch_callbacks callbacks = {.changed = load_balancers_on_changed,
+                                                          .compacted = load_balancers_on_compacted,
+                                                          .state = load_balancers_on_state};
+    struct load_balancers *l = mem_alloc(sizeof(*l));
+    l->client = client;
+    l->log = log;
+    l->prefix = etcd_key(settings, "status/", "");
+    timer_init(&l->retry, base, load_balancers_read, l);
+    l->watch = etcd_watch_new(base, client, l->prefix, true, &callbacks, l);
+    return l;
+}
+
+void load_balancers_free(struct load_balancers *l)
+{
+    if (l == NULL)
+        return;
+    load_balancers_stop(l);
+    etcd_watch_free(l->watch);
+    timer_fini(&l->retry);
+    list_clear(l);
+    free(l->list);
+    free(l->prefix);
+    free(l);
+}
+
+void load_balancers_start(struct load_balancers *l)
+{
+    if (l != NULL)
+        load_balancers_read(l);
+}
+
+void load_balancers_stop(struct load_balancers *l)
+{
+    if (l == NULL)
+        return;
+    etcd_call_cancel(l->call);
+    l->call = NULL;
+    etcd_watch_stop(l->watch);
+    timer_cancel(&l->retry);
+}
+
+size_t load_balancers_count(const struct load_balancers *l)
+{
+    return l != NULL ? l->count : 0;
+}
+
+const struct load_balancer *load_balancers_at(const struct load_balancers *l, size_t i)
+{
+    return &l->list[i];
+}
+
+enum load_balancer_state load_balancer_stands(const struct load_balancer *l, uint64_t version)
+{
+    return l->state == LOAD_BALANCER_IN_SYNC && version != 0 && l->version != version ? LOAD_BALANCER_BEHIND : l->state;
+}
+
+void load_balancers_measure(const struct load_balancers *l, uint64_t version, const struct telemetry *t)
+{
+    size_t counts[LOAD_BALANCER_STATES] = {0};
+    if (l == NULL)
+        return;
+    for (size_t i = 0; i < l->count; i++)
+        counts[load_balancer_stands(&l->list[i], version)]++;
+    for (unsigned i = 0; i < LOAD_BALANCER_STATES; i++)
+        metric_set(t->load_balancers, (double)counts[i], load_balancer_state_name((enum load_balancer_state)i), NULL);
+}

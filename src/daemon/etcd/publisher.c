@@ -1,0 +1,501 @@
+#include "daemon/etcd/publisher.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/published.h"
+#include "daemon/etcd/etcd_access.h"
+#include "daemon/etcd/publisher_kept.h"
+#include "etcd/client.h"
+#include "host/timer.h"
+#include "report/checks.h"
+#include "report/telemetry.h"
+#include "settings/settings.h"
+
+#define WAIT_MIN_MS 500
+#define WAIT_MAX_MS 30000
+
+struct publisher {
+    struct publisher_options options;
+    struct timer timer; /* the next round */
+    unsigned tries;     /* that failed one behind the other */
+    char *name;         /* of this producer */
+    bool leads;
+    struct document *document; /* what the source has; NULL: nothing yet */
+    struct error refused;      /* why it has nothing else now; kind NONE: document is that */
+    /* A round. */
+    struct etcd_call *call; /* NULL: none is under way */
+    bool again;             /* something came in between */
+    struct publication publication;
+    int64_t revision; /* at which all is read */
+    struct etcd_compare plain, manifest;
+    char *plain_key, *manifest_key, *version_key;
+    char plain_hash[DIGEST_SHA256_HEX_BYTES];
+    size_t plain_len;
+    struct published_manifest there; /* version 0: none */
+    struct kept kept;                /* parts and versions that lie there */
+    size_t part;                     /* the next one to look at, or to put */
+    struct kept verified;            /* parts whose bytes were seen, whenever; by their revisions */
+    /* How it stands. */
+    bool in_sync;
+    uint64_t version;
+    int64_t published_ms;
+    struct error problem;
+};
+
+static void publisher_begin(void *arg);
+static void publisher_put_next(struct publisher *p);
+
+static char *publisher_part_key(const struct publisher *p)
+{
+    return etcd_key(p->options.settings, "parts/", publication_part(&p->publication, p->part).hash);
+}
+
+/* ---- the end of a round ---- */
+
+static void publisher_clear(struct publisher *p)
+{
+    etcd_call_cancel(p->call);
+    p->call = NULL;
+    publication_fini(&p->publication);
+    published_manifest_fini(&p->there);
+    kept_fini(&p->kept);
+    free(p->version_key);
+    p->version_key = NULL;
+    p->part = 0;
+}
+
+static void publisher_rest(struct publisher *p, uint64_t ms)
+{
+    publisher_clear(p);
+    if (!p->leads)
+        return;
+    timer_set(&p->timer, p->again ? 0 : ms);
+    p->again = false;
+}
+
+static void publisher_retry(struct publisher *p)
+{
+    publisher_rest(p, backoff_limit_ms(WAIT_MIN_MS, WAIT_MAX_MS, p->tries++));
+}
+
+static void publisher_fail(struct publisher *p, const struct error *err)
+{
+    struct error told = *err;
+    (void)error_prefix(&told, "%s", p->options.settings->etcd.path);
+    bool same = p->problem.kind != ERROR_NONE && str_eq(p->problem.message, told.message);
+    p->problem = told;
+    p->in_sync = false;
+    metric_add(p->options.telemetry->publications, 1, "failed", NULL);
+    if (!same)
+        log_error(p->options.log, "the configuration cannot be published", log_str("error", told.message));
+    publisher_retry(p);
+}
+
+static void publisher_done(struct publisher *p, uint64_t version, int64_t published_ms)
+{
+    if (p->problem.kind != ERROR_NONE)
+        log_info(p->options.log, "what was wrong with etcd is over", log_str("path", p->options.settings->etcd.path));
+    error_clear(&p->problem);
+    p->in_sync = p->publication.document == p->document; /* else that is the next round's */
+    p->version = version;
+    p->published_ms = published_ms;
+    p->tries = 0;
+    publisher_rest(p, p->options.settings->resync_period_ms);
+}
+
+/* Another producer was faster: look again. */
+static void publisher_lost(struct publisher *p)
+{
+    log_info(p->options.log, "another producer has written in between; reading again",
+             log_str("path", p->options.settings->etcd.path));
+    metric_add(p->options.telemetry->publications, 1, "conflict", NULL);
+    publisher_retry(p);
+}
+
+/* ---- what goes ---- */
+
+static void publisher_on_cleaned(void *arg, bool succeeded, int64_t revision, const struct error *err)
+{
+    struct publisher *p = arg;
+    (void)succeeded, (void)revision;
+    p->call = NULL;
+    if (err != NULL) /* it is deleted with the next version */
+        log_warn(p->options.log, "old versions are left in etcd for now", log_str("error", err->message));
+    publisher_done(p, p->version, p->published_ms);
+}
+
+/* Only as long as the manifest is the one that was just written: what nothing else can name by now. */
+static void publisher_clean(struct publisher *p, int64_t revision)
+{
+    const struct settings *settings = p->options.settings;
+    const struct etcd_compare unchanged = {.key = p->manifest_key, .mod_revision = revision};
+    struct etcd_delete deletes[KEPT_DELETES_MAX];
+    size_t count = kept_old(&p->kept, &p->publication.manifest, settings->etcd.keep, deletes);
+    const struct etcd_txn txn = {.compares = &unchanged, .compare_count = 1, .deletes = deletes, .delete_count = count};
+    if (count == 0)
+        publisher_done(p, p->version, p->published_ms);
+    else
+        p->call = etcd_txn(p->options.client, &txn, publisher_on_cleaned, p);
+}
+
+/* ---- the commit ---- */
+
+static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, const struct error *err)
+{
+    struct publisher *p = arg;
+    const struct published_manifest *m = &p->publication.manifest;
+    p->call = NULL;
+    if (err != NULL) {
+        publisher_fail(p, err); /* whether it was carried out is seen by the next round */
+        return;
+    }
+    if (!succeeded) {
+        publisher_lost(p);
+        return;
+    }
+    metric_add(p->options.telemetry->publications, 1, "published", NULL);
+    log_info(p->options.log, "configuration published", log_str("path", p->options.settings->etcd.path),
+             log_int("version", m->version), log_str("sha256", m->hash), log_int("bytes", m->len),
+             log_int("files", m->file_count), log_int("parts", publication_part_count(&p->publication)),
+             log_str("source", p->publication.document->origin));
+    p->version = m->version;
+    p->published_ms = m->published_ms;
+    publisher_clean(p, revision);
+}
+
+static void publisher_commit(struct publisher *p)
+{
+    struct etcd_compare compares[2 + PUBLISHED_PARTS_MAX] = {p->plain, p->manifest};
+    struct published_manifest *m = &p->publication.manifest;
+    size_t compare_count = 2 + kept_compare(&p->kept, m, compares + 2);
+    cleanup(buf_fini) struct buf text = {0};
+    const char *cluster = p->options.settings->cluster_name;
+    m->version = kept_next_version(&p->kept, p->there.version, p->version);
+    m->published_ms = (int64_t)clock_wall_ms();
+    m->producer = mem_strdup(p->name);
+    m->cluster = mem_strdup(cluster != NULL ? cluster : "");
+    published_manifest_print(m, &text);
+    cleanup(mem_free_ptr) char *number = mem_printf("%llu", (unsigned long long)m->version);
+    p->version_key = etcd_key(p->options.settings, "versions/", number);
+    size_t plain_len;
+    const char *plain = publication_plain(&p->publication, &plain_len);
+    const struct etcd_put puts[] = {{.key = p->version_key, .value = buf_str(&text), .value_len = text.len},
+                                    {.key = p->manifest_key, .value = buf_str(&text), .value_len = text.len},
+                                    {.key = p->plain_key, .value = plain, .value_len = plain_len}};
+    const struct etcd_txn txn = {
+        .compares = compares, .compare_count = compare_count, .puts = puts, .put_count = array_len(puts)};
+    p->call = etcd_txn(p->options.client, &txn, publisher_on_committed, p);
+}
+
+/* ---- parts ---- */
+
+/* True: it is what the source has. */
+static bool publisher_is_there(const struct publisher *p)
+{
+    size_t len;
+    const char *plain = publication_plain(&p->publication, &len);
+    return p->there.version != 0 && published_manifest_same(&p->there, &p->publication.manifest) &&
+           len == p->plain_len && published_is(plain, len, p->plain_hash);
+}
+
+static void publisher_on_put(void *arg, bool succeeded, int64_t revision, const struct error *err)
+{
+    struct publisher *p = arg;
+    p->call = NULL;
+    if (err != NULL) {
+        publisher_fail(p, err);
+        return;
+    }
+    if (!succeeded) { /* it is there by now, from another producer */
+        publisher_lost(p);
+        return;
+    }
+    cleanup(mem_free_ptr) char *key = publisher_part_key(p);
+    kept_set_part(&p->kept, key, revision);
+    kept_set_part(&p->verified, key, revision);
+    p->part++;
+    publisher_put_next(p);
+}
+
+/* Where it is not there, or as it was read. */
+static void publisher_put(struct publisher *p, int64_t mod_revision)
+{
+    struct publication_part part = publication_part(&p->publication, p->part);
+    cleanup(mem_free_ptr) char *key = publisher_part_key(p);
+    const struct etcd_compare same = {.key = key, .mod_revision = mod_revision};
+    const struct etcd_put put = {.key = key, .value = part.bytes, .value_len = part.len};
+    const struct etcd_txn txn = {.compares = &same, .compare_count = 1, .puts = &put, .put_count = 1};
+    p->call = etcd_txn(p->options.client, &txn, publisher_on_put, p);
+}
+
+static void publisher_on_part(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct publisher *p = arg;
+    struct publication_part part = publication_part(&p->publication, p->part);
+    p->call = NULL;
+    if (err != NULL) {
+        publisher_fail(p, err);
+    } else if (got->count == 1 && published_is(got->list[0].value, got->list[0].value_len, part.hash)) {
+        cleanup(mem_free_ptr) char *key = publisher_part_key(p);
+        kept_set_part(&p->kept, key, got->list[0].mod_revision);
+        kept_set_part(&p->verified, key, got->list[0].mod_revision);
+        p->part++;
+        publisher_put_next(p);
+    } else {
+        log_warn(p->options.log, "a part in etcd is not what its name says; putting it anew",
+                 log_str("part", part.hash));
+        publisher_put(p, got->count > 0 ? got->list[0].mod_revision : 0);
+    }
+}
+
+/* One whose bytes were not seen, or put, by this daemon is looked at once. */
+static void publisher_verify(struct publisher *p)
+{
+    cleanup(mem_free_ptr) char *key = publisher_part_key(p);
+    p->call = etcd_get(p->options.client, &(struct etcd_get){.key = key}, publisher_on_part, p);
+}
+
+static void publisher_put_next(struct publisher *p)
+{
+    size_t count = publication_part_count(&p->publication);
+    int64_t revision = 0;
+    for (; p->part < count; p->part++) {
+        const char *hash = publication_part(&p->publication, p->part).hash;
+        revision = kept_part_revision(&p->kept, hash);
+        if (revision == 0 || kept_part_revision(&p->verified, hash) != revision)
+            break;
+    }
+    if (p->part < count && revision == 0)
+        publisher_put(p, 0);
+    else if (p->part < count)
+        publisher_verify(p);
+    else if (publisher_is_there(p))
+        publisher_done(p, p->there.version, p->there.published_ms);
+    else
+        publisher_commit(p);
+}
+
+/* ---- what lies there ---- */
+
+/* A key that holds something else than what a producer of this cluster published. A manifest that was deleted is made anew. */
+static int publisher_refuse_foreign(const struct publisher *p, struct error *err)
+{
+    const char *cluster = p->options.settings->cluster_name;
+    const struct published_manifest *last = p->there.version != 0 ? &p->there : kept_newest(&p->kept);
+    if (p->plain.mod_revision != 0 && last == NULL)
+        return error_set(
+            err, ERROR_INVALID,
+            "the key has a value in etcd, and no manifest lies below it: somebody else uses it; delete it, or set "
+            "another ETCD_PATH");
+    if (last != NULL && !str_empty(last->cluster) && cluster != NULL && !str_eq(last->cluster, cluster))
+        return error_set(
+            err, ERROR_INVALID,
+            "the cluster %s publishes there (its producer: %s), and this one is %s: set an ETCD_PATH of its "
+            "own for each",
+            last->cluster, last->producer, cluster);
+    return 0;
+}
+
+static void publisher_would(struct publisher *p)
+{
+    const struct published_manifest *m = &p->publication.manifest;
+    if (!publisher_is_there(p) && !p->in_sync)
+        log_info(p->options.log, "dry run: the configuration would be published",
+                 log_str("path", p->options.settings->etcd.path), log_str("sha256", m->hash), log_int("bytes", m->len),
+                 log_int("files", m->file_count));
+    publisher_done(p, p->there.version, p->there.published_ms);
+}
+
+static void publisher_judge(struct publisher *p)
+{
+    struct error err = {0};
+    if (publisher_refuse_foreign(p, &err) != 0)
+        publisher_fail(p, &err);
+    else if (p->options.settings->dry_run)
+        publisher_would(p);
+    else
+        publisher_put_next(p);
+}
+
+static void publisher_on_versions(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct publisher *p = arg;
+    p->call = NULL;
+    if (err != NULL) {
+        publisher_fail(p, err);
+        return;
+    }
+    kept_take_versions(&p->kept, got);
+    publisher_judge(p);
+}
+
+static void publisher_on_parts(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct publisher *p = arg;
+    p->call = NULL;
+    if (err != NULL) {
+        publisher_fail(p, err);
+        return;
+    }
+    kept_take_parts(&p->kept, got);
+    kept_forget_parts(&p->verified, &p->kept);
+    cleanup(mem_free_ptr) char *key = etcd_key(p->options.settings, "versions/", "");
+    const struct etcd_get get = {.key = key, .prefix = true, .revision = p->revision};
+    p->call = etcd_get(p->options.client, &get, publisher_on_versions, p);
+}
+
+static void publisher_on_manifest(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct publisher *p = arg;
+    struct error bad = {0};
+    p->call = NULL;
+    p->manifest = (struct etcd_compare){.key = p->manifest_key};
+    if (err == NULL && got->count > 0) {
+        p->manifest.mod_revision = got->list[0].mod_revision;
+        if (published_manifest_parse(got->list[0].value, got->list[0].value_len, &p->there, &bad) != 0)
+            (void)error_prefix(&bad, "its manifest cannot be read; delete %s, or set another ETCD_PATH",
+                               p->manifest_key);
+    }
+    if (err != NULL || bad.kind != ERROR_NONE) {
+        publisher_fail(p, err != NULL ? err : &bad);
+        return;
+    }
+    cleanup(mem_free_ptr) char *key = etcd_key(p->options.settings, "parts/", "");
+    const struct etcd_get get = {.key = key, .prefix = true, .revision = p->revision, .keys_only = true};
+    p->call = etcd_get(p->options.client, &get, publisher_on_parts, p);
+}
+
+static void publisher_on_plain(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct publisher *p = arg;
+    p->call = NULL;
+    if (err != NULL) {
+        publisher_fail(p, err);
+        return;
+    }
+    bool there = got->count > 0;
+    p->revision = got->revision;
+    p->plain = (struct etcd_compare){.key = p->plain_key, .mod_revision = there ? got->list[0].mod_revision : 0};
+    p->plain_len = there ? got->list[0].value_len : 0;
+    digest_sha256_hex(there ? got->list[0].value : "", p->plain_len, p->plain_hash);
+    const struct etcd_get get = {.key = p->manifest_key, .revision = p->revision};
+    p->call = etcd_get(p->options.client, &get, publisher_on_manifest, p);
+}
+
+static void publisher_begin(void *arg)
+{
+    struct publisher *p = arg;
+    struct error err = {0};
+    publisher_clear(p);
+    if (!p->leads || p->document == NULL)
+        return;
+    if (publication_make(p->document, &p->publication, &err) != 0) {
+        publisher_fail(p, &err);
+        return;
+    }
+    const struct etcd_get get = {.key = p->plain_key};
+    p->call = etcd_get(p->options.client, &get, publisher_on_plain, p);
+}
+
+/* ---- life ---- */
+
+struct publisher *publisher_new(struct event_base *base, const struct publisher_options *options)
+{
+    struct publisher *p = mem_alloc(sizeof(*p));
+    p->options = *options;
+    p->name = etcd_own_name(options->settings);
+    p->plain_key = mem_strdup(options->settings->etcd.path);
+    p->manifest_key = etcd_key(options->settings, "manifest", "");
+    timer_init(&p->timer, base, publisher_begin, p);
+    return p;
+}
+
+void publisher_free(struct publisher *p)
+{
+    if (p == NULL)
+        return;
+    publisher_clear(p);
+    timer_fini(&p->timer);
+    kept_fini(&p->verified);
+    document_unref(p->document);
+    free(p->plain_key);
+    free(p->manifest_key);
+    free(p->name);
+    free(p);
+}
+
+/* A round that is under way ends first: what it has begun is whole then. */
+static void publisher_is_news(struct publisher *p)
+{
+    if (p->call != NULL)
+        p->again = true;
+    else if (p->leads)
+        timer_set(&p->timer, 0);
+}
+
+void publisher_lead(struct publisher *p, bool leads)
+{
+    if (p == NULL)
+        return;
+    p->leads = leads;
+    if (leads) {
+        publisher_is_news(p);
+        return;
+    }
+    timer_cancel(&p->timer);
+    publisher_clear(p);
+    p->in_sync = false;
+}
+
+void publisher_set(struct publisher *p, struct document *d)
+{
+    if (p == NULL)
+        return;
+    document_unref(p->document);
+    p->document = document_ref(d);
+    error_clear(&p->refused);
+    p->in_sync = false;
+    p->tries = 0;
+    publisher_is_news(p);
+}
+
+void publisher_refuse(struct publisher *p, const struct error *err)
+{
+    if (p != NULL)
+        p->refused = *err;
+}
+
+void publisher_poke(struct publisher *p)
+{
+    if (p != NULL)
+        publisher_is_news(p);
+}
+
+bool publisher_ready(const struct publisher *p, struct checks *checks)
+{
+    if (p == NULL || !p->leads)
+        return true;
+    bool ok = p->in_sync && p->refused.kind == ERROR_NONE;
+    char *why = p->refused.kind != ERROR_NONE   ? mem_strdup(p->refused.message)
+                : p->problem.kind != ERROR_NONE ? mem_strdup(p->problem.message)
+                : ok ? mem_printf("version %llu is published", (unsigned long long)p->version)
+                     : mem_strdup("not published yet");
+    checks_add(checks, ok ? CHECK_OK : CHECK_FAIL, mem_strdup("etcd"), why, NULL);
+    return ok;
+}
+
+struct publisher_view publisher_view(const struct publisher *p)
+{
+    return (struct publisher_view){.leads = p->leads,
+                                   .version = p->version,
+                                   .sha256 = p->in_sync && p->document != NULL ? p->document->text_hash : NULL,
+                                   .problem = p->refused.kind != ERROR_NONE   ? p->refused.message
+                                              : p->problem.kind != ERROR_NONE ? p->problem.message
+                                                                              : NULL,
+                                   .published_ms = p->published_ms};
+}

@@ -1,0 +1,218 @@
+#include "etcd/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "etcd/client_internal.h"
+#include "etcd/codec.h"
+#include "etcd/codec_watch.h"
+
+#define TIMEOUT_MS 10000
+
+/* ---- life ---- */
+
+struct etcd_client *etcd_client_new(struct http *http, const struct etcd_client_options *options, struct error *err)
+{
+    if (options->endpoint_count == 0) {
+        error_set(err, ERROR_FATAL, "etcd: no endpoint is given");
+        return NULL;
+    }
+    struct etcd_client *c = mem_alloc(sizeof(*c));
+    c->http = http;
+    c->log = options->log;
+    c->endpoint_count = options->endpoint_count;
+    c->endpoints = mem_array(c->endpoint_count, sizeof(c->endpoints[0]));
+    for (size_t i = 0; i < c->endpoint_count; i++) {
+        c->endpoints[i].base_url = mem_strdup(options->endpoints[i]);
+        c->endpoints[i].tls = options->tls;
+    }
+    c->user = mem_strdup(options->user);
+    c->password = mem_strdup(options->password);
+    c->timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS;
+    LIST_INIT(&c->calls);
+    LIST_INIT(&c->watches);
+    return c;
+}
+
+void etcd_client_free(struct etcd_client *c)
+{
+    if (c == NULL)
+        return;
+    etcd_watches_end(c);
+    while (!LIST_EMPTY(&c->calls))
+        etcd_call_free(LIST_FIRST(&c->calls));
+    for (size_t i = 0; i < c->endpoint_count; i++)
+        http_endpoint_fini(&c->endpoints[i]);
+    free(c->endpoints);
+    free(c->user);
+    mem_wipe_free(c->password);
+    mem_wipe_free(c->token);
+    free(c);
+}
+
+void etcd_client_set_password(struct etcd_client *c, const char *password)
+{
+    mem_wipe_free(c->password);
+    c->password = mem_strdup(password);
+}
+
+const char *etcd_client_endpoint(const struct etcd_client *c)
+{
+    return c->answered != NULL ? c->answered : "";
+}
+
+void etcd_client_answered(struct etcd_client *c, size_t endpoint)
+{
+    c->current = endpoint;
+    c->answered = c->endpoints[endpoint].base_url;
+}
+
+void etcd_client_failed(struct etcd_client *c, size_t endpoint)
+{
+    if (c->current == endpoint)
+        c->current = (endpoint + 1) % c->endpoint_count;
+}
+
+void etcd_call_cancel(struct etcd_call *call)
+{
+    if (call != NULL)
+        etcd_call_free(call);
+}
+
+/* ---- reading ---- */
+
+static int client_read_got(struct etcd_call *call, const char *body, size_t len, struct error *err)
+{
+    return etcd_codec_read_got(body, len, &call->result.got, err);
+}
+
+static void tell_got(struct etcd_call *call, const struct error *err)
+{
+    call->done.got(call->arg, err == NULL ? &call->result.got : NULL, err);
+    if (err == NULL)
+        etcd_got_fini(&call->result.got);
+}
+
+struct etcd_call *etcd_get(struct etcd_client *c, const struct etcd_get *get, etcd_got_fn *done, void *arg)
+{
+    static const struct etcd_call_kind kind = {.path = "/v3/kv/range", .read = client_read_got, .tell = tell_got};
+    struct etcd_call *call = etcd_call_new(c, &kind, etcd_codec_get(get), arg);
+    call->done.got = done;
+    call->about = mem_printf("%s \"%s\"", get->prefix ? "the keys that begin with" : "the key", get->key);
+    return call;
+}
+
+struct etcd_call *etcd_newest(struct etcd_client *c, size_t endpoint, const char *key, bool prefix, etcd_got_fn *done,
+                              void *arg)
+{
+    static const struct etcd_call_kind kind = {.path = "/v3/kv/range", .read = client_read_got, .tell = tell_got};
+    struct etcd_call *call = etcd_call_new(c, &kind, etcd_codec_newest(key, prefix), arg);
+    call->first = endpoint;
+    call->only_one = true;
+    call->done.got = done;
+    return call;
+}
+
+/* ---- writing ---- */
+
+static int client_read_txn(struct etcd_call *call, const char *body, size_t len, struct error *err)
+{
+    return etcd_codec_read_txn(body, len, &call->result.txn.succeeded, &call->result.txn.revision, err);
+}
+
+static void tell_txn(struct etcd_call *call, const struct error *err)
+{
+    bool good = err == NULL;
+    call->done.txn(call->arg, good && call->result.txn.succeeded, good ? call->result.txn.revision : 0, err);
+}
+
+/* Etcd does not say which of them it was. */
+static char *keys_of(const struct etcd_txn *txn)
+{
+    struct text_list keys = {.between = ", ", .max = 3};
+    for (size_t i = 0; i < txn->compare_count; i++)
+        if (text_list_next(&keys))
+            buf_printf(&keys.text, "\"%s\"", txn->compares[i].key);
+    for (size_t i = 0; i < txn->put_count; i++)
+        if (text_list_next(&keys))
+            buf_printf(&keys.text, "\"%s\"", txn->puts[i].key);
+    for (size_t i = 0; i < txn->delete_count; i++)
+        if (text_list_next(&keys))
+            buf_printf(&keys.text, "\"%s\"%s", txn->deletes[i].key,
+                       txn->deletes[i].prefix ? " and what begins so" : "");
+    return text_list_take(&keys);
+}
+
+struct etcd_call *etcd_txn(struct etcd_client *c, const struct etcd_txn *txn, etcd_txn_fn *done, void *arg)
+{
+    static const struct etcd_call_kind kind = {
+        .path = "/v3/kv/txn", .once = true, .read = client_read_txn, .tell = tell_txn};
+    struct etcd_call *call = etcd_call_new(c, &kind, etcd_codec_txn(txn), arg);
+    call->done.txn = done;
+    cleanup(mem_free_ptr) char *keys = keys_of(txn);
+    call->about = mem_printf("one of the keys %s", keys != NULL ? keys : "");
+    return call;
+}
+
+/* ---- leases ---- */
+
+static int client_read_grant(struct etcd_call *call, const char *body, size_t len, struct error *err)
+{
+    return etcd_codec_read_grant(body, len, &call->result.lease.id, &call->result.lease.ttl_s, err);
+}
+
+static int client_read_keep_alive(struct etcd_call *call, const char *body, size_t len, struct error *err)
+{
+    return etcd_codec_read_keep_alive(body, len, &call->result.lease.ttl_s, err);
+}
+
+/* Nothing in it is of use. */
+static int client_read_revoke(struct etcd_call *call, const char *body, size_t len, struct error *err)
+{
+    bool unused;
+    int64_t revision;
+    (void)call;
+    return etcd_codec_read_txn(body, len, &unused, &revision, err);
+}
+
+static void tell_lease(struct etcd_call *call, const struct error *err)
+{
+    bool good = err == NULL;
+    call->done.lease(call->arg, good ? call->result.lease.id : 0, good ? call->result.lease.ttl_s : 0, err);
+}
+
+static struct etcd_call *lease_call(struct etcd_client *c, const struct etcd_call_kind *kind, char *body, int64_t id,
+                                    etcd_lease_fn *done, void *arg)
+{
+    struct etcd_call *call = etcd_call_new(c, kind, body, arg);
+    call->done.lease = done;
+    call->result.lease.id = id;
+    return call;
+}
+
+/* A grant whose answer was lost left a lease that nobody keeps: it ends by itself. */
+struct etcd_call *etcd_lease_grant(struct etcd_client *c, int64_t ttl_s, etcd_lease_fn *done, void *arg)
+{
+    static const struct etcd_call_kind kind = {
+        .path = "/v3/lease/grant", .read = client_read_grant, .tell = tell_lease};
+    return lease_call(c, &kind, etcd_codec_grant(ttl_s), 0, done, arg);
+}
+
+struct etcd_call *etcd_lease_keep_alive(struct etcd_client *c, int64_t id, etcd_lease_fn *done, void *arg)
+{
+    static const struct etcd_call_kind kind = {.path = "/v3/lease/keepalive",
+                                               .gone_is_ended = true,
+                                               .stream = true,
+                                               .read = client_read_keep_alive,
+                                               .tell = tell_lease};
+    return lease_call(c, &kind, etcd_codec_lease(id), id, done, arg);
+}
+
+struct etcd_call *etcd_lease_revoke(struct etcd_client *c, int64_t id, etcd_lease_fn *done, void *arg)
+{
+    static const struct etcd_call_kind kind = {
+        .path = "/v3/lease/revoke", .gone_is_ended = true, .read = client_read_revoke, .tell = tell_lease};
+    return lease_call(c, &kind, etcd_codec_lease(id), id, done, arg);
+}

@@ -1,0 +1,256 @@
+/* src/daemon/etcd/load_balancers: the list of those that say how they stand, against a model of etcd. */
+#include "etcd_model.h"
+
+#include "base/log.h"
+#include "daemon/etcd/load_balancers.h"
+#include "report/telemetry.h"
+#include "settings/settings.h"
+
+#define STATUS "/lb/x/status/"
+#define STREAMS 200
+#define ROUNDS 80
+#define NAMES 6
+
+static struct {
+    struct etcd_client client;
+    struct settings settings;
+    struct log log;
+    struct load_balancers *list;
+    bool stopped;
+} l;
+
+static void begin(unsigned seed)
+{
+    static char path[] = "/lb/x";
+    memset(&l, 0, sizeof(l));
+    model_begin(seed);
+    l.settings.etcd.path = path;
+    l.log.fd = -1;
+    l.list = load_balancers_new(NULL, &l.settings, &l.client, &l.log);
+}
+
+static void end(void)
+{
+    load_balancers_free(l.list);
+    model_end();
+}
+
+/* Its own name in there is another one. */
+static void say(const char *name, unsigned long long version, const char *state)
+{
+    cleanup(mem_free_ptr) char *key = mem_printf(STATUS "%s", name);
+    cleanup(mem_free_ptr) char *value =
+        mem_printf("{\"name\":\"liar\",\"version\":%llu,\"state\":\"%s\"}", version, state);
+    model_put(1, key, value);
+}
+
+static void go(const char *name)
+{
+    cleanup(mem_free_ptr) char *key = mem_printf(STATUS "%s", name);
+    model_delete(1, key, false);
+}
+
+/* "a=1,b=7": names with their versions. */
+static void check_list(const char *expected)
+{
+    cleanup(buf_fini) struct buf is = {0};
+    for (size_t i = 0; i < load_balancers_count(l.list); i++) {
+        const struct load_balancer *one = load_balancers_at(l.list, i);
+        buf_printf(&is, "%s%s=%llu", i > 0 ? "," : "", one->name, (unsigned long long)one->version);
+    }
+    ck_assert_str_eq(buf_str(&is), expected);
+}
+
+START_TEST(they_are_read_and_then_followed)
+{
+    begin(1);
+    say("b", 2, "in_sync");
+    say("a", 1, "in_sync");
+    model_put(1, "/lb/x/statusless", "{\"state\":\"failed\"}");
+    check_list("");
+    load_balancers_start(l.list);
+    model_pass(1000);
+    check_list("a=1,b=2");
+    say("c", 3, "failed");
+    say("a", 4, "behind");
+    model_pass(1000);
+    check_list("a=4,b=2,c=3");
+    go("b");
+    model_pass(1000);
+    check_list("a=4,c=3");
+    model_put(1, STATUS "a", "nonsense");
+    model_pass(1000);
+    check_list("c=3");
+    load_balancers_stop(l.list);
+    go("c");
+    say("d", 1, "in_sync");
+    model_pass(1000);
+    check_list("c=3");
+    load_balancers_start(l.list);
+    model_pass(1000);
+    check_list("d=1");
+    end();
+}
+END_TEST
+
+START_TEST(one_whose_lease_ends_is_gone)
+{
+    begin(2);
+    load_balancers_start(l.list);
+    w.leases[0] = (struct lease){.id = 7, .ttl_ms = 60000, .ends_ms = now_ms() + 60000};
+    w.revision++;
+    model_cell(1, STATUS "a", "{\"state\":\"in_sync\",\"version\":1}", 31, 7);
+    model_pass(50000);
+    check_list("a=1");
+    model_pass(20000);
+    check_list("");
+    end();
+}
+END_TEST
+
+static const struct {
+    enum load_balancer_state state, stands;
+    uint64_t version, published;
+} stands[] = {
+    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 3, 3}, {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_BEHIND, 2, 3},
+    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 2, 0}, {LOAD_BALANCER_BEHIND, LOAD_BALANCER_BEHIND, 3, 3},
+    {LOAD_BALANCER_FAILED, LOAD_BALANCER_FAILED, 2, 3},
+};
+
+START_TEST(of_an_older_version_it_is_behind)
+{
+    const struct load_balancer one = {.state = stands[_i].state, .version = stands[_i].version};
+    ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
+}
+END_TEST
+
+START_TEST(they_are_counted)
+{
+    struct telemetry t;
+    begin(3);
+    telemetry_init(&t, "test");
+    load_balancers_measure(NULL, 1, &t);
+    say("a", 3, "in_sync"), say("b", 2, "in_sync"), say("c", 3, "failed"), say("d", 3, "in_sync");
+    load_balancers_start(l.list);
+    model_pass(1000);
+    load_balancers_measure(l.list, 3, &t);
+    ck_assert_double_eq(metric_value(t.load_balancers, "in_sync", NULL), 2);
+    ck_assert_double_eq(metric_value(t.load_balancers, "behind", NULL), 1);
+    ck_assert_double_eq(metric_value(t.load_balancers, "failed", NULL), 1);
+    go("c");
+    model_pass(1000);
+    load_balancers_measure(l.list, 3, &t);
+    ck_assert_double_eq(metric_value(t.load_balancers, "failed", NULL), 0);
+    telemetry_fini(&t);
+    end();
+}
+END_TEST
+
+START_TEST(there_is_an_end_to_what_is_shown)
+{
+    begin(4);
+    for (int i = 0; i < LOAD_BALANCERS_MAX + 2; i++) {
+        w.rows = mem_resize(w.rows, w.row_count + 1, sizeof(w.rows[0]));
+        struct row *r = &w.rows[w.row_count++];
+        *r = (struct row){.key = mem_printf(STATUS "%05d", i), .cells = mem_array(1, sizeof(*r->cells)), .count = 1};
+        r->cells[0] =
+            (struct cell){.revision = 1, .create = 1, .value = mem_strdup("{\"state\":\"failed\"}"), .len = 18};
+    }
+    load_balancers_start(l.list);
+    model_pass(1000);
+    ck_assert_uint_eq(load_balancers_count(l.list), LOAD_BALANCERS_MAX);
+    say("00005", 7, "failed"); /* one that is there is followed */
+    model_pass(1000);
+    ck_assert_uint_eq(load_balancers_at(l.list, 5)->version, 7);
+    end();
+}
+END_TEST
+
+/* ---- streams ---- */
+
+static void check_same(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w.row_count; i++) {
+        struct load_balancer one = {0};
+        const struct cell *c = model_at(w.rows[i].key);
+        if (c == NULL || load_balancer_parse(c->value, c->len, &one, NULL) != 0)
+            continue;
+        bool found = false;
+        for (size_t n = 0; n < load_balancers_count(l.list); n++) {
+            const struct load_balancer *is = load_balancers_at(l.list, n);
+            found = found || (str_eq(is->name, w.rows[i].key + strlen(STATUS)) && is->version == one.version);
+        }
+        ck_assert_msg(found, "%s", w.rows[i].key);
+        load_balancer_fini(&one);
+        count++;
+    }
+    ck_assert_uint_eq(load_balancers_count(l.list), count);
+}
+
+static void stop_or_start(bool stop)
+{
+    l.stopped = stop;
+    if (stop)
+        load_balancers_stop(l.list);
+    else
+        load_balancers_start(l.list);
+}
+
+static void happen(void)
+{
+    cleanup(mem_free_ptr) char *name = mem_printf("lb-%u", dice_below(&w.dice, NAMES));
+    unsigned what = dice_below(&w.dice, 16);
+    if (what < 6)
+        say(name, dice_below(&w.dice, 1000), dice_one_in(&w.dice, 5) ? "nonsense" : "in_sync");
+    else if (what < 9)
+        go(name);
+    else if (what == 9)
+        model_compact(w.revision - (int64_t)dice_below(&w.dice, 3));
+    else if (what == 10)
+        watch_break(w.watches[0]);
+    else if (what == 11)
+        w.away = !w.away;
+    else if (what == 12)
+        w.lost_one_in = w.lost_one_in == 0 ? 2 : 0;
+    else if (what == 13)
+        stop_or_start(true);
+    else if (what == 14)
+        stop_or_start(false);
+    model_pass(dice_below(&w.dice, dice_one_in(&w.dice, 3) ? 6000 : 60));
+}
+
+START_TEST(in_the_end_they_are_what_lies_there)
+{
+    begin((unsigned)_i);
+    load_balancers_start(l.list);
+    for (unsigned round = 0; round < ROUNDS; round++)
+        happen();
+    w.away = false;
+    w.lost_one_in = 0;
+    if (l.stopped)
+        load_balancers_start(l.list);
+    model_pass(20000);
+    check_same();
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("load_balancers");
+    TCase *t = tcase_create("load_balancers");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, they_are_read_and_then_followed);
+    tcase_add_test(t, one_whose_lease_ends_is_gone);
+    tcase_add_loop_test(t, of_an_older_version_it_is_behind, 0, (int)array_len(stands));
+    tcase_add_test(t, they_are_counted);
+    tcase_add_test(t, there_is_an_end_to_what_is_shown);
+    tcase_add_loop_test(t, in_the_end_they_are_what_lies_there, 0, STREAMS);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,430 @@
+/* etcd/client against members that answer by a script: which endpoint is asked, what is sent twice and what never,
+ * and what is said. */
+#include "etcd_double.h"
+
+static struct etcd_client *client;
+
+static void setup(void)
+{
+    client = NULL;
+    double_setup();
+}
+
+static void teardown(void)
+{
+    etcd_client_free(client);
+    double_teardown();
+}
+
+static const struct etcd_get get_x = {.key = "x"};
+
+static struct outcome got_x(void)
+{
+    struct outcome o = do_get(client, &get_x);
+    if (o.err.kind == ERROR_NONE) {
+        ck_assert_uint_eq(o.got.count, 1);
+        ck_assert_str_eq(o.got.list[0].value, "y");
+    }
+    outcome_fini(&o);
+    return o;
+}
+
+static void assert_says(const struct outcome *o, enum error_kind kind, const char *part)
+{
+    ck_assert_msg(o->err.kind == kind, "%s: %s", error_kind_name(o->err.kind), o->err.message);
+    ck_assert_msg(strstr(o->err.message, part) != NULL, "\"%s\" has no \"%s\"", o->err.message, part);
+}
+
+/* ---- from endpoint to endpoint ---- */
+
+START_TEST(the_next_one_where_nobody_listens)
+{
+    NOBODY(0);
+    MEMBER(1, {.expect = "/v3/kv/range", .body = GOT_X("7")}, {.expect = "/v3/kv/txn", .body = DONE("8")});
+    client = double_client(2, NULL, 0);
+    ck_assert_str_eq(etcd_client_endpoint(client), "");
+    GOOD(got_x());
+    ck_assert_str_eq(etcd_client_endpoint(client), members[1].url);
+    struct outcome o = do_put(client, "x", "y"); /* it begins where it was answered */
+    GOOD(o);
+    ck_assert_int_eq(o.revision, 8);
+}
+END_TEST
+
+START_TEST(a_write_goes_on_where_it_was_not_sent)
+{
+    NOBODY(0);
+    MEMBER(1, {.expect = "/v3/kv/txn", .status = "503 No", .body = REFUSAL("etcdserver: no leader", "14")});
+    MEMBER(2, {.expect = "/v3/kv/txn", .body = DONE("8")});
+    client = double_client(3, NULL, 0);
+    GOOD(do_put(client, "x", "y"));
+}
+END_TEST
+
+START_TEST(a_write_whose_answer_was_lost_is_not_sent_again)
+{
+    static const struct step lost[] = {
+        {.expect = "/v3/kv/txn", .after = LOSE},
+        {.expect = "/v3/kv/txn", .body = "{\"head", .after = CUT},
+        {.expect = "/v3/kv/txn", .status = "503 No", .body = REFUSAL("etcdserver: request timed out", "14")},
+        {.expect = "/v3/kv/txn", .status = "500 No", .body = REFUSAL("context deadline exceeded", "2")},
+        {.expect = "/v3/kv/txn", .status = "503 No", .body = "<html>gateway</html>"},
+        {.expect = "/v3/kv/txn", .status = "202 Accepted", .body = "later"},
+        {.expect = "/v3/kv/txn", .body = "<html>done</html>"},
+    };
+    member_start(0, &lost[_i], 1);
+    MEMBER(1, {.expect = "range", .body = GOT_X("7")});
+    client = double_client(2, NULL, 0);
+    struct outcome o = do_put(client, "x", "y");
+    assert_says(&o, _i < 5 ? ERROR_RETRY : ERROR_INVALID, "may have been carried out");
+    assert_says(&o, o.err.kind, members[0].url);
+    ck_assert_uint_eq(members[1].next, 0);
+    GOOD(got_x()); /* and the next call begins elsewhere */
+    ck_assert_uint_eq(members[0].next, 1);
+}
+END_TEST
+
+/* A kept connection that turns out dead is where libcurl would send it again by itself. */
+START_TEST(not_even_by_a_connection_that_was_kept)
+{
+    MEMBER(0, {.expect = "/v3/kv/range", .body = GOT_X("7")}, {.expect = "/v3/kv/txn", .after = LOSE},
+           {.expect = "/v3/kv/txn", .body = DONE("8")});
+    client = double_client(1, NULL, 0);
+    GOOD(got_x());
+    struct outcome o = do_put(client, "x", "y");
+    assert_says(&o, ERROR_RETRY, "may have been carried out");
+    ck_assert_uint_eq(members[0].next, 2);
+}
+END_TEST
+
+START_TEST(a_read_is_asked_elsewhere)
+{
+    static const struct step wrong[] = {
+        {.expect = "range", .after = LOSE},
+        {.expect = "range", .body = "{\"head", .after = CUT},
+        {.expect = "range", .body = "{\"header\":{\"revision\":\"5\"},\"kvs\":[{"},
+        {.expect = "range", .body = "<html>welcome</html>"},
+        {.expect = "range", .status = "404 Not Found", .body = "Not Found\n"},
+        {.expect = "range", .status = "503 No", .body = REFUSAL("etcdserver: request timed out", "14")},
+        {.expect = "range", .status = "301 Moved", .body = "there"},
+        {.expect = "range", .status = "429 No", .body = REFUSAL("etcdserver: too many requests", "8")},
+        {.expect = "range", .body = "{" HEADER("0") "}"},
+    };
+    member_start(0, &wrong[_i], 1);
+    MEMBER(1, {.expect = "range", .body = GOT_X("7")});
+    client = double_client(2, NULL, 0);
+    GOOD(got_x());
+    ck_assert_uint_eq(members[0].next, 1);
+}
+END_TEST
+
+START_TEST(one_that_says_nothing_takes_its_share_of_the_time)
+{
+    MEMBER(0, {.expect = "range", .after = SILENT});
+    MEMBER(1, {.expect = "range", .body = GOT_X("7")});
+    client = double_client(2, NULL, 2000);
+    GOOD(got_x());
+}
+END_TEST
+
+START_TEST(nobody_answers)
+{
+    NOBODY(0);
+    MEMBER(1, {.expect = "range", .body = "<html>"});
+    client = double_client(2, NULL, 0);
+    struct outcome o = got_x();
+    assert_says(&o, ERROR_RETRY, "etcd: no endpoint answers: POST http://127.0.0.1");
+    assert_says(&o, ERROR_RETRY, members[0].url);
+    assert_says(&o, ERROR_RETRY, "Connection refused");
+    assert_says(&o, ERROR_RETRY, members[1].url);
+    assert_says(&o, ERROR_RETRY, "is this etcd? It answered: <html>");
+}
+END_TEST
+
+START_TEST(no_etcd_at_all)
+{
+    MEMBER(0, {.expect = "range", .body = "<html>"});
+    MEMBER(1, {.expect = "range", .status = "404 Not Found", .body = "no"});
+    client = double_client(2, NULL, 0);
+    struct outcome o = got_x();
+    assert_says(&o, ERROR_INVALID, "no endpoint answers: POST");
+}
+END_TEST
+
+START_TEST(a_leader_is_awaited)
+{
+    MEMBER(0, {.expect = "txn", .status = "503 No", .body = REFUSAL("etcdserver: no leader", "14")},
+           {.expect = "txn", .status = "503 No", .body = REFUSAL("etcdserver: no leader", "14")},
+           {.expect = "txn", .body = DONE("8")});
+    client = double_client(1, NULL, 0);
+    GOOD(do_put(client, "x", "y"));
+}
+END_TEST
+
+START_TEST(but_not_for_ever)
+{
+    static const struct step no = {
+        .expect = "range", .status = "503 No", .body = REFUSAL("etcdserver: no leader", "14")};
+    const struct step many[] = {no, no, no, no, no, no, no, no};
+    member_start(0, many, array_len(many));
+    client = double_client(1, NULL, 1500);
+    struct outcome o = got_x();
+    assert_says(&o, ERROR_RETRY, "etcdserver: no leader");
+    ck_assert_uint_gt(members[0].next, 1);
+}
+END_TEST
+
+START_TEST(what_etcd_says_is_told)
+{
+    static const struct {
+        const char *message;
+        int code, status;
+        enum error_kind kind;
+        const char *says;
+    } rows[] = {
+        {"etcdserver: mvcc: required revision has been compacted", 11, 400, ERROR_GONE, "compacted"},
+        {"etcdserver: permission denied", 7, 403, ERROR_AUTH, "the key \"x\""},
+        {"etcdserver: user name is empty", 3, 400, ERROR_AUTH, "set ETCD_USER"},
+        {"etcdserver: mvcc: database space exceeded", 8, 429, ERROR_RETRY, "alarm disarm"},
+        {"etcdserver: mvcc: required revision is a future revision", 11, 400, ERROR_INVALID, "future"},
+        {"connection error: desc = x", 14, 503, ERROR_RETRY, "clientAuth"},
+    };
+    /* As 3.4 has it, and as 3.6. */
+    cleanup(mem_free_ptr) char *body =
+        mem_printf("{%s\"message\":\"%s\",\"code\":%d}", _i % 2 == 0 ? "\"error\":\"x\"," : "\"details\":[], ",
+                   rows[_i / 2].message, rows[_i / 2].code);
+    cleanup(mem_free_ptr) char *status = mem_printf("%d No", rows[_i / 2].status);
+    const struct step step = {.expect = "range", .status = status, .body = body};
+    member_start(0, &step, 1);
+    client = double_client(1, NULL, 500);
+    struct outcome o = got_x();
+    assert_says(&o, rows[_i / 2].kind, rows[_i / 2].says);
+    assert_says(&o, rows[_i / 2].kind, members[0].url);
+    ck_assert_int_eq(o.err.http_status, rows[_i / 2].status);
+    ck_assert_str_eq(etcd_client_endpoint(client), rows[_i / 2].code != 14 ? members[0].url : "");
+}
+END_TEST
+
+/* ---- answers ---- */
+
+START_TEST(byte_by_byte)
+{
+    MEMBER(0, {.expect = "range", .body = GOT_X("7"), .split = 1});
+    client = double_client(1, NULL, 0);
+    GOOD(got_x());
+}
+END_TEST
+
+START_TEST(what_was_sent)
+{
+    MEMBER(0, {.expect = "range", .body = GOT_X("7")}, {.expect = "txn", .body = DONE("8")});
+    client = double_client(1, NULL, 0);
+    GOOD(got_x());
+    const struct etcd_compare compare = {.key = "a", .mod_revision = 5};
+    const struct etcd_put put = {.key = "b", .value = "v", .value_len = 1, .lease = INT64_MAX};
+    const struct etcd_delete gone = {.key = "c/", .prefix = true};
+    GOOD(do_txn(client, &(struct etcd_txn){.compares = &compare,
+                                           .compare_count = 1,
+                                           .puts = &put,
+                                           .put_count = 1,
+                                           .deletes = &gone,
+                                           .delete_count = 1}));
+    ck_assert_str_eq(
+        buf_str(&requests),
+        "0 /v3/kv/range - {\"key\":\"eA==\"}\n"
+        "0 /v3/kv/txn - {\"compare\":[{\"key\":\"YQ==\",\"target\":\"MOD\",\"result\":\"EQUAL\","
+        "\"mod_revision\":\"5\"}],\"success\":[{\"request_delete_range\":{\"key\":\"Yy8=\",\"range_end\":\"YzA=\"}},"
+        "{\"request_put\":{\"key\":\"Yg==\",\"value\":\"dg==\",\"lease\":\"9223372036854775807\"}}]}\n");
+}
+END_TEST
+
+START_TEST(a_lease_that_is_gone)
+{
+    MEMBER(0, {.expect = "keepalive", .body = "{\"result\":{" HEADER("5") ",\"ID\":\"7\"}}\n"},
+           {.expect = "revoke", .status = "404 No", .body = REFUSAL("etcdserver: requested lease not found", "5")},
+           {.expect = "keepalive",
+            .body =
+                "{\"error\":{\"grpc_code\":5,\"http_code\":404,\"message\":\"etcdserver: requested lease not found\","
+                "\"http_status\":\"Not Found\"}}"},
+           {.expect = "keepalive", .body = "{\"result\":{" HEADER("5") ",\"ID\":\"7\",\"TTL\":\"12\"}}\n", .split = 1});
+    client = double_client(1, NULL, 0);
+    struct outcome o = do_lease(client, 7, etcd_lease_keep_alive);
+    GOOD(o);
+    ck_assert_int_eq(o.ttl_s, 0);
+    o = do_lease(client, 7, etcd_lease_revoke);
+    GOOD(o);
+    ck_assert_int_eq(o.id, 7);
+    o = do_lease(client, 7, etcd_lease_keep_alive);
+    GOOD(o);
+    ck_assert_int_eq(o.ttl_s, 0);
+    o = do_lease(client, 7, etcd_lease_keep_alive);
+    GOOD(o);
+    ck_assert_int_eq(o.ttl_s, 12);
+}
+END_TEST
+
+/* ---- the token ---- */
+
+START_TEST(a_token_is_fetched_once)
+{
+    MEMBER(0, {.expect = "{\"name\":\"u\",\"password\":\"pass\\\"word\"}", .body = TOKEN("t.1")},
+           {.expect = "Authorization: t.1\r", .body = GOT_X("7")},
+           {.expect = "Authorization: t.1\r", .body = DONE("8")});
+    client = double_client(1, "u", 0);
+    struct outcome a = {0};
+    ck_assert_ptr_nonnull(etcd_get(client, &get_x, on_got, &a)); /* both wait for it */
+    GOOD(do_put(client, "x", "y"));
+    UNTIL(a.done);
+    outcome_fini(&a);
+}
+END_TEST
+
+START_TEST(another_token_where_it_is_refused)
+{
+    MEMBER(0, {.expect = "authenticate", .body = TOKEN("t.1")},
+           {.expect = "t.1", .status = "401 No", .body = REFUSAL("etcdserver: invalid auth token", "16")},
+           {.expect = "authenticate", .body = TOKEN("t.2")}, {.expect = "Authorization: t.2", .body = DONE("8")},
+           {.expect = "t.2", .status = "400 No", .body = REFUSAL("etcdserver: revision of auth store is old", "3")},
+           {.expect = "authenticate", .body = TOKEN("t.3")},
+           {.expect = "t.3", .status = "401 No", .body = REFUSAL("etcdserver: invalid auth token", "16")});
+    client = double_client(1, "u", 0);
+    GOOD(do_put(client, "x", "y"));
+    struct outcome o = got_x(); /* a second time it is not tried */
+    assert_says(&o, ERROR_AUTH, "though the token is new");
+}
+END_TEST
+
+START_TEST(a_wrong_password)
+{
+    MEMBER(0, {.expect = "authenticate",
+               .status = "400 No",
+               .body = REFUSAL("etcdserver: authentication failed, invalid user ID or password", "3")});
+    client = double_client(1, "u", 0);
+    struct outcome o = got_x();
+    assert_says(&o, ERROR_AUTH, "user \"u\", or the password");
+    assert_says(&o, ERROR_AUTH, "ETCD_USER and ETCD_PASSWORD");
+    ck_assert_ptr_null(strstr(o.err.message, "pass\"word"));
+}
+END_TEST
+
+START_TEST(authentication_that_is_off_comes_on)
+{
+    MEMBER(0,
+           {.expect = "authenticate",
+            .status = "412 No",
+            .body = REFUSAL("etcdserver: authentication is not enabled", "9")},
+           {.expect = "range", .body = GOT_X("7")}, {.expect = "range", .body = GOT_X("7")},
+           {.expect = "range", .status = "400 No", .body = REFUSAL("etcdserver: user name is empty", "3")},
+           {.expect = "authenticate", .body = TOKEN("t.1")}, {.expect = "Authorization: t.1", .body = GOT_X("7")},
+           {.expect = "t.1", .status = "401 No", .body = REFUSAL("etcdserver: invalid auth token", "16")},
+           {.expect = "authenticate",
+            .status = "400 No",
+            .body = REFUSAL("etcdserver: authentication is not enabled", "9")},
+           {.expect = "range", .body = GOT_X("7")});
+    client = double_client(1, "u", 0);
+    for (int i = 0; i < 4; i++)
+        GOOD(got_x());
+    ck_assert_uint_eq(times_in(buf_str(&requests), "/v3/kv/range - "), 4);
+    ck_assert_uint_eq(times_logged("has no authentication enabled"), 1);
+}
+END_TEST
+
+START_TEST(no_token_comes)
+{
+    MEMBER(0, {.expect = "authenticate", .after = SILENT});
+    client = double_client(1, "u", 1000);
+    struct outcome o = got_x();
+    ck_assert_int_eq(o.err.kind, ERROR_RETRY);
+    ck_assert_ptr_nonnull(strstr(o.err.message, members[0].url));
+}
+END_TEST
+
+/* ---- the end ---- */
+
+START_TEST(a_call_that_is_cancelled_tells_nothing)
+{
+    MEMBER(0, {.expect = "range", .after = SILENT}, {.expect = "range", .body = GOT_X("7")});
+    client = double_client(1, NULL, 0);
+    struct outcome o = {0};
+    struct etcd_call *call = etcd_get(client, &get_x, on_got, &o);
+    UNTIL(members[0].next == 1);
+    etcd_call_cancel(call);
+    call = etcd_get(client, &get_x, on_got, &o);
+    etcd_call_cancel(call); /* before it was sent */
+    etcd_call_cancel(NULL);
+    GOOD(got_x());
+    ck_assert(!o.done);
+}
+END_TEST
+
+static void on_got_free(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    on_got(arg, got, err);
+    etcd_client_free(client);
+    client = NULL;
+}
+
+START_TEST(the_client_may_go_while_it_tells)
+{
+    MEMBER(0, {.expect = "range", .body = GOT_X("7")}, {.expect = "range", .after = SILENT});
+    client = double_client(1, NULL, 0);
+    struct outcome o = {0}, never = {0};
+    ck_assert_ptr_nonnull(etcd_get(client, &get_x, on_got_free, &o));
+    UNTIL(members[0].next == 1 || o.done);
+    if (client != NULL)
+        ck_assert_ptr_nonnull(etcd_get(client, &get_x, on_got, &never));
+    UNTIL(o.done);
+    ck_assert_ptr_null(client);
+    ck_assert(!never.done);
+    outcome_fini(&o);
+}
+END_TEST
+
+START_TEST(a_token_on_its_way_when_the_client_goes)
+{
+    MEMBER(0, {.expect = "authenticate", .after = SILENT});
+    client = double_client(1, "u", 0);
+    struct outcome o = {0};
+    ck_assert_ptr_nonnull(etcd_get(client, &get_x, on_got, &o));
+    UNTIL(members[0].next == 1);
+    etcd_client_free(client);
+    client = NULL;
+    ck_assert(!o.done);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("etcd/client");
+    TCase *t = tcase_create("all");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, the_next_one_where_nobody_listens);
+    tcase_add_test(t, a_write_goes_on_where_it_was_not_sent);
+    tcase_add_loop_test(t, a_write_whose_answer_was_lost_is_not_sent_again, 0, 7);
+    tcase_add_test(t, not_even_by_a_connection_that_was_kept);
+    tcase_add_loop_test(t, a_read_is_asked_elsewhere, 0, 9);
+    tcase_add_test(t, one_that_says_nothing_takes_its_share_of_the_time);
+    tcase_add_test(t, nobody_answers);
+    tcase_add_test(t, no_etcd_at_all);
+    tcase_add_test(t, a_leader_is_awaited);
+    tcase_add_test(t, but_not_for_ever);
+    tcase_add_loop_test(t, what_etcd_says_is_told, 0, 12);
+    tcase_add_test(t, byte_by_byte);
+    tcase_add_test(t, what_was_sent);
+    tcase_add_test(t, a_lease_that_is_gone);
+    tcase_add_test(t, a_token_is_fetched_once);
+    tcase_add_test(t, another_token_where_it_is_refused);
+    tcase_add_test(t, a_wrong_password);
+    tcase_add_test(t, authentication_that_is_off_comes_on);
+    tcase_add_test(t, no_token_comes);
+    tcase_add_test(t, a_call_that_is_cancelled_tells_nothing);
+    tcase_add_test(t, the_client_may_go_while_it_tells);
+    tcase_add_test(t, a_token_on_its_way_when_the_client_goes);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,265 @@
+/* The client and its watches against a real etcd: what it is asked does what etcd/client.h and etcd/watch.h say. */
+#include "etcd_real.h"
+
+START_TEST(what_was_put_is_read)
+{
+    NEEDS_ETCD;
+    struct outcome put = do_put(client, "/a/1", "one");
+    GOOD(put);
+    ck_assert(put.succeeded);
+    GOOD(do_put(client, "/a/2", ""));
+    GOOD(do_put(client, "/b", "no"));
+    struct outcome o = do_get(client, &(struct etcd_get){.key = "/a/", .prefix = true});
+    GOOD(o);
+    ck_assert_uint_eq(o.got.count, 2);
+    ck_assert_int_eq(o.got.revision, put.revision + 2);
+    ck_assert_str_eq(o.got.list[0].key, "/a/1");
+    ck_assert_str_eq(o.got.list[0].value, "one");
+    ck_assert_int_eq(o.got.list[0].mod_revision, put.revision);
+    ck_assert_str_eq(o.got.list[1].key, "/a/2");
+    ck_assert_uint_eq(o.got.list[1].value_len, 0);
+    ck_assert(!o.got.more);
+    outcome_fini(&o);
+    ck_assert_str_eq(etcd_client_endpoint(client), world.members[0].url);
+}
+END_TEST
+
+START_TEST(a_limit_keys_alone_and_an_older_revision)
+{
+    NEEDS_ETCD;
+    struct outcome put = do_put(client, "/a/1", "old");
+    GOOD(put);
+    GOOD(do_put(client, "/a/1", "new"));
+    GOOD(do_put(client, "/a/2", "two"));
+    struct outcome o = do_get(client, &(struct etcd_get){.key = "/a/", .prefix = true, .limit = 1, .keys_only = true});
+    GOOD(o);
+    ck_assert_uint_eq(o.got.count, 1);
+    ck_assert(o.got.more);
+    ck_assert_uint_eq(o.got.list[0].value_len, 0);
+    outcome_fini(&o);
+    o = do_get(client, &(struct etcd_get){.key = "/a/1", .revision = put.revision});
+    GOOD(o);
+    ck_assert_str_eq(o.got.list[0].value, "old");
+    outcome_fini(&o);
+    o = do_get(client, &(struct etcd_get){.key = "", .prefix = true});
+    GOOD(o);
+    ck_assert_uint_eq(o.got.count, 2);
+    outcome_fini(&o);
+    o = do_get(client, &(struct etcd_get){.key = "/a/1", .revision = 1000});
+    ck_assert_int_eq(o.err.kind, ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(o.err.message, "future revision"));
+}
+END_TEST
+
+START_TEST(all_of_a_transaction_or_nothing)
+{
+    NEEDS_ETCD;
+    struct outcome first = do_put(client, "/a", "1");
+    const struct etcd_compare same[] = {{.key = "/a", .mod_revision = first.revision}, {.key = "/new"}};
+    const struct etcd_put puts[] = {{.key = "/a", .value = "2", .value_len = 1},
+                                    {.key = "/new", .value = "a\0b", .value_len = 3}};
+    const struct etcd_txn txn = {.compares = same, .compare_count = 2, .puts = puts, .put_count = 2};
+    struct outcome o = do_txn(client, &txn);
+    GOOD(o);
+    ck_assert(o.succeeded);
+    ck_assert_int_eq(o.revision, first.revision + 1);
+    o = do_txn(client, &txn);
+    GOOD(o);
+    ck_assert(!o.succeeded);
+    struct outcome read = do_get(client, &(struct etcd_get){.key = "/new"});
+    GOOD(read);
+    ck_assert_uint_eq(read.got.list[0].value_len, 3);
+    ck_assert_mem_eq(read.got.list[0].value, "a\0b", 3);
+    outcome_fini(&read);
+    const struct etcd_delete deletes[] = {{.key = "/", .prefix = true}};
+    GOOD(do_txn(client, &(struct etcd_txn){.deletes = deletes, .delete_count = 1}));
+    read = do_get(client, &(struct etcd_get){.key = "/a"});
+    GOOD(read);
+    ck_assert_uint_eq(read.got.count, 0);
+    outcome_fini(&read);
+}
+END_TEST
+
+START_TEST(a_lease_takes_its_keys_along)
+{
+    NEEDS_ETCD;
+    struct outcome lease = do_lease(client, 60, etcd_lease_grant);
+    GOOD(lease);
+    ck_assert_int_ne(lease.id, 0);
+    ck_assert_int_eq(lease.ttl_s, 60);
+    const struct etcd_put put = {.key = "/l", .value = "v", .value_len = 1, .lease = lease.id};
+    GOOD(do_txn(client, &(struct etcd_txn){.puts = &put, .put_count = 1}));
+    struct outcome o = do_lease(client, lease.id, etcd_lease_keep_alive);
+    GOOD(o);
+    ck_assert_int_eq(o.id, lease.id);
+    ck_assert_int_eq(o.ttl_s, 60);
+    o = do_get(client, &(struct etcd_get){.key = "/l"});
+    GOOD(o);
+    ck_assert_int_eq(o.got.list[0].lease, lease.id);
+    outcome_fini(&o);
+    for (int i = 0; i < 2; i++) { /* the second time it is gone already */
+        o = do_lease(client, lease.id, etcd_lease_revoke);
+        GOOD(o);
+        ck_assert_int_eq(o.ttl_s, 0);
+    }
+    o = do_lease(client, lease.id, etcd_lease_keep_alive);
+    GOOD(o);
+    ck_assert_int_eq(o.ttl_s, 0);
+    o = do_get(client, &(struct etcd_get){.key = "/l"});
+    ck_assert_uint_eq(o.got.count, 0);
+    outcome_fini(&o);
+    o = do_txn(client, &(struct etcd_txn){.puts = &put, .put_count = 1});
+    ck_assert_int_eq(o.err.kind, ERROR_GONE);
+}
+END_TEST
+
+/* ---- watches ---- */
+
+START_TEST(what_changes_below_a_prefix)
+{
+    NEEDS_ETCD;
+    struct outcome first = do_put(client, "/a/1", "one");
+    GOOD(do_put(client, "/b", "not this"));
+    GOOD(do_put(client, "/a/1", "two"));
+    start_watch(first.revision);
+    UNTIL(was_told("/a/1=two"));
+    const struct etcd_delete gone = {.key = "/a/1"};
+    GOOD(do_txn(client, &(struct etcd_txn){.deletes = &gone, .delete_count = 1}));
+    UNTIL(was_told("-/a/1"));
+    ck_assert_str_eq(buf_str(&told), "connected /a/1=one /a/1=two -/a/1 ");
+    etcd_watch_stop(watch);
+    GOOD(do_put(client, "/a/1", "unseen"));
+    etcd_watch_start(watch, first.revision + 4);
+    UNTIL(was_told("/a/1=unseen"));
+    end_watch();
+}
+END_TEST
+
+static void compact(int64_t revision)
+{
+    cleanup(mem_free_ptr) char *body = mem_printf("{\"revision\":\"%lld\"}", (long long)revision);
+    ck_assert_int_eq(world_post("/v3/kv/compaction", body), 200);
+}
+
+START_TEST(a_revision_that_is_gone)
+{
+    NEEDS_ETCD;
+    struct outcome first = do_put(client, "/a/1", "one");
+    GOOD(do_put(client, "/a/1", "two"));
+    GOOD(do_put(client, "/a/1", "three"));
+    compact(first.revision + 2);
+    start_watch(first.revision);
+    UNTIL(was_told("compacted:"));
+    ck_assert_str_eq(buf_str(&told), "connected compacted:4 ");
+    struct outcome o = do_get(client, &(struct etcd_get){.key = "/a/1", .revision = first.revision});
+    ck_assert_int_eq(o.err.kind, ERROR_GONE);
+    etcd_watch_start(watch, first.revision + 2);
+    UNTIL(was_told("/a/1=three"));
+    end_watch();
+}
+END_TEST
+
+START_TEST(over_a_restart)
+{
+    NEEDS_ETCD;
+    struct outcome first = do_put(client, "/a/1", "one");
+    start_watch(first.revision);
+    UNTIL(was_told("/a/1=one"));
+    world_kill(0);
+    UNTIL(was_told("lost"));
+    world_launch(NULL);
+    world_await(client);
+    GOOD(do_put(client, "/a/1", "two"));
+    UNTIL(was_told("/a/1=two"));
+    ck_assert_str_eq(buf_str(&told), "connected /a/1=one lost:retry connected /a/1=two ");
+    end_watch();
+}
+END_TEST
+
+/* More than one message of gRPC may have, which is 4 MiB unless somebody says otherwise; the watch gets it in
+ * pieces. */
+START_TEST(much_at_once)
+{
+    NEEDS_ETCD;
+    cleanup(mem_free_ptr) char *value = mem_alloc((1u << 20) + 1);
+    memset(value, 'v', 1u << 20);
+    int64_t first = 0;
+    for (int i = 0; i < 8; i++) {
+        cleanup(mem_free_ptr) char *key = mem_printf("/a/%d", i);
+        struct outcome o = do_put(client, key, value);
+        GOOD(o);
+        first = i == 0 ? o.revision : first;
+    }
+    struct outcome o = do_get(client, &(struct etcd_get){.key = "/a/", .prefix = true});
+    GOOD(o);
+    ck_assert_uint_eq(o.got.count, 8);
+    ck_assert_uint_eq(o.got.list[7].value_len, 1u << 20);
+    outcome_fini(&o);
+    start_watch(first);
+    UNTIL(was_told("/a/7="));
+    ck_assert_uint_eq(told.len, strlen("connected ") + 8 * (strlen("/a/0= ") + (1u << 20)));
+    end_watch();
+}
+END_TEST
+
+START_TEST(too_much_at_once)
+{
+    NEEDS_ETCD;
+    static const size_t sizes[] = {1792u << 10, 2048u << 10}; /* etcd says so, and gRPC does */
+    for (size_t i = 0; i < array_len(sizes); i++) {
+        cleanup(mem_free_ptr) char *value = mem_alloc(sizes[i] + 1);
+        memset(value, 'v', sizes[i]);
+        struct outcome o = do_put(client, "/a/1", value);
+        ck_assert_msg(o.err.kind == ERROR_INVALID && strstr(o.err.message, "--max-request-bytes") != NULL, "%s",
+                      o.err.message);
+    }
+}
+END_TEST
+
+/* As from a backup. */
+START_TEST(a_cluster_that_was_set_back)
+{
+    NEEDS_ETCD;
+    for (int i = 0; i < 5; i++)
+        GOOD(do_put(client, "/a/1", "one"));
+    struct outcome last = do_put(client, "/a/1", "two");
+    start_watch(last.revision + 1);
+    UNTIL(was_told("connected"));
+    world_kill(0);
+    UNTIL(was_told("lost"));
+    cleanup(mem_free_ptr) char *data = world_path("data0"), *command = mem_printf("rm -r %s", data);
+    ck_assert_int_eq(system(command), 0);
+    world_launch(NULL);
+    UNTIL(was_told("compacted"));
+    ck_assert_str_eq(buf_str(&told), "connected lost:retry connected compacted:1 ");
+    end_watch();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("etcd with a real etcd");
+    TCase *t = tcase_create("calls");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, what_was_put_is_read);
+    tcase_add_test(t, a_limit_keys_alone_and_an_older_revision);
+    tcase_add_test(t, all_of_a_transaction_or_nothing);
+    tcase_add_test(t, a_lease_takes_its_keys_along);
+    suite_add_tcase(s, t);
+    t = tcase_create("watches");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, what_changes_below_a_prefix);
+    tcase_add_test(t, a_revision_that_is_gone);
+    tcase_add_test(t, over_a_restart);
+    tcase_add_test(t, much_at_once);
+    tcase_add_test(t, too_much_at_once);
+    tcase_add_test(t, a_cluster_that_was_set_back);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,390 @@
+/* etcd/watch against members that answer by a script: from where a watch goes on, what ends it, and what callers may
+ * do within it. */
+#include "etcd_told.h"
+#include "etcd_double.h"
+
+static struct etcd_client *client;
+static struct etcd_watch *watch;
+
+static void setup(void)
+{
+    client = NULL;
+    watch = NULL;
+    buf_init(&told, 0);
+    error_clear(&told_why);
+    double_setup();
+}
+
+static void teardown(void)
+{
+    etcd_watch_free(watch);
+    etcd_client_free(client);
+    double_teardown();
+    buf_fini(&told);
+}
+
+static void start(size_t members_count, const char *user, int64_t revision)
+{
+    client = double_client(members_count, user, 0);
+    watch = etcd_watch_new(world.base, client, "x/", true, &callbacks, NULL);
+    etcd_watch_start(watch, revision);
+}
+
+#define A(value, revision) PUT_EVENT("eC9h", value, revision) /* x/a */
+#define ONE "MQ=="
+#define TWO "Mg=="
+
+#define TOLD(text)                                     \
+    do {                                               \
+        UNTIL(strlen(buf_str(&told)) >= strlen(text)); \
+        ck_assert_str_eq(buf_str(&told), text);        \
+    } while (0)
+
+START_TEST(events_in_any_split)
+{
+    static const char stream[] = CREATED("9") EVENTS("5", A(ONE, "5")) "\n" PROGRESS("8")
+        EVENTS("10", A(TWO, "9") "," DELETE_EVENT("eC9h", "10"));
+    static const size_t splits[] = {0, 1, 7, 200};
+    const struct step step = {.expect = "/v3/watch", .body = stream, .after = HOLD, .split = splits[_i]};
+    member_start(0, &step, 1);
+    start(1, NULL, 5);
+    TOLD("connected x/a=1 x/a=2 -x/a ");
+    ck_assert_str_eq(
+        buf_str(&requests),
+        "0 /v3/watch - {\"create_request\":{\"key\":\"eC8=\",\"range_end\":\"eDA=\",\"start_revision\":\"5\","
+        "\"progress_notify\":true,\"fragment\":true}}\n");
+    ck_assert_str_eq(etcd_client_endpoint(client), members[0].url);
+}
+END_TEST
+
+START_TEST(all_of_one_batch_together)
+{
+    MEMBER(0, {.expect = "watch",
+               .body = CREATED("9") FRAGMENT("9", A(ONE, "5")) FRAGMENT("9", A(TWO, "6")) PROGRESS("4"),
+               .after = HOLD});
+    start(1, NULL, 5);
+    UNTIL(was_told("connected"));
+    ck_assert_str_eq(buf_str(&told), "connected ");
+    member_push(0, EVENTS("9", A(ONE, "7")), 0);
+    TOLD("connected x/a=1 x/a=2 x/a=1 ");
+}
+END_TEST
+
+/* ---- it goes on ---- */
+
+#define FROM(revision) "\"start_revision\":\"" revision "\""
+
+START_TEST(from_behind_what_came)
+{
+    MEMBER(0, {.expect = FROM("5"), .body = CREATED("9") EVENTS("5", A(ONE, "5")), .after = END},
+           {.expect = FROM("6"), .body = CREATED("9") EVENTS("9", A(TWO, "8")) "{\"result\":{\"head", .after = CUT},
+           {.expect = FROM("9"), .body = CREATED("9") PROGRESS("20"), .after = CUT},
+           {.expect = FROM("21"), .body = CREATED("20") FRAGMENT("21", A(TWO, "21")), .after = CUT},
+           {.expect = FROM("21"), .body = CREATED("21") EVENTS("21", A(TWO, "21")), .after = HOLD});
+    start(1, NULL, 5);
+    UNTIL(members[0].next == 5 && times_in(buf_str(&told), "x/a=2") == 2);
+    ck_assert_str_eq(buf_str(&told), "connected x/a=1 lost:retry connected x/a=2 lost:retry connected lost:retry "
+                                     "connected lost:retry connected x/a=2 ");
+}
+END_TEST
+
+START_TEST(at_the_next_endpoint)
+{
+    NOBODY(0);
+    MEMBER(1, {.expect = FROM("5"), .body = CREATED("9"), .after = END});
+    MEMBER(2, {.expect = FROM("5"), .body = CREATED("9"), .after = HOLD});
+    start(3, NULL, 5);
+    TOLD("lost:retry connected lost:retry connected ");
+    ck_assert_str_eq(etcd_client_endpoint(client), members[2].url);
+}
+END_TEST
+
+START_TEST(without_a_leader)
+{
+    MEMBER(0,
+           {.expect = "watch",
+            .status = "503 No",
+            .body = "{\"error\":{\"grpc_code\":14,\"http_code\":503,\"message\":\"etcdserver: no "
+                    "leader\",\"http_status\":\"No\"}}"},
+           {.expect = "watch",
+            .body = CREATED("9") "{\"error\":{\"grpc_code\":14,\"http_code\":503,\"message\":\"etcdserver: no leader\","
+                                 "\"http_status\":\"Service Unavailable\"}}"},
+           {.expect = "watch", .body = CREATED("9"), .after = HOLD});
+    start(1, NULL, 5);
+    UNTIL(was_told("lost"));
+    ck_assert_ptr_nonnull(strstr(told_why.message, "no leader"));
+    ck_assert_ptr_nonnull(strstr(told_why.message, members[0].url));
+    ck_assert_ptr_nonnull(strstr(told_why.message, "watch of \"x/\""));
+    TOLD("lost:retry connected lost:retry connected ");
+}
+END_TEST
+
+/* As 3.4 has it. */
+START_TEST(an_error_without_a_line_break)
+{
+    MEMBER(0,
+           {.expect = "watch",
+            .body = CREATED("9") "{\"error\":{\"grpc_code\":14,\"message\":\"etcdserver: no leader\"}}"},
+           {.expect = "watch", .body = CREATED("9"), .after = HOLD});
+    start(1, NULL, 5);
+    UNTIL(was_told("lost"));
+    ck_assert_msg(strstr(told_why.message, "no leader") != NULL, "%s", told_why.message);
+}
+END_TEST
+
+START_TEST(what_is_no_stream_of_etcd)
+{
+    static const struct {
+        const char *status, *body, *says;
+    } rows[] = {
+        {NULL, "<html>\n", "is this etcd? It sent: <html>"},
+        {NULL, CREATED("9") "{\"result\":{\"header\":{\"revision\":\"x\"}}}\n", "revision is \"x\""},
+        {NULL, "{\"result\":7}\n", "result is a number"},
+        {NULL, "{}\n", "neither result nor error"},
+        {NULL, EVENTS("9", "{\"kv\":{\"key\":\"%%\",\"mod_revision\":\"4\"}}"), "events[0]: key is no base64"},
+        {NULL, EVENTS("9", "{\"type\":\"MOVE\",\"kv\":{\"key\":\"eA==\",\"mod_revision\":\"4\"}}"), "type is \"MOVE\""},
+        {"404 Not Found", "Not Found\n", "--enable-grpc-gateway"},
+        {"200 OK", "", "the watch ended"},
+        {"302 Found", "<html>", "status 302"},
+    };
+    const struct step steps[] = {{.expect = "watch", .status = rows[_i].status, .body = rows[_i].body},
+                                 {.expect = "watch", .body = CREATED("9"), .after = HOLD}};
+    member_start(0, steps, 2);
+    start(1, NULL, 5);
+    UNTIL(was_told("lost"));
+    ck_assert_msg(strstr(told_why.message, rows[_i].says) != NULL, "%s", told_why.message);
+    UNTIL(members[0].next == 2);
+}
+END_TEST
+
+/* ---- all is read anew ---- */
+
+START_TEST(compacted)
+{
+    MEMBER(0, {.expect = FROM("5"), .body = CREATED("9") COMPACTED("7"), .after = HOLD},
+           {.expect = FROM("8"), .body = CREATED("9") EVENTS("9", A(ONE, "9")), .after = HOLD});
+    start(1, NULL, 5);
+    TOLD("connected compacted:7 ");
+    etcd_watch_start(watch, 8);
+    TOLD("connected compacted:7 x/a=1 ");
+}
+END_TEST
+
+START_TEST(a_member_that_is_behind_is_no_cluster_set_back)
+{
+    MEMBER(0, {.expect = FROM("50"), .body = CREATED("9"), .after = HOLD},
+           {.expect = "\"sort_order\":\"DESCEND\",\"sort_target\":\"MOD\",\"limit\":\"1\",\"keys_only\":true",
+            .body = GOT_X("49")});
+    start(1, NULL, 50);
+    UNTIL(members[0].next == 2);
+    member_drop(&members[0], members[0].open[0]);
+    UNTIL(was_told("lost"));
+    ck_assert_str_eq(buf_str(&told), "connected lost:retry ");
+}
+END_TEST
+
+START_TEST(a_cluster_that_was_set_back)
+{
+    MEMBER(0, {.expect = FROM("50"), .body = CREATED("9"), .after = HOLD}, {.expect = "DESCEND", .body = GOT_X("9")});
+    start(1, NULL, 50);
+    TOLD("connected compacted:9 ");
+}
+END_TEST
+
+/* It is asked itself, and nobody else. */
+START_TEST(a_member_that_does_not_answer_a_check)
+{
+    MEMBER(0, {.expect = FROM("50"), .body = CREATED("9"), .after = HOLD}, {.expect = "DESCEND", .after = LOSE});
+    MEMBER(1, {.expect = FROM("50"), .body = CREATED("49"), .after = HOLD});
+    start(2, NULL, 50);
+    TOLD("connected lost:retry connected ");
+    ck_assert_uint_eq(members[1].next, 1);
+}
+END_TEST
+
+START_TEST(a_line_that_is_too_long)
+{
+    cleanup(mem_free_ptr) char *long_line = mem_alloc((17u << 20) + 1);
+    memset(long_line, ' ', 17u << 20);
+    long_line[0] = '{';
+    const struct step step = {.expect = "watch", .body = long_line, .after = HOLD};
+    member_start(0, &step, 1);
+    start(1, NULL, 5);
+    TOLD("lost:invalid compacted:5 ");
+    ck_assert_ptr_nonnull(strstr(told_why.message, "more than 16777216 bytes"));
+}
+END_TEST
+
+static void state_then_stop(void *arg, bool connected, const struct error *err)
+{
+    on_state(arg, connected, err);
+    if (!connected)
+        etcd_watch_stop(watch);
+}
+
+START_TEST(stopped_where_it_is_lost)
+{
+    static const struct etcd_watch_callbacks then = {on_changed, on_compacted, state_then_stop};
+    cleanup(mem_free_ptr) char *long_line = mem_alloc((17u << 20) + 1);
+    memset(long_line, ' ', 17u << 20);
+    const struct step step = {.expect = "watch", .body = long_line, .after = HOLD};
+    member_start(0, &step, 1);
+    client = double_client(1, NULL, 0);
+    watch = etcd_watch_new(world.base, client, "x/", true, &then, NULL);
+    etcd_watch_start(watch, 5);
+    UNTIL(was_told("lost"));
+    ck_assert_str_eq(buf_str(&told), "lost:invalid ");
+}
+END_TEST
+
+START_TEST(a_check_of_a_stream_that_is_no_more)
+{
+    MEMBER(0, {.expect = FROM("50"), .body = CREATED("9"), .after = HOLD}, {.expect = "DESCEND", .after = SILENT},
+           {.expect = FROM("10"), .body = CREATED("90") EVENTS("90", A(ONE, "90")), .after = HOLD},
+           {.expect = "range", .body = GOT_X("7")});
+    start(1, NULL, 50);
+    UNTIL(members[0].next == 2);
+    size_t check = 0;
+    while (members[0].open[check] != members[0].last)
+        check++;
+    etcd_watch_start(watch, 10);
+    UNTIL(was_told("x/a=1"));
+    if (members[0].open[check] != NULL) /* otherwise it was ended already */
+        member_answer(&members[0], members[0].open[check], &(struct step){.body = GOT_X("9")});
+    struct outcome o = do_get(client, &(struct etcd_get){.key = "x"}); /* so that it has come by then */
+    GOOD(o);
+    outcome_fini(&o);
+    ck_assert_str_eq(buf_str(&told), "connected x/a=1 ");
+}
+END_TEST
+
+/* ---- who we are ---- */
+
+#define BAD_TOKEN CANCELED("rpc error: code = Unauthenticated desc = etcdserver: invalid auth token")
+
+START_TEST(another_token_where_it_is_refused)
+{
+    MEMBER(0, {.expect = "authenticate", .body = TOKEN("t.1")}, {.expect = "t.1", .body = BAD_TOKEN, .after = HOLD},
+           {.expect = "authenticate", .body = TOKEN("t.2")},
+           {.expect = "Authorization: t.2", .body = CREATED("9"), .after = END},
+           {.expect = "t.2", .body = BAD_TOKEN, .after = HOLD}, {.expect = "authenticate", .body = TOKEN("t.3")},
+           {.expect = "t.3", .body = BAD_TOKEN, .after = HOLD}, {.expect = "authenticate", .body = TOKEN("t.4")},
+           {.expect = "t.4", .body = CREATED("9"), .after = HOLD});
+    start(1, "u", 5);
+    TOLD("connected lost:retry lost:auth connected ");
+}
+END_TEST
+
+START_TEST(not_allowed)
+{
+    MEMBER(0,
+           {.expect = "watch",
+            .body = CANCELED("rpc error: code = PermissionDenied desc = etcdserver: permission denied"),
+            .after = HOLD},
+           {.expect = "watch", .body = CREATED("9"), .after = HOLD});
+    start(1, NULL, 5);
+    UNTIL(was_told("lost"));
+    ck_assert_ptr_nonnull(strstr(told_why.message, "permission denied"));
+    TOLD("lost:auth connected ");
+}
+END_TEST
+
+START_TEST(no_token_comes)
+{
+    MEMBER(0,
+           {.expect = "authenticate",
+            .status = "400 No",
+            .body = REFUSAL("etcdserver: authentication failed, invalid user ID or password", "3")},
+           {.expect = "authenticate", .body = TOKEN("t.1")}, {.expect = "t.1", .body = CREATED("9"), .after = HOLD});
+    start(1, "u", 5);
+    TOLD("lost:auth connected ");
+}
+END_TEST
+
+/* ---- what callers do within it ---- */
+
+static void changed_then(void *arg, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    on_changed(arg, events, count, revision);
+    const char *what = arg;
+    if (strcmp(what, "stop") == 0)
+        etcd_watch_stop(watch);
+    else if (strcmp(what, "start") == 0)
+        etcd_watch_start(watch, 70);
+    if (strcmp(what, "free") == 0) {
+        etcd_watch_free(watch);
+        watch = NULL;
+    } else if (strcmp(what, "free client") == 0) {
+        etcd_client_free(client);
+        client = NULL;
+    }
+}
+
+START_TEST(within_a_callback)
+{
+    static char whats[][12] = {"stop", "start", "free", "free client"};
+    static const struct etcd_watch_callbacks then = {changed_then, on_compacted, on_state};
+    MEMBER(0,
+           {.expect = FROM("5"), .body = CREATED("9") EVENTS("5", A(ONE, "5")) EVENTS("6", A(TWO, "6")), .after = HOLD},
+           {.expect = FROM("70"), .body = CREATED("69"), .after = HOLD});
+    client = double_client(1, NULL, 0);
+    watch = etcd_watch_new(world.base, client, "x/", true, &then, whats[_i]);
+    etcd_watch_start(watch, 5);
+    UNTIL(was_told("x/a=1"));
+    UNTIL(members[0].next == (_i == 1 ? 2 : 1));
+    for (int i = 0; i < 5; i++)
+        event_base_loop(world.base, EVLOOP_NONBLOCK);
+    ck_assert_str_eq(buf_str(&told), "connected x/a=1 ");
+    if (_i == 3) {
+        etcd_watch_start(watch, 9); /* there is no client any more: nothing */
+        etcd_watch_stop(watch);
+    }
+}
+END_TEST
+
+START_TEST(the_client_goes_first)
+{
+    MEMBER(0, {.expect = "watch", .body = CREATED("9"), .after = HOLD});
+    start(1, NULL, 5);
+    UNTIL(was_told("connected"));
+    etcd_client_free(client);
+    client = NULL;
+    etcd_watch_start(watch, 9);
+    for (int i = 0; i < 5; i++)
+        event_base_loop(world.base, EVLOOP_NONBLOCK);
+    ck_assert_str_eq(buf_str(&told), "connected ");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("etcd/watch");
+    TCase *t = tcase_create("all");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, events_in_any_split, 0, 4);
+    tcase_add_test(t, all_of_one_batch_together);
+    tcase_add_test(t, from_behind_what_came);
+    tcase_add_test(t, at_the_next_endpoint);
+    tcase_add_test(t, without_a_leader);
+    tcase_add_test(t, an_error_without_a_line_break);
+    tcase_add_loop_test(t, what_is_no_stream_of_etcd, 0, 9);
+    tcase_add_test(t, compacted);
+    tcase_add_test(t, a_member_that_is_behind_is_no_cluster_set_back);
+    tcase_add_test(t, a_cluster_that_was_set_back);
+    tcase_add_test(t, a_member_that_does_not_answer_a_check);
+    tcase_add_test(t, a_line_that_is_too_long);
+    tcase_add_test(t, stopped_where_it_is_lost);
+    tcase_add_test(t, a_check_of_a_stream_that_is_no_more);
+    tcase_add_test(t, another_token_where_it_is_refused);
+    tcase_add_test(t, not_allowed);
+    tcase_add_test(t, no_token_comes);
+    tcase_add_loop_test(t, within_a_callback, 0, 4);
+    tcase_add_test(t, the_client_goes_first);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
