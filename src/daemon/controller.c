@@ -36,6 +36,7 @@
 #define HEARTBEAT_MS 1000 /* how often the loop shows that it runs */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
+#define DONE_MS 50          /* how often `apply` looks whether it is */
 #define LAST_TRACES_MS 1000 /* of these, when all else has ended */
 #define SERVERS 3
 
@@ -63,7 +64,8 @@ struct controller {
     bool leading;            /* by the last callback of leadership */
     bool stepping_down;      /* they are ending */
 
-    struct timer coalesce, drain, heartbeat, deadline, stepped_down;
+    struct timer coalesce, drain, heartbeat, deadline, stepped_down, done;
+    uint64_t done_by_ms;  /* monotonic; `apply` */
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
     uint64_t pause_ms;    /* until the next one is */
     uint64_t beat_ms;
@@ -206,6 +208,10 @@ static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
     cleanup(checks_fini) struct checks checks = {0};
     struct status_now now = {.targets = c->targets,
                              .templates = config_source_template(config_engine_source(c->config)),
+                             .services = config_source_services(config_engine_source(c->config)),
+                             .publisher = config_engine_publisher(c->config),
+                             .load_balancers = config_engine_load_balancers(c->config),
+                             .etcd = config_source_etcd(config_engine_source(c->config)),
                              .checks = &checks,
                              .stopping = c->stopping};
     now.ready = check_all(c, &checks);
@@ -264,6 +270,34 @@ static void on_helper_lost(void *arg, const char *why)
 bool controller_failed(const struct controller *c)
 {
     return c->failed;
+}
+
+/* ---- once ---- */
+
+static void controller_look_whether_done(void *arg)
+{
+    struct controller *c = arg;
+    cleanup(checks_fini) struct checks checks = {0};
+    bool done = check_all(c, &checks) && c->targets != NULL;
+    if (c->stopping)
+        return;
+    if (!done && clock_mono_ms() < c->done_by_ms) {
+        timer_set(&c->done, DONE_MS);
+        return;
+    }
+    c->failed = !done;
+    for (size_t i = 0; i < checks.count && !done; i++) {
+        cleanup(mem_free_ptr) char *line = checks_line(&checks.list[i]);
+        if (checks.list[i].state == CHECK_FAIL)
+            log_error(c->log, "not done in time", log_str("error", line));
+    }
+    controller_stop(c);
+}
+
+void controller_stop_when_done(struct controller *c, uint64_t within_ms)
+{
+    c->done_by_ms = clock_mono_ms() + within_ms;
+    timer_set(&c->done, DONE_MS);
 }
 
 /* ---- life ---- */
@@ -432,7 +466,8 @@ static void make_events(struct controller *c)
                                                                                       : s->template_from.name,
                                            .written = c->telemetry.kubernetes_events,
                                            .log = c->log};
-    if (s->emit_events && !s->dry_run && (by_secret || by_template || c->mappings.count > 0))
+    bool by_services = s->config_source == SETTINGS_CONFIG_SERVICES;
+    if (s->emit_events && !s->dry_run && (by_secret || by_template || by_services || c->mappings.count > 0))
         c->events = events_new(c->base, &options);
 }
 
@@ -469,6 +504,7 @@ static int make_config(struct controller *c, struct error *err)
     static const struct config_engine_callbacks callbacks = {
         .read = on_config_read, .lead = on_config_lead, .compare = on_config_compare};
     const struct config_engine_options options = {.settings = c->settings,
+                                                  .http = c->clients.http,
                                                   .kube = c->clients.kube,
                                                   .pods = c->pods,
                                                   .target_count = settings_haproxy_count(c->settings),
@@ -580,6 +616,7 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     timer_init(&c->drain, base, take_up, c);
     timer_init(&c->heartbeat, base, beat, c);
     timer_init(&c->deadline, base, controller_on_deadline, c);
+    timer_init(&c->done, base, controller_look_whether_done, c);
     timer_init(&c->stepped_down, base, on_stepped_down, c);
     telemetry_init(&c->telemetry, version);
     c->history = history_new();
@@ -637,6 +674,7 @@ void controller_free(struct controller *c)
     timer_fini(&c->drain);
     timer_fini(&c->heartbeat);
     timer_fini(&c->deadline);
+    timer_fini(&c->done);
     timer_fini(&c->stepped_down);
     for (size_t i = 0; i < c->mappings.count; i++)
         mapping_state_fini(&c->states[i]);

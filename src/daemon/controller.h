@@ -5,6 +5,8 @@
 #ifndef DAEMON_CONTROLLER_H
 #define DAEMON_CONTROLLER_H
 
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/log.h"
 
@@ -28,6 +30,8 @@ void controller_compare(struct controller *c);
 
 /* SIGTERM: finishes or aborts the transaction in hand, and ends the loop within 4 s. */
 void controller_stop(struct controller *c);
+/* It stops by itself once all is done (`apply`); after that time it has failed, and the log says at what. */
+void controller_stop_when_done(struct controller *c, uint64_t within_ms);
 /* It stopped because it cannot go on, which the log says: to be started again. */
 bool controller_failed(const struct controller *c);
 

@@ -61,6 +61,7 @@ const char *event_reason_name(enum event_reason r)
         [EVENT_CONFIG_ROLLED_BACK] = "ConfigRolledBack",
         [EVENT_LEFT_OUT] = "LeftOut",
         [EVENT_TEMPLATE_NOTE] = "TemplateNote",
+        [EVENT_ANNOTATION_NOTE] = "AnnotationIgnored",
     };
     return names[r];
 }

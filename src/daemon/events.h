@@ -66,9 +66,10 @@ enum event_reason {
     EVENT_CANARY_FAILED,
     EVENT_CONFIG_DEGRADED,
     EVENT_CONFIG_ROLLED_BACK,
-    /* on an object that templates say something of */
+    /* on an object that templates say something of, or a Service whose annotations are wrong */
     EVENT_LEFT_OUT,
     EVENT_TEMPLATE_NOTE,
+    EVENT_ANNOTATION_NOTE,
     EVENT_REASONS,
 };
 enum event_reason event_reason_of(const struct history_entry *e);

@@ -1,7 +1,7 @@
 """make bench: prints figures; what a machine lacks is skipped by name. These variables change what it does:
 
-ONLY           parts to run, out of program, mapping, sync, double, rolling, configuration, stream, local, templates
-               (separated by commas)
+ONLY           parts to run, out of program, mapping, sync, double, rolling, configuration, stream, local, templates,
+               services (separated by commas)
 NODES, RUNS    sync: nodes written to a real kube-apiserver, and how often each figure is taken
 MANY           double: nodes that the Kubernetes double generates
 QUIET          sync: seconds of nothing
@@ -29,7 +29,7 @@ import time
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, configuration, configuration_stream, first_sync, local, mapping, report, rolling, templates
+from . import changes, cluster, configuration, configuration_stream, etcd, first_sync, local, mapping, report, rolling, services, templates
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
@@ -125,9 +125,17 @@ def rendered(home: pathlib.Path) -> None:
     templates.measure(home / "templates")
 
 
+def behind_etcd(home: pathlib.Path) -> None:
+    etcd.measure(home / "etcd")
+
+
+def annotated(home: pathlib.Path) -> None:
+    services.measure(home / "services")
+
+
 PARTS = {"program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles,
          "rolling": rolling_update, "configuration": whole_configuration, "stream": stream_of_configurations,
-         "local": own_files, "templates": rendered}
+         "local": own_files, "templates": rendered, "services": annotated, "etcd": behind_etcd}
 
 
 def chosen() -> list[str]:

@@ -92,8 +92,9 @@ def endpoints(slices: list[Object], port_name: str) -> list[Endpoint]:
 
 def of_class(ingresses: list[Object], classes: list[str], without: bool = False) -> list[Object]:
     def is_ours(ingress: Object) -> bool:
-        annotation = ingress["metadata"].get("annotations", {}).get("kubernetes.io/ingress.class")
-        name = ingress.get("spec", {}).get("ingressClassName", annotation)
+        name = ingress.get("spec", {}).get("ingressClassName")
+        if name is None:
+            name = (ingress["metadata"].get("annotations") or {}).get("kubernetes.io/ingress.class")
         return without if name is None else name in classes
 
     return [one for one in ingresses if is_ours(one)]

@@ -1,4 +1,4 @@
-"""python3 -m tests.demo [--configuration | --ingress] [--keep]"""
+"""python3 -m tests.demo [--configuration | --ingress | --services] [--keep]"""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from .ingress import IngressBalancer
 from .ingress_story import HOST, IngressStory
 from .manifests import SERVICE_FILE, SLICE_FILE
 from .screen import LogTail, Screen
+from .services import ServicesBalancer
+from .services_story import ServicesStory
 from .stage import Stage
 from .story import Story
 from .traffic import Traffic, counts
@@ -146,19 +148,32 @@ def run_ingress(keep: bool, screen: Screen) -> bool:
     return done
 
 
+def run_services(keep: bool, screen: Screen) -> bool:
+    with ServicesBalancer() as stage, shown(stage, screen), ServicesStory(stage, screen) as story:
+        story.play()
+        done = story.summary()
+        if keep:
+            show_places(stage, screen, [["the other HAProxy's front", f"curl http://127.0.0.1:{stage.other.port}/"], ["its daemon: status page", f"http://127.0.0.1:{stage.other.daemon.port}/"],
+                                        ["Kubernetes API", f"curl {stage.kube.url}/api/v1/services"], ["manifests", str(stage.manifests.directory)]])
+            story.show_places()
+            keep_until_interrupted(stage, story.traffic["lb-a"], screen)
+    return done
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.demo", description=sys.modules[__package__].__doc__)
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--configuration", action="store_true", help="a whole haproxy.cfg from a file instead of a Service's nodes")
     which.add_argument("--ingress", action="store_true", help="a haproxy.cfg of Ingresses, by the template set ingress")
+    which.add_argument("--services", action="store_true", help="annotated Services, on two load balancers")
     asked = parser.parse_args()
     screen = Screen()
     for signum in (signal.SIGINT, signal.SIGTERM):  # SIGINT, too: a shell script's background job starts with it ignored
         signal.signal(signum, signal.default_int_handler)
     try:
         check_machine()
-        chosen = run_configuration if asked.configuration else run_ingress if asked.ingress else run
+        chosen = run_configuration if asked.configuration else run_ingress if asked.ingress else run_services if asked.services else run
         return 0 if chosen(asked.keep, screen) else 1
     except Unprepared as e:
         screen.bad(str(e))

@@ -76,6 +76,23 @@ def free_node_port(claim: socket.socket) -> int:
         return node_port([*ADDRESSES.values(), *PODS.values()])
 
 
+def reloads_of(haproxy: HAProxy) -> int:
+    """As its master counts them; while it starts or reloads it does not answer for a moment."""
+    return int(wait_until(lambda: _master_row(haproxy), 5, "HAProxy's master to say how often it reloaded")[1])
+
+
+def _master_row(haproxy: HAProxy) -> re.Match[str] | None:
+    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as s:
+        s.settimeout(2)
+        s.connect(str(haproxy.master_socket))
+        s.sendall(b"show proc\n")
+        s.shutdown(socket.SHUT_WR)
+        answer = b""
+        while chunk := s.recv(65536):
+            answer += chunk
+    return re.search(r"^\d+\s+master\s+(\d+)", answer.decode(), re.M)
+
+
 class Balancer:
     """Started by `with`; at its end everything is stopped by pid and the temporary directory is gone."""
 
@@ -90,7 +107,7 @@ class Balancer:
         self.node_port = free_node_port(self.claim)
         self.haproxy = HAProxy(self.home / "haproxy", self.config, values={
             "backend": BACKEND, "sorry": SORRY, "node_port": str(self.node_port)})
-        self.dataplane = self._dataplane()
+        self.dataplane = self._dataplane(self.haproxy, self.home / "dataplane")
         self.backends: dict[str, Backend] = {}
         self._stack = contextlib.ExitStack()
         self.daemon = Daemon(self.home / "daemon", self.settings())
@@ -99,16 +116,16 @@ class Balancer:
     def is_local(self) -> bool:
         return self.dataplane.kind == LocalFiles.kind
 
-    def _dataplane(self) -> DataPlane:
+    def _dataplane(self, haproxy: HAProxy, home: pathlib.Path) -> DataPlane:
         target = os.environ.get("TARGET") or "api"
         if target not in ("api", "local"):
             raise Unprepared(f"TARGET={target}: api or local")
         if target == "local":
-            return LocalFiles(self.haproxy, self.home / "dataplane")
+            return LocalFiles(haproxy, home)
         real = real_dataplane_binary()
         if real:
-            return RealDataPlane(self.haproxy, self.home / "dataplane", real, RELOAD_DELAY_S)
-        return DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=RELOAD_DELAY_S)
+            return RealDataPlane(haproxy, home, real, RELOAD_DELAY_S)
+        return DoubleDataPlane(haproxy, haproxy.config, home, reload_delay=RELOAD_DELAY_S)
 
     def settings(self) -> dict[str, str]:
         """The settings of the daemon."""
@@ -160,19 +177,7 @@ class Balancer:
         self.backends.pop(node).stop()
 
     def reloads(self) -> int:
-        """As the HAProxy master counts them; while it starts or reloads it does not answer for a moment."""
-        return int(wait_until(self._master_row, 5, "HAProxy's master to say how often it reloaded")[1])
-
-    def _master_row(self) -> re.Match[str] | None:
-        with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as s:
-            s.settimeout(2)
-            s.connect(str(self.haproxy.master_socket))
-            s.sendall(b"show proc\n")
-            s.shutdown(socket.SHUT_WR)
-            answer = b""
-            while chunk := s.recv(65536):
-                answer += chunk
-        return re.search(r"^\d+\s+master\s+(\d+)", answer.decode(), re.M)
+        return reloads_of(self.haproxy)
 
     def alive(self) -> bool:
         process = self.daemon.process

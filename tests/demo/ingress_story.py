@@ -9,7 +9,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.harness import http as requests
@@ -154,7 +154,15 @@ class IngressStory:
 
     def _first_ingress(self) -> str:
         stage = self.stage
-        return "\n   ".join([stage.service("shop"), stage.endpoints("shop", dict.fromkeys(FIRST_PODS, True)), stage.ingress("shop", HOST, {"/": "shop"})])
+        return "\n   ".join([*self._served("shop", FIRST_PODS), stage.ingress("shop", HOST, {"/": "shop"})])
+
+    def _served(self, name: str, pods: Sequence[str]) -> list[str]:
+        """Until the daemon has both: an Ingress that comes by another watch may overtake them, and would cost a reload of its own."""
+        said = [self.stage.service(name), self.stage.endpoints(name, dict.fromkeys(pods, True))]
+        for resource, ending in (("services", "service"), ("slices", "endpointslice")):
+            count = len(list(self.stage.manifests.glob(f"*-{ending}.yaml")))
+            wait_until(lambda r=resource, n=count: self.stage.daemon.metrics().value("template_objects", resource=r) == n, 20, f"{count} {resource}")
+        return said
 
     def _secured(self) -> str:
         self.certificate = self.stage.secret("shop-tls", SECURE).certificate
@@ -188,7 +196,7 @@ class IngressStory:
 
     def _taken_over(self) -> str:
         stage = self.stage
-        return "\n   ".join([stage.service("blog"), stage.endpoints("blog", {"blog-1": True}), stage.ingress("takeover", HOST, {"/": "blog", "/blog": "blog"})])
+        return "\n   ".join([*self._served("blog", ["blog-1"]), stage.ingress("takeover", HOST, {"/": "blog", "/blog": "blog"})])
 
     def _complaints(self) -> list[str]:
         return [text for text in self.stage.events() if "ingress/takeover" in text]

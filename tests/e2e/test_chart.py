@@ -40,7 +40,7 @@ def kube(kubes: dict[str, RealKube]) -> RealKube:
     except realparts.Missing as e:
         pytest.skip(str(e))
     define(server)
-    for name in (NAMESPACE, "ingress-nginx", "haproxy", "haproxy-operator", "lb-templates", "shop", "api", "edge", "monitoring"):
+    for name in (NAMESPACE, "ingress-nginx", "haproxy", "haproxy-operator", "lb-templates", "shop", "api", "certs", "edge", "monitoring"):
         server.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return server
 
@@ -82,7 +82,7 @@ def versions(kube: RealKube, of: list[Document]) -> list[str]:
     return [d["metadata"]["resourceVersion"] for d in found]
 
 
-@pytest.mark.parametrize(("folder", "count"), [("deploy", 7), ("deploy/config", 5)])
+@pytest.mark.parametrize(("folder", "count"), [("deploy", 7), ("deploy/config", 5), ("deploy/services", 7)])
 def test_manifests_are_applied_in_their_order(kube: RealKube, folder: str, count: int) -> None:
     paths = [ROOT / folder / name for name in MANIFESTS]
     kubectl(kube, "apply", "--dry-run=server", "--validate=strict", *(f"--filename={path}" for path in paths))

@@ -65,7 +65,9 @@ def test_client_certificates_rotate_without_a_failed_change(sites: Sites, tmp_pa
 
     def change() -> None:
         seen, balance = len(daemon.log()), next(balances)
-        sites.source.write_text(sites.text(balance=balance))
+        beside = sites.source.with_name("next")
+        beside.write_text(sites.text(balance=balance))
+        beside.replace(sites.source)  # it is never read half written
         applied(daemon, seen)
         assert sites.runs(0, balance)()
 

@@ -116,6 +116,11 @@ class Files:
     def settled(self, **names: set[str]) -> None:
         wait_until(lambda: all(set(stored(self.plane, folder)) == want for folder, want in names.items()), 10, str(names))
 
+    def all_run(self) -> bool:
+        """What was put there is known to run: the daemon's own list of it has said so, with its last write."""
+        own = self.folders["files"] / "haproxy-k8s-sync.files"
+        return not own.exists() or " - " not in own.read_text()
+
     def writes(self) -> list[str]:
         return [line for line in self.plane.access_log().splitlines()
                 if "/storage/" in line and "GET" not in line and "foreign" not in line]
@@ -160,6 +165,37 @@ def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
 
 
 @pytest.mark.every_combination
+def test_a_map_whose_values_have_several_words(files: Files) -> None:
+    """A Data Plane API neither tells them nor shows them, which takes a reload. What comes instead of them does not, though it
+    looks the same there, also to one that appends to what it is to replace."""
+    def text(value: str) -> str:
+        return f"one.example b1\ntext.example {value}\n"
+
+    def runs(value: str) -> bool:
+        shown = files.haproxy.runtime(f"show map {stored(files.plane, 'maps')['hosts.map']}").splitlines()
+        return [line.split(" ", 1)[1] for line in shown if line.strip()] == text(value).splitlines()
+
+    files.put("maps/hosts.map", text("one two"))
+    files.give(files.text(["b1"]))
+    files.start()
+    wait_until(lambda: runs("one two"), 20, "the first of them")
+    files.put("maps/hosts.map", text("one three"))
+    wait_until(lambda: runs("one three"), 20, "another second word")
+    files.daemon.wait_ready()
+    worker = files.haproxy.worker()
+    files.put("maps/hosts.map", text("one"))
+    wait_until(lambda: runs("one"), 20, "the first word alone")
+    wait_until(files.all_run, 20, "the last write")
+    assert files.haproxy.worker() == worker, "by the runtime"
+    files.put("maps/hosts.map", text("one two"))
+    wait_until(lambda: runs("one two"), 20, "and again")
+    files.settled(maps={"hosts.map", "foreign.map"})
+    wait_until(files.all_run, 20, "the last write")
+    assert pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text() == text("one two")
+    assert files.ask("one.example") == 201
+
+
+@pytest.mark.every_combination
 def test_a_dotted_name(files: Files) -> None:
     files.put("maps/hosts.map", "one.example b1\n")
     files.put("files/sorry.page.http", "HTTP/1.0 503 x\r\n\r\nsorry")
@@ -167,6 +203,7 @@ def test_a_dotted_name(files: Files) -> None:
     files.give(files.text(["b1"], reference))
     files.start()
     files.settled(files={"foreign.txt", "sorry_page.http"})
+    wait_until(files.all_run, 10, "the last write")
     version, seen = files.plane.version(), len(files.writes())
 
     files.daemon.restart()  # it knows what it put there, and what runs

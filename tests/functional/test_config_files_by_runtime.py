@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.certificates import self_signed
+from tests.harness.haproxy import haproxy_binary
 from tests.harness.process import free_port, wait_until
 
 from .rig import Rig
@@ -129,3 +130,51 @@ def test_what_haproxy_does_not_show_is_loaded(site: Site) -> None:
     site.give("maps/hosts.map", "a.example other\n")
     site.reloaded()
     assert site.shown() == ["a.example other"] and "HAProxy has other entries" in site.daemon.log()
+
+
+@pytest.fixture
+def appending(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """An API that does not know the version of its HAProxy, one that was built outside git, and appends what is to be all of a map."""
+    unversioned = tmp_path / "unversioned"
+    unversioned.write_text(f"""#!/bin/sh
+test "$*" = -v || exec {haproxy_binary()} "$@"
+{haproxy_binary()} -v | sed -E 's/(version [0-9.]+)-[^ ]*/\\1/'
+""")
+    unversioned.chmod(0o755)
+    monkeypatch.setenv("HAPROXY", str(unversioned))
+    with Rig(tmp_path, PLAIN, "3.0") as rig:
+        yield Site(rig, "3.0")
+
+
+def deleted(site: Site, since: int) -> int:
+    """Entries of the map, one by one."""
+    return len([r for r in site.rig.dataplane.requests()[since:] if r["method"] == "DELETE" and "/runtime/maps/hosts.map/entries/" in r["path"]])
+
+
+def test_an_api_that_appends(appending: Site) -> None:
+    """What was there before is deleted, and no reload comes."""
+    site = appending
+    several = "".join(f"h{i}.example be{i}\n" for i in range(40))
+    for times, text in enumerate(("a.example other\n", "b.example be\na.example other\na.example never\n", several, several.replace("h7.", "i7."),
+                                  "h3.example be3\n"), 1):
+        since = len(site.rig.dataplane.requests())
+        site.give("maps/hosts.map", text)
+        site.told(times)
+        assert site.stored() == text and site.shown() == text.splitlines()
+        assert site.without_reload() and deleted(site, since)
+    site.give("maps/hosts.map", "".join(f"j{i}.example be\n" for i in range(150)))
+    site.reloaded()
+    since = len(site.rig.dataplane.requests())
+    site.give("maps/hosts.map", "k.example be\n")  # and these would have to be deleted
+    wait_until(lambda: site.shown() == ["k.example be"], 20, "the map")
+    assert site.daemon.log().count("HAProxy has other entries") == 2 and not deleted(site, since)
+
+
+def test_an_api_that_appends_to_what_it_does_not_show(appending: Site) -> None:
+    """Of a value it shows the first word: what looks like an entry of the file is another one."""
+    site = appending
+    site.give("maps/hosts.map", "a.example other\nb.example one two\n")
+    site.reloaded()
+    site.give("maps/hosts.map", "a.example other\nb.example one\n")
+    site.told(1)
+    assert site.shown() == ["a.example other", "b.example one"] and site.without_reload()

@@ -74,10 +74,11 @@ class Told:
         site.settings["HAPROXY_STATS_SOCKET"] = str(self.server.path)
 
     def note(self, command: str) -> None:
-        if re.match("prepare|add map|commit|set ssl", command):
-            shown = re.sub("@[0-9]+", "@VERSION", command.splitlines()[0])
-            if shown not in self.commands:  # a long map goes in parts
-                self.commands.append(shown)
+        if re.match("prepare|add map|set map|del map|commit|set ssl", command):
+            for one in command.splitlines()[0].split("; "):
+                shown = re.sub("@[0-9]+", "@VERSION", one)
+                if shown not in self.commands:  # a long map goes in parts
+                    self.commands.append(shown)
 
     def take(self) -> list[str]:
         taken, self.commands = self.commands, []
@@ -100,6 +101,8 @@ def test_what_is_planned_beside_its_haproxy_is_what_happens(site: Site) -> None:
         ({"maps/hosts.map": "x two\nb 1\nb 3\nc 1\n"}, None, {"maps/hosts.map": ("runtime", as_map)}),
         ({"maps/hosts.map": "# nothing\n"}, None, {"maps/hosts.map": ("runtime", [as_map[0], as_map[2]])}),
         ({"maps/hosts.map": "".join(f"h{i} {'v' * 50}\n" for i in range(500))}, None, {"maps/hosts.map": ("runtime", as_map)}),
+        ({"maps/hosts.map": "".join(f"h{i} {'v' * 50}\n" for i in range(2, 501)) + "h0 x\n"}, None,
+         {"maps/hosts.map": ("runtime", [f"add map {maps}/hosts.map h500 {'v' * 50}", f"set map {maps}/hosts.map h0 x", f"del map {maps}/hosts.map h1"])}),
         ({"certs/www.example.com.pem": site.pem(1)}, None, {"certs/www.example.com.pem": ("runtime", as_certificate)}),
         ({"certs/www.example.com.pem": site.pem(0), "maps/hosts.map": "x one\n"}, None,
          {"certs/www.example.com.pem": ("runtime", as_certificate), "maps/hosts.map": ("runtime", as_map)}),

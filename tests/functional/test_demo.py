@@ -1,4 +1,4 @@
-"""`make demo`, `make demo-config` and `make demo-ingress` as somebody runs them: what they promise is seen, the file stays editable, nothing is left behind."""
+"""`make demo`, `make demo-config`, `make demo-ingress` and `make demo-services` as somebody runs them: what they promise is seen, the file stays editable, nothing is left behind."""
 
 from __future__ import annotations
 
@@ -73,6 +73,30 @@ def test_ingresses_by_the_shipped_set(tmp_path: pathlib.Path) -> None:
         front = re.search(r"^   HAProxy's front +curl (\S+)$", said, re.M)[1]  # type: ignore[index]
         manifest.write_text(manifest.read_text().replace("www.shop.example", "mine.example"))
         wait_until(lambda: http.request(front, "GET", "/cart", headers={"Host": "mine.example"}).text.startswith("shop-"), 20, "the edit to be applied")
+        demo.signal(signal.SIGINT)
+        assert demo.wait(20) == 0, demo.log()
+        assert not manifest.parent.parent.exists(), "its folder is left"
+    finally:
+        demo.stop()
+
+
+@pytest.mark.parametrize("target", ["api", "local"])
+def test_annotated_services_on_two_haproxies(target: str, tmp_path: pathlib.Path) -> None:
+    demo = started(target, tmp_path / "log", "--services", "--keep")
+    try:
+        wait_until(lambda: (not demo.alive or "What comes of them?" in demo.log()), 60, "the demo to be through")
+        said = demo.log()
+        assert demo.alive, said
+        assert re.search(r'^   Event: .*LeftOut +service/blog +haproxy-k8s-sync/web.path is "today": expected a path', said, re.M), said
+        assert re.search(r"^   [1-9][0-9]* requests, 0 failed\.$", said, re.M), said
+        steps = re.findall(r"^   (\S.*?) {2,}(reload|runtime) +[0-9]+ +([0-9]+) +[0-9]+ +0$", said, re.M)
+        assert steps == [("a Service is annotated", "reload", "2"), ("another Service", "reload", "2"), ("another host name, a path", "runtime", "0"),
+                         ("a typing error", "reload", "2"), ("repaired", "reload", "2")], said
+        manifest = pathlib.Path(re.search(r"^   manifests +(\S+)$", said, re.M)[1]) / "blog-service.yaml"  # type: ignore[index]
+        fronts = [re.search(rf"^   {name} +curl (\S+)$", said, re.M)[1] for name in ("HAProxy's front", "the other HAProxy's front")]  # type: ignore[index]
+        manifest.write_text(manifest.read_text().replace("news.example", "mine.example"))
+        for front in fronts:
+            wait_until(lambda f=front: http.request(f, "GET", "/today", headers={"Host": "mine.example"}).text.startswith("blog on "), 20, "the edit to be applied")
         demo.signal(signal.SIGINT)
         assert demo.wait(20) == 0, demo.log()
         assert not manifest.parent.parent.exists(), "its folder is left"

@@ -402,7 +402,7 @@ def test_levels(running: Place) -> None:
     running.haproxy.stop()
     running.haproxy.begin("-W", "-S", f"{running.haproxy.master_socket},level,user")
     found = running.look(settings={"HAPROXY_STATS_SOCKET": ""})
-    if haproxy_version(running.haproxy.binary) < (3, 0):
+    if haproxy_version(running.haproxy.binary) < (3, 1):
         found.says("haproxy.reload", "fail", "the master's socket has level user, which refuses a reload")
         found.says("haproxy.runtime", "warn", "the master's socket has level user")
     else:

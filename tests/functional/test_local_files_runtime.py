@@ -263,6 +263,68 @@ def test_a_certificate_that_is_not_shown_is_loaded(site: Site, between: Between)
         assert site.haproxy.worker() != worker
 
 
+MANY = "".join(f"h{i}.example v{i}\n" for i in range(300))
+
+
+def noted(between: Between) -> list[str]:
+    """What changes something of what HAProxy has, as it comes."""
+    commands: list[str] = []
+
+    def note(command: str) -> None:
+        if not command.startswith("show"):
+            commands.append(command.splitlines()[0])
+
+    between.says = note
+    return commands
+
+
+@pytest.mark.parametrize("master", [False, True])
+def test_a_few_entries_of_a_map(site: Site, between: Between, master: bool) -> None:
+    """One is another one, comes, goes; the longest that fits counts, wherever it stands."""
+    if master:
+        del site.settings["HAPROXY_STATS_SOCKET"]
+    path, commands = f"{site.own}/maps/hosts.map", noted(between)
+    site.give("maps/hosts.map", MANY + "x one\n")
+    site.put(site.text().replace("str(x),map(", "str(xyz),map_beg("))
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        for i, (text, says, told) in enumerate([
+                (MANY + "x two\n", "two", [f"set map {path} x two"]),
+                ("xy longer\n" + MANY + "x three\n", "longer", [f"add map {path} xy longer; set map {path} x three"]),
+                ("xy longer\n" + MANY.replace("h5.example v5\n", "") + "z last\n", "longer",
+                 [f"add map {path} z last; del map {path} h5.example; del map {path} x"]),
+                (MANY + "x four\n", "four",
+                 [f"add map {path} h5.example v5; add map {path} x four; del map {path} xy; del map {path} z"])]):
+            commands.clear()
+            site.give("maps/hosts.map", text)
+            await_told(site, daemon, i + 1)
+            assert site.says() == says and site.beside()["maps/hosts.map"] == text
+            assert sorted(site.map_shown()) == sorted(entries_of(text))
+            assert commands == ([] if master else told)
+        site.settled("maps/hosts.map")
+        assert site.haproxy.worker() == worker
+
+
+@pytest.mark.parametrize("by_hand", ["add map {} more 1", "del map {} x", "add map {} y twice"])
+def test_a_few_entries_of_a_map_that_has_others(site: Site, between: Between, by_hand: str) -> None:
+    """It gets all of its entries, in their order."""
+    commands = noted(between)
+    site.give("maps/hosts.map", MANY + "x one\n")
+    site.put(site.text())
+    with site.daemon() as daemon:
+        site.await_says("one")
+        await_log(daemon, APPLIED)
+        worker = site.haproxy.worker()
+        site.haproxy.runtime(by_hand.format(f"{site.own}/maps/hosts.map"))
+        text = "y one\n" + MANY + "x two\n"
+        site.give("maps/hosts.map", text)
+        await_told(site, daemon, 1)
+        assert site.says() == "two" and site.map_shown() == entries_of(text) and site.haproxy.worker() == worker
+        assert commands[0].startswith("add map") and commands[1].startswith("prepare map"), commands
+
+
 @pytest.mark.parametrize("loaded", [False, True])
 def test_a_map_that_was_changed_by_hand(site: Site, loaded: bool) -> None:
     """Whether HAProxy has loaded it meanwhile or not, in the end it runs what the file has."""

@@ -439,6 +439,23 @@ def test_call_that_ends_badly_is_made_good(rig: Rig, what: str) -> None:
     assert rig.resting() == {"n3"}
 
 
+def test_who_leaves_waits_for_who_comes_back(rig: Rig) -> None:
+    """One that drained is the only one again, and the command for it fails: until it is ready the other one stays."""
+    in_step(rig, 1, 2)
+    endpoints(rig, [1], [2])
+    rig.wait_draining(2)
+    rig.wait_in_sync()
+    seen = len(rig.dataplane.requests())
+    rig.dataplane.fault({**ENDINGS["500"], "method": "PUT", "path": "/runtime/backends/be/servers/n2", "times": 1})
+    endpoints(rig, [2])
+    rig.wait_parked(1)
+    settled(rig)
+    told = [r["path"] for r in rig.dataplane.requests()[seen:] if r["method"] == "PUT"]
+    back = [i for i, path in enumerate(told) if path.endswith("/runtime/backends/be/servers/n2")]
+    left = [i for i, path in enumerate(told) if "servers/n1" in path]
+    assert len(back) == 2 and left and back[1] < left[0], told
+
+
 def test_refused_write_is_said_and_tried_again_with_the_next_wish(rig: Rig) -> None:
     in_step(rig, 1, 2, 3)
     rig.dataplane.fault({"action": "answer", **WRITE, "status": 422, "body": {"code": 422, "message": "weight is wrong"}})

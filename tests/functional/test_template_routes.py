@@ -90,3 +90,14 @@ def test_what_is_wrong(tmp_path: pathlib.Path) -> None:
     wrong = ingress("a", rule("a.example.com", ("Prefix", "no path", "web")), defaultBackend={"resource": {}})
     assert ours(tmp_path, {"slices": [], "ingresses": [wrong]}).splitlines() == [
         "also a", "a a.example.comno path [] -", "a a.example.com/ [] -", "<>", "<>"]
+
+
+def test_what_is_null_is_as_if_it_were_not_there(tmp_path: pathlib.Path) -> None:
+    objects = [of(ingress(name, rule(f"{name}.test", ("Prefix", "/", "web"))), None, "ours" if name == "a" else None) for name in "abcd"]
+    objects[0]["spec"]["ingressClassName"] = objects[1]["spec"]["ingressClassName"] = None
+    of(objects[2], "ours")["metadata"]["annotations"] = None
+    objects[3]["metadata"]["annotations"] = {"kubernetes.io/ingress.class": None}
+    context = {"slices": [], "ingresses": objects}
+    said = ours(tmp_path, context)
+    assert said.splitlines()[:6] == ["of a", "of c", "also a", "also b", "also c", "also d"]
+    assert said == theirs(context)

@@ -122,6 +122,7 @@ def main() -> int:
     parser.add_argument("-k", default="", help="only those with this word in their name, file or room")
     parser.add_argument("--share", default="1/1", help="the second of three shares is 2/3")
     parser.add_argument("--tests", action="store_true", help="print the unit tests that are needed, and do nothing")
+    parser.add_argument("--unfit", action="store_true", help="fail with the name of each that no longer applies, and do nothing else")
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
     parser.add_argument("compiler", nargs="*")
     options = parser.parse_args()
@@ -130,6 +131,8 @@ def main() -> int:
     if options.tests:
         print(" ".join(sorted({test for room in rooms for test in room.tests})))
         return 0
+    if options.unfit:
+        return 1 if unfit(all_rooms) else 0
     if not rooms:
         print(f"no mutant has the word {options.k!r}")
         return 1

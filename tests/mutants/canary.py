@@ -61,7 +61,7 @@ BACK = (
     Mutant("a new document is good as the one before", CANARY, "        probation_end(&t->probation);\n    }\n}", "    }\n}"),
     Mutant("nothing is proven", CANARY, "    store_prove(c->options.store, c->document->id);\n", ""),
     Mutant("it is proven by one of them", CANARY, "if (!canary_is_good(t) && !t->away && !t->joins)", "if (false)"),
-    Mutant("a watch does not go on after a restart", CANARY, "if (t->unchanged && !unfinished)", "if (t->unchanged)"),
+    Mutant("a watch does not go on after a restart", CANARY, "(t->unchanged && !unfinished))", "t->unchanged)"),
     Mutant("servers count with auto, too", CANARY, "bool counts = c->options.rollback == CONFIGURATION_ROLLBACK_SERVING ||", "bool counts = true ||"),
     Mutant("servers do not count at a canary", CANARY, " || (t->canary && canary_goes_on(c));\n    struct error said;", ";\n    struct error said;"),
     Mutant("report rolls back", ROLLBACK, "c->options.rollback != CONFIGURATION_ROLLBACK_REPORT && ", ""),

@@ -41,7 +41,7 @@ FREED = (
 WITH_FILES = (
     Mutant("files do not wait for the interval", TARGET, "bool early = (part == STORAGE_ADD && soon) ||", "bool early ="),
     Mutant("files that HAProxy has half of wait for a pause", TARGET, "(retries || urgent);", "retries;"),
-    Mutant("files of what another one rejects are added", FILES_OF_TARGET, "(begun && configuration_rejected(t->of));", "false;"),
+    Mutant("files of what another one rejects are added", FILES_OF_TARGET, "(begun && t->own == NULL && configuration_rejected(t->of));", "false;"),
     Mutant("what lost its files is valid all the same", FILES_OF_TARGET, "    if (begun)\n        t->progress = PROGRESS_NEW;\n", ""),
     Mutant("what a reload loaded of files that went back runs on", FILES_OF_TARGET,
            "if (target_files_were_loaded(t, s))", "if (target_files_were_loaded(t, s) && false)"),
@@ -90,7 +90,7 @@ ENGINE_MUTANTS = (
     Mutant("the wrong file goes back", TARGET, "target_text(t, restores ? t->good : t->asked->content)", "target_text(t, restores ? t->of->document->content : t->asked->content)"),
     Mutant("a lockout is sent", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (false && is != NULL"),
     Mutant("a lockout is never wanted", TARGET, "else if (!t->of->options.allow_lockout && is != NULL", "else if (is != NULL"),
-    Mutant("what was asked about an older document counts", TARGET, "    if (asked != t->of->document) {", "    if (false) {"),
+    Mutant("what was asked about an older document counts", TARGET, "    if (asked != target_document(t)) {", "    if (false) {"),
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
     Mutant("what is superseded is not known to run", RUNS, "    target_superseded(t);\n", ""),
@@ -106,7 +106,7 @@ ENGINE_MUTANTS = (
     Mutant("drift is told with each reading", TARGET, "    if (news) {", "    if (true) {"),
     Mutant("drift is never ignored", TARGET, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
     Mutant("drift is always repaired", TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
-    Mutant("drift of an earlier run is not seen", TARGET, "!t->unloaded && store_ran(t->of->options.store, t->of->document, target_name(t));", "false;"),
+    Mutant("drift of an earlier run is not seen", TARGET, "!t->unloaded && store_ran(t->of->options.store, target_document(t), target_name(t));", "false;"),
     Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {", "t->progress == PROGRESS_VALID) {"),
     Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_name(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
@@ -124,6 +124,11 @@ ENGINE_MUTANTS = (
 
 # Without a reload.
 BY_RUNTIME = (
+    Mutant("a map loses at once what a haproxy.cfg from before needs", FILES_OF_TARGET, "return t->effect == CFG_EFFECT_NONE && target_by_runtime(t)", "return target_by_runtime(t)"),
+    Mutant("a map loses at once what a HAProxy that runs something else needs", FILES_OF_TARGET, "NONE && target_by_runtime(t) &&", "NONE &&"),
+    Mutant("a map loses at once what another HAProxy is to judge", FILES_OF_TARGET, "target_is_alone(t) && !canary", "!canary"),
+    Mutant("a map loses at once what waits for a canary", FILES_OF_TARGET, " && !canary_goes_on(t->of);", ";"),
+    Mutant("a map is written twice where nobody needs its lines", FILES_OF_TARGET, "ret->alone = t->part == STORAGE_ADD && ", "ret->alone = false && "),
     Mutant("a map that a reload came before never loses its lines", "configuration/target_runs.c",
            "if (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED)", "if (false)"),
     Mutant("a map that lost its lines after a reload runs", "configuration/target_runs.c",
@@ -237,7 +242,8 @@ STORING = (
     Mutant("what is not told differs", CHECK, "!= 0 || serial[0] == '\\0' ||", "!= 0 ||"),
     Mutant("each run writes all files", STORAGE, "if (e == NULL || storage_is_put(e, f))", "if (e == NULL)"),
     Mutant("what is there is not compared", STORAGE, "bool same = s->was_read && s->now.len", "bool same = false && s->now.len"),
-    Mutant("a map loses lines before the configuration", STORAGE, "s->whole = !(add && map && e->present) ||", "s->whole = true ||"),
+    Mutant("a map loses lines before the configuration", STORAGE, "s->whole = !(grows && e->present) ||", "s->whole = true ||"),
+    Mutant("a map that changes alone is written twice", STORAGE, " && !s->request.alone;", ";"),
     Mutant("the list comes after the files", STORAGE, "    if (add && !s->announced)\n        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));\n", ""),
     Mutant("the list says that what changes runs", LIST, "&& !e->changed && (f == NULL || str_eq(f->hash, e->hash));", ";"),
     Mutant("what a killed run changed is never loaded", LIST, "        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */\n        if (!e->changed)", "        if (strlen(hash) + 1 == sizeof(e->hash))"),
@@ -256,7 +262,7 @@ STORING = (
     Mutant("what is in use stops the rest", STORAGE, "        s->in_use++;\n        s->at++;\n        return storage_next(s);", "        s->in_use++;\n        return storage_done(s, TRANSACTION_COMMITTED);"),
     Mutant("a page is an answer of the storage", STORAGE, "bool ours = a->error == NULL && a->version >= 0;", "bool ours = a->error == NULL;"),
     Mutant("an empty map is sent", STORAGE, "if (len == 0 && place == STORAGE_MAP) {", "if (false) {"),
-    Mutant("a map gains a second line of a key", MAP, "        if (map_has(&is, e, order_of_keys))\n            continue;\n", ""),
+    Mutant("a map gains a second line of a key", MAP, "        if (map_has(&is, e, map_entry_order_of_keys))\n            continue;\n", ""),
     Mutant("a key becomes a comment", MAP, "buf_add(ret, *e->key == '#' ? \" \" : \"\");", ""),
     Mutant("lines run into each other", MAP, "    if (ret->len > 0 && ret->data[ret->len - 1] != '\\n')\n        buf_add(ret, \"\\n\");\n", ""),
 )
@@ -435,6 +441,9 @@ COMING = (
     Mutant("a newcomer's reload keeps the next document waiting", TARGET, "    if (!t->joins) /* the next", "    if (true) /* the next"),
     Mutant("the answer to one that is gone counts", TARGETS_LIST, "    t->engine.ops = &target_gone_ops;\n", ""),
     Mutant("the others wait on for one that is gone", TARGETS_LIST, "    timer_set(&c->step, 0); /* the others may have waited for it */\n", ""),
+    Mutant("a newcomer gets none while the latest is rejected", "configuration/target_new.c", "rejected && target_new_has_none(t)", "false"),
+    Mutant("a newcomer gets what went back everywhere", "configuration/target_new.c", "str_eq(store_version(store, i)->id, c->document->id)", "false"),
+    Mutant("the last that ran counts as the latest", "configuration/configuration.c", "any || (ok && t->own == NULL)", "any || ok"),
     Mutant("one that is gone is remembered", TARGETS_LIST, "        store_forget_target(c->options.store, t->name);\n", "        ;\n"),
 )
 

@@ -57,11 +57,11 @@ USED = (
 
 SET = (
     Mutant("both ways to HAProxy are taken", "settings/local.c", "    if (setting_is_given(s, SETTING(dataplanes)))\n        finding_error", "    if (false)\n        finding_error"),
-    Mutant("the default URL is a HAProxy, too", "settings/parse.c", "(s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE)", "s->config_source != SETTINGS_CONFIG_TEMPLATE"),
+    Mutant("the default URL is a HAProxy, too", "settings/parse.c", "(s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE &&", "(s->config_source != SETTINGS_CONFIG_TEMPLATE &&"),
     Mutant("a reload without a way to it", "settings/local.c", "l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&", "false && l->master_socket == NULL &&"),
     Mutant("the source may be HAProxy's own file", "settings/local.c", "local_same_path(s->config_file, s->local.file)", "false"),
     Mutant("a name alone is a file to check", "settings/services.c", "        return check_absolute_path(name, note);", "        return 0;"),
-    Mutant("an API without credentials is warned of where there is none", "settings/secrets/credentials.c", "if (!variables && c->local.file == NULL)", "if (!variables)"),
+    Mutant("an API without credentials is warned of where there is none", "settings/secrets/credentials.c", "if (!variables && c->local.file == NULL && c->config_target", "if (!variables && c->config_target"),
 )
 
 READ_CFG = "haproxy/local/config.c"
@@ -162,6 +162,7 @@ WRITING = (
     Mutant("a command that is refused is done", RUN, "bool good = cli_read_done(answer, &err) == 0;", "bool good = cli_read_done(answer, &err) <= 0;"),
     Mutant("only the first of several commands is looked at", RUN, "for (size_t i = r->sent; i < r->next; i++)", "for (size_t i = r->sent; i < r->sent + 1; i++)"),
     Mutant("who is still in use takes a reload", RUN, "if (err.kind == ERROR_CONFLICT && commands_is_removal(c->text))", "if (false)"),
+    Mutant("who was loaded disabled is in maintenance for ever", READ, "CLI_ADMIN_FORCED_MAINTENANCE |", "CLI_ADMIN_CONFIGURED_MAINTENANCE |"),
     Mutant("who leaves is still a server", "haproxy/local/driver_read.c", "if (!driver_read_leaves(d, &all->servers[i]))", "if (true)"),
     Mutant("who left before the start is still a server", READ, "(driver_read_admin(s->admin) == RUNTIME_MAINT && backend_find(b", "(false && backend_find(b"),
     Mutant("a server without a line is as good as gone", READ, "(driver_read_admin(s->admin) == RUNTIME_MAINT && ", "("),

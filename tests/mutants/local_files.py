@@ -10,6 +10,8 @@ LIST = "haproxy/storage_list.c"
 NAMES = "haproxy/storage_files.c"
 SETTINGS = "settings/local.c"
 RUN = "haproxy/local/driver_store_run.c"
+LOADED = "haproxy/local/driver_store_loaded.c"
+COMMANDS = "haproxy/map_commands.c"
 CLI = "haproxy/local/cli_files.c"
 MAP = "haproxy/map_text.c"
 PEM = "net/pem.c"
@@ -31,6 +33,7 @@ STORED = (
     Mutant("the list says that what changes runs", STORE, "driver_store_write_list(d, storage_list_text(&s->entries, s->request.files));", "driver_store_write_list(d, storage_list_text(&s->entries, NULL));"),
     Mutant("what a killed run changed is never loaded", LIST, "        if (!e->changed)\n            memcpy", "        e->changed = false;\n        if (strlen(hash) + 1 == sizeof(e->hash))\n            memcpy"),
     Mutant("a map loses lines before the configuration", STORE, "bool whole = !grows ||", "bool whole = true ||"),
+    Mutant("a map that changes alone is written twice", STORE, " && s->there && !s->request.alone;", " && s->there;"),
     Mutant("maps never lose lines", STORE, "bool grows = s->request.part == STORAGE_ADD && ", "bool grows = "),
     Mutant("maps that wait are not told", STORE, "s->news.unfinished = s->news.unfinished || !whole;", "(void)0;"),
     Mutant("a grown map is as it is to be", STORE, "digest_sha256_hex(bytes, len, s->hash);", "memcpy(s->hash, f->hash, sizeof(s->hash));"),
@@ -47,7 +50,7 @@ STORED = (
     Mutant("what haproxy.cfg names is deleted", STORE, "    if (!e->found && storage_is_named(local_driver_store_config(d), e->stored))\n", "    if (false)\n"),
     Mutant("what a comment names stays", NAMES, "if (whole && !comment)", "if (whole)"),
     Mutant("a part of a name is the name", NAMES, "if (whole && !comment)", "if (!comment)"),
-    Mutant("the first place alone counts", NAMES, "line = hit + 1) {", "line = text + strlen(text)) {"),
+    Mutant("the first place alone counts", NAMES, "from = hit + 1) {", "from = text + strlen(text)) {"),
     Mutant("what another one put there is deleted", STORE, "    return !str_eq(e->hash, hash);", "    return false;"),
     Mutant("what a killed run put there is another one's", STORE, "if (!s->was_read || !s->there || e->hash[0] == '\\0')", "if (!s->was_read || !s->there)"),
     Mutant("a link in its place is deleted", STORE, "        return s->is_other;\n", "        return false;\n"),
@@ -92,7 +95,15 @@ FOLDERS = (
 
 # Without a reload.
 TOLD = (
-    Mutant("a map that is not shown runs", RUN, "        !map_entries_same(&runs, &r->entries))", "        false)"),
+    Mutant("a map that is not shown runs", RUN, "bool differs = read && !map_entries_same(&runs, &r->entries);", "bool differs = false;"),
+    Mutant("any map is told by single entries", RUN, "e->good != NULL && map_is_unordered(local_driver_store_config(d), f->stored) &&", "e->good != NULL &&"),
+    Mutant("no map is told by single entries", RUN, "return e->good != NULL && map", "return false && map"),
+    Mutant("a single entry that is refused is told", RUN, "    else if (cli_read_done(answer, &refused) != 0)\n", "    else if (false)\n"),
+    Mutant("a map that has other entries than was known is loaded", RUN, "    if (differs && r->single) {", "    if (false) {"),
+    Mutant("a map has single entries where they are in the file", RUN, "    if (r->single) {\n        map_entries_sort", "    if (false) {\n        map_entries_sort"),
+    Mutant("each single entry takes a connection", RUN, "while (r->sent < r->commands.len && line.len < CHUNK_BYTES) {", "while (r->sent < r->commands.len && line.len == 0) {"),
+    Mutant("single entries are one line", RUN, "while (r->sent < r->commands.len && line.len < CHUNK_BYTES) {", "while (r->sent < r->commands.len) {"),
+    Mutant("a single entry is told once more", RUN, "        r->sent += len + 1;\n", "        r->sent += len + (r->sent > 0);\n"),
     Mutant("an answer that is lost is one", RUN, "    store_run_refuse(d, a->message);\n    return NULL;", "    return a->data;"),
     Mutant("a refusal is none", RUN, "    if (status != 0)\n        store_run_refuse(d, err->message);\n    return status == 0;", "    (void)d;\n    (void)err;\n    (void)status;\n    return true;"),
     Mutant("what was prepared stays", RUN, 'store_run_send(d, store_run_on_dropped, "clear map @%u %s", ', 'store_run_send(d, store_run_on_dropped, "show map @%u %s", '),
@@ -104,19 +115,19 @@ TOLD = (
     Mutant("any certificate runs", RUN, "(!str_eq(runs.sha1, wanted.sha1) || ", "("),
     Mutant("what is behind a certificate counts for nothing", RUN, "(wanted.certificates > 1 && runs.certificates != wanted.certificates)", "false"),
     Mutant("HAProxy finds no issuer itself", RUN, "(wanted.certificates > 1 && runs", "(wanted.certificates > 0 && runs"),
-    Mutant("any path is ours", RUN, "(!store_run_is_ours(d, f, n->list[i]) ||", "(false ||"),
-    Mutant("a path that is relative is another's", RUN, "return str_eq(path, plain) || (*plain", "return str_eq(path, plain) || (false && *plain"),
-    Mutant("a name alone is ours", RUN, "*plain != '/' && strchr(plain, '/') != NULL && end < len", "*plain != '/' && end < len"),
-    Mutant("the end of a folder's name is the folder", RUN, "path[len - end - 1] == '/' && ", ""),
-    Mutant("a dot is another folder", RUN, 'str_has_prefix(name, "./") ? name + 2 : name', "name"),
-    Mutant("a path with blanks goes into a command", RUN, 'n->list[i][strspn(n->list[i], STORAGE_NAME_ALPHABET "/")] != \'\\0\'', "false"),
-    Mutant("any file is a map or a certificate", RUN, "if (f->kind == STORAGE_GENERAL)", "if (false)"),
-    Mutant("an ACL's list needs nothing", RUN, "!there && store_run_find(&r->loaded[CLI_ACLS], f) != NULL", "false"),
-    Mutant("a CA file needs nothing", RUN, "store_run_find(&r->loaded[CLI_CA_FILES], f) != NULL ||", "false ||"),
-    Mutant("a CRL file needs nothing", RUN, "store_run_find(&r->loaded[CLI_CRL_FILES], f) != NULL;", "false;"),
-    Mutant("what haproxy.cfg names needs nothing", RUN, "else if (!there && storage_is_named(", "else if (false && storage_is_named("),
-    Mutant("what HAProxy does not have needs a reload", RUN, "else if (!there && storage_is_named(local_driver_store_config(d), f->stored))", "else if (!there)"),
-    Mutant("a long certificate is sent", RUN, "#define PEM_BYTES 15000", "#define PEM_BYTES 1500000"),
+    Mutant("any path is ours", LOADED, "(!store_is_ours(d, f, n->list[i]) ||", "(false ||"),
+    Mutant("a path that is relative is another's", LOADED, "return str_eq(path, plain) || (*plain", "return str_eq(path, plain) || (false && *plain"),
+    Mutant("a name alone is ours", LOADED, "*plain != '/' && strchr(plain, '/') != NULL && end < len", "*plain != '/' && end < len"),
+    Mutant("the end of a folder's name is the folder", LOADED, "path[len - end - 1] == '/' && ", ""),
+    Mutant("a dot is another folder", LOADED, 'str_has_prefix(name, "./") ? name + 2 : name', "name"),
+    Mutant("a path with blanks goes into a command", LOADED, 'n->list[i][strspn(n->list[i], STORAGE_NAME_ALPHABET "/")] != \'\\0\'', "false"),
+    Mutant("any file is a map or a certificate", LOADED, "if (f->kind == STORAGE_GENERAL)", "if (false)"),
+    Mutant("an ACL's list needs nothing", LOADED, "!there && store_find(&r->loaded[CLI_ACLS], f) != NULL", "false"),
+    Mutant("a CA file needs nothing", LOADED, "store_find(&r->loaded[CLI_CA_FILES], f) != NULL ||", "false ||"),
+    Mutant("a CRL file needs nothing", LOADED, "store_find(&r->loaded[CLI_CRL_FILES], f) != NULL;", "false;"),
+    Mutant("what haproxy.cfg names needs nothing", LOADED, "else if (!there && storage_is_named(", "else if (false && storage_is_named("),
+    Mutant("what HAProxy does not have needs a reload", LOADED, "else if (!there && storage_is_named(local_driver_store_config(d), f->stored))", "else if (!there)"),
+    Mutant("a long certificate is sent", LOADED, "#define PEM_BYTES 15000", "#define PEM_BYTES 1500000"),
     Mutant("a list that fails has nothing", RUN, "    if (status != 0)\n        r->why = mem_printf(\"%s: %s\", cli_list_command(list), err.message);\n", "    (void)status;\n"),
     Mutant("all lists are asked for", RUN, "while (r->lists < CLI_LISTS && !store_run_needs(d, (enum cli_list)r->lists))", "while (false)"),
     Mutant("what was told is still to be loaded", RUN, "            storage_entry_settle(e);\n", "            ;\n"),
@@ -156,6 +167,37 @@ ANSWERS = (
     Mutant("the beginning of a text is the text", MAP, "return a_len == b_len && (a_len == 0", "return a_len <= b_len && (a_len == 0"),
 )
 
+SINGLE = (
+    Mutant("what is behind a map's name says nothing", COMMANDS, "    if (mention[len] != ',' && mention[len] != ')')\n        return false;\n", ""),
+    Mutant("any word in front of a map looks it up", COMMANDS, "    if (open == config || *--open != '(')\n        return false;\n", "    open--;\n"),
+    Mutant("the beginning of a converter is one", COMMANDS, "(size_t)(open - name) == strlen(converters[i]) && str_has_prefix(name, converters[i])", "str_has_prefix(name, converters[i])"),
+    Mutant("the end of a converter is one", COMMANDS, "while (name > config && storage_is_of_name(name[-1]))\n        name--;", "while (name > config && storage_is_of_name(name[-1]) && *name != 'm')\n        name--;"),
+    Mutant("HAProxy finds an end by its length", COMMANDS, '"map_str", "map_beg"}', '"map_str", "map_beg", "map_end"}'),
+    Mutant("prefixes have an order", COMMANDS, '"map_str", "map_beg"}', '"map_str"}'),
+    Mutant("Lua has no maps", COMMANDS, ' && strstr(config, "lua-load") == NULL;', ";"),
+    Mutant("what is named nowhere is looked up exactly", COMMANDS, "bool unordered = mention != NULL && ", "bool unordered = "),
+    Mutant("the first use counts for all", COMMANDS, "for (; mention != NULL && unordered; mention", "for (size_t once = 0; mention != NULL && once++ < 1; mention"),
+    Mutant("the last use counts for all", COMMANDS, "for (; mention != NULL && unordered; mention", "for (; mention != NULL; mention"),
+    Mutant("a key that was there twice changes", COMMANDS, "map_keys_are_unique(&is) && ", ""),
+    Mutant("a key comes twice", COMMANDS, "map_keys_are_unique(&wanted) && ", ""),
+    Mutant("a blank is of a word", COMMANDS, "if (text[i] <= ' ' ||", "if (text[i] < ' ' ||"),
+    Mutant("a word may have any byte", COMMANDS, "text[i] > '~' || ", ""),
+    Mutant("a semicolon is of a word", COMMANDS, """strchr("\\"'\\\\;#<", text[i])""", """strchr("\\"'\\\\#<", text[i])"""),
+    Mutant("an identifier is a key", COMMANDS, """strchr("\\"'\\\\;#<", text[i])""", """strchr("\\"'\\\\;<", text[i])"""),
+    Mutant("no value is one", COMMANDS, "    return len > 0;\n", "    return true;\n"),
+    Mutant("what goes has to be said", COMMANDS, "(!with_value || map_is_word", "(map_is_word"),
+    Mutant("a command has any length", COMMANDS, " &&\n           bytes < MAP_COMMAND_MAX_BYTES;", " &&\n           bytes > 0;"),
+    Mutant("any number is a few", COMMANDS, "p->count == MAP_COMMANDS_MAX || ", ""),
+    Mutant("a quarter is a few", COMMANDS, "4 * p->count < wanted->count;", "4 * p->count <= wanted->count;"),
+    Mutant("what changes comes", COMMANDS, "few = map_print(p, MAP_SET, to);", "few = map_print(p, MAP_ADD, to);"),
+    Mutant("another value is none", COMMANDS, "else if (map_entry_order(from, to) != 0)", "else if (false)"),
+    Mutant("entries go before others come", COMMANDS, "enum map_command { MAP_ADD, MAP_SET, MAP_DELETE };", "enum map_command { MAP_DELETE, MAP_SET, MAP_ADD };"),
+    Mutant("some commands are left of many", COMMANDS, "        if (few)\n", "        if (true)\n"),
+    Mutant("an entry that comes was there", MAP, "*ret_a = order <= 0 ? a : NULL;", "*ret_a = a;"),
+    Mutant("an entry that goes stays", MAP, "*ret_b = order >= 0 ? b : NULL;", "*ret_b = b;"),
+    Mutant("entries are never sorted", MAP, "    if (!sorted)\n", "    if (false)\n"),
+)
+
 IDENTIFIED = (
     Mutant("the last certificate is the first", PEM, "        if (i.certificates == 0)\n            certificate_sha1(x, i.sha1);", "        certificate_sha1(x, i.sha1);"),
     Mutant("a certificate has no digest", PEM, "            certificate_sha1(x, i.sha1);", "            i.sha1[0] = '\\0';"),
@@ -163,6 +205,7 @@ IDENTIFIED = (
 
 ROOMS = (
     Room("local, files that are told", ("test_local_store_run",), TOLD),
+    Room("local, single entries of a map", ("test_map_commands",), SINGLE),
     Room("local, answers about files", ("test_map_text", "test_local_cli_files"), ANSWERS),
     Room("local, who a certificate is", ("test_pem",), IDENTIFIED),
     Room("local, files beside it", ("test_local_store", "test_local_store_failures"), STORED),

@@ -7,6 +7,7 @@ SERVER = "servers/change/diff_server.c"
 ALIENS = "servers/change/diff_unsupported.c"
 PLAN = "servers/change/plan.c"
 LOSS_LIMIT = "servers/change/loss_limit.c"
+NOTICE = "servers/change/loss_notice.c"
 
 LINES = (
     Mutant("backup servers are ours", DIFF, "return s->backup || keep_glob", "return keep_glob"),
@@ -92,9 +93,9 @@ VERDICTS = (
     Mutant("an undecided wish does not suspend the loss limit", PLAN,
            "        loss_limit_suspend(loss_limit, now_ms);\n        return;\n    }\n    diff_compute(", "        return;\n    }\n    diff_compute("),
     Mutant("a file that is refused is a report of no loss", PLAN, "    if (p->diff.verdict == DIFF_REFUSE)\n        return;\n", ""),
-    Mutant("a server that is wanted again has left", PLAN, "return desired_find(n->desired, server) != NULL ||", "return"),
-    Mutant("one that is announced after it left counts on", PLAN, "if (desired->skips[i].announced && desired->", "if (false && desired->"),
-    Mutant("a loss that was not announced makes one uncounted", PLAN, "if (desired->skips[i].announced && desired->", "if (desired->"),
+    Mutant("a server that is wanted again has left", NOTICE, "return desired_find(n->desired, server) != NULL ||", "return"),
+    Mutant("one that is announced after it left counts on", NOTICE, "if (desired->skips[i].announced && desired->", "if (false && desired->"),
+    Mutant("a loss that was not announced makes one uncounted", NOTICE, "if (desired->skips[i].announced && desired->", "if (desired->"),
     Mutant("the next plan is made when the last one goes", PLAN, "until_ms < p->delayed_until_ms", "until_ms > p->delayed_until_ms"),
     Mutant("the brake holds everything", PLAN,
            "if (!diff_withhold_losses(&p->diff, plan_is_delayed, p))", "if (!diff_withhold_losses(&p->diff, plan_is_delayed, p) || true)"),

@@ -6,6 +6,7 @@ SINK = "daemon/template/namespace_sink.c"
 WATCHES = "daemon/template/watches.c"
 DISCOVERY = "kube/discovery.c"
 LINES = "base/lines.c"
+EDITION = "daemon/template/edition.c"
 RENDERS = "daemon/template/renders.c"
 DECODE = "kube/decode/decode.c"
 SANDBOX = "host/sandbox.c"
@@ -27,6 +28,14 @@ SAME = (
     Mutant("another selector is the same", WATCHES, "!str_eq(x->label_selector, y->label_selector) ||", ""),
     Mutant("other fields are the same", WATCHES, "!paths_same(&x->keep, &y->keep) ||", ""),
     Mutant("another index is the same", WATCHES, "x->steps[k].index != y->steps[k].index", "false"),
+)
+
+EDITIONS = (
+    Mutant("other namespaces are no matter", EDITION, "(follows || edition_same_namespaces(of->set, set))", "(follows || edition_same_namespaces(of->set, of->set))"),
+    Mutant("some of the namespaces are all", EDITION, "        if (x != NULL && y != NULL && *x != *y) /* both end with NULL */\n            return false;\n", ""),
+    Mutant("watches go with the first that shares them", EDITION, "        of->references++;\n", ""),
+    Mutant("the set of watches goes before them", EDITION, "if (e->set != NULL && e->set != e->watched->set)", "if (e->set != NULL)"),
+    Mutant("what watches otherwise shares", EDITION, "watches_same(of->set, set) && ", ""),
 )
 
 FOUND = (
@@ -65,6 +74,7 @@ ROOMS = (
     Room("templates, what a render changed", ("test_lines", "test_renders"), CHANGED),
     Room("templates, one namespace's share of a cache", ("test_namespace_sink",), ONE_NAMESPACE),
     Room("templates, whether two sets watch the same", ("test_watches",), SAME),
+    Room("templates, which editions share watches", ("test_edition",), EDITIONS),
     Room("templates, from a kind to a path", ("test_discovery",), FOUND),
     Room("templates, names of objects", ("test_decode_by_namespace",), NAMED),
     Room("templates, what they say of objects", ("test_events_about",), ON_OBJECTS),

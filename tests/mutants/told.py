@@ -7,6 +7,7 @@ BACK = "haproxy/dataplane/read_back.c"
 REPLACEMENT = "haproxy/dataplane/replacement.c"
 READER = "haproxy/dataplane/reader.c"
 PAYLOAD = "haproxy/dataplane/map_payload.c"
+REPAIR = "haproxy/dataplane/map_repair.c"
 RUN = "haproxy/dataplane/storage_run.c"
 STORAGE = "haproxy/dataplane/storage.c"
 CHECK = "haproxy/dataplane/storage_check.c"
@@ -58,7 +59,19 @@ FILES = (
     Mutant("a value of several words can be read back", PAYLOAD, "           memchr(e->value, ' ', e->value_len) == NULL &&", "           true &&"),
     Mutant("two commands in one", PAYLOAD, "memchr(e->value, ';', e->value_len) == NULL &&", "true &&"),
     Mutant("a value need not be", PAYLOAD, "return e->value_len > 0 && ", "return "),
-    Mutant("other entries are the same", PAYLOAD, "if (!map_entries_same(&is, entries))", "if (is.count != entries->count)"),
+    Mutant("a block is appended, which replaces all", PAYLOAD, "if (bytes >= BLOCK_BYTES)\n        return error_set(err, ERROR_INVALID, \"the Data Plane API cannot append", "if (bytes > BLOCK_BYTES)\n        return error_set(err, ERROR_INVALID, \"the Data Plane API cannot append"),
+    Mutant("other entries are the same", REPAIR, "if (former < r->count || !map_entries_same(&is, entries))", "if (former < r->count || is.count != entries->count)"),
+    Mutant("what is to be deleted may be gone", REPAIR, "if (former < r->count || ", "if ("),
+    Mutant("what is to be deleted may be another entry", REPAIR, "former += str_eq(id, r->ids[count]);", "former++;"),
+    Mutant("any text is an id", REPAIR, " || id[strspn(id, \"0123456789abcdefx\")] != '\\0')", ")"),
+    Mutant("hundreds are deleted one by one", REPAIR, "r->count == MAP_REPAIR_MAX || ", "r->count == 2 * MAP_REPAIR_MAX || "),
+    Mutant("what an API appended to stays so", RUN, "return r->appended ? storage_run_done(r) : storage_run_append(r, a);", "return storage_run_done(r);"),
+    Mutant("HAProxy is told for ever", RUN, "return r->appended ? storage_run_done(r) : storage_run_append(r, a);", "return storage_run_append(r, a);"),
+    Mutant("what HAProxy had stays", RUN, "return r->repair.count > 0 ? storage_run_delete_next(r) : storage_run_done(r);", "return storage_run_done(r);"),
+    Mutant("what was deleted is not read again", RUN, "    if (r->repair.count == 0)\n        return storage_run_read(r, STORAGE_RUN_READ);", "    if (r->repair.count == 0)\n        return storage_run_done(r);"),
+    Mutant("one of those that HAProxy had stays", RUN, "    if (r->repair.count == 0)\n", "    if (r->repair.count == 1)\n"),
+    Mutant("what HAProxy had is deleted from the first one on", RUN, "r->repair.ids[--r->repair.count];", "r->repair.ids[0];\n    r->repair.count--;\n    for (size_t i = 0; i < r->repair.count; i++)\n        r->repair.ids[i] = r->repair.ids[i + 1];"),
+    Mutant("what was repaired differs", RUN, "    error_clear(&r->why);\n    r->appended = true;", "    r->appended = true;"),
     Mutant("any certificate is the one", RUN, "return strcasecmp(own.sha1, sha1) == 0 ? 0", "return true ? 0"),
     Mutant("a reload of the API's is none", RUN, "return a->reload_id == NULL ? storage_run_read", "return true ? storage_run_read"),
     Mutant("a page is told", RUN, "    if (f->place == STORAGE_GENERAL)\n", "    if (false)\n"),
@@ -77,8 +90,8 @@ FORESEEN = (
     Mutant("HAProxy is told of what is only asked about", RUN, "return r->asks ? storage_run_done(r) :", "return false ? storage_run_done(r) :"),
     Mutant("a file that goes costs nothing", CHECK, "    if (e->changed && storage_may_run(s, NULL", "    if (false && storage_may_run(s, NULL"),
     Mutant("what another one put there is deleted", CHECK, "if (!e->changed && (e->found || !e->present))", "if (!e->changed && !e->present)"),
-    Mutant("a key that is there twice counts once", COUNT, "return order != 0 ? order : (x->key > y->key) - (x->key < y->key);", "return order != 0 ? order : order_of_entries(a, b);"),
-    Mutant("another value is none", COUNT, "order == 0 && order_of_entries(", "false && order_of_entries("),
+    Mutant("a key that is there twice counts once", COUNT, "return order != 0 ? order : (x->key > y->key) - (x->key < y->key);", "return order != 0 ? order : map_entry_order(a, b);"),
+    Mutant("another value is none", COUNT, "to != NULL && map_entry_order(", "to != NULL && false && map_entry_order("),
 )
 
 ROOMS = (
@@ -86,5 +99,5 @@ ROOMS = (
     Room("told: the write", ("test_replacement",), WRITE),
     Room("told: the start", ("test_instance_replace",), START),
     Room("told: foreseen", ("test_storage_foresight",), FORESEEN),
-    Room("told: files", ("test_storage_run", "test_map_payload", "test_storage"), FILES),
+    Room("told: files", ("test_storage_run", "test_map_payload", "test_map_repair", "test_storage"), FILES),
 )

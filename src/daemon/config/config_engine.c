@@ -11,6 +11,10 @@
 #include "daemon/config/config_source.h"
 #include "daemon/config/config_trace.h"
 #include "daemon/config/operator_metrics.h"
+#include "daemon/etcd/etcd_access.h"
+#include "daemon/etcd/etcd_report.h"
+#include "daemon/etcd/load_balancers.h"
+#include "daemon/etcd/publisher.h"
 #include "host/timer.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
@@ -26,6 +30,10 @@ struct config_engine {
     struct store *store; /* taken while this replica leads */
     struct timer take;   /* another one has it still, whose successor this one is */
     bool waits;
+    struct etcd_access *etcd;              /* NULL: not needed */
+    struct etcd_report *etcd_report;       /* NULL: the source is not there */
+    struct publisher *publisher;           /* NULL: it does not go there */
+    struct load_balancers *load_balancers; /* the same */
     struct config_source *source;
     struct config_requests *requests; /* NULL: no STATE_DIR */
     struct config_report *report;
@@ -43,16 +51,36 @@ static void config_engine_on_changed(void *arg, struct document *d)
     config_report_source_changed(e->report);
     e->callbacks.read(e->arg);
     config_trace_document(e->trace, d, e->configuration != NULL);
+    publisher_set(e->publisher, d);
     if (e->configuration != NULL)
         configuration_set(e->configuration, d);
+    etcd_report_poke(e->etcd_report);
 }
 
 static void config_engine_on_followed(void *arg, struct document *d)
 {
     const struct config_engine *e = arg;
     config_trace_document(e->trace, d, e->configuration != NULL);
+    publisher_set(e->publisher, d);
     if (e->configuration != NULL)
         configuration_follow(e->configuration, d);
+}
+
+/* etcd cannot be read, and was not since the start: HAProxy gets what ran last, where it runs something else. */
+static void config_engine_fall_back(const struct config_engine *e)
+{
+    struct error err = {0};
+    if (e->options.settings->config_source != SETTINGS_CONFIG_ETCD || e->configuration == NULL ||
+        config_source_has(e->source) || store_count(e->store) == 0)
+        return;
+    cleanup(document_unref_ptr) struct document *d = store_document(e->store, store_version(e->store, 0)->number, &err);
+    if (d == NULL) {
+        log_warn(e->options.log, "the last configuration cannot be read from STATE_DIR", log_str("error", err.message));
+        return;
+    }
+    log_warn(e->options.log, "etcd cannot be read: what ran last is used until it can", log_str("source", d->origin),
+             log_str("sha256", d->hash));
+    configuration_set(e->configuration, d);
 }
 
 static void config_engine_on_failed(void *arg, const struct error *err)
@@ -61,8 +89,11 @@ static void config_engine_on_failed(void *arg, const struct error *err)
     config_report_source_changed(e->report);
     e->callbacks.read(e->arg);
     config_trace_refused(e->trace, err);
+    publisher_refuse(e->publisher, err);
+    config_engine_fall_back(e);
     if (e->configuration != NULL)
         configuration_refuse(e->configuration, err);
+    etcd_report_poke(e->etcd_report);
 }
 
 static void config_engine_on_paused(void *arg, bool paused)
@@ -94,6 +125,22 @@ static int config_engine_on_rollback(void *arg, unsigned number, struct error *e
 
 /* ---- life ---- */
 
+static void config_engine_use_etcd(struct config_engine *e)
+{
+    const struct config_engine_options *o = &e->options;
+    struct etcd_client *client = etcd_access_client(e->etcd);
+    if (o->settings->config_target == SETTINGS_TARGET_ETCD) {
+        const struct publisher_options options = {
+            .settings = o->settings, .client = client, .telemetry = o->telemetry, .log = o->log};
+        e->publisher = publisher_new(e->base, &options);
+        e->load_balancers = load_balancers_new(e->base, o->settings, client, o->log);
+        return;
+    }
+    const struct etcd_report_options options = {
+        .settings = o->settings, .client = client, .source = config_source_etcd(e->source), .log = o->log};
+    e->etcd_report = etcd_report_new(e->base, &options);
+}
+
 static int config_engine_open(struct config_engine *e, struct error *err)
 {
     static const struct config_source_callbacks source = {.changed = config_engine_on_changed,
@@ -103,10 +150,15 @@ static int config_engine_open(struct config_engine *e, struct error *err)
     static const struct config_requests_callbacks requests = {
         .takes = config_engine_takes, .apply = config_engine_on_apply, .rollback = config_engine_on_rollback};
     const struct config_engine_options *o = &e->options;
-    enum document_use use = o->settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
+    bool publishes = o->settings->config_target == SETTINGS_TARGET_ETCD;
+    enum document_use use = o->settings->local.file != NULL || publishes ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
+    if (settings_use_etcd(o->settings) &&
+        (e->etcd = etcd_access_new(e->base, o->http, o->settings, o->log, err)) == NULL)
+        return -1;
     const struct config_source_options options = {.settings = o->settings,
                                                   .use = use,
                                                   .kube = o->kube,
+                                                  .etcd = e->etcd != NULL ? etcd_access_client(e->etcd) : NULL,
                                                   .pods = o->pods,
                                                   .telemetry = o->telemetry,
                                                   .trace = e->trace,
@@ -122,7 +174,11 @@ static int config_engine_open(struct config_engine *e, struct error *err)
             return -1;
     }
     e->source = config_source_new(e->base, &options, &source, e, err);
-    return e->source != NULL ? 0 : -1;
+    if (e->source == NULL)
+        return -1;
+    if (e->etcd != NULL)
+        config_engine_use_etcd(e);
+    return 0;
 }
 
 static void config_engine_take(void *arg)
@@ -152,11 +208,15 @@ void config_engine_free(struct config_engine *e)
     if (e == NULL)
         return;
     timer_fini(&e->take);
+    etcd_report_free(e->etcd_report);
+    publisher_free(e->publisher);
+    load_balancers_free(e->load_balancers);
     configuration_free(e->configuration);
     config_requests_free(e->requests);
     config_report_free(e->report);
     operator_metrics_free(e->operator_metrics);
     config_source_free(e->source);
+    etcd_access_free(e->etcd);
     config_trace_free(e->trace);
     store_free(e->store);
     free(e);
@@ -189,20 +249,28 @@ void config_engine_report_to(struct config_engine *e, struct events *events)
 
 void config_engine_start(struct config_engine *e)
 {
-    if (e != NULL)
-        config_source_start(e->source);
+    if (e == NULL)
+        return;
+    config_source_start(e->source);
+    load_balancers_start(e->load_balancers);
 }
 
 void config_engine_stop(struct config_engine *e)
 {
-    if (e != NULL)
-        config_source_stop(e->source);
+    if (e == NULL)
+        return;
+    config_source_stop(e->source);
+    load_balancers_stop(e->load_balancers);
+    publisher_lead(e->publisher, false);
+    etcd_report_lead(e->etcd_report, NULL);
 }
 
 void config_engine_poke(struct config_engine *e)
 {
-    if (e != NULL)
-        config_source_poke(e->source);
+    if (e == NULL)
+        return;
+    config_source_poke(e->source);
+    publisher_poke(e->publisher);
 }
 
 /* ---- leading ---- */
@@ -212,6 +280,7 @@ static void config_engine_on_event(void *arg, const struct configuration_event *
     const struct config_engine *e = arg;
     config_report_take(e->report, event);
     config_trace_take(e->trace, event);
+    etcd_report_poke(e->etcd_report);
 }
 
 bool config_engine_may_lead(struct config_engine *e)
@@ -241,6 +310,10 @@ struct configuration *config_engine_lead(struct config_engine *e)
     if (e == NULL)
         return NULL;
     const struct settings *settings = e->options.settings;
+    if (e->publisher != NULL) {
+        publisher_lead(e->publisher, true);
+        return NULL;
+    }
     const struct configuration_options options = {.target_count = e->options.target_count,
                                                   .require_all = settings->config_require_all,
                                                   .dry_run = settings->dry_run,
@@ -255,6 +328,7 @@ struct configuration *config_engine_lead(struct config_engine *e)
                                                   .listener = {.happened = config_engine_on_event, .arg = e},
                                                   .log = e->options.log};
     e->configuration = configuration_new(e->base, &options);
+    etcd_report_lead(e->etcd_report, settings->dry_run ? NULL : e->configuration);
     return e->configuration;
 }
 
@@ -281,6 +355,8 @@ void config_engine_step_down(struct config_engine *e)
     timer_cancel(&e->take);
     e->waits = false;
     config_source_tell_to(e->source, NULL);
+    publisher_lead(e->publisher, false);
+    etcd_report_lead(e->etcd_report, NULL);
     configuration_free(e->configuration);
     e->configuration = NULL;
     store_give_back(e->store);
@@ -301,6 +377,8 @@ void config_engine_measure(const struct config_engine *e, const struct clients *
     const struct telemetry *t = e->options.telemetry;
     certificates_each(clients, operator_metrics_certificate, e->operator_metrics);
     config_source_measure(e->source);
+    if (e->publisher != NULL)
+        load_balancers_measure(e->load_balancers, publisher_view(e->publisher).version, t);
     metric_clear(t->configuration_rolled_back);
     metric_clear(t->configuration_canary_pending);
     if (e->configuration == NULL)
@@ -313,7 +391,19 @@ bool config_engine_applied(const struct config_engine *e, struct checks *checks)
 {
     if (e != NULL && e->waits)
         checks_add(checks, CHECK_FAIL, mem_strdup("STATE_DIR"), mem_strdup("used by another haproxy-k8s-sync"), NULL);
+    if (e != NULL && !publisher_ready(e->publisher, checks))
+        return false;
     return e == NULL || (!e->waits && (e->configuration == NULL || configuration_ready(e->configuration, checks)));
+}
+
+const struct publisher *config_engine_publisher(const struct config_engine *e)
+{
+    return e != NULL ? e->publisher : NULL;
+}
+
+const struct load_balancers *config_engine_load_balancers(const struct config_engine *e)
+{
+    return e != NULL ? e->load_balancers : NULL;
 }
 
 const struct config_source *config_engine_source(const struct config_engine *e)

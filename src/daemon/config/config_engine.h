@@ -20,15 +20,19 @@ struct configuration;
 struct event_base;
 struct events;
 struct history;
+struct http;
+struct load_balancers;
 struct kube_client;
 struct pod_targets;
+struct publisher;
 struct settings;
 struct telemetry;
 struct tracer;
 
 /* All of it borrowed. */
 struct config_engine_options {
-    const struct settings *settings;
+    struct settings *settings; /* its secrets are read again where they changed */
+    struct http *http;
     struct kube_client *kube; /* NULL: not needed */
     struct pod_targets *pods; /* NULL: no templates */
     size_t target_count;
@@ -61,7 +65,7 @@ void config_engine_poke(struct config_engine *e); /* SIGHUP: the source is asked
 
 /* False: another daemon has STATE_DIR still; `lead` is called, to ask again. */
 bool config_engine_may_lead(struct config_engine *e);
-/* After that: what the targets drive from now on, owned by e until it steps down; NULL: no CONFIG_SOURCE. */
+/* After that: what the targets drive from now on, owned by e until it steps down; NULL: no CONFIG_SOURCE, or it goes to etcd. */
 struct configuration *config_engine_lead(struct config_engine *e);
 void config_engine_give(struct config_engine *e);       /* the targets are there: they get what the source has */
 void config_engine_end_traces(struct config_engine *e); /* at the end, before the last of them are sent */
@@ -71,6 +75,9 @@ void config_engine_step_down(struct config_engine *e);  /* the targets are gone,
 bool config_engine_ready(const struct config_engine *e, struct checks *checks);
 void config_engine_measure(const struct config_engine *e, const struct clients *clients); /* for a scrape */
 bool config_engine_applied(const struct config_engine *e, struct checks *checks);
+/* Both NULL but with CONFIG_TARGET=etcd. */
+const struct publisher *config_engine_publisher(const struct config_engine *e);
+const struct load_balancers *config_engine_load_balancers(const struct config_engine *e);
 const struct config_source *config_engine_source(const struct config_engine *e);
 /* The folder that is written to (STATE_DIR); -1: none. */
 int config_engine_state_fd(const struct config_engine *e);

@@ -9,7 +9,10 @@
 #include "base/text.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
+#include "daemon/config/secret_certificate.h"
 #include "daemon/config/secret_source.h"
+#include "daemon/etcd/etcd_source.h"
+#include "daemon/services/services_source.h"
 #include "daemon/template/template_source.h"
 #include "haproxy/storage_files.h"
 #include "haproxy/storage_known.h"
@@ -25,6 +28,8 @@ struct config_source {
     void *arg;
     struct file_source *file;         /* NULL: not a file */
     struct template_source *template; /* NULL: no templates */
+    struct services_source *services; /* NULL: no annotated Services */
+    struct etcd_source *etcd;         /* NULL: not in etcd */
     struct secret_source *secret;     /* NULL: no Secret */
     struct secret_source **certs;     /* config_certs_secrets; NULL: no Secret */
     struct kube_client_listener listener;
@@ -109,14 +114,6 @@ static int config_source_make_file(struct config_source *s, struct event_base *b
 
 /* ---- a Secret ---- */
 
-static const struct secret_value *config_source_value(const struct secret_object *o, const char *key)
-{
-    for (size_t i = 0; i < o->value_count; i++)
-        if (str_eq(o->values[i].key, key))
-            return &o->values[i];
-    return NULL;
-}
-
 static int config_source_no_key(const struct settings *settings, const struct secret_object *o, struct error *err)
 {
     struct text_list keys = {.between = ", ", .max = KEYS_SHOWN};
@@ -146,29 +143,6 @@ static int config_source_add_keys(const struct config_source *s, const struct se
     return 0;
 }
 
-/* What a TLS Secret has, as HAProxy reads a certificate: its chain, then the key. */
-static int config_source_add_certificate(const struct config_source *s, const struct secret_object *o,
-                                         const char *secret, struct storage_files *files, struct error *err)
-{
-    static const char *const keys[] = {"tls.crt", "ca.crt", "tls.key"};
-    cleanup(buf_fini) struct buf pem;
-    buf_init_secret(&pem, 0);
-    if (o == NULL)
-        return error_set(err, ERROR_INVALID, "it does not exist");
-    for (size_t i = 0; i < array_len(keys); i++) {
-        const struct secret_value *v = config_source_value(o, keys[i]);
-        if (v == NULL && i != 1)
-            return error_set(err, ERROR_INVALID, "it has no key %s", keys[i]);
-        if (v == NULL)
-            continue;
-        buf_addn(&pem, v->bytes, v->len);
-        if (v->len > 0 && v->bytes[v->len - 1] != '\n')
-            buf_add(&pem, "\n");
-    }
-    cleanup(mem_free_ptr) char *name = mem_printf("%s.pem", secret);
-    return storage_files_add_known(files, s->known, STORAGE_CERTIFICATE, name, buf_str(&pem), pem.len, err);
-}
-
 static int config_source_add_files(const struct config_source *s, const struct secret_object *o,
                                    struct storage_files *files, struct error *err)
 {
@@ -176,9 +150,11 @@ static int config_source_add_files(const struct config_source *s, const struct s
     const struct settings_names *certs = &settings->config_certs_secrets;
     if (config_source_add_keys(s, o, files, err) != 0)
         return error_prefix(err, "Secret %s/%s", settings->config_secret_namespace, settings->config_secret_name);
-    for (size_t i = 0; i < certs->count; i++)
-        if (config_source_add_certificate(s, secret_source_object(s->certs[i]), certs->list[i], files, err) != 0)
+    for (size_t i = 0; i < certs->count; i++) {
+        cleanup(mem_free_ptr) char *name = mem_printf("%s.pem", certs->list[i]);
+        if (secret_certificate_add(secret_source_object(s->certs[i]), name, s->known, files, err) != 0)
             return error_prefix(err, "Secret %s/%s", settings->config_secret_namespace, certs->list[i]);
+    }
     return 0;
 }
 
@@ -186,7 +162,7 @@ static int config_source_compose(struct config_source *s, const struct secret_ob
 {
     const struct settings *settings = s->options.settings;
     cleanup(storage_files_fini) struct storage_files files = {0};
-    const struct secret_value *v = o != NULL ? config_source_value(o, settings->config_secret_key) : NULL;
+    const struct secret_value *v = o != NULL ? secret_value_of(o, settings->config_secret_key) : NULL;
     if (o == NULL)
         return error_set(err, ERROR_INVALID, "Secret %s/%s does not exist", settings->config_secret_namespace,
                          settings->config_secret_name);
@@ -241,8 +217,9 @@ static struct secret_source *config_source_watch(struct config_source *s, struct
     return secret_source_new(base, o->kube, &options, config_source_on_secret, s);
 }
 
-static void config_source_make_secret(struct config_source *s, struct event_base *base)
+static int config_source_make_secret(struct config_source *s, struct event_base *base, struct error *err)
 {
+    (void)err;
     const struct settings_names *certs = &s->options.settings->config_certs_secrets;
     s->secret = config_source_watch(s, base, s->options.settings->config_secret_name);
     s->certs = mem_array(certs->count, sizeof(s->certs[0]));
@@ -250,6 +227,7 @@ static void config_source_make_secret(struct config_source *s, struct event_base
         s->certs[i] = config_source_watch(s, base, certs->list[i]);
     s->listener = (struct kube_client_listener){.on_credentials = config_source_on_credentials, .arg = s};
     kube_client_on_credentials(s->options.kube, &s->listener);
+    return 0;
 }
 
 /* ---- templates ---- */
@@ -293,6 +271,46 @@ static int config_source_make_template(struct config_source *s, struct event_bas
     return s->template != NULL ? 0 : -1;
 }
 
+/* ---- annotated Services ---- */
+
+static void config_source_on_services(void *arg, const char *origin, const char *bytes, size_t len,
+                                      struct storage_files *files)
+{
+    config_source_take(arg, origin, bytes, len, NULL, files);
+}
+
+static int config_source_make_services(struct config_source *s, struct event_base *base, struct error *err)
+{
+    static const struct services_source_callbacks callbacks = {.made = config_source_on_services,
+                                                               .failed = config_source_on_failed};
+    const struct config_source_options *o = &s->options;
+    const struct services_source_options options = {
+        .settings = o->settings, .kube = o->kube, .known = s->known, .telemetry = o->telemetry, .log = o->log};
+    s->services = services_source_new(base, &options, &callbacks, s, err);
+    return s->services != NULL ? 0 : -1;
+}
+
+/* ---- etcd ---- */
+
+static void config_source_on_published(void *arg, const char *origin, const char *bytes, size_t len,
+                                       struct storage_files *files)
+{
+    struct config_source *s = arg;
+    s->with_files = s->with_files || files->count > 0;
+    config_source_take(s, origin, bytes, len, NULL, s->with_files ? files : NULL);
+}
+
+static int config_source_make_etcd(struct config_source *s, struct event_base *base, struct error *err)
+{
+    static const struct etcd_source_callbacks callbacks = {.made = config_source_on_published,
+                                                           .failed = config_source_on_failed};
+    const struct etcd_source_options options = {
+        .settings = s->options.settings, .client = s->options.etcd, .log = s->options.log};
+    (void)err;
+    s->etcd = etcd_source_new(base, &options, &callbacks, s);
+    return 0;
+}
+
 /* ---- life ---- */
 
 struct config_source *config_source_new(struct event_base *base, const struct config_source_options *options,
@@ -303,11 +321,14 @@ struct config_source *config_source_new(struct event_base *base, const struct co
     s->callbacks = *callbacks;
     s->arg = arg;
     s->known = storage_known_new();
-    if (options->settings->config_source == SETTINGS_CONFIG_SECRET) {
-        config_source_make_secret(s, base);
-    } else if ((options->settings->config_source == SETTINGS_CONFIG_TEMPLATE
-                    ? config_source_make_template
-                    : config_source_make_file)(s, base, err) != 0) {
+    static int (*const make[])(struct config_source *, struct event_base *, struct error *) = {
+        [SETTINGS_CONFIG_FILE] = config_source_make_file,
+        [SETTINGS_CONFIG_SECRET] = config_source_make_secret,
+        [SETTINGS_CONFIG_TEMPLATE] = config_source_make_template,
+        [SETTINGS_CONFIG_SERVICES] = config_source_make_services,
+        [SETTINGS_CONFIG_ETCD] = config_source_make_etcd,
+    };
+    if (make[options->settings->config_source](s, base, err) != 0) {
         storage_known_free(s->known);
         free(s);
         return NULL;
@@ -323,6 +344,8 @@ void config_source_free(struct config_source *s)
         kube_client_forget_listener(&s->listener);
     file_source_free(s->file);
     template_source_free(s->template);
+    services_source_free(s->services);
+    etcd_source_free(s->etcd);
     config_source_each(s, secret_source_free);
     free(s->certs);
     document_unref(s->document);
@@ -332,47 +355,72 @@ void config_source_free(struct config_source *s)
 
 void config_source_start(struct config_source *s)
 {
-    if (s != NULL && s->file != NULL)
+    if (s == NULL)
+        return;
+    if (s->file != NULL)
         file_source_start(s->file);
-    if (s != NULL)
-        template_source_start(s->template);
-    if (s != NULL)
-        config_source_each(s, secret_source_start);
+    template_source_start(s->template);
+    services_source_start(s->services);
+    etcd_source_start(s->etcd);
+    config_source_each(s, secret_source_start);
 }
 
 void config_source_stop(struct config_source *s)
 {
-    if (s != NULL)
-        template_source_stop(s->template);
-    if (s != NULL)
-        config_source_each(s, secret_source_stop);
+    if (s == NULL)
+        return;
+    template_source_stop(s->template);
+    services_source_stop(s->services);
+    etcd_source_stop(s->etcd);
+    config_source_each(s, secret_source_stop);
 }
 
 void config_source_poke(struct config_source *s)
 {
-    if (s != NULL && s->file != NULL)
+    if (s == NULL)
+        return;
+    if (s->file != NULL)
         file_source_poke(s->file);
-    if (s != NULL)
-        template_source_poke(s->template);
-    if (s != NULL)
-        config_source_each(s, secret_source_poke);
+    template_source_poke(s->template);
+    services_source_poke(s->services);
+    etcd_source_poke(s->etcd);
+    config_source_each(s, secret_source_poke);
 }
 
 void config_source_tell_to(struct config_source *s, struct events *events)
 {
-    if (s != NULL)
-        template_source_tell_to(s->template, events);
+    if (s == NULL)
+        return;
+    template_source_tell_to(s->template, events);
+    services_source_tell_to(s->services, events);
 }
 
 void config_source_measure(const struct config_source *s)
 {
-    if (s != NULL)
-        template_source_measure(s->template);
+    if (s == NULL)
+        return;
+    template_source_measure(s->template);
+    services_source_measure(s->services);
+}
+
+const struct etcd_source *config_source_etcd(const struct config_source *s)
+{
+    return s != NULL ? s->etcd : NULL;
+}
+
+bool config_source_has(const struct config_source *s)
+{
+    return s->document != NULL;
 }
 
 const struct template_source *config_source_template(const struct config_source *s)
 {
     return s != NULL ? s->template : NULL;
+}
+
+const struct services_source *config_source_services(const struct config_source *s)
+{
+    return s != NULL ? s->services : NULL;
 }
 
 const struct secret_object *config_source_secret(const struct config_source *s)
@@ -384,9 +432,13 @@ const struct secret_object *config_source_secret(const struct config_source *s)
 
 bool config_source_ready(const struct config_source *s, struct checks *checks)
 {
-    bool all = s == NULL || s->secret == NULL || secret_source_ready(s->secret, checks);
-    all = (s == NULL || template_source_ready(s->template, checks)) && all;
-    for (size_t i = 0; s != NULL && s->certs != NULL && i < s->options.settings->config_certs_secrets.count; i++)
+    if (s == NULL)
+        return true;
+    bool all = s->secret == NULL || secret_source_ready(s->secret, checks);
+    all = template_source_ready(s->template, checks) && all;
+    all = services_source_ready(s->services, checks) && all;
+    all = etcd_source_ready(s->etcd, checks) && all;
+    for (size_t i = 0; s->certs != NULL && i < s->options.settings->config_certs_secrets.count; i++)
         all = secret_source_ready(s->certs[i], checks) && all;
     return all;
 }

@@ -1,5 +1,5 @@
 /*
- * Where a whole configuration comes from (CONFIG_SOURCE): a file, a key of a Secret, or templates. What it gave last is kept, so that
+ * Where a whole configuration comes from (CONFIG_SOURCE): a file, a key of a Secret, templates, annotated Services, or etcd. What it gave last is kept, so that
  * a new leader gets it at once; while it has nothing that can be used, the last good document stays.
  */
 #ifndef DAEMON_CONFIG_SOURCE_H
@@ -14,11 +14,14 @@
 struct checks;
 struct config_trace;
 struct config_source;
+struct etcd_client;
+struct etcd_source;
 struct event_base;
 struct events;
 struct kube_client;
 struct pod_targets;
 struct secret_object;
+struct services_source;
 struct settings;
 struct telemetry;
 struct template_source;
@@ -28,6 +31,7 @@ struct config_source_options {
     const struct settings *settings;
     enum document_use use;
     struct kube_client *kube; /* NULL: not needed */
+    struct etcd_client *etcd; /* NULL: not needed */
     struct pod_targets *pods; /* NULL: no templates */
     struct telemetry *telemetry;
     struct config_trace *trace; /* NULL: none */
@@ -55,10 +59,15 @@ void config_source_give(struct config_source *s); /* calls back with what it has
 /* This replica leads: what templates say of objects is told, now and whenever it is another thing; NULL: no longer. */
 void config_source_tell_to(struct config_source *s, struct events *events);
 void config_source_measure(const struct config_source *s);
+/* What it reads in etcd; NULL: nothing. */
+const struct etcd_source *config_source_etcd(const struct config_source *s);
 /* Its templates; NULL: none. */
 const struct template_source *config_source_template(const struct config_source *s);
+/* Its annotated Services; NULL: none. */
+const struct services_source *config_source_services(const struct config_source *s);
 /* The Secret or ConfigMap, as known now; NULL: there is none, or it is not known. Borrowed until the loop goes on. */
 const struct secret_object *config_source_secret(const struct config_source *s);
+bool config_source_has(const struct config_source *s); /* a document */
 bool config_source_ready(const struct config_source *s, struct checks *checks);
 
 #endif

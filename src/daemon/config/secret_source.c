@@ -170,6 +170,11 @@ bool secret_source_synced(const struct secret_source *s)
     return s->synced;
 }
 
+struct informer_status secret_source_status(const struct secret_source *s)
+{
+    return source_status(&s->source);
+}
+
 bool secret_source_ready(const struct secret_source *s, struct checks *checks)
 {
     return source_ready(&s->source, true, checks);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/log.h"
+#include "kube/informer.h"
 #include "model/objects.h"
 
 struct checks;
@@ -34,6 +35,7 @@ void secret_source_poke(struct secret_source *s);
 /* NULL: there is none, or it is not known yet. Borrowed until the loop goes on. */
 const struct secret_object *secret_source_object(const struct secret_source *s);
 bool secret_source_synced(const struct secret_source *s);
+struct informer_status secret_source_status(const struct secret_source *s);
 bool secret_source_ready(const struct secret_source *s, struct checks *checks);
 
 #endif

@@ -245,6 +245,8 @@ static void print_news(const struct status *s, const struct status_now *now, str
     put_backends(s, doc, root);
     json_put(doc, root, "haproxies", haproxies.list);
     status_templates_put(now->templates, doc, root);
+    status_services_put(now->services, doc, root);
+    status_etcd_put(now->publisher, now->load_balancers, now->etcd, doc, root);
     put_history(s, doc, root);
     json_write(doc, false, json);
     json_free(doc);

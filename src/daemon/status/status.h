@@ -61,6 +61,19 @@
  *                    the first 50, those that warn() left out before the others; remarks: how many there are
  *     watches        [{name, resource, state, objects, bytes, left_out, problem}]: by their names in the set; bytes: as they are kept; left_out:
  *                    by warn(); state "synced", "stale", "waiting", "not served", "refused"
+ *   services         {services, served, refused, frontend_count, frontends [...], remarks, remark_list, problem}; null without
+ *                    CONFIG_SOURCE=services. services: that have the label; served, refused: ports of theirs; problem: why there is no
+ *                    configuration
+ *     frontends      [{address, port, mode, tls, route_count, routes [{host, path, service, port, backend, redirect}]}]: mode "http" or
+ *                    "tcp"; service: "namespace/name"; redirect: where clients are sent, then backend is null; path null: all. Of all
+ *                    frontends together the first 500 routes
+ *     remark_list    [{namespace, name, left_out, text}]: what is wrong with a Service, the first 50, those of ports that are not served
+ *                    before annotations that have no effect; remarks: how many there are, 1,000 at most
+ *   etcd             {role, version, problem, leading, sha256, published_at, load_balancers}; null without etcd. role: "producer" (CONFIG_TARGET),
+ *                    with all of it, or "load balancer" (CONFIG_SOURCE), without what stands behind problem. version: that is published, or
+ *                    was read, 0: none; sha256: of it, where it is what the source has, else null
+ *     load_balancers {in_sync, behind, failed, list [{name, state, version, sha256, reason, since}]}, as they say themselves; the first
+ *                    STATUS_LIST_MAX, those that are not in sync before the others
  *   history          newest first: [{number, at, kind, haproxy, backend, server, state, text, why, cause, took_us, latency_us}]
  *
  * Bounded: of one list of nodes or servers no more than STATUS_LIST_MAX are listed, of all lists of the document
@@ -79,9 +92,13 @@
 struct clients;
 struct settings;
 struct desired;
+struct etcd_source;
 struct history;
+struct load_balancers;
 struct leadership;
 struct mappings;
+struct services_source;
+struct publisher;
 struct sources;
 struct status;
 struct template_source;
@@ -111,6 +128,10 @@ void status_take(struct status *s, size_t mapping, const struct desired *desired
 struct status_now {
     const struct targets *targets;           /* NULL: another replica leads */
     const struct template_source *templates; /* NULL: none */
+    const struct services_source *services;  /* NULL: none */
+    const struct publisher *publisher;       /* NULL: nothing is published */
+    const struct load_balancers *load_balancers;
+    const struct etcd_source *etcd; /* NULL: nothing is read there */
     bool ready;
     const struct checks *checks; /* the lines of /readyz */
     bool stopping;

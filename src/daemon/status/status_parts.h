@@ -11,8 +11,12 @@
 #define STATUS_LISTS_MAX 1000 /* of all lists of a document together, nodes and servers apart */
 
 struct desired;
+struct etcd_source;
+struct load_balancers;
+struct publisher;
 struct server_states;
 struct servers_backend;
+struct services_source;
 struct target;
 struct template_source;
 struct yyjson_mut_doc;
@@ -37,6 +41,12 @@ void status_haproxy_add_standby(const char *url, struct yyjson_mut_doc *doc, str
 
 /* status_templates.c: "templates" of the document. t NULL: there are none. */
 void status_templates_put(const struct template_source *t, struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
+
+/* status_services.c: "services" of the document. s NULL: there are none. */
+void status_services_put(const struct services_source *s, struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
+/* status_etcd.c: "etcd" of the document. p and l: of a producer; s: of a load balancer; all NULL: null. */
+void status_etcd_put(const struct publisher *p, const struct load_balancers *l, const struct etcd_source *s,
+                     struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
 
 /* status_memory.c: what the daemon decides by and neither HAProxy nor Kubernetes shows, for `plan` (cli/daemon_memory), as "memory"
  * of a Service's backend, and of a backend in one HAProxy. A list is there as a whole, or `complete` is false and it is empty. */

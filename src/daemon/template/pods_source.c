@@ -130,7 +130,7 @@ struct pods_source *pods_source_new(struct event_base *base, const struct set_so
 {
     struct pods_source *s = mem_alloc(sizeof(*s));
     *s = (struct pods_source){.options = *options, .callbacks = *callbacks, .arg = arg};
-    s->remarks = remarks_new(options->log);
+    s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
     s->ssldir = settings_local_folder(&options->settings->local, SETTINGS_FOLDER_CERTS);
     secret_copy(&s->password, &options->settings->statistics_password);
     for (enum pods_object i = 0; i < PODS_OBJECTS; i++) {

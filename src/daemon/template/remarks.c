@@ -13,18 +13,18 @@
 #include "template/render.h"
 #include "template/set.h"
 
-#define REMARKS_MAX 1000 /* that are told apart */
-
 struct remarks {
+    enum remarks_of of;
     const struct log *log;
     struct events *events; /* NULL: none are written, or another replica leads */
     struct remark *list;
     size_t count;
 };
 
-struct remarks *remarks_new(const struct log *log)
+struct remarks *remarks_new(enum remarks_of of, const struct log *log)
 {
     struct remarks *r = mem_alloc(sizeof(*r));
+    r->of = of;
     r->log = log;
     return r;
 }
@@ -99,11 +99,17 @@ static bool remarks_has(const struct remark *list, size_t count, const struct re
 static void remark_tell(const struct remarks *r, const struct remark *m)
 {
     const struct events_object object = {m->api_version, m->kind, m->namespace, m->name, m->uid};
-    events_tell_about(r->events, &object, m->left_out ? EVENT_LEFT_OUT : EVENT_TEMPLATE_NOTE, m->text);
+    events_tell_about(r->events, &object,
+                      m->left_out                       ? EVENT_LEFT_OUT
+                      : r->of == REMARKS_OF_ANNOTATIONS ? EVENT_ANNOTATION_NOTE
+                                                        : EVENT_TEMPLATE_NOTE,
+                      m->text);
 }
 
-static const char *remark_log_message(const struct remark *m)
+static const char *remark_log_message(enum remarks_of of, const struct remark *m)
 {
+    if (of == REMARKS_OF_ANNOTATIONS)
+        return m->left_out ? "a port of a Service is not served" : "an annotation has no effect";
     return m->part       ? "part of an object is left out"
            : m->left_out ? "templates leave an object out"
                          : "templates say something of an object";
@@ -121,7 +127,7 @@ void remarks_replace(struct remarks *r, struct remark *list, size_t count)
         list[taken++] = m;
         if (remarks_has(r->list, r->count, &m))
             continue;
-        log_warn(r->log, remark_log_message(&m), log_str("kind", m.kind), log_str("namespace", m.namespace),
+        log_warn(r->log, remark_log_message(r->of, &m), log_str("kind", m.kind), log_str("namespace", m.namespace),
                  log_str("name", m.name), log_str("text", m.text));
         remark_tell(r, &m);
     }

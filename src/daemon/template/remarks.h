@@ -1,5 +1,5 @@
-/* What templates say of objects (warn, event), told once for as long as they say it: a line of the log, and an Event on the
- * object from the replica that leads. */
+/* What a source of configurations says of objects (templates by warn and event; annotations that are wrong), told once for as
+ * long as it says it: a line of the log, and an Event on the object from the replica that leads. */
 #ifndef DAEMON_TEMPLATE_REMARKS_H
 #define DAEMON_TEMPLATE_REMARKS_H
 
@@ -15,6 +15,8 @@ struct remarks;
 struct rendered;
 struct template_set;
 
+#define REMARKS_MAX 1000 /* that are told apart: each is looked for among all */
+
 struct remark {
     char *resource;                                    /* of the set; NULL: the object is of none */
     char *api_version, *kind, *namespace, *name, *uid; /* of the object; namespace and uid: may be NULL */
@@ -23,7 +25,8 @@ struct remark {
     bool part; /* not all of it is left out */
 };
 
-struct remarks *remarks_new(const struct log *log) must_check;
+enum remarks_of { REMARKS_OF_TEMPLATES, REMARKS_OF_ANNOTATIONS };
+struct remarks *remarks_new(enum remarks_of of, const struct log *log) must_check;
 void remarks_free(struct remarks *r); /* NULL is allowed */
 
 /* In place of those before; the list is taken. */

@@ -334,7 +334,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     }
     render_folders_init(s->folders, &options->settings->local);
     timer_init(&s->start, base, template_source_begin, s);
-    s->remarks = remarks_new(options->log);
+    s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
     s->renders = renders_new(options->telemetry);
     s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
     kube_client_on_credentials(options->kube, &s->listener);

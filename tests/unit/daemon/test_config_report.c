@@ -23,7 +23,7 @@ static struct {
     uint64_t now_us;
     struct timer *timers[4];
     struct secret_object secret;
-    struct secret_annotation notes[8];
+    struct object_annotation notes[8];
     bool gone; /* there is no Secret */
     unsigned sent;
     char *path, *version; /* of the last request */
@@ -111,7 +111,7 @@ static void forget_notes(void)
     for (size_t i = 0; i < array_len(w.notes); i++) {
         free(w.notes[i].name);
         free(w.notes[i].value);
-        w.notes[i] = (struct secret_annotation){0};
+        w.notes[i] = (struct object_annotation){0};
     }
     w.secret.annotation_count = 0;
 }

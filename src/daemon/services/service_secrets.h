@@ -1,0 +1,54 @@
+/*
+ * The TLS Secrets that annotations name (ssl-certificate: secret:NAME), each watched by its name for as long as a port that
+ * could be served names it. A composition begins, uses those that it meets, and ends; what none of them is read yet by then is
+ * asked by service_secrets_settled.
+ */
+#ifndef DAEMON_SERVICES_SERVICE_SECRETS_H
+#define DAEMON_SERVICES_SERVICE_SECRETS_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/log.h"
+
+#define SERVICE_SECRETS_MAX 200 /* watched at once */
+
+struct buf;
+struct event_base;
+struct kube_client;
+struct service_secrets;
+struct services_plan;
+struct storage_files;
+struct storage_known;
+struct telemetry;
+
+/* Borrowed. */
+struct service_secrets_options {
+    struct kube_client *kube;
+    struct storage_known *known; /* NULL: certificates are parsed each time */
+    struct telemetry *telemetry;
+    const struct log *log;
+};
+
+/* changed: one of them is another one, or has been read; from the loop. */
+struct service_secrets *service_secrets_new(struct event_base *base, const struct service_secrets_options *options,
+                                            void (*changed)(void *arg), void *arg) must_check;
+void service_secrets_free(struct service_secrets *s); /* NULL is allowed */
+void service_secrets_stop(struct service_secrets *s);
+void service_secrets_poke(struct service_secrets *s);
+
+void service_secrets_begin(struct service_secrets *s);
+/* For struct services_rules; arg: a struct service_secrets. */
+bool service_secrets_use(void *arg, const char *name, struct buf *why);
+/* Watches those that are new, and no more those that were not used. No call from inside libcurl's. */
+void service_secrets_end(struct service_secrets *s);
+/* False: one of them has not been asked for long enough to say that it cannot be read. */
+bool service_secrets_settled(const struct service_secrets *s);
+
+/* The certificates of those that p serves. -1: there are more than a document may have. */
+int service_secrets_add_files(const struct service_secrets *s, const struct services_plan *p,
+                              struct storage_files *files) must_check;
+/* What the certificate of "namespace/name" is called: no two have the same, nor by a Data Plane API. Allocates. */
+char *service_secrets_file_name(const char *secret) must_check;
+
+#endif

@@ -1,0 +1,540 @@
+#include "daemon/services/services_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/document.h"
+#include "configuration/file_source.h"
+#include "daemon/services/service_binds.h"
+#include "daemon/services/service_files.h"
+#include "daemon/services/service_report.h"
+#include "daemon/services/service_secrets.h"
+#include "daemon/services/service_rows.h"
+#include "daemon/services/slices_watch.h"
+#include "daemon/source.h"
+#include "daemon/template/remarks.h"
+#include "haproxy/storage_files.h"
+#include "host/timer.h"
+#include "kube/client.h"
+#include "kube/decode/decode_annotated.h"
+#include "report/checks.h"
+#include "report/telemetry.h"
+#include "services/plan.h"
+#include "settings/settings.h"
+
+#define REFRACTORY_MS 100
+#define SECRETS_WAIT_MS 200
+#define ORIGIN "annotated Services"
+#define HEADER "# By haproxy-k8s-sync, of annotated Services: what is changed here is lost.\n"
+
+struct services_source {
+    struct services_source_options options;
+    struct services_source_callbacks callbacks;
+    void *arg;
+    char *prefix_dot; /* "haproxy-kubefigurator." */
+    struct annotated_prefixes prefixes;
+    struct kube_resource resource;
+    struct source services, nodes;
+    struct slices_watch *slices;
+    struct service_rows *rows;
+    struct kube_client_listener listener;
+    struct service_secrets *secrets;
+    struct service_binds binds; /* of the last composition */
+    struct file_source *file;   /* NULL: nothing stands before */
+    struct buf before;          /* what it has */
+    bool before_read;
+    struct remarks *remarks;
+    struct timer compose;
+    uint64_t composed_ms; /* monotonic; 0: never */
+    uint64_t began_us;    /* this time */
+    char *given;          /* the text that was given last; NULL: none, or it failed since */
+    char given_files[DIGEST_SHA256_HEX_BYTES];
+    const char *said; /* why it failed last; NULL: it did not */
+    size_t count, served, refused;
+    struct service_report report;
+};
+
+/* ---- what is there ---- */
+
+struct services_gathered {
+    const void **list;
+    size_t count;
+};
+
+static void gather(void *arg, const void *object)
+{
+    struct services_gathered *g = arg;
+    g->list[g->count++] = object;
+}
+
+static struct services_gathered gather_all(const struct cache *c)
+{
+    struct services_gathered g = {.list = mem_array(cache_count(c), sizeof(g.list[0]))};
+    cache_each(c, gather, &g);
+    return g;
+}
+
+/* What a print asks for. */
+struct services_asked {
+    struct service_rows *rows;
+    const struct service_paths *paths;
+};
+
+static void print_servers(void *arg, const struct service_route *r, struct buf *out)
+{
+    const struct services_asked *a = arg;
+    service_rows_print(a->rows, r, out);
+}
+
+/* ---- remarks ---- */
+
+static void tell_remarks(struct services_source *s, const struct services_plan *p)
+{
+    size_t count = p->remark_count < REMARKS_MAX ? p->remark_count : REMARKS_MAX;
+    struct remark *list = mem_array(count, sizeof(list[0]));
+    for (size_t i = 0; i < count; i++) {
+        const struct service *of = &p->remarks[i].service->service;
+        const char *slash = strchr(of->name, '/');
+        list[i] = (struct remark){.api_version = mem_strdup("v1"),
+                                  .kind = mem_strdup("Service"),
+                                  .namespace = slash != NULL ? mem_strndup(of->name, (size_t)(slash - of->name)) : NULL,
+                                  .name = mem_strdup(slash != NULL ? slash + 1 : of->name),
+                                  .uid = mem_strdup(of->uid),
+                                  .text = mem_strdup(p->remarks[i].text),
+                                  .left_out = p->remarks[i].refused};
+    }
+    remarks_replace(s->remarks, list, count);
+}
+
+static void count_routes(struct services_source *s, const struct services_plan *p, size_t services)
+{
+    s->count = services;
+    s->served = s->refused = 0;
+    for (size_t i = 0; i < p->route_count; i++)
+        s->served += !p->routes[i].refused && !p->routes[i].redirect;
+    for (size_t i = 0; i < p->remark_count; i++)
+        s->refused += p->remarks[i].refused;
+}
+
+/* ---- from them to a configuration ---- */
+
+static bool services_synced(const struct services_source *s)
+{
+    return source_status(&s->services).synced && source_status(&s->nodes).synced && slices_watch_settled(s->slices) &&
+           (s->file == NULL || s->before_read);
+}
+
+static bool has_certificate(void *arg, const char *name)
+{
+    const struct services_source *s = arg;
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", s->options.settings->services_certificates_dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Older consumers take the text alone, and no keys. */
+static bool services_are_published(const struct services_source *s)
+{
+    return s->options.settings->config_target == SETTINGS_TARGET_ETCD;
+}
+
+static bool has_secret(void *arg, const char *name, struct buf *why)
+{
+    const struct services_source *s = arg;
+    if (services_are_published(s)) {
+        buf_add(why, "keys are not published by etcd; name a file that lies on the load balancers");
+        return false;
+    }
+    return service_secrets_use(s->secrets, name, why);
+}
+
+static bool is_taken(void *arg, const char *place, uint16_t port, struct buf *by)
+{
+    const struct services_source *s = arg;
+    return service_binds_taken(&s->binds, place, port, by);
+}
+
+static struct services_rules services_rules_of(const struct services_source *s)
+{
+    const struct settings *settings = s->options.settings;
+    return (struct services_rules){
+        .options = {.cluster = settings->cluster_name,
+                    .ports = settings->services_ports.list,
+                    .port_count = settings->services_ports.count,
+                    .secret_namespaces = settings->services_secret_namespaces.list,
+                    .secret_namespace_count = settings->services_secret_namespaces.count},
+        .prefix = settings->annotation_prefix,
+        /* Those of a HAProxy elsewhere cannot be seen from here. */
+        .has_certificate = settings->local.file != NULL ? has_certificate : NULL,
+        .has_secret = has_secret,
+        .is_taken = is_taken,
+        .arg = (void *)s,
+    };
+}
+
+static char *path_of_secret(void *arg, const char *name)
+{
+    const struct services_asked *a = arg;
+    return service_paths_secret(a->paths, name);
+}
+
+static void services_print_all(const struct services_source *s, const struct services_plan *p,
+                               const struct services_print *how, struct buf *out)
+{
+    buf_add(out, buf_str(&s->before));
+    if (out->len > 0 && out->data[out->len - 1] != '\n')
+        buf_add(out, "\n");
+    buf_add(out, HEADER);
+    service_rows_begin(s->rows, slices_watch_known(s->slices), s->composed_ms);
+    services_plan_print(p, how, out);
+    service_rows_end(s->rows);
+    log_debug(s->options.log, "configuration made of annotated Services", log_int("ports", s->served),
+              log_int("computed", service_rows_view(s->rows).computed),
+              log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
+}
+
+/* haproxy.cfg and its files; the certificates of Secrets first, whose paths others have. */
+static int services_make_all(const struct services_source *s, const struct services_plan *p,
+                             struct storage_files *files, struct buf *text)
+{
+    const struct settings *settings = s->options.settings;
+    cleanup(service_paths_fini) struct service_paths paths;
+    service_paths_init(&paths, &settings->local, files);
+    struct services_asked asked = {.rows = s->rows, .paths = &paths};
+    const struct services_print how = {.certificates = settings->services_certificates_dir,
+                                       .maps = services_are_published(s) ? NULL : paths.folders[STORAGE_MAP],
+                                       .lists = paths.folders[STORAGE_GENERAL],
+                                       .secret = path_of_secret,
+                                       .servers = print_servers,
+                                       .arg = &asked};
+    int status = service_secrets_add_files(s->secrets, p, files);
+    if (status == 0)
+        status = service_files_add(files, p, &how);
+    if (status == 0)
+        services_print_all(s, p, &how, text);
+    return status;
+}
+
+/* why: a constant, told once. */
+static void services_fail(struct services_source *s, const char *why)
+{
+    struct error err = {0};
+    if (s->said == why)
+        return;
+    s->said = why;
+    free(s->given);
+    s->given = NULL;
+    error_set(&err, ERROR_INVALID, ORIGIN ": %s", why);
+    s->callbacks.failed(s->arg, &err);
+}
+
+static void services_make(struct services_source *s, const struct services_plan *p)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    if (services_make_all(s, p, &files, &text) != 0) {
+        services_fail(s, "their host names, paths and certificates are more than the files of a HAProxy may have; what "
+                         "runs stays");
+        return;
+    }
+    storage_files_hash(&files, hash);
+    s->said = NULL;
+    if (s->given != NULL && str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash))
+        return;
+    free(s->given);
+    s->given = mem_strdup(buf_str(&text));
+    memcpy(s->given_files, hash, sizeof(hash));
+    s->callbacks.made(s->arg, ORIGIN, buf_str(&text), text.len, &files);
+}
+
+static void services_compose(void *arg)
+{
+    struct services_source *s = arg;
+    const struct settings *settings = s->options.settings;
+    if (!services_synced(s))
+        return;
+    s->composed_ms = clock_mono_ms();
+    s->began_us = clock_mono_us();
+    struct services_gathered services = gather_all(s->services.cache);
+    struct services_rules rules = services_rules_of(s);
+    struct services_plan plan;
+    service_binds_read(&s->binds, settings, &s->before);
+    service_secrets_begin(s->secrets);
+    services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
+    service_secrets_end(s->secrets);
+    if (!service_secrets_settled(s->secrets)) { /* it tells when they are read; that they cannot be is seen so */
+        services_plan_fini(&plan);
+        free(services.list);
+        timer_set_sooner(&s->compose, SECRETS_WAIT_MS);
+        return;
+    }
+    tell_remarks(s, &plan);
+    count_routes(s, &plan, services.count);
+    service_report_take(&s->report, &plan);
+    if (s->served > 0 || settings->allow_empty)
+        services_make(s, &plan);
+    else
+        services_fail(s, services.count == 0
+                             ? "no Service has the label of SERVICES_LABEL; what runs stays (ALLOW_EMPTY=true: nothing "
+                               "is served then)"
+                             : "none of the Services with the label of SERVICES_LABEL can be served, see their Events "
+                               "or the log; what runs stays (ALLOW_EMPTY=true: nothing is served then)");
+    services_plan_fini(&plan);
+    free(services.list);
+    uint64_t due_ms = service_rows_due_ms(s->rows), now_ms = clock_mono_ms();
+    if (due_ms != 0)
+        timer_set_sooner(&s->compose, due_ms > now_ms ? due_ms - now_ms : 0);
+    timer_set_sooner(&s->compose, settings->resync_period_ms); /* certificates come and go */
+}
+
+static void services_is_changed(struct services_source *s)
+{
+    uint64_t now = clock_mono_ms(), free_at = s->composed_ms + REFRACTORY_MS;
+    timer_set_sooner(&s->compose, s->composed_ms == 0 || now >= free_at ? 0 : free_at - now);
+}
+
+/* ---- what comes ---- */
+
+/* From inside libcurl. */
+static void services_on_object(void *arg, const char *cause)
+{
+    struct services_source *s = arg;
+    log_debug(s->options.log, "objects of annotated Services changed", log_str("cause", cause));
+    services_is_changed(s);
+}
+
+static void services_on_changed(void *arg, const char *cause, uint64_t received_us)
+{
+    (void)received_us;
+    services_on_object(arg, cause);
+}
+
+static void services_on_secret(void *arg)
+{
+    services_is_changed(arg);
+}
+
+static void services_on_nodes(void *arg, const char *cause, uint64_t received_us)
+{
+    struct services_source *s = arg;
+    (void)received_us;
+    service_rows_nodes_changed(s->rows);
+    slices_watch_settle(s->slices);
+    services_on_object(s, cause);
+}
+
+static void services_on_moved(void *arg)
+{
+    (void)arg;
+}
+
+static void services_on_credentials(void *arg)
+{
+    services_source_poke(arg);
+}
+
+static void services_on_file(void *arg, const char *bytes, size_t len, const char *hash, struct storage_files *files)
+{
+    struct services_source *s = arg;
+    (void)hash, (void)files;
+    buf_clear(&s->before);
+    buf_addn(&s->before, bytes, len);
+    s->before_read = true;
+    services_is_changed(s);
+}
+
+static void services_on_file_failed(void *arg, const struct error *err)
+{
+    struct services_source *s = arg;
+    free(s->given);
+    s->given = NULL; /* it is given again once the file can be read */
+    s->callbacks.failed(s->arg, err);
+}
+
+static int services_make_file(struct services_source *s, struct event_base *base, struct error *err)
+{
+    static const struct file_source_callbacks callbacks = {.changed = services_on_file,
+                                                           .failed = services_on_file_failed};
+    const struct settings *settings = s->options.settings;
+    const struct file_source_options options = {.path = settings->config_file,
+                                                .max_bytes = DOCUMENT_MAX_BYTES,
+                                                .reread_ms = settings->resync_period_ms,
+                                                .once = !settings->config_file_watch};
+    if (settings->config_file == NULL)
+        return 0;
+    s->file = file_source_new(base, &options, &callbacks, s, err);
+    return s->file != NULL ? 0 : -1;
+}
+
+/* What runs, where its file is on this machine. Where it cannot be read, or is not ours, nothing is known of before. */
+static void services_recall(struct services_source *s)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, DOCUMENT_MAX_BYTES);
+    if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
+        service_rows_recall(s->rows, buf_str(&text));
+}
+
+/* ---- life ---- */
+
+static void services_watch(struct services_source *s, struct source *of, struct event_base *base,
+                           const struct informer_options *options)
+{
+    *of = (struct source){
+        .telemetry = s->options.telemetry, .changed = services_on_changed, .moved = services_on_moved, .arg = s};
+    source_init(of, base, s->options.kube, s->options.log, options, NULL);
+}
+
+struct services_source *services_source_new(struct event_base *base, const struct services_source_options *options,
+                                            const struct services_source_callbacks *callbacks, void *arg,
+                                            struct error *err)
+{
+    struct services_source *s = mem_alloc(sizeof(*s));
+    const struct settings *settings = options->settings;
+    s->options = *options;
+    s->callbacks = *callbacks;
+    s->arg = arg;
+    timer_init(&s->compose, base, services_compose, s);
+    s->remarks = remarks_new(REMARKS_OF_ANNOTATIONS, options->log);
+    const struct service_secrets_options secrets = {
+        .kube = options->kube, .known = options->known, .telemetry = options->telemetry, .log = options->log};
+    s->secrets = service_secrets_new(base, &secrets, services_on_secret, s);
+    if (services_make_file(s, base, err) != 0) {
+        services_source_free(s);
+        return NULL;
+    }
+    s->prefix_dot = mem_printf("%s.", settings->annotation_prefix);
+    s->prefixes = (struct annotated_prefixes){{SERVICES_OWN_PREFIX, s->prefix_dot}};
+    s->resource = kube_annotated_services(&s->prefixes);
+    const struct informer_options services = {.resource = &s->resource, .label_selector = settings->services_label},
+                                  nodes = {.resource = &kube_nodes, .label_selector = settings->node_selector};
+    services_watch(s, &s->services, base, &services);
+    services_watch(s, &s->nodes, base, &nodes);
+    s->nodes.changed = services_on_nodes;
+    const struct slices_watch_options slices = {.kube = options->kube,
+                                                .telemetry = options->telemetry,
+                                                .log = options->log,
+                                                .nodes = &s->nodes,
+                                                .changed = services_on_object,
+                                                .arg = s};
+    s->slices = slices_watch_new(base, &slices);
+    s->rows = service_rows_new(settings, s->nodes.cache, slices_watch_slices(s->slices), options->log);
+    s->listener = (struct kube_client_listener){.on_credentials = services_on_credentials, .arg = s};
+    kube_client_on_credentials(options->kube, &s->listener);
+    return s;
+}
+
+void services_source_free(struct services_source *s)
+{
+    if (s == NULL)
+        return;
+    if (s->prefix_dot != NULL)
+        kube_client_forget_listener(&s->listener);
+    service_rows_free(s->rows);
+    slices_watch_free(s->slices);
+    source_fini(&s->services);
+    source_fini(&s->nodes);
+    file_source_free(s->file);
+    service_secrets_free(s->secrets);
+    service_binds_fini(&s->binds);
+    service_report_fini(&s->report);
+    remarks_free(s->remarks);
+    timer_fini(&s->compose);
+    buf_fini(&s->before);
+    free(s->prefix_dot);
+    free(s->given);
+    free(s);
+}
+
+void services_source_start(struct services_source *s)
+{
+    if (s == NULL)
+        return;
+    services_recall(s);
+    if (s->file != NULL)
+        file_source_start(s->file);
+    informer_start(s->services.informer);
+    informer_start(s->nodes.informer);
+    slices_watch_start(s->slices);
+}
+
+void services_source_stop(struct services_source *s)
+{
+    if (s == NULL)
+        return;
+    timer_cancel(&s->compose);
+    informer_stop(s->services.informer);
+    informer_stop(s->nodes.informer);
+    service_secrets_stop(s->secrets);
+    slices_watch_stop(s->slices);
+}
+
+void services_source_poke(struct services_source *s)
+{
+    if (s == NULL)
+        return;
+    if (s->file != NULL)
+        file_source_poke(s->file);
+    informer_poke(s->services.informer);
+    informer_poke(s->nodes.informer);
+    service_secrets_poke(s->secrets);
+    slices_watch_poke(s->slices);
+    services_is_changed(s);
+}
+
+void services_source_tell_to(struct services_source *s, struct events *events)
+{
+    if (s != NULL)
+        remarks_tell_to(s->remarks, events);
+}
+
+void services_source_measure(const struct services_source *s)
+{
+    if (s == NULL)
+        return;
+    struct metric *ports = s->options.telemetry->annotated_ports;
+    const struct service_rows_view rows = service_rows_view(s->rows);
+    metric_set(ports, (double)s->served, "served", NULL);
+    metric_set(ports, (double)s->refused, "refused", NULL);
+    metric_set(ports, (double)rows.delayed, "removal_delayed", NULL);
+    metric_set(ports, (double)rows.kept, "no_endpoint", NULL);
+}
+
+bool services_source_ready(const struct services_source *s, struct checks *checks)
+{
+    if (s == NULL)
+        return true;
+    bool all = source_ready(&s->services, true, checks);
+    all = source_ready(&s->nodes, true, checks) && all;
+    all = slices_watch_ready(s->slices, checks) && all;
+    service_rows_check(s->rows, checks);
+    return all;
+}
+
+struct services_view services_source_view(const struct services_source *s)
+{
+    return (struct services_view){s->count, s->served, s->refused, &s->report, s->remarks, s->said};
+}
+
+bool services_source_explain(const struct services_source *s, const char *name, struct buf *out)
+{
+    const struct annotated_service *found = cache_find(s->services.cache, name);
+    if (found == NULL)
+        return false;
+    struct services_gathered services = gather_all(s->services.cache);
+    struct services_rules rules = services_rules_of(s);
+    struct services_plan plan;
+    services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
+    services_explain(&plan, found, &rules, out);
+    for (size_t i = 0; i < plan.route_count; i++)
+        if (plan.routes[i].service == found && !plan.routes[i].refused && !plan.routes[i].redirect)
+            service_rows_explain(s->rows, &plan.routes[i], out);
+    services_plan_fini(&plan);
+    free(services.list);
+    return true;
+}

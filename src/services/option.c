@@ -1,0 +1,316 @@
+#include "services/option.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/address.h"
+
+#define HOSTNAME_MAX 253
+#define LABEL_MAX 63
+#define PATH_BYTES_MAX 1024
+#define CERTIFICATE_BYTES_MAX 200
+#define CLUSTER "CLUSTER"
+#define SECRET "secret:"
+#define ALL_OF_IPV4 "0.0.0.0"
+
+static void put(char **member, char *value)
+{
+    free(*member);
+    *member = value;
+}
+
+static int put_bool(const char *value, bool *ret)
+{
+    *ret = str_eq(value, "true");
+    return *ret || str_eq(value, "false") ? 0 : -1;
+}
+
+/* ---- host names ---- */
+
+/* RFC 1123: letters, digits and '-' between dots; a label neither begins nor ends with '-'. */
+static bool is_host_name(const char *s)
+{
+    size_t label = 0, len = strlen(s);
+    if (len == 0 || len > HOSTNAME_MAX)
+        return false;
+    for (size_t i = 0; i <= len; i++) {
+        bool ends = s[i] == '.' || s[i] == '\0';
+        if (ends && (label == 0 || label > LABEL_MAX || s[i - 1] == '-'))
+            return false;
+        if (!ends && !isalnum((unsigned char)s[i]) && (s[i] != '-' || label == 0))
+            return false;
+        label = ends ? 0 : label + 1;
+    }
+    return true;
+}
+
+static int parse_hostname(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    const char *at = strstr(value, CLUSTER);
+    if (at != NULL && rules->cluster == NULL) {
+        buf_add(why, "it has " CLUSTER ", and CLUSTER_NAME is not set");
+        return -1;
+    }
+    cleanup(mem_free_ptr) char *name =
+        at == NULL ? mem_strdup(value)
+                   : mem_printf("%.*s%s%s", (int)(at - value), value, rules->cluster, at + strlen(CLUSTER));
+    if (!is_host_name(name))
+        return -1;
+    for (char *c = name; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    put(&o->hostname, name);
+    name = NULL;
+    return 0;
+}
+
+/* ---- where ---- */
+
+static int parse_listen_ip(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    (void)rules, (void)why;
+    char address[ADDRESS_TEXT_BYTES] = ALL_OF_IPV4;
+    if (!str_eq(value, "*") && address_canonical(value, address) != 0)
+        return -1;
+    put(&o->listen_ip, str_eq(address, ALL_OF_IPV4) ? NULL : mem_strdup(address)); /* "*" is that, too */
+    return 0;
+}
+
+static int parse_listen_port(struct port_options *o, const char *value, const struct option_rules *rules,
+                             struct buf *why)
+{
+    uint64_t port;
+    if (str_parse_uint(value, UINT16_MAX, &port) != 0 || port == 0)
+        return -1;
+    bool allowed = rules->port_count == 0;
+    for (size_t i = 0; i < rules->port_count && !allowed; i++)
+        allowed = rules->ports[i].from <= port && port <= rules->ports[i].to;
+    if (!allowed) {
+        buf_add(why, "it is none of SERVICES_PORTS");
+        return -1;
+    }
+    o->listen_port = (uint16_t)port;
+    return 0;
+}
+
+static int parse_mode(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    (void)rules, (void)why;
+    o->tcp = str_eq(value, "tcp");
+    return o->tcp || str_eq(value, "http") ? 0 : -1;
+}
+
+/* ---- TLS ---- */
+
+static int parse_tls(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    (void)rules, (void)why;
+    o->tls_given = true;
+    return put_bool(value, &o->tls);
+}
+
+static int parse_backends_tls(struct port_options *o, const char *value, const struct option_rules *rules,
+                              struct buf *why)
+{
+    (void)rules, (void)why;
+    o->backends_tls_given = true;
+    return put_bool(value, &o->backends_tls);
+}
+
+static int parse_backends_verify(struct port_options *o, const char *value, const struct option_rules *rules,
+                                 struct buf *why)
+{
+    (void)rules, (void)why;
+    return put_bool(value, &o->backends_verify);
+}
+
+/* Of a Secret or a namespace: what Kubernetes takes for one (RFC 1123), and no more. */
+static bool is_object_name(const char *s, size_t len, const char *between, size_t max)
+{
+    if (len == 0 || len > max)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        bool alnum = islower((unsigned char)s[i]) || isdigit((unsigned char)s[i]);
+        if (!alnum && (i == 0 || i == len - 1 || strchr(between, s[i]) == NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool may_name(const char *namespace, const struct option_rules *rules)
+{
+    bool may = str_eq(namespace, rules->namespace);
+    for (size_t i = 0; i < rules->secret_namespace_count && !may; i++)
+        may = str_eq(namespace, rules->secret_namespaces[i]);
+    return may;
+}
+
+/* "NAME", "NAMESPACE/NAME" */
+static int parse_secret(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    const char *slash = strchr(value, '/'), *name = slash != NULL ? slash + 1 : value;
+    if (slash != NULL && !is_object_name(value, (size_t)(slash - value), "-", LABEL_MAX))
+        return -1;
+    if (!is_object_name(name, strlen(name), "-.", SECRET_NAME_BYTES_MAX))
+        return -1;
+    cleanup(mem_free_ptr) char *namespace =
+        slash != NULL ? mem_strndup(value, (size_t)(slash - value)) : mem_strdup(rules->namespace);
+    if (!may_name(namespace, rules)) {
+        buf_add(why, "it is in another namespace, which is none of SERVICES_SECRET_NAMESPACES");
+        return -1;
+    }
+    put(&o->secret, mem_printf("%s/%s", namespace, name));
+    return 0;
+}
+
+/* Letters, digits and "._-" between slashes; no part begins with '.', so none is "..". No file has a ':'. */
+static int parse_certificate(struct port_options *o, const char *value, const struct option_rules *rules,
+                             struct buf *why)
+{
+    if (str_has_prefix(value, SECRET))
+        return parse_secret(o, value + strlen(SECRET), rules, why);
+    size_t len = strlen(value);
+    bool good = len > 0 && len <= CERTIFICATE_BYTES_MAX && value[len - 1] != '/';
+    for (size_t i = 0; i < len && good; i++) {
+        bool first = i == 0 || value[i - 1] == '/';
+        if (first && str_has_prefix(value + i, SERVICES_FILES_PREFIX)) {
+            buf_add(why, "what begins with " SERVICES_FILES_PREFIX " is of a Secret: secret:NAME");
+            return -1;
+        }
+        good = isalnum((unsigned char)value[i]) || value[i] == '_' ||
+               (!first && (value[i] == '/' || value[i] == '.' || value[i] == '-'));
+    }
+    if (!good)
+        return -1;
+    put(&o->certificate, mem_strdup(value));
+    return 0;
+}
+
+/* ---- backends ---- */
+
+static int parse_balance(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    static const char *const known[] = {"roundrobin", "static-rr", "leastconn", "first", "source", "random", "uri"};
+    (void)rules, (void)why;
+    for (size_t i = 0; i < array_len(known); i++)
+        if (str_eq(value, known[i])) {
+            put(&o->balance, mem_strdup(value));
+            return 0;
+        }
+    return -1;
+}
+
+/* What RFC 3986 has in a path, without the quotes and the '%' and '\' that haproxy.cfg reads otherwise. */
+static bool is_path(const char *s)
+{
+    size_t len = strlen(s);
+    return *s == '/' && len <= PATH_BYTES_MAX &&
+           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&()*+,;=:@/") == len &&
+           strpbrk(s, "$()") == NULL;
+}
+
+static int parse_path(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    (void)rules, (void)why;
+    if (!is_path(value))
+        return -1;
+    size_t len = strlen(value);
+    while (len > 1 && value[len - 1] == '/')
+        len--; /* "/a/" is what begins with "/a/", and "/a" itself */
+    put(&o->path, len > 1 ? mem_strndup(value, len) : NULL);
+    return 0;
+}
+
+static int parse_health_path(struct port_options *o, const char *value, const struct option_rules *rules,
+                             struct buf *why)
+{
+    (void)rules, (void)why;
+    if (!is_path(value))
+        return -1;
+    put(&o->health_path, mem_strdup(value));
+    return 0;
+}
+
+static int parse_proxy_v2(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    (void)rules, (void)why;
+    return put_bool(value, &o->proxy_v2);
+}
+
+static int parse_redirect(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+{
+    (void)rules, (void)why;
+    return put_bool(value, &o->redirect);
+}
+
+/* ---- the table ---- */
+
+#define TRUE_OR_FALSE "true or false"
+#define A_PATH "a path that begins with / (letters, digits and -._~!&*+,;=:@/, at most 1024 characters)"
+
+const struct service_option service_options[] = {
+    {"hostname", "none", "a DNS name; CLUSTER in it becomes CLUSTER_NAME",
+     "The host name of requests that are for this port. With HTTP there has to be one.", parse_hostname},
+    {"listen-ip", "*", "* or an IP address", "The address that HAProxy listens at.", parse_listen_ip},
+    {"listen-port", "443", "a port from 1 to 65535, of SERVICES_PORTS where that is set",
+     "The port that HAProxy listens at. Several host names can share one.", parse_listen_port},
+    {"haproxy-mode", "http", "http or tcp", "How HAProxy treats connections. With tcp the port is this one's alone.",
+     parse_mode},
+    {"use-ssl", "true with http, else false", TRUE_OR_FALSE, "Whether clients come over TLS.", parse_tls},
+    {"ssl-certificate", "the host name and .pem",
+     "a file's path below SERVICES_CERTIFICATES_DIR (letters, digits and ._-/, no part of it begins with a dot), or "
+     "secret:NAME or secret:NAMESPACE/NAME of a TLS Secret",
+     "The certificate of clients' TLS, with its key.", parse_certificate},
+    {"path", "/", A_PATH, "The path that requests are for, or that theirs lie below; the longest one counts.",
+     parse_path},
+    {"http-redirect", "false", TRUE_OR_FALSE, "Whether port 80 sends clients of this host name to its TLS port.",
+     parse_redirect},
+    {"backends-balance-method", "roundrobin", "roundrobin, static-rr, leastconn, first, source, random or uri",
+     "How HAProxy spreads connections over the nodes.", parse_balance},
+    {"backends-use-ssl", "as use-ssl", TRUE_OR_FALSE, "Whether HAProxy connects to the nodes over TLS.",
+     parse_backends_tls},
+    {"backends-verify-ssl", "false", TRUE_OR_FALSE, "Whether it then checks their certificates.",
+     parse_backends_verify},
+    {"send-proxy-v2", "false", TRUE_OR_FALSE, "Whether HAProxy tells the nodes who the client is, by PROXY v2.",
+     parse_proxy_v2},
+    {"health-path", "none: a TCP connection", A_PATH, "The path of an HTTP health check of the nodes.",
+     parse_health_path},
+};
+const size_t service_option_count = array_len(service_options);
+
+const struct service_option *service_option_find(const char *name)
+{
+    for (size_t i = 0; i < service_option_count; i++)
+        if (str_eq(service_options[i].name, name))
+            return &service_options[i];
+    return NULL;
+}
+
+void port_options_init(struct port_options *o)
+{
+    *o = (struct port_options){.listen_port = 443, .balance = mem_strdup("roundrobin")};
+}
+
+void port_options_fini(struct port_options *o)
+{
+    free(o->hostname);
+    free(o->listen_ip);
+    free(o->certificate);
+    free(o->secret);
+    free(o->balance);
+    free(o->path);
+    free(o->health_path);
+    *o = (struct port_options){0};
+}
+
+void port_options_settle(struct port_options *o)
+{
+    if (!o->tls_given)
+        o->tls = !o->tcp;
+    if (!o->backends_tls_given)
+        o->backends_tls = o->tls;
+    if (o->tls && o->certificate == NULL && o->secret == NULL && o->hostname != NULL)
+        o->certificate = mem_printf("%s.pem", o->hostname);
+}

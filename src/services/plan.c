@@ -1,0 +1,419 @@
+#include "services/plan.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/text.h"
+
+#define ALL_ADDRESSES "*"
+#define VALUE_SHOWN 200
+#define PAUSED SERVICES_OWN_PREFIX "paused"
+
+/* ---- remarks ---- */
+
+static void remark(struct services_plan *p, const struct annotated_service *s, const char *port, bool refused,
+                   const char *fmt, ...) printf_like(5, 6);
+static void remark(struct services_plan *p, const struct annotated_service *s, const char *port, bool refused,
+                   const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    p->remarks = mem_resize(p->remarks, p->remark_count + 1, sizeof(p->remarks[0]));
+    p->remarks[p->remark_count++] =
+        (struct service_remark){.service = s, .port = port, .text = mem_vprintf(fmt, ap), .refused = refused};
+    va_end(ap);
+}
+
+/* ---- what the annotations of a Service say ---- */
+
+/* "PREFIX.PORT.OPTION" or "haproxy-k8s-sync/PORT.OPTION": what follows the prefix; NULL: it is none of them. */
+static const char *behind_prefix(const char *name, const struct services_rules *rules, bool *ret_own)
+{
+    *ret_own = str_has_prefix(name, SERVICES_OWN_PREFIX);
+    if (*ret_own)
+        return str_eq(name, PAUSED) ? NULL : name + strlen(SERVICES_OWN_PREFIX);
+    size_t len = rules->prefix != NULL ? strlen(rules->prefix) : 0;
+    return len > 0 && strncmp(name, rules->prefix, len) == 0 && name[len] == '.' ? name + len + 1 : NULL;
+}
+
+/* A port without a name is meant by an option without one. */
+static bool is_of_port(const char *rest, const struct service_port *port, const char **ret_option)
+{
+    const char *dot = strrchr(rest, '.');
+    size_t len = dot != NULL ? (size_t)(dot - rest) : 0;
+    *ret_option = dot != NULL ? dot + 1 : rest;
+    return strlen(port->name) == len && strncmp(port->name, rest, len) == 0;
+}
+
+const struct object_annotation *services_annotation(const struct annotated_service *s, const struct service_port *port,
+                                                    const char *option, const struct services_rules *rules)
+{
+    const struct object_annotation *found = NULL;
+    for (size_t i = 0; i < s->annotation_count; i++) {
+        bool own;
+        const char *name, *rest = behind_prefix(s->annotations[i].name, rules, &own);
+        if (rest != NULL && is_of_port(rest, port, &name) && (option == NULL || str_eq(name, option)) &&
+            (found == NULL || own))
+            found = &s->annotations[i];
+    }
+    return found;
+}
+
+static void remark_unknown_option(struct services_plan *p, const struct annotated_service *s, const char *port,
+                                  const char *annotation, const char *option)
+{
+    cleanup(nearest_fini) struct nearest near;
+    nearest_init(&near, option);
+    for (size_t i = 0; i < service_option_count; i++)
+        nearest_add(&near, service_options[i].name, nearest_distance(&near, service_options[i].name));
+    cleanup(mem_free_ptr) char *meant = nearest_text(&near);
+    remark(p, s, port, false, "%s: there is no such option%s%s%s", annotation, meant != NULL ? "; did you mean " : "",
+           meant != NULL ? meant : "", meant != NULL ? "?" : "");
+}
+
+static char *ports_text(const struct service *s)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < s->port_count; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "",
+                   *s->ports[i].name != '\0' ? s->ports[i].name : "one without a name");
+    return text.len > 0 ? buf_take(&text) : mem_strdup("none");
+}
+
+/* Annotations that no option of a port takes. */
+static void check_names(struct services_plan *p, const struct annotated_service *s, const struct services_rules *rules)
+{
+    for (size_t i = 0; i < s->annotation_count; i++) {
+        bool own;
+        const char *name = s->annotations[i].name, *rest = behind_prefix(name, rules, &own), *option = NULL;
+        const struct service_port *port = NULL;
+        for (size_t j = 0; rest != NULL && j < s->service.port_count && port == NULL; j++)
+            if (is_of_port(rest, &s->service.ports[j], &option))
+                port = &s->service.ports[j];
+        if (rest == NULL)
+            continue;
+        if (port == NULL) {
+            cleanup(mem_free_ptr) char *ports = ports_text(&s->service);
+            remark(p, s, NULL, false, "%s: the Service has no such TCP port; it has %s", name, ports);
+        } else if (service_option_find(option) == NULL)
+            remark_unknown_option(p, s, port->name, name, option);
+    }
+}
+
+/* Its key in a cache is "namespace/name". */
+static char *namespace_of(const struct service *s)
+{
+    const char *slash = strchr(s->name, '/');
+    return mem_strndup(s->name, slash != NULL ? (size_t)(slash - s->name) : 0);
+}
+
+static bool parse_options(struct services_plan *p, struct service_route *r, const struct services_rules *rules)
+{
+    bool good = true;
+    cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
+    struct option_rules of = rules->options;
+    of.namespace = namespace;
+    port_options_init(&r->options);
+    for (size_t i = 0; i < service_option_count; i++) {
+        const struct service_option *o = &service_options[i];
+        const struct object_annotation *a = services_annotation(r->service, r->port, o->name, rules);
+        cleanup(buf_fini) struct buf why = {0};
+        if (a == NULL || o->parse(&r->options, a->value, &of, &why) == 0)
+            continue;
+        good = false;
+        cleanup(mem_free_ptr) char *value = text_shown(a->value, TEXT_MESSAGE, VALUE_SHOWN);
+        remark(p, r->service, r->port->name, true, "%s is \"%s\": expected %s%s%s", a->name, value, o->expected,
+               why.len > 0 ? "; " : "", buf_str(&why));
+    }
+    port_options_settle(&r->options);
+    return good;
+}
+
+/* Where its certificate is none that can be shown. */
+static const char *why_no_certificate(const struct port_options *o, const struct services_rules *rules,
+                                      struct buf *said)
+{
+    if (o->secret == NULL)
+        return rules->has_certificate != NULL && !rules->has_certificate(rules->arg, o->certificate)
+                   ? "its certificate is not there (see ssl-certificate)"
+                   : NULL;
+    buf_printf(said, "its certificate, Secret %s: ", o->secret);
+    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, said) ? buf_str(said) : NULL;
+}
+
+/* What only several of them together say; said: for what is no constant. */
+static const char *why_not(const struct service_route *r, const struct services_rules *rules, struct buf *said)
+{
+    const struct port_options *o = &r->options;
+    if (!o->tcp && o->hostname == NULL)
+        return "hostname is missing: with haproxy-mode http it says which requests are for this port";
+    if (o->tls && o->certificate == NULL && o->secret == NULL)
+        return "ssl-certificate is missing: with use-ssl, and without a hostname, it says which certificate";
+    if (o->tcp && (o->path != NULL || o->redirect))
+        return "path and http-redirect are of haproxy-mode http, not of tcp";
+    if (o->redirect && (!o->tls || o->listen_port == SERVICES_REDIRECT_PORT))
+        return "http-redirect is to a TLS port: it needs use-ssl, at another port than 80";
+    return o->tls ? why_no_certificate(o, rules, said) : NULL;
+}
+
+/* ---- routes ---- */
+
+static struct service_route *route_add(struct services_plan *p)
+{
+    if ((p->route_count & (p->route_count - 1)) == 0)
+        p->routes = mem_resize(p->routes, p->route_count > 0 ? 2 * p->route_count : 1, sizeof(p->routes[0]));
+    struct service_route *r = &p->routes[p->route_count++];
+    *r = (struct service_route){0};
+    return r;
+}
+
+static void add_redirect(struct services_plan *p, const struct service_route *of)
+{
+    const struct service_route from = *of; /* which may move */
+    struct service_route *r = route_add(p);
+    *r = from;
+    r->backend = NULL;
+    r->redirect = true;
+    r->listen_port = SERVICES_REDIRECT_PORT;
+}
+
+static void add_port(struct services_plan *p, const struct annotated_service *s, const struct service_port *port,
+                     size_t rank, const struct services_rules *rules)
+{
+    struct service_route made = {.service = s, .port = port, .rank = rank};
+    const char *slash = strchr(s->service.name, '/');
+    bool good = parse_options(p, &made, rules);
+    cleanup(buf_fini) struct buf said = {0};
+    const char *why = good ? why_not(&made, rules, &said) : NULL;
+    if (why != NULL)
+        remark(p, s, port->name, true, "port %s: %s", *port->name != '\0' ? port->name : "without a name", why);
+    if (!good || why != NULL) {
+        port_options_fini(&made.options);
+        return;
+    }
+    made.place = made.options.listen_ip != NULL ? made.options.listen_ip : ALL_ADDRESSES;
+    made.listen_port = made.options.listen_port;
+    made.backend = mem_printf("k8s-service_%.*s_%s_%s_backend", slash != NULL ? (int)(slash - s->service.name) : 0,
+                              s->service.name, slash != NULL ? slash + 1 : s->service.name, port->name);
+    struct service_route *r = route_add(p);
+    *r = made;
+    if (r->options.redirect)
+        add_redirect(p, r);
+}
+
+static void add_service(struct services_plan *p, const struct annotated_service *s, size_t rank,
+                        const struct services_rules *rules)
+{
+    bool any = false;
+    check_names(p, s, rules);
+    for (size_t i = 0; i < s->service.port_count; i++) {
+        const struct service_port *port = &s->service.ports[i];
+        if (services_annotation(s, port, NULL, rules) == NULL)
+            continue;
+        any = true;
+        if (port->node_port != 0)
+            add_port(p, s, port, rank, rules);
+        else
+            remark(p, s, port->name, true,
+                   "port %s has no nodePort: the Service's type is to be NodePort or LoadBalancer",
+                   *port->name != '\0' ? port->name : "without a name");
+    }
+    if (!any)
+        remark(p, s, NULL, true, "none of its ports has an annotation %s%sPORT.hostname, so none is served",
+               rules->prefix != NULL ? rules->prefix : SERVICES_OWN_PREFIX, rules->prefix != NULL ? "." : "");
+}
+
+/* ---- who keeps what ---- */
+
+static int order_of_age(const void *a, const void *b)
+{
+    const struct annotated_service *x = *(const struct annotated_service *const *)a,
+                                   *y = *(const struct annotated_service *const *)b;
+    int order = (x->created_us > y->created_us) - (x->created_us < y->created_us);
+    return order != 0 ? order : strcmp(x->service.name, y->service.name);
+}
+
+static int order_of_texts(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "");
+}
+
+static int order_of_places(const void *a, const void *b)
+{
+    const struct service_route *x = a, *y = b;
+    int order = strcmp(x->place, y->place);
+    return order != 0 ? order : (x->listen_port > y->listen_port) - (x->listen_port < y->listen_port);
+}
+
+static int order_of_ranks(const struct service_route *x, const struct service_route *y)
+{
+    int order = (x->rank > y->rank) - (x->rank < y->rank);
+    if (order == 0)
+        order = (x->port > y->port) - (x->port < y->port);
+    return order != 0 ? order : x->redirect - y->redirect;
+}
+
+/* Of one path the older stands first. */
+static int order_of_routes(const void *a, const void *b)
+{
+    const struct service_route *x = a, *y = b;
+    int order = order_of_places(a, b);
+    if (order == 0)
+        order = order_of_texts(x->options.hostname, y->options.hostname);
+    if (order == 0) {
+        size_t x_len = x->options.path != NULL ? strlen(x->options.path) : 0;
+        size_t y_len = y->options.path != NULL ? strlen(y->options.path) : 0;
+        order = (x_len < y_len) - (x_len > y_len);
+    }
+    if (order == 0)
+        order = order_of_texts(x->options.path, y->options.path);
+    return order != 0 ? order : order_of_ranks(x, y);
+}
+
+static bool same_requests(const struct service_route *a, const struct service_route *b)
+{
+    return str_eq(a->options.hostname, b->options.hostname) && str_eq(a->options.path, b->options.path);
+}
+
+static void refuse(struct services_plan *p, struct service_route *r, const struct service_route *by, const char *what)
+{
+    r->refused = true;
+    remark(p, r->service, r->port->name, !r->redirect, "%sport %u at %s: %s Service %s, which is older",
+           r->redirect ? "http-redirect: " : "", r->listen_port, r->place, what, by->service->service.name);
+}
+
+/* What is served there is not made of Services. */
+static bool refuse_taken(struct services_plan *p, const struct services_rules *rules, size_t first, size_t end)
+{
+    cleanup(buf_fini) struct buf by = {0};
+    if (rules->is_taken == NULL ||
+        !rules->is_taken(rules->arg, p->routes[first].place, p->routes[first].listen_port, &by))
+        return false;
+    for (size_t i = first; i < end; i++) {
+        struct service_route *r = &p->routes[i];
+        r->refused = true;
+        remark(p, r->service, r->port->name, !r->redirect, "port %s: %s %u is taken by %s",
+               *r->port->name != '\0' ? r->port->name : "without a name",
+               r->redirect ? "http-redirect, from" : "listen-port", r->listen_port, buf_str(&by));
+    }
+    return true;
+}
+
+/* Routes of one address and port. */
+static void settle_frontend(struct services_plan *p, size_t first, size_t end)
+{
+    struct service_route *oldest = &p->routes[first];
+    for (size_t i = first + 1; i < end; i++)
+        if (order_of_ranks(&p->routes[i], oldest) < 0)
+            oldest = &p->routes[i];
+    bool tls = oldest->options.tls && !oldest->redirect;
+    for (size_t i = first; i < end; i++) {
+        struct service_route *r = &p->routes[i];
+        if (r == oldest)
+            continue;
+        if (r->options.tcp != oldest->options.tcp)
+            refuse(p, r, oldest, oldest->options.tcp ? "it is TCP by" : "it is HTTP by");
+        else if (r->options.tcp)
+            refuse(p, r, oldest, "it is TCP, and alone the port of");
+        else if ((r->options.tls && !r->redirect) != tls)
+            refuse(p, r, oldest, tls ? "it is with TLS by" : "it is without TLS by");
+    }
+    const struct service_route *kept = NULL;
+    for (size_t i = first; i < end; i++) {
+        struct service_route *r = &p->routes[i];
+        if (r->refused)
+            continue;
+        if (kept != NULL && !r->options.tcp && same_requests(kept, r))
+            refuse(p, r, kept, "this host name and path are those of");
+        else
+            kept = r;
+    }
+    p->frontends = mem_resize(p->frontends, p->frontend_count + 1, sizeof(p->frontends[0]));
+    p->frontends[p->frontend_count++] =
+        (struct service_frontend){.first = first, .count = end - first, .oldest = oldest};
+}
+
+static int order_of_ports(const void *a, const void *b)
+{
+    const struct service_port *x = *(const struct service_port *const *)a, *y = *(const struct service_port *const *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of a redirect whose TLS port is refused, nothing is left. */
+static void drop_redirects(struct services_plan *p)
+{
+    const struct service_port **refused = mem_array(p->route_count, sizeof(refused[0]));
+    size_t count = 0;
+    for (size_t i = 0; i < p->route_count; i++)
+        if (p->routes[i].refused && !p->routes[i].redirect)
+            refused[count++] = p->routes[i].port;
+    if (count > 0)
+        qsort(refused, count, sizeof(refused[0]), order_of_ports);
+    for (size_t i = 0; i < p->route_count && count > 0; i++)
+        if (p->routes[i].redirect &&
+            bsearch(&p->routes[i].port, refused, count, sizeof(refused[0]), order_of_ports) != NULL)
+            p->routes[i].refused = true;
+    free(refused);
+}
+
+static int order_of_remarks(const void *a, const void *b)
+{
+    const struct service_remark *x = a, *y = b;
+    int order = strcmp(x->service->service.name, y->service->service.name);
+    if (order == 0)
+        order = order_of_texts(x->port, y->port);
+    return order != 0 ? order : strcmp(x->text, y->text);
+}
+
+void services_plan_make(const struct annotated_service *const *services, size_t count,
+                        const struct services_rules *rules, struct services_plan *ret)
+{
+    *ret = (struct services_plan){0};
+    const struct annotated_service **by_age = mem_array(count, sizeof(by_age[0]));
+    for (size_t i = 0; i < count; i++)
+        by_age[i] = services[i];
+    if (count > 0)
+        qsort(by_age, count, sizeof(by_age[0]), order_of_age);
+    for (size_t i = 0; i < count; i++)
+        add_service(ret, by_age[i], i, rules);
+    free(by_age);
+    if (ret->route_count > 0)
+        qsort(ret->routes, ret->route_count, sizeof(ret->routes[0]), order_of_routes);
+    for (size_t first = 0, end; first < ret->route_count; first = end) {
+        for (end = first + 1; end < ret->route_count; end++)
+            if (order_of_places(&ret->routes[first], &ret->routes[end]) != 0)
+                break;
+        if (!refuse_taken(ret, rules, first, end))
+            settle_frontend(ret, first, end);
+    }
+    drop_redirects(ret);
+    if (ret->remark_count > 0)
+        qsort(ret->remarks, ret->remark_count, sizeof(ret->remarks[0]), order_of_remarks);
+}
+
+bool services_serves(const struct services_plan *p, const struct service_frontend *f)
+{
+    bool any = false;
+    for (size_t i = 0; i < f->count && !any; i++)
+        any = !p->routes[f->first + i].refused;
+    return any;
+}
+
+void services_plan_fini(struct services_plan *p)
+{
+    for (size_t i = 0; i < p->route_count; i++) {
+        if (!p->routes[i].redirect)
+            port_options_fini(&p->routes[i].options);
+        free(p->routes[i].backend);
+    }
+    for (size_t i = 0; i < p->remark_count; i++)
+        free(p->remarks[i].text);
+    free(p->routes);
+    free(p->frontends);
+    free(p->remarks);
+    *p = (struct services_plan){0};
+}

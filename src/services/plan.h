@@ -1,0 +1,122 @@
+/*
+ * From annotated Services to frontends and backends: who is served where, who is not and why. Each port with a node port and
+ * annotations of its own is one route. Of two Services that want the same (a host name and path at one address and port; a port
+ * with tcp; one with and one without TLS) the older keeps it, the names decide between two of one age. The same objects give
+ * the same plan, in whatever order they come. Pure.
+ */
+#ifndef SERVICES_PLAN_H
+#define SERVICES_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "model/objects.h"
+#include "services/option.h"
+
+#define SERVICES_REDIRECT_PORT 80
+#define SERVICES_OWN_PREFIX "haproxy-k8s-sync/" /* "haproxy-k8s-sync/PORT.OPTION" */
+
+/* Borrowed. */
+struct services_rules {
+    struct option_rules options;
+    const char *prefix; /* of the older system's annotations, without the dot behind it; NULL: ours alone */
+    /* Whether there is such a file in the folder of certificates; NULL: not known. */
+    bool (*has_certificate)(void *arg, const char *name);
+    /* Whether the TLS Secret "namespace/name" can be used, else why it cannot: "it does not exist". Asked of each that a port
+     * names which could be served; NULL: not known. */
+    bool (*has_secret)(void *arg, const char *name, struct buf *why);
+    /* Whether something else listens at that address ("*": all) and port, and what: "haproxy.cfg, line 12"; NULL: not known. */
+    bool (*is_taken)(void *arg, const char *place, uint16_t port, struct buf *by);
+    void *arg;
+};
+
+/* A port that HAProxy serves, or a redirect to its TLS port. */
+struct service_route {
+    const struct annotated_service *service; /* borrowed */
+    const struct service_port *port;         /* borrowed */
+    size_t rank;                             /* 0: the oldest */
+    const char *place;                       /* "10.0.0.1", "*" */
+    uint16_t listen_port;
+    bool redirect; /* of this host name, from port 80 */
+    bool refused;
+    struct port_options options; /* owned by the route that is no redirect */
+    char *backend;               /* NULL: a redirect */
+};
+
+/* Neighbours in services_plan.routes. */
+struct service_frontend {
+    size_t first, count;
+    const struct service_route *oldest;
+};
+
+/* What a Service is told. */
+struct service_remark {
+    const struct annotated_service *service; /* borrowed */
+    const char *port;                        /* borrowed; NULL: the whole Service */
+    char *text;                              /* "haproxy-kubefigurator.web.listen-port: ..." */
+    bool refused;                            /* that port is not served */
+};
+
+struct services_plan {
+    struct service_route *routes; /* by address and port, then host name, the longest path first */
+    size_t route_count;
+    struct service_frontend *frontends;
+    size_t frontend_count;
+    struct service_remark *remarks; /* by the Service's name, in the order of its ports */
+    size_t remark_count;
+};
+
+/* services: in any order, borrowed for as long as the plan is used. */
+void services_plan_make(const struct annotated_service *const *services, size_t count,
+                        const struct services_rules *rules, struct services_plan *ret);
+void services_plan_fini(struct services_plan *p);
+
+/* What says that option of a port, NULL: any; ours before those of the older system. NULL: nothing does. */
+const struct object_annotation *services_annotation(const struct annotated_service *s, const struct service_port *port,
+                                                    const char *option, const struct services_rules *rules);
+
+/* What came of each annotation of s, which p was made with, as lines for people. */
+void services_explain(const struct services_plan *p, const struct annotated_service *s,
+                      const struct services_rules *rules, struct buf *out);
+
+/* At least one of its routes is not refused. */
+bool services_serves(const struct services_plan *p, const struct service_frontend *f);
+/* Whether a route of it may be a redirect, now or later. */
+bool services_may_redirect(const struct service_frontend *f);
+
+/*
+ * Files of a frontend, so that another host name or path is no other haproxy.cfg, and that no line of it is too long. Of an HTTP
+ * one HOSTS: a request's host, with and without the port, to the host name. PATHS: that name and a path that ends with a slash,
+ * which a request's begins with, to a backend, or to where clients are sent ("https://..."). Each key once; the longest one
+ * counts (map_str and map_beg). Of one with TLS CERTIFICATES: a path a line (crt-list).
+ */
+enum services_file { SERVICES_HOSTS, SERVICES_PATHS, SERVICES_CERTIFICATES };
+#define SERVICES_FILES 3
+#define SERVICES_REDIRECT "https://"
+/* Whether a frontend that serves has it. */
+bool services_has_file(const struct service_frontend *f, enum services_file which);
+/* "k8s-service_all_443_hosts.map"; without dots in front of that, a Data Plane API stores it by that name. Allocates. */
+char *services_file_name(const struct service_frontend *f, enum services_file which) must_check;
+/* Where clients of a redirect are sent: "https://shop.example:8443". Allocates. */
+char *services_redirect_text(const struct service_route *r) must_check;
+
+/* How frontends and their backends become lines of a haproxy.cfg and of its files. Folders: certificates, of ssl-certificate;
+ * maps and lists, where these files are, with a slash at the end; maps NULL: there are no files, as far as lines have room, and
+ * conditions stand in the frontends. secret allocates the path of the certificate of a Secret,
+ * "namespace/name"; servers adds those of a backend, each a line. */
+struct services_print {
+    const char *certificates, *maps, *lists;
+    char *(*secret)(void *arg, const char *name);
+    void (*servers)(void *arg, const struct service_route *r, struct buf *out);
+    void *arg;
+};
+void services_file_print(const struct services_plan *p, const struct service_frontend *f, enum services_file which,
+                         const struct services_print *how, struct buf *out);
+/* Whether what is printed so refers to that file. */
+bool services_uses_file(const struct services_plan *p, const struct service_frontend *f, enum services_file which,
+                        const struct services_print *how);
+void services_plan_print(const struct services_plan *p, const struct services_print *how, struct buf *out);
+
+#endif

@@ -1,0 +1,65 @@
+"""The servers of annotated Services: whose slices they come of, which lines stay, and what is computed again."""
+
+from .mutant import Mutant, Room
+
+SLICES = "model/service_slices.c"
+ROW = "daemon/services/service_row.c"
+ROWS = "daemon/services/service_rows.c"
+NOTICE = "servers/change/loss_notice.c"
+DECODE = "kube/decode/decode_slice.c"
+
+INDEX = (
+    Mutant("the index is not made anew", SLICES, "    if (s->stale)\n        slices_index", "    if (s->sets == NULL)\n        slices_index"),
+    Mutant("a slice that changes hands is no change of its old Service", SLICES, "        note(s, from);\n        note(s, to);", "        note(s, to);"),
+    Mutant("a slice that comes is no change", SLICES, "        note(s, from);\n        note(s, to);", "        note(s, from);"),
+    Mutant("a slice that goes is no change", SLICES, "    if (changed)\n        note(s, from);\n    return changed;\n}\n\nvoid service_slices_keep", "    (void)from;\n    s->stale = true;\n    return changed;\n}\n\nvoid service_slices_keep"),
+    Mutant("a relist is no change", SLICES, "    if (changed)\n        note_all(s);", "    s->stale = s->stale || changed;"),
+    Mutant("what is listed has no number", SLICES, "g->changed = s->changes;\n    g->count++;", "g->changed = 0;\n    g->count++;"),
+)
+
+DECODED = (
+    Mutant("a slice is of a Service of any namespace", DECODE, 'mem_printf("%.*s/%s", (int)(slash - d->name), d->name, service)', "mem_strdup(service)"),
+    Mutant("an empty label is a Service", DECODE, "if (!str_empty(service) && slash != NULL)", "if (service != NULL && slash != NULL)"),
+)
+
+LINES = (
+    Mutant("a line that is delayed stands there twice", ROW, "kept == 0 || bsearch(", "true || bsearch("),
+    Mutant("what drains takes part in losses", ROW, "        if (s->state != SERVER_LIVE)\n            continue;\n        report.live++;", "        report.live++;"),
+    Mutant("a guess is a loss", ROW, "!r->guess || guess,", "true,"),
+    Mutant("nothing is a loss", ROW, "!r->guess || guess,", "false,"),
+    Mutant("a delay has no end", ROW, "        due_sooner(r, until_ms);\n", ""),
+    Mutant("a drain stays though nothing is desired", ROW, "if (to.list[to.count].state == SERVER_DRAINING)", "if (false)"),
+    Mutant("ALLOW_EMPTY is not asked", ROW, "rules->allow_empty && d->state", "false && d->state"),
+    Mutant("a pause is not asked", ROW, "bool paused = d->paused && service_row_is_live(r);", "bool paused = false;"),
+    Mutant("a pause holds what never was", ROW, "d->paused && service_row_is_live(r);", "d->paused;"),
+    Mutant("a node port that changes is not one of lines that stay", ROW, "            r->servers->list[i].port = is;", "            (void)is;"),
+    Mutant("a drain is by a weight that nobody asks", ROW, "(s->state == SERVER_DRAINING && !how->by_weight)", "false"),
+    Mutant("an IPv6 address has no brackets", ROW, 'six ? " [%s]:%u" :', 'false ? " [%s]:%u" :'),
+    Mutant("a health path is not asked", ROWS, ".node_check = route->options.health_path == NULL,", ".node_check = true,"),
+    Mutant("kube-proxy is spoken to by PROXY v2", ROW, 'how->proxy_v2 ? " no-check-send-proxy" : ""', '""'),
+    Mutant("weights are not said", ROW, "else if (s->weight >= 0)", "else if (false)"),
+)
+
+COMPUTED = (
+    Mutant("a node is no news", ROWS, "e->nodes == r->nodes &&", "true &&"),
+    Mutant("a slice is no news", ROWS, "&& e->slices == slices &&", "&&"),
+    Mutant("a Service is no news", ROWS, "           record_eq(&service_record, e->service, &route->service->service);", "           true;"),
+    Mutant("time is no news", ROWS, "(e->row.due_ms == 0 || r->now_ms < e->row.due_ms) &&", "true &&"),
+    Mutant("that slices may be read again is no news", ROWS, "e->slices_known == r->slices_known &&", "true &&"),
+    Mutant("NODE_MODE is what it is without being set", ROWS, "        ret->mapping.node_mode = NODE_MODE_ALL;\n", ""),
+    Mutant("NODE_MODE is not asked", ROWS, "if (!setting_is_given(settings, SETTING(node_mode)))", "if (true)"),
+    Mutant("an excluded node is a server where slices may not be read", ROWS, "node_exclusion(n) == NULL ? node_address_choose", "true ? node_address_choose"),
+    Mutant("a backend without endpoints begins empty", ROWS, "if (none && !(", "if (false && !("),
+    Mutant("a row of a Service that is gone stays", ROWS, "if (e->pass != r->pass)", "if (false)"),
+    Mutant("what drains is forgotten", ROWS, "if (!drains(r, route) || guess) {", "if (true) {"),
+)
+
+NOTICED = (
+    Mutant("an announcement is not heard", NOTICE, "if (desired->skips[i].announced &&", "if (false &&"),
+)
+
+ROOMS = (
+    Room("service rows: slices", ("test_service_slices",), INDEX),
+    Room("service rows: decoded", ("test_decode_slice",), DECODED),
+    Room("service rows: lines", ("test_service_rows",), LINES + COMPUTED + NOTICED),
+)

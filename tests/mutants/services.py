@@ -1,0 +1,104 @@
+"""Annotated Services: what each option takes, and who keeps what of those who want the same."""
+
+from .mutant import Mutant, Room
+
+OPTION = "services/option.c"
+PLAN = "services/plan.c"
+PRINT = "services/print.c"
+MAP = "services/files.c"
+BINDS = "haproxy/cfg/binds.c"
+DECODE = "kube/decode/decode_annotated.c"
+PORTS = "settings/annotated.c"
+
+OPTIONS = (
+    Mutant("a label may begin with a dash", OPTION, "(s[i] != '-' || label == 0)", "s[i] != '-'"),
+    Mutant("a label may end with a dash", OPTION, " || s[i - 1] == '-')", ")"),
+    Mutant("a label may be longer", OPTION, "label > LABEL_MAX", "label > LABEL_MAX + 1"),
+    Mutant("a host name keeps its capitals", OPTION, "*c = (char)tolower((unsigned char)*c);", "*c = *c;"),
+    Mutant("CLUSTER stays without a name", OPTION, "if (at != NULL && rules->cluster == NULL) {", "if (false) {"),
+    Mutant("a port may be any", OPTION, "bool allowed = rules->port_count == 0;", "bool allowed = true;"),
+    Mutant("the last port of a range is none", OPTION, "port <= rules->ports[i].to", "port < rules->ports[i].to"),
+    Mutant("port 0 is one", OPTION, " || port == 0)", ")"),
+    Mutant("a certificate may be anywhere", OPTION, "(!first && (value[i] == '/'", "((value[i] == '/'"),
+    Mutant("a certificate may be a folder", OPTION, " && value[len - 1] != '/';", ";"),
+    Mutant("Secrets of any namespace may be named", OPTION, "    bool may = str_eq(namespace, rules->namespace);", "    bool may = true;"),
+    Mutant("a file may be another one's Secret", OPTION, "if (first && str_has_prefix(value + i, SERVICES_FILES_PREFIX)) {", "if (false) {"),
+    Mutant("a file in a folder may be another one's Secret", OPTION, "if (first && str_has_prefix(value + i,", "if (i == 0 && str_has_prefix(value + i,"),
+    Mutant("a Secret's name may end with a dash", OPTION, "(i == 0 || i == len - 1 || strchr(between, s[i]) == NULL)", "(i == 0 || strchr(between, s[i]) == NULL)"),
+    Mutant("a Secret's certificate is a file's, too", OPTION, " && o->secret == NULL && o->hostname", " && o->hostname"),
+    Mutant("a path may have what haproxy.cfg reads", OPTION, 'strpbrk(s, "$()") == NULL;', "true;"),
+    Mutant("a path need not begin with a slash", OPTION, "return *s == '/' && len", "return len"),
+    Mutant("a path keeps its slash", OPTION, "while (len > 1 && value[len - 1] == '/')", "while (false)"),
+    Mutant("true is what is not false", OPTION, 'return *ret || str_eq(value, "false") ? 0 : -1;', "return 0;"),
+    Mutant("TLS is as HTTP says, whatever is given", OPTION, "    if (!o->tls_given)\n", "    if (true)\n"),
+    Mutant("backends are as clients, whatever is given", OPTION, "    if (!o->backends_tls_given)\n", "    if (true)\n"),
+)
+
+PLANS = (
+    Mutant("the younger keeps it", PLAN, "int order = (x->created_us > y->created_us) - (x->created_us < y->created_us);", "int order = (x->created_us < y->created_us) - (x->created_us > y->created_us);"),
+    Mutant("names do not decide", PLAN, "return order != 0 ? order : strcmp(x->service.name, y->service.name);\n}\n\nstatic int order_of_texts", "return order;\n}\n\nstatic int order_of_texts"),
+    Mutant("the shortest path stands first", PLAN, "order = (x_len < y_len) - (x_len > y_len);", "order = (x_len > y_len) - (x_len < y_len);"),
+    Mutant("TCP is no conflict", PLAN, "if (r->options.tcp != oldest->options.tcp)", "if (false)"),
+    Mutant("two TCP Services share a port", PLAN, "else if (r->options.tcp)\n", "else if (false)\n"),
+    Mutant("TLS is no conflict", PLAN, "else if ((r->options.tls && !r->redirect) != tls)", "else if (false)"),
+    Mutant("two have one host and path", PLAN, "if (kept != NULL && !r->options.tcp && same_requests(kept, r))", "if (false)"),
+    Mutant("paths tell nobody apart", PLAN, " && str_eq(a->options.path, b->options.path);", ";"),
+    Mutant("the first of a port is the oldest", PLAN, "if (order_of_ranks(&p->routes[i], oldest) < 0)", "if (false)"),
+    Mutant("a redirect stays without its port", PLAN, "        if (p->routes[i].refused && !p->routes[i].redirect)\n", "        if (false)\n"),
+    Mutant("the older system's annotation counts more", PLAN, "(found == NULL || own))", "(found == NULL || !own))"),
+    Mutant("a pause is an option", PLAN, "return str_eq(name, PAUSED) ? NULL : name", "return name"),
+    Mutant("a prefix is a word's beginning", PLAN, " && name[len] == '.' ? name", " ? name"),
+    Mutant("a port without a node port is served", PLAN, "if (port->node_port != 0)", "if (true)"),
+    Mutant("a bad value is none", PLAN, "        good = false;\n", ""),
+    Mutant("a certificate that is missing is served", PLAN, "!rules->has_certificate(rules->arg, o->certificate)\n", "false\n"),
+    Mutant("a Secret that is missing is served", PLAN, "!rules->has_secret(rules->arg, o->secret, said)", "false"),
+    Mutant("a port of the operator's is taken", PLAN, "if (rules->is_taken == NULL ||", "if (true ||"),
+    Mutant("HTTP without a host is served", PLAN, "if (!o->tcp && o->hostname == NULL)", "if (false)"),
+    Mutant("a refused route is printed", PRINT, "        if (p->routes[f->first + i].refused)\n            continue;\n        else if", "        if"),
+    Mutant("maps where there are none", PRINT, "if (!first->options.tcp && how->maps != NULL)", "if (!first->options.tcp)"),
+    Mutant("a condition without the port", PRINT, "{ req.hdr(host) -i %s %s:%u }\", o->hostname, o->hostname, r->listen_port);", "{ req.hdr(host) -i %s }\", o->hostname);"),
+    Mutant("a condition of a path without what is below", PRINT, "    if (o->path != NULL)\n        buf_printf(out, \" { path", "    if (false)\n        buf_printf(out, \" { path"),
+    Mutant("a certificate comes twice", MAP, "if (i == 0 || !str_eq(list[i - 1], list[i]))", "if (true)"),
+    Mutant("published certificates are in a list, however few", MAP, "return lines > CERTIFICATES_INLINE;", "return true;"),
+    Mutant("a refused route is in a map", MAP, "if (r->refused || r->options.tcp)", "if (r->options.tcp)"),
+    Mutant("a host is in its map for each path", MAP, "else if (before == NULL || !str_eq(before->options.hostname, r->options.hostname))", "else"),
+    Mutant("a path is the beginning of a word", MAP, '"%s%s/ ", o->hostname', '"%s%s ", o->hostname'),
+    Mutant("a host is unknown with its port", MAP, '"%s %s\\n%s:%u %s\\n", host, host, host, r->listen_port, host);', '"%s %s\\n", host, host);'),
+    Mutant("a redirect is to port 443, whichever it is", MAP, "return o->listen_port == 443 ?", "return true ?"),
+    Mutant("a Data Plane API renames a map", MAP, "*c == '.' ? '_'", "*c == '.' ? '.'"),
+    Mutant("no frontend redirects but one that does now", MAP, "(r->redirect || !r->options.tls)", "r->redirect"),
+    Mutant("an empty frontend is printed", PRINT, "if (services_serves(p, &p->frontends[i]))", "if (true)"),
+    Mutant("the backend of a refused route is printed", PRINT, "if (!p->routes[i].refused && !p->routes[i].redirect)", "if (!p->routes[i].redirect)"),
+    Mutant("certificates are verified by nobody", PRINT, "o->backends_verify ? ", "false ? "),
+)
+
+DECODED = (
+    Mutant("annotations of others are kept", DECODE, "if (p->list[i] != NULL && str_has_prefix(name, p->list[i]))", "if (p->list[i] != NULL)"),
+    Mutant("a value may be longer", DECODE, "> VALUE_MAX_BYTES)", "> VALUE_MAX_BYTES + 1)"),
+    Mutant("a NUL cuts a value", DECODE, "if (strlen(yyjson_get_str(value)) != yyjson_get_len(value))", "if (false)"),
+    Mutant("a time that is none is taken", DECODE, "if (created != NULL && rfc3339_parse(created, &s->created_us) != 0)", "if (created != NULL && rfc3339_parse(created, &s->created_us) > 0)"),
+)
+
+SETTINGS = (
+    Mutant("a range may end before it begins", PORTS, " || from > to)", ")"),
+    Mutant("a range may begin with 0", PORTS, " || from == 0", ""),
+    Mutant("a prefix may have two slashes", PORTS, "(slash == NULL || strchr(slash + 1, '/') == NULL)", "true"),
+    Mutant("a prefix may end with a dot", PORTS, """strchr("._/", s[len - 1]) == NULL &&""", ""),
+)
+
+TAKEN = (
+    Mutant("all addresses are no address", BINDS, 'str_eq(address, "0.0.0.0") || str_eq(address, "::");', "false;"),
+    Mutant("the last port of a range is free", BINDS, "one->from <= port && port <= one->to", "one->from <= port && port < one->to"),
+    Mutant("a protocol is no matter", BINDS, "? at + 1 : NULL;", "? at + 1 : at + 1;"),
+    Mutant("IPv6 alone is IPv4, too", BINDS, "bool six = v6only && strchr(address, ':') != NULL;", "bool six = false;"),
+    Mutant("an address in brackets is none", BINDS, "text[0] == '[' && text[len - 1] == ']'", "false"),
+    Mutant("any address takes all of them", BINDS, ": str_eq(one->address, wanted);", ": true;"),
+)
+
+ROOMS = (
+    Room("services: options", ("test_service_option",), OPTIONS),
+    Room("services: plan", ("test_services_plan",), PLANS),
+    Room("services: binds", ("test_cfg_binds",), TAKEN),
+    Room("services: decoded", ("test_decode_annotated",), DECODED),
+    Room("services: settings", ("test_config_source",), SETTINGS),
+)

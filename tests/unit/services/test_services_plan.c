@@ -1,0 +1,644 @@
+/* src/services/plan: who is served where; a text of Services in, a text of haproxy.cfg and of remarks out. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../dice.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/storage_files.h"
+#include "services/plan.h"
+
+#define OLD "haproxy-kubefigurator"
+#define SERVICES_MAX 32
+#define PORTS_MAX 4
+#define NOTES_MAX 16
+
+/* Services as a test says them: their age stands in front of the name. */
+struct said {
+    struct annotated_service list[SERVICES_MAX];
+    struct service_port ports[SERVICES_MAX][PORTS_MAX];
+    struct object_annotation notes[SERVICES_MAX][NOTES_MAX];
+    const struct annotated_service *pointers[SERVICES_MAX];
+    size_t count;
+    char *words;
+};
+
+static uint16_t number_of(const char *text)
+{
+    uint64_t number = 0;
+    ck_assert_msg(text != NULL && str_parse_uint(text, 65535, &number) == 0, "\"%s\"", text != NULL ? text : "none");
+    return (uint16_t)number;
+}
+
+/* "3:ns/web https/443:30443 https.hostname=a.example own:https.path=/b": a Service a line. */
+static void said_read_service(struct said *s, char *line)
+{
+    struct annotated_service *a = &s->list[s->count];
+    *a = (struct annotated_service){.annotations = s->notes[s->count]};
+    a->service.type = SERVICE_NODE_PORT;
+    a->service.ports = s->ports[s->count];
+    a->created_us = number_of(strsep(&line, ":"));
+    a->service.name = strsep(&line, " ");
+    for (char *word; (word = strsep(&line, " ")) != NULL;) {
+        char *value = strchr(word, '='), *slash = strchr(word, '/');
+        if (value == NULL) {
+            char *name = strsep(&word, "/");
+            ck_assert_ptr_nonnull(slash);
+            uint16_t number = number_of(strsep(&word, ":"));
+            a->service.ports[a->service.port_count++] =
+                (struct service_port){name, number, word != NULL ? number_of(word) : 0};
+            continue;
+        }
+        *value++ = '\0';
+        bool own = str_has_prefix(word, "own:"), other = str_has_prefix(word, "other:");
+        a->annotations[a->annotation_count++] =
+            (struct object_annotation){own     ? mem_printf(SERVICES_OWN_PREFIX "%s", word + strlen("own:"))
+                                       : other ? mem_strdup(word + strlen("other:"))
+                                               : mem_printf(OLD ".%s", word),
+                                       mem_strdup(value)};
+    }
+    s->pointers[s->count] = a;
+    s->count++;
+}
+
+static void said_read(struct said *s, const char *text)
+{
+    memset(s, 0, sizeof(*s));
+    s->words = mem_strdup(text);
+    char *rest = s->words;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (*line != '\0')
+            said_read_service(s, line);
+}
+
+static void said_fini(struct said *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        for (size_t k = 0; k < s->list[i].annotation_count; k++) {
+            free(s->notes[i][k].name);
+            free(s->notes[i][k].value);
+        }
+    free(s->words);
+}
+
+static bool has_certificate(void *arg, const char *name)
+{
+    (void)arg;
+    return !str_eq(name, "missing.example.pem");
+}
+
+static bool has_secret(void *arg, const char *name, struct buf *why)
+{
+    (void)arg;
+    if (str_has_suffix(name, "/gone"))
+        buf_add(why, "it does not exist");
+    return !str_has_suffix(name, "/gone");
+}
+
+static char *path_of_secret(void *arg, const char *name)
+{
+    (void)arg;
+    return mem_printf("/secrets/%s", name);
+}
+
+static bool is_taken(void *arg, const char *place, uint16_t port, struct buf *by)
+{
+    (void)arg;
+    if (str_eq(place, "*") && port == 444)
+        buf_add(by, "/haproxy.cfg, line 12");
+    return str_eq(place, "*") && port == 444;
+}
+
+static const struct services_rules rules = {.options = {.cluster = "east"},
+                                            .prefix = OLD,
+                                            .has_certificate = has_certificate,
+                                            .has_secret = has_secret,
+                                            .is_taken = is_taken};
+
+static void print_server(void *arg, const struct service_route *r, struct buf *out)
+{
+    (void)arg;
+    buf_printf(out, "    server n1 10.0.0.1:%u\n", r->port->node_port);
+}
+
+static void print(const struct services_plan *p, struct buf *out)
+{
+    const struct services_print how = {.certificates = "/certs",
+                                       .maps = "/maps/",
+                                       .lists = "/lists/",
+                                       .secret = path_of_secret,
+                                       .servers = print_server};
+    services_plan_print(p, &how, out);
+    for (size_t i = 0; i < p->frontend_count; i++)
+        for (unsigned which = 0; which < SERVICES_FILES; which++) {
+            const struct service_frontend *f = &p->frontends[i];
+            cleanup(mem_free_ptr) char *name = services_file_name(f, which);
+            if (!services_has_file(f, which) || !services_serves(p, f))
+                continue;
+            buf_printf(out, "%s\n", name);
+            services_file_print(p, f, which, &how, out);
+        }
+    for (size_t i = 0; i < p->remark_count; i++) {
+        const struct service_remark *r = &p->remarks[i];
+        buf_printf(out, "%s %s: %s\n", r->refused ? "refused" : "noted", r->service->service.name, r->text);
+    }
+}
+
+static char *plan_text(const char *services)
+{
+    struct said s;
+    struct services_plan p;
+    struct buf out = {0};
+    said_read(&s, services);
+    services_plan_make(s.pointers, s.count, &rules, &p);
+    print(&p, &out);
+    services_plan_fini(&p);
+    said_fini(&s);
+    return buf_take(&out);
+}
+
+/* What is the same in all rows: "+lookup all_443", "+redirects all_80", which also redirects, "+backend a_b_p http tls 30001". */
+static void expand_lookup(const char *of, bool redirects, struct buf *out)
+{
+    buf_printf(out,
+               "    http-request set-var(txn.k8s_host) req.hdr(host),lower,map_str(/maps/k8s-service_%s_hosts.map)\n",
+               of);
+    buf_add(out, "    http-request set-var-fmt(txn.k8s_path) \"%[var(txn.k8s_host)]%[path]/\"\n");
+    buf_printf(out, "    http-request set-var(txn.k8s_to) var(txn.k8s_path),map_beg(/maps/k8s-service_%s_paths.map)\n",
+               of);
+    if (redirects)
+        buf_add(out, "    http-request redirect location \"%[var(txn.k8s_to)]%[capture.req.uri]\" code 301 if { "
+                     "var(txn.k8s_to) -m beg https:// }\n");
+    buf_add(out, "    use_backend %[var(txn.k8s_to)] if { var(txn.k8s_to) -m found }\n");
+}
+
+static void expand_backend(char *words, struct buf *out)
+{
+    const char *name = strsep(&words, " "), *mode = strsep(&words, " ");
+    bool tls = str_eq(strsep(&words, " "), "tls");
+    buf_printf(out, "backend k8s-service_%s_backend\n    mode %s\n    balance roundrobin\n    default-server check%s\n",
+               name, mode, tls ? " ssl verify none" : "");
+    buf_printf(out, "    server n1 10.0.0.1:%s\n\n", words);
+}
+
+static char *expanded(const char *text)
+{
+    cleanup(mem_free_ptr) char *copy = mem_strndup(text, strlen(text) - 1);
+    struct buf out = {0};
+    char *rest = copy;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (str_has_prefix(line, "+lookup "))
+            expand_lookup(line + strlen("+lookup "), false, &out);
+        else if (str_has_prefix(line, "+redirects "))
+            expand_lookup(line + strlen("+redirects "), true, &out);
+        else if (str_has_prefix(line, "+backend "))
+            expand_backend(line + strlen("+backend "), &out);
+        else
+            buf_printf(&out, "%s\n", line);
+    }
+    return buf_take(&out);
+}
+
+static const struct {
+    const char *services, *makes;
+} rows[] = {
+    /* The older system's example. */
+    {
+        "1:kube-system/kubernetes-dashboard web-ui/443:30443 web-ui.hostname=CLUSTER-dashboard.ds.example.com",
+        "frontend k8s-service_all_443_listen\n"
+        "    mode http\n"
+        "    bind *:443 ssl crt-list /lists/k8s-service_all_443_certificates.list\n"
+        "    http-request set-header x-forwarded-proto https\n"
+        "+lookup all_443\n"
+        "\n"
+        "+backend kube-system_kubernetes-dashboard_web-ui http tls 30443\n"
+        "k8s-service_all_443_hosts.map\n"
+        "east-dashboard.ds.example.com east-dashboard.ds.example.com\n"
+        "east-dashboard.ds.example.com:443 east-dashboard.ds.example.com\n"
+        "k8s-service_all_443_paths.map\n"
+        "east-dashboard.ds.example.com/ k8s-service_kube-system_kubernetes-dashboard_web-ui_backend\n"
+        "k8s-service_all_443_certificates.list\n"
+        "/certs/east-dashboard.ds.example.com.pem\n",
+    },
+    /* TCP, at an address of IPv6: no map */
+    {
+        "1:a/db p/5432:30001 p.haproxy-mode=tcp p.listen-port=5432 p.listen-ip=fd00::1",
+        "frontend k8s-service_fd00::1_5432_listen\n"
+        "    mode tcp\n"
+        "    bind [fd00::1]:5432\n"
+        "    default_backend k8s-service_a_db_p_backend\n"
+        "\n"
+        "+backend a_db_p tcp plain 30001\n",
+    },
+    /* names of maps have neither of an address's ':' and '.' */
+    {
+        "1:a/b p/80:30001 p.hostname=x.example p.use-ssl=false p.listen-port=81 p.listen-ip=fd00::1\n"
+        "2:a/c p/80:30002 p.hostname=x.example p.use-ssl=false p.listen-port=81 p.listen-ip=10.0.0.1",
+        "frontend k8s-service_10.0.0.1_81_listen\n"
+        "    mode http\n"
+        "    bind 10.0.0.1:81\n"
+        "+lookup 10_0_0_1_81\n"
+        "\n"
+        "frontend k8s-service_fd00::1_81_listen\n"
+        "    mode http\n"
+        "    bind [fd00::1]:81\n"
+        "+lookup fd00--1_81\n"
+        "\n"
+        "+backend a_c_p http plain 30002\n"
+        "+backend a_b_p http plain 30001\n"
+        "k8s-service_10_0_0_1_81_hosts.map\n"
+        "x.example x.example\n"
+        "x.example:81 x.example\n"
+        "k8s-service_10_0_0_1_81_paths.map\n"
+        "x.example/ k8s-service_a_c_p_backend\n"
+        "k8s-service_fd00--1_81_hosts.map\n"
+        "x.example x.example\n"
+        "x.example:81 x.example\n"
+        "k8s-service_fd00--1_81_paths.map\n"
+        "x.example/ k8s-service_a_b_p_backend\n",
+    },
+    /* a port without a name; ours counts more than the other one's */
+    {
+        "1:a/b /80:30001 own:hostname=x.example .use-ssl=false own:listen-port=80 .listen-port=81 own:paused=true "
+        "other:" OLD "s.path=/x",
+        "frontend k8s-service_all_80_listen\n"
+        "    mode http\n"
+        "    bind *:80\n"
+        "+redirects all_80\n"
+        "\n"
+        "+backend a_b_ http plain 30001\n"
+        "k8s-service_all_80_hosts.map\n"
+        "x.example x.example\n"
+        "x.example:80 x.example\n"
+        "k8s-service_all_80_paths.map\n"
+        "x.example/ k8s-service_a_b__backend\n",
+    },
+    /* a host once, however many paths; certificates once each */
+    {
+        "1:a/b p/80:30001 p.hostname=x.example\n"
+        "2:a/c p/80:30002 p.hostname=x.example p.path=/long/er\n"
+        "3:a/d p/80:30003 p.hostname=x.example p.path=/long",
+        "frontend k8s-service_all_443_listen\n"
+        "    mode http\n"
+        "    bind *:443 ssl crt-list /lists/k8s-service_all_443_certificates.list\n"
+        "    http-request set-header x-forwarded-proto https\n"
+        "+lookup all_443\n"
+        "\n"
+        "+backend a_c_p http tls 30002\n"
+        "+backend a_d_p http tls 30003\n"
+        "+backend a_b_p http tls 30001\n"
+        "k8s-service_all_443_hosts.map\n"
+        "x.example x.example\n"
+        "x.example:443 x.example\n"
+        "k8s-service_all_443_paths.map\n"
+        "x.example/long/er/ k8s-service_a_c_p_backend\n"
+        "x.example/long/ k8s-service_a_d_p_backend\n"
+        "x.example/ k8s-service_a_b_p_backend\n"
+        "k8s-service_all_443_certificates.list\n"
+        "/certs/x.example.pem\n",
+    },
+    /* certificates of Secrets, of its own namespace, beside one of a file */
+    {
+        "1:a/b p/80:30001 p.hostname=x.example p.ssl-certificate=secret:tls\n"
+        "2:a/c p/80:30002 p.hostname=y.example p.ssl-certificate=secret:a/tls\n"
+        "3:b/d p/80:30003 p.hostname=z.example",
+        "frontend k8s-service_all_443_listen\n"
+        "    mode http\n"
+        "    bind *:443 ssl crt-list /lists/k8s-service_all_443_certificates.list\n"
+        "    http-request set-header x-forwarded-proto https\n"
+        "+lookup all_443\n"
+        "\n"
+        "+backend a_b_p http tls 30001\n"
+        "+backend a_c_p http tls 30002\n"
+        "+backend b_d_p http tls 30003\n"
+        "k8s-service_all_443_hosts.map\n"
+        "x.example x.example\n"
+        "x.example:443 x.example\n"
+        "y.example y.example\n"
+        "y.example:443 y.example\n"
+        "z.example z.example\n"
+        "z.example:443 z.example\n"
+        "k8s-service_all_443_paths.map\n"
+        "x.example/ k8s-service_a_b_p_backend\n"
+        "y.example/ k8s-service_a_c_p_backend\n"
+        "z.example/ k8s-service_b_d_p_backend\n"
+        "k8s-service_all_443_certificates.list\n"
+        "/certs/z.example.pem\n"
+        "/secrets/a/tls\n",
+    },
+    /* all of a backend; redirects, which are a frontend of their own */
+    {
+        "1:a/b p/80:30001 p.hostname=x.example p.listen-port=8443 p.http-redirect=true p.health-path=/up "
+        "p.send-proxy-v2=true p.backends-verify-ssl=true\n"
+        "2:a/c p/80:30002 p.hostname=y.example p.path=/y p.http-redirect=true",
+        "frontend k8s-service_all_80_listen\n"
+        "    mode http\n"
+        "    bind *:80\n"
+        "+redirects all_80\n"
+        "\n"
+        "frontend k8s-service_all_443_listen\n"
+        "    mode http\n"
+        "    bind *:443 ssl crt-list /lists/k8s-service_all_443_certificates.list\n"
+        "    http-request set-header x-forwarded-proto https\n"
+        "+lookup all_443\n"
+        "\n"
+        "frontend k8s-service_all_8443_listen\n"
+        "    mode http\n"
+        "    bind *:8443 ssl crt-list /lists/k8s-service_all_8443_certificates.list\n"
+        "    http-request set-header x-forwarded-proto https\n"
+        "+lookup all_8443\n"
+        "\n"
+        "+backend a_c_p http tls 30002\n"
+        "backend k8s-service_a_b_p_backend\n"
+        "    mode http\n"
+        "    balance roundrobin\n"
+        "    option httpchk\n"
+        "    http-check send meth GET uri /up ver HTTP/1.1 hdr host x.example\n"
+        "    default-server check ssl verify required ca-file @system-ca send-proxy-v2 check-send-proxy\n"
+        "    server n1 10.0.0.1:30001\n"
+        "\n"
+        "k8s-service_all_80_hosts.map\n"
+        "x.example x.example\n"
+        "x.example:80 x.example\n"
+        "y.example y.example\n"
+        "y.example:80 y.example\n"
+        "k8s-service_all_80_paths.map\n"
+        "x.example/ https://x.example:8443\n"
+        "y.example/y/ https://y.example\n"
+        "k8s-service_all_443_hosts.map\n"
+        "y.example y.example\n"
+        "y.example:443 y.example\n"
+        "k8s-service_all_443_paths.map\n"
+        "y.example/y/ k8s-service_a_c_p_backend\n"
+        "k8s-service_all_443_certificates.list\n"
+        "/certs/y.example.pem\n"
+        "k8s-service_all_8443_hosts.map\n"
+        "x.example x.example\n"
+        "x.example:8443 x.example\n"
+        "k8s-service_all_8443_paths.map\n"
+        "x.example/ k8s-service_a_b_p_backend\n"
+        "k8s-service_all_8443_certificates.list\n"
+        "/certs/x.example.pem\n",
+    },
+};
+
+START_TEST(what_is_made)
+{
+    cleanup(mem_free_ptr) char *text = plan_text(rows[_i].services);
+    cleanup(mem_free_ptr) char *makes = expanded(rows[_i].makes);
+    ck_assert_str_eq(text, makes);
+}
+END_TEST
+
+#define GOOD "1:a/good p/80:30001 p.hostname=x.example\n"
+
+/* Beside a Service that is served all the same. */
+static const struct {
+    const char *service, *says;
+} wrong[] = {
+    {"2:a/b p/80:30002 p.hostname=x.example",
+     "refused a/b: port 443 at *: this host name and path are those of Service a/good, which is older"},
+    {"2:a/b p/80:30002 p.hostname=X.example p.path=/",
+     "refused a/b: port 443 at *: this host name and path are those of Service a/good, which is older"},
+    {"2:a/b p/80:30002 p.haproxy-mode=tcp", "refused a/b: port 443 at *: it is HTTP by Service a/good, which is older"},
+    {"2:a/b p/80:30002 p.hostname=y.example p.use-ssl=false",
+     "refused a/b: port 443 at *: it is with TLS by Service a/good, which is older"},
+    {"2:a/b p/80:30002 p.hostname=y.example q.path=/",
+     "noted a/b: " OLD ".q.path: the Service has no such TCP port; it has p"},
+    {"2:a/b p/80:30002 p.hostname=y.example p.hostnam=z",
+     "noted a/b: " OLD ".p.hostnam: there is no such option; did you mean hostname?"},
+    {"2:a/b p/80:30002 p.use-ssl=false",
+     "refused a/b: port p: hostname is missing: with haproxy-mode http it says which requests are for this port"},
+    {"2:a/b p/80:30002 p.hostname=missing.example",
+     "refused a/b: port p: its certificate is not there (see ssl-certificate)"},
+    {"2:a/b p/80:30002 p.hostname=y.example p.ssl-certificate=secret:gone",
+     "refused a/b: port p: its certificate, Secret a/gone: it does not exist"},
+    {"2:a/b p/80:30002 p.hostname=y.example p.ssl-certificate=secret:b/tls",
+     "refused a/b: " OLD ".p.ssl-certificate is \"secret:b/tls\": expected a file's path below "
+     "SERVICES_CERTIFICATES_DIR (letters, digits and ._-/, no part of it begins with a dot), or secret:NAME or "
+     "secret:NAMESPACE/NAME of a TLS Secret; it is in another namespace, which is none of SERVICES_SECRET_NAMESPACES"},
+    {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=70000",
+     "refused a/b: " OLD
+     ".p.listen-port is \"70000\": expected a port from 1 to 65535, of SERVICES_PORTS where that is set"},
+    {"2:a/b p/80 p.hostname=y.example",
+     "refused a/b: port p has no nodePort: the Service's type is to be NodePort or LoadBalancer"},
+    {"2:a/b p/80:30002", "refused a/b: none of its ports has an annotation " OLD ".PORT.hostname, so none is served"},
+    {"2:a/b p/80:30002 own:paused=true other:example.com/p.hostname=y",
+     "refused a/b: none of its ports has an annotation " OLD ".PORT.hostname, so none is served"},
+    {"2:a/b p/80:30002 p.haproxy-mode=tcp p.listen-port=81 p.use-ssl=true",
+     "refused a/b: port p: ssl-certificate is missing: with use-ssl, and without a hostname, it says which "
+     "certificate"},
+    {"2:a/b p/80:30002 p.haproxy-mode=tcp p.listen-port=81 p.path=/a",
+     "refused a/b: port p: path and http-redirect are of haproxy-mode http, not of tcp"},
+    {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=81 p.use-ssl=false p.http-redirect=true",
+     "refused a/b: port p: http-redirect is to a TLS port: it needs use-ssl, at another port than 80"},
+    {"2:a/b p/80:30002 p.haproxy-mode=tcp p.listen-port=81\n3:a/c p/80:30003 p.haproxy-mode=tcp p.listen-port=81",
+     "refused a/c: port 81 at *: it is TCP, and alone the port of Service a/b, which is older"},
+    {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=444",
+     "refused a/b: port p: listen-port 444 is taken by /haproxy.cfg, line 12"},
+    /* a redirect whose place is another one's leaves its TLS port */
+    {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=80 p.use-ssl=false\n"
+     "3:a/c p/80:30003 p.hostname=y.example p.http-redirect=true",
+     "noted a/c: http-redirect: port 80 at *: this host name and path are those of Service a/b, which is older"},
+};
+
+START_TEST(what_is_wrong)
+{
+    cleanup(mem_free_ptr) char *services = mem_printf("%s%s", GOOD, wrong[_i].service), *text = plan_text(services),
+                               *says = mem_printf("%s\n", wrong[_i].says);
+    const char *found = strstr(text, says);
+    ck_assert_msg(found != NULL && found[strlen(says)] == '\0', "%s\n%s", wrong[_i].says, text);
+    ck_assert_ptr_nonnull(strstr(text, "x.example/ k8s-service_a_good_p_backend\n"));
+    bool served = strstr(text, "y.example/ k8s-service_a_b_p_backend\n") != NULL ||
+                  strstr(text, "default_backend k8s-service_a_b_p_backend\n") != NULL;
+    ck_assert_msg(served == !str_has_prefix(wrong[_i].says, "refused a/b"), "%s", text);
+    ck_assert_msg(served == (strstr(text, "\nbackend k8s-service_a_b_p_backend\n") != NULL), "%s", text);
+}
+END_TEST
+
+/* Of one that is refused at its TLS port nothing is redirected. */
+START_TEST(no_redirect_without_its_port)
+{
+    cleanup(mem_free_ptr) char *text = plan_text(GOOD "2:a/b p/80:30002 p.hostname=x.example p.http-redirect=true");
+    ck_assert_ptr_null(strstr(text, " https://"));
+    ck_assert_ptr_null(strstr(text, "frontend k8s-service_all_80_listen"));
+}
+END_TEST
+
+/* As it is published in etcd: the same choice by conditions, the longest path first. */
+START_TEST(conditions_where_there_are_no_maps)
+{
+    static const char wanted[] =
+        "frontend k8s-service_all_80_listen\n"
+        "    mode http\n"
+        "    bind *:80\n"
+        "    http-request redirect location https://x.example:8443%[capture.req.uri] code 301 if { req.hdr(host) -i "
+        "x.example x.example:80 }\n"
+        "\n"
+        "frontend k8s-service_all_8443_listen\n"
+        "    mode http\n"
+        "    bind *:8443 ssl crt /certs/x.example.pem\n"
+        "    http-request set-header x-forwarded-proto https\n"
+        "    use_backend k8s-service_a_c_p_backend if { req.hdr(host) -i x.example x.example:8443 } { path /v1 } || { "
+        "req.hdr(host) -i x.example x.example:8443 } { path_beg /v1/ }\n"
+        "    use_backend k8s-service_a_b_p_backend if { req.hdr(host) -i x.example x.example:8443 }\n"
+        "\n"
+        "backend ";
+    const struct services_print how = {.certificates = "/certs", .secret = path_of_secret, .servers = print_server};
+    struct said s;
+    struct services_plan p;
+    cleanup(buf_fini) struct buf out = {0};
+    said_read(&s, "1:a/b p/80:30001 p.hostname=x.example p.listen-port=8443 p.http-redirect=true\n"
+                  "2:a/c p/80:30002 p.hostname=x.example p.path=/v1 p.listen-port=8443\n"
+                  "3:a/d p/80:30003 p.hostname=x.example p.path=/v1 p.listen-port=8443");
+    services_plan_make(s.pointers, s.count, &rules, &p);
+    services_plan_print(&p, &how, &out);
+    ck_assert_msg(str_has_prefix(buf_str(&out), wanted), "%s", buf_str(&out));
+    services_plan_fini(&p);
+    said_fini(&s);
+}
+END_TEST
+
+START_TEST(a_tcp_port_has_one_backend)
+{
+    cleanup(mem_free_ptr) char *text =
+        plan_text("1:a/b p/80:30001 p.haproxy-mode=tcp\n2:a/c p/80:30002 p.haproxy-mode=tcp");
+    ck_assert_ptr_nonnull(strstr(text, "    default_backend k8s-service_a_b_p_backend\n\n"));
+    ck_assert_ptr_null(strstr(text, "k8s-service_a_c_p_backend"));
+}
+END_TEST
+
+/* A Data Plane API, which renames what it stores, has nothing to rename. */
+START_TEST(maps_are_stored_by_their_names)
+{
+    static const char *const places[] = {"*", "10.0.0.1", "fd00::1", "::ffff:10.0.0.1"};
+    for (size_t i = 0; i < array_len(places); i++) {
+        const struct service_route r = {.place = places[i], .listen_port = 443};
+        const struct service_frontend f = {.oldest = &r};
+        cleanup(mem_free_ptr) char *name = services_file_name(&f, SERVICES_HOSTS),
+                                   *stored = storage_stored_name(STORAGE_MAP, name);
+        ck_assert_str_eq(name, stored);
+        ck_assert_uint_eq(strspn(name, STORAGE_NAME_ALPHABET), strlen(name));
+    }
+}
+END_TEST
+
+/* ---- random ones ---- */
+
+static void add_random(struct dice *d, struct buf *text, size_t i)
+{
+    static const char *const hosts[] = {"a.example", "b.example", "missing.example", "bad host"},
+                             *const paths[] = {"/", "/a", "/a/b", "x"}, *const places[] = {"*", "10.0.0.1"};
+    buf_printf(text, "%u:ns/s%zu p/80:%zu", dice_below(d, 3), i, 30000 + i);
+    if (dice_one_in(d, 5)) {
+        buf_printf(text, " p.haproxy-mode=tcp");
+    } else {
+        const char *host = hosts[dice_below(d, 3)];
+        buf_printf(text, " p.hostname=%s p.path=%s", host, paths[dice_below(d, array_len(paths))]);
+    }
+    buf_printf(text, " p.listen-port=%u p.listen-ip=%s", dice_one_in(d, 2) ? 443 : 80 + dice_below(d, 3),
+               places[dice_below(d, 2)]);
+    if (dice_one_in(d, 3))
+        buf_printf(text, " p.use-ssl=%s", dice_one_in(d, 2) ? "true" : "false");
+    if (dice_one_in(d, 3))
+        buf_add(text, " p.http-redirect=true");
+    buf_add(text, "\n");
+}
+
+static void shuffle(struct dice *d, struct said *s)
+{
+    for (size_t i = s->count; i > 1; i--) {
+        size_t k = dice_below(d, (unsigned)i);
+        const struct annotated_service *moved = s->pointers[k];
+        s->pointers[k] = s->pointers[i - 1];
+        s->pointers[i - 1] = moved;
+    }
+}
+
+static bool is_refused(const struct services_plan *p, const struct annotated_service *s)
+{
+    for (size_t i = 0; i < p->remark_count; i++)
+        if (p->remarks[i].service == s && p->remarks[i].refused)
+            return true;
+    return false;
+}
+
+static bool older(const struct service_route *a, const struct service_route *b)
+{
+    return a->service->created_us != b->service->created_us
+               ? a->service->created_us < b->service->created_us
+               : strcmp(a->service->service.name, b->service->service.name) < 0;
+}
+
+/* Each port is served or refused; what is served has its place alone, and who is refused for it is younger. */
+static void check_plan(const struct services_plan *p, const struct said *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        size_t served = 0;
+        for (size_t k = 0; k < p->route_count; k++)
+            served += p->routes[k].service == &s->list[i] && !p->routes[k].refused && !p->routes[k].redirect;
+        ck_assert_uint_eq(served, !is_refused(p, &s->list[i]));
+    }
+    for (size_t i = 0; i < p->route_count; i++)
+        for (size_t k = 0; k < p->route_count; k++) {
+            const struct service_route *a = &p->routes[i], *b = &p->routes[k];
+            bool one_place = i != k && str_eq(a->place, b->place) && a->listen_port == b->listen_port;
+            if (!one_place || a->refused || b->refused)
+                continue;
+            ck_assert(!a->options.tcp && !b->options.tcp);
+            ck_assert_int_eq(a->options.tls && !a->redirect, b->options.tls && !b->redirect);
+            ck_assert(!str_eq(a->options.hostname, b->options.hostname) || !str_eq(a->options.path, b->options.path));
+        }
+    /* The oldest of a place is never refused for it. */
+    for (size_t i = 0; i < p->route_count; i++) {
+        bool oldest = !p->routes[i].redirect;
+        for (size_t k = 0; k < p->route_count && oldest; k++)
+            oldest = k == i || !str_eq(p->routes[k].place, p->routes[i].place) ||
+                     p->routes[k].listen_port != p->routes[i].listen_port || older(&p->routes[i], &p->routes[k]);
+        ck_assert(!oldest || !p->routes[i].refused);
+    }
+}
+
+START_TEST(in_any_order)
+{
+    struct dice d = {.state = 0x9e3779b97f4a7c15u + (unsigned)_i};
+    cleanup(buf_fini) struct buf text = {0}, first = {0}, then = {0};
+    struct said s;
+    struct services_plan p;
+    buf_add(&text, "");
+    size_t count = dice_below(&d, SERVICES_MAX);
+    for (size_t i = 0; i < count; i++)
+        add_random(&d, &text, i);
+    said_read(&s, buf_str(&text));
+    services_plan_make(s.pointers, s.count, &rules, &p);
+    check_plan(&p, &s);
+    print(&p, &first);
+    services_plan_fini(&p);
+    shuffle(&d, &s);
+    services_plan_make(s.pointers, s.count, &rules, &p);
+    print(&p, &then);
+    services_plan_fini(&p);
+    ck_assert_str_eq(buf_str(&then), buf_str(&first));
+    said_fini(&s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("services_plan");
+    TCase *t = tcase_create("services_plan");
+    tcase_add_loop_test(t, what_is_made, 0, (int)array_len(rows));
+    tcase_add_loop_test(t, what_is_wrong, 0, (int)array_len(wrong));
+    tcase_add_test(t, no_redirect_without_its_port);
+    tcase_add_test(t, conditions_where_there_are_no_maps);
+    tcase_add_test(t, a_tcp_port_has_one_backend);
+    tcase_add_test(t, maps_are_stored_by_their_names);
+    tcase_add_loop_test(t, in_any_order, 0, 300);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
