@@ -1,5 +1,6 @@
 /* environment -> settings -> run. No logic lives here. */
 #include <event2/event.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,9 @@
 #include "cli/command.h"
 #include "cli/copy.h"
 #include "cli/flags.h"
+#include "cli/older.h"
 #include "daemon/controller.h"
+#include "daemon/etcd/etcd_access.h"
 #include "daemon/template/template_source.h"
 #include "daemon/tracing.h"
 #include "cli/config.h"
@@ -27,6 +30,7 @@
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect.h"
 #include "cli/show.h"
+#include "cli/services.h"
 #include "cli/template.h"
 
 #ifdef WITHOUT_TEMPLATES
@@ -89,7 +93,7 @@ static int check_config(struct settings *settings, const struct settings_finding
         return SETTINGS_EXIT_CODE;
     }
     if (template_source_check(settings, &err) != 0 || clients_check_tls(settings, &err) != 0 ||
-        tracing_check(settings, &err) != 0) {
+        etcd_access_check(settings, &err) != 0 || tracing_check(settings, &err) != 0) {
         fprintf(stderr, "error: %s\n", err.message);
         return SETTINGS_EXIT_CODE;
     }
@@ -118,7 +122,8 @@ static void hold_signals(int how)
     sigprocmask(how, &set, NULL);
 }
 
-static void loop(struct event_base *base, struct controller *controller)
+/* once_ms: it ends when all is done, within that time; 0: it goes on. */
+static void loop(struct event_base *base, struct controller *controller, uint64_t once_ms)
 {
     struct event *events[array_len(signals)];
     for (size_t i = 0; i < array_len(signals); i++) {
@@ -128,6 +133,8 @@ static void loop(struct event_base *base, struct controller *controller)
     }
     hold_signals(SIG_UNBLOCK);
     controller_start(controller);
+    if (once_ms > 0)
+        controller_stop_when_done(controller, once_ms);
     event_base_dispatch(base);
     for (size_t i = 0; i < array_len(signals); i++)
         event_free(events[i]);
@@ -151,10 +158,11 @@ static void log_started(const struct settings *settings, const struct kube_acces
         log_str("haproxy", settings->local.file), log_str("services", services.len > 0 ? buf_str(&services) : NULL),
         log_str("config_file", settings->config_file), log_str("config_secret", settings->config_secret_name),
         log_str("template_from", template_from.len > 0 ? buf_str(&template_from) : NULL),
+        log_str("etcd", settings_use_etcd(settings) ? settings->etcd.path : NULL),
         log_if(settings->dry_run, log_bool("dry_run", true)), log_if(settings->seccomp, log_bool("seccomp", true)));
 }
 
-static int main_run(struct settings *settings, char **environ_, const struct log *log)
+static int main_run(struct settings *settings, char **environ_, uint64_t once_ms, const struct log *log)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
     struct error err = {0};
@@ -175,7 +183,7 @@ static int main_run(struct settings *settings, char **environ_, const struct log
         status = SETTINGS_EXIT_CODE;
     if (status == EXIT_SUCCESS) {
         log_started(settings, &access, log);
-        loop(base, controller);
+        loop(base, controller, once_ms);
         log_info(log, "stopped");
         status = controller_failed(controller) ? EXIT_FAILURE : EXIT_SUCCESS;
     } else {
@@ -219,7 +227,12 @@ static int inspect(struct settings *settings, char **environ_, const struct comm
                                             .timeout_ms = command->timeout_ms,
                                             .show = on_report,
                                             .arg = &inspection};
-    if (settings->mapping_count == 0)
+    if (settings->config_target == SETTINGS_TARGET_ETCD)
+        error_set(
+            &err, ERROR_INVALID,
+            "CONFIG_TARGET=etcd manages no servers, which this command is about: how what is published stands, the "
+            "running daemon says at /status");
+    else if (settings->mapping_count == 0)
         error_set(&err, ERROR_INVALID,
                   "CONFIG_SOURCE alone manages no servers, which this command is about: set "
                   "INGRESS_SERVICES or INGRESS_SERVICE_NAME");
@@ -237,6 +250,27 @@ static int inspect(struct settings *settings, char **environ_, const struct comm
     if (base != NULL)
         event_base_free(base);
     return inspection.status;
+}
+
+static int services(const struct settings *settings, char **environ_, const struct command *command)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    struct error err = {0};
+    const struct log log = log_of_command(settings, LOG_LEVEL_ERROR);
+    if (settings->config_source != SETTINGS_CONFIG_SERVICES)
+        error_set(&err, ERROR_INVALID, "this command is about annotated Services: set CONFIG_SOURCE=services");
+    if (err.kind != ERROR_NONE || find_kubernetes(settings, environ_, &access, &err) != 0) {
+        fprintf(stderr, "error: %s\n", err.message);
+        return SETTINGS_EXIT_CODE;
+    }
+    struct event_base *base = event_base_new();
+    if (base == NULL) {
+        fputs("error: cannot create an event loop: out of file descriptors or memory\n", stderr);
+        return EXIT_FAILURE;
+    }
+    int status = services_command(base, settings, &access, PROJECT_VERSION, &log, command);
+    event_base_free(base);
+    return status;
 }
 
 /* ok: the settings can be used. */
@@ -294,11 +328,25 @@ static int config_ask(const struct settings *settings, const struct command *com
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static int config_is_elsewhere(const struct settings *settings)
+{
+    struct error err = {0};
+    error_set(
+        &err, ERROR_INVALID,
+        "CONFIG_TARGET=etcd writes to no HAProxy: there is none to ask, and nothing to go back to. On a load "
+        "balancer, with its settings (CONFIG_SOURCE=etcd), this command is about its HAProxy. The versions that are "
+        "published: etcdctl get --prefix %s/versions/",
+        settings->etcd.path);
+    return config_fail(&err);
+}
+
 /* ok: the settings can be used. */
 static int config(struct settings *settings, bool ok, char **environ_, const struct command *command)
 {
     if (!ok)
         return SETTINGS_EXIT_CODE;
+    if (settings->config_target == SETTINGS_TARGET_ETCD)
+        return config_is_elsewhere(settings);
     if (command->config == COMMAND_CONFIG_HISTORY)
         return config_show_history(settings, command, environ_);
     if (command->config == COMMAND_CONFIG_ROLLBACK ||
@@ -346,7 +394,7 @@ static int main_start(const struct command *command, char **environ_)
         fprintf(stderr, "haproxy-k8s-sync: %s\n", err.message);
         return EXIT_FAILURE;
     }
-    if (command->kind == COMMAND_RUN)
+    if (command->kind == COMMAND_RUN || command->kind == COMMAND_APPLY)
         hold_signals(SIG_BLOCK);
     event_set_log_callback(on_libevent);
     bool ok = settings_parse(environ_, &settings, &findings) == 0;
@@ -359,15 +407,20 @@ static int main_start(const struct command *command, char **environ_)
         print_findings(&findings);
         return config(&settings, ok, environ_, command);
     }
-    if (command->kind != COMMAND_RUN) {
+    bool once = command->kind == COMMAND_APPLY;
+    if (command->kind != COMMAND_RUN && !once) {
         print_findings(&findings);
-        return ok ? inspect(&settings, environ_, command) : SETTINGS_EXIT_CODE;
+        return !ok                                 ? SETTINGS_EXIT_CODE
+               : command->kind == COMMAND_SERVICES ? services(&settings, environ_, command)
+                                                   : inspect(&settings, environ_, command);
     }
     struct log_losses losses = {0};
     const struct log log = {
         .level = settings.log_level, .format = settings.log_format, .fd = STDERR_FILENO, .losses = &losses};
     log_findings(&findings, &log);
-    return ok ? main_run(&settings, environ_, &log) : SETTINGS_EXIT_CODE;
+    if (once) /* beside a daemon that has the same settings */
+        settings_listen_nowhere(&settings);
+    return ok ? main_run(&settings, environ_, once ? command->timeout_ms : 0, &log) : SETTINGS_EXIT_CODE;
 }
 
 int main(int argc, char **argv, char **environ_)
@@ -375,7 +428,9 @@ int main(int argc, char **argv, char **environ_)
     struct command command;
     struct error err = {0};
     cleanup(flags_fini) struct flags flags = {0};
-    if (flags_take(argc, argv, environ_, &flags, &err) != 0 ||
+    char folder[PATH_MAX];
+    int older = older_take(argc, argv, environ_, getcwd(folder, sizeof(folder)) != NULL ? folder : "/", &flags, &err);
+    if (older < 0 || (older == 0 && flags_take(argc, argv, environ_, &flags, &err) != 0) ||
         command_parse(flags.argc, flags.argv, &command, &err) != 0) {
         fprintf(stderr, "haproxy-k8s-sync: %s; see haproxy-k8s-sync --help\n", err.message);
         return COMMAND_USAGE_EXIT_CODE;

@@ -8,7 +8,7 @@
 
 #define TIMEOUT_MAX_MS 3600000
 
-/* The first is for plan alone, the second not for explain, which prints text only. */
+/* The first is for plan alone, the second not for explain and services, which print text only. */
 static const struct option options[] = {
     {"daemon", required_argument, NULL, 'd'},
     {"output", required_argument, NULL, 'o'},
@@ -36,9 +36,9 @@ static const struct option template_options[] = {
 static const struct option *command_options(const struct command *c)
 {
     return c->kind == COMMAND_TEMPLATE ? template_options
-                                       : options + (c->kind == COMMAND_PLAN      ? 0
-                                                    : c->kind == COMMAND_EXPLAIN ? 2
-                                                                                 : 1);
+                                       : options + (c->kind == COMMAND_PLAN                                     ? 0
+                                                    : c->kind == COMMAND_EXPLAIN || c->kind == COMMAND_SERVICES ? 2
+                                                                                                                : 1);
 }
 
 static bool command_takes_junit(const struct command *c)
@@ -99,6 +99,7 @@ static int command_take_operand(const char *word, struct command *c, struct erro
 {
     const char **place = c->kind == COMMAND_EXPLAIN                                         ? &c->node
                          : c->kind == COMMAND_TEMPLATE                                      ? &c->operand
+                         : c->kind == COMMAND_SERVICES                                      ? &c->operand
                          : c->kind == COMMAND_CONFIG && c->config != COMMAND_CONFIG_HISTORY ? &c->operand
                                                                                             : NULL;
     if (place == NULL || *place != NULL || *word == '\0')
@@ -139,7 +140,7 @@ static int command_take_option(int option, const char *word, struct command *c, 
 static int command_parse_options(int argc, char *const *argv, struct command *c, struct error *err)
 {
     bool explain = c->kind == COMMAND_EXPLAIN;
-    const char *letters = explain ? "-:h" : "-:ho:"; /* in order; nothing is printed */
+    const char *letters = explain || c->kind == COMMAND_SERVICES ? "-:h" : "-:ho:"; /* in order; nothing is printed */
     int at = 1, option;
     for (optind = 0; (option = getopt_long(argc, argv, letters, command_options(c), NULL)) != -1; at = optind) {
         int rc = option == 1 ? command_take_operand(optarg, c, err) : command_take_option(option, argv[at], c, err);
@@ -234,6 +235,36 @@ static int command_parse_template(int argc, char *const *argv, struct command *c
                      argc > 1 ? ", not \"" : "", argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
 }
 
+static int command_check_services(const struct command *c, struct error *err)
+{
+    const char *slash = c->operand != NULL ? strchr(c->operand, '/') : NULL;
+    if (c->services == COMMAND_SERVICES_VIEW && c->operand != NULL)
+        return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", c->operand);
+    if (c->services == COMMAND_SERVICES_EXPLAIN && (slash == NULL || slash == c->operand || slash[1] == '\0'))
+        return error_set(err, ERROR_INVALID,
+                         "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME");
+    return 0;
+}
+
+/* argv[0] is services. */
+static int command_parse_services(int argc, char *const *argv, struct command *c, struct error *err)
+{
+    static const char *const words[] = {[COMMAND_SERVICES_VIEW] = "view", [COMMAND_SERVICES_EXPLAIN] = "explain"};
+    for (size_t i = 0; argc > 1 && i < array_len(words); i++)
+        if (str_eq(argv[1], words[i])) {
+            c->services = (enum command_services)i;
+            if (command_parse_options(argc - 1, argv + 1, c, err) != 0)
+                return -1;
+            return c->kind == COMMAND_HELP ? 0 : command_check_services(c, err);
+        }
+    if (argc > 1 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h"))) {
+        c->kind = COMMAND_HELP;
+        return 0;
+    }
+    return error_set(err, ERROR_INVALID, "services needs one of view and explain%s%s%s", argc > 1 ? ", not \"" : "",
+                     argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
+}
+
 int command_parse(int argc, char *const *argv, struct command *ret, struct error *err)
 {
     static const struct {
@@ -245,7 +276,8 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         {"plan", COMMAND_PLAN},         {"explain", COMMAND_EXPLAIN},
         {"doctor", COMMAND_DOCTOR},     {"check-config", COMMAND_CHECK_CONFIG},
         {"config", COMMAND_CONFIG},     {"copy-to", COMMAND_COPY_TO},
-        {"template", COMMAND_TEMPLATE},
+        {"template", COMMAND_TEMPLATE}, {"services", COMMAND_SERVICES},
+        {"apply", COMMAND_APPLY},
     };
     *ret = (struct command){.kind = COMMAND_RUN, .daemon = "", .timeout_ms = INSPECT_TIMEOUT_MS};
     for (size_t i = 0; argc > 1 && i < array_len(kinds); i++)
@@ -259,6 +291,8 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         return command_parse_config(argc - 1, argv + 1, ret, err);
     if (ret->kind == COMMAND_TEMPLATE)
         return command_parse_template(argc - 1, argv + 1, ret, err);
+    if (ret->kind == COMMAND_SERVICES)
+        return command_parse_services(argc - 1, argv + 1, ret, err);
     bool copies = ret->kind == COMMAND_COPY_TO;
     if (copies && (argc < 3 || *argv[2] == '\0'))
         return error_set(err, ERROR_INVALID, "copy-to needs a folder: haproxy-k8s-sync copy-to FOLDER");

@@ -20,6 +20,8 @@ enum command_kind {
     COMMAND_EXPLAIN,  /* explain [--color=...] [--timeout=...] NODE */
     COMMAND_COPY_TO,  /* copy-to FOLDER */
     COMMAND_TEMPLATE, /* template WORD [--test NAME] [-o text|json] [--color=...] [--timeout=...] DIR */
+    COMMAND_SERVICES, /* services WORD [--timeout=...] [NAMESPACE/NAME] */
+    COMMAND_APPLY,    /* apply: of an older system (cli/older.h) */
     COMMAND_CONFIG,   /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
 };
 
@@ -42,12 +44,20 @@ enum command_template {
     COMMAND_TEMPLATE_SCHEMA,    /* DIR may be left out */
 };
 
+/* Those of services. */
+enum command_services {
+    COMMAND_SERVICES_VIEW,
+    COMMAND_SERVICES_EXPLAIN, /* NAMESPACE/NAME */
+};
+
 struct command {
     enum command_kind kind;
     const char *node; /* EXPLAIN; borrowed from argv, as the next */
     enum command_config config;
     enum command_template template;
-    const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR; NULL: none */
+    enum command_services services;
+    const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR; SERVICES:
+                          * NAMESPACE/NAME; NULL: none */
     bool json, junit;
     const char *test, *against; /* TEMPLATE; NULL: none */
     uint64_t count;             /* TEMPLATE_BENCHMARK; 0: by itself */

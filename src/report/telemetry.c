@@ -113,6 +113,19 @@ static const struct {
      "1 if the template set could be read and its last render went well.", ""},
     {AT(template_last_render), METRIC_GAUGE, "template_last_render_timestamp_seconds",
      "When a render last went well, in seconds since the Unix epoch.", ""},
+    {AT(annotated_ports), METRIC_GAUGE, "annotated_ports",
+     "Ports of annotated Services (CONFIG_SOURCE=services), by state: served, refused (Events say why); of those "
+     "served, "
+     "removal_delayed (the loss limit) and no_endpoint (no pod is ready; the last servers stay).",
+     "state"},
+    {AT(publications), METRIC_COUNTER, "publications_total",
+     "Configurations for etcd (CONFIG_TARGET=etcd), by result: published, conflict (another producer was faster, it is "
+     "read again), failed.",
+     "result"},
+    {AT(load_balancers), METRIC_GAUGE, "load_balancers",
+     "Load balancers that take their configuration from etcd, by state: in_sync (with what is published), behind, "
+     "failed.",
+     "state"},
     {AT(trace_spans), METRIC_COUNTER, "trace_spans_total",
      "Spans of traces (OTEL_EXPORTER_OTLP_ENDPOINT), by result: exported, rejected (by the collector), failed (it "
      "could "

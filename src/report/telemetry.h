@@ -55,6 +55,9 @@ struct telemetry {
     struct metric *template_resource_synced;
     struct metric *template_render_ok;
     struct metric *template_last_render;
+    struct metric *annotated_ports;
+    struct metric *publications;
+    struct metric *load_balancers;
     struct metric *trace_spans;
     struct metric *log_lines_dropped;
     struct metric *build_info;

@@ -152,7 +152,8 @@ bool dataplanes_any_https(const struct settings *c)
 
 bool settings_haproxies_are_pods(const struct settings *c)
 {
-    return c->config_source == SETTINGS_CONFIG_TEMPLATE && c->local.file == NULL && c->dataplane_count == 0;
+    return c->config_source == SETTINGS_CONFIG_TEMPLATE && c->config_target == SETTINGS_TARGET_HAPROXY &&
+           c->local.file == NULL && c->dataplane_count == 0;
 }
 
 void dataplanes_check_pods(const struct settings *c, struct settings_findings *found)

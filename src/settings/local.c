@@ -47,10 +47,10 @@ static char *local_plain(const char *path)
     return buf_take(&plain);
 }
 
-/* They say to templates where a Data Plane API puts files. */
-static bool local_is_of_templates(const struct settings *s, const struct setting *row)
+/* They say where a Data Plane API puts the files that what is made here names. */
+static bool local_is_of_made(const struct settings *s, const struct setting *row)
 {
-    return s->config_source == SETTINGS_CONFIG_TEMPLATE &&
+    return (s->config_source == SETTINGS_CONFIG_TEMPLATE || s->config_source == SETTINGS_CONFIG_SERVICES) &&
            (row == SETTING(local.maps_dir) || row == SETTING(local.certs_dir) || row == SETTING(local.files_dir));
 }
 
@@ -70,7 +70,7 @@ static void local_check_without(const struct settings *s, struct settings_findin
                   {SETTING(local.reload), l->reload != SETTINGS_RELOAD_MASTER},
                   {SETTING(local.reload_command), l->reload_command != NULL}};
     for (size_t i = 0; i < array_len(theirs); i++)
-        if (theirs[i].set && setting_is_given(s, theirs[i].row) && !local_is_of_templates(s, theirs[i].row))
+        if (theirs[i].set && setting_is_given(s, theirs[i].row) && !local_is_of_made(s, theirs[i].row))
             finding_warning(found, "%s has no effect without HAPROXY_CONFIG_FILE", theirs[i].row->name);
 }
 

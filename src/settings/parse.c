@@ -74,7 +74,8 @@ static void settings_parse_row(char *const *env, const struct setting *row, stru
     }
     if (value != NULL) {
         setting_set_given(s, row);
-    } else if (row != SETTING(dataplanes) || (s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE)) {
+    } else if (row != SETTING(dataplanes) || (s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE &&
+                                              s->config_target != SETTINGS_TARGET_ETCD)) {
         bool alias;
         value = settings_fallback(row, s, &alias);
         name = alias && row->alias != NULL ? row->alias : row->name;
@@ -147,12 +148,38 @@ static void settings_check_source(const struct settings *s, struct settings_find
                       SETTING(template_from)->expected);
     if (!templates && is_given)
         finding_warning(found, "TEMPLATE_FROM has no effect without CONFIG_SOURCE=template");
-    if (s->config_source != SETTINGS_CONFIG_FILE && s->config_file != NULL)
-        finding_warning(found, "CONFIG_FILE has no effect without CONFIG_SOURCE=file");
+    if (s->config_source != SETTINGS_CONFIG_FILE && s->config_source != SETTINGS_CONFIG_SERVICES &&
+        s->config_file != NULL)
+        finding_warning(found, "CONFIG_FILE has no effect without CONFIG_SOURCE=file or services");
     if (s->config_source != SETTINGS_CONFIG_SECRET && setting_is_given(s, SETTING(config_secret_namespace)) &&
         setting_is_given(s, SETTING(config_secret_name)))
         finding_warning(found, "CONFIG_SECRET_NAMESPACE and CONFIG_SECRET_NAME have no effect without "
                                "CONFIG_SOURCE=secret");
+}
+
+static bool settings_is_fallback(const struct settings *s, const struct setting *row)
+{
+    cleanup(buf_fini) struct buf value = {0};
+    row->type->print(row, s, &value);
+    return str_eq(buf_str(&value), row->fallback);
+}
+
+static void settings_check_services(const struct settings *s, struct settings_findings *found)
+{
+    const struct setting *theirs[] = {
+        SETTING(services_label), SETTING(annotation_prefix),         SETTING(cluster_name),
+        SETTING(services_ports), SETTING(services_certificates_dir), SETTING(services_secret_namespaces)};
+    bool services = s->config_source == SETTINGS_CONFIG_SERVICES;
+    bool published = s->config_target == SETTINGS_TARGET_ETCD; /* whose it is there, CLUSTER_NAME says */
+    for (size_t i = 0; i < array_len(theirs) && !services; i++)
+        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]) &&
+            !(published && theirs[i] == SETTING(cluster_name)))
+            finding_warning(found, "%s has no effect without CONFIG_SOURCE=services", theirs[i]->name);
+    if (services && !setting_is_given(s, SETTING(config_file)) && s->local.file == NULL && s->config_file == NULL &&
+        s->config_target != SETTINGS_TARGET_ETCD)
+        finding_error(found,
+                      "CONFIG_SOURCE=services needs CONFIG_FILE where HAProxy is behind a Data Plane API: expected "
+                      "the path of a haproxy.cfg with what is not made of Services (global, defaults, userlist)");
 }
 
 static void settings_check_canary(const struct settings *s, struct settings_findings *found)
@@ -215,11 +242,13 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     credentials_parse(env, &s, found);
     services_parse(&s, found);
     settings_check_source(&s, found);
+    settings_check_services(&s, found);
     settings_check_pods(env, &s, found);
     settings_check_canary(&s, found);
     dataplanes_check_pods(&s, found);
     settings_check_both(&s, found);
     local_check(&s, found);
+    etcd_check(&s, found);
     if (found->error_count == 0)
         settings_check_effects(&s, found);
     dataplanes_check_tls(&s, found);

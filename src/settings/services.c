@@ -66,12 +66,14 @@ static void services_fini(const struct setting *row, struct settings *s)
 
 const struct setting_type type_services = {services_parse_list, services_print_list, services_fini};
 
-/* ---- CONFIG_KEEP_BACKENDS, CONFIG_CERTS_SECRETS, HAPROXY_CHECK_FILES ---- */
+/* ---- CONFIG_KEEP_BACKENDS, CONFIG_CERTS_SECRETS, SERVICES_SECRET_NAMESPACES, HAPROXY_CHECK_FILES ---- */
 
 static int names_check(const struct setting *row, const char *name, struct buf *note)
 {
     if (row == SETTING(local.check_files))
         return check_absolute_path(name, note);
+    if (row == SETTING(services_secret_namespaces))
+        return name_check_label(name, note);
     return row == SETTING(config_keep_backends) ? name_check_backend(name, note) : name_check_subdomain(name, note);
 }
 
@@ -92,14 +94,14 @@ static int names_parse(const struct setting *row, const char *value, struct sett
     return ret->count > 0 ? 0 : -1;
 }
 
-static void names_print(const struct setting *row, const struct settings *s, struct buf *out)
+void names_print(const struct setting *row, const struct settings *s, struct buf *out)
 {
     const struct settings_names *names = &SETTING_MEMBER(const struct settings_names, row, s);
     for (size_t i = 0; i < names->count; i++)
         buf_printf(out, "%s%s", i > 0 ? "," : "", names->list[i]);
 }
 
-static void names_fini(const struct setting *row, struct settings *s)
+void names_fini(const struct setting *row, struct settings *s)
 {
     struct settings_names *names = &SETTING_MEMBER(struct settings_names, row, s);
     for (size_t i = 0; i < names->count; i++)
@@ -248,7 +250,7 @@ void services_parse(struct settings *c, struct settings_findings *found)
 bool settings_need_kubernetes(const struct settings *c)
 {
     return c->mapping_count > 0 || c->leader_elect || c->config_source == SETTINGS_CONFIG_SECRET ||
-           c->config_source == SETTINGS_CONFIG_TEMPLATE;
+           c->config_source == SETTINGS_CONFIG_TEMPLATE || c->config_source == SETTINGS_CONFIG_SERVICES;
 }
 
 const char *settings_first_namespace(const struct settings *c)

@@ -16,7 +16,7 @@
 #include "settings/secrets/secret.h"
 
 #define SETTINGS_EXIT_CODE 78 /* EX_CONFIG of sysexits.h */
-#define SETTINGS_MAX 112      /* rows of the table */
+#define SETTINGS_MAX 128      /* rows of the table */
 
 enum settings_health_check { SETTINGS_HEALTH_CHECK_BACKEND, SETTINGS_HEALTH_CHECK_NODE_PORT };
 
@@ -26,8 +26,12 @@ enum settings_config_source {
     SETTINGS_CONFIG_NONE,
     SETTINGS_CONFIG_FILE,
     SETTINGS_CONFIG_SECRET,
-    SETTINGS_CONFIG_TEMPLATE
+    SETTINGS_CONFIG_TEMPLATE,
+    SETTINGS_CONFIG_SERVICES,
+    SETTINGS_CONFIG_ETCD
 };
+/* Where it goes. */
+enum settings_config_target { SETTINGS_TARGET_HAPROXY, SETTINGS_TARGET_ETCD };
 
 /* Where a template set is: a folder, a ConfigMap, or the four objects of templates over pods, which have a namespace alone;
  * all NULL: not given. */
@@ -45,6 +49,11 @@ struct settings_mapping {
 };
 
 #define SETTINGS_MAPPINGS_MAX 64
+
+struct settings_ports {
+    struct port_range *list;
+    size_t count; /* 0: all ports */
+};
 
 /* One HAProxy, by its Data Plane API. */
 struct settings_dataplane {
@@ -106,6 +115,18 @@ struct settings_pairs {
     size_t count;
 };
 
+/* Where configurations lie between a producer and load balancers. */
+struct settings_etcd {
+    struct settings_names endpoints; /* URLs with a port, no slash at their ends */
+    char *path;                      /* "/a/b", no slash at its end */
+    unsigned keep;                   /* versions */
+    char *ca_file;                   /* NULL: the system's trust store */
+    char *cert_file, *key_file;      /* both or none */
+    char *user;                      /* NULL: no authentication */
+    struct secret password;
+    char *name; /* of this load balancer; NULL: the host's */
+};
+
 struct settings_listen {
     char *host; /* "" for every address */
     uint16_t port;
@@ -142,6 +163,14 @@ struct settings {
     uint64_t template_timeout_ms, template_refractory_ms;
     unsigned template_memory_mb;
     struct secret statistics_password;
+    char *services_label; /* label selector, checked */
+    char *annotation_prefix;
+    char *cluster_name; /* NULL: none */
+    struct settings_ports services_ports;
+    char *services_certificates_dir; /* absolute */
+    struct settings_names services_secret_namespaces;
+    enum settings_config_target config_target;
+    struct settings_etcd etcd;
 
     char *node_selector;     /* label selector, checked; NULL: all Nodes */
     struct node_rules nodes; /* no type twice */
@@ -228,6 +257,12 @@ void settings_print_dataplanes(const struct settings *c, struct buf *out);
 
 /* Whether anything of it is in Kubernetes. */
 bool settings_need_kubernetes(const struct settings *c);
+
+/* No probes, no metrics, no page. */
+void settings_listen_nowhere(struct settings *s);
+
+/* By CONFIG_SOURCE or CONFIG_TARGET. */
+bool settings_use_etcd(const struct settings *s);
 
 /* The first namespace that the settings name: where the daemon would be looked for. */
 const char *settings_first_namespace(const struct settings *c);

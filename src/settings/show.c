@@ -18,8 +18,8 @@ static bool is_unused(const struct settings *s, const struct setting *row)
     for (size_t i = 0; i < s->dataplane_count; i++)
         if (!has_line(&s->dataplanes[i]))
             return false;
-    return row->or_file && row != SETTING(statistics_password) && row != SETTING(traces.headers) &&
-           s->dataplane_count > 0 && setting_is_given(s, row);
+    return row->or_file && row != SETTING(statistics_password) && row != SETTING(etcd.password) &&
+           row != SETTING(traces.headers) && s->dataplane_count > 0 && setting_is_given(s, row);
 }
 
 /* Where the value comes from. */

@@ -74,15 +74,19 @@ const struct setting setting_table[] = {
     {
         .name = "CONFIG_SOURCE",
         WORDS(config_source, [SETTINGS_CONFIG_NONE] = "none", [SETTINGS_CONFIG_FILE] = "file",
-              [SETTINGS_CONFIG_SECRET] = "secret", [SETTINGS_CONFIG_TEMPLATE] = "template"),
+              [SETTINGS_CONFIG_SECRET] = "secret", [SETTINGS_CONFIG_TEMPLATE] = "template",
+              [SETTINGS_CONFIG_SERVICES] = "services", [SETTINGS_CONFIG_ETCD] = "etcd"),
         .fallback = "none",
-        .expected = "none, file, secret or template",
-        .help = "Where a whole haproxy.cfg comes from (template: it is rendered, from the set of TEMPLATE_FROM): it is "
-                "validated by each HAProxy, then applied to all of them, "
-                "loaded and verified. Servers are managed then only where INGRESS_SERVICES, one of the settings above "
-                "or HAPROXY_BACKEND_NAME is set, and only the server lines of these backends, of which the "
-                "configuration has none; the rest of each is as the configuration has it. Without them of "
-                "Kubernetes the Secret alone is needed, with template what the set watches, with file nothing.",
+        .expected = "none, file, secret, template, services or etcd",
+        .help =
+            "Where a whole haproxy.cfg comes from (template: it is rendered, from the set of TEMPLATE_FROM; "
+            "services: it is made of Services with annotations; etcd: another haproxy-k8s-sync published it there): it "
+            "is validated by each HAProxy, then applied to all of them, "
+            "loaded and verified. Servers are managed then only where INGRESS_SERVICES, one of the settings above "
+            "or HAPROXY_BACKEND_NAME is set, and only the server lines of these backends, of which the "
+            "configuration has none; the rest of each is as the configuration has it. Without them of "
+            "Kubernetes the Secret alone is needed, with template what the set watches, with services the Services and "
+            "Nodes, with file and etcd nothing.",
         .example = "file",
         .alias = "MODE",
         .alias_words =
@@ -95,8 +99,9 @@ const struct setting setting_table[] = {
         TEXT(config_file, check_absolute_path),
         .unset = "no file",
         .expected = "the absolute path of a haproxy.cfg",
-        .help = "The haproxy.cfg of CONFIG_SOURCE=file. It is followed: a change is applied at once. What is refused "
-                "changes nothing in HAProxy.",
+        .help =
+            "The haproxy.cfg of CONFIG_SOURCE=file; with CONFIG_SOURCE=services what stands before that which is made "
+            "of them. It is followed: a change is applied at once. What is refused changes nothing in HAProxy.",
         .example = "/etc/haproxy-k8s-sync/haproxy.cfg",
         .alias = "LOCAL_CONFIG_PATH",
     },
@@ -214,6 +219,153 @@ const struct setting setting_table[] = {
         .masked = true,
     },
     {
+        .name = "SERVICES_LABEL",
+        SPECIAL(services_label, type_selector),
+        .fallback = "haproxy-kubefigurator.enabled=yes",
+        .expected = "a label selector as for kubectl get -l",
+        .help = "Which Services CONFIG_SOURCE=services is about, in all namespaces. Each of their ports with a "
+                "nodePort and "
+                "annotations is served: docs/services.md.",
+        .example = "haproxy-k8s-sync/enabled=yes",
+        .is_list = true,
+    },
+    {
+        .name = "ANNOTATION_PREFIX",
+        TEXT(annotation_prefix, check_annotation_prefix),
+        .fallback = "haproxy-kubefigurator",
+        .expected = "what an annotation's name begins with (letters, digits, '-', '_', '.' and one '/', at most 128 "
+                    "characters)",
+        .help = "What the annotations of CONFIG_SOURCE=services begin with: PREFIX.PORTNAME.OPTION. "
+                "haproxy-k8s-sync/PORTNAME.OPTION is read, too, and counts more.",
+        .example = "example.com/haproxy",
+    },
+    {
+        .name = "CLUSTER_NAME",
+        TEXT(cluster_name, check_cluster_name),
+        .unset = "none",
+        .expected = "letters, digits, '-' and '.', at most 63 characters",
+        .help = "What CLUSTER becomes in the hostname of an annotation. With CONFIG_TARGET=etcd also whose the "
+                "published configuration is: that of another cluster is not overwritten.",
+        .example = "east",
+    },
+    {
+        .name = "SERVICES_PORTS",
+        SPECIAL(services_ports, type_ports),
+        .unset = "all ports",
+        .expected = "1 to 64 ports or ranges of them, such as 80,443,8000-8999",
+        .help = "The ports that annotations may let HAProxy listen at.",
+        .example = "80,443,8000-8999",
+        .is_list = true,
+    },
+    {
+        .name = "SERVICES_CERTIFICATES_DIR",
+        TEXT(services_certificates_dir, check_absolute_path),
+        .fallback = "/etc/haproxy/ssl",
+        .expected = "the absolute path of a folder",
+        .help = "Where the certificates that annotations name lie, on HAProxy's machine: each with its key.",
+        .example = "/etc/haproxy/certs",
+    },
+    {
+        .name = "SERVICES_SECRET_NAMESPACES",
+        SPECIAL(services_secret_namespaces, type_names),
+        .unset = "none",
+        .expected = "1 to 64 names of namespaces, separated by commas or spaces, none twice",
+        .help = "Namespaces whose TLS Secrets the annotations of any Service may name "
+                "(ssl-certificate: secret:NAMESPACE/NAME), beside those of its own namespace. Each that is named is "
+                "watched, which needs the rights list and watch on it.",
+        .example = "certificates",
+        .is_list = true,
+    },
+    {
+        .name = "CONFIG_TARGET",
+        WORDS(config_target, [SETTINGS_TARGET_HAPROXY] = "haproxy", [SETTINGS_TARGET_ETCD] = "etcd"),
+        .fallback = "haproxy",
+        .expected = "haproxy or etcd",
+        .help =
+            "Where the configuration of CONFIG_SOURCE goes: to HAProxy, or to etcd, from where a haproxy-k8s-sync on "
+            "each load balancer takes it (CONFIG_SOURCE=etcd). docs/etcd.md.",
+        .example = "etcd",
+    },
+    {
+        .name = "ETCD_ENDPOINTS",
+        SPECIAL(etcd.endpoints, type_endpoints),
+        .unset = "no etcd",
+        .expected = "1 to 16 URLs http://host:port or https://host:port, separated by commas, none twice",
+        .help = "The members of an etcd cluster (3.4 or newer), for CONFIG_SOURCE=etcd and CONFIG_TARGET=etcd. One of "
+                "them is asked; where it does not answer, the next one.",
+        .example = "https://etcd-a:2379,https://etcd-b:2379",
+        .is_list = true,
+    },
+    {
+        .name = "ETCD_PATH",
+        TEXT(etcd.path, check_etcd_path),
+        .fallback = "/stackexchange.com/haproxy-kubefigurator/config",
+        .expected = "an absolute path of letters, digits and -_./ without a slash at its end",
+        .help = "The key in etcd that holds the configuration. What belongs to it lies below: a manifest, its parts, "
+                "the state of each load balancer.",
+        .example = "/haproxy/east",
+    },
+    {
+        .name = "ETCD_KEEP",
+        NUMBER(etcd.keep, 1, 100),
+        .fallback = "5",
+        .expected = "a number of versions, 1 to 100",
+        .help = "How many versions of the configuration CONFIG_TARGET=etcd keeps in etcd, with the newest.",
+        .example = "10",
+    },
+    {
+        .name = "ETCD_CA_FILE",
+        TEXT(etcd.ca_file, check_path),
+        .unset = "the system's trust store",
+        .expected = "the path of a file with certificates in PEM form",
+        .help = "CA that signed etcd's certificate, for https URLs. This file and the two below are read again when "
+                "they change.",
+        .example = "/etc/haproxy-k8s-sync/etcd/ca.crt",
+    },
+    {
+        .name = "ETCD_CERT_FILE",
+        TEXT(etcd.cert_file, check_path),
+        .unset = "no client certificate",
+        .expected = "the path of a file with a certificate, and its chain, in PEM form",
+        .help = "Client certificate, for an etcd that requires one (--client-cert-auth). Needs ETCD_KEY_FILE.",
+        .example = "/etc/haproxy-k8s-sync/etcd/tls.crt",
+    },
+    {
+        .name = "ETCD_KEY_FILE",
+        TEXT(etcd.key_file, check_path),
+        .unset = "no client certificate",
+        .expected = "the path of a file with a private key in PEM form, without a passphrase",
+        .help = "Private key of that certificate.",
+        .example = "/etc/haproxy-k8s-sync/etcd/tls.key",
+    },
+    {
+        .name = "ETCD_USER",
+        TEXT(etcd.user, check_text_line),
+        .unset = "no authentication",
+        .expected = "a user name without control characters",
+        .help = "User of etcd, where its authentication is enabled: the name in a client's certificate does not count "
+                "there. Needs ETCD_PASSWORD.",
+        .example = "haproxy",
+    },
+    {
+        .name = "ETCD_PASSWORD",
+        SECRET(etcd.password),
+        .unset = "no authentication",
+        .expected = "a password without control characters",
+        .help = "Password of that user. With _FILE it is read from a file, and again when that file changes.",
+        .example = "change-me",
+        .masked = true,
+    },
+    {
+        .name = "ETCD_NAME",
+        TEXT(etcd.name, check_etcd_name),
+        .unset = "the name of the host",
+        .expected = "letters, digits and -_., at most 253 characters",
+        .help = "What this load balancer (CONFIG_SOURCE=etcd) is called in etcd, where it says how it stands, and "
+                "this producer (CONFIG_TARGET=etcd) in what it publishes.",
+        .example = "lb-1",
+    },
+    {
         .name = "CONFIG_REQUIRE_ALL",
         FLAG_OFF(config_require_all),
         .help = "Whether a HAProxy that does not answer keeps the others from getting a new configuration. Without it "
@@ -308,9 +460,9 @@ const struct setting setting_table[] = {
         .expected = "endpoints or all",
         .help = "Which nodes get a server. endpoints: nodes with a usable endpoint of the Service. all: every node "
                 "while the Service has a usable endpoint, because kube-proxy forwards a node port from any node; "
-                "with externalTrafficPolicy Local or without node ports it acts as endpoints. Nodes that are being "
-                "deleted, have a taint for their removal, or have the label "
-                "node.kubernetes.io/exclude-from-external-load-balancers never get one.",
+                "with externalTrafficPolicy Local or without node ports it acts as endpoints. "
+                "CONFIG_SOURCE=services: all, unless it is set. Nodes that are being deleted, have a taint for their "
+                "removal, or have the label node.kubernetes.io/exclude-from-external-load-balancers never get one.",
         .example = "all",
     },
     {
@@ -701,7 +853,7 @@ const struct setting setting_table[] = {
         .name = "PARK_NODES",
         FLAG_OFF(park_nodes),
         .help = "Whether to park a server for each other node that could get one (at most 64), so that even the "
-                "first pod on a node needs no reload.",
+                "first pod on a node needs no reload. CONFIG_SOURCE=services: true, unless it is set.",
     },
     {
         .name = "ALLOW_EMPTY",

@@ -19,10 +19,12 @@ extern const struct setting_type type_secret;       /* struct secret */
 
 /* Those of one setting: in settings/values.c, settings/services.c and settings/dataplanes.c. */
 extern const struct setting_type type_services, type_selector, type_address_types, type_dataplanes, type_globs,
-    type_listen_address, type_names, type_template_from;
+    type_listen_address, type_names, type_ports, type_template_from, type_endpoints;
 
 void text_print(const struct setting *row, const struct settings *s, struct buf *out);
 void text_fini(const struct setting *row, struct settings *s);
+void names_print(const struct setting *row, const struct settings *s, struct buf *out);
+void names_fini(const struct setting *row, struct settings *s);
 
 /* Checks of texts (`check` of struct setting), in settings/values.c: what one setting alone has. Each: -1 where s is
  * refused; what is put into note then says more than that, and holds no part of s. */
@@ -46,7 +48,11 @@ int check_pairs(const char *s, struct buf *note) must_check;
 int check_sampler(const char *s, struct buf *note) must_check;
 int check_ratio(const char *s, struct buf *note) must_check;
 int check_text_line(const char *s, struct buf *note) must_check;
+int check_annotation_prefix(const char *s, struct buf *note) must_check;
+int check_cluster_name(const char *s, struct buf *note) must_check;
 int check_kubeconfig(const char *s, struct buf *note) must_check;
+int check_etcd_path(const char *s, struct buf *note) must_check;
+int check_etcd_name(const char *s, struct buf *note) must_check;
 
 /* The next entry of a list from *rest on, which is moved behind it; NULL: none. Allocates. */
 char *value_next_entry(const char **rest) must_check;

@@ -178,7 +178,7 @@ int check_server_name_format(const char *s, struct buf *note)
     return strlen(s) <= NAME_FORMAT_MAX ? 0 : -1;
 }
 
-/* ---- NODE_SELECTOR ---- */
+/* ---- NODE_SELECTOR, SERVICES_LABEL ---- */
 
 /* Nothing around it, and spaces only inside, so that it is one line. */
 static char *trimmed(const char *value)
@@ -212,7 +212,6 @@ static void add_fault(const char *text, const struct selector_fault *f, struct b
 static int selector_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
     struct selector_fault fault;
-    (void)row;
     if (strlen(value) > SELECTOR_MAX) {
         buf_printf(note, "it has %zu characters, and more than %d do not fit into a request", strlen(value),
                    SELECTOR_MAX);
@@ -222,10 +221,10 @@ static int selector_parse(const struct setting *row, const char *value, struct s
         add_fault(value, &fault, note);
         return -1;
     }
-    /* All nodes, for the API server; here more likely a mistake. */
+    /* All of them, for the API server; here more likely a mistake. */
     if (value[strspn(value, WHITE)] == '\0')
         return value_refuse(note, "it is nothing but white space");
-    s->node_selector = trimmed(value);
+    SETTING_MEMBER(char *, row, s) = trimmed(value);
     return 0;
 }
 
@@ -453,3 +452,13 @@ static void listen_address_fini(const struct setting *row, struct settings *s)
 }
 
 const struct setting_type type_listen_address = {listen_address_parse, listen_address_print, listen_address_fini};
+
+void settings_listen_nowhere(struct settings *s)
+{
+    struct settings_listen *all[] = {&s->listen, &s->metrics_listen, &s->probe_listen};
+    for (size_t i = 0; i < array_len(all); i++) {
+        free(all[i]->host);
+        *all[i] = (struct settings_listen){0};
+    }
+    s->status_page = false;
+}

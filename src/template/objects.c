@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
 #include "json/read.h"
 #include "model/cache.h"
@@ -358,24 +359,19 @@ static void resource_index(struct objects *o, struct resource *r)
         qsort(r->rows, r->row_count, sizeof(r->rows[0]), index_compare);
 }
 
-static size_t index_first(const struct resource *r, const char *keys, size_t len)
+static int index_compare_row(const void *key, const void *row)
 {
-    size_t low = 0, high = r->row_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index_compare_keys(&r->rows[middle], keys, len) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct index_row *x = key, *y = row;
+    return index_compare_keys(x, y->keys, y->len);
 }
 
 size_t objects_fetch(struct objects *o, size_t resource, const char *keys, size_t len, const yyjson_val *const **ret)
 {
     struct resource *r = o->resources[resource];
     resource_index(o, r);
-    size_t first = index_first(r, keys, len), end = first, found = 0;
+    const struct index_row key = {.keys = keys, .len = len};
+    size_t first = sorted_place(&key, r->rows, r->row_count, sizeof(r->rows[0]), index_compare_row);
+    size_t end = first, found = 0;
     while (end < r->row_count && index_compare_keys(&r->rows[end], keys, len) == 0)
         end++;
     const yyjson_val **list = arena_alloc(&o->memory, (end - first) * sizeof(list[0]));

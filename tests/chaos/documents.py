@@ -163,6 +163,9 @@ class Documents:
 
     def _change_map(self, plan: _Plan) -> str:
         rng = self.random
+        if len(plan.entries) > 4 and rng.random() < 0.5:
+            plan.entries = {**plan.entries, "x.example": str(len(self.list) + 1)}
+            return "an entry of a map"
         hosts = rng.sample(_HOSTS, rng.randint(0, len(_HOSTS)))
         plan.entries = {"x.example": str(len(self.list) + 1), **{host: f"b{rng.randint(1, 99)}" for host in hosts}}
         return f"a map of {len(plan.entries)} entries"
@@ -185,7 +188,7 @@ class Documents:
             parts.append(f"backend bad\n  mode tcp\n{bad}")
         text += "\n" + "\n".join(parts)
         servers = {key: server for key, server in file_servers(text).items() if key[0] != self.ours.backend or key[1] in self.ours.kept}
-        files = Files(tuple(plan.entries.items()), fingerprint(self.pems[plan.certificate]))
+        files = Files(tuple(sorted(plan.entries.items())), fingerprint(self.pems[plan.certificate]))
         return Document(number, text, good, files, servers)
 
     @staticmethod

@@ -379,7 +379,7 @@ RUNTIME = "^(PUT [^ ]*/(runtime/maps|storage/ssl_certificates)/|POST [^ ]*skip_r
 # The same by the stats socket.
 COMMANDS = (("server", "set server by-document/"), ("server", "^show servers state by-document"), ("come", "add server by-document/"),
             ("come", "enable server by-document/"), ("go", "del server by-document/"), ("map", "^prepare map"), ("map", "^add map"),
-            ("map", "^commit map"), ("map", "^show map /"), ("certificate", "^set ssl cert"), ("certificate", "^commit ssl cert"),
+            ("map", "^commit map"), ("map", "^set map"), ("map", "^show map /"), ("certificate", "^set ssl cert"), ("certificate", "^commit ssl cert"),
             ("certificate", "^show ssl cert /"))
 
 

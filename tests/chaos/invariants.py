@@ -24,7 +24,7 @@ accepted      Where the daemon has a whole configuration beside the servers: the
               Of HAProxy itself the same goes piece by piece, as it may be told one after the other: each server that is the user's, entry of the
               map and certificate that it has, one of the documents gave it since all was in sync last, and none is missing that all have.
 agree         Once all is in sync, HAProxy has what its files say: every server of every backend with its address, weight and state, the
-              entries of the map in their order, the certificate, which it presents. A server that a HAProxy by its own files is rid of may
+              entries of the map, the certificate, which it presents. A server that a HAProxy by its own files is rid of may
               stay, in maintenance, until nobody uses it. A file that was stored by a Data Plane API whose answer was lost does not go back with a
               rejected document, which the daemon does not know yet: there it has to agree with the next good one. Where others struck HAProxy, the daemon may notice with RESYNC_PERIOD alone.
 reported      Once all is in sync, the metrics count what the file has: desired, draining, actual and parked servers, and nobody is held.
@@ -111,8 +111,8 @@ def file_servers(text: str) -> dict[Key, Server]:
 
 
 def map_entries(text: str) -> Entries:
-    """Of a map's file, in their order."""
-    return tuple((line.split()[0], line.partition(" ")[2].strip()) for line in text.splitlines() if line.strip() and line[0] != "#")
+    """Of a map's file; their order counts for nothing where they are looked up by `map`."""
+    return tuple(sorted((line.split()[0], line.partition(" ")[2].strip()) for line in text.splitlines() if line.strip() and line[0] != "#"))
 
 
 def in_rotation(running: Running, ours: Ours) -> dict[str, str]:

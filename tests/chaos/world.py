@@ -360,7 +360,9 @@ class World:
         if last.good and document is not last:
             return (f"the file and {stored} are document {document.number if document else 'none'}, the user's is {last.number} "
                     f"with {last.files}")
-        since = document.number if document else documents.since
+        # One whose files alone differ from the one before may lie there, and not run: a daemon died between the two.
+        runs = document and (last.good or self.served.running(self.haproxy.socket) == document.files)
+        since = document.number if document and runs else documents.since
         # Files of one that was rejected stay where a daemon has died before, and nobody knows what there was.
         if (document := document or documents.of(text)) is None:
             return "the file is no document"

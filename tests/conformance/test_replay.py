@@ -16,7 +16,7 @@ from . import replay
 WHOLE_GROUPS = ["raw", "meaning", "actions", "storage"]
 GROUPS = ["transactions", "refusals", "lane", "sections"]
 # From this step on HAProxy has to know check-reuse-pool.
-NEEDS_3_0 = "unknown words on a server"
+NEEDS_3_2 = "unknown words on a server"
 # HAProxy has to refuse a server whose name is one of a server-template; 3.4 does not any more.
 NEEDS_CLASH = "commit the clash"
 CLASH = "defaults\n  mode tcp\n  timeout server 1s\n  timeout connect 1s\nbackend b\n  server s1 127.0.0.1:1\n  server-template s 3 127.0.0.1:1\n"
@@ -53,8 +53,8 @@ def play(where: pathlib.Path, name: str, group: str, directory: pathlib.Path) ->
     lines = [(number, line) for number, line in enumerate(replay.load(name, where), 1) if line["group"] == group]
     assert lines, f"{name} has no group {group}"
     binary = haproxy_binary()
-    if binary and haproxy_version(binary) < (3, 0):
-        lines = list(itertools.takewhile(lambda line: line[1]["step"] != NEEDS_3_0, lines))
+    if binary and haproxy_version(binary) < (3, 2):
+        lines = list(itertools.takewhile(lambda line: line[1]["step"] != NEEDS_3_2, lines))
     if binary and any(line["step"] == NEEDS_CLASH for _, line in lines) and not refuses_clash(binary, directory):
         warnings.warn(f"{name}: not compared: {NEEDS_CLASH!r}, as {binary} takes two servers of one name")
         lines = [line for line in lines if line[1]["step"] != NEEDS_CLASH]

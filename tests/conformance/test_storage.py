@@ -319,6 +319,22 @@ def test_few_entries_are_appended_and_many_replace_all(plane: DataPlane, used: d
     assert content(plane, "maps", "hosts.map") == "a.example be\n"
 
 
+def test_one_of_several_entries_of_a_key_is_deleted_by_its_id(plane: DataPlane, used: dict[str, str]) -> None:
+    send_all(plane, ("b.example", "other"), ("a.example", "web"))
+    found = plane.get("/runtime/maps/hosts.map/entries").json()
+    assert [e["value"] for e in found] == ["be", "other", "web"] and all(re.fullmatch("0x[0-9a-f]+", e["id"]) for e in found), found
+    if not before_3_4(plane):
+        assert plane.delete(f"/runtime/maps/hosts.map/entries/%23{found[0]['id']}").status == 400
+        return
+    for entry, left in ((found[0], ["other", "web"]), (found[2], ["other"])):
+        answer = plane.delete(f"/runtime/maps/hosts.map/entries/%23{entry['id']}")
+        assert answer.status == 204 and int(answer.headers["Configuration-Version"]) == plane.version(), answer
+        assert [value for _, value in in_order(plane)] == left
+    assert plane.delete(f"/runtime/maps/hosts.map/entries/%23{found[0]['id']}").status == 404
+    assert plane.delete("/runtime/maps/hosts.map/entries/none.example").status == 404
+    assert content(plane, "maps", "hosts.map") == "a.example be\n"
+
+
 def test_entries_that_the_api_loses_or_doubles(plane: DataPlane, used: dict[str, str]) -> None:
     if not replaces_all(plane):
         return

@@ -100,7 +100,8 @@ def make(words: list[str]) -> None:
 
 def ours(words: list[str]) -> None:
     text = (ROOT / "src/settings/pages.c").read_text()
-    usage = text + "".join(path.read_text() for path in [*ROOT.glob("cmd/*/*.c"), *ROOT.glob("src/cli/command.c")])
+    older = re.sub(r'\{"([a-z-]+)", "[A-Z_]+"\}', r" --\1 ", (ROOT / "src/cli/older.c").read_text())
+    usage = text + older + "".join(path.read_text() for path in [*ROOT.glob("cmd/*/*.c"), *ROOT.glob("src/cli/command.c")])
     if len(words) > 1 and not words[1].startswith("-") and f"haproxy-k8s-sync {words[1]}" not in usage:
         raise Wrong(f"--help knows no {words[1]!r}")
     check_flags([words[0], *[w for w in words[2:] if w != "-o"]], usage)
@@ -175,7 +176,7 @@ PROGRAMS = {
     "/opt/haproxy-k8s-sync/ld.so": copied,
     "curl": asked("--help", "all"), "install": asked("--help"), "keepalived": asked("--help"), "base64": asked("--help"),
     **{name: asked("--help") for name in ("useradd", "userdel", "chown", "chgrp", "chmod", "ln", "rm", "cp", "echo", "ls")},
-    "openssl": lambda words: None, "ip": lambda words: None, "promtool": lambda words: None,
+    "openssl": lambda words: None, "etcdctl": lambda words: None, "ip": lambda words: None, "promtool": lambda words: None,
 }
 
 

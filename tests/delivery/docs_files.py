@@ -166,6 +166,22 @@ def manifest(text: str) -> None:
             raise Wrong(f"{document.get('apiVersion')} {document.get('kind')} with {sorted(document)}")
 
 
+def annotated_service(text: str) -> None:
+    """A Service with the default label, whose annotations are those of a port of it, each of the page's table of options."""
+    page = (ROOT / "docs/services.md").read_text().partition("<!-- options -->")[2].partition("<!-- /options -->")[0]
+    options = set(re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.M))
+    for found in load_yaml(text):
+        meta, ports = found["metadata"], {port["name"] for port in found["spec"]["ports"]}
+        if (found["apiVersion"], found["kind"], found["spec"]["type"]) != ("v1", "Service", "NodePort"):
+            raise Wrong(f"no NodePort Service: {found['kind']}")
+        if meta["labels"].get("haproxy-kubefigurator.enabled") != "yes":
+            raise Wrong("it has not the label of SERVICES_LABEL")
+        for name in meta["annotations"]:
+            prefix, port, option = name.split(".")
+            if prefix != "haproxy-kubefigurator" or port not in ports or option not in options:
+                raise Wrong(f"annotation {name}: ports {ports}, options {options}")
+
+
 def pods_of_a_set(text: str, of_set: str, template: str) -> None:
     """A Deployment of HAProxies: the set finds its pods, and they are ready by what its template alone has."""
     deployment, targets = load_yaml(text)[0], load_yaml(of_set)[0]["targets"]

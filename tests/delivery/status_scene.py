@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import pathlib
 from typing import Any
@@ -12,10 +13,11 @@ from tests.functional.rig import TEMPLATE as RIG_TEMPLATE
 from tests.functional.test_local import TEMPLATE
 from tests.harness import objects
 from tests.harness.browser import Page
+from tests.harness.certificates import self_signed
 from tests.harness.daemon import Daemon, program
 from tests.harness.haproxy import HAProxy
 from tests.harness.kube import KubeDouble
-from tests.harness.process import wait_until
+from tests.harness.process import free_port, wait_until
 
 NAMESPACE = "ingress-nginx"
 SERVICE = "ingress-nginx-controller"
@@ -138,3 +140,50 @@ class TemplateScene:
     def ingress(name: str, host: str = "") -> dict[str, Any]:
         return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name, "namespace": "shop"},
                 "spec": {"rules": [{"host": host} if host else {}]}}
+
+
+class ServicesScene:
+    """Annotated Services, some of which are wrong, and a HAProxy of this machine that reads a file of the daemon behind its own."""
+
+    PREFIX = "haproxy-kubefigurator"
+
+    def __init__(self, home: pathlib.Path):
+        self.home = home
+        self.haproxy = HAProxy(home / "haproxy", TEMPLATE)
+        self.dynamic = home / "haproxy" / "dynamic.cfg"
+        self.dynamic.write_text("# nothing yet\n")
+        self.haproxy.files.append(self.dynamic)
+        (home / "kube").mkdir()
+        self.kube = KubeDouble(home / "kube")
+        self.https, self.http, self.tcp = free_port(), free_port(), free_port()
+
+    def service(self, name: str, created: int, **options: str) -> dict[str, Any]:
+        said = {"listen-port": str(self.https), "ssl-certificate": "secret:tls", **{key.replace("_", "-"): value for key, value in options.items()}}
+        made = objects.service(name, namespace="shop", node_ports={"web": (80, 30000 + created)},
+                               annotations={f"{self.PREFIX}.web.{key}": value for key, value in said.items() if value})
+        made["metadata"] |= {"labels": {f"{self.PREFIX}.enabled": "yes"}, "creationTimestamp": f"2026-01-01T00:00:{created:02}Z"}
+        return made
+
+    def __enter__(self) -> "ServicesScene":
+        self.stack = contextlib.ExitStack()
+        self.stack.enter_context(self.haproxy)
+        self.stack.enter_context(self.kube)
+        pair = self_signed(self.home, "any.example.com", alternatives="DNS:*.example.com")
+        keys = {"tls.crt": pair.certificate, "tls.key": pair.key}
+        self.kube.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "tls", "namespace": "shop"},
+                       "data": {key: base64.b64encode(path.read_bytes()).decode() for key, path in keys.items()}})
+        self.kube.put(objects.node("n1", "127.0.11.1"), self.service("shop", 1, hostname="shop.example.com"), self.service("cart", 2, hostname="shop.example.com", path="/cart"),
+                      self.service("api", 3, hostname="api.example.com"), self.service("status", 4, hostname="status.example.com", listen_port=str(self.http), use_ssl="false"),
+                      self.service("database", 5, haproxy_mode="tcp", listen_port=str(self.tcp), ssl_certificate=""), self.service("copy", 6, hostname="shop.example.com"),
+                      self.service("typo", 7, hostname="typo.example.com", bakcends_use_ssl="true"), self.service("bad", 8, hostname="<img src=x onerror=hacked=1>"),
+                      self.service("later", 9, hostname="later.example.com", ssl_certificate="secret:later"))
+        settings = {"KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")), "CONFIG_SOURCE": "services",
+                    "HAPROXY_CONFIG_FILE": str(self.dynamic), "HAPROXY_CHECK_FILES": f"{self.haproxy.config},{self.dynamic}",
+                    "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket), "HAPROXY_STATS_SOCKET": str(self.haproxy.socket), "HAPROXY_BIN": self.haproxy.binary,
+                    "STATE_DIR": str(self.home / "state"), "CONFIG_MIN_INTERVAL": "0s"}
+        self.daemon = self.stack.enter_context(Daemon(self.home / "daemon", settings, program()))
+        self.daemon.wait_ready()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()

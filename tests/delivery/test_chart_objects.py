@@ -143,8 +143,16 @@ OTHERWISE: dict[str, Any] = {
     "templates-targets": {"": [("networking.k8s.io", "ingresses", "", "list watch")], "lb": [("", "configmaps", "edge-templates", "list watch")],
                           "edge": [("", "pods", "", "list watch")]},
     "templates-volume": {"": [NODES, ("networking.k8s.io", "ingresses", "", "list watch")], "ingress-nginx": [SLICES, SERVICE]},
+    # Secrets by Roles where they may be named, or everywhere.
+    "annotated-services": {"": [("", "nodes services", "", "list watch"), EVENTS],
+                           **{namespace: [("", "secrets", "", "list watch")] for namespace in ("api", "certs", "shop")}},
+    "annotated-services-volume": {"": [("", "nodes services secrets", "", "list watch")], "ingress-nginx": [SLICES, SERVICE]},
+    # As those that write to HAProxy have them, without Secrets.
+    "etcd": {"": [("", "nodes services", "", "list watch")], "lb": OWN_LEASE},
+    "etcd-plain": {"lb": [("", "secrets", "haproxy-config", "list watch patch")]},
     "sidecar-config": {"lb": [("", "secrets", "edge", "list watch patch")]},
     "sidecar-file": {},
+    "sidecar-services": {"": [("", "nodes services", "", "list watch")], "shop": [("", "secrets", "", "list watch")]},
     "config-file-volume": {"lb": OWN_LEASE},
     "without-rights": {},
     "other-cluster": {},
@@ -265,7 +273,7 @@ def test_one_replica_is_never_two(rendered: cases.Renderings) -> None:
         spec = chart.only(found, "Deployment")["spec"]
         if spec["strategy"]["type"] != "Recreate" or spec["replicas"] > 1:
             settings = pod.settings(found)
-            assert settings.get("LEADER_ELECT") == "true" or settings["DRY_RUN"] == "true" or "HAPROXY_CONFIG_FILE" in settings, name
+            assert settings.get("LEADER_ELECT") == "true" or settings["DRY_RUN"] == "true" or "HAPROXY_CONFIG_FILE" in settings or settings.get("CONFIG_TARGET") == "etcd", name
 
 
 def test_the_container_may_do_nothing_by_default(rendered: cases.Renderings) -> None:
@@ -327,5 +335,7 @@ def test_the_notes_tell_the_next_three_commands(rendered: cases.Renderings, name
     assert not re.search(r"<no value>|%!|map\[|\n\n\n", said), said
     settings = pod.settings(found)
     assert ("HAProxy runs in the same pod" in said) == ("HAPROXY_CONFIG_FILE" in settings)
-    assert ("It has no credentials" in said) == ("HAPROXY_CONFIG_FILE" not in settings and not any(s.endswith(("USERNAME_FILE", "TOKEN_FILE", "CREDENTIALS_FILE")) for s in settings))
+    published = settings.get("CONFIG_TARGET") == "etcd"
+    assert ("Each load balancer runs a daemon of its own" in said) == published == (" publishes " in said)
+    assert ("It has no credentials" in said) == ("HAPROXY_CONFIG_FILE" not in settings and not published and not any(s.endswith(("USERNAME_FILE", "TOKEN_FILE", "CREDENTIALS_FILE")) for s in settings))
     assert ("a dry run" in said) == (settings.get("DRY_RUN") == "true")

@@ -121,6 +121,10 @@ def test_schema_and_values_know_the_same_names() -> None:
     ({"env": {"haproxy": {"password": 12345}}}, ["/env/haproxy/password", "string"]),
     ({"livenessProbe": {"path": "/health"}}, ["/livenessProbe/path", "'/livez'"]),
     ({"image": {"digest": "sha256:abc"}}, ["/image/digest"]),
+    ({"config": {"source": "etcd"}}, ["/config/source", "'services'"]),
+    ({"config": {"target": "file"}}, ["/config/target", "'etcd'"]),
+    ({"etcd": {"endpoints": ["etcd:2379"]}}, ["/etcd/endpoints/0"]),
+    ({"etcd": {"path": "/haproxy/"}}, ["/etcd/path"]),
     ({"podDisruptionBudget": {"minAvailable": "half"}}, ["/podDisruptionBudget/minAvailable"]),
 ], ids=lambda v: "" if isinstance(v, list) else re.sub(r"\W+", "-", str(v)).strip("-"))
 def test_a_value_that_cannot_be_is_refused_by_its_path(helm: pathlib.Path, values: chart.Values, words: list[str]) -> None:
@@ -130,6 +134,8 @@ def test_a_value_that_cannot_be_is_refused_by_its_path(helm: pathlib.Path, value
         assert word in str(e.value)
 
 
+# What those below that have etcd in their name differ from.
+PUBLISHES = {"config": {"source": "secret", "target": "etcd"}, "etcd": {"endpoints": ["http://etcd:2379"]}}
 SIDECAR = {"sidecar": {"enabled": True, "configMap": "first"}}
 IMPOSSIBLE = {
     "user without password": ({"env": {"haproxy": {"username": "admin"}}}, "env.haproxy.username is set without env.haproxy.password"),
@@ -205,6 +211,25 @@ IMPOSSIBLE = {
     "SPIFFE from nowhere": ({**nested(("env", "haproxy", "dataplaneURL"), "https://a:1"), "spiffe": {"enabled": True, "csiDriver": ""}},
                             "spiffe.csiDriver and hostPath are empty"),
     "a peer ID without SPIFFE": ({"spiffe": {"peerID": "spiffe://a/b"}}, "spiffe.peerID is set, but spiffe.enabled is not true"),
+    "annotated Services with nothing before": ({"config": {"source": "services"}}, "config.source is services: set config.file.configMap"),
+    "annotated Services with files": ({"config": {"source": "services", "file": {"configMap": "a", "filesDir": "."}}}, "config.source is services, where annotations name certificates"),
+    "values of no annotated Services": ({"annotatedServices": {"ports": [80]}}, "annotatedServices is set, but config.source is not services"),
+    "etcd without members": ({"config": {"source": "secret", "target": "etcd"}}, "etcd.endpoints is empty"),
+    "nothing for etcd": (nested(("config", "source"), ""), "config.source is empty: set what is published there"),
+    "servers in etcd": (nested(("env", "ingressServices"), ["a/b"]), "config.target is etcd beside env.ingressServices"),
+    "a Service's servers in etcd": (nested(("env", "haproxy", "backendName"), "a"), "config.target is etcd beside env.ingressServices"),
+    "etcd and a HAProxy": (nested(("env", "haproxy", "dataplaneURL"), "http://a:1"), "each load balancer has a daemon of its own; leave them out"),
+    "etcd and pods": ({"config": {"source": "template"}, "templates": {"volume": "b", "targetsNamespace": "lb"}}, "each load balancer has a daemon of its own; leave them out"),
+    "etcd and a HAProxy beside": (SIDECAR, "config.target is etcd beside sidecar.enabled"),
+    "etcd and credentials of a HAProxy": ({"credentials": {"existingSecret": "a"}}, "etcd.existingSecret has those for etcd"),
+    "etcd and certificates of a HAProxy": ({"tls": {"caSecret": "a"}}, "etcd.existingSecret has those for etcd"),
+    "private keys in etcd": ({"config": {"source": "services"}, "annotatedServices": {"secretsOf": ["a"]}}, "private keys are never published"),
+    "a user of etcd without password": (nested(("etcd", "user"), "a"), "etcd.user and passwordKey: set both or none"),
+    "half a pair for etcd": ({"etcd": {"existingSecret": "a", "certKey": "tls.crt"}}, "etcd.certKey and keyKey: set both or none"),
+    "a Secret for etcd of which nothing is used": ({"etcd": {"existingSecret": "a"}}, "etcd.existingSecret is set, but none of its keys"),
+    "keys of no Secret for etcd": ({"etcd": {"caKey": "ca.crt"}}, "etcd.existingSecret, which is not set"),
+    "a password of etcd in the environment": ({"extraEnv": [{"name": "ETCD_PASSWORD", "value": "x"}]}, "ETCD_PASSWORD would be shown in the Deployment"),
+    "etcd that nothing uses": ({"config": {"target": ""}}, "etcd is set, but config.target is not etcd"),
     "TLS without https": ({"tls": {"caSecret": "a"}}, "env.haproxy.dataplaneURL has no https URL"),
 }
 
@@ -212,6 +237,8 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_what_cannot_work_together_is_refused_with_what_to_do(helm: pathlib.Path, name: str) -> None:
     values, words = IMPOSSIBLE[name]
+    if "etcd" in name and "members" not in name:
+        values = merged(PUBLISHES, values)
     with pytest.raises(chart.Refused) as e:
         chart.template(helm, values)
     assert words in str(e.value)
@@ -259,6 +286,10 @@ BY_OTHER_VALUES |= {"SPIRE_AGENT_SOCKET", "SPIFFE_PEER_ID"}
 # What is mounted into a pod is always followed.
 NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_CHECK_FILES", "HAPROXY_MAPS_DIR",
                     "HAPROXY_CERTS_DIR", "HAPROXY_FILES_DIR", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
+OF_ANNOTATED = {"SERVICES_LABEL", "SERVICES_PORTS", "SERVICES_CERTIFICATES_DIR", "SERVICES_SECRET_NAMESPACES", "ANNOTATION_PREFIX", "CLUSTER_NAME"}
+BY_OTHER_VALUES |= OF_ANNOTATED
+OF_ETCD = {name for name in of_the_daemon() if name.startswith("ETCD_")}
+BY_OTHER_VALUES |= OF_ETCD | {"CONFIG_TARGET"}
 # OpenTelemetry has ways of its own to bring these into a pod; extraEnv is another (docs/traces.md).
 NOT_IN_A_CLUSTER |= {name for name in of_the_daemon() if name.startswith("OTEL_")}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
@@ -308,13 +339,35 @@ def test_each_setting_of_templates_has_its_value_and_default() -> None:
     assert {name: as_text(readme.at(given, f"templates.{name.removeprefix('TEMPLATE_').lower()}")) for name in settings} == settings and settings
 
 
+def test_each_setting_of_annotated_services_has_its_value_and_default() -> None:
+    schema, given = readme.schema(), readme.defaults()
+    def value(name: str) -> str:
+        first, *others = name.removeprefix("SERVICES_").lower().split("_")
+        return f"annotatedServices.{first}" + "".join(word.capitalize() for word in others)
+    there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("annotatedServices.")}
+    assert there == {value(name) for name in OF_ANNOTATED} | {"annotatedServices.secretsOf"}, "the last one is rights alone"
+    settings = {name: default for name, default in of_the_daemon().items() if name in OF_ANNOTATED and default is not None}
+    assert {name: as_text(readme.at(given, value(name))) for name in settings} == settings and len(settings) == 3
+
+
+def test_each_setting_of_etcd_has_its_value_and_default() -> None:
+    schema, given = readme.schema(), readme.defaults()
+    def value(name: str) -> str:
+        return "etcd." + re.sub("_(file)?", "", name.removeprefix("ETCD_").lower()) + ("Key" if name.endswith("_FILE") or name == "ETCD_PASSWORD" else "")
+    there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("etcd.")}
+    assert there == {value(name) for name in OF_ETCD} | {"etcd.existingSecret"}
+    settings = {name: default for name, default in of_the_daemon().items() if name in OF_ETCD and default is not None}
+    assert settings == {"ETCD_KEEP": as_text(given["etcd"]["keep"]), "ETCD_PATH": readme.at(schema, "properties.etcd.properties.path.description").split("empty: ")[1]}
+    assert given["etcd"]["path"] == "", "it is the daemon's by an empty value"
+
+
 def test_every_setting_reaches_the_daemon(rendered: cases.Renderings) -> None:
     reached: set[str] = set()
     for name in cases.NAMES:
         found = rendered[name]
         extra = {e["name"] for e in yaml.safe_load(cases.values(name).read_text()).get("extraEnv", [])}
         reached |= pod.settings(found).keys() - extra
-    files = {"HAPROXY_DATAPLANE_USERNAME_FILE", "HAPROXY_DATAPLANE_PASSWORD_FILE", "HAPROXY_DATAPLANE_TOKEN_FILE"}
+    files = {"ETCD_PASSWORD_FILE", "HAPROXY_DATAPLANE_USERNAME_FILE", "HAPROXY_DATAPLANE_PASSWORD_FILE", "HAPROXY_DATAPLANE_TOKEN_FILE"}
     assert files <= reached
     assert {s.removesuffix("_FILE") if s in files else s for s in reached} == of_the_daemon().keys() - NOT_IN_A_CLUSTER - BY_EXTRA_ENV
 

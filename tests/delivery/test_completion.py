@@ -18,7 +18,7 @@ FOLDER = ROOT / "deploy/completion"
 NAME = "haproxy-k8s-sync"
 
 # The words that were typed, the last one as far as it was -> what is offered.
-COMMANDS = {"plan", "explain", "doctor", "config", "template", "check-config", "copy-to"}
+COMMANDS = {"plan", "explain", "doctor", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to"}
 CASES: list[tuple[list[str], set[str]]] = [
     ([""], COMMANDS),
     (["pl"], {"plan"}),
@@ -36,6 +36,8 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["config", "r"], {"rollback"}),
     (["config", "history", "--output", ""], {"text", "json"}),
     (["config", "plan", "--color", "al"], {"always"}),
+    (["services", "v"], {"view"}),
+    (["services", "explain", "--color", "al"], {"always"}),
     (["template", "v"], {"validate"}),
     (["template", "d"], {"diff"}),
     (["template", "test", "--color", "al"], {"always"}),

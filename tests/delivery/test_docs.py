@@ -83,8 +83,12 @@ def credentials(block: Block, tools: Tools) -> None:
     tools.own.check(f"HAPROXY_DATAPLANE_URL={urls}\nHAPROXY_DATAPLANE_CREDENTIALS_FILE={path}\n")
 
 
+def service(block: Block, tools: Tools) -> None:
+    docs_files.annotated_service(block.text)
+
+
 RULES: dict[str, Callable[[Block, Tools], None]] = {
-    "sh": sh, "env": env, "values": values, "prometheus": prometheus, "promql": promql, "log": log, "credentials": credentials}
+    "sh": sh, "env": env, "values": values, "prometheus": prometheus, "promql": promql, "log": log, "credentials": credentials, "service": service}
 
 
 @pytest.mark.parametrize("block", ALL, ids=str)
@@ -246,8 +250,10 @@ def test_values_of_settings_are_accepted(own_settings: Settings) -> None:
     assert len(given) >= 8
     for span in sorted(given):
         own_settings.check(span + "\n", HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p", **(
-            {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") else {}), **(
-            {"TEMPLATE_FROM": "configmap:haproxy/templates", "HAPROXY_DATAPLANE_URL": "http://haproxy:5555"} if span == "CONFIG_SOURCE=template" else {}))
+            {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") and "etcd" not in span else {}), **(
+            {"TEMPLATE_FROM": "configmap:haproxy/templates", "HAPROXY_DATAPLANE_URL": "http://haproxy:5555"} if span == "CONFIG_SOURCE=template" else {}), **(
+            {"ETCD_ENDPOINTS": "http://etcd:2379", "CONFIG_SOURCE": "services"} if span in ("CONFIG_TARGET=etcd", "CONFIG_SOURCE=etcd") else {}), **(
+            {"CONFIG_SOURCE": "services", "CONFIG_FILE": "/etc/haproxy/haproxy.cfg"} if span == "CONFIG_SOURCE=services" or span.startswith("CLUSTER_NAME=") else {}))
 
 
 def test_alerts_have_their_headings() -> None:

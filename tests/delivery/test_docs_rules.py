@@ -37,6 +37,8 @@ BAD_BLOCKS = [
     ("env", "HAPROXY_BALANCE=roundrobbin\n", "HAPROXY_BALANCE"),
     ("env", "HAPROXY_BALANC=roundrobin\n", "did you mean"),
     ("values", "env:\n  ingresServiceName: web\n", "ingresServiceName"),
+    ("service", "apiVersion: v1\nkind: Service\nmetadata: {name: a, labels: {haproxy-kubefigurator.enabled: 'yes'}, "
+     "annotations: {haproxy-kubefigurator.web.hostnam: a.example}}\nspec: {type: NodePort, ports: [{name: web, port: 80}]}\n", "hostnam"),
     ("prometheus", "scrape_configs:\n  - jobname: x\n", "jobname"),
     ("promql", "sum(rate(haproxy_k8s_sync_reloads[1h]))\n", "haproxy_k8s_sync_reloads"),
     ("promql", "sum(rate(haproxy_k8s_sync_reloads_total[1h])\n", "1h"),

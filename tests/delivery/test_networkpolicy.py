@@ -46,6 +46,13 @@ def test_what_the_urls_need(helm: pathlib.Path, urls: Any, targets: Egress) -> N
     assert found["spec"]["policyTypes"] == ["Ingress", "Egress"]
 
 
+@pytest.mark.parametrize("to, peers", [({}, [ANYWHERE, ["192.0.2.9/32"]]), ({"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}, [["192.0.2.0/24"]] * 2)])
+def test_what_is_published_goes_to_etcd_alone(helm: pathlib.Path, to: Document, peers: list[list[str]]) -> None:
+    values = {"networkPolicy": {"enabled": True, "etcd": to, "dataplane": {"to": [{"ipBlock": {"cidr": "192.0.2.77/32"}}]}},
+              "config": {"source": "services", "target": "etcd"}, "etcd": {"endpoints": ["https://etcd:2379", "https://192.0.2.9:2380"]}}
+    assert egress(only(render(helm, values), "NetworkPolicy")) == [*ALWAYS, *DNS, ("TCP", 2379, peers[0]), ("TCP", 2380, peers[1])]
+
+
 def test_it_is_of_these_pods_alone(helm: pathlib.Path) -> None:
     documents = render(helm, {"networkPolicy": {"enabled": True}}, release="lb", namespace="edge")
     found, deployment = only(documents, "NetworkPolicy"), only(documents, "Deployment")

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.harness import http, objects
+from tests.harness import http, objects, realparts
 from tests.harness.certificates import self_signed
+from tests.harness.daemon import Daemon
+from tests.harness.etcd import Etcd, Tls, pair_of
 from tests.harness.kube import KubeDouble
 from tests.harness.process import free_port, wait_until
 
@@ -53,8 +55,8 @@ backend be
 """
 
 
-def of_the_page(part: str) -> list[str]:
-    block, = [block for block in blocks(DOCS / "sidecar.md") if block.attributes.get("part") == part]
+def of_the_page(part: str, page: str = "sidecar.md") -> list[str]:
+    block, = [block for block in blocks(DOCS / page) if block.attributes.get("part") == part]
     return block.text.splitlines()
 
 
@@ -259,3 +261,38 @@ def test_whole_configuration_after_a_data_plane_api(beside: Beside) -> None:
     machine.write(source, odd)
     beside.wait_status("ready")
     assert "2  " in machine.run(ASK, "config", "history")
+
+
+def test_from_etcd_without_kubernetes(beside: Beside, tmp_path: pathlib.Path) -> None:
+    """A file of its own beside the operator's; no kubeconfig; the certificates for etcd are credentials of the service."""
+    try:
+        etcd_program = realparts.etcd_debian()
+    except realparts.Missing as e:
+        pytest.skip(f"no etcd here: {e}")
+    machine, path, port = beside.machine, "/haproxy/east", free_port()
+    (tmp_path / "etcd").mkdir()
+    tls = Tls(tmp_path / "etcd")
+    source = tmp_path / "published.cfg"
+    source.write_text(f"frontend published\n  bind 127.0.0.1:{port}\n  http-request return status 200 content-type text/plain string one\n")
+    with Etcd(etcd_program, tmp_path / "etcd", tls) as etcd:
+        with Daemon(tmp_path / "producer", {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(source), "CONFIG_TARGET": "etcd", "ETCD_PATH": path,
+                                            "ETCD_ENDPOINTS": etcd.url, **pair_of(tls)}):
+            wait_until(lambda: etcd.get(f"{path}/manifest"), 20, "it is published")
+        for line in of_the_page("install"):
+            if line.startswith("apt-get install ./build/"):
+                machine.run("dpkg", "-i", machine.copy(beside.deb, "/tmp"))
+            elif not line.startswith(("apt-get", "echo 'EXTRAOPTS", "systemctl restart")):
+                machine.run("sh", "-ec", line)
+        for line in of_the_page("certificates"):
+            machine.run("sh", "-ec", line)
+        beside.settings(CONFIG_SOURCE="etcd", ETCD_ENDPOINTS=etcd.url, ETCD_PATH=path, ETCD_NAME="lb-1", HAPROXY_CONFIG_FILE="/etc/haproxy/dynamic.cfg",
+                        HAPROXY_CHECK_FILES=f"{CONFIG},/etc/haproxy/dynamic.cfg", MAX_LOSS_PERCENT="", PARK_TTL="")
+        for name, file in (("etcd-ca.crt", tls.authority.certificate), ("etcd.crt", tls.client.certificate), ("etcd.key", tls.client.key)):
+            machine.write(f"/root/{name}", file.read_text(), 0o600)
+        done = machine.call("sh", "-exc", "cd /root\n" + "\n".join(of_the_page("package", "etcd.md")))
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}{machine.journal('haproxy.service')}{beside.journal()}"
+        assert "Kubernetes" not in done.stdout
+        beside.wait_status("ready")
+        assert http.request(f"http://127.0.0.1:{port}", "GET", "/").text == "one"
+        assert beside.text() == beside.first and machine.path("/etc/haproxy/dynamic.cfg").read_text() == source.read_text()
+        wait_until(lambda: '"in_sync"' in (etcd.get(f"{path}/status/lb-1") or ""), 20, f"it says so in etcd\n{beside.journal()}")

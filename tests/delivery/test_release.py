@@ -20,7 +20,7 @@ from .once import run, version
 Object = dict[str, Any]
 
 # What names the image of this version.
-MANIFESTS = ("deploy/deployment.yaml", "deploy/config/deployment.yaml", "deploy/compose/compose.yaml")
+MANIFESTS = ("deploy/deployment.yaml", "deploy/config/deployment.yaml", "deploy/services/deployment.yaml", "deploy/compose/compose.yaml")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 # The rights that a job may have here, with what they are for.
 RIGHTS = {"contents": {"read", "write"}, "packages": {"write"}, "id-token": {"write"}}

@@ -21,7 +21,7 @@ from tests.harness.events_stream import EventStream
 from tests.harness.process import ROOT, wait_until
 
 from .png import shrink
-from .status_scene import NAMESPACE, SERVICE, Scene, TemplateScene, look, page_url
+from .status_scene import NAMESPACE, SERVICE, Scene, ServicesScene, TemplateScene, look, page_url
 
 pytestmark = pytest.mark.skipif(binary() is None, reason="no Chromium here (Debian: chromium): the page is not looked at")
 
@@ -61,6 +61,7 @@ def wait_rows(page: Page, wanted: dict[str, str]) -> None:
 
 
 def fits(page: Page) -> None:
+    page.value("new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(seen)))")  # the lines are drawn anew before a frame is
     assert page.value("document.documentElement.scrollWidth") <= page.value("innerWidth"), "it has to be scrolled sideways"
     out = page.value("""[...document.querySelectorAll('main .card')].flatMap(card => [...card.querySelectorAll('*')]
         .filter(e => e.checkVisibility() && !e.closest('.vh, thead') && e.getBoundingClientRect().right > card.getBoundingClientRect().right))
@@ -445,3 +446,86 @@ def test_templates(tmp_path: pathlib.Path, page: Page) -> None:
             assert page.value(CONTRAST) == []
         page.value("show({...last, templates: null})")
         assert not page.value("document.getElementById('set').checkVisibility()"), "nothing is shown where there are none"
+
+
+# --- annotated Services
+
+def test_services(tmp_path: pathlib.Path, page: Page) -> None:
+    """Frontends with their host names, what is left out and why; hundreds of them; none."""
+    with ServicesScene(tmp_path) as scene:
+        look(page, scene.daemon)
+        page.wait_text("#served", "9 Services: 6 ports served, 3 not")
+        cards = page.value("[...document.querySelectorAll('#services .lb')].map(card => card.innerText.replace(/\\s+/g, ' '))")
+        assert len(cards) == 3 and f"*:{scene.https} HTTPS api.example.com Service shop/api, port web shop.example.com/cart Service shop/cart, port web shop.example.com " in " ".join(cards)
+        assert f"*:{scene.tcp} TCP every connection Service shop/database, port web" in cards
+        said = page.value("[...document.querySelectorAll('#services .said li')].map(li => li.innerText.replace(/\\s+/g, ' '))")
+        assert [line.split()[:3] for line in said] == [["not", "served", "shop/bad:"], ["not", "served", "shop/copy:"], ["not", "served", "shop/later:"], ["no", "effect", "shop/typo:"]], said
+        assert "Secret shop/later: it does not exist" in said[2] and page.value("document.querySelectorAll('img').length") == 0
+        scene.kube.delete(scene.service("bad", 8))
+        page.wait_text("#served", "8 Services: 6 ports served, 2 not")
+        quiet(page, page_url(scene.daemon))
+
+        page.value("source.close(); clearInterval(ticking)")
+        many = json.loads(json.dumps(page.value("last")))
+        route = {"host": "a" * 60 + ".example.com", "path": "/" + "b" * 200, "service": "team/" + "c" * 60, "port": "web", "backend": None, "redirect": "https://" + "a" * 60 + ".example.com"}
+        many["services"].update(frontend_count=40, problem="none of them can be served",
+                                frontends=[{"address": "fd00::1", "port": n, "mode": "http", "tls": False, "route_count": 30, "routes": [route] * 30} for n in range(30)])
+        shot = ROOT / "build" / "status-page" / "status-page-services.png"
+        page.value("for (const e of document.querySelectorAll('main > section:not([aria-labelledby=h-services])')) e.hidden = true")
+        page.size(1280, 600)
+        page.screenshot(shot)
+        keep(shot)
+        page.size(PHONE, 800, mobile=True)
+        page.screenshot(shot.with_name("status-page-services-phone.png"))
+        for seen in (page.value("last"), many):
+            page.value(f"show({json.dumps(seen)})")
+            for width in (1280, 900, 821, 820, 600, PHONE):
+                page.size(width, 800, mobile=width == PHONE)
+                fits(page)
+        assert "and 16 frontends more" in page.text("#services")
+        assert "and 18 more" in page.text("#services .lb") and "none of them can be served" in page.text("#services .wrong")
+        for scheme in ("light", "dark"):
+            page.prefer(color_scheme=scheme, reduced_motion="reduce")
+            assert page.value(CONTRAST) == []
+        page.value("show({...last, services: null})")
+        assert not page.value("document.getElementById('services').checkVisibility()"), "nothing is shown where there are none"
+
+
+def test_etcd(scene: Scene, page: Page) -> None:
+    """A producer with load balancers: in sync, behind, failed; a thousand of them; hostile names; a load balancer's own page; none."""
+    daemon = scene.play()
+    look(page, daemon)
+    page.wait_text("#link", "live")
+    page.value("source.close(); clearInterval(ticking)")
+    seen = json.loads(json.dumps(page.value("last")))
+    assert seen["etcd"] is None and not page.value("document.getElementById('etcd').checkVisibility()"), "nothing is shown where there is none"
+    row = {"name": "lb-1", "state": "in_sync", "version": 7, "sha256": "0123456789abcdef" * 4, "reason": "", "since": seen["started_at"]}
+    failed = {**row, "name": "<img src=x onerror=hacked=1>", "state": "failed", "version": 6, "reason": "[ALERT] parsing [dynamic.cfg:12] : unknown keyword 'servr' " * 5}
+    balancers = {"in_sync": 1, "behind": 1, "failed": 1, "list": [failed, {**row, "name": "lb-3", "state": "behind", "version": 6}, row]}
+    producer = {"role": "producer", "leading": True, "version": 7, "sha256": row["sha256"], "published_at": seen["started_at"], "problem": None, "load_balancers": balancers}
+    seen.update(haproxies=[], backends=[], summary="in sync", state="in_sync")
+    page.value(f"show({json.dumps({**seen, 'etcd': producer})})")
+    assert page.text("#say").split() == "In sync The configuration is published.".split()
+    assert page.text("#published") == "version 7 is published; 3 load balancers, 1 behind, 1 failed"
+    table = page.value("[...document.querySelectorAll('#etcd tbody tr')].map(tr => tr.innerText.replace(/\\s+/g, ' '))")
+    assert len(table) == 3 and "failed" in table[0] and "unknown keyword" in table[0] and table[2].startswith("lb-1 in sync version 7 0123456789ab"), table
+    assert page.value("document.querySelectorAll('img').length") == 0 and page.value("typeof hacked") == "undefined"
+    shot = ROOT / "build" / "status-page" / "status-page-etcd.png"
+    page.value("for (const e of document.querySelectorAll('main > section:not([aria-labelledby=h-etcd])')) e.hidden = true")
+    page.size(1280, 600)
+    page.screenshot(shot)
+    page.size(PHONE, 800, mobile=True)
+    page.screenshot(shot.with_name("status-page-etcd-phone.png"))
+    many = {**producer, "problem": "/haproxy/east: the key has a value in etcd, and no manifest lies below it", "load_balancers": {
+        "in_sync": 1000, "behind": 0, "failed": 0, "list": [{**row, "name": f"lb-{i}." + "a" * 60 + ".example.com"} for i in range(500)]}}
+    for etcd in (producer, many):
+        page.value(f"show({json.dumps({**seen, 'etcd': etcd})})")
+        for width in (1280, 900, 821, 820, 600, PHONE):
+            page.size(width, 800, mobile=width == PHONE)
+            fits(page)
+    assert "and 950 more" in page.text("#etcd") and "no manifest lies below it" in page.text("#etcd .wrong")
+    for scheme in ("light", "dark"):
+        page.prefer(color_scheme=scheme, reduced_motion="reduce")
+        assert page.value(CONTRAST) == []
+    page.value(f"show({json.dumps({**seen, 'etcd': {'role': 'load balancer', 'version': 7, 'problem': None}})})")
+    assert page.text("#published") == "version 7 was read"

@@ -89,9 +89,13 @@ class Authority:
     def server(self, name: str = "server", alternatives: str = "IP:127.0.0.1,DNS:localhost", days: int = 2) -> Pair:
         return self._signed(name, f"subjectAltName={alternatives}\nextendedKeyUsage=serverAuth\n", days)
 
-    def client(self, name: str, days: int = 2) -> Pair:
-        """Its name is the user's."""
-        return self._signed(name, "extendedKeyUsage=clientAuth\n", days)
+    def peer(self, name: str) -> Pair:
+        """Of a server that is its own client, too, as etcd's gateway is."""
+        return self._signed(name, "subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth,clientAuth\n", 2)
+
+    def client(self, name: str, days: int = 2, subject: str = "") -> Pair:
+        """Its name is the user's; subject: instead of its common name, as "/O=sync"."""
+        return self._signed(name, "extendedKeyUsage=clientAuth\n", days, subject)
 
     def svid(self, name: str, spiffe_id: str, seconds: int = 3600, extensions: str = "") -> Pair:
         """An X.509 SVID as SPIRE makes them, for a client and a server; its common name is `name`. It ends so many seconds
@@ -107,8 +111,8 @@ class Authority:
                       "-extfile", f"{name}.ext")
         return Pair(self.directory / f"{name}.crt", self.directory / f"{name}.key")
 
-    def _signed(self, name: str, extensions: str, days: int) -> Pair:
-        self._openssl("req", *_CURVE, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+    def _signed(self, name: str, extensions: str, days: int, subject: str = "") -> Pair:
+        self._openssl("req", *_CURVE, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", subject or f"/CN={name}")
         (self.directory / f"{name}.ext").write_text(_LEAF + extensions)
         self._openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{self.name}.crt", "-CAkey", f"{self.name}.key",
                       "-CAcreateserial", "-out", f"{name}.crt", "-days", str(days), "-extfile", f"{name}.ext")

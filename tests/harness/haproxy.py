@@ -232,7 +232,7 @@ class DataPlane:
         """https alone from the next start on; with client_ca for its clients alone, own being the harness's certificate. The files
         are read at each start, whatever they have become by then."""
         self.server, self.client_ca = server, pathlib.Path(client_ca) if client_ca else None
-        self.url = f"https://127.0.0.1:{self.port}"
+        self.at(self.host, self.port)
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE  # it is not the one that is tested
         if own:
@@ -241,7 +241,7 @@ class DataPlane:
     def at(self, host: str, port: int) -> None:
         """Where it is from the next start on, as a pod has an address of its own."""
         self.host, self.port = host, port
-        self.url = f"http://{host}:{port}"
+        self.url = f"{'https' if self.server else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
     def settings(self) -> dict[str, str]:
         """The daemon's, to reach it."""
@@ -433,7 +433,7 @@ class RealDataPlane(DataPlane):
     def _listen(self) -> list[str]:
         if not self.server:
             return ["--host", self.host, "--port", str(self.port), "--scheme", "http"]
-        return ["--scheme", "https", "--tls-host", "127.0.0.1", "--tls-port", str(self.port),
+        return ["--scheme", "https", "--tls-host", self.host, "--tls-port", str(self.port),
                 "--tls-certificate", str(self.server.certificate), "--tls-key", str(self.server.key),
                 *(["--tls-ca", str(self.client_ca)] if self.client_ca else [])]
 

@@ -14,6 +14,7 @@ import urllib.parse
 from typing import Any
 
 from .certificates import Authority
+from .etcd import Etcd
 from .kube import write_kubeconfig
 from .process import Process, free_port, wait_until
 
@@ -180,41 +181,6 @@ class Client:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-class Etcd:
-    def __init__(self, program: pathlib.Path, home: pathlib.Path):
-        self.program = program
-        self.home = home
-        self.port, self.peer_port = free_port(), free_port()
-        self.process: Process | None = None
-
-    def start(self) -> None:
-        self.launch()
-        wait_until(self.healthy, 60, f"etcd healthy, see {self.home}/etcd.log")
-
-    def launch(self) -> None:
-        """Does not wait until it is healthy."""
-        client, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer_port}"
-        self.process = Process(
-            [self.program, "--data-dir", self.home / "etcd", "--listen-client-urls", client,
-             "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-             "--initial-cluster", f"default={peer}", "--log-level", "warn"],
-            self.home / "etcd.log", env={"HOME": str(self.home)}, name="etcd")
-
-    def healthy(self) -> bool:
-        assert self.process and self.process.alive, f"etcd has ended, see {self.home}/etcd.log"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
-        try:
-            connection.request("GET", "/health")
-            return b"true" in connection.getresponse().read()
-        finally:
-            connection.close()
-
-    def stop(self) -> None:
-        if self.process:
-            self.process.stop()
-            self.process = None
 
 
 class RealKube:

@@ -462,7 +462,7 @@ static void runtime(struct api *a, struct request *r, const struct address *at)
         return;
     }
     if (is_part(at, 1, "maps") && at->count > 2) {
-        whole_runtime_map(a, r, at->parts[2]);
+        whole_runtime_map(a, r, at->parts[2], at->count > 4 ? at->parts[4] : NULL);
         return;
     }
     size_t backend = is_part(at, 1, "backends") && at->count > 2 ? conf_backend(at->parts[2]) : BACKENDS;

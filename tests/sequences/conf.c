@@ -87,7 +87,8 @@ void running_load(struct running *r, const struct conf *c)
             memcpy(is->address, line->address, sizeof(is->address));
             is->port = line->port;
             is->weight = line->weight >= 0 ? line->weight : 1;
-            is->admin = section_says_maintenance(s, line) ? MAINT : READY;
+            is->disabled = section_says_maintenance(s, line);
+            is->admin = is->disabled ? MAINT : READY;
             is->backup = line->backup == ON;
             is->line = *line;
         }

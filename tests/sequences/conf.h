@@ -65,6 +65,7 @@ struct running_server {
     bool backup, down;      /* down: by its health check */
     bool unchecked;         /* a check that nobody has enabled yet */
     bool added;             /* by a command, before its line */
+    bool disabled;          /* when it was loaded */
     struct server line;     /* as it was loaded, or added */
     unsigned hand;          /* what of it is an operator's: bits of whole.h */
     uint64_t used_until_us; /* it has connections */

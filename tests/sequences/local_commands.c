@@ -44,8 +44,8 @@ static void show_servers(const struct api *a, size_t backend, struct buf *out)
     for (size_t i = 0; i < a->running.of[backend].count; i++) {
         const struct running_server *is = &a->running.of[backend].servers[i];
         buf_printf(out, "%zu %s %zu %s %s %d %u %d 1 7 - %u\n", backend + 2, conf_backends[backend], i + 1, is->name,
-                   is->address, is->admin == MAINT || is->down ? CLI_STOPPED : CLI_RUNNING, admins[is->admin],
-                   is->weight, is->port);
+                   is->address, is->admin == MAINT || is->down ? CLI_STOPPED : CLI_RUNNING,
+                   admins[is->admin] | (is->disabled ? CLI_ADMIN_CONFIGURED_MAINTENANCE : 0), is->weight, is->port);
     }
     buf_add(out, "\n");
 }

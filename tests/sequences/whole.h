@@ -89,6 +89,7 @@ struct whole {
     char *given;                     /* the document, to the daemon last; NULL: none */
     uint64_t given_us;               /* it was another one before */
     const struct api *first;         /* got the document before the others; NULL: none */
+    uint64_t first_us;               /* it is the one since then */
     uint64_t watched_us;             /* it is said to run it since then; 0: it is not */
     bool was_there;                  /* the document, before anybody wrote it */
     char *withdrawn;                 /* what was rolled back by itself; NULL: nothing */
@@ -146,7 +147,7 @@ void whole_api_serves(struct api *a, struct request *r, const char *query);
 bool whole_texts_has(const struct whole_texts *t, const char *text);
 void whole_texts_add(struct whole_texts *t, const char *text);
 void whole_canary_begins(struct world *w, const char *document); /* with this one */
-void whole_canary_written(struct api *a, const char *document);
+void whole_canary_written(struct api *a, const char *document, uint64_t asked_us);
 void whole_canary_applied(struct api *a, bool unchanged);
 void whole_canary_passed(struct world *w);
 void whole_rolled_back(struct world *w);
@@ -158,7 +159,8 @@ void whole_files_load(struct api *a);
 void whole_files_free(struct api *a);
 void whole_files_difference(struct api *a, const struct storage_files *wanted, struct buf *why);
 void whole_storage(struct api *a, struct request *r, const char *place, const char *name); /* name NULL: all of them */
-void whole_runtime_map(struct api *a, struct request *r, const char *name);
+/* id: "%23" and that of an entry; NULL: of all of it. */
+void whole_runtime_map(struct api *a, struct request *r, const char *name, const char *id);
 
 /* whole_checks.c */
 /* How what runs differs from a load of the file; "": not at all. */

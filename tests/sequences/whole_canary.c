@@ -58,24 +58,35 @@ void whole_canary_begins(struct world *w, const char *document)
         w->whole.was_there = w->whole.was_there || whole_is_sick(&w->apis[i]);
 }
 
-/* One that was written to, and whose answer does not come, may be followed by another one. */
-void whole_canary_written(struct api *a, const char *document)
+static void whole_canary_is_first(struct whole *w, struct api *a)
+{
+    if (w->first != a)
+        w->first_us = a->world->now_us;
+    w->first = a;
+}
+
+/* One that was written to, and whose answer does not come, may be followed by another one; what was asked of it is carried out
+ * then, or later. */
+void whole_canary_written(struct api *a, const char *document, uint64_t asked_us)
 {
     struct whole *w = &a->world->whole;
     const struct api *first = w->first;
+    if (first != NULL && w->first_us > asked_us)
+        return;
     if (first != NULL && first != a && a->world->settings.canary != 0 && !whole_texts_has(&w->passed, document) &&
         (w->watched_us != 0 || first->troubled_us < w->document_us))
         violate(a->world, "canary", "%s: it gets the document, which %s has first, and nobody has said that it is good",
                 a->url, first->url);
     if (w->watched_us == 0)
-        w->first = a;
+        whole_canary_is_first(w, a);
 }
 
 void whole_canary_applied(struct api *a, bool unchanged)
 {
     struct whole *w = &a->world->whole;
     w->was_there = w->was_there || unchanged;
-    w->first = w->first == NULL ? a : w->first; /* it has it from before */
+    if (w->first == NULL)
+        whole_canary_is_first(w, a); /* it has it from before */
     if (w->first == a)
         w->watched_us = a->world->now_us;
 }

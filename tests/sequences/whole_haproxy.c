@@ -162,7 +162,7 @@ void whole_written(struct api *a, const char *text, uint64_t asked_us)
     if (tried && !a->whole.load_failed)
         violate(w, "tried-again", "%s: it was rolled back, and is written again", a->url);
     if (w->whole.given_us <= asked_us && str_eq(document, text))
-        whole_canary_written(a, document);
+        whole_canary_written(a, document, asked_us);
     if (w->whole.paused && w->whole.paused_us < asked_us && str_eq(document, text) && !a->whole.load_failed)
         violate(w, "paused", "%s: it is paused, and the document is written", a->url);
     a->whole.hand_file = whole_is_by_hand(a, text); /* it goes back */

@@ -154,9 +154,14 @@ void whole_storage(struct api *a, struct request *r, const char *place, const ch
 
 /* ---- the map that runs ---- */
 
-static char *entries_of(struct api *a, const char *json)
+#define BLOCK 8192 /* so many bytes replace what is there; fewer are appended */
+
+/* An API that does not know which HAProxy it has appends the first of them in any case. */
+static char *entries_of(struct api *a, const char *json, const char *there)
 {
-    struct buf out = {0};
+    bool appends = a == &a->world->apis[1];
+    struct buf out = {0}, first = {0};
+    size_t bytes = 0;
     yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
     yyjson_arr_iter iter = yyjson_arr_iter_with(yyjson_doc_get_root(doc));
     for (yyjson_val *v; (v = yyjson_arr_iter_next(&iter)) != NULL;) {
@@ -164,10 +169,24 @@ static char *entries_of(struct api *a, const char *json)
         if (key == NULL || value == NULL)
             violate(a->world, "known-request", "%s: an entry of a map without key or value", a->url);
         buf_printf(&out, "%s %s\n", key, value + strspn(value, " "));
+        if (bytes == 0)
+            buf_add(&first, buf_str(&out));
+        bytes += strlen(key) + strlen(value) + 2;
     }
     yyjson_doc_free(doc);
-    buf_add(&out, "");
-    return buf_take(&out);
+    bool replaces = bytes > BLOCK && !appends;
+    char *ret = mem_join(replaces ? "" : there, bytes > BLOCK && appends ? buf_str(&first) : buf_str(&out));
+    buf_fini(&out);
+    buf_fini(&first);
+    return ret;
+}
+
+/* The id of an entry is what it says. */
+static void id_of(const char *line, struct buf *ret)
+{
+    buf_add(ret, "0x");
+    for (; *line != '\0' && *line != '\n'; line++)
+        buf_printf(ret, "%02x", (unsigned)*line);
 }
 
 static void show_entries(const char *map, struct buf *out)
@@ -176,25 +195,49 @@ static void show_entries(const char *map, struct buf *out)
     const char *between = "";
     buf_add(out, "[");
     for (char *rest = copy, *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0'; between = ",") {
+        buf_printf(out, "%s{\"id\":\"", between);
+        id_of(line, out);
         const char *key = strsep(&line, " ");
-        buf_printf(out, "%s{\"key\":\"%s\",\"value\":\"%s\"}", between, key, line);
+        buf_printf(out, "\",\"key\":\"%s\",\"value\":\"%s\"}", key, line);
     }
     buf_add(out, "]");
 }
 
-void whole_runtime_map(struct api *a, struct request *r, const char *name)
+/* False: it is not there. */
+static bool delete_entry(char *map, const char *id)
+{
+    for (char *line = map; *line != '\0'; line = strchr(line, '\n') + 1) {
+        cleanup(buf_fini) struct buf is = {0};
+        char *next = strchr(line, '\n') + 1;
+        id_of(line, &is);
+        if (!str_eq(buf_str(&is), id))
+            continue;
+        memmove(line, next, strlen(next) + 1);
+        return true;
+    }
+    return false;
+}
+
+void whole_runtime_map(struct api *a, struct request *r, const char *name, const char *id)
 {
     struct whole_file *f = find(a, "maps", name);
-    if (f == NULL || f->runs == NULL || a->haproxy_back_us != 0 || (a->whole.refuse_actions == 1 && r->json != NULL)) {
+    bool deletes = str_eq(r->method, "DELETE"), changes = deletes || r->json != NULL;
+    if (f == NULL || f->runs == NULL || a->haproxy_back_us != 0 || (a->whole.refuse_actions == 1 && changes)) {
         a->whole.refuse_actions -= a->whole.refuse_actions > 0;
         say(r, f == NULL || f->runs == NULL ? 404 : 500);
         return;
     }
     say(r, 200);
-    if (r->json == NULL) {
+    if (deletes && (id == NULL || !str_has_prefix(id, "%23")))
+        violate(a->world, "known-request", "%s: DELETE of an entry without its id", a->url);
+    if (!changes) {
         show_entries(f->runs, &r->reply.body);
+    } else if (!r->deaf && deletes) {
+        if (!delete_entry(f->runs, id + strlen("%23")))
+            say(r, 404);
     } else if (!r->deaf) {
+        char *runs = entries_of(a, r->json, f->runs);
         free(f->runs);
-        f->runs = entries_of(a, r->json);
+        f->runs = runs;
     }
 }

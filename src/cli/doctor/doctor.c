@@ -14,6 +14,7 @@
 #include "daemon/clients.h"
 #include "daemon/template/template_source.h"
 #include "cli/doctor/doctor_dataplane.h"
+#include "cli/doctor/doctor_etcd.h"
 #include "cli/doctor/doctor_haproxy.h"
 #include "cli/doctor/doctor_kubernetes.h"
 #include "cli/doctor/doctor_proxy.h"
@@ -36,6 +37,7 @@ struct doctor {
     struct doctor_section *kubernetes_section; /* of the report */
     struct doctor_dataplane *dataplanes;       /* as in settings */
     struct doctor_local local;
+    struct doctor_etcd etcd;
     size_t asking; /* requests without an answer yet */
 };
 
@@ -103,6 +105,9 @@ static void ask_all(struct doctor *d)
         d->asking++;
         doctor_local_start(&d->local, d->base, d->settings, d->clients.local_file, d->options->timeout_ms, on_asked, d);
     }
+    if (settings_use_etcd(d->settings))
+        d->asking += doctor_etcd_start(&d->etcd, d->base, d->clients.http, d->settings, d->options->timeout_ms,
+                                       d->options->log, on_asked, d);
     if (d->asking > 0)
         event_base_dispatch(d->base);
 }
@@ -253,8 +258,15 @@ static void report_settings(const struct settings *settings, const struct settin
         buf_add(&services, "the whole haproxy.cfg with templates of ");
         settings_print_template_from(settings, &services);
     }
+    if (settings->config_source == SETTINGS_CONFIG_SERVICES)
+        buf_printf(&services, "the whole haproxy.cfg with Services that have the label %s", settings->services_label);
+    if (settings->config_source == SETTINGS_CONFIG_ETCD)
+        buf_printf(&services, "the whole haproxy.cfg with %s in etcd", settings->etcd.path);
     doctor_ok(s, "settings", "settings", "%u set, the others at their defaults; keeps in sync: %s",
               setting_count_given(settings), buf_str(&services));
+    if (settings->config_target == SETTINGS_TARGET_ETCD)
+        doctor_ok(s, "settings.target", "HAProxy",
+                  "none is written to: it is published in etcd for load balancers, which are not looked at here");
     if (settings_haproxies_are_pods(settings))
         doctor_ok(s, "settings.pods", "HAProxy", "pods, by `targets` of the template set; they are not looked at here");
     if (settings->dry_run) {
@@ -270,6 +282,7 @@ static void end(struct doctor *d)
 {
     doctor_kubernetes_fini(&d->kubernetes);
     doctor_local_fini(&d->local);
+    doctor_etcd_fini(&d->etcd);
     for (size_t i = 0; i < d->settings->dataplane_count; i++)
         doctor_dataplane_fini(&d->dataplanes[i]);
     free(d->dataplanes);
@@ -290,6 +303,8 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
         add_kubernetes(&d);
     if (settings->config_source == SETTINGS_CONFIG_TEMPLATE)
         add_templates(&d);
+    if (settings_use_etcd(settings))
+        doctor_etcd_report(&d.etcd, ret);
     look(&d);
     add_clock(&d);
     end(&d);

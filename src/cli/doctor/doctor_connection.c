@@ -21,11 +21,12 @@ enum { ID_NAME, ID_CONNECTION, ID_TLS, ID_CERTIFICATES, ID_ANSWER, IDS };
 
 static const char *id_of(const struct doctor_peer *p, int which)
 {
-    static const char *const ids[][IDS] = {[DOCTOR_PEER_KUBERNETES] = {"kubernetes.name", "kubernetes.connection",
-                                                                       "kubernetes.tls", "kubernetes.certificates",
-                                                                       "kubernetes.answer"},
-                                           [DOCTOR_PEER_HAPROXY] = {"haproxy.name", "haproxy.connection", "haproxy.tls",
-                                                                    "haproxy.certificates", "haproxy.answer"}};
+    static const char *const ids[][IDS] = {
+        [DOCTOR_PEER_KUBERNETES] = {"kubernetes.name", "kubernetes.connection", "kubernetes.tls",
+                                    "kubernetes.certificates", "kubernetes.answer"},
+        [DOCTOR_PEER_HAPROXY] = {"haproxy.name", "haproxy.connection", "haproxy.tls", "haproxy.certificates",
+                                 "haproxy.answer"},
+        [DOCTOR_PEER_ETCD] = {"etcd.name", "etcd.connection", "etcd.tls", "etcd.certificates", "etcd.answer"}};
     return ids[p->kind][which];
 }
 
@@ -128,7 +129,8 @@ static void add_fix_of_tls(const struct doctor_peer *p, long verify, struct doct
         doctor_why(c, "its certificate is for other names than the one in the URL");
         doctor_fix(c, "see which names it is for",
                    "openssl s_client -connect %s </dev/null | openssl x509 -noout -ext subjectAltName", place);
-        doctor_advice(c, "use one of these names in the URL, or set it in %s", p->name_setting);
+        doctor_advice(c, "use one of these names in the URL%s%s", p->name_setting != NULL ? ", or set it in " : "",
+                      p->name_setting != NULL ? p->name_setting : "");
         return;
     default:
         doctor_why(c, "its certificate is signed by a CA that is not trusted here");
@@ -223,6 +225,8 @@ bool doctor_connection_report(const struct doctor_peer *p, const struct http_con
     if (error != NULL && c->reached == HTTP_REACHED_TLS) {
         struct doctor_check *broken =
             doctor_fail(s, id_of(p, ID_ANSWER), "answer", "connected, but no answer came: %s", bare(error));
+        if (secure && p->cert_setting != NULL)
+            doctor_advice(broken, "where the server asks for a client certificate, set %s", p->cert_setting);
         doctor_advice(broken, "see the server's log: it accepted the request and did not answer");
     }
     return error == NULL;

@@ -13,7 +13,7 @@
 
 struct doctor_section;
 
-enum doctor_peer_kind { DOCTOR_PEER_KUBERNETES, DOCTOR_PEER_HAPROXY };
+enum doctor_peer_kind { DOCTOR_PEER_KUBERNETES, DOCTOR_PEER_HAPROXY, DOCTOR_PEER_ETCD };
 
 struct doctor_peer {
     enum doctor_peer_kind kind;
@@ -21,7 +21,8 @@ struct doctor_peer {
     const char *unix_socket;          /* NULL: TCP */
     const char *proxy;                /* which setting asks for a proxy: "the kubeconfig's proxy-url"; NULL: none */
     const char *ca_setting;           /* the setting that names the trusted CA: "HAPROXY_DATAPLANE_CA_FILE" */
-    const char *name_setting;         /* the setting that names the certificate's expected name */
+    const char *name_setting;         /* the setting that names the certificate's expected name; NULL: none */
+    const char *cert_setting;         /* the settings of a client certificate, where there is none; NULL: there is */
     const char *refused_why;          /* why the connection is refused, in one sentence */
     const char *look;                 /* a command that shows it; NULL: none */
     bool spiffe;                      /* they are verified by SPIFFE ID and trust bundle */

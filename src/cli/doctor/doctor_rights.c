@@ -62,6 +62,23 @@ static const struct need {
                      "kubernetes.rights.pods",
                      "TEMPLATE_FROM=pods: where pods may be read in some namespaces alone, services of the others have "
                      "no server"},
+    [DOCTOR_ANNOTATED] = {"",
+                          "services",
+                          {"list", "watch"},
+                          "kubernetes.rights.annotated-services",
+                          "CONFIG_SOURCE=services: without the Services there is no configuration to apply"},
+    [DOCTOR_ANNOTATED_SECRETS] =
+        {"",
+         "secrets",
+         {"list", "watch"},
+         "kubernetes.rights.annotated-secrets",
+         "SERVICES_SECRET_NAMESPACES: ports whose certificate is in a Secret that may not be read are not served"},
+    [DOCTOR_ANNOTATED_SLICES] = {"discovery.k8s.io",
+                                 "endpointslices",
+                                 {"list", "watch"},
+                                 "kubernetes.rights.annotated-slices",
+                                 "CONFIG_SOURCE=services: which nodes have pods is unknown, so that every eligible "
+                                 "node is a server, and none drains"},
     [DOCTOR_LEASE] = {"coordination.k8s.io",
                       "leases",
                       {"get", "watch", "update"},
@@ -94,8 +111,15 @@ void doctor_rights_init(struct doctor_rights *r, const struct settings *c, const
 {
     *r = (struct doctor_rights){0};
     const char *lease_namespace = leadership_namespace(c, pod_namespace);
-    if (c->mapping_count > 0)
+    bool annotated = c->config_source == SETTINGS_CONFIG_SERVICES;
+    if (c->mapping_count > 0 || annotated)
         add(r, DOCTOR_NODES, NULL, NULL);
+    if (annotated)
+        add(r, DOCTOR_ANNOTATED, NULL, NULL);
+    for (size_t i = 0; i < c->services_secret_namespaces.count && annotated; i++)
+        add(r, DOCTOR_ANNOTATED_SECRETS, c->services_secret_namespaces.list[i], NULL);
+    if (annotated)
+        add(r, DOCTOR_ANNOTATED_SLICES, NULL, NULL);
     if (c->config_source == SETTINGS_CONFIG_SECRET)
         add(r, DOCTOR_SECRET, c->config_secret_namespace, c->config_secret_name);
     if (c->template_from.name != NULL)
@@ -120,6 +144,8 @@ void doctor_rights_init(struct doctor_rights *r, const struct settings *c, const
     }
     for (size_t i = 0; i < c->mapping_count && c->emit_events && !c->dry_run; i++)
         add(r, DOCTOR_EVENTS, c->mappings[i].namespace, NULL);
+    if (annotated && c->emit_events && !c->dry_run)
+        add(r, DOCTOR_EVENTS, NULL, NULL);
 }
 
 void doctor_rights_fini(struct doctor_rights *r)
@@ -286,11 +312,14 @@ static enum check_state severity(const struct doctor_rights *r, const struct doc
         return c->backend_port != 0 ? CHECK_WARN : CHECK_FAIL;
     case DOCTOR_EVENTS:
     case DOCTOR_PODS:
+    case DOCTOR_ANNOTATED_SECRETS: /* rights by the names of Secrets will do */
+    case DOCTOR_ANNOTATED_SLICES:
         return CHECK_WARN;
     case DOCTOR_NODES:
     case DOCTOR_SECRET:
     case DOCTOR_TEMPLATES:
     case DOCTOR_TEMPLATE_KEYS:
+    case DOCTOR_ANNOTATED:
     case DOCTOR_LEASE:
     case DOCTOR_LEASE_CREATE:
         break;

@@ -25,6 +25,9 @@ enum doctor_need {
     DOCTOR_TEMPLATES,     /* the ConfigMap with the set; what that watches is not known here */
     DOCTOR_TEMPLATE_KEYS, /* the Secret of templates over pods */
     DOCTOR_PODS,
+    DOCTOR_ANNOTATED,         /* Services of all namespaces */
+    DOCTOR_ANNOTATED_SECRETS, /* of SERVICES_SECRET_NAMESPACES */
+    DOCTOR_ANNOTATED_SLICES,  /* of those Services */
     DOCTOR_LEASE,
     DOCTOR_LEASE_CREATE,
     DOCTOR_EVENTS,

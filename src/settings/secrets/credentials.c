@@ -9,6 +9,7 @@
 #include "settings/dataplane_url.h"
 #include "settings/environment.h"
 #include "settings/table.h"
+#include "settings/types.h"
 #include "settings/url.h"
 
 #define BAD_LINES_SHOWN 5
@@ -256,10 +257,11 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
     }
 }
 
-/* It is no credential of an API. */
-static void parse_statistics(char *const *env, struct settings *c, struct settings_findings *found)
+/* It is no credential of a Data Plane API. */
+static void parse_password(char *const *env, const struct setting *row, struct settings *c,
+                           struct settings_findings *found)
 {
-    struct given g = {.part = SECRET_PASSWORD, .row = SETTING(statistics_password), .secret = &c->statistics_password};
+    struct given g = {.part = SECRET_PASSWORD, .row = row, .secret = &SETTING_MEMBER(struct secret, row, c)};
     g.name = g.row->name;
     g.file_name = mem_printf("%s_FILE", g.name);
     g.value = credentials_take(env, g.name, &g.empty);
@@ -287,12 +289,13 @@ static void warn_of_none(const struct settings *c, const struct settings_datapla
 void credentials_parse(char *const *env, struct settings *c, struct settings_findings *found)
 {
     bool variables = parse_variables(env, c, found);
-    parse_statistics(env, c, found);
+    parse_password(env, SETTING(statistics_password), c, found);
+    parse_password(env, SETTING(etcd.password), c, found);
     credentials_take_headers(env, c, found);
     cleanup(secret_file_fini) struct secret_file file = {0};
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {
-        if (!variables && c->local.file == NULL)
+        if (!variables && c->local.file == NULL && c->config_target == SETTINGS_TARGET_HAPROXY)
             finding_warning(found, NO_VARIABLES ": the Data Plane API " NO_CREDENTIALS);
     } else if (read_lines(c, &file, &lines, found) != 0) {
         return;

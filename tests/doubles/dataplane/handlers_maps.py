@@ -108,6 +108,9 @@ def add(service: Service, request: Request) -> Answer:
 
 
 def delete(service: Service, request: Request) -> Answer:
+    """All of a key; or, up to 3.3, one by its id behind a "#"."""
+    if service.play != "3.0" and re.search(r'[\r\n<>*;$#&{}"]', request.args[1]):
+        raise ApiError(400, "id in path: string doesn't match the regular expression")
     file = _one(service, request.args[0])["file"]
     try:
         _runtime(service).delete_map_entry(file, request.args[1])

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import email.utils
 import http
+import re
 import socket
 import struct
 import urllib.parse
@@ -39,16 +40,31 @@ class Request:
             self.query.setdefault(name, value)
 
 
+async def _read_head(reader: asyncio.StreamReader) -> bytes:
+    """Up to the empty line. What does not begin with a request is refused at once, as Go does it: a TLS hello has no such end."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        try:
+            head += await reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError as e:
+            if (head + e.partial).strip():
+                raise BadRequest("the connection ended within a request's head") from None
+            return b""
+        except asyncio.LimitOverrunError:
+            raise BadRequest(f"a request's head has more than {MAX_HEAD} bytes") from None
+        if len(head) > MAX_HEAD:
+            raise BadRequest(f"a request's head has more than {MAX_HEAD} bytes")
+        first = head.partition(b"\n")[0]
+        if not re.fullmatch(rb"\S+ \S+ HTTP/\d\.\d\r", first):
+            raise BadRequest(f"not an HTTP request: {first.decode('latin-1')!r}")
+    return head
+
+
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
     """None at a clean end of the connection."""
-    try:
-        head = await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError as e:
-        if e.partial.strip():
-            raise BadRequest("the connection ended within a request's head") from None
+    head = await _read_head(reader)
+    if not head:
         return None
-    except asyncio.LimitOverrunError:
-        raise BadRequest(f"a request's head has more than {MAX_HEAD} bytes") from None
     lines = head.decode("latin-1").split("\r\n")
     try:
         method, target, _ = lines[0].split(" ")

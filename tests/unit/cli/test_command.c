@@ -84,6 +84,13 @@ static const struct {
     {"config rollback", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_ROLLBACK}},
     {"config rollback 7", {.kind = COMMAND_CONFIG, .config = COMMAND_CONFIG_ROLLBACK, .operand = "7"}},
     {"copy-to /opt/x", {.kind = COMMAND_COPY_TO, .operand = "/opt/x"}},
+    {"services view", {.kind = COMMAND_SERVICES}},
+    {"services view --timeout=2s --color=never",
+     {.kind = COMMAND_SERVICES, .colour = PAGE_COLOUR_NEVER, .timeout_ms = 2000}},
+    {"services explain shop/web",
+     {.kind = COMMAND_SERVICES, .services = COMMAND_SERVICES_EXPLAIN, .operand = "shop/web"}},
+    {"services --help", {.kind = COMMAND_HELP}},
+    {"services explain -h", {.kind = COMMAND_HELP}},
     {"config --help", {.kind = COMMAND_HELP}},
     {"config plan -h", {.kind = COMMAND_HELP}},
 };
@@ -103,6 +110,7 @@ START_TEST(what_is_asked_for)
     const char *daemon = wanted->daemon == NULL ? "" : str_eq(wanted->daemon, "none") ? NULL : wanted->daemon;
     ck_assert_msg(str_eq(is.daemon, daemon), "%s", good[_i].line);
     ck_assert_msg(is.json == wanted->json && is.junit == wanted->junit, "%s", good[_i].line);
+    ck_assert_msg(is.services == wanted->services, "%s", good[_i].line);
     ck_assert_msg(is.template == wanted->template && is.count == wanted->count, "%s", good[_i].line);
     ck_assert_msg(str_eq(is.test, wanted->test) && str_eq(is.against, wanted->against), "%s", good[_i].line);
     ck_assert_msg(is.colour == wanted->colour, "%s", good[_i].line);
@@ -149,6 +157,15 @@ static const struct {
     {"config history 3", "unexpected argument \"3\""},
     {"config rollback 0", "config rollback \"0\": expected the number of a version, see config history"},
     {"config rollback last", "config rollback \"last\": expected the number of a version, see config history"},
+    {"services", "services needs one of view and explain"},
+    {"services show", "services needs one of view and explain, not \"show\""},
+    {"services view a/b", "unexpected argument \"a/b\""},
+    {"services explain", "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME"},
+    {"services explain web", "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME"},
+    {"services explain /web", "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME"},
+    {"services explain a/", "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME"},
+    {"services explain a/b c/d", "unexpected argument \"c/d\""},
+    {"services view -o json", "unknown option \"-o\""},
     {"template", "template needs one of render, test, diff, validate, benchmark and schema"},
     {"template show d", "template needs one of render, test, diff, validate, benchmark and schema, not \"show\""},
     {"template render", "template render needs a folder: haproxy-k8s-sync template render DIR"},

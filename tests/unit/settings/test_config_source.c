@@ -34,6 +34,31 @@ START_TEST(a_secret_alone_needs_kubernetes)
 }
 END_TEST
 
+START_TEST(services_with_annotations)
+{
+    cleanup(parsed_fini) struct parsed p =
+        parse(LOGIN, "CONFIG_SOURCE=services", "CONFIG_FILE=/etc/haproxy.cfg", "CLUSTER_NAME=east-1",
+              "SERVICES_PORTS=80, 8000-8999", "ANNOTATION_PREFIX=example.com/lb", "SERVICES_SECRET_NAMESPACES=certs,a",
+              "HAPROXY_MAPS_DIR=/data/maps");
+    assert_silent(&p); /* where a Data Plane API puts maps has an effect, too */
+    ck_assert_uint_eq(p.settings.services_secret_namespaces.count, 2);
+    ck_assert_str_eq(p.settings.services_secret_namespaces.list[1], "a");
+    ck_assert_uint_eq(p.settings.mapping_count, 0);
+    ck_assert(settings_need_kubernetes(&p.settings));
+    ck_assert_str_eq(p.settings.services_label, "haproxy-kubefigurator.enabled=yes");
+    ck_assert_str_eq(p.settings.services_certificates_dir, "/etc/haproxy/ssl");
+    ck_assert_ptr_null(p.settings.node_selector);
+    const struct settings_ports *ports = &p.settings.services_ports;
+    ck_assert_uint_eq(ports->count, 2);
+    ck_assert(ports->list[0].from == 80 && ports->list[0].to == 80);
+    ck_assert(ports->list[1].from == 8000 && ports->list[1].to == 8999);
+    cleanup(buf_fini) struct buf out = {0};
+    settings_print(&p.settings, &out);
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nSERVICES_PORTS=80,8000-8999 "));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nANNOTATION_PREFIX=example.com/lb "));
+}
+END_TEST
+
 START_TEST(without_it_there_is_a_service)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "CONFIG_SOURCE=none");
@@ -61,6 +86,7 @@ END_TEST
 
 #define TEMPLATES "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t"
 #define PODS "CONFIG_SOURCE=template", "TEMPLATE_FROM=pods:lb"
+#define SERVICES "CONFIG_SOURCE=services", "CONFIG_FILE=/etc/haproxy.cfg"
 #define BESIDE " is set beside CONFIG_SOURCE: expected it unset"
 
 static const struct {
@@ -68,10 +94,11 @@ static const struct {
 } said[] = {
     {{"CONFIG_SOURCE=file"},
      "error: CONFIG_SOURCE=file needs CONFIG_FILE: expected the absolute path of a haproxy.cfg\n"},
-    {{"CONFIG_FILE=/f"}, "warning: CONFIG_FILE has no effect without CONFIG_SOURCE=file\n"},
+    {{"CONFIG_FILE=/f"}, "warning: CONFIG_FILE has no effect without CONFIG_SOURCE=file or services\n"},
     {{"CONFIG_SOURCE=file", "CONFIG_FILE=f"},
      "error: CONFIG_FILE=\"f\": expected the absolute path of a haproxy.cfg; it does not begin with '/'\n"},
-    {{"CONFIG_SOURCE=secrets"}, "error: CONFIG_SOURCE=\"secrets\": expected none, file, secret or template"},
+    {{"CONFIG_SOURCE=secrets"},
+     "error: CONFIG_SOURCE=\"secrets\": expected none, file, secret, template, services or etcd"},
     {{"CONFIG_SOURCE=template"},
      "error: CONFIG_SOURCE=template needs TEMPLATE_FROM: expected file: and the absolute path"},
     {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=/t"},
@@ -90,13 +117,27 @@ static const struct {
     {{TEMPLATES, "HAPROXY_BACKEND_NAME=be"},
      "is set, and the HAProxies are pods (`targets` of the template set): expected HAPROXY_DATAPLANE_URL or "
      "HAPROXY_CONFIG_FILE"},
+    {{"CONFIG_SOURCE=services"},
+     "error: CONFIG_SOURCE=services needs CONFIG_FILE where HAProxy is behind a Data Plane API"},
+    {{SERVICES, "SERVICES_LABEL=a b"}, "error: SERVICES_LABEL=\"a b\": expected a label selector"},
+    {{SERVICES, "ANNOTATION_PREFIX=a/b/c"}, "error: ANNOTATION_PREFIX=\"a/b/c\": expected what an annotation's"},
+    {{SERVICES, "ANNOTATION_PREFIX=a."}, "error: ANNOTATION_PREFIX=\"a.\""},
+    {{SERVICES, "ANNOTATION_PREFIX=-a"}, "error: ANNOTATION_PREFIX=\"-a\""},
+    {{SERVICES, "CLUSTER_NAME=a b"}, "error: CLUSTER_NAME=\"a b\": expected letters"},
+    {{SERVICES, "SERVICES_PORTS=80,0"}, "error: SERVICES_PORTS=\"80,0\": expected 1 to 64 ports"},
+    {{SERVICES, "SERVICES_PORTS=90-80"}, "error: SERVICES_PORTS=\"90-80\""},
+    {{SERVICES, "SERVICES_PORTS=80-"}, "error: SERVICES_PORTS=\"80-\""},
+    {{SERVICES, "SERVICES_PORTS=80-65536"}, "error: SERVICES_PORTS=\"80-65536\""},
+    {{SERVICES, "SERVICES_CERTIFICATES_DIR=certs"}, "error: SERVICES_CERTIFICATES_DIR=\"certs\""},
+    {{SERVICES, "SERVICES_SECRET_NAMESPACES=a.b"}, "error: SERVICES_SECRET_NAMESPACES=\"a.b\": expected 1 to 64 names"},
+    {{"CLUSTER_NAME=east"}, "warning: CLUSTER_NAME has no effect without CONFIG_SOURCE=services\n"},
     {{"TEMPLATE_FROM=file:/t"}, "warning: TEMPLATE_FROM has no effect without CONFIG_SOURCE=template\n"},
     {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},
     {{"CONFIG_SOURCE=secret"},
      "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAMESPACE: expected a namespace's name"},
     {{"CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns"}, "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAME: "},
     {{"CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=s"}, "NAME have no effect without CONFIG_SOURCE=secret\n"},
-    {{SECRET_SOURCE, "CONFIG_FILE=/f"}, "warning: CONFIG_FILE has no effect without CONFIG_SOURCE=file\n"},
+    {{SECRET_SOURCE, "CONFIG_FILE=/f"}, "warning: CONFIG_FILE has no effect without CONFIG_SOURCE=file or services\n"},
     {{SECRET_SOURCE, "CONFIG_SECRET_KEY=maps/a"}, "error: CONFIG_SECRET_KEY=\"maps/a\": expected a key of a Secret ("},
     {{"CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=ns/s"},
      "the namespace goes into CONFIG_SECRET_NAMESPACE\n"},
@@ -132,6 +173,16 @@ START_TEST(templates_and_where_haproxy_is)
     cleanup(parsed_fini) struct parsed file = parse(LOGIN, FILE_SOURCE);
     ck_assert_uint_eq(settings_haproxy_count(&file.settings), 1);
     ck_assert(!settings_haproxies_are_pods(&file.settings));
+}
+END_TEST
+
+/* Whose it is there, of any source. */
+START_TEST(the_cluster_of_what_is_published)
+{
+    cleanup(parsed_fini) struct parsed p = parse("CONFIG_SOURCE=file", "CONFIG_FILE=/f", "CONFIG_TARGET=etcd",
+                                                 "ETCD_ENDPOINTS=http://a:1", "CLUSTER_NAME=east");
+    assert_silent(&p);
+    ck_assert_str_eq(p.settings.cluster_name, "east");
 }
 END_TEST
 
@@ -222,6 +273,7 @@ int main(void)
     TCase *t = tcase_create("config_source");
     tcase_add_test(t, a_file_alone_needs_no_kubernetes);
     tcase_add_test(t, a_secret_alone_needs_kubernetes);
+    tcase_add_test(t, services_with_annotations);
     tcase_add_test(t, both_can_be_had);
     tcase_add_test(t, without_it_there_is_a_service);
     tcase_add_loop_test(t, what_does_not_go_together_is_said, 0, (int)array_len(said));
@@ -229,6 +281,7 @@ int main(void)
     tcase_add_test(t, a_value_that_cannot_be_used_is_one_error);
     tcase_add_test(t, templates_over_pods);
     tcase_add_test(t, templates_and_where_haproxy_is);
+    tcase_add_test(t, the_cluster_of_what_is_published);
     tcase_add_test(t, templates_from_a_folder_or_an_object);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

@@ -191,6 +191,23 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
     bool peer = str_has_prefix(entry, "SPIFFE_PEER_ID=s");
     const char *const apis[] = {LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, peer ? "SPIRE_AGENT_SOCKET=/s" : other,
                                 NULL};
+    bool services = str_has_prefix(entry, "SERVICES_") || str_has_prefix(entry, "ANNOTATION_PREFIX=") ||
+                    str_has_prefix(entry, "CLUSTER_NAME=");
+    const char *const annotated[] = {
+        LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, "CONFIG_SOURCE=services", "CONFIG_FILE=/f", NULL};
+    bool etcd = (str_has_prefix(entry, "ETCD_") && !str_has_suffix(entry, "=")) || str_eq(entry, "CONFIG_TARGET=etcd");
+    const char *const published[] = {entry,
+                                     "CONFIG_TARGET=etcd",
+                                     "CONFIG_SOURCE=file",
+                                     "CONFIG_FILE=/f",
+                                     "ETCD_ENDPOINTS=http://e:2379",
+                                     str_has_suffix(entry, "=")           ? NULL
+                                     : str_has_prefix(entry, "ETCD_CERT") ? "ETCD_KEY_FILE=/k"
+                                     : str_has_prefix(entry, "ETCD_KEY_") ? "ETCD_CERT_FILE=/c"
+                                     : str_has_prefix(entry, "ETCD_USER") ? "ETCD_PASSWORD=p"
+                                     : str_has_prefix(entry, "ETCD_PASS") ? "ETCD_USER=u"
+                                                                          : NULL,
+                                     NULL};
     const char *const own[] = {entry,
                                "HAPROXY_CONFIG_FILE=/h",
                                "HAPROXY_MASTER_SOCKET=/m",
@@ -199,7 +216,11 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
                                command ? "HAPROXY_RELOAD=command" : NULL,
                                "HAPROXY_RELOAD_COMMAND=/c",
                                NULL};
-    return settings_parse((char *const *)(uintptr_t)(local ? own : apis), c, r);
+    return settings_parse((char *const *)(uintptr_t)(local      ? own
+                                                     : services ? annotated
+                                                     : etcd     ? published
+                                                                : apis),
+                          c, r);
 }
 
 static int row_count(void)
@@ -268,7 +289,7 @@ START_TEST(each_line_of_the_example_works)
         settings_findings_fini(&r);
         count++;
     }
-    ck_assert_int_eq(count, row_count() - 8); /* without the token, STATISTICS_PASSWORD and the six files */
+    ck_assert_int_eq(count, row_count() - 11); /* without the token, STATISTICS_PASSWORD and the nine files */
 }
 END_TEST
 

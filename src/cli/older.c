@@ -1,0 +1,206 @@
+#include "cli/older.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define ETCD_DEFAULT "http://127.0.0.1:2379"
+#define FILE_DEFAULT "dynamic.cfg"
+#define RELOAD_DEFAULT "systemctl reload haproxy"
+#define OWN_ENTRIES 8 /* that are no flag's */
+
+enum older_flag {
+    OLDER_CLUSTER,
+    OLDER_KUBECONFIG,
+    OLDER_ETCD_HOST,
+    OLDER_ETCD_PATH,
+    OLDER_ETCD_CA,
+    OLDER_ETCD_CERT,
+    OLDER_ETCD_KEY,
+    OLDER_FILE,
+    OLDER_EXEC,
+    OLDER_FLAGS
+};
+
+static const struct {
+    const char *name, *variable;
+} known[OLDER_FLAGS] = {
+    [OLDER_CLUSTER] = {"cluster", "CLUSTER_NAME"},
+    [OLDER_KUBECONFIG] = {"kubeconfig", "KUBECONFIG"},
+    [OLDER_ETCD_HOST] = {"etcd-host", "ETCD_ENDPOINTS"},
+    [OLDER_ETCD_PATH] = {"etcd-path", "ETCD_PATH"},
+    [OLDER_ETCD_CA] = {"etcd-ca-file", "ETCD_CA_FILE"},
+    [OLDER_ETCD_CERT] = {"etcd-client-cert-file", "ETCD_CERT_FILE"},
+    [OLDER_ETCD_KEY] = {"etcd-client-key-file", "ETCD_KEY_FILE"},
+    [OLDER_FILE] = {"haproxy-config", "HAPROXY_CONFIG_FILE"},
+    [OLDER_EXEC] = {"exec", "HAPROXY_RELOAD_COMMAND"},
+};
+
+struct older {
+    const char *command;            /* "apply"; NULL: none yet */
+    struct buf values[OLDER_FLAGS]; /* "": not given */
+    unsigned verbose;
+};
+
+static void older_fini(struct older *o)
+{
+    for (size_t i = 0; i < OLDER_FLAGS; i++)
+        buf_fini(&o->values[i]);
+}
+
+static int older_find(const char *word, size_t len)
+{
+    for (int i = 0; i < OLDER_FLAGS; i++)
+        if (strlen(known[i].name) == len && strncmp(known[i].name, word, len) == 0)
+            return i;
+    return -1;
+}
+
+static bool older_is_command(const char *word)
+{
+    return str_eq(word, "apply") || str_eq(word, "view") || str_eq(word, "watch");
+}
+
+/* Whether a word that is no flag, and no flag's value, is one of the commands. */
+static bool older_is_meant(int argc, char *const *argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-')
+            return older_is_command(argv[i]);
+        const char *word = argv[i] + strspn(argv[i], "-");
+        i += strchr(word, '=') == NULL && older_find(word, strlen(word)) >= 0;
+    }
+    return false;
+}
+
+/* The same, once more: several hosts. */
+static void older_set(struct older *o, int flag, const char *value)
+{
+    struct buf *to = &o->values[flag];
+    if (flag != OLDER_ETCD_HOST)
+        buf_clear(to);
+    if (to->len > 0)
+        buf_add(to, ",");
+    if (flag == OLDER_ETCD_PATH && value[0] != '/')
+        buf_add(to, "/");
+    buf_add(to, value);
+}
+
+/* -v, -vv, --verbosity */
+static bool older_takes_verbosity(struct older *o, const char *word)
+{
+    size_t count = strspn(word + 1, "v");
+    bool letters = word[1] == 'v' && word[1 + count] == '\0', whole = str_eq(word, "--verbosity");
+    o->verbose += letters ? (unsigned)count : whole;
+    return letters || whole;
+}
+
+static int older_take_word(int argc, char *const *argv, int *at, struct older *o, struct error *err)
+{
+    const char *arg = argv[*at];
+    if (arg[0] != '-' && o->command == NULL) {
+        o->command = arg;
+        return 0;
+    }
+    if (older_takes_verbosity(o, arg))
+        return 0;
+    const char *word = arg + strspn(arg, "-");
+    size_t len = strcspn(word, "=");
+    int flag = arg[0] == '-' ? older_find(word, len) : -1;
+    if (flag < 0)
+        return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", arg);
+    const char *value = word[len] == '=' ? word + len + 1 : *at + 1 < argc ? argv[++*at] : "";
+    if (*value == '\0')
+        return error_set(err, ERROR_INVALID, "--%.*s needs a value", (int)len, word);
+    older_set(o, flag, value);
+    return 0;
+}
+
+/* ---- as settings ---- */
+
+static void older_put(struct flags *f, const char *variable, const char *value)
+{
+    f->environment[f->count++] = mem_printf("%s=%s", variable, value);
+}
+
+static bool older_has(const struct older *o, int flag)
+{
+    return o->values[flag].len > 0;
+}
+
+static bool older_is_set(char *const *environ_, const char *variable)
+{
+    size_t len = strlen(variable);
+    for (; *environ_ != NULL; environ_++)
+        if (strncmp(*environ_, variable, len) == 0 && (*environ_)[len] == '=')
+            return true;
+    return false;
+}
+
+static void older_put_file(const struct older *o, const char *folder, struct flags *f)
+{
+    const char *file = older_has(o, OLDER_FILE) ? buf_str(&o->values[OLDER_FILE]) : FILE_DEFAULT;
+    cleanup(mem_free_ptr) char *whole = file[0] == '/' ? mem_strdup(file) : mem_printf("%s/%s", folder, file);
+    older_put(f, "HAPROXY_CONFIG_FILE", whole);
+    older_put(f, "HAPROXY_RELOAD", "command");
+    older_put(f, "HAPROXY_RELOAD_COMMAND", older_has(o, OLDER_EXEC) ? buf_str(&o->values[OLDER_EXEC]) : RELOAD_DEFAULT);
+}
+
+static void older_put_all(const struct older *o, char *const *environ_, const char *folder, struct flags *f)
+{
+    bool to_file = (older_has(o, OLDER_FILE) || older_has(o, OLDER_EXEC)) && !str_eq(o->command, "view");
+    older_put(f, "CONFIG_SOURCE", "services");
+    for (int i = 0; i < OLDER_FILE; i++)
+        if (older_has(o, i) && !(to_file && i >= OLDER_ETCD_HOST))
+            older_put(f, known[i].variable, buf_str(&o->values[i]));
+    if (o->verbose > 0)
+        older_put(f, "LOG_LEVEL", o->verbose > 3 ? "debug" : "info");
+    if (to_file) {
+        older_put_file(o, folder, f);
+        return;
+    }
+    older_put(f, "CONFIG_TARGET", "etcd");
+    if (!older_has(o, OLDER_ETCD_HOST) && !older_is_set(environ_, "ETCD_ENDPOINTS"))
+        older_put(f, "ETCD_ENDPOINTS", ETCD_DEFAULT);
+}
+
+/* What is left: the words of our command. */
+static void older_put_words(const struct older *o, char *program, struct flags *f)
+{
+    static char services[] = "services", view[] = "view", apply[] = "apply";
+    f->argv[f->argc++] = program;
+    if (str_eq(o->command, "view")) {
+        f->argv[f->argc++] = services;
+        f->argv[f->argc++] = view;
+    } else if (str_eq(o->command, "apply")) {
+        f->argv[f->argc++] = apply;
+    }
+}
+
+int older_take(int argc, char *const *argv, char *const *environ_, const char *folder, struct flags *ret,
+               struct error *err)
+{
+    cleanup(older_fini) struct older o = {0};
+    size_t variables = 0;
+    *ret = (struct flags){0};
+    if (!older_is_meant(argc, argv))
+        return 0;
+    for (int at = 1; at < argc; at++)
+        if (older_take_word(argc, argv, &at, &o, err) != 0)
+            return -1;
+    if (older_has(&o, OLDER_ETCD_HOST) && (older_has(&o, OLDER_FILE) || older_has(&o, OLDER_EXEC)))
+        return error_set(err, ERROR_INVALID,
+                         "--etcd-host goes with neither --haproxy-config nor --exec: expected etcd, or a file");
+    while (environ_[variables] != NULL)
+        variables++;
+    ret->argv = mem_array((size_t)argc + 3, sizeof(ret->argv[0]));
+    ret->environment = mem_array(variables + OLDER_FLAGS + OWN_ENTRIES, sizeof(ret->environment[0]));
+    older_put_words(&o, argv[0], ret);
+    older_put_all(&o, environ_, folder, ret);
+    memcpy(ret->environment + ret->count, environ_, variables * sizeof(environ_[0]));
+    return 1;
+}

@@ -1,0 +1,152 @@
+#include "cli/services.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "daemon/services/services_source.h"
+#include "daemon/template/remarks.h"
+#include "haproxy/storage_files.h"
+#include "host/timer.h"
+#include "kube/client.h"
+#include "net/http.h"
+#include "report/checks.h"
+#include "settings/settings.h"
+
+struct services_look {
+    struct event_base *base;
+    struct buf text;   /* the configuration, and its files as comments */
+    struct error said; /* kind NONE: it was made */
+    bool done;
+};
+
+/* As comments, so that what is printed is a haproxy.cfg; of a certificate no more than the name. */
+static void look_add_file(struct services_look *l, const struct storage_file *f)
+{
+    cleanup(mem_free_ptr) char *bytes = mem_strdup(f->kind != STORAGE_CERTIFICATE ? f->bytes : "");
+    buf_printf(&l->text, "# %s/%s\n", storage_folder(f->kind), f->name);
+    char *rest = bytes;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (*line != '\0')
+            buf_printf(&l->text, "#   %s\n", line);
+}
+
+static void look_on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
+{
+    struct services_look *l = arg;
+    (void)origin;
+    buf_clear(&l->text);
+    buf_addn(&l->text, bytes, len);
+    for (size_t i = 0; i < files->count; i++)
+        look_add_file(l, &files->list[i]);
+    l->done = true;
+    event_base_loopbreak(l->base);
+}
+
+static void look_on_failed(void *arg, const struct error *err)
+{
+    struct services_look *l = arg;
+    l->said = *err;
+    l->done = true;
+    event_base_loopbreak(l->base);
+}
+
+static void look_on_deadline(void *arg)
+{
+    const struct services_look *l = arg;
+    event_base_loopbreak(l->base);
+}
+
+/* ---- what is said ---- */
+
+static int look_not_read(const struct services_source *source)
+{
+    cleanup(checks_fini) struct checks checks = {0};
+    cleanup(buf_fini) struct buf lines = {0};
+    services_source_ready(source, &checks);
+    checks_print(&checks, &lines);
+    fprintf(stderr, "error: Kubernetes could not be read in time (--timeout):\n%s", buf_str(&lines));
+    return EXIT_FAILURE;
+}
+
+static int look_view(const struct services_source *source, const struct services_look *l)
+{
+    const struct remarks *remarks = services_source_view(source).remarks;
+    fputs(buf_str(&l->text), stdout);
+    for (size_t i = 0; i < remarks_count(remarks); i++) {
+        const struct remark_view m = remarks_at(remarks, i);
+        cleanup(mem_free_ptr) char *text = text_shown(m.text, TEXT_TERMINAL, TEXT_WHOLE);
+        fprintf(stderr, "%s Service %s/%s: %s\n", m.left_out ? "not served:" : "no effect:", m.namespace, m.name, text);
+    }
+    if (l->said.kind != ERROR_NONE)
+        fprintf(stderr, "error: %s\n", l->said.message);
+    return fflush(stdout) == 0 && l->said.kind == ERROR_NONE ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int look_explain(const struct services_source *source, const char *name)
+{
+    cleanup(buf_fini) struct buf lines = {0};
+    if (!services_source_explain(source, name, &lines)) {
+        fprintf(
+            stderr,
+            "error: there is no Service %s with the label of SERVICES_LABEL; kubectl get services -A -l LABEL lists "
+            "those that there are\n",
+            name);
+        return EXIT_FAILURE;
+    }
+    fputs(buf_str(&lines), stdout);
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* ---- the look ---- */
+
+static int look_run(struct services_look *l, const struct services_source_options *options,
+                    const struct command *command)
+{
+    static const struct services_source_callbacks callbacks = {.made = look_on_made, .failed = look_on_failed};
+    struct timer deadline;
+    struct error err = {0};
+    struct services_source *source = services_source_new(l->base, options, &callbacks, l, &err);
+    if (source == NULL) {
+        fprintf(stderr, "error: %s\n", err.message);
+        return EXIT_FAILURE;
+    }
+    timer_init(&deadline, l->base, look_on_deadline, l);
+    timer_set(&deadline, command->timeout_ms);
+    services_source_start(source);
+    event_base_dispatch(l->base);
+    services_source_stop(source);
+    int status = !l->done                                        ? look_not_read(source)
+                 : command->services == COMMAND_SERVICES_EXPLAIN ? look_explain(source, command->operand)
+                                                                 : look_view(source, l);
+    timer_fini(&deadline);
+    services_source_free(source);
+    return status;
+}
+
+int services_command(struct event_base *base, const struct settings *settings, const struct kube_access *access,
+                     const char *version, const struct log *log, const struct command *command)
+{
+    cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
+    struct error err = {0};
+    struct services_look l = {.base = base};
+    int status = EXIT_FAILURE;
+    struct http *http = http_new(base, agent, &err);
+    if (http != NULL && settings->proxy_from_environment)
+        http_use_proxy_variables(http);
+    struct kube_client *kube = http != NULL ? kube_client_new(http, access, log, &err) : NULL;
+    const struct services_source_options options = {.settings = settings, .kube = kube, .log = log};
+    if (kube == NULL)
+        fprintf(stderr, "error: %s\n", err.message);
+    else
+        status = look_run(&l, &options, command);
+    kube_client_free(kube);
+    http_free(http);
+    buf_fini(&l.text);
+    return status;
+}

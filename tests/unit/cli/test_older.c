@@ -1,0 +1,105 @@
+/* src/cli/older: the command line of an older system, as our settings and commands. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/older.h"
+
+/* "NAME=value;NAME=value | argument", "none", or the error. */
+static char *taken(const char *line, const char *variable)
+{
+    char program[] = "program", *own = mem_strdup(variable);
+    char *argv[16] = {program}, *env[] = {own, NULL};
+    int argc = 1;
+    cleanup(mem_free_ptr) char *copy = mem_strdup(line);
+    char *rest = copy;
+    for (char *word; (word = strsep(&rest, " ")) != NULL && argc < 16;)
+        argv[argc++] = word;
+    struct error err = {0};
+    cleanup(flags_fini) struct flags f = {0};
+    struct buf out = {0};
+    int status = older_take(argc, argv, env, "/home", &f, &err);
+    if (status == 1) {
+        ck_assert_ptr_eq(f.environment[f.count], own);
+        ck_assert_ptr_null(f.environment[f.count + 1]);
+        ck_assert_str_eq(f.argv[0], "program");
+        ck_assert_ptr_null(f.argv[f.argc]);
+    }
+    for (size_t i = 0; i < f.count; i++)
+        buf_printf(&out, "%s%s", i > 0 ? ";" : "", f.environment[i]);
+    for (int i = 1; i < f.argc; i++)
+        buf_printf(&out, " | %s", f.argv[i]);
+    if (status != 1)
+        buf_add(&out, status == 0 ? "none" : err.message);
+    free(own);
+    return buf_take(&out);
+}
+
+#define ETCD "CONFIG_TARGET=etcd"
+#define HERE "ETCD_ENDPOINTS=http://127.0.0.1:2379"
+#define RELOADS "HAPROXY_RELOAD=command;HAPROXY_RELOAD_COMMAND="
+
+static const struct {
+    const char *line, *wanted;
+} rows[] = {
+    {"plan", "none"},
+    {"services view", "none"},
+    {"config apply", "none"},
+    {"--mode=k8s plan", "none"},
+    {"apply", "CONFIG_SOURCE=services;" ETCD ";" HERE " | apply"},
+    {"view", "CONFIG_SOURCE=services;" ETCD ";" HERE " | services | view"},
+    {"watch", "CONFIG_SOURCE=services;" ETCD ";" HERE},
+    {"--cluster east apply", "CONFIG_SOURCE=services;CLUSTER_NAME=east;" ETCD ";" HERE " | apply"},
+    {"apply --cluster=east --kubeconfig /k",
+     "CONFIG_SOURCE=services;CLUSTER_NAME=east;KUBECONFIG=/k;" ETCD ";" HERE " | apply"},
+    {"--cluster watch apply", "CONFIG_SOURCE=services;CLUSTER_NAME=watch;" ETCD ";" HERE " | apply"},
+    {"--etcd-host https://a:1 --etcd-host https://b:1,https://c:1 --etcd-path p/q --etcd-ca-file /ca "
+     "--etcd-client-cert-file /c --etcd-client-key-file /k apply",
+     "CONFIG_SOURCE=services;ETCD_ENDPOINTS=https://a:1,https://b:1,https://c:1;ETCD_PATH=/p/q;ETCD_CA_FILE=/ca;"
+     "ETCD_CERT_FILE=/c;ETCD_KEY_FILE=/k;" ETCD " | apply"},
+    {"watch --haproxy-config d.cfg",
+     "CONFIG_SOURCE=services;HAPROXY_CONFIG_FILE=/home/d.cfg;" RELOADS "systemctl reload haproxy"},
+    {"watch --haproxy-config=/e/d.cfg --exec true",
+     "CONFIG_SOURCE=services;HAPROXY_CONFIG_FILE=/e/d.cfg;" RELOADS "true"},
+    {"watch --exec true", "CONFIG_SOURCE=services;HAPROXY_CONFIG_FILE=/home/dynamic.cfg;" RELOADS "true"},
+    {"view --haproxy-config d.cfg", "CONFIG_SOURCE=services;" ETCD ";" HERE " | services | view"},
+    {"-vv watch", "CONFIG_SOURCE=services;LOG_LEVEL=info;" ETCD ";" HERE},
+    {"watch -vvvv", "CONFIG_SOURCE=services;LOG_LEVEL=debug;" ETCD ";" HERE},
+    {"apply --exec true --etcd-host http://a:1",
+     "--etcd-host goes with neither --haproxy-config nor --exec: expected etcd, or a file"},
+    {"apply --cluster", "--cluster needs a value"},
+    {"apply --wrong=1", "unknown argument \"--wrong=1\""},
+    {"apply watch", "unknown argument \"watch\""},
+};
+
+START_TEST(older_words)
+{
+    cleanup(mem_free_ptr) char *is = taken(rows[_i].line, "HOME=/");
+    ck_assert_str_eq(is, rows[_i].wanted);
+}
+END_TEST
+
+/* What the environment says is not replaced by a default. */
+START_TEST(older_variables_count)
+{
+    cleanup(mem_free_ptr) char *is = taken("apply", "ETCD_ENDPOINTS=http://e:1");
+    ck_assert_str_eq(is, "CONFIG_SOURCE=services;" ETCD " | apply");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("older");
+    TCase *t = tcase_create("older");
+    tcase_add_loop_test(t, older_words, 0, (int)array_len(rows));
+    tcase_add_test(t, older_variables_count);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
