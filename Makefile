@@ -1,6 +1,7 @@
 # make            the daemon: build/haproxy-k8s-sync
 # make demo       see it work in half a minute (KEEP=1: leave it running; TARGET=local: without a Data Plane API)
 # make demo-config  the same for a whole haproxy.cfg from a file: edited, applied, refused with its line, under traffic (KEEP=1)
+# make demo-services  annotated Services on two HAProxies: served, a typing error with its Event, repaired (KEEP=1)
 # make demo-ingress  Ingresses by the shipped template set: applied, routed, a mistake refused with its line, a rollout (KEEP=1)
 # make test       unit tests (sanitizers on), fuzz corpora, streams of events, conformance and functional tests
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
@@ -75,7 +76,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all help chaos sequences streams deps deps-test deps-check demo demo-config demo-ingress test unit replay pytest e2e e2e-full delivery manifests check check-layers bench clean
+.PHONY: all help chaos sequences streams deps deps-test deps-check demo demo-config demo-ingress demo-services test unit replay pytest e2e e2e-full delivery manifests check check-layers bench clean
 .SECONDARY:
 
 all: deps
@@ -164,9 +165,9 @@ test: deps-test
 pytest:
 	@$(PYTHON) -m pytest -q -rfE -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
 
-demo demo-config demo-ingress: deps-test
+demo demo-config demo-ingress demo-services: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync
-	@TARGET=$(TARGET) $(PYTHON) -m tests.demo $(if $(filter %-config,$@),--configuration)$(if $(filter %-ingress,$@),--ingress) $(if $(KEEP),--keep)
+	@TARGET=$(TARGET) $(PYTHON) -m tests.demo $(if $(filter %-config,$@),--configuration)$(if $(filter %-ingress,$@),--ingress)$(if $(filter %-services,$@),--services) $(if $(KEEP),--keep)
 
 e2e:
 	@scripts/deps build test e2e

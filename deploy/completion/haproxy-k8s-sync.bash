@@ -10,7 +10,7 @@ _haproxy_k8s_sync() {
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if [ "$COMP_CWORD" = 1 ]; then
-        words='plan explain doctor config template check-config copy-to --help --version'
+        words='plan explain doctor config template services apply view watch check-config copy-to --help --version'
     else
         case $option in
         -o | --output)
@@ -36,6 +36,10 @@ _haproxy_k8s_sync() {
                 *diff) words="$words --against=" ;;
                 *benchmark) words="$words --count=" ;;
                 esac
+                ;;
+            services)
+                words='--color= --timeout= --help'
+                [ "$COMP_CWORD" != 2 ] || words='view explain --help'
                 ;;
             *) words='' ;;
             esac

@@ -1,8 +1,8 @@
 # Completion of haproxy-k8s-sync(8) for fish.
 
 for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
-    set -l none 'not __fish_seen_subcommand_from plan explain doctor config template check-config copy-to'
-    set -l asking '__fish_seen_subcommand_from plan explain doctor config template'
+    set -l none 'not __fish_seen_subcommand_from plan explain doctor config template services apply view watch check-config copy-to'
+    set -l asking '__fish_seen_subcommand_from plan explain doctor config template services'
     set -l config '__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from plan validate apply history rollback'
     set -l file '__fish_seen_subcommand_from config; and __fish_seen_subcommand_from plan validate apply'
     set -l template '__fish_seen_subcommand_from template'
@@ -28,6 +28,11 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $template -l test -x -d 'This test alone'
     complete -c $program -n "$template; and __fish_seen_subcommand_from diff" -l against -r -d 'What to compare with'
     complete -c $program -n "$template; and __fish_seen_subcommand_from benchmark" -l count -x -d Renders
+    complete -c $program -n $none -a services -d 'What is made of annotated Services'
+    complete -c $program -n '__fish_seen_subcommand_from services; and not __fish_seen_subcommand_from view explain' -a 'view explain'
+    complete -c $program -n $none -a apply -d 'Annotated Services to etcd, once'
+    complete -c $program -n $none -a view -d 'The same, printed'
+    complete -c $program -n $none -a watch -d 'The same, from now on'
     complete -c $program -n $none -s V -l version -d 'The version'
     complete -c $program -n "$none; or $asking" -s h -l help -d 'The commands and all settings'
     complete -c $program -n '__fish_seen_subcommand_from plan; and not __fish_seen_subcommand_from config' -l daemon -x -a none -d 'The running daemon whose memory is used'

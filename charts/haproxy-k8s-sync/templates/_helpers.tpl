@@ -87,6 +87,33 @@ true
 {{- end }}
 {{- end }}
 
+{{/* "true" or nothing: a whole configuration is made of annotated Services. */}}
+{{- define "haproxy-k8s-sync.annotated" -}}
+{{- if eq (default "" .Values.config.source) "services" -}}
+true
+{{- end }}
+{{- end }}
+
+{{/* "true" or nothing: it is published in etcd, and there is no HAProxy to write to. */}}
+{{- define "haproxy-k8s-sync.publishes" -}}
+{{- if eq (default "" .Values.config.target) "etcd" -}}
+true
+{{- end }}
+{{- end }}
+
+{{/* "true" or nothing: a volume with a haproxy.cfg, or what stands before the annotated Services. */}}
+{{- define "haproxy-k8s-sync.configVolume" -}}
+{{- $source := default "" .Values.config.source }}
+{{- if or (eq $source "file") (and (eq $source "services") (or .Values.config.file.configMap .Values.config.file.volume)) -}}
+true
+{{- end }}
+{{- end }}
+
+{{/* A YAML list of the namespaces whose Secrets their annotations may name; "*": all. */}}
+{{- define "haproxy-k8s-sync.annotatedSecrets" -}}
+{{- include "haproxy-k8s-sync.annotated" . | empty | ternary list (concat (default list .Values.annotatedServices.secretNamespaces) (default list .Values.annotatedServices.secretsOf) | uniq | sortAlpha) | toYaml }}
+{{- end }}
+
 {{/* Of the Secret that a whole configuration comes from; nothing where there is none. */}}
 {{- define "haproxy-k8s-sync.configNamespace" -}}
 {{- if eq (default "" .Values.config.source) "secret" -}}

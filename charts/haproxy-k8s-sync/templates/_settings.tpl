@@ -17,7 +17,15 @@ deployment.yaml names those files.
 {{- if not $servers }}
 {{- /* What has no effect without servers is left out; the daemon refuses some of it. */}}
 {{- $settings = pick $settings "HAPROXY_DATAPLANE_URL" }}
-{{- $env = pick $env "dryRun" "resyncPeriod" "emitEvents" "statusPage" "logFormat" "logLevel" "listenAddress" "proxyFromEnvironment" "seccomp" }}
+{{- $kept := list "dryRun" "resyncPeriod" "emitEvents" "statusPage" "logFormat" "logLevel" "listenAddress" "proxyFromEnvironment" "seccomp" }}
+{{- if include "haproxy-k8s-sync.annotated" . }}
+{{- $kept = concat $kept (list "nodeSelector" "nodeAddressTypes" "ipFamily" "allowEmpty") }}
+{{- end }}
+{{- $picked := dict }}
+{{- range $kept }}
+{{- $_ := set $picked . (get $env .) }}
+{{- end }}
+{{- $env = $picked }}
 {{- $haproxy = pick $haproxy "dataplaneServerName" "dataplaneInsecure" }}
 {{- else if $config.source }}
 {{- $haproxy = omit $haproxy "balance" "advCheck" "sendProxyV2" }}
@@ -27,6 +35,14 @@ deployment.yaml names those files.
 {{- $haproxy = omit $haproxy "dataplaneServerName" "dataplaneInsecure" }}
 {{- $_ := set $settings "HAPROXY_CONFIG_FILE" "/etc/haproxy/haproxy.cfg" }}
 {{- $_ := set $settings "HAPROXY_MASTER_SOCKET" "/run/haproxy/master.sock" }}
+{{- end }}
+{{- if include "haproxy-k8s-sync.publishes" . }}
+{{- $settings = omit $settings "HAPROXY_DATAPLANE_URL" }}
+{{- $haproxy = dict }}
+{{- range $name, $value := pick .Values.etcd "endpoints" "path" "keep" "name" "user" }}
+{{- $_ := set $settings (upper $name | printf "ETCD_%s") $value }}
+{{- end }}
+{{- $_ := set $settings "CLUSTER_NAME" .Values.annotatedServices.clusterName }}
 {{- end }}
 {{- if and (eq (default "" $config.source) "template") .Values.templates.targetsNamespace }}
 {{- $settings = omit $settings "HAPROXY_DATAPLANE_URL" }}
@@ -47,6 +63,16 @@ deployment.yaml names those files.
 {{- with $config.file.filesDir }}
 {{- $_ := set $settings "CONFIG_FILES_DIR" (printf "%s/%s" $folder . | clean) }}
 {{- end }}
+{{- else if eq $config.source "services" }}
+{{- $settings = omit $settings "CONFIG_CERTS_SECRETS" }}
+{{- if include "haproxy-k8s-sync.configVolume" . }}
+{{- $_ := set $settings "CONFIG_FILE" (printf "/etc/haproxy-k8s-sync/config/%s" (default "haproxy.cfg" $config.file.path)) }}
+{{- end }}
+{{- range $name, $value := omit .Values.annotatedServices "annotationPrefix" "clusterName" "secretsOf" }}
+{{- $_ := set $settings (snakecase $name | upper | printf "SERVICES_%s") $value }}
+{{- end }}
+{{- $_ := set $settings "ANNOTATION_PREFIX" .Values.annotatedServices.annotationPrefix }}
+{{- $_ := set $settings "CLUSTER_NAME" .Values.annotatedServices.clusterName }}
 {{- else if eq $config.source "template" }}
 {{- $settings = omit $settings "CONFIG_CERTS_SECRETS" }}
 {{- with .Values.templates }}
@@ -232,4 +258,17 @@ and the setting that names the file. No files: none.
 {{- $files = append $files (dict "path" . "setting" (printf "HAPROXY_DATAPLANE_%s_FILE" (get $settings .))) }}
 {{- end }}
 {{- dict "sources" $sources "files" $files | toYaml }}
+{{- end }}
+
+{{/* The files for etcd, as for the credentials: which key of etcd.existingSecret becomes which file, and the setting that names it. */}}
+{{- define "haproxy-k8s-sync.etcdFiles" -}}
+{{- $files := list }}
+{{- if include "haproxy-k8s-sync.publishes" . }}
+{{- range $path, $of := dict "ca.crt" (list "CA" .Values.etcd.caKey) "password" (list "PASSWORD" .Values.etcd.passwordKey) "tls.crt" (list "CERT" .Values.etcd.certKey) "tls.key" (list "KEY" .Values.etcd.keyKey) }}
+{{- with last $of }}
+{{- $files = append $files (dict "key" . "path" $path "setting" (first $of | printf "ETCD_%s_FILE")) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $files }}
 {{- end }}

@@ -151,7 +151,7 @@ first
 {{- if .Values.sidecar.enabled }}
 {{- $source := default "" .Values.config.source }}
 {{- $elsewhere := and (eq $source "secret") (ne (include "haproxy-k8s-sync.configNamespace" .) .Release.Namespace) }}
-{{- if and (not .Values.sidecar.configMap) (or (has $source (list "" "template")) $elsewhere) }}
+{{- if and (not .Values.sidecar.configMap) (or (has $source (list "" "template" "services")) $elsewhere) }}
 {{- $problems = append $problems "sidecar.configMap is empty: set it to a ConfigMap with the haproxy.cfg that HAProxy begins with" }}
 {{- end }}
 {{- $urls := .Values.env.haproxy.dataplaneURL }}

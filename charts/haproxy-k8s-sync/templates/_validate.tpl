@@ -8,6 +8,7 @@
   (include "haproxy-k8s-sync.validateTLS" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateSpiffe" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateSidecar" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validateEtcd" . | fromYamlArray)
   (include "haproxy-k8s-sync.validatePods" . | fromYamlArray) }}
 {{- if $problems }}
 {{- fail (printf "\n\n%s\n" (join "\n" $problems)) }}
@@ -50,6 +51,15 @@
 {{- end }}
 {{- if and (eq (default "" .source) "file") .certsSecrets }}
 {{- $problems = append $problems "config.certsSecrets is set, but config.source is file, which needs no Kubernetes: put the certificates into config.file.filesDir" }}
+{{- end }}
+{{- if and (eq (default "" .source) "services") (eq (empty .file.configMap) (empty .file.volume)) (or .file.configMap (not (include "haproxy-k8s-sync.publishes" $))) }}
+{{- $problems = append $problems "config.source is services: set config.file.configMap to a ConfigMap or config.file.volume to one of extraVolumes, not both, with what stands before that which is made of them" }}
+{{- end }}
+{{- if and (eq (default "" .source) "services") (or .certsSecrets .file.filesDir) }}
+{{- $problems = append $problems "config.certsSecrets or config.file.filesDir is set, but config.source is services, where annotations name certificates" }}
+{{- end }}
+{{- if and (ne (default "" .source) "services") (or (and $.Values.annotatedServices.clusterName (not (include "haproxy-k8s-sync.publishes" $))) $.Values.annotatedServices.ports $.Values.annotatedServices.secretNamespaces $.Values.annotatedServices.secretsOf) }}
+{{- $problems = append $problems "annotatedServices is set, but config.source is not services" }}
 {{- end }}
 {{- if and (eq (default "" .source) "template") .certsSecrets }}
 {{- $problems = append $problems "config.certsSecrets is set, but config.source is template: have the set watch those Secrets" }}
@@ -176,18 +186,69 @@
 {{- toYaml $problems }}
 {{- end }}
 
+{{- define "haproxy-k8s-sync.validateEtcd" -}}
+{{- $problems := list }}
+{{- $v := .Values }}
+{{- with .Values.etcd }}
+{{- $keys := or .passwordKey .caKey .certKey .keyKey }}
+{{- if include "haproxy-k8s-sync.publishes" $ }}
+{{- if not $v.config.source }}
+{{- $problems = append $problems "config.target is etcd, but config.source is empty: set what is published there" }}
+{{- else if include "haproxy-k8s-sync.managesServers" $ }}
+{{- $problems = append $problems "config.target is etcd beside env.ingressServices, ingressNamespace, ingressServiceName, ingressServicePort or haproxy.backendName: servers of a Service are kept only in a HAProxy that the daemon drives; leave them out" }}
+{{- end }}
+{{- if not .endpoints }}
+{{- $problems = append $problems "config.target is etcd, but etcd.endpoints is empty: set the URLs of its members" }}
+{{- end }}
+{{- if $v.sidecar.enabled }}
+{{- $problems = append $problems "config.target is etcd beside sidecar.enabled: the HAProxy in the pod would get nothing; set one of them" }}
+{{- end }}
+{{- if or $v.templates.targetsNamespace (not (has (toString $v.env.haproxy.dataplaneURL) (list "" "<nil>" "[]" "http://haproxy:5555"))) }}
+{{- $problems = append $problems "config.target is etcd beside env.haproxy.dataplaneURL or templates.targetsNamespace: the configuration goes to etcd alone, and each load balancer has a daemon of its own; leave them out" }}
+{{- end }}
+{{- if or (include "haproxy-k8s-sync.ownCredentials" $) (include "haproxy-k8s-sync.ownTLS" $) $v.credentials.existingSecret $v.tls.existingSecret $v.tls.caSecret $v.tls.caConfigMap (eq (toString $v.spiffe.enabled) "true") }}
+{{- $problems = append $problems "config.target is etcd beside credentials or certificates of a Data Plane API (env.haproxy.username, credentials, tls, spiffe), which is not used: leave them out; etcd.existingSecret has those for etcd" }}
+{{- end }}
+{{- if include "haproxy-k8s-sync.annotatedSecrets" $ | fromYamlArray }}
+{{- $problems = append $problems "config.target is etcd beside annotatedServices.secretNamespaces or secretsOf: private keys are never published; leave them out, and have certificates on the load balancers" }}
+{{- end }}
+{{- if ne (empty .user) (empty .passwordKey) }}
+{{- $problems = append $problems "etcd.user and passwordKey: set both or none" }}
+{{- end }}
+{{- if ne (empty .certKey) (empty .keyKey) }}
+{{- $problems = append $problems "etcd.certKey and keyKey: set both or none" }}
+{{- end }}
+{{- if and .existingSecret (not $keys) }}
+{{- $problems = append $problems "etcd.existingSecret is set, but none of its keys: set passwordKey, caKey, or certKey and keyKey" }}
+{{- else if and $keys (not .existingSecret) }}
+{{- $problems = append $problems "etcd.passwordKey, caKey, certKey and keyKey name keys of etcd.existingSecret, which is not set" }}
+{{- end }}
+{{- else if or .endpoints .path .name .user .existingSecret $keys }}
+{{- $problems = append $problems "etcd is set, but config.target is not etcd" }}
+{{- end }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- if and .value (eq .name "ETCD_PASSWORD") }}
+{{- $problems = append $problems "extraEnv: ETCD_PASSWORD would be shown in the Deployment: use etcd.existingSecret and passwordKey" }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
 {{- define "haproxy-k8s-sync.validatePods" -}}
 {{- $problems := list }}
 {{- $elected := include "haproxy-k8s-sync.leaderElection" . }}
 {{- $writes := ne (toString .Values.env.dryRun) "true" }}
 {{- $alone := not .Values.sidecar.enabled }}
-{{- if and $writes $alone (not $elected) (gt (int .Values.replicaCount) 1) }}
+{{- /* Several producers of one cluster publish each version once. */}}
+{{- $meet := and $alone (not (include "haproxy-k8s-sync.publishes" .)) }}
+{{- if and $writes $meet (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "replicaCount is %d and leaderElection.enabled is false: all of them would write to HAProxy; leave leaderElection.enabled out or use one replica" (int .Values.replicaCount)) }}
 {{- end }}
 {{- if and .Values.config.stateClaim (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "config.stateClaim is set and replicaCount is %d without leader election: only one daemon at a time may have that volume; use one replica, %s" (int .Values.replicaCount) ($alone | ternary "or leave leaderElection.enabled out" "or leave config.stateClaim out")) }}
 {{- end }}
-{{- if and $writes $alone (not $elected) (eq (toString (dig "type" "" (default dict .Values.strategy))) "RollingUpdate") }}
+{{- if and $writes $meet (not $elected) (eq (toString (dig "type" "" (default dict .Values.strategy))) "RollingUpdate") }}
 {{- $problems = append $problems "strategy.type is RollingUpdate without leader election: the old and the new pod would both write to HAProxy; set leaderElection.enabled to true" }}
 {{- end }}
 {{- if and (not (empty .Values.podDisruptionBudget.minAvailable)) (not (empty .Values.podDisruptionBudget.maxUnavailable)) }}
