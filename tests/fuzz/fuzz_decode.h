@@ -100,7 +100,7 @@ static inline void check_event(const struct kube_resource *of, const struct kube
     check_text(e->skipped.message, ERROR_MESSAGE_BYTES - 1);
     check_text(e->partial.message, ERROR_MESSAGE_BYTES - 1);
     if (e->name != NULL)
-        check_text(e->name, KUBE_NAME_MAX_BYTES);
+        check_text(e->name, of->by_namespace ? 2 * KUBE_NAME_MAX_BYTES + 1 : KUBE_NAME_MAX_BYTES);
     if (e->object == NULL)
         return;
     check(str_eq(record_name(e->object), e->name));
