@@ -4,11 +4,17 @@
 #define FIELD_NUMBER_MAX ((1u << 29) - 1)
 #define WIRE_BITS 3
 
-void protobuf_init(struct protobuf *p, const void *bytes, size_t len)
+void protobuf_init_within(struct protobuf *p, const void *start, const void *bytes, size_t len)
 {
-    p->start = p->at = bytes;
+    p->start = start;
+    p->at = bytes;
     p->end = p->at + len;
     p->depth = 0;
+}
+
+void protobuf_init(struct protobuf *p, const void *bytes, size_t len)
+{
+    protobuf_init_within(p, bytes, bytes, len);
 }
 
 static int refuse(struct protobuf *p, const uint8_t *at, const char *why, struct error *err)
@@ -22,6 +28,10 @@ static int protobuf_varint(struct protobuf *p, uint64_t *ret, struct error *err)
 {
     const uint8_t *begin = p->at;
     uint64_t value = 0;
+    if (begin != p->end && *begin < 0x80) { /* as most tags and lengths are */
+        *ret = *p->at++;
+        return 0;
+    }
     for (unsigned i = 0; i < VARINT_MAX_BYTES; i++) {
         if (p->at == p->end)
             return refuse(p, begin, "a number is cut off", err);
@@ -87,14 +97,11 @@ int protobuf_next(struct protobuf *p, struct protobuf_field *ret, struct error *
         return -1;
     uint64_t number = tag >> WIRE_BITS;
     unsigned wire = tag & ((1u << WIRE_BITS) - 1);
-    struct protobuf_field f = {
-        .number = (uint32_t)number, .wire = (enum protobuf_wire)wire, .offset = (size_t)(begin - p->start)};
     if (number == 0 || number > FIELD_NUMBER_MAX)
         return refuse(p, begin, "an impossible field number", err);
-    if (protobuf_value(p, wire, &f, err) != 0)
-        return -1;
-    *ret = f;
-    return 1;
+    *ret = (struct protobuf_field){
+        .number = (uint32_t)number, .wire = (enum protobuf_wire)wire, .offset = (size_t)(begin - p->start)};
+    return protobuf_value(p, wire, ret, err) == 0 ? 1 : -1;
 }
 
 int protobuf_expect(const struct protobuf_field *f, enum protobuf_wire wire, size_t max_len, const char *name,

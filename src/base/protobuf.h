@@ -38,6 +38,8 @@ struct protobuf_field {
 };
 
 void protobuf_init(struct protobuf *p, const void *bytes, size_t len);
+/* Of a message that was cut out of a larger one before: offsets count from the start of that. */
+void protobuf_init_within(struct protobuf *p, const void *start, const void *bytes, size_t len);
 
 /* 1: *ret is the next field; 0: there is none; -1: ERROR_INVALID, and the walk is over. */
 int protobuf_next(struct protobuf *p, struct protobuf_field *ret, struct error *err) must_check;

@@ -1,0 +1,180 @@
+#include "kube/protobuf/message.h"
+
+#include <yyjson.h>
+
+#include "base/protobuf.h"
+#include "base/rfc3339.h"
+#include "base/text.h"
+
+#define SECOND_US INT64_C(1000000)
+#define LAST_SECOND INT64_C(253402300799) /* of the year 9999, the last that RFC 3339 has */
+
+struct reading {
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *to;
+    const struct protobuf *from;
+    const struct proto_field *field;
+    yyjson_mut_val **list; /* of a repeated field or a map: the array or object; NULL there: not made yet */
+};
+
+static int text_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_mut_val **ret, struct error *err)
+{
+    const char *text = (const char *)f->data;
+    if (protobuf_expect(f, PROTOBUF_BYTES, SIZE_MAX, "text", err) != 0)
+        return -1;
+    size_t good = text_utf8_len(text, f->len);
+    if (good < f->len)
+        return error_set(err, ERROR_INVALID, "protobuf: byte %zu of the text at offset %zu is no UTF-8", good,
+                         f->offset);
+    *ret = yyjson_mut_strn(doc, text != NULL ? text : "", f->len);
+    return 0;
+}
+
+static int number_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_mut_val **ret, struct error *err)
+{
+    if (protobuf_expect(f, PROTOBUF_VARINT, 0, "number", err) != 0)
+        return -1;
+    /* int32, too, is sent as the 64 bits of its value. */
+    *ret = f->value <= INT64_MAX ? yyjson_mut_uint(doc, f->value) : yyjson_mut_sint(doc, (int64_t)f->value);
+    return 0;
+}
+
+static int bool_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_mut_val **ret, struct error *err)
+{
+    if (protobuf_expect(f, PROTOBUF_VARINT, 0, "bool", err) != 0)
+        return -1;
+    *ret = yyjson_mut_bool(doc, f->value != 0);
+    return 0;
+}
+
+static int message_of(const struct reading *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
+{
+    struct protobuf inner;
+    if (protobuf_enter(r->from, f, "message", &inner, err) != 0)
+        return -1;
+    *ret = yyjson_mut_obj(r->doc);
+    return proto_read(r->field->message, &inner, r->doc, *ret, err);
+}
+
+/* meta.v1.Time: seconds = 1, nanos = 2. The zero time of Go is an empty message, and null in JSON. */
+static int time_of(const struct reading *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
+{
+    struct protobuf inner;
+    struct protobuf_field part;
+    int64_t seconds = 0;
+    int more;
+    if (protobuf_enter(r->from, f, "time", &inner, err) != 0)
+        return -1;
+    while ((more = protobuf_next(&inner, &part, err)) > 0) {
+        if (part.number != 1)
+            continue;
+        if (protobuf_expect(&part, PROTOBUF_VARINT, 0, "seconds", err) != 0)
+            return -1;
+        seconds = (int64_t)part.value;
+    }
+    if (more < 0)
+        return -1;
+    *ret = NULL;
+    if (f->len == 0)
+        return 0;
+    char text[RFC3339_BYTES];
+    rfc3339_format(seconds < 0 ? 0 : seconds > LAST_SECOND ? LAST_SECOND * SECOND_US : seconds * SECOND_US, 0, text);
+    *ret = yyjson_mut_strcpy(r->doc, text);
+    return 0;
+}
+
+/* map<string, string>: a message for each entry, key = 1, value = 2; one that is absent is "". */
+static int add_entry(const struct reading *r, const struct protobuf_field *f, struct error *err)
+{
+    struct protobuf inner;
+    struct protobuf_field part;
+    yyjson_mut_val *key = NULL, *value = NULL;
+    int more;
+    if (protobuf_enter(r->from, f, "entry", &inner, err) != 0)
+        return -1;
+    while ((more = protobuf_next(&inner, &part, err)) > 0)
+        if ((part.number == 1 && text_of(&part, r->doc, &key, err) != 0) ||
+            (part.number == 2 && text_of(&part, r->doc, &value, err) != 0))
+            return -1;
+    if (more < 0)
+        return -1;
+    if (*r->list == NULL) {
+        *r->list = yyjson_mut_obj(r->doc);
+        yyjson_mut_obj_add_val(r->doc, r->to, r->field->name, *r->list);
+    }
+    yyjson_mut_obj_add(*r->list, key != NULL ? key : yyjson_mut_str(r->doc, ""),
+                       value != NULL ? value : yyjson_mut_str(r->doc, ""));
+    return 0;
+}
+
+static int value_of(const struct reading *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
+{
+    switch ((enum proto_kind)r->field->kind) {
+    case PROTO_TEXT:
+        return text_of(f, r->doc, ret, err);
+    case PROTO_BOOL:
+        return bool_of(f, r->doc, ret, err);
+    case PROTO_INT:
+        return number_of(f, r->doc, ret, err);
+    case PROTO_TIME:
+        return time_of(r, f, ret, err);
+    case PROTO_MESSAGE:
+    case PROTO_MAP:
+        break;
+    }
+    return message_of(r, f, ret, err);
+}
+
+/* What Go leaves out of JSON by "omitempty". */
+static bool is_omitted(const struct proto_field *field, const struct protobuf_field *f)
+{
+    if (field->keeps_zero || field->list)
+        return false;
+    return field->kind == PROTO_TEXT ? f->len == 0
+                                     : (field->kind == PROTO_BOOL || field->kind == PROTO_INT) && f->value == 0;
+}
+
+static int add_field(const struct reading *r, const struct protobuf_field *f, struct error *err)
+{
+    yyjson_mut_val *value = NULL;
+    if (r->field->kind == PROTO_MAP)
+        return add_entry(r, f, err);
+    if (value_of(r, f, &value, err) != 0)
+        return -1;
+    if (value == NULL || is_omitted(r->field, f))
+        return 0;
+    if (!r->field->list) {
+        yyjson_mut_obj_add_val(r->doc, r->to, r->field->name, value);
+        return 0;
+    }
+    if (*r->list == NULL) {
+        *r->list = yyjson_mut_arr(r->doc);
+        yyjson_mut_obj_add_val(r->doc, r->to, r->field->name, *r->list);
+    }
+    yyjson_mut_arr_append(*r->list, value);
+    return 0;
+}
+
+int proto_read(const struct proto_message *of, struct protobuf *from, struct yyjson_mut_doc *doc,
+               struct yyjson_mut_val *to, struct error *err)
+{
+    yyjson_mut_val *lists[PROTO_FIELDS_MAX] = {NULL};
+    bool seen[PROTO_FIELDS_MAX] = {false};
+    struct protobuf_field f;
+    int more;
+    while ((more = protobuf_next(from, &f, err)) > 0) {
+        size_t row = 0;
+        while (row < of->count && of->fields[row].number < f.number)
+            row++;
+        if (row == of->count || of->fields[row].number != f.number)
+            continue;
+        const struct proto_field *field = &of->fields[row];
+        if (seen[row] && !field->list && field->kind != PROTO_MAP)
+            return error_set(err, ERROR_INVALID, "protobuf: %s is there twice, the second at offset %zu", field->name,
+                             f.offset);
+        seen[row] = true;
+        if (add_field(&(struct reading){doc, to, from, field, &lists[row]}, &f, err) != 0)
+            return error_prefix(err, "%s", field->name);
+    }
+    return more;
+}
