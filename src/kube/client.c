@@ -13,6 +13,7 @@
 #include "net/tls_files.h"
 
 #define TOKEN_LOG_PERIOD_MS 300000
+#define JSON_MS 3600000 /* a proxy in between gets mended, a server upgraded */
 
 struct kube_client {
     struct http *http;
@@ -27,6 +28,8 @@ struct kube_client {
     bool refused; /* a 401 came since the token was read */
     struct log_limit token_limit;
     struct watch_server watch_server;
+    bool json_alone;        /* as configured */
+    uint64_t json_until_ms; /* protobuf could not be read */
 };
 
 /* ---- TLS material ---- */
@@ -202,6 +205,26 @@ int64_t kube_client_server_not_after_s(const struct kube_client *c)
 const char *kube_client_server(const struct kube_client *c)
 {
     return c->endpoint.base_url;
+}
+
+bool kube_client_wants_protobuf(const struct kube_client *c)
+{
+    return !c->json_alone && clock_mono_ms() >= c->json_until_ms;
+}
+
+void kube_client_set_json(struct kube_client *c)
+{
+    c->json_alone = true;
+}
+
+void kube_client_protobuf_failed(struct kube_client *c, const char *resource, const char *why)
+{
+    if (!kube_client_wants_protobuf(c))
+        return;
+    c->json_until_ms = clock_mono_ms() + JSON_MS;
+    log_warn(c->log, "protobuf of the Kubernetes API is unreadable; JSON is used for an hour",
+             log_str("resource", resource), log_str("server", kube_client_server(c)), log_str("error", why),
+             log_str("hint", "KUBE_ENCODING=json asks for nothing else"));
 }
 
 struct watch_server *kube_client_watch_server(struct kube_client *c)

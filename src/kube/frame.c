@@ -91,16 +91,16 @@ static void start_object(struct frame *f)
     f->state = OBJECT;
 }
 
-/* One huge object must not set what the process holds from then on. glibc keeps what was freed, and takes longer to
- * return anything the larger the blocks were; so it gets a hint, where that is worth a walk through its heap. */
-static void give_back(struct frame *f)
+/* glibc keeps what was freed, and takes longer to return anything the larger the blocks were; so it gets a hint, where
+ * that is worth a walk through its heap. */
+void frame_give_back(struct buf *object)
 {
-    size_t size = f->object.size;
+    size_t size = object->size;
     if (size <= FRAME_KEEP_BYTES) {
-        buf_clear(&f->object);
+        buf_clear(object);
         return;
     }
-    buf_fini(&f->object);
+    buf_fini(object);
 #ifdef __GLIBC__
     if (size > FRAME_TRIM_BYTES)
         malloc_trim(0);
@@ -116,7 +116,7 @@ static int hand_out(struct frame *f, struct input *in, struct error *err)
     f->state = f->mode == FRAME_LIST ? ITEMS_NEXT : BETWEEN;
     f->frames++;
     int result = in->fn(in->arg, f->object.data, len, err);
-    give_back(f);
+    frame_give_back(&f->object);
     return result == 0 ? 0 : -1;
 }
 

@@ -58,4 +58,7 @@ int frame_feed(struct frame *f, const char *bytes, size_t len,
 /* At the end of the stream: -1 where an object was cut in the middle or the list was not closed (ERROR_RETRY). */
 int frame_end(struct frame *f, struct error *err) must_check;
 
+/* Empties the buffer of an object, so that one that was huge does not set what the process holds from then on. */
+void frame_give_back(struct buf *object);
+
 #endif

@@ -8,14 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/answer.h"
 #include "kube/client.h"
-#include "kube/decode/decode.h"
-#include "kube/frame.h"
 #include "kube/informer_log.h"
 #include "kube/watch.h"
 #include "net/http.h"
@@ -42,7 +40,7 @@ struct informer {
     bool good;                    /* its headers promise objects */
     bool counted;                 /* the request under way */
     bool failed;                  /* the last one did not come to its end */
-    struct frame frame;
+    struct kube_answer answer;
     struct buf error_body;
 
     struct kube_event *event; /* being fed to the machine */
@@ -254,23 +252,21 @@ static void feed_event(struct informer *i, struct kube_event *e)
     i->event = NULL;
 }
 
-static int informer_on_frame(void *arg, char *json, size_t len, struct error *err)
+static int informer_on_event(void *arg, struct kube_event *e, struct error *err)
 {
     struct informer *i = arg;
-    cleanup(kube_event_fini) struct kube_event e = {0};
-    if ((i->is_list ? kube_decode_item : kube_decode_event)(i->of, json, len, &e, err) != 0)
-        return -1;
-    feed_event(i, &e);
+    feed_event(i, e);
     return i->cancelled ? error_set(err, ERROR_RETRY, "ended") : 0;
 }
 
 /* ---- the request under way ---- */
 
-static bool is_json(const struct http_response *r)
+/* What came as protobuf cannot be read. JSON says what was meant, or that the fault is not the encoding's. */
+static void informer_on_garbled(struct informer *i, const struct error *err)
 {
-    const char *type = http_response_header(r, "Content-Type");
-    static const char json[] = "application/json";
-    return type != NULL && strncasecmp(type, json, strlen(json)) == 0 && strchr("; \t", type[strlen(json)]) != NULL;
+    if (i->answer.encoding == KUBE_PROTOBUF)
+        kube_client_protobuf_failed(i->client, i->of->plural, err->message);
+    informer_feed_type(i, WATCH_EVENT_GARBLED, err->message);
 }
 
 static int informer_on_head(void *arg, const struct http_response *r)
@@ -279,12 +275,13 @@ static int informer_on_head(void *arg, const struct http_response *r)
     if (i->cancelled)
         return -1;
     i->last_byte_ms = clock_mono_ms();
-    i->good = r->status == 200 && is_json(r);
+    i->good =
+        r->status == 200 && kube_answer_head(&i->answer, http_response_header(r, "Content-Type")) != KUBE_NOT_READABLE;
     count_request(i, r->status);
     informer_log_warning(&i->log, http_response_header(r, "Warning"));
     informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_HEAD,
                                            .status = r->status,
-                                           .json = i->good,
+                                           .readable = i->good,
                                            .detail = http_response_header(r, "Content-Type")});
     return i->cancelled ? -1 : 0;
 }
@@ -302,8 +299,8 @@ static int informer_on_data(void *arg, const char *bytes, size_t len)
         return buf_append(&i->error_body, bytes, len < room ? len : room);
     }
     struct error err;
-    if (frame_feed(&i->frame, bytes, len, informer_on_frame, i, &err) != 0 && !i->cancelled)
-        informer_feed_type(i, WATCH_EVENT_GARBLED, err.message);
+    if (kube_answer_feed(&i->answer, bytes, len, informer_on_event, i, &err) != 0 && !i->cancelled)
+        informer_on_garbled(i, &err);
     return i->cancelled ? -1 : 0;
 }
 
@@ -311,9 +308,8 @@ static void list_done(struct informer *i)
 {
     struct error err;
     struct kube_list_meta meta;
-    if (frame_end(&i->frame, &err) != 0 ||
-        kube_decode_list_meta(i->frame.envelope.data, i->frame.envelope.len, &meta, &err) != 0) {
-        informer_feed_type(i, WATCH_EVENT_GARBLED, err.message);
+    if (kube_answer_end(&i->answer, &meta, &err) != 0) {
+        informer_on_garbled(i, &err);
         return;
     }
     informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_PAGE,
@@ -325,7 +321,7 @@ static void list_done(struct informer *i)
 static void watch_done(struct informer *i)
 {
     struct error err;
-    if (frame_end(&i->frame, &err) != 0)
+    if (kube_answer_end(&i->answer, NULL, &err) != 0)
         informer_feed_type(i, WATCH_EVENT_LOST, err.message);
     else
         informer_feed_type(i, WATCH_EVENT_CLOSED, NULL);
@@ -391,14 +387,16 @@ static void informer_start_request(struct informer *i)
         .on_head = informer_on_head, .on_data = informer_on_data, .on_done = informer_on_done};
     i->wanted = i->counted = i->good = false;
     i->is_list = watch_request_is_list(&i->watch);
-    frame_fini(&i->frame);
-    frame_init(&i->frame, i->is_list ? FRAME_LIST : FRAME_WATCH, 0);
-    i->frame.object.secret = i->of->record->secret; /* parsed in place: its strings are nowhere else */
+    kube_answer_fini(&i->answer);
+    kube_answer_init(&i->answer, i->of, i->is_list);
     buf_clear(&i->error_body);
     free(i->path);
     i->path = watch_request_path(&i->watch);
     /* No gzip: a list of 5,000 nodes packed costs three times the CPU and the time, on our side alone. */
-    struct http_request_options options = {.method = "GET", .path = i->path, .new_connection = i->failed};
+    struct http_request_options options = {.method = "GET",
+                                           .path = i->path,
+                                           .accept = kube_answer_accept(i->of, kube_client_wants_protobuf(i->client)),
+                                           .new_connection = i->failed};
     struct error err;
     i->request = kube_client_start(i->client, &options, &callbacks, i, &err);
     if (i->request == NULL)
@@ -468,7 +466,7 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
     if (options->deadlines != NULL)
         i->watch.deadlines = *options->deadlines;
     timer_init(&i->timer, base, informer_on_timer, i);
-    frame_init(&i->frame, FRAME_WATCH, 0);
+    kube_answer_init(&i->answer, i->of, false);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
     informer_log_init(&i->log, log, i->of->plural, i->scope, options->scope_is);
     i->log.may_be_denied = options->may_be_denied;
@@ -481,7 +479,7 @@ void informer_free(struct informer *i)
         return;
     http_cancel(i->request);
     timer_fini(&i->timer);
-    frame_fini(&i->frame);
+    kube_answer_fini(&i->answer);
     buf_fini(&i->error_body);
     watch_fini(&i->watch);
     free(i->path);

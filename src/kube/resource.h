@@ -11,6 +11,7 @@
 
 struct decode;
 struct error;
+struct proto_message;
 struct yyjson_val;
 
 struct kube_resource {
@@ -20,6 +21,10 @@ struct kube_resource {
     const struct record *record; /* of its objects, each of which begins with its name */
     /* Fills an object that is zeroed but for its name, with kube/decode/decode_field. -1: not usable; it is freed. */
     int (*decode)(struct decode *d, struct yyjson_val *from, void *object, struct error *err);
+    /* What the decoder reads of it in protobuf, and the kind that the API server calls it, "EndpointSlice"; NULL: JSON
+     * alone. */
+    const struct proto_message *message;
+    const char *message_kind;
     bool by_namespace; /* its objects are called "namespace/name" */
     const void *arg;   /* of one that is made at run time: what its decoder needs */
 };

@@ -237,7 +237,7 @@ static unsigned on_head(struct watch *w, const struct watch_event *e, uint64_t n
 {
     if (e->status != 200)
         return 0; /* until its body is complete the deadline for an answer runs */
-    if (!e->json)
+    if (!e->readable)
         return end_request(w, TROUBLE_NOT_JSON, e, now_ms);
     w->answered_ms = w->last_byte_ms = now_ms;
     w->credentials_refused = false;

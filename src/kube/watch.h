@@ -64,7 +64,7 @@ enum watch_event_type {
     WATCH_EVENT_FORGET, /* the cache was emptied: changes alone are of no use, list first */
     WATCH_EVENT_TIMER,  /* the time of watch_due_ms() has come, or any other time */
     /* of the request under way */
-    WATCH_EVENT_HEAD,     /* headers: status, json */
+    WATCH_EVENT_HEAD,     /* headers: status, readable */
     WATCH_EVENT_BYTES,    /* something arrived */
     WATCH_EVENT_ITEM,     /* an element of a list's page */
     WATCH_EVENT_OBJECT,   /* ADDED, MODIFIED or DELETED: version, deleted */
@@ -82,7 +82,7 @@ enum watch_event_type {
 struct watch_event {
     enum watch_event_type type;
     int status;             /* HTTP's, or the Status object's code */
-    bool json;              /* HEAD: the content type says JSON */
+    bool readable;          /* HEAD: the content type is one that can be read */
     bool deleted;           /* OBJECT */
     bool initial_end;       /* BOOKMARK: k8s.io/initial-events-end */
     bool too_large;         /* a Status with the cause ResourceVersionTooLarge */

@@ -930,6 +930,17 @@ const struct setting setting_table[] = {
         .flag = "kubeconfig",
     },
     {
+        .name = "KUBE_ENCODING",
+        WORDS(kube_encoding, [SETTINGS_KUBE_AUTO] = "auto", [SETTINGS_KUBE_JSON] = "json"),
+        .fallback = "auto",
+        .expected = "auto or json",
+        .help = "How the Kubernetes API is asked to write Nodes, Services, EndpointSlices, Endpoints, Pods and Leases. "
+                "auto: in protobuf, which costs the API server and the daemon a fraction of what JSON costs, and in "
+                "JSON from a server that has no protobuf or whose protobuf cannot be read. json: in JSON alone, as "
+                "all other resources are read in any case.",
+        .example = "json",
+    },
+    {
         .name = "PROXY_FROM_ENVIRONMENT",
         FLAG_OFF(proxy_from_environment),
         .help = "Whether to use http_proxy, https_proxy and no_proxy (also HTTPS_PROXY and NO_PROXY; libcurl's "

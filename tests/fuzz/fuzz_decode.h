@@ -14,6 +14,7 @@
 #include "kube/decode/decode.h"
 #include "model/cache.h"
 #include "model/objects.h"
+#include "../unit/kube/protobuf_write.h"
 
 static inline void check(bool good)
 {
@@ -130,6 +131,34 @@ static inline int fuzz_change(const struct kube_resource *of, bool item, const c
     return result;
 }
 
+static inline void check_same(const struct kube_event *a, const struct kube_event *b)
+{
+    check(a->type == b->type && str_eq(a->name, b->name) && str_eq(a->resource_version, b->resource_version));
+    check(a->initial_events_end == b->initial_events_end && (a->object == NULL) == (b->object == NULL));
+    check(a->object == NULL || record_eq(a->of->record, a->object, b->object));
+    check(str_eq(a->skipped.message, b->skipped.message) && str_eq(a->partial.message, b->partial.message));
+    check(a->status_code == b->status_code && a->retry_after_seconds == b->retry_after_seconds);
+    check(str_eq(a->status_reason, b->status_reason) && a->cause_too_large == b->cause_too_large);
+}
+
+/* What protobuf can say it says alike. */
+static inline void fuzz_protobuf(const struct kube_resource *of, bool item, const char *text, size_t len,
+                                 const struct kube_event *json)
+{
+    struct buf bytes = {0};
+    struct kube_event e;
+    yyjson_doc *doc = of->message != NULL ? yyjson_read(text, len, 0) : NULL;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (root != NULL && (item ? proto_write_message(&bytes, of->message, root) : proto_write_event(&bytes, of, root))) {
+        check((item ? kube_decode_item_protobuf : kube_decode_event_protobuf)(of, buf_str(&bytes), bytes.len, &e,
+                                                                              NULL) == 0);
+        check_same(json, &e);
+        kube_event_fini(&e);
+    }
+    yyjson_doc_free(doc);
+    buf_fini(&bytes);
+}
+
 /* What was decoded is the same once more out of the cache, where it is packed together. Takes from a, compares with b. */
 static inline void keep(const struct kube_resource *of, struct kube_event *a, const struct kube_event *b)
 {
@@ -163,6 +192,7 @@ static inline void fuzz_decode(const struct kube_resource *of, const uint8_t *da
             return;
         check(fuzz_change(of, data[0] == 'I', text, size - 1, &b) == 0);
         check(a.object == NULL || record_eq(of->record, a.object, b.object));
+        fuzz_protobuf(of, data[0] == 'I', text, size - 1, &b);
         keep(of, &a, &b);
         kube_event_fini(&a);
         kube_event_fini(&b);

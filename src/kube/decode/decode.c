@@ -143,7 +143,7 @@ static enum kube_event_type event_type(const char *name)
     return KUBE_UNKNOWN;
 }
 
-static int decode_event(yyjson_val *root, struct kube_event *ret, struct error *err)
+static int event_of(yyjson_val *root, struct kube_event *ret, struct error *err)
 {
     yyjson_val *object = yyjson_obj_get(root, "object");
     const char *type = yyjson_get_str(yyjson_obj_get(root, "type"));
@@ -164,16 +164,28 @@ static int decode_event(yyjson_val *root, struct kube_event *ret, struct error *
     return 0;
 }
 
+int decode_event(const struct kube_resource *of, yyjson_val *root, struct kube_event *ret, struct error *err)
+{
+    *ret = (struct kube_event){.of = of, .type = KUBE_UNKNOWN, .retry_after_seconds = -1};
+    if (event_of(root, ret, err) == 0)
+        return 0;
+    kube_event_fini(ret);
+    return -1;
+}
+
 int kube_decode_event(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret, struct error *err)
 {
     *ret = (struct kube_event){.of = of, .type = KUBE_UNKNOWN, .retry_after_seconds = -1};
     cleanup(json_doc_free_ptr) yyjson_doc *doc = decode_parse(json, len, YYJSON_READ_INSITU, err);
-    if (doc == NULL)
+    if (doc == NULL || decode_event(of, yyjson_doc_get_root(doc), ret, err) != 0)
         return error_prefix(err, "watch event of %s", of->kind);
-    if (decode_event(yyjson_doc_get_root(doc), ret, err) == 0)
-        return 0;
-    kube_event_fini(ret);
-    return error_prefix(err, "watch event of %s", of->kind);
+    return 0;
+}
+
+void decode_item(const struct kube_resource *of, yyjson_val *root, struct kube_event *ret)
+{
+    *ret = (struct kube_event){.of = of, .type = KUBE_ADDED, .retry_after_seconds = -1};
+    decode_change(root, false, ret);
 }
 
 int kube_decode_item(const struct kube_resource *of, char *json, size_t len, struct kube_event *ret, struct error *err)
@@ -182,11 +194,11 @@ int kube_decode_item(const struct kube_resource *of, char *json, size_t len, str
     cleanup(json_doc_free_ptr) yyjson_doc *doc = decode_parse(json, len, YYJSON_READ_INSITU, err);
     if (doc == NULL)
         return error_prefix(err, "list item of %s", of->kind);
-    decode_change(yyjson_doc_get_root(doc), false, ret);
+    decode_item(of, yyjson_doc_get_root(doc), ret);
     return 0;
 }
 
-static int list_meta_of(yyjson_val *root, struct kube_list_meta *ret, struct error *err)
+int decode_list_meta(yyjson_val *root, struct kube_list_meta *ret, struct error *err)
 {
     yyjson_val *metadata;
     const char *version, *token;
@@ -211,7 +223,7 @@ int kube_decode_list_meta(const char *json, size_t len, struct kube_list_meta *r
 {
     /* Without the in-situ flag the text is copied, not changed. */
     cleanup(json_doc_free_ptr) yyjson_doc *doc = decode_parse((char *)(uintptr_t)json, len, 0, err);
-    if (doc == NULL || list_meta_of(yyjson_doc_get_root(doc), ret, err) != 0)
+    if (doc == NULL || decode_list_meta(yyjson_doc_get_root(doc), ret, err) != 0)
         return error_prefix(err, "list");
     return 0;
 }

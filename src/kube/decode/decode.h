@@ -1,5 +1,5 @@
 /*
- * JSON of the Kubernetes API -> model objects. Wrong types, absent required fields and impossible values are errors
+ * JSON, or protobuf, of the Kubernetes API -> model objects. Wrong types, absent required fields and impossible values are errors
  * that name the object and the field (ERROR_INVALID); unknown fields and enum values are ignored (API conventions).
  *
  * What happens to what is wrong, so that one bad object never stops the others:
@@ -80,12 +80,30 @@ struct kube_list_meta {
 int kube_decode_list_meta(const char *json, size_t len, struct kube_list_meta *ret, struct error *err) must_check;
 void kube_list_meta_fini(struct kube_list_meta *m);
 
-/* The body of a failed request (a Status, any other JSON, a proxy's HTML, nothing): *ret becomes an ERROR event with
+/* The same of protobuf (KUBE_PROTOBUF): a frame of a watch, an element of a list's items, the list's metadata. `of` has
+ * a message of its own. The bytes are not changed. -1: malformed, or of another kind. */
+int kube_decode_event_protobuf(const struct kube_resource *of, const char *bytes, size_t len, struct kube_event *ret,
+                               struct error *err) must_check;
+int kube_decode_item_protobuf(const struct kube_resource *of, const char *bytes, size_t len, struct kube_event *ret,
+                              struct error *err) must_check;
+int kube_decode_list_meta_protobuf(const char *bytes, size_t len, struct kube_list_meta *ret,
+                                   struct error *err) must_check;
+
+/* The body of a failed request (a Status in either encoding, any other JSON, a proxy's HTML, nothing): *ret becomes an ERROR event with
  * the status_* members filled; free with kube_event_fini. Never fails: what is no Status has code 0, reason "" and the
  * beginning of the text as its message. */
 void kube_decode_status(const char *body, size_t len, struct kube_event *ret);
 
+/* ---- for the other files of this folder: of what is parsed already ---- */
+
 /* The Status in `from` into the status_* members. */
 void decode_status(struct yyjson_val *from, struct kube_event *ret);
+/* As kube_decode_event, kube_decode_item and kube_decode_list_meta, without the resource in front of the error. */
+int decode_event(const struct kube_resource *of, struct yyjson_val *root, struct kube_event *ret,
+                 struct error *err) must_check;
+void decode_item(const struct kube_resource *of, struct yyjson_val *root, struct kube_event *ret);
+int decode_list_meta(struct yyjson_val *root, struct kube_list_meta *ret, struct error *err) must_check;
+/* The JSON of a body that is a Status in protobuf; `kind` says whether it is. NULL: it is no protobuf. */
+struct yyjson_doc *decode_protobuf_status(const char *body, size_t len) must_check;
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/rfc3339.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
+#include "kube/protobuf/schema.h"
 
 #define TIME_MAX_BYTES 64u
 #define VALUE_MAX_BYTES 4096u
@@ -70,6 +71,8 @@ struct kube_resource kube_annotated_services(const struct annotated_prefixes *pr
         .api = "/api/v1",
         .record = &annotated_service_record,
         .decode = decode_annotated,
+        .message = &proto_service,
+        .message_kind = "Service",
         .by_namespace = true,
         .arg = prefixes,
     };

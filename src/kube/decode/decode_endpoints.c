@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
+#include "kube/protobuf/schema.h"
 
 #define ADDRESS_MAX_BYTES 64u
 #define PATH_BYTES 48
@@ -83,4 +84,6 @@ const struct kube_resource kube_endpoints = {
     .api = "/api/v1",
     .record = &endpoint_set_record,
     .decode = decode_endpoints,
+    .message = &proto_endpoints,
+    .message_kind = "Endpoints",
 };

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
+#include "kube/protobuf/schema.h"
 #include "model/node_rules.h"
 
 #define ADDRESS_TYPE_MAX_BYTES 64u
@@ -197,4 +198,6 @@ const struct kube_resource kube_nodes = {
     .api = "/api/v1",
     .record = &node_record,
     .decode = decode_node,
+    .message = &proto_node,
+    .message_kind = "Node",
 };

@@ -1,6 +1,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
+#include "kube/protobuf/schema.h"
 
 #define PHASE_MAX_BYTES 64u
 #define ADDRESS_MAX_BYTES 64u
@@ -31,5 +32,7 @@ const struct kube_resource kube_pods = {
     .api = "/api/v1",
     .record = &pod_record,
     .decode = decode_pod,
+    .message = &proto_pod,
+    .message_kind = "Pod",
     .by_namespace = true,
 };

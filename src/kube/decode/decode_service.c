@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
+#include "kube/protobuf/schema.h"
 
 #define ENUM_MAX_BYTES 64u
 #define PAUSED_ANNOTATION "haproxy-k8s-sync/paused"
@@ -137,4 +138,6 @@ const struct kube_resource kube_services = {
     .api = "/api/v1",
     .record = &service_record,
     .decode = decode_service,
+    .message = &proto_service,
+    .message_kind = "Service",
 };

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
+#include "kube/protobuf/schema.h"
 
 #define ADDRESS_MAX_BYTES 64u
 #define ENUM_MAX_BYTES 64u
@@ -134,6 +135,8 @@ const struct kube_resource kube_slices = {
     .api = "/apis/discovery.k8s.io/v1",
     .record = &endpoint_set_record,
     .decode = decode_slice,
+    .message = &proto_endpoint_slice,
+    .message_kind = "EndpointSlice",
 };
 
 /* ---- those of all Services ---- */
@@ -159,5 +162,7 @@ const struct kube_resource kube_service_slices = {
     .api = "/apis/discovery.k8s.io/v1",
     .record = &service_slice_record,
     .decode = decode_service_slice,
+    .message = &proto_endpoint_slice,
+    .message_kind = "EndpointSlice",
     .by_namespace = true,
 };

@@ -48,8 +48,10 @@ void decode_status(yyjson_val *object, struct kube_event *ret)
 void kube_decode_status(const char *body, size_t len, struct kube_event *ret)
 {
     *ret = (struct kube_event){.type = KUBE_ERROR, .retry_after_seconds = -1};
-    cleanup(json_doc_free_ptr) yyjson_doc *doc =
-        json_parse(body, len <= STATUS_BODY_MAX_BYTES ? len : 0, 0, "the answer", NULL);
+    size_t usable = len <= STATUS_BODY_MAX_BYTES ? len : 0;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = decode_protobuf_status(body, usable);
+    if (doc == NULL)
+        doc = json_parse(body, usable, 0, "the answer", NULL);
     yyjson_val *root = yyjson_doc_get_root(doc);
     if (yyjson_equals_str(yyjson_obj_get(root, "kind"), "Status")) {
         decode_status(root, ret);

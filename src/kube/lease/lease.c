@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "json/write.h"
 #include "kube/decode/decode_field.h"
+#include "kube/protobuf/schema.h"
+#include "model/record.h"
 
 #define API_VERSION "coordination.k8s.io/v1"
 
@@ -87,14 +90,45 @@ bool lease_same_record(const struct lease *a, const struct lease *b)
            str_eq(a->renew_time, b->renew_time) && a->duration_s == b->duration_s && a->transitions == b->transitions;
 }
 
-bool lease_event_is_free(const char *json, size_t len)
+/* ---- in a watch ---- */
+
+struct held_lease {
+    char *name, *holder; /* "": nobody's */
+};
+
+static const struct record_member held_lease_rows[] = {RECORD_TEXT(struct held_lease, name),
+                                                       RECORD_TEXT(struct held_lease, holder)};
+static const struct record held_lease_record = {
+    .bytes = sizeof(struct held_lease), .members = held_lease_rows, .member_count = array_len(held_lease_rows)};
+
+static int decode_held_lease(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = lease_parse(json, len, 0, NULL);
-    yyjson_val *root = yyjson_doc_get_root(doc), *type = yyjson_obj_get(root, "type");
-    bool changed = yyjson_equals_str(type, "ADDED") || yyjson_equals_str(type, "MODIFIED");
-    struct lease l = {0};
-    return yyjson_equals_str(type, "DELETED") ||
-           (changed && read_lease(yyjson_obj_get(root, "object"), &l, NULL) == 0 && l.holder[0] == '\0');
+    struct held_lease *l = object;
+    yyjson_val *spec;
+    const char *holder;
+    (void)d;
+    if (json_get_object(from, "spec", &spec, err) != 0)
+        return -1;
+    if (lease_text_of(spec, "holderIdentity", LEASE_MAX_HOLDER_BYTES, &holder, err) != 0)
+        return error_prefix(err, "spec");
+    l->holder = mem_strdup(holder);
+    return 0;
+}
+
+const struct kube_resource kube_leases = {
+    .kind = "lease",
+    .plural = "leases",
+    .api = "/apis/" API_VERSION,
+    .record = &held_lease_record,
+    .decode = decode_held_lease,
+    .message = &proto_lease,
+    .message_kind = "Lease",
+};
+
+bool lease_event_is_free(const struct kube_event *e)
+{
+    const struct held_lease *l = e->object;
+    return e->type == KUBE_DELETED || (l != NULL && l->holder[0] == '\0');
 }
 
 /* ---- writing ---- */

@@ -1,5 +1,5 @@
 /*
- * The JSON of a Lease (coordination.k8s.io/v1), as far as leader election needs it. What else is in the object (labels,
+ * A Lease (coordination.k8s.io/v1) as far as leader election needs it, in JSON, and in a watch also in protobuf. What else is in the object (labels,
  * annotations, owners, members of a newer API) belongs to others, and comes back unchanged in what is written.
  */
 #ifndef KUBE_LEASE_LEASE_H
@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+
+struct kube_event;
+struct kube_resource;
 
 #define LEASE_MAX_BYTES (2u << 20) /* etcd takes 1.5 MB for an object */
 #define LEASE_MAX_HOLDER_BYTES 512u
@@ -32,8 +35,10 @@ int lease_decode(const char *json, size_t len, struct lease *ret, struct error *
 /* The spec is the same; the version may be another one (a label was edited). */
 bool lease_same_record(const struct lease *a, const struct lease *b);
 
-/* Whether an event of a watch says that the Lease has no holder (any more). Anything that cannot be read does not. */
-bool lease_event_is_free(const char *json, size_t len);
+/* Leases as a watch has them: who holds one, and nothing else. */
+extern const struct kube_resource kube_leases;
+/* Whether an event of a watch of these says that the Lease has no holder (any more). What cannot be read does not. */
+bool lease_event_is_free(const struct kube_event *e);
 
 /* The body of a POST. Allocates; the length is that of the string. */
 char *lease_encode_new(const char *namespace, const char *name, const struct lease *l) must_check;

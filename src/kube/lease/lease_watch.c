@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/answer.h"
 #include "kube/client.h"
-#include "kube/frame.h"
 #include "kube/lease/lease.h"
 #include "net/http.h"
 #include "host/timer.h"
@@ -30,18 +30,18 @@ struct lease_watch {
     struct backoff backoff;
     uint64_t started_ms; /* the request under way */
     struct http_request *request;
-    struct frame frame;
+    struct kube_answer answer;
     bool wanted;
     bool good;   /* its headers promise events */
     bool denied; /* said */
     bool failed; /* the last one did not come to its end */
 };
 
-static int lease_watch_on_frame(void *arg, char *json, size_t len, struct error *err)
+static int lease_watch_on_event(void *arg, struct kube_event *e, struct error *err)
 {
     struct lease_watch *w = arg;
     (void)err;
-    if (lease_event_is_free(json, len))
+    if (lease_event_is_free(e))
         w->free_now(w->arg);
     return 0;
 }
@@ -49,14 +49,20 @@ static int lease_watch_on_frame(void *arg, char *json, size_t len, struct error 
 static int lease_watch_on_head(void *arg, const struct http_response *r)
 {
     struct lease_watch *w = arg;
-    w->good = r->status == 200;
+    const char *type = http_response_header(r, "Content-Type");
+    w->good = r->status == 200 && kube_answer_head(&w->answer, type) != KUBE_NOT_READABLE;
     return 0;
 }
 
 static int lease_watch_on_data(void *arg, const char *bytes, size_t len)
 {
     struct lease_watch *w = arg;
-    return w->good ? frame_feed(&w->frame, bytes, len, lease_watch_on_frame, w, NULL) : 0;
+    struct error err;
+    if (!w->good || kube_answer_feed(&w->answer, bytes, len, lease_watch_on_event, w, &err) == 0)
+        return 0;
+    if (w->answer.encoding == KUBE_PROTOBUF)
+        kube_client_protobuf_failed(w->client, kube_leases.plural, err.message);
+    return -1;
 }
 
 static void say_end(struct lease_watch *w, int status, const struct error *err)
@@ -92,8 +98,8 @@ static void lease_watch_on_timer(void *arg)
     if (!w->wanted || w->request != NULL)
         return;
     unsigned timeout_s = TIMEOUT_S + (unsigned)(clock_mono_us() % TIMEOUT_JITTER_S);
-    frame_fini(&w->frame);
-    frame_init(&w->frame, FRAME_WATCH, LEASE_MAX_BYTES);
+    kube_answer_fini(&w->answer);
+    kube_answer_init(&w->answer, &kube_leases, false);
     w->good = false;
     w->started_ms = clock_mono_ms();
     cleanup(mem_free_ptr) char *name = str_url_encode(w->name);
@@ -102,8 +108,12 @@ static void lease_watch_on_timer(void *arg)
          * error. */
         mem_printf("%s?watch=true&fieldSelector=metadata.name%%3D%s&resourceVersion=0&timeoutSeconds=%u", w->collection,
                    name, timeout_s);
-    struct http_request_options options = {
-        .method = "GET", .path = path, .new_connection = w->failed, .total_timeout_ms = (timeout_s + GRACE_S) * 1000u};
+    struct http_request_options options = {.method = "GET",
+                                           .path = path,
+                                           .accept =
+                                               kube_answer_accept(&kube_leases, kube_client_wants_protobuf(w->client)),
+                                           .new_connection = w->failed,
+                                           .total_timeout_ms = (timeout_s + GRACE_S) * 1000u};
     struct error err;
     w->request = kube_client_start(w->client, &options, &callbacks, w, &err);
     if (w->request == NULL) {
@@ -140,7 +150,7 @@ struct lease_watch *lease_watch_new(struct event_base *base, struct kube_client 
     w->arg = arg;
     timer_init(&w->timer, base, lease_watch_on_timer, w);
     backoff_init(&w->backoff, 1000, 30000, 500, backoff_random_seed());
-    frame_init(&w->frame, FRAME_WATCH, LEASE_MAX_BYTES);
+    kube_answer_init(&w->answer, &kube_leases, false);
     return w;
 }
 
@@ -150,7 +160,7 @@ void lease_watch_free(struct lease_watch *w)
         return;
     lease_watch_stop(w);
     timer_fini(&w->timer);
-    frame_fini(&w->frame);
+    kube_answer_fini(&w->answer);
     free(w->collection);
     free(w->name);
     free(w);

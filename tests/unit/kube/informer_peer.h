@@ -37,6 +37,7 @@ struct step {
     const char *expect; /* in the request line */
     const char *status; /* status line and headers in place of "200 OK" and JSON */
     const char *body;
+    size_t len;       /* of the body; 0: it is a string */
     enum after after; /* HOLD: the body goes on; END: it is complete; CUT: the connection is reset in the middle */
     size_t split;     /* bytes in each chunk; 0: all in one */
 };
@@ -51,12 +52,13 @@ static struct {
     struct buf requests;      /* heads of all requests */
 } peer;
 
-static inline void add_chunks(struct evbuffer *out, const char *body, size_t split)
+static inline void add_chunks(struct evbuffer *out, const char *body, size_t len, size_t split)
 {
-    size_t len = strlen(body);
     for (size_t at = 0; at < len;) {
         size_t n = split == 0 || split > len - at ? len - at : split;
-        evbuffer_add_printf(out, "%zx\r\n%.*s\r\n", n, (int)n, body + at);
+        evbuffer_add_printf(out, "%zx\r\n", n);
+        evbuffer_add(out, body + at, n);
+        evbuffer_add(out, "\r\n", 2);
         at += n;
     }
 }
@@ -84,7 +86,7 @@ static inline void answer(struct bufferevent *bev, const struct step *s)
     evbuffer_add_printf(out, "HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n",
                         s->status != NULL ? s->status : "200 OK\r\nContent-Type: application/json");
     if (s->body != NULL)
-        add_chunks(out, s->body, s->split);
+        add_chunks(out, s->body, s->len != 0 ? s->len : strlen(s->body), s->split);
     if (s->after == END)
         evbuffer_add_printf(out, "0\r\n\r\n");
 }
@@ -134,7 +136,13 @@ static inline void on_accept(struct evconnlistener *l, evutil_socket_t fd, struc
 static inline void push(const char *body)
 {
     ck_assert_ptr_nonnull(peer.last);
-    add_chunks(bufferevent_get_output(peer.last), body, 0);
+    add_chunks(bufferevent_get_output(peer.last), body, strlen(body), 0);
+}
+
+static inline void push_bytes(const char *bytes, size_t len)
+{
+    ck_assert_ptr_nonnull(peer.last);
+    add_chunks(bufferevent_get_output(peer.last), bytes, len, 0);
 }
 
 static inline void push_end(void)

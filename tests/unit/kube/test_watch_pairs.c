@@ -32,7 +32,7 @@ static struct watch_event random_event(unsigned *seed)
     return (struct watch_event){
         .type = pick(seed, WATCH_EVENTS),
         .status = codes[pick(seed, array_len(codes))],
-        .json = pick(seed, 4) != 0,
+        .readable = pick(seed, 4) != 0,
         .deleted = pick(seed, 4) == 0,
         .initial_end = pick(seed, 2) == 0,
         .too_large = pick(seed, 4) == 0,
@@ -130,7 +130,7 @@ static const struct pair {
     {{.type = WATCH_EVENT_POKE},                                {NONE,  NONE,    NONE,   NONE,    GOES}},
     {{.type = WATCH_EVENT_FORGET},                              {NOTED, LISTS,   LISTS,  LISTS,   NOTED}},
     {{.type = WATCH_EVENT_TIMER},                               {NONE,  NONE,    NONE,   NONE,    NONE}},
-    {{.type = WATCH_EVENT_HEAD, .status = 200, .json = true},   {NONE,  NOTED,   NOTED,  NOTED,   NONE}},
+    {{.type = WATCH_EVENT_HEAD, .status = 200, .readable = true},   {NONE,  NOTED,   NOTED,  NOTED,   NONE}},
     {{.type = WATCH_EVENT_HEAD, .status = 503},                 {NONE,  NONE,    NONE,   NONE,    NONE}},
     {{.type = WATCH_EVENT_HEAD, .status = 200},                 {NONE,  KILLS,   KILLS,  KILLS,   NONE}},
     {{.type = WATCH_EVENT_BYTES},                               {NONE,  NOTED,   NOTED,  NOTED,   NONE}},
@@ -223,7 +223,7 @@ static void feed_checked(struct model *m, struct watch_event e)
 /* A server that is well: whatever was before, the cache holds all of it in the end, and changes follow. */
 static void go_on_until_synced(struct model *m)
 {
-    const struct watch_event head = {.type = WATCH_EVENT_HEAD, .status = 200, .json = true};
+    const struct watch_event head = {.type = WATCH_EVENT_HEAD, .status = 200, .readable = true};
     for (int request = 0; request < 6; request++) {
         if (w.state == WATCH_IDLE)
             feed_checked(m, (struct watch_event){.type = WATCH_EVENT_START});

@@ -31,9 +31,9 @@ struct row {
     {                  \
         .type = (kind) \
     }
-#define HTML                                                   \
-    {                                                          \
-        .type = WATCH_EVENT_HEAD, .status = 200, .json = false \
+#define HTML                                                       \
+    {                                                              \
+        .type = WATCH_EVENT_HEAD, .status = 200, .readable = false \
     }
 #define CUT WATCH_REPLACE_ABORT
 #define KILL (WATCH_REPLACE_ABORT | WATCH_CANCEL)

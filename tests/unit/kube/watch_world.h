@@ -38,7 +38,7 @@ static inline unsigned feed_type(enum watch_event_type type)
 
 static inline unsigned feed_head(void)
 {
-    return feed((struct watch_event){.type = WATCH_EVENT_HEAD, .status = 200, .json = true});
+    return feed((struct watch_event){.type = WATCH_EVENT_HEAD, .status = 200, .readable = true});
 }
 
 static inline unsigned feed_object(const char *version)

@@ -6,7 +6,7 @@
  *     MODIFIED web v7 set https/8443 : 10.0.0.1@n1 10.0.0.2@n2=no | /9443 : fd00::1=leaving
  *     ADDED n1 v5 SKIPPED (the reason)        ADDED web v5 set : 10.0.0.1 PARTIAL (the reason)
  *     ADDED web v5 secret uid/u paused haproxy.operator/status=x : haproxy.cfg[6]global
- *     ADDED lb/a v5 pod u 10.0.0.7 running terminating
+ *     ADDED lb/a v5 pod u 10.0.0.7 running terminating        ADDED l v5 lease held
  *     BOOKMARK v9 end                         ERROR 410 Expired "too old" retry 1 too-large
  *
  * An InternalIP stands alone; "-" is a node without any address. A Service's port is NAME/PORT, and /NODEPORT where it has one.
@@ -26,9 +26,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode.h"
-#include "kube/frame.h"
+#include "kube/answer.h"
+#include "kube/lease/lease.h"
 #include "model/node_rules.h"
 #include "model/objects.h"
+#include "../protobuf_write.h"
 
 #define TEXT_RECORDINGS "../shared/data/kubernetes/"
 
@@ -151,6 +153,8 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
             text_of_annotated(to, e->object);
         else if (e->of == &kube_pods)
             text_of_pod(to, e->object);
+        else if (e->of == &kube_leases)
+            buf_add(to, lease_event_is_free(e) ? " lease free" : " lease held");
         else if (e->of == &kube_secrets || e->of == &kube_config_maps)
             text_of_secret(to, e->object);
         else
@@ -171,6 +175,33 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
     }
 }
 
+static inline void text_of_result(struct buf *to, int result, struct kube_event *e, const struct error *err)
+{
+    if (result != 0) {
+        ck_assert_int_eq(result, -1);
+        ck_assert_int_eq(err->kind, ERROR_INVALID);
+        ck_assert(e->name == NULL && e->resource_version == NULL);
+        ck_assert_ptr_null(e->object);
+        buf_printf(to, "-1 (%s)", err->message);
+    } else {
+        text_of_event(to, e);
+    }
+    kube_event_fini(e); /* where it failed there is nothing to do, and it is allowed */
+}
+
+/* What a message gives, from memory of its very size. */
+static inline void text_decode_protobuf(struct buf *to, const struct kube_resource *of, bool item, const char *bytes,
+                                        size_t len)
+{
+    struct kube_event e;
+    struct error err = {ERROR_NONE, 0, ""};
+    cleanup(mem_free_ptr) char *copy = malloc(len > 0 ? len : 1);
+    memcpy(copy, bytes, len);
+    int result =
+        item ? kube_decode_item_protobuf(of, copy, len, &e, &err) : kube_decode_event_protobuf(of, copy, len, &e, &err);
+    text_of_result(to, result, &e, &err);
+}
+
 /* What one JSON text gives, from memory that ends right behind the padding (so that sanitizers see a step over it). */
 static inline void text_decode(struct buf *to, const struct kube_resource *of, bool item, const char *json, size_t len)
 {
@@ -179,17 +210,7 @@ static inline void text_decode(struct buf *to, const struct kube_resource *of, b
     cleanup(mem_free_ptr) char *copy = mem_alloc(len + KUBE_DECODE_PADDING_BYTES);
     memcpy(copy, json, len);
     int result = item ? kube_decode_item(of, copy, len, &e, &err) : kube_decode_event(of, copy, len, &e, &err);
-    if (result != 0) {
-        ck_assert_int_eq(result, -1);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
-        ck_assert(e.name == NULL && e.resource_version == NULL);
-        ck_assert_ptr_null(e.object);
-        buf_printf(to, "-1 (%s)", err.message);
-        kube_event_fini(&e); /* nothing to do, and allowed */
-        return;
-    }
-    text_of_event(to, &e);
-    kube_event_fini(&e);
+    text_of_result(to, result, &e, &err);
 }
 
 /* A row of a table: an object (or event) and what it must give. */
@@ -197,6 +218,21 @@ struct text_row {
     const char *json; /* with ' for " */
     const char *want;
 };
+
+/* Where protobuf can say it, it gives the same. */
+static inline void text_check_protobuf(const struct kube_resource *of, bool item, const char *json, const char *want)
+{
+    cleanup(buf_fini) struct buf message = {0}, got = {0};
+    yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (of->message != NULL &&
+        (item ? proto_write_message(&message, of->message, root) : proto_write_event(&message, of, root))) {
+        text_decode_protobuf(&got, of, item, buf_str(&message), message.len);
+        ck_assert_msg(strcmp(buf_str(&got), want) == 0, "in protobuf: %s\n got: %s\nwant: %s", json, buf_str(&got),
+                      want);
+    }
+    yyjson_doc_free(doc);
+}
 
 static inline void text_check_rows(const struct kube_resource *of, bool item, const struct text_row *rows, size_t count)
 {
@@ -207,51 +243,64 @@ static inline void text_check_rows(const struct kube_resource *of, bool item, co
         text_decode(&got, of, item, json, strlen(json));
         ck_assert_msg(strcmp(buf_str(&got), rows[i].want) == 0, "row %zu: %s\n got: %s\nwant: %s", i, json,
                       buf_str(&got), rows[i].want);
+        text_check_protobuf(of, item, json, rows[i].want);
     }
 }
 
-struct text_stream {
-    struct buf out;
-    const struct kube_resource *of;
-    bool list;
-};
-
-static inline int text_on_frame(void *arg, char *json, size_t len, struct error *err)
+static inline int text_on_event(void *arg, struct kube_event *e, struct error *err)
 {
-    struct text_stream *s = arg;
+    struct buf *out = arg;
     (void)err;
-    text_decode(&s->out, s->of, s->list, json, len);
-    buf_add(&s->out, "\n");
+    text_of_event(out, e);
+    buf_add(out, "\n");
     return 0;
 }
 
-/* All objects of a file, a line each; for a list a last line with its version and continue token. `chunk` bytes at a time.
- * NULL where there is no such file. */
-static inline char *text_of_file(const char *path, const struct kube_resource *of, bool list, size_t chunk)
+/* All objects of an answer, a line each; for a list a last line with its version and continue token. `chunk` bytes at a
+ * time. */
+static inline char *text_of_answer(const struct kube_resource *of, bool list, const char *type, const struct buf *body,
+                                   size_t chunk)
 {
-    struct text_stream s = {.of = of, .list = list};
+    struct buf out = {0};
     struct error err = {ERROR_NONE, 0, ""};
-    struct frame f;
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
-    buf_init(&s.out, 0);
-    if (buf_read_file(&body, path) != 0)
-        return NULL;
-    frame_init(&f, list ? FRAME_LIST : FRAME_WATCH, 0);
-    for (size_t at = 0; at < body.len; at += chunk) {
-        size_t n = body.len - at < chunk ? body.len - at : chunk;
-        ck_assert_msg(frame_feed(&f, body.data + at, n, text_on_frame, &s, &err) == 0, "%s: %s", path, err.message);
+    struct kube_answer answer;
+    struct kube_list_meta meta = {0};
+    kube_answer_init(&answer, of, list);
+    ck_assert_int_ne(kube_answer_head(&answer, type), KUBE_NOT_READABLE);
+    for (size_t at = 0; at < body->len; at += chunk) {
+        size_t n = body->len - at < chunk ? body->len - at : chunk;
+        cleanup(mem_free_ptr) char *piece = malloc(n); /* of its very size */
+        memcpy(piece, body->data + at, n);
+        ck_assert_msg(kube_answer_feed(&answer, piece, n, text_on_event, &out, &err) == 0, "%s", err.message);
     }
-    ck_assert_msg(frame_end(&f, &err) == 0, "%s: %s", path, err.message);
-    if (list) {
-        struct kube_list_meta meta;
-        ck_assert_msg(kube_decode_list_meta(buf_str(&f.envelope), f.envelope.len, &meta, &err) == 0, "%s: %s", path,
-                      err.message);
-        buf_printf(&s.out, "list v%s \"%s\"\n", meta.resource_version, meta.continue_token);
-        kube_list_meta_fini(&meta);
+    ck_assert_msg(kube_answer_end(&answer, &meta, &err) == 0, "%s", err.message);
+    if (list)
+        buf_printf(&out, "list v%s \"%s\"\n", meta.resource_version, meta.continue_token);
+    kube_list_meta_fini(&meta);
+    kube_answer_fini(&answer);
+    return buf_take(&out);
+}
+
+/* The same body in protobuf. False: it cannot say it. */
+static inline bool text_in_protobuf(const struct kube_resource *of, bool list, const struct buf *json, struct buf *to)
+{
+    yyjson_read_err stop;
+    size_t at = 0;
+    bool can = of->message != NULL;
+    while (can && at < json->len) {
+        struct buf event = {0};
+        yyjson_doc *doc = yyjson_read_opts(json->data + at, json->len - at, YYJSON_READ_STOP_WHEN_DONE, NULL, &stop);
+        yyjson_val *root = yyjson_doc_get_root(doc);
+        if (root == NULL)
+            break; /* the white space at the end */
+        can = list ? proto_write_list(to, of, root) : proto_write_event(&event, of, root);
+        if (!list)
+            proto_write_frame(to, &event);
+        at += yyjson_doc_get_read_size(doc);
+        yyjson_doc_free(doc);
+        buf_fini(&event);
     }
-    frame_fini(&f);
-    return buf_take(&s.out);
+    return can;
 }
 
 struct text_file {
@@ -261,20 +310,30 @@ struct text_file {
     const char *want;
 };
 
-/* Each file whole and one byte at a time. Recordings that a public clone lacks are named; our own must be there. */
+/* Each file whole and one byte at a time, as it is and in protobuf. Recordings that a public clone lacks are named; our own
+ * must be there. */
 static inline void text_check_files(const struct text_file *files, size_t count)
 {
+    static const size_t chunks[] = {1u << 20, 1};
     for (size_t i = 0; i < count; i++) {
         const struct text_file *file = &files[i];
-        cleanup(mem_free_ptr) char *whole = text_of_file(file->path, file->of, file->list, 1u << 20);
-        if (whole == NULL && str_has_prefix(file->path, TEXT_RECORDINGS)) {
+        cleanup(buf_fini) struct buf body = {0}, protobuf = {0};
+        if (buf_read_file(&body, file->path) != 0) {
+            ck_assert_msg(str_has_prefix(file->path, TEXT_RECORDINGS), "%s cannot be read", file->path);
             printf("SKIPPED: %s: recorded answers not found\n", file->path);
             continue;
         }
-        ck_assert_msg(whole != NULL, "%s cannot be read", file->path);
-        ck_assert_str_eq(whole, file->want);
-        cleanup(mem_free_ptr) char *bytes = text_of_file(file->path, file->of, file->list, 1);
-        ck_assert_str_eq(bytes, file->want);
+        bool both = text_in_protobuf(file->of, file->list, &body, &protobuf);
+        for (size_t k = 0; k < array_len(chunks); k++) {
+            cleanup(mem_free_ptr) char *json =
+                text_of_answer(file->of, file->list, "application/json", &body, chunks[k]);
+            ck_assert_str_eq(json, file->want);
+            cleanup(mem_free_ptr) char *same =
+                both ? text_of_answer(file->of, file->list, "application/vnd.kubernetes.protobuf;stream=watch",
+                                      &protobuf, chunks[k])
+                     : mem_strdup(file->want);
+            ck_assert_str_eq(same, file->want);
+        }
     }
 }
 

@@ -83,6 +83,7 @@ static inline void begin_watch(struct evhttp_request *q)
         return;
     }
     evhttp_connection_set_closecb(evhttp_request_get_connection(q), on_watcher_gone, NULL);
+    evhttp_add_header(evhttp_request_get_output_headers(q), "Content-Type", "application/json");
     evhttp_send_reply_start(q, 200, "OK");
     for (size_t i = 0; i < MAX_WATCHES; i++) {
         if (peer.watches[i] != NULL)

@@ -1,4 +1,5 @@
 /* What kube/lease/lease takes from a Lease, what it refuses, and that it gives back what is not its own. */
+#include "kube/decode/decode.h"
 #include "kube/lease/lease.h"
 
 #include <check.h>
@@ -134,8 +135,13 @@ static const struct {
 
 START_TEST(an_event_says_whether_anybody_has_it)
 {
-    const char *event = events[_i].event;
-    ck_assert_msg(lease_event_is_free(event, strlen(event)) == events[_i].is_free, "%s", event);
+    struct kube_event e = {0};
+    size_t len = strlen(events[_i].event);
+    cleanup(mem_free_ptr) char *json = mem_alloc(len + KUBE_DECODE_PADDING_BYTES);
+    memcpy(json, events[_i].event, len);
+    bool is_free = kube_decode_event(&kube_leases, json, len, &e, NULL) == 0 && lease_event_is_free(&e);
+    ck_assert_msg(is_free == events[_i].is_free, "%s", events[_i].event);
+    kube_event_fini(&e);
 }
 END_TEST
 

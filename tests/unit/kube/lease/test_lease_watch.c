@@ -3,8 +3,9 @@
 
 #include "lease_peer.h"
 
-#define LEASE(holder) \
-    "{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"5\"},\"spec\":{\"holderIdentity\":\"" holder "\"}}"
+#define LEASE(holder)                                                                                \
+    "{\"kind\":\"Lease\",\"metadata\":{\"name\":\"the-lease\",\"resourceVersion\":\"5\"},\"spec\":{" \
+    "\"holderIdentity\":\"" holder "\"}}"
 
 static struct lease_watch *w;
 static unsigned hints;
