@@ -13,7 +13,7 @@ from tests.harness import realparts
 from tests.harness.process import ROOT
 from tests.harness.realkube import ADMIN_TOKEN, RealKube
 
-SUITE = [f"tests/conformance/test_kubernetes_{part}.py" for part in ("protocol", "objects", "leases", "events", "access")]
+SUITE = [f"tests/conformance/test_kubernetes_{part}.py" for part in ("protocol", "objects", "leases", "events", "access", "encodings")]
 
 
 @pytest.mark.parametrize("etcd", ["etcd", "etcd-debian"])

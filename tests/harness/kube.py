@@ -25,7 +25,7 @@ class KubeDouble:
                  manifests: os.PathLike[str] | str | None = None, generate_nodes: int = 0,
                  tls: tuple[os.PathLike[str] | str, os.PathLike[str] | str] | None = None,
                  ca: os.PathLike[str] | str | None = None, client_ca: os.PathLike[str] | str | None = None,
-                 streaming_lists: bool = True, etcd: str = "3.6"):
+                 streaming_lists: bool = True, etcd: str = "3.6", protobuf: bool = True):
         self.directory = pathlib.Path(directory)
         self.port, self.control_port = free_port(), free_port()
         self.token, self.ca = token, ca
@@ -42,6 +42,8 @@ class KubeDouble:
         self._arguments = [str(part) for name, value in options.items() if value for part in (name, value)]
         if not streaming_lists:
             self._arguments.append("--no-streaming-list")
+        if not protobuf:
+            self._arguments.append("--json-alone")
 
     def start(self) -> "KubeDouble":
         self._process = Double("tests.doubles.kubernetes", self._arguments, self.directory / "kubernetes.out", "kubernetes double")

@@ -51,7 +51,7 @@ EVENTS = (
     Mutant("a poke does not end the wait", WATCH, "if (e->type == WATCH_EVENT_TIMER && now_ms <", "if (now_ms <"),
     Mutant("a cache that was emptied is taken for complete", WATCH, "    w->synced = false;\n", ""),
     Mutant("after the cache was emptied a watch follows", WATCH, "    w->wait_for_watch = false;\n", ""),
-    Mutant("the page of a proxy is read", WATCH, "if (!e->json)", "if (false)"),
+    Mutant("the page of a proxy is read", WATCH, "if (!e->readable)", "if (false)"),
     Mutant("a good answer does not make a 401 the first again", WATCH, "    w->credentials_refused = false;\n", ""),
     Mutant("a good answer leaves the refusal standing", WATCH, "    note_refusal(w, 0, now_ms);\n", ""),
     Mutant("bytes are no sign of life", WATCH, "    (void)e;\n    w->last_byte_ms = now_ms;\n", "    (void)e;\n"),

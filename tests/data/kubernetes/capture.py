@@ -1,12 +1,13 @@
 """Records this folder again from a real kube-apiserver: `/usr/bin/python3 -m tests.data.kubernetes.capture` in the root.
 
 The objects are the odd ones that the rules of decoding are about; bodies are stored as received, byte for byte. With an
-argument (`lists`, `services`) only that part, on a server of its own.
+argument (`lists`, `services`, `both`) only that part, on a server of its own.
 """
 
 from __future__ import annotations
 
 import http.client
+import json
 import pathlib
 import ssl
 import sys
@@ -93,9 +94,9 @@ class Recorder:
         self.port = kube.port
         self.tls = ssl.create_default_context(cafile=str(kube.ca))
 
-    def get(self, path: str, token: str = realkube.ADMIN_TOKEN) -> bytes:
+    def get(self, path: str, token: str = realkube.ADMIN_TOKEN, accept: str = "application/json") -> bytes:
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=30)
-        connection.request("GET", path, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}", "Accept": accept})
         body = connection.getresponse().read()
         connection.close()
         return body
@@ -152,7 +153,37 @@ def record_services(kube: realkube.RealKube) -> None:
     to.save("services-watch.jsonl", f"{path}?watch=1&fieldSelector=metadata.name%3Dtwo&resourceVersion={version}&timeoutSeconds=2")
 
 
-PARTS = {"lists": record_lists, "services": record_services}
+def record_both(kube: realkube.RealKube) -> None:
+    """The same answers in JSON and in protobuf: NAME.json and NAME.pb."""
+    admin, to = kube.admin, Recorder(kube)
+    (HERE / "both").mkdir(exist_ok=True)
+    put_all(admin, [*nodes(), *signs()])
+    made = [*slices(), endpoints(), *services(), objects.lease("held", "pod-1", transitions=3), objects.lease("free")]
+    core = f"/api/v1/namespaces/{objects.NAMESPACE}"
+    paths = {"nodes": "/api/v1/nodes", "slices": SLICES, "endpoints": f"{core}/endpoints", "services": f"{core}/services",
+             "leases": f"/apis/coordination.k8s.io/v1/namespaces/{objects.NAMESPACE}/leases"}
+    versions = {name: json.loads(to.get(path))["metadata"]["resourceVersion"] for name, path in paths.items()}
+    for obj in made:
+        admin.put(obj)
+    admin.patch("Node", "dual", {"metadata": {"labels": {"example.com/new": ""}, "annotations": {"example.com/text": TEXT}}})
+    admin.delete("Node", "cordoned")
+    admin.delete("Node", "deleting")
+    admin.patch("EndpointSlice", "six", {"endpoints": [objects.endpoint("2001:db8::6", "six-first", zone="z1")]}, objects.NAMESPACE)
+    admin.delete("Service", "two", objects.NAMESPACE)
+    admin.delete("Lease", "free", objects.NAMESPACE)
+    asked = {"slices-streaming": f"{SLICES}?{STREAMING}", "status": f"{SLICES}?resourceVersion=99999999"}
+    for name, path in paths.items():
+        asked |= {name: path, f"{name}-watch": f"{path}?watch=1&resourceVersion={versions[name]}&timeoutSeconds=2"}
+    for name, path in asked.items():
+        before, after, protobuf = b"", to.get(path), b""
+        while before != after:  # the server's own objects move the version of a list
+            before = after
+            protobuf, after = to.get(path, accept="application/vnd.kubernetes.protobuf,application/json"), to.get(path)
+        (HERE / "both" / f"{name}.json").write_bytes(after)
+        (HERE / "both" / f"{name}.pb").write_bytes(protobuf)
+
+
+PARTS = {"lists": record_lists, "services": record_services, "both": record_both}
 
 
 def main() -> None:

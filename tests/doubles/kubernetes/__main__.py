@@ -40,6 +40,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--low-token", action="append", default=[], help="a token of the user low, who may read nothing")
     parser.add_argument("--no-streaming-list", action="store_true", help="as before 1.32 and in 1.33: 422")
     parser.add_argument("--play-etcd", choices=("3.6", "3.4"), default="3.6", help="3.4: streaming lists end in an ERROR 500")
+    parser.add_argument("--json-alone", action="store_true", help="no protobuf")
     parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="default: standard error")
     return parser.parse_args()
 
@@ -61,7 +62,7 @@ async def _run(arguments: argparse.Namespace, journal: Journal) -> None:
     access = Access(tokens, bool(arguments.client_ca))
     access.powerless.add("low")
     server = Server(Api(Store(), journal, access, streaming_lists=not arguments.no_streaming_list,
-                        etcd=arguments.play_etcd))
+                        etcd=arguments.play_etcd, json_alone=arguments.json_alone))
     stop = asyncio.Event()
     if arguments.generate_nodes:
         generate.fill(server.api.store, arguments.generate_nodes)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gzip
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
+from . import protobuf
 from .encoding import encode
 from .faults import Fault
 from .http import Response, abort
 from .journal import Entry
+from .resources import Resource
 from .status import REASONS, status
 from .watches import Line, error_line
 
@@ -95,6 +98,38 @@ async def _strike(response: Response, spec: dict[str, Any]) -> bool:
         abort(response.writer, spec["cut"])
         raise Cut
     return spec.get("cut") == "clean"
+
+
+_JSON_FAULTS = {"insert", "pad", "error", "afterBytes"}
+"""They say what bytes leave, or are written in JSON: such an answer is JSON unless the fault asks for protobuf."""
+
+
+def prefers_protobuf(accept: str) -> bool:
+    """The first that the real server has decides."""
+    offered = [part.partition(";")[0].strip() for part in accept.split(",")]
+    return next((part for part in offered if part in (protobuf.MEDIA_TYPE, "application/json", "*/*")), "") == protobuf.MEDIA_TYPE
+
+
+def chosen(accept: str, resource: Resource, fault: Fault | None) -> str:
+    """What the answer is written in, "json" or "protobuf"."""
+    spec = fault.spec if fault else {}
+    if spec.get("encoding"):
+        return spec["encoding"]
+    return "protobuf" if prefers_protobuf(accept) and protobuf.has(resource) and not spec.keys() & _JSON_FAULTS else "json"
+
+
+async def in_protobuf(batches: AsyncIterator[list[Line]], refused: Callable[[str], None]) -> AsyncIterator[list[Line]]:
+    """Ends before what no API server could hold."""
+    async for batch in batches:
+        written = []
+        for line in batch:
+            try:
+                written.append(dataclasses.replace(line, data=protobuf.of_event(json.loads(line.data))))
+            except protobuf.CannotWrite as e:
+                refused(str(e))
+                yield written
+                return
+        yield written
 
 
 async def send_list(response: Response, body: Iterator[bytes], headers: dict[str, str], want_gzip: bool,

@@ -18,6 +18,8 @@ What it does, one of:
     cut        "clean" (the HTTP body ends in good order), "fin" or "reset" at the position
     split      n: the body leaves in pieces of n bytes; a list of sizes is used in turn
     pad        the first object carries an annotation of so many bytes: one very long line
+encoding, "json" or "protobuf", says what the answer is written in, and goes with any of them (alone, too); without it an answer in which
+a fault inserts, pads, counts bytes or ends with an error is JSON.
 insert goes together with cut, stall and error. The position is one of:
     afterEvents n     after n lines of a watch (default 0)
     afterBytes n      after n bytes of the body
@@ -33,7 +35,7 @@ VERBS = ("list", "first-page", "next-page", "watch", "streaming-list", "resume",
          "patch", "delete")
 _MATCHING = {"resource": str, "verb": str, "token": str, "nth": int, "times": int}
 _ACTIONS = {"status": int, "redirect": str, "hang": bool, "insert": str, "error": dict, "stall": bool, "cut": str,
-            "split": (int, list), "pad": int}
+            "split": (int, list), "pad": int, "encoding": str}
 _DETAILS = {"message": str, "reason": str, "retryAfter": int, "body": str, "contentType": str, "headers": dict,
             "untilTokenChanges": bool, "afterEvents": int, "afterBytes": int, "initialEnd": str}
 
@@ -63,6 +65,8 @@ class Fault:
             raise BadFault(f"verb: {self.spec['verb']} is none of {', '.join(VERBS)}")
         if self.spec.get("cut", "fin") not in ("clean", "fin", "reset"):
             raise BadFault(f"cut: {self.spec['cut']} is none of clean, fin, reset")
+        if self.spec.get("encoding", "json") not in ("json", "protobuf"):
+            raise BadFault(f"encoding: {self.spec['encoding']} is neither json nor protobuf")
         if self.spec.get("initialEnd", "before") not in ("before", "after"):
             raise BadFault(f"initialEnd: {self.spec['initialEnd']} is neither before nor after")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import ssl
 import traceback
 import uuid
 from dataclasses import dataclass, field
 
-from . import answer, lists, objectapi, reviews
+from . import answer, lists, objectapi, protobuf, reviews
 from .access import Access
 from .encoding import encode
 from .faults import Faults
@@ -34,6 +35,8 @@ class Api:
     pace: Pace = field(default_factory=Pace)
     streaming_lists: bool = True
     etcd: str = "3.6"
+    json_alone: bool = False
+    """As an API server, or a proxy before it, that has no protobuf."""
 
 
 @dataclass(eq=False)
@@ -130,12 +133,20 @@ class Server:
             connection.entry = None
             self.api.journal.end(entry)
 
+    def _cannot_write(self, why: str) -> None:
+        """A test's object that is wrong on purpose: from here on everything is JSON."""
+        self.api.json_alone = True
+        self.api.journal.say(f"cannot be written in protobuf, JSON from here on: {why}")
+
     async def _respond(self, request: Request, response: Response, entry: Entry) -> None:
         headers = {"Audit-Id": str(uuid.uuid4()), "Cache-Control": "no-cache, private", **answer.JSON}
         try:
             await self._route(request, response, entry, headers)
         except ApiError as e:
-            await response.whole(e.code, {**headers, **e.headers}, e.body)
+            body = e.body
+            if answer.prefers_protobuf(request.headers.get("accept", "")) and not self.api.json_alone:
+                headers["Content-Type"], body = protobuf.MEDIA_TYPE, protobuf.of_object(e.status)
+            await response.whole(e.code, {**headers, **e.headers}, body)
 
     async def _route(self, request: Request, response: Response, entry: Entry, headers: dict[str, str]) -> None:
         api = self.api
@@ -168,16 +179,28 @@ class Server:
         assert options
         if target.resource.deprecated:
             headers["Warning"] = f'299 - "{target.resource.deprecated}"'
-        if "json" not in (accept := request.headers.get("accept", "*/*")) and "*/*" not in accept:
+        accept = request.headers.get("accept", "*/*")
+        if not any(known in accept for known in ("json", protobuf.MEDIA_TYPE, "*/*")):
             raise ApiError(406, "only the following media types are accepted: application/json", "NotAcceptable", {})
         if options.must_be_fresh and (version := options.version()):
             await api.store.fresh(target.resource, version, api.etcd, api.pace.fresh_wait_s)
+        encoding = "json" if api.json_alone else answer.chosen(accept, target.resource, fault)
         if options.watch:
-            watch = Watch(api.store, target, options, api.etcd, api.pace)
-            await answer.send_watch(response, watch.lines(), headers, entry, fault)
-        else:
-            want_gzip = "gzip" in request.headers.get("accept-encoding", "")
-            await answer.send_list(response, lists.list_body(api.store, target, options, api.etcd), headers, want_gzip, fault)
+            lines = Watch(api.store, target, options, api.etcd, api.pace).lines()
+            if encoding == "protobuf":
+                lines, headers["Content-Type"] = answer.in_protobuf(lines, self._cannot_write), protobuf.MEDIA_TYPE + ";stream=watch"
+            await answer.send_watch(response, lines, headers, entry, fault)
+            return
+        body = lists.list_body(api.store, target, options, api.etcd)
+        if encoding == "protobuf":
+            text = b"".join(body)
+            try:
+                body, headers["Content-Type"] = iter([protobuf.of_list(json.loads(text))]), protobuf.MEDIA_TYPE
+            except protobuf.CannotWrite as e:
+                self._cannot_write(str(e))
+                body = iter([text])
+        want_gzip = "gzip" in request.headers.get("accept-encoding", "")
+        await answer.send_list(response, body, headers, want_gzip, fault)
 
 
 def _concerns(entry: Entry | None, resource: str, verb: str) -> bool:
