@@ -136,6 +136,10 @@ unit: $(UNIT)
 $B/meaning: $B/san/tests/meaning/main.o $(SAN_LIB) $(ENGINE)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
 
+# What tests/conformance/test_kubernetes_encodings.py asks.
+$B/decoded: $B/san/tests/decoded/main.o $(SAN_LIB) $(ENGINE)
+	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
+
 # Streams of events against a model, in virtual time: tests/sequences/main.c.
 $B/sequences: $(patsubst %.c,$B/san/%.o,$(wildcard tests/sequences/*.c)) $(SAN_LIB) $(ENGINE)
 	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
@@ -159,7 +163,7 @@ replay: $(FUZZ:%=$B/replay/%)
 	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
 
 test: deps-test
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $B/meaning $B/bench/mapping $(UNIT) $(FUZZ:%=$B/replay/%)
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $B/meaning $B/decoded $B/bench/mapping $(UNIT) $(FUZZ:%=$B/replay/%)
 	@tests/run $(MAKE_COMMAND) --no-print-directory
 
 pytest:
@@ -171,13 +175,13 @@ demo demo-config demo-ingress demo-services: deps-test
 
 e2e:
 	@scripts/deps build test e2e
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/decoded
 	@tests/e2e/run
 
 # All that DATAPLANEAPIS and HAPROXYS name, with each other; otherwise what is on PATH. PARTS=conformance: that alone.
 e2e-full:
 	@scripts/deps build test e2e
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/meaning
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/meaning $B/decoded
 	@DATAPLANEAPIS="$(DATAPLANEAPIS)" HAPROXYS="$(HAPROXYS)" tests/e2e/full $(PARTS)
 
 delivery:
