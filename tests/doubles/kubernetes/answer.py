@@ -124,7 +124,7 @@ async def in_protobuf(batches: AsyncIterator[list[Line]], refused: Callable[[str
         written = []
         for line in batch:
             try:
-                written.append(dataclasses.replace(line, data=protobuf.of_event(json.loads(line.data))))
+                written.append(dataclasses.replace(line, data=line.in_protobuf()))
             except protobuf.CannotWrite as e:
                 refused(str(e))
                 yield written

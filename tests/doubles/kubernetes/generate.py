@@ -6,6 +6,7 @@ import hashlib
 import random
 from typing import Any
 
+from . import protobuf
 from .encoding import encode
 from .objects import Stored, complete, normalise
 from .resources import NODES, SLICES
@@ -55,14 +56,15 @@ def _node(i: int) -> dict[str, Any]:
 
 def nodes(count: int, version: int) -> list[Stored]:
     random_ = random.Random(1)
-    tails = [b',"images":' + encode(_images(random_)) + b"}}" for _ in range(IMAGE_SETS)]
+    sets = [_images(random_) for _ in range(IMAGE_SETS)]
+    tails = [(b',"images":' + encode(images) + b"}}", protobuf.images(images)) for images in sets]
     made = []
     for i in range(count):
         stored = complete(NODES, normalise(NODES, _node(i)), version + i + 1, None)
         head = stored.item()
         assert head.endswith(b"}}"), "status comes last, so that its images can be appended"
         made.append(Stored(NODES, "", stored.name, stored.uid, stored.version, stored.labels,
-                           (head[:-2], tails[i % IMAGE_SETS])))
+                           (head[:-2], tails[i % IMAGE_SETS][0]), tails[i % IMAGE_SETS][1]))
     return made
 
 

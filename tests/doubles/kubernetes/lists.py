@@ -27,8 +27,8 @@ class _View:
     limit: int = 0
 
 
-def list_body(store: Store, target: Target, options: Options, etcd: str) -> Iterator[bytes]:
-    """The answer in parts; every refusal is raised before the first of them is asked for."""
+def listed(store: Store, target: Target, options: Options, etcd: str) -> tuple[dict[str, Any], list[Stored]]:
+    """The list without its items, and these; every refusal is raised here."""
     view = _continued(store, options) if options.continue_token else _first(store, target, options, etcd)
     objects = [stored for stored in store.all(target.resource, view.at)
                if (not target.namespace or stored.namespace == target.namespace)
@@ -40,11 +40,12 @@ def list_body(store: Store, target: Target, options: Options, etcd: str) -> Iter
         if not options.label_text and not options.field_text:
             metadata["remainingItemCount"] = len(objects) - len(shown)
     head = {"kind": target.resource.kind + "List", "apiVersion": target.resource.api_version, "metadata": metadata}
-    return _parts(encode(head)[:-1], shown)
+    return head, shown
 
 
-def _parts(head: bytes, shown: list[Stored]) -> Iterator[bytes]:
-    yield head + b',"items":['
+def in_json(head: dict[str, Any], shown: list[Stored]) -> Iterator[bytes]:
+    """The answer in parts."""
+    yield encode(head)[:-1] + b',"items":['
     for i, stored in enumerate(shown):
         yield (b"," if i else b"") + stored.item()
     yield b"]}\n"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .encoding import encode
+from .protobuf import Written
 from .resources import Resource, by_kind
 from .selectors import Matches
 
@@ -41,6 +42,8 @@ class Stored:
     labels: dict[str, str] = field(repr=False)
     parts: tuple[bytes, ...] = field(repr=False)
     """The JSON text without kind and apiVersion; in parts, so that generated objects can share their bulk."""
+    images: Written | None = field(default=None, repr=False)
+    """What the last of several parts says, in protobuf."""
 
     @property
     def key(self) -> Key:
@@ -65,6 +68,14 @@ class Stored:
 
     def tree(self) -> dict[str, Any]:
         return json.loads(self.item())
+
+    def to_write(self) -> dict[str, Any]:
+        """The tree as protobuf is written from it."""
+        if self.images is None:
+            return self.tree()
+        tree = json.loads(self.parts[0] + b"}}")
+        tree["status"]["images"] = self.images
+        return tree
 
     def at(self, version: int) -> "Stored":
         """The same object with another resourceVersion, as a DELETED event carries it."""

@@ -27,6 +27,10 @@ class CannotWrite(ValueError):
     """The text says which field."""
 
 
+class Written(bytes):
+    """In a tree: a field that is written already, with its number."""
+
+
 _OWNER: Table = {"kind": (1, STRING), "name": (3, STRING), "uid": (4, STRING), "apiVersion": (5, STRING), "controller": (6, BOOL),
                  "blockOwnerDeletion": (7, BOOL)}
 _MANAGED: Table = {"manager": (1, STRING), "operation": (2, STRING), "apiVersion": (3, STRING), "time": (4, TIME),
@@ -142,6 +146,8 @@ def _entries(number: int, value: Any, wrapped: bool) -> bytes:
 
 
 def _field(number: int, kind: Any, value: Any) -> bytes:
+    if isinstance(value, Written):
+        return value
     if kind is SKIPPED or value is None:
         return b""
     if isinstance(kind, list):
@@ -184,20 +190,25 @@ def _unknown(kind: str, api_version: str, raw: bytes) -> bytes:
     return MAGIC + length_delimited(1, meta) + length_delimited(2, raw) + length_delimited(3, b"") + length_delimited(4, b"")
 
 
-def of_object(tree: dict[str, Any]) -> bytes:
-    """With kind and apiVersion, as of an event or a refusal."""
+def images(listed: list[dict[str, Any]]) -> Written:
+    """Of a node's status, for many that have the same."""
+    number, kind = _NODE["status"][1]["images"]
+    return Written(_field(number, kind, listed))
+
+
+def of_object(kind: str, api_version: str, tree: dict[str, Any]) -> bytes:
+    """As of an event or a refusal; kind and apiVersion in the tree are passed over."""
     bare = {name: value for name, value in tree.items() if name not in ("kind", "apiVersion")}
-    return _unknown(tree["kind"], tree["apiVersion"], message(_TABLES[tree["kind"]], bare))
+    return _unknown(kind, api_version, message(_TABLES[kind], bare))
 
 
-def of_event(tree: dict[str, Any]) -> bytes:
-    """A frame of a watch."""
-    event = _text(1, tree["type"]) + length_delimited(2, length_delimited(1, of_object(tree["object"])))
+def of_event(type_: str, written: bytes) -> bytes:
+    """A frame of a watch, around an object that is written."""
+    event = _text(1, type_) + length_delimited(2, length_delimited(1, written))
     return len(event).to_bytes(4, "big") + event
 
 
-def of_list(tree: dict[str, Any]) -> bytes:
-    table = _TABLES[tree["kind"].removesuffix("List")]
-    raw = length_delimited(1, message(_LIST_META, tree["metadata"])) + b"".join(
-        length_delimited(2, message(table, item)) for item in tree["items"])
-    return _unknown(tree["kind"], tree["apiVersion"], raw)
+def of_list(head: dict[str, Any], items: list[dict[str, Any]]) -> bytes:
+    table = _TABLES[head["kind"].removesuffix("List")]
+    raw = length_delimited(1, message(_LIST_META, head["metadata"])) + b"".join(length_delimited(2, message(table, item)) for item in items)
+    return _unknown(head["kind"], head["apiVersion"], raw)

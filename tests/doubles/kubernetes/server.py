@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import ssl
 import traceback
 import uuid
@@ -145,7 +144,7 @@ class Server:
         except ApiError as e:
             body = e.body
             if answer.prefers_protobuf(request.headers.get("accept", "")) and not self.api.json_alone:
-                headers["Content-Type"], body = protobuf.MEDIA_TYPE, protobuf.of_object(e.status)
+                headers["Content-Type"], body = protobuf.MEDIA_TYPE, protobuf.of_object("Status", "v1", e.status)
             await response.whole(e.code, {**headers, **e.headers}, body)
 
     async def _route(self, request: Request, response: Response, entry: Entry, headers: dict[str, str]) -> None:
@@ -191,14 +190,14 @@ class Server:
                 lines, headers["Content-Type"] = answer.in_protobuf(lines, self._cannot_write), protobuf.MEDIA_TYPE + ";stream=watch"
             await answer.send_watch(response, lines, headers, entry, fault)
             return
-        body = lists.list_body(api.store, target, options, api.etcd)
+        head, shown = lists.listed(api.store, target, options, api.etcd)
+        body = lists.in_json(head, shown)
         if encoding == "protobuf":
-            text = b"".join(body)
             try:
-                body, headers["Content-Type"] = iter([protobuf.of_list(json.loads(text))]), protobuf.MEDIA_TYPE
+                body = iter([protobuf.of_list(head, [stored.to_write() for stored in shown])])
+                headers["Content-Type"] = protobuf.MEDIA_TYPE
             except protobuf.CannotWrite as e:
                 self._cannot_write(str(e))
-                body = iter([text])
         want_gzip = "gzip" in request.headers.get("accept-encoding", "")
         await answer.send_list(response, body, headers, want_gzip, fault)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from . import protobuf
 from .encoding import encode
 from .objects import Stored, type_header
 from .options import Options
@@ -25,6 +27,15 @@ class Line:
     type: str
     data: bytes
     ends_initial: bool = False
+    stored: Stored | None = None
+    """Where it is of one."""
+
+    def in_protobuf(self) -> bytes:
+        if self.stored is not None:
+            of, tree = self.stored.resource, self.stored.to_write()
+            return protobuf.of_event(self.type, protobuf.of_object(of.kind, of.api_version, tree))
+        tree = json.loads(self.data)["object"]
+        return protobuf.of_event(self.type, protobuf.of_object(tree["kind"], tree["apiVersion"], tree))
 
 
 @dataclass
@@ -49,7 +60,7 @@ def bookmark(resource: Resource, version: int, ends_initial: bool) -> Line:
 
 def object_line(type_: str, stored: Stored) -> Line:
     head = b'{"type":"%s","object":%s,' % (type_.encode(), type_header(stored.resource))
-    return Line(type_, head + stored.item()[1:] + b"}\n")
+    return Line(type_, head + stored.item()[1:] + b"}\n", stored=stored)
 
 
 class Watch:
