@@ -27,8 +27,8 @@ struct commands {
 };
 
 void commands_fini(struct commands *q);
-/* What waits for b and is not in the list is dropped; the list is added unless add is false (what is under way is not
- * given twice); what brings a server back goes first. */
+/* What waits for b and is not in the list, which names no server twice, is dropped; the list is added unless add is false
+ * (what is under way is not given twice); what brings a server back goes first. */
 void commands_set(struct commands *q, struct instance_backend *b, const struct runtime_command *list, size_t count,
                   bool add, uint64_t event_us);
 bool commands_any(const struct commands *q, const struct instance_backend *b);

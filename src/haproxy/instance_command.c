@@ -84,7 +84,8 @@ void instance_commanded_one(void *arg, uint64_t took_us, const struct error *err
     instance_send_next(in);
     if (in->commands.count == 0)
         ENGINES_DO(in, commands_done); /* what turned meanwhile need not wait for what the file's connection is at */
-    instance_step(in);
+    if (err != NULL || instance_commanded(in, c.backend)) /* else all waits for the rest, of perhaps some thousand */
+        instance_step(in);
 }
 
 static void instance_send_next(struct instance *in)
