@@ -145,6 +145,8 @@ class Case:
                 if fault.strikes_haproxy:
                     world.sampler.traffic_counts = False
                     world.sampler.checkpoint(set())
+                if world.documents and world.kind != "local" and "haproxy" in fault.may_die:
+                    world.documents.since = 0  # a reload that fails brings back what was loaded last, until all is in sync again
                 cpu, cpu_began = _cpu(world), time.monotonic()
                 self.timeline.say("fault", fault.begin(world, self.rng))
                 self.struck, self.struck_by_others = True, fault.strikes_haproxy
