@@ -145,8 +145,8 @@ class Case:
                 if fault.strikes_haproxy:
                     world.sampler.traffic_counts = False
                     world.sampler.checkpoint(set())
-                if world.documents and world.kind != "local" and "haproxy" in fault.may_die:
-                    world.documents.since = 0  # a reload that fails brings back what was loaded last, until all is in sync again
+                if world.documents and self._may_go_back():
+                    world.documents.since = 0  # until all is in sync again
                 cpu, cpu_began = _cpu(world), time.monotonic()
                 self.timeline.say("fault", fault.begin(world, self.rng))
                 self.struck, self.struck_by_others = True, fault.strikes_haproxy
@@ -167,6 +167,13 @@ class Case:
         # Another file ends the pause after an error, of half a minute and more; where there was none, what was on its way has to come.
         if world.documents and (fault.hits or self.rng.random() < 0.4):
             self.timeline.say("change", world.documents.put(self.rng.random() < 0.7))
+
+    def _may_go_back(self) -> bool:
+        """A reload that fails brings back what a Data Plane API loaded last. Where HAProxy's own socket answers nobody time and again, the
+        daemon itself rolls back to the last version that held out, which no document of these few seconds did."""
+        if self.world.kind == "local":
+            return self.fault.part == "socket"
+        return "haproxy" in self.fault.may_die
 
     def _until(self, when: float) -> None:
         while True:

@@ -21,7 +21,8 @@ clean end     The daemon ends in good order when it is asked to; its log has no 
 accepted      Where the daemon has a whole configuration beside the servers: the file means, but for the server lines that are the daemon's, what
               one of the user's good files means, at every moment; once all is in sync it is the last one of them that was accepted, HAProxy
               runs it, and /status says so: "applied" or, where the user's last file is bad, "rejected".
-              Where HAProxy itself is killed, the Data Plane API may put back what was loaded last, as for `steady`: any good file until all is in sync.
+              Where HAProxy itself is killed, the Data Plane API may put back what was loaded last, as for `steady`, and where its socket is struck
+              the daemon may roll back to the last version that held out (CONFIG_ROLLBACK): any good file until all is in sync.
               Of HAProxy itself the same goes piece by piece, as it may be told one after the other: each server that is the user's, entry of the
               map and certificate that it has, one of the documents gave it since all was in sync last, and none is missing that all have.
 agree         Once all is in sync, HAProxy has what its files say: every server of every backend with its address, weight and state, the
