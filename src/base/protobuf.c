@@ -1,9 +1,5 @@
 #include "base/protobuf.h"
 
-#define VARINT_MAX_BYTES 10
-#define FIELD_NUMBER_MAX ((1u << 29) - 1)
-#define WIRE_BITS 3
-
 void protobuf_init_within(struct protobuf *p, const void *start, const void *bytes, size_t len)
 {
     p->start = start;
@@ -32,11 +28,11 @@ static int protobuf_varint(struct protobuf *p, uint64_t *ret, struct error *err)
         *ret = *p->at++;
         return 0;
     }
-    for (unsigned i = 0; i < VARINT_MAX_BYTES; i++) {
+    for (unsigned i = 0; i < PROTOBUF_VARINT_MAX_BYTES; i++) {
         if (p->at == p->end)
             return refuse(p, begin, "a number is cut off", err);
         uint8_t byte = *p->at++;
-        if (i == VARINT_MAX_BYTES - 1 && byte > 1)
+        if (i == PROTOBUF_VARINT_MAX_BYTES - 1 && byte > 1)
             break; /* the 65th bit, or an eleventh byte */
         value |= (uint64_t)(byte & 0x7f) << (7 * i);
         if ((byte & 0x80) == 0) {
@@ -95,9 +91,9 @@ int protobuf_next(struct protobuf *p, struct protobuf_field *ret, struct error *
         return 0;
     if (protobuf_varint(p, &tag, err) != 0)
         return -1;
-    uint64_t number = tag >> WIRE_BITS;
-    unsigned wire = tag & ((1u << WIRE_BITS) - 1);
-    if (number == 0 || number > FIELD_NUMBER_MAX)
+    uint64_t number = tag >> PROTOBUF_WIRE_BITS;
+    unsigned wire = tag & ((1u << PROTOBUF_WIRE_BITS) - 1);
+    if (number == 0 || number > PROTOBUF_NUMBER_MAX)
         return refuse(p, begin, "an impossible field number", err);
     *ret = (struct protobuf_field){
         .number = (uint32_t)number, .wire = (enum protobuf_wire)wire, .offset = (size_t)(begin - p->start)};

@@ -19,6 +19,9 @@
 #include "base/error.h"
 
 #define PROTOBUF_DEPTH_MAX 64
+#define PROTOBUF_VARINT_MAX_BYTES 10u
+#define PROTOBUF_WIRE_BITS 3 /* of a tag, its lowest; the others are the field's number */
+#define PROTOBUF_NUMBER_MAX ((1u << 29) - 1)
 
 /* Groups (3 and 4), which are no longer written, are refused. */
 enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_FIXED64 = 1, PROTOBUF_BYTES = 2, PROTOBUF_FIXED32 = 5 };

@@ -388,7 +388,7 @@ static void informer_start_request(struct informer *i)
     i->wanted = i->counted = i->good = false;
     i->is_list = watch_request_is_list(&i->watch);
     kube_answer_fini(&i->answer);
-    kube_answer_init(&i->answer, i->of, i->is_list);
+    kube_answer_init(&i->answer, i->of, i->is_list, 0);
     buf_clear(&i->error_body);
     free(i->path);
     i->path = watch_request_path(&i->watch);
@@ -466,7 +466,7 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
     if (options->deadlines != NULL)
         i->watch.deadlines = *options->deadlines;
     timer_init(&i->timer, base, informer_on_timer, i);
-    kube_answer_init(&i->answer, i->of, false);
+    kube_answer_init(&i->answer, i->of, false, 0);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
     informer_log_init(&i->log, log, i->of->plural, i->scope, options->scope_is);
     i->log.may_be_denied = options->may_be_denied;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "kube/decode/decode.h"
 #include "kube/lease/lease.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,6 +26,20 @@ static void edit(const char *json, size_t len, const struct lease *l)
     free(text);
 }
 
+/* The same as an event of a watch: who is without a holder has one that can be read. */
+static void event(const char *json, size_t len)
+{
+    struct error err = {0};
+    struct kube_event e = {0};
+    char *copy = calloc(1, len + KUBE_DECODE_PADDING_BYTES);
+    memcpy(copy, json, len);
+    int result = kube_decode_event(&kube_leases, copy, len, &e, &err);
+    free(copy); /* nothing may point into it */
+    check(result == 0 || (err.kind == ERROR_INVALID && err.message[0] != '\0'));
+    check(!lease_event_is_free(&e) || e.type == KUBE_DELETED || (e.object != NULL && e.name != NULL));
+    kube_event_fini(&e);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct error err = {0};
@@ -41,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         check(err.kind == ERROR_INVALID && err.message[0] != '\0');
     }
+    event(exact, size);
     free(exact);
     return 0;
 }

@@ -52,7 +52,7 @@ FRAMES = (
     Mutant("a number may lead out of its list", FRAME, "        if (f->got > 0 || f->state != TAG)\n", "        if (false)\n"),
     Mutant("a fixed number may lead out of its list", FRAME, "    if (f->in_list && f->left > f->list_end - position(f, in))", "    if (false)"),
     Mutant("the list has no end", FRAME, "        f->in_list = false;\n    }\n    uint8_t byte", "    }\n    uint8_t byte"),
-    Mutant("a length has eleven bytes", FRAME, "    if (f->got == VARINT_MAX_BYTES - 1 && byte > 1)\n", "    if (false)\n"),
+    Mutant("a length has eleven bytes", FRAME, "    if (f->got == PROTOBUF_VARINT_MAX_BYTES - 1 && byte > 1)\n", "    if (false)\n"),
     Mutant("the length of an event begins with its last byte", FRAME, "f->number = f->number << 8 | (uint8_t)in->bytes[in->at++];", "f->number |= (uint64_t)(uint8_t)in->bytes[in->at++] << (8 * f->got);"),
     Mutant("an object in pieces loses its beginning", FRAME, "        begin = f->part.data;\n        len = f->part.len;\n", "        ;\n"),
     Mutant("an object in pieces stays", FRAME, "    frame_give_back(&f->part);\n    return result;", "    return result;"),

@@ -12,12 +12,12 @@ SETTINGS = "settings/dataplanes.c"
 CLIENT = "net/spiffe.c"
 
 WALKING = (
-    Mutant("a number of eleven bytes passes", PROTOBUF, "if (i == VARINT_MAX_BYTES - 1 && byte > 1)", "if (0)"),
+    Mutant("a number of eleven bytes passes", PROTOBUF, "if (i == PROTOBUF_VARINT_MAX_BYTES - 1 && byte > 1)", "if (0)"),
     Mutant("a length beyond the end passes", PROTOBUF, "    if (len > (uint64_t)(p->end - p->at))\n", "    if (0)\n"),
     Mutant("a number that is cut off is read on", PROTOBUF, "    if ((size_t)(p->end - p->at) < bytes)\n", "    if (0)\n"),
     Mutant("a group is a varint", PROTOBUF, "    case PROTOBUF_VARINT:\n", "    case 3:\n    case PROTOBUF_VARINT:\n"),
     Mutant("a field 0 passes", PROTOBUF, "if (number == 0 || ", "if ("),
-    Mutant("a field number of 61 bits passes", PROTOBUF, "number == 0 || number > FIELD_NUMBER_MAX", "number == 0"),
+    Mutant("a field number of 61 bits passes", PROTOBUF, "number == 0 || number > PROTOBUF_NUMBER_MAX", "number == 0"),
     Mutant("any wire type will do", PROTOBUF, "    if (f->wire != wire)\n", "    if (0)\n"),
     Mutant("any length will do", PROTOBUF, "if (wire == PROTOBUF_BYTES && f->len > max_len)", "if (0)"),
     Mutant("nesting has no end", PROTOBUF, "    if (outer->depth >= PROTOBUF_DEPTH_MAX)\n", "    if (0)\n"),

@@ -99,7 +99,7 @@ static void lease_watch_on_timer(void *arg)
         return;
     unsigned timeout_s = TIMEOUT_S + (unsigned)(clock_mono_us() % TIMEOUT_JITTER_S);
     kube_answer_fini(&w->answer);
-    kube_answer_init(&w->answer, &kube_leases, false);
+    kube_answer_init(&w->answer, &kube_leases, false, LEASE_MAX_BYTES);
     w->good = false;
     w->started_ms = clock_mono_ms();
     cleanup(mem_free_ptr) char *name = str_url_encode(w->name);
@@ -150,7 +150,7 @@ struct lease_watch *lease_watch_new(struct event_base *base, struct kube_client 
     w->arg = arg;
     timer_init(&w->timer, base, lease_watch_on_timer, w);
     backoff_init(&w->backoff, 1000, 30000, 500, backoff_random_seed());
-    kube_answer_init(&w->answer, &kube_leases, false);
+    kube_answer_init(&w->answer, &kube_leases, false, LEASE_MAX_BYTES);
     return w;
 }
 

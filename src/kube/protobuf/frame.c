@@ -9,8 +9,6 @@
 
 #define WATCH_LENGTH_BYTES 4u
 #define TYPE_META_MAX_BYTES 1024u
-#define VARINT_MAX_BYTES 10u
-#define WIRE_BITS 3
 #define LIST_SUFFIX "List"
 
 enum state {
@@ -186,10 +184,10 @@ static int begin_field(struct proto_frame *f, const struct input *in, uint64_t l
 
 static int after_tag(struct proto_frame *f, const struct input *in, uint64_t tag, struct error *err)
 {
-    if (tag >> WIRE_BITS == 0 || tag >> WIRE_BITS > UINT32_MAX >> WIRE_BITS)
+    if (tag >> PROTOBUF_WIRE_BITS == 0 || tag >> PROTOBUF_WIRE_BITS > PROTOBUF_NUMBER_MAX)
         return refuse(f, in, "an impossible field number", err);
-    f->field = (uint32_t)(tag >> WIRE_BITS);
-    switch (tag & ((1u << WIRE_BITS) - 1)) {
+    f->field = (uint32_t)(tag >> PROTOBUF_WIRE_BITS);
+    switch (tag & ((1u << PROTOBUF_WIRE_BITS) - 1)) {
     case PROTOBUF_VARINT:
         next_state(f, NUMBER);
         return 0;
@@ -228,7 +226,7 @@ static int feed_varint(struct proto_frame *f, struct input *in, struct error *er
         f->in_list = false;
     }
     uint8_t byte = (uint8_t)in->bytes[in->at];
-    if (f->got == VARINT_MAX_BYTES - 1 && byte > 1)
+    if (f->got == PROTOBUF_VARINT_MAX_BYTES - 1 && byte > 1)
         return refuse(f, in, "a number has more than 64 bits", err);
     f->number |= (uint64_t)(byte & 0x7f) << (7 * f->got++);
     in->at++;

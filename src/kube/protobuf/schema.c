@@ -148,9 +148,7 @@ MESSAGE(proto_endpoint_slice, /* EndpointSlice */
 /* ---- k8s.io/api/coordination/v1/generated.proto ---- */
 
 PART(lease_spec, /* LeaseSpec */
-    TEXT_KEPT(1, "holderIdentity"),
-    INT_KEPT(2, "leaseDurationSeconds"),
-    INT_KEPT(5, "leaseTransitions"));
+    TEXT_KEPT(1, "holderIdentity"));
 
 MESSAGE(proto_lease, /* Lease */
     ONE(1, "metadata", object_meta),

@@ -265,7 +265,7 @@ static inline char *text_of_answer(const struct kube_resource *of, bool list, co
     struct error err = {ERROR_NONE, 0, ""};
     struct kube_answer answer;
     struct kube_list_meta meta = {0};
-    kube_answer_init(&answer, of, list);
+    kube_answer_init(&answer, of, list, 0);
     ck_assert_int_ne(kube_answer_head(&answer, type), KUBE_NOT_READABLE);
     for (size_t at = 0; at < body->len; at += chunk) {
         size_t n = body->len - at < chunk ? body->len - at : chunk;

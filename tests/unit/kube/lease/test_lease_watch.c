@@ -88,6 +88,25 @@ START_TEST(garbage_is_no_hint)
 }
 END_TEST
 
+/* The last one that is read has LEASE_MAX_BYTES, as before a byte more. */
+START_TEST(one_that_is_too_long_is_no_hint)
+{
+    static const char event[] = "{\"type\":\"ADDED\",\"object\":}", head[] = LEASE("");
+    size_t room = LEASE_MAX_BYTES - (sizeof(event) - 1) - (sizeof(head) - 1) + (size_t)_i;
+    cleanup(mem_free_ptr) char *blanks = mem_alloc(room + 1);
+    memset(blanks, ' ', room);
+    free(peer.json);
+    peer.json = mem_printf("{%s%s", blanks, head + 1);
+    lease_watch_start(w);
+    await(peer.watches_begun == 1);
+    if (_i == 0)
+        await(hints == 1);
+    else
+        await(peer.watches_begun == 2);
+    ck_assert_uint_eq(hints, _i == 0);
+}
+END_TEST
+
 START_TEST(forbidden_is_said_once)
 {
     peer.refuse_watches = 403;
@@ -130,6 +149,7 @@ int main(void)
     tcase_add_test(t, a_free_lease_is_a_hint_and_a_taken_one_is_not);
     tcase_add_test(t, it_comes_back_after_its_end);
     tcase_add_test(t, garbage_is_no_hint);
+    tcase_add_loop_test(t, one_that_is_too_long_is_no_hint, 0, 2);
     tcase_add_test(t, forbidden_is_said_once);
     tcase_add_test(t, stopped);
     suite_add_tcase(s, t);
