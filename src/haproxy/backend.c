@@ -48,6 +48,46 @@ void backend_server_copy(struct backend_server *to, const struct backend_server 
     to->json = mem_strdup(from->json);
 }
 
+bool backend_server_same(const struct backend_server *a, const struct backend_server *b)
+{
+    return str_eq(a->name, b->name) && str_eq(a->address, b->address) && a->port == b->port && a->weight == b->weight &&
+           a->check == b->check && a->backup == b->backup && a->maintenance == b->maintenance &&
+           a->enabled == b->enabled && a->no_backup == b->no_backup && a->default_disabled == b->default_disabled &&
+           a->default_backup == b->default_backup && a->check_port == b->check_port &&
+           a->send_proxy_v2 == b->send_proxy_v2 && str_eq(a->json, b->json);
+}
+
+static bool backend_same_lists(const struct backend *a, const struct backend *b)
+{
+    if (a->server_count != b->server_count || a->template_count != b->template_count ||
+        a->unsupported_count != b->unsupported_count)
+        return false;
+    for (size_t i = 0; i < a->server_count; i++)
+        if (!backend_server_same(&a->servers[i], &b->servers[i]))
+            return false;
+    for (size_t i = 0; i < a->template_count; i++) {
+        const struct backend_template *x = &a->templates[i], *y = &b->templates[i];
+        if (!str_eq(x->prefix, y->prefix) || x->first != y->first || x->last != y->last)
+            return false;
+    }
+    for (size_t i = 0; i < a->unsupported_count; i++) {
+        const struct backend_unsupported_line *x = &a->unsupported[i], *y = &b->unsupported[i];
+        if (x->line != y->line || !str_eq(x->text, y->text) || !str_eq(x->reason, y->reason) ||
+            x->only_shown != y->only_shown)
+            return false;
+    }
+    return true;
+}
+
+bool backend_same(const struct backend *a, const struct backend *b)
+{
+    return str_eq(a->name, b->name) && a->exists == b->exists && str_eq(a->mode, b->mode) &&
+           str_eq(a->balance, b->balance) && str_eq(a->adv_check, b->adv_check) &&
+           a->httpchk_params == b->httpchk_params && a->default_send_proxy_v2 == b->default_send_proxy_v2 &&
+           a->disabled_line == b->disabled_line && a->backup_line == b->backup_line && str_eq(a->json, b->json) &&
+           backend_same_lists(a, b);
+}
+
 const struct backend_server *backend_find(const struct backend *b, const char *name)
 {
     for (size_t i = 0; i < b->server_count; i++)

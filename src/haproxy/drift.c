@@ -17,6 +17,8 @@
 /* A line without a port says nothing about it. */
 static char *place_problem(const struct backend_server *line, const struct runtime_server *is)
 {
+    if (str_eq(line->address, is->address) && (line->port == 0 || line->port == is->port))
+        return NULL;
     if (line->address == NULL || is->address == NULL || str_ip_family(line->address) == 0 ||
         str_ip_family(is->address) == 0)
         return NULL;
@@ -107,10 +109,11 @@ static void compare_rows(const struct backend *file, const struct runtime *r, st
         names[i] = file->servers[i].name;
     if (file->server_count > 1)
         qsort(names, file->server_count, sizeof(names[0]), str_order);
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0, at = 0; i < r->count; i++) { /* both in the order of their names */
         const char *name = r->servers[i].name;
-        bool has_line =
-            file->server_count > 0 && bsearch(&name, names, file->server_count, sizeof(names[0]), str_order) != NULL;
+        while (at < file->server_count && strcmp(names[at], name) < 0)
+            at++;
+        bool has_line = at < file->server_count && strcmp(names[at], name) == 0;
         if (!has_line && backend_find_template(file, name) == NULL)
             drift_add(p, name, "HAProxy runs it, haproxy.cfg has no such line");
     }

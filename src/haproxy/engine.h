@@ -51,6 +51,8 @@ struct instance_backend {
     struct runtime runtime;  /* what HAProxy runs */
     bool runtime_lost;       /* it cannot be read, and that was logged */
     bool was_readable;       /* at the reading before */
+    bool as_before;          /* the last reading found what was known already, but for the version */
+    bool runs_file;          /* what runs was compared with it, and does not differ */
     bool writing;            /* the transaction or runtime update in hand is for it */
     bool reviewed;           /* a preview of its changes was harmless since another writer's last write */
     const struct engine *servers_of, *settings_of; /* their owners; NULL: none */

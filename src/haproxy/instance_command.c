@@ -43,6 +43,7 @@ static void instance_command_done(struct instance *in, const struct command *c, 
 {
     const struct runtime_command given = instance_as_given(c);
     commands_forget_failures(&in->commands);
+    instance_backend_differs(c->backend);
     for (size_t i = 0; i < c->backend->runtime.count; i++)
         if (str_eq(c->backend->runtime.servers[i].name, c->name))
             runtime_set_admin(&c->backend->runtime.servers[i], c->state);

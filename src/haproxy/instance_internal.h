@@ -147,7 +147,8 @@ void instance_go_on(void *in, bool waited);
 
 /* instance_read.c */
 void instance_read(struct instance *in);
-void instance_outdated(struct instance *in); /* what was read may be: it is read again */
+void instance_outdated(struct instance *in);               /* what was read may be: it is read again */
+void instance_backend_differs(struct instance_backend *b); /* from what was read of it */
 /* The daemon wrote `version`; the rest is as it was read. False: another writer wrote just before, and the API let us. */
 bool instance_wrote_next(struct instance *in, int64_t version);
 void instance_was_read(void *in, const struct error *err);

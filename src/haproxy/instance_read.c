@@ -123,12 +123,13 @@ static bool instance_read_manages(const void *arg, const struct backend_server *
 char *instance_running_problem(const struct instance *in)
 {
     for (size_t i = 0; i < in->backend_count; i++) {
-        const struct instance_backend *b = &in->backends[i];
-        char *what = b->unreadable.kind == ERROR_NONE
-                         ? drift_of_backend(&b->actual, &b->runtime, instance_read_manages, b)
-                         : NULL;
+        struct instance_backend *b = &in->backends[i];
+        if (b->runs_file || b->unreadable.kind != ERROR_NONE)
+            continue;
+        char *what = drift_of_backend(&b->actual, &b->runtime, instance_read_manages, b);
         if (what != NULL)
             return what;
+        b->runs_file = true;
     }
     return NULL;
 }
@@ -315,8 +316,20 @@ static void instance_read_take_runtime(struct instance *in)
         r->worker = WORKER_SAME;
 }
 
+void instance_backend_differs(struct instance_backend *b)
+{
+    b->as_before = b->runs_file = false;
+}
+
 static void instance_take_backend(struct instance_backend *b, struct reading *found)
 {
+    b->as_before = b->was_read && b->unreadable.kind == ERROR_NONE && found->unreadable.kind == ERROR_NONE &&
+                   backend_same(&b->actual, &found->backend) && runtime_same(&b->runtime, &found->runtime);
+    if (b->as_before) { /* what others have of it points into the one that stays */
+        b->actual.version = found->backend.version;
+        return;
+    }
+    instance_backend_differs(b);
     backend_fini(&b->actual);
     runtime_fini(&b->runtime);
     b->actual = found->backend;

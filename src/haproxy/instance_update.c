@@ -59,6 +59,7 @@ static void instance_take_server(struct instance *in, const struct updated *u)
 {
     const struct backend_server *is = u->wanted;
     struct instance_backend *b = in->updating;
+    instance_backend_differs(b);
     for (size_t i = 0; i < b->actual.server_count; i++) {
         struct backend_server *at = &b->actual.servers[i];
         if (!str_eq(at->name, is->name))

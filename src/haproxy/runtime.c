@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/str.h"
 
 void runtime_init(struct runtime *r)
 {
@@ -35,6 +36,19 @@ void runtime_sort(struct runtime *r)
 {
     if (r->count > 1)
         qsort(r->servers, r->count, sizeof(r->servers[0]), runtime_name_order);
+}
+
+bool runtime_same(const struct runtime *a, const struct runtime *b)
+{
+    if (a->readable != b->readable || a->count != b->count || !str_eq(a->why, b->why))
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct runtime_server *x = &a->servers[i], *y = &b->servers[i];
+        if (!str_eq(x->name, y->name) || !str_eq(x->address, y->address) || x->port != y->port ||
+            x->weight != y->weight || x->admin != y->admin || x->down != y->down)
+            return false;
+    }
+    return true;
 }
 
 static int compare_name(const void *name, const void *server)

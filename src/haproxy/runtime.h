@@ -31,6 +31,7 @@ void runtime_init(struct runtime *r);
 void runtime_fini(struct runtime *r); /* a zeroed one is allowed; leaves it as runtime_init does */
 void runtime_server_fini(struct runtime_server *s);
 void runtime_sort(struct runtime *r);                                                 /* after it was filled */
+bool runtime_same(const struct runtime *a, const struct runtime *b);                  /* in all of it */
 const struct runtime_server *runtime_find(const struct runtime *r, const char *name); /* NULL: not there */
 
 /* To the running HAProxy alone: the state of one server, which is lost at the next reload. */

@@ -6,8 +6,6 @@
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
 
-#define TRANSACTION_WAITS_MS 4000 /* for writes that take effect at once */
-
 enum need {
     NEED_NOTHING,
     NEED_TIME,   /* there is something to write, but not now */
@@ -107,7 +105,7 @@ static void decide_refuse(struct servers_backend *s)
 /* A steady stream of updates must not delay it for ever. */
 static bool decide_overdue(const struct servers_backend *s)
 {
-    return s->transaction_since_ms != 0 && clock_mono_ms() - s->transaction_since_ms >= TRANSACTION_WAITS_MS;
+    return s->transaction_since_ms != 0 && clock_mono_ms() - s->transaction_since_ms >= SERVERS_TRANSACTION_WAITS_MS;
 }
 
 /* What brings a server back could not be commanded, and is again in a moment: who leaves because of it waits for it. */
@@ -186,13 +184,23 @@ struct backend_decision_input servers_decision_input(struct servers_backend *s)
     };
 }
 
-void servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret)
+bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret)
 {
-    if (!s->states.looked && s->at->was_read)
+    if (!s->states.looked && s->at->was_read && s->at->runtime.readable)
         servers_remember(s);
     const struct backend_decision_input input = servers_decision_input(s);
+    if (servers_plan_stands(s, &input)) {
+        servers_check_standing(s, &input);
+        return false;
+    }
+    s->planned.made++;
+    plan_fini(ret_plan);
+    route_fini(ret);
     backend_decision_plan(&input, ret_plan);
     backend_decision_route(&input, ret_plan, ret);
+    if (ret_plan == &s->plan)
+        servers_planned(s, &input);
+    return true;
 }
 
 /* Paused, no command brings back a server that left before: what runs is not as desired, though the file is. */
@@ -213,19 +221,40 @@ static bool decide_withholds_commands(struct servers_backend *s)
     return true;
 }
 
-static void decide_plan(struct servers_backend *s)
+/* Thousands of commands take longer than the transaction and its reload, which say the same: from then on only what brings
+ * a server back is commanded. */
+static size_t decide_command_count(const struct servers_backend *s, const struct plan *p, const struct route *r)
+{
+    const struct instance_view v = instance_view(s->engine->instance);
+    size_t back = 0;
+    if (!r->transaction || p->verdict != PLAN_WRITE || !decide_overdue(s) || !v.file_allows || !v.may_begin ||
+        v.gathers || !servers_may_write(s) || conflict_pauses(&s->conflict, clock_mono_ms()))
+        return r->command_count;
+    while (back < r->command_count && r->commands[back].state == RUNTIME_READY)
+        back++;
+    return back;
+}
+
+void servers_command(struct servers_backend *s, const struct plan *p, const struct route *r)
+{
+    instance_command(s->engine->instance, s->at, r->commands, decide_command_count(s, p, r), s->latest_event_us);
+}
+
+/* False: it needs nothing, as before. */
+static bool decide_plan(struct servers_backend *s)
 {
     const struct servers_options *o = &s->engine->options;
     if (s->parking != NULL)
         parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
                         clock_mono_ms());
-    route_fini(&s->route);
-    servers_choose(s, &s->plan, &s->route);
+    if (!servers_choose(s, &s->plan, &s->route))
+        return false;
     if (!s->route.transaction)
         s->transaction_since_ms = 0;
     else if (s->transaction_since_ms == 0)
         s->transaction_since_ms = clock_mono_ms();
-    servers_command(s);
+    servers_command(s, &s->plan, &s->route);
+    return true;
 }
 
 static enum need decide_act(struct servers_backend *s)
@@ -270,14 +299,15 @@ static enum need decide_act(struct servers_backend *s)
 
 static enum need decide_backend(struct servers_backend *s)
 {
-    plan_fini(&s->plan);
     if (s->at->unreadable.kind != ERROR_NONE) {
+        servers_replan(s);
+        plan_fini(&s->plan);
         s->holding = false;
         servers_problem(s, "cannot read HAProxy's configuration", &s->at->unreadable);
         return NEED_NOTHING;
     }
-    decide_plan(s);
-    decide_measure(s);
+    if (decide_plan(s))
+        decide_measure(s);
     const struct change_log_place at = servers_place(s);
     change_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff, s->engine->options.rules.diff.proxy_v2);
     servers_note_delayed(s);

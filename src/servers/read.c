@@ -39,6 +39,9 @@ void servers_read(void *engine)
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         s->last.by_update = false;
+        if (s->at->as_before)
+            continue;
+        servers_replan(s);
         servers_name(s, s->desired);
         servers_measure_up(s);
     }
@@ -53,6 +56,7 @@ bool servers_runtime_read(void *engine, bool other_worker)
         if (!admin_states_correct(&s->states, &s->at->runtime, other_worker))
             continue;
         again = true;
+        servers_replan(s);
         servers_measure_up(s);
     }
     return again;
@@ -78,6 +82,7 @@ static void read_log_overrides(struct servers_backend *s)
 void servers_remember(struct servers_backend *s)
 {
     const struct instance *in = s->engine->instance;
+    servers_replan(s);
     bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
     if (instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE)
         admin_states_refresh(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
@@ -88,6 +93,11 @@ void servers_remember(struct servers_backend *s)
 void servers_concluded(void *engine)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        servers_remember(&e->backends[i]);
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        bool nothing_new = s->at->as_before && (s->states.looked || !s->at->runtime.readable) && s->states.count == 0 &&
+                           s->states.worker == WORKER_SAME && instance_view(e->instance).worker == WORKER_SAME;
+        if (!nothing_new)
+            servers_remember(s);
+    }
 }

@@ -8,19 +8,12 @@
 
 /* ---- what is to be commanded ---- */
 
-void servers_command(struct servers_backend *s)
-{
-    instance_command(s->engine->instance, s->at, s->route.commands, s->route.command_count, s->latest_event_us);
-}
-
 static void runtime_command_desired(struct servers_backend *s)
 {
-    struct plan plan;
-    struct route route;
-    servers_choose(s, &plan, &route);
-    instance_command(s->engine->instance, s->at, route.commands, route.command_count, s->latest_event_us);
-    route_fini(&route);
-    plan_fini(&plan);
+    cleanup(plan_fini) struct plan plan = {0};
+    cleanup(route_fini) struct route route = {0};
+    if (servers_choose(s, &plan, &route))
+        servers_command(s, &plan, &route);
 }
 
 void servers_command_all(void *engine)
@@ -38,7 +31,9 @@ void servers_command_all(void *engine)
 
 void servers_command_sent(void *engine, const struct instance_backend *b, const struct runtime_command *c)
 {
-    admin_states_calls(&servers_backend_of(engine, b)->states, c->name, c->state);
+    struct servers_backend *s = servers_backend_of(engine, b);
+    servers_replan(s);
+    admin_states_calls(&s->states, c->name, c->state);
 }
 
 /* By the model, for the log; NULL: it has nothing to say of that server. */
@@ -76,6 +71,7 @@ void servers_command_done(void *engine, const struct instance_backend *b, const 
 {
     struct servers_backend *s = servers_backend_of(engine, b);
     uint64_t event_us = arrived_us != 0 ? clock_mono_us() - arrived_us : 0;
+    servers_replan(s);
     admin_states_called(&s->states, c->name, c->state);
     if (crossed)
         admin_states_crossed(&s->states, c->name);
@@ -98,6 +94,7 @@ void servers_command_failed(void *engine, const struct instance_backend *b, cons
                             bool unanswered, const struct error *err)
 {
     struct servers_backend *s = servers_backend_of(engine, b);
+    servers_replan(s);
     if (unanswered)
         admin_states_unanswered(&s->states, c->name, c->state);
     servers_problem(s, "cannot set server state at runtime", err);

@@ -60,6 +60,8 @@ static uint64_t servers_due(const void *engine, uint64_t now)
         engine_sooner(&due, s->last.write_after_ms, now);
         engine_sooner(&due, s->plan.held_back > 0 ? s->plan.delayed_until_ms : 0, now);
         engine_sooner(&due, s->conflict.until_ms, now);
+        engine_sooner(&due, s->transaction_since_ms != 0 ? s->transaction_since_ms + SERVERS_TRANSACTION_WAITS_MS : 0,
+                      now);
     }
     return due;
 }
@@ -67,8 +69,11 @@ static uint64_t servers_due(const void *engine, uint64_t now)
 static void servers_resync(void *engine)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++)
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        if (e->backends[i].states.count > 0)
+            servers_replan(&e->backends[i]);
         admin_states_age(&e->backends[i].states);
+    }
 }
 
 static void servers_refresh(void *engine)
@@ -76,6 +81,7 @@ static void servers_refresh(void *engine)
     struct servers *e = engine;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
+        servers_replan(s);
         servers_write_sooner(s, 0);
         s->asked = true;
         conflict_forget(&s->conflict);
@@ -216,6 +222,7 @@ void servers_set_desired(struct servers *e, size_t backend, const struct desired
                  log_str("backend", s->name), log_str("target", servers_target(s)), log_str("cause", cause));
     cleanup(desired_unref_ptr) const struct desired *before = s->desired;
     desired_unref(s->by_node);
+    servers_replan(s);
     s->by_node = desired_ref(desired);
     s->desired = desired_ref(desired);
     servers_name(s, before);

@@ -1,6 +1,6 @@
 /*
  * The inside of the servers engine, for its own files: servers.c (life, and what is desired), read.c (what a reading
- * means), decide.c (what each backend needs), write.c (transactions and runtime updates), runtime.c (runtime commands,
+ * means), decide.c (what each backend needs), planned.c (whether that is known already), write.c (transactions and runtime updates), runtime.c (runtime commands,
  * and the last updates before the end), notes.c (history), report.c (log, /readyz, gauges).
  */
 #ifndef SERVERS_SERVERS_INTERNAL_H
@@ -19,6 +19,8 @@
 #include "servers/servers.h"
 
 struct metric;
+
+#define SERVERS_TRANSACTION_WAITS_MS 4000 /* a transaction, for writes that take effect at once */
 
 /* What the history has of a backend, so that each event is added once; notes.c. */
 struct notes {
@@ -79,6 +81,12 @@ struct servers_backend {
     char *overrides;               /* what operators have set, as logged last; NULL: nothing */
 
     struct plan plan;
+    struct {
+        bool stands;      /* plan and route: nothing is to be done, and what they were made of has not changed since */
+        bool open;        /* then; as in route_input */
+        uint64_t parking; /* then: its changes */
+        uint64_t made;    /* so many plans, for tests */
+    } planned;            /* planned.c */
     struct loss_limit loss_limit;
     struct conflict conflict;
     bool took_over;        /* it was in sync once: what goes from now on goes for a reason that the log has */
@@ -125,8 +133,19 @@ void servers_name(struct servers_backend *s, const struct desired *before);
 /* decide.c */
 void servers_decide(void *engine, struct engine_wants *ret_wants);
 struct backend_decision_input servers_decision_input(struct servers_backend *s);
-/* What it needs now, and which way that goes. */
-void servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret);
+/* What the running HAProxy is to be commanded by that route, but for what is under way. */
+void servers_command(struct servers_backend *s, const struct plan *p, const struct route *r);
+/* What it needs now, and which way that goes. False: nothing, as before: the plan of s stands. ret: zeroed, or earlier ones. */
+bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret);
+
+/* planned.c */
+/* Something that its plan depends on has changed: what is desired, there, running, or who set which state. */
+void servers_replan(struct servers_backend *s);
+void servers_replan_all(struct servers *e);
+void servers_planned(struct servers_backend *s, const struct backend_decision_input *in); /* now, by that input */
+bool servers_plan_stands(const struct servers_backend *s, const struct backend_decision_input *in);
+/* With sanitizers: ends the program where the same input gives another plan than the one that stands. */
+void servers_check_standing(struct servers_backend *s, const struct backend_decision_input *in);
 
 /* write.c */
 void last_write_init(struct last_write *w, unsigned seed);
@@ -152,9 +171,7 @@ void servers_update(void *engine);
 void servers_updated(void *engine, const struct instance_backend *b, const struct updated *u, int64_t was);
 
 /* runtime.c */
-/* What the running HAProxy is to be commanded by the route of s, but for what is under way. */
-void servers_command(struct servers_backend *s);
-/* The same for what is desired now, whatever else is under way. */
+/* What the running HAProxy is to be commanded by what is desired now, whatever else is under way. */
 void servers_command_all(void *engine);
 void servers_command_sent(void *engine, const struct instance_backend *b, const struct runtime_command *c);
 void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,

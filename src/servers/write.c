@@ -179,6 +179,7 @@ static void write_plan_for_file(struct servers_backend *s)
     if (!instance_options(s->engine->instance)->driver->runtime)
         return;
     input.for_file = true;
+    servers_replan(s);
     plan_fini(&s->plan);
     backend_decision_plan(&input, &s->plan);
 }
@@ -306,6 +307,7 @@ void servers_committed(void *engine, const struct written *t)
 {
     struct servers *e = engine;
     uint64_t now_us = clock_mono_us();
+    servers_replan_all(e);
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         if (write_is_carried(s))
@@ -431,6 +433,7 @@ void servers_updated(void *engine, const struct instance_backend *b, const struc
     struct servers_backend *s = servers_backend_of(e, b);
     if (s == NULL)
         return;
+    servers_replan(s);
     const struct diff_change *c = &s->plan.diff.changes[s->update.change];
     uint64_t event_us = s->write_event_us != 0 ? clock_mono_us() - s->write_event_us : 0;
     cleanup(mem_free_ptr) char *what = change_log_sentence_of(c);

@@ -72,7 +72,7 @@ UPDATE = "haproxy/local/driver_update.c"
 RUN = "haproxy/local/driver_commands.c"
 
 LINES = (
-    Mutant("what a conditional decides is read", READ_CFG, "if (inside && depth > 0 && !local_config_is_directive(line))", "if (false)"),
+    Mutant("what a conditional decides is read", READ_CFG, "if (line->conditional)", "if (false)"),
     Mutant("a conditional behind the backend is within it", READ_CFG, "bool inside = line->number == s->line->number || (line >= s->lines && line < end);", "bool inside = line->number >= s->line->number;"),
     Mutant("defaults under a conditional are read", READ_CFG, "for (; s != NULL; s = s->defaults) {", "for (; s != NULL; s = NULL) {"),
     Mutant("a variable is its name", READ_CFG, "return !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;", "return false;"),
@@ -82,8 +82,8 @@ LINES = (
     Mutant("a default-server says nothing of a line's state", READ_CFG, "    cfg_inherit_apply(&inherit, w->b);\n", ""),
     Mutant("a variable in inherited defaults is its name", READ_CFG, "if (config_is_of(own, s) && ", "if (false && "),
     Mutant("a variable in anybody's defaults is ours", READ_CFG, "if (config_is_of(own, s) && ", "if ("),
-    Mutant("a new line stands in a conditional", EDIT, "        if (!local_config_is_directive(&s->lines[i]))\n            return", "        if (true)\n            return"),
-    Mutant("a directive is what a line looks like", EDIT, "local_config_is_directive(&s->lines[i]) ? NULL : ", ""),
+    Mutant("a new line stands in a conditional", EDIT, "        if (!cfg_file_is_directive(&s->lines[i]))\n            return", "        if (true)\n            return"),
+    Mutant("a directive is what a line looks like", EDIT, "cfg_file_is_directive(&s->lines[i]) ? NULL : ", ""),
     Mutant("HAProxy does not start while DNS is away", EDIT, "if ((fields & SERVER_ADDRESS) && e->instead[2]", "if (false && e->instead[2]"),
     Mutant("a name that was there is ours", EDIT, "(fields & SERVER_ADDRESS) && e->instead[2] != NULL && ", "(fields & SERVER_ADDRESS) && "),
     Mutant("an operator's init-addr stands twice", LINE, "        there = str_eq(w.name, keyword);\n", ""),
@@ -145,7 +145,7 @@ UNCHECKED = (
     Mutant("a variable is no name", ALIKE, "if (alike_is_variable(w) || ", "if ("),
     Mutant("a name in a word is one", ALIKE, "(at == text || strchr(NAME_BYTES, at[-1]) == NULL) && ", ""),
     Mutant("a word that begins with it is a name", ALIKE, " && (at + n == end || strchr(NAME_BYTES, at[n]) == NULL)", ""),
-    Mutant("a condition is no matter", ALIKE, "local_config_is_directive(&to->lines[i]) || ", ""),
+    Mutant("a condition is no matter", ALIKE, "cfg_file_is_directive(&to->lines[i]) || ", ""),
     Mutant("a change that no line shows is one", ALIKE, "        if (!a->found[i])\n            return false;", "        if (false)\n            return false;"),
 )
 

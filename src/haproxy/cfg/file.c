@@ -210,8 +210,26 @@ bool cfg_file_next(const struct cfg_file *f, struct cfg_file_line *line)
     *line = (struct cfg_file_line){.text = begin,
                                    .len = len - carriage_return,
                                    .number = line->number + 1,
-                                   .end_len = (unsigned)carriage_return + (newline != NULL)};
+                                   .end_len = ((unsigned)carriage_return + (newline != NULL)) & 3};
     return true;
+}
+
+bool cfg_file_is_directive(const struct cfg_file_line *line)
+{
+    return line->text[strspn(line->text, " \t\v\f\r")] == '.';
+}
+
+static void cfg_file_mark_conditional(struct cfg_file *f, struct cfg_line *words)
+{
+    int depth = 0;
+    for (size_t i = 0; i < f->line_count; i++) {
+        struct cfg_file_line *line = &f->lines[i];
+        line->conditional = depth > 0 && !cfg_file_is_directive(line);
+        if (!cfg_file_is_directive(line))
+            continue;
+        cfg_line_split(words, line->text, line->len);
+        depth += str_eq(cfg_word(words, 0), ".if") ? 1 : str_eq(cfg_word(words, 0), ".endif") ? -1 : 0;
+    }
 }
 
 /* Now that the lines stay where they are. */
@@ -242,6 +260,7 @@ void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, con
     while (f->line_count <= LINES_MAX && cfg_file_next(f, &line))
         take_line(f, &room, &words, line);
     f->too_many = f->line_count > LINES_MAX;
+    cfg_file_mark_conditional(f, &words);
     if (f->section_count > 0)
         share_lines_out(f);
     cfg_file_find_defaults(f);

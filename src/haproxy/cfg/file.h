@@ -20,8 +20,10 @@
 struct cfg_file_line {
     const char *text; /* without its end; borrowed */
     size_t len;
-    unsigned number;   /* from 1 */
-    unsigned end_len;  /* of "\n" or "\r\n"; behind the last line there may be none, or a "\r" */
+    unsigned number;      /* from 1 */
+    unsigned end_len : 2; /* of "\n" or "\r\n"; behind the last line there may be none, or a "\r" */
+    bool
+        conditional : 1; /* stands between .if and .endif, and is no directive itself; of the lines of a struct cfg_file */
     const char *plain; /* where its words begin, as cfg_line_plain has it; NULL: it is another line, or not looked at */
     size_t plain_len;
 };
@@ -66,6 +68,9 @@ void cfg_file_fini(struct cfg_file *f);
 
 /* The line behind `line`, blank ones and comments, too; a zeroed one is before the first. false: there is none. */
 bool cfg_file_next(const struct cfg_file *f, struct cfg_file_line *line);
+
+/* ".if", ".notice" and others: no line of the section that it stands in. */
+bool cfg_file_is_directive(const struct cfg_file_line *line);
 
 /* given_name where it has one. */
 const char *cfg_file_name(const struct cfg_file_section *s);

@@ -26,7 +26,7 @@ static const struct cfg_file_line *line_of_no_section(const struct cfg_file *f)
 {
     for (size_t i = 0; i < f->line_count && f->lines[i].number < f->sections[0].line->number; i++) {
         const struct cfg_file_line *line = &f->lines[i];
-        if (line->text[strspn(line->text, " \t\v\f\r")] != '.')
+        if (!cfg_file_is_directive(line))
             return line;
     }
     return NULL;

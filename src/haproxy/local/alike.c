@@ -204,7 +204,7 @@ static bool alike_goes_unnoticed(struct alike *a, const struct cfg_file *to)
     for (size_t i = 0; i < a->changes->count; i++)
         goes = goes || a->changes->list[i]->kind == CHANGE_REMOVE_SERVER;
     for (size_t i = 0; i < to->line_count; i++)
-        if (local_config_is_directive(&to->lines[i]) || (goes && alike_line_names(a, &to->lines[i])))
+        if (cfg_file_is_directive(&to->lines[i]) || (goes && alike_line_names(a, &to->lines[i])))
             return false;
     return true;
 }

@@ -20,11 +20,20 @@ static char *cli_next_line(char **at)
     return *at != NULL ? cli_line(at) : NULL;
 }
 
+static bool cli_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* The next word in *at, which goes on behind it; "" at the end. */
 static const char *cli_word(char **at)
 {
-    char *word = *at + strspn(*at, " \t\r");
-    char *end = word + strcspn(word, " \t\r");
+    char *word = *at;
+    while (cli_is_blank(*word))
+        word++;
+    char *end = word; /* by hand: words are short and many, some 25 for each server */
+    while (*end != '\0' && !cli_is_blank(*end))
+        end++;
     *at = *end != '\0' ? end + 1 : end;
     *end = '\0';
     return word;

@@ -210,42 +210,20 @@ static int config_take_line(struct config_walk *w)
 
 /* ---- conditionals ---- */
 
-bool local_config_is_directive(const struct cfg_file_line *line)
-{
-    return line->text[strspn(line->text, " \t\v\f\r")] == '.';
-}
-
-/* How a line changes how deep the next one is in .if ... .endif. */
-static int config_depth(struct cfg_line *words, const struct cfg_file_line *line)
-{
-    if (!local_config_is_directive(line))
-        return 0;
-    cfg_line_split(words, line->text, line->len);
-    return str_eq(cfg_word(words, 0), ".if") ? 1 : str_eq(cfg_word(words, 0), ".endif") ? -1 : 0;
-}
-
 /* The first line of s, its header too, that a conditional decides about; 0: none. What begins behind its last line is
  * about the next section. */
-static unsigned config_conditional_line(const struct cfg_file *f, const struct cfg_file_section *s)
+static unsigned config_conditional_line(const struct cfg_file_section *s)
 {
-    cleanup(cfg_line_fini) struct cfg_line words;
-    const struct cfg_file_line *end = s->lines + s->line_count;
-    int depth = 0;
-    cfg_line_init(&words);
-    for (const struct cfg_file_line *line = f->lines; line < f->lines + f->line_count; line++) {
-        bool inside = line->number == s->line->number || (line >= s->lines && line < end);
-        if (inside && depth > 0 && !local_config_is_directive(line))
+    for (const struct cfg_file_line *line = s->line; line < s->lines + s->line_count; line++)
+        if (line->conditional)
             return line->number;
-        depth += config_depth(&words, line);
-    }
     return 0;
 }
 
-static int config_check_conditionals(const struct cfg_file *f, const struct cfg_file_section *s, const char *backend,
-                                     struct error *err)
+static int config_check_conditionals(const struct cfg_file_section *s, const char *backend, struct error *err)
 {
     for (; s != NULL; s = s->defaults) {
-        unsigned line = config_conditional_line(f, s);
+        unsigned line = config_conditional_line(s);
         if (line != 0)
             return error_set(
                 err, ERROR_INVALID,
@@ -299,14 +277,24 @@ static bool config_is_of(const struct cfg_file_section *own, const struct cfg_fi
     return own == s;
 }
 
+/* Most lines are, and say nothing about the others. */
+static bool config_is_server_line(const struct cfg_file_line *line)
+{
+    return line->plain != NULL && line->plain_len > 7 && memcmp(line->plain, "server ", 7) == 0;
+}
+
 /* What default-server lines say of the state of servers, those of the defaults section, too. */
 static int config_inherit(const struct cfg_file *f, const struct cfg_file_section *own, struct config_walk *w)
 {
     cleanup(cfg_inherit_fini) struct cfg_inherit inherit = {0};
     for (const struct cfg_file_section *s = f->sections; s <= own; s++) {
+        if (s != own && !str_eq(s->kind, "defaults"))
+            continue;
         cfg_inherit_section(&inherit, s, w->b->name);
-        for (size_t i = 0; i < s->line_count && (s == own || str_eq(s->kind, "defaults")); i++) {
+        for (size_t i = 0; i < s->line_count; i++) {
             w->line = &s->lines[i];
+            if (config_is_server_line(w->line))
+                continue;
             cfg_line_split(&w->words, w->line->text, w->line->len);
             if (!str_eq(cfg_word(&w->words, 0), "default-server"))
                 continue;
@@ -326,7 +314,7 @@ int local_config_read(const struct cfg_file *f, struct backend *ret, struct erro
     int status = 0;
     if (s == NULL)
         return 0;
-    if (config_check_one(f, s, err) != 0 || config_check_conditionals(f, s, ret->name, err) != 0)
+    if (config_check_one(f, s, err) != 0 || config_check_conditionals(s, ret->name, err) != 0)
         return -1;
     ret->exists = true;
     config_replace(&ret->mode, "");

@@ -194,7 +194,7 @@ static const struct cfg_file_line *edit_last(const struct cfg_file_section *s, c
 static size_t edit_indent(const struct cfg_file_section *s, const struct cfg_file_line *like, const char **ret)
 {
     for (size_t i = 0; i < s->line_count && like == NULL; i++)
-        like = local_config_is_directive(&s->lines[i]) ? NULL : &s->lines[i];
+        like = cfg_file_is_directive(&s->lines[i]) ? NULL : &s->lines[i];
     *ret = like != NULL ? like->text : DEFAULT_INDENT;
     return like != NULL ? strspn(like->text, " \t") : strlen(DEFAULT_INDENT);
 }
@@ -203,7 +203,7 @@ static size_t edit_indent(const struct cfg_file_section *s, const struct cfg_fil
 static const struct cfg_file_line *edit_end(const struct cfg_file_section *s)
 {
     for (size_t i = s->line_count; i-- > 0;)
-        if (!local_config_is_directive(&s->lines[i]))
+        if (!cfg_file_is_directive(&s->lines[i]))
             return &s->lines[i];
     return s->line;
 }

@@ -21,6 +21,7 @@ struct parking {
     struct entry *list; /* ordered by name; each once */
     size_t count;
     size_t parked; /* of these, no spares */
+    uint64_t changes;
 };
 
 struct parking *parking_new(uint64_t ttl_ms)
@@ -85,8 +86,8 @@ static size_t without_doubles(struct entry *list, size_t count)
     return kept;
 }
 
-static void take_list(struct parking *p, const struct backend *actual, const struct desired *desired,
-                      const struct diff_rules *rules, uint64_t now_ms)
+static struct entry *parking_list(const struct parking *p, const struct backend *actual, const struct desired *desired,
+                                  const struct diff_rules *rules, uint64_t now_ms, size_t *ret_count)
 {
     size_t in_maintenance = 0, count = 0;
     for (size_t i = 0; i < actual->server_count; i++)
@@ -99,9 +100,8 @@ static void take_list(struct parking *p, const struct backend *actual, const str
     }
     if (count > 1)
         qsort(list, count, sizeof(list[0]), parking_name_order);
-    list_free(p->list, p->count);
-    p->list = list;
-    p->count = without_doubles(list, count);
+    *ret_count = without_doubles(list, count);
+    return list;
 }
 
 /* What may go anyway goes first, then what is parked longest. */
@@ -131,13 +131,28 @@ static void parking_make_room(struct parking *p)
         parking_judge(parked[i], PARKING_NOW, "more than 64 servers are parked, and it is among the longest parked");
 }
 
+static bool parking_differs(const struct parking *p, const struct entry *before, size_t count)
+{
+    if (p->count != count)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        const struct entry *is = &p->list[i], *was = &before[i];
+        if (strcmp(is->name, was->name) != 0 || is->spare != was->spare || is->verdict != was->verdict ||
+            is->reason != was->reason)
+            return true;
+    }
+    return false;
+}
+
 void parking_refresh(struct parking *p, const struct backend *actual, const struct desired *desired,
                      const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
                      const void *arg, uint64_t now_ms)
 {
     if (desired->state != DESIRED_OK && desired->state != DESIRED_EMPTY)
         return;
-    take_list(p, actual, desired, rules, now_ms);
+    struct entry *before = p->list;
+    size_t before_count = p->count;
+    p->list = parking_list(p, actual, desired, rules, now_ms, &p->count);
     p->parked = 0;
     for (size_t i = 0; i < p->count; i++) {
         struct entry *e = &p->list[i];
@@ -152,6 +167,13 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
     }
     if (p->parked > PARKING_MAX)
         parking_make_room(p);
+    p->changes += parking_differs(p, before, before_count);
+    list_free(before, before_count);
+}
+
+uint64_t parking_changes(const struct parking *p)
+{
+    return p->changes;
 }
 
 bool parking_memory(const struct parking *p, size_t i, struct parking_memory *ret)

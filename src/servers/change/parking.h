@@ -37,6 +37,8 @@ void parking_free(struct parking *p); /* NULL is allowed */
 void parking_refresh(struct parking *p, const struct backend *actual, const struct desired *desired,
                      const struct diff_rules *rules, bool (*node_exists)(const void *arg, const char *server),
                      const void *arg, uint64_t now_ms);
+/* How often a refresh changed what it says of any server. */
+uint64_t parking_changes(const struct parking *p);
 
 /* For /status and plan: each in turn; false: no more. `since` counts for those that are no spares. */
 struct parking_memory {

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "haproxy/backend.h"
 
@@ -80,6 +81,148 @@ START_TEST(copy_of_one_that_is_still_to_be_made)
 }
 END_TEST
 
+/* ---- the same ---- */
+
+static void change_text(char **text)
+{
+    free(*text);
+    *text = mem_strdup("another");
+}
+
+static bool change_server(struct backend_server *s, unsigned what)
+{
+    switch (what) {
+    case 0:
+        change_text(&s->name);
+        break;
+    case 1:
+        change_text(&s->address);
+        break;
+    case 2:
+        s->port++;
+        break;
+    case 3:
+        s->weight++;
+        break;
+    case 4:
+        s->check = !s->check;
+        break;
+    case 5:
+        s->backup = !s->backup;
+        break;
+    case 6:
+        s->maintenance = !s->maintenance;
+        break;
+    case 7:
+        s->enabled = !s->enabled;
+        break;
+    case 8:
+        s->no_backup = !s->no_backup;
+        break;
+    case 9:
+        s->default_disabled = !s->default_disabled;
+        break;
+    case 10:
+        s->default_backup = !s->default_backup;
+        break;
+    case 11:
+        s->check_port++;
+        break;
+    case 12:
+        s->send_proxy_v2 = !s->send_proxy_v2;
+        break;
+    case 13:
+        change_text(&s->json);
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+static bool change_backend(struct backend *b, unsigned what)
+{
+    switch (what) {
+    case 0:
+        change_text(&b->name);
+        break;
+    case 1:
+        b->exists = !b->exists;
+        break;
+    case 2:
+        change_text(&b->mode);
+        break;
+    case 3:
+        change_text(&b->balance);
+        break;
+    case 4:
+        change_text(&b->adv_check);
+        break;
+    case 5:
+        b->httpchk_params = !b->httpchk_params;
+        break;
+    case 6:
+        b->default_send_proxy_v2 = !b->default_send_proxy_v2;
+        break;
+    case 7:
+        b->disabled_line++;
+        break;
+    case 8:
+        b->backup_line++;
+        break;
+    case 9:
+        change_text(&b->json);
+        break;
+    case 10:
+        backend_server_fini(&b->servers[--b->server_count]);
+        break;
+    case 11:
+        free(b->templates[--b->template_count].prefix);
+        break;
+    case 12:
+        change_text(&b->templates[0].prefix);
+        break;
+    case 13:
+        b->templates[0].first++;
+        break;
+    case 14:
+        b->templates[0].last++;
+        break;
+    case 15:
+        b->unsupported[0].line++;
+        break;
+    case 16:
+        change_text(&b->unsupported[0].text);
+        break;
+    case 17:
+        change_text(&b->unsupported[0].reason);
+        break;
+    case 18:
+        b->unsupported[0].only_shown = !b->unsupported[0].only_shown;
+        break;
+    default:
+        return change_server(&b->servers[1], what - 19);
+    }
+    return true;
+}
+
+START_TEST(whatever_differs_is_seen)
+{
+    unsigned what = 0;
+    for (bool more = true; more; what++) {
+        cleanup(backend_fini) struct backend a, b;
+        fill(&a);
+        fill(&b);
+        b.version = 8;
+        ck_assert_msg(backend_same(&a, &b), "the version is no difference");
+        more = change_backend(&b, what);
+        ck_assert_msg(backend_same(&a, &b) != more, "difference %u", what);
+        ck_assert_msg(backend_same(&b, &a) != more, "difference %u", what);
+    }
+    ck_assert_uint_eq(what, 19 + 14 + 1);
+}
+END_TEST
+
 START_TEST(find_by_whole_name)
 {
     struct backend b;
@@ -100,6 +243,7 @@ int main(void)
     tcase_add_test(t, fini_leaves_an_empty_one_that_can_be_used_again);
     tcase_add_test(t, copy_is_deep_and_complete);
     tcase_add_test(t, copy_of_one_that_is_still_to_be_made);
+    tcase_add_test(t, whatever_differs_is_seen);
     tcase_add_test(t, find_by_whole_name);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

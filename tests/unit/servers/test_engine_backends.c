@@ -1,6 +1,7 @@
 /* The servers engine: several backends in one transaction, and one that keeps no other up; in the world of
  * engine_world.h. */
 #include "rules_world.h"
+#include "servers/servers_internal.h"
 
 /* ---- several backends ---- */
 
@@ -30,6 +31,32 @@ START_TEST(one_that_changed_leaves_the_other_alone)
     pass(5000);
     assert_settled("n1");
     assert_settled_two("n2");
+}
+END_TEST
+
+static uint64_t plans(size_t backend)
+{
+    return w.target.servers->backends[backend].planned.made;
+}
+
+/* Nor do readings that find what was there plan anything anew. */
+START_TEST(what_did_not_change_is_not_planned)
+{
+    begin_with(2, no_loss_limit);
+    settle();
+    uint64_t other = plans(0), own = plans(1);
+    desired_of(1, "n2", "event");
+    servers_apply(w.target.servers);
+    ck_assert_uint_eq(plans(0), other);
+    ck_assert_uint_eq(plans(1), own + 1);
+    pass(5000);
+    assert_settled_two("n2");
+    other = plans(0), own = plans(1);
+    double reconciles = metric_value(w.telemetry.reconciles, "in_sync", API_URL, NULL);
+    pass(3 * RESYNC_MS);
+    ck_assert_double_ge(metric_value(w.telemetry.reconciles, "in_sync", API_URL, NULL), reconciles + 6);
+    ck_assert_uint_eq(plans(0), other);
+    ck_assert_uint_eq(plans(1), own);
 }
 END_TEST
 
@@ -171,6 +198,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, what_changed_at_once_is_one_transaction);
     tcase_add_test(t, one_that_changed_leaves_the_other_alone);
+    tcase_add_test(t, what_did_not_change_is_not_planned);
     tcase_add_test(t, one_that_has_no_desired_state_yet_keeps_no_other_up);
     tcase_add_test(t, one_that_is_missing_keeps_no_other_up);
     tcase_add_loop_test(t, one_that_is_refused_keeps_no_other_up, 0, 2);

@@ -30,6 +30,27 @@ START_TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
 }
 END_TEST
 
+/* Of thousands of servers an API tells some hundred in that time: the transaction takes the others along. */
+START_TEST(slow_commands_do_not_keep_a_transaction_up)
+{
+    w.call.held = true;
+    desired("n1 n2* n3* n4", "MODIFIED slice");
+    pass(_i == 0 ? 3900 : 4100);
+    ck_assert(w.call.busy && w.transactions == 0);
+    answer_call();
+    if (_i == 0) { /* they take effect sooner, so they have their time */
+        ck_assert(w.call.busy && w.transactions == 0);
+        answer_call();
+    }
+    ck_assert(!w.call.busy && w.busy);
+    w.call.held = false;
+    pass(RELOAD_DELAY_MS + 1000);
+    ck_assert(in_sync());
+    assert_trace(_i == 0 ? "ddB~~+CRPR" : "dB~~+CRmPR");
+    assert_running("n1 n2* n3* n4");
+}
+END_TEST
+
 /* The transaction may take its time: thirty seconds for each of its requests. */
 START_TEST(a_desired_state_that_turns_during_a_call_and_a_transaction)
 {
@@ -316,6 +337,7 @@ int main(void)
     tcase_add_checked_fixture(tc, three_in_sync, world_end);
     tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns);
     tcase_add_test(tc, what_waits_behind_a_call_is_not_told_in_a_pause);
+    tcase_add_loop_test(tc, slow_commands_do_not_keep_a_transaction_up, 0, 2);
     tcase_add_test(tc, a_desired_state_that_turns_during_a_call_and_a_transaction);
     tcase_add_test(tc, a_drain_of_ours_while_haproxy_cannot_be_read_any_more);
     tcase_add_test(tc, a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more);

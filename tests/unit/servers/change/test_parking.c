@@ -146,6 +146,36 @@ START_TEST(its_time)
 }
 END_TEST
 
+START_TEST(what_says_the_same_has_not_changed)
+{
+    cleanup(lot_fini) struct lot l = lot_new();
+    static const struct {
+        const char *backend, *desired, *gone;
+        uint64_t now_ms;
+        bool changes;
+    } steps[] = {
+        {PARKED_2, DESIRED, "", 7, true},
+        {PARKED_2, DESIRED, "", 8, false},
+        {PARKED_2, DESIRED "; spare n2 10.0.0.2:80", "", 9, true},
+        {PARKED_2, DESIRED, "", 10, true},
+        {PARKED_2, DESIRED, " n2 ", 11, true},
+        {PARKED_2, DESIRED, " n2 ", 12, false},
+        {PARKED_2, DESIRED, " n2 ", 10 + TTL, false}, /* no node of its name: that is said first */
+        {PARKED_2, DESIRED, "", 11 + TTL, true},
+        {PARKED_2, DESIRED, "", 12 + TTL, false},
+        {N(1) "\n" N(3) " disabled", DESIRED, "", 13 + TTL, true}, /* as many, and another */
+        {N(1), DESIRED, "", 14 + TTL, true},
+        {N(1), DESIRED, "", 15 + TTL, false},
+    };
+    for (size_t i = 0; i < array_len(steps); i++) {
+        uint64_t before = parking_changes(l.parking);
+        l.gone = steps[i].gone;
+        look(&l, steps[i].backend, steps[i].desired, steps[i].now_ms);
+        ck_assert_msg((parking_changes(l.parking) != before) == steps[i].changes, "step %zu", i);
+    }
+}
+END_TEST
+
 START_TEST(its_time_begins_anew_when_it_was_back)
 {
     static const struct {
@@ -308,6 +338,7 @@ int main(void)
     tcase_add_test(t, a_line_by_another_name_is_its_nodes);
     tcase_add_test(t, a_new_one_knows_nobody);
     tcase_add_test(t, its_time);
+    tcase_add_test(t, what_says_the_same_has_not_changed);
     tcase_add_test(t, its_time_begins_anew_when_it_was_back);
     tcase_add_test(t, without_a_node);
     tcase_add_test(t, a_spare_grows_no_older);

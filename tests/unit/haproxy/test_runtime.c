@@ -1,0 +1,90 @@
+/* src/haproxy/runtime: what differs between two readings of what runs. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "haproxy/runtime.h"
+
+static void runtime_text(char **text, const char *to)
+{
+    free(*text);
+    *text = mem_strdup(to);
+}
+
+static void runtime_fill(struct runtime *r)
+{
+    runtime_init(r);
+    r->readable = true;
+    r->why = mem_strdup("why");
+    r->servers = mem_array(2, sizeof(r->servers[0]));
+    r->count = 2;
+    for (size_t i = 0; i < 2; i++)
+        r->servers[i] =
+            (struct runtime_server){.name = mem_printf("n%zu", i), .address = mem_strdup("10.0.0.1"), .port = 80};
+}
+
+static bool runtime_change(struct runtime *r, unsigned what)
+{
+    struct runtime_server *s = &r->servers[1];
+    switch (what) {
+    case 0:
+        r->readable = false;
+        break;
+    case 1:
+        runtime_text(&r->why, "another");
+        break;
+    case 2:
+        runtime_server_fini(&r->servers[--r->count]);
+        break;
+    case 3:
+        runtime_text(&s->name, "another");
+        break;
+    case 4:
+        runtime_text(&s->address, "another");
+        break;
+    case 5:
+        s->port++;
+        break;
+    case 6:
+        s->weight++;
+        break;
+    case 7:
+        s->admin = RUNTIME_DRAIN;
+        break;
+    case 8:
+        s->down = true;
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+START_TEST(whatever_differs_is_seen)
+{
+    unsigned what = 0;
+    for (bool more = true; more; what++) {
+        cleanup(runtime_fini) struct runtime a, b;
+        runtime_fill(&a);
+        runtime_fill(&b);
+        more = runtime_change(&b, what);
+        ck_assert_msg(runtime_same(&a, &b) != more, "difference %u", what);
+        ck_assert_msg(runtime_same(&b, &a) != more, "difference %u", what);
+    }
+    ck_assert_uint_eq(what, 10);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("runtime");
+    TCase *t = tcase_create("runtime");
+    tcase_add_test(t, whatever_differs_is_seen);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
