@@ -44,9 +44,10 @@ static void instance_command_done(struct instance *in, const struct command *c, 
     const struct runtime_command given = instance_as_given(c);
     commands_forget_failures(&in->commands);
     instance_backend_differs(c->backend);
-    for (size_t i = 0; i < c->backend->runtime.count; i++)
-        if (str_eq(c->backend->runtime.servers[i].name, c->name))
-            runtime_set_admin(&c->backend->runtime.servers[i], c->state);
+    struct runtime *r = &c->backend->runtime;
+    const struct runtime_server *row = runtime_find(r, c->name);
+    if (row != NULL)
+        runtime_set_admin(&r->servers[row - r->servers], c->state);
     const struct engine *e = c->backend->servers_of;
     if (e->ops->command_done != NULL)
         e->ops->command_done(e->self, c->backend, &given, in->phase == INSTANCE_READING, took_us, c->event_us);
@@ -83,10 +84,10 @@ void instance_commanded_one(void *arg, uint64_t took_us, const struct error *err
         instance_command_failed(in, &c, err);
     commands_drop(&in->commands, 0);
     instance_send_next(in);
-    if (in->commands.count == 0)
-        ENGINES_DO(in, commands_done); /* what turned meanwhile need not wait for what the file's connection is at */
     if (err != NULL || instance_commanded(in, c.backend)) /* else all waits for the rest, of perhaps some thousand */
         instance_step(in);
+    if (in->commands.count == 0)
+        ENGINES_DO(in, commands_done);
 }
 
 static void instance_send_next(struct instance *in)

@@ -323,6 +323,7 @@ void servers_decide(void *engine, struct engine_wants *ret_wants)
 {
     struct servers *e = engine;
     size_t next = e->options.backend_count; /* none */
+    e->decisions++;
     bool one_by_one = instance_view(e->instance).one_by_one;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];

@@ -16,15 +16,27 @@ static void runtime_command_desired(struct servers_backend *s)
         servers_command(s, &plan, &route);
 }
 
-void servers_command_all(void *engine)
+void servers_command_all(struct servers *e)
 {
-    struct servers *e = engine;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         if (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE &&
             instance_runtime_usable(e->instance, s->at))
             runtime_command_desired(s);
     }
+}
+
+/* What turned meanwhile need not wait for what the file's connection is at. */
+void servers_commands_done(void *engine)
+{
+    struct servers *e = engine;
+    for (size_t i = 0; i < e->options.backend_count; i++)
+        if (e->backends[i].commanded) { /* once for perhaps some thousand */
+            e->backends[i].commanded = false;
+            servers_measure_up(&e->backends[i]);
+        }
+    if (e->decisions == e->commanded_at)
+        servers_command_all(e);
 }
 
 /* ---- what came of it ---- */
@@ -69,13 +81,15 @@ static void runtime_note(struct servers_backend *s, const struct runtime_command
 void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
                           uint64_t took_us, uint64_t arrived_us)
 {
-    struct servers_backend *s = servers_backend_of(engine, b);
+    struct servers *e = engine;
+    struct servers_backend *s = servers_backend_of(e, b);
+    e->commanded_at = e->decisions;
+    s->commanded = true;
     uint64_t event_us = arrived_us != 0 ? clock_mono_us() - arrived_us : 0;
     servers_replan(s);
     admin_states_called(&s->states, c->name, c->state);
     if (crossed)
         admin_states_crossed(&s->states, c->name);
-    servers_measure_up(s);
     if (event_us != 0 && c->state != RUNTIME_READY)
         metric_observe(servers_telemetry(s)->watch_event_to_runtime, (double)event_us / 1e6, NULL);
     log_info(servers_log(s), "server state set at runtime", log_str("backend", s->name),

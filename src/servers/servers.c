@@ -124,7 +124,7 @@ static const struct engine_ops servers_ops = {
     .command_sent = servers_command_sent,
     .command_done = servers_command_done,
     .command_failed = servers_command_failed,
-    .commands_done = servers_command_all,
+    .commands_done = servers_commands_done,
     .last_update = servers_last_update,
     .last_updated = servers_last_updated,
     .trouble = servers_trouble,
@@ -243,6 +243,8 @@ void servers_set_desired(struct servers *e, size_t backend, const struct desired
 
 void servers_apply(struct servers *e)
 {
-    servers_command_all(e);
+    uint64_t before = e->decisions;
     instance_step(e->instance);
+    if (e->decisions == before) /* something is under way: commands need not wait for it */
+        servers_command_all(e);
 }

@@ -74,6 +74,7 @@ struct servers_backend {
     uint64_t event_us;        /* arrival of the oldest event that no write has carried yet; 0: none */
     uint64_t latest_event_us; /* of the newest, which is what a command is for; 0: nothing is left of it to be done */
 
+    bool commanded;                /* since its gauges were set */
     struct admin_states states;    /* who set which state in the running HAProxy */
     struct route route;            /* which way the changes of plan go */
     uint64_t transaction_since_ms; /* it needs one; 0: it does not */
@@ -114,6 +115,7 @@ struct servers {
     struct engine_claim *claims;
     struct instance *instance;
     struct servers_backend *backends; /* options.backend_count */
+    uint64_t decisions, commanded_at; /* so many; so many when the last command was answered */
     size_t last_updated, next_update; /* the backends of the last runtime update, and of the next: each has its turn */
 };
 
@@ -172,7 +174,8 @@ void servers_updated(void *engine, const struct instance_backend *b, const struc
 
 /* runtime.c */
 /* What the running HAProxy is to be commanded by what is desired now, whatever else is under way. */
-void servers_command_all(void *engine);
+void servers_command_all(struct servers *e);
+void servers_commands_done(void *engine);
 void servers_command_sent(void *engine, const struct instance_backend *b, const struct runtime_command *c);
 void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
                           uint64_t took_us, uint64_t event_us);

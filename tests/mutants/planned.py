@@ -1,0 +1,40 @@
+"""Which plans still stand: the engine's events in the test's world end the program where one does not (SERVERS_CHECK_STANDING)."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, Room
+
+PLANNED = "servers/planned.c"
+PARKING = "servers/change/parking.c"
+
+STANDS = (
+    Mutant("nothing stands", PLANNED, "    s->planned.stands = planned_is_ordinary(in) &&", "    s->planned.stands = false && planned_is_ordinary(in) &&"),
+    Mutant("what is to be written stands", PLANNED, " && s->plan.verdict == PLAN_IN_SYNC &&", " &&"),
+    Mutant("a reload that is due is none", PLANNED, " && !in->dirty &&", " &&"),
+    Mutant("a file that may not be written is no matter", PLANNED, " && in->file_problem == NULL &&", " &&"),
+    Mutant("what is desired is no matter", "servers/servers.c", "    servers_replan(s);\n    s->by_node", "    s->by_node"),
+    Mutant("what was read is no matter", "servers/read.c", "        servers_replan(s);\n        servers_name", "        servers_name"),
+    Mutant("a command is no matter", "servers/runtime.c", "    servers_replan(s);\n    admin_states_called", "    admin_states_called"),
+)
+
+SAME = (
+    Mutant("every refresh changes what is parked", PARKING, "    p->changes += parking_differs(p, before, before_count);\n", "    p->changes++;\n"),
+    Mutant("who is parked never changes", PARKING, "    p->changes += parking_differs(p, before, before_count);\n", ""),
+    Mutant("another name says the same", PARKING, "strcmp(is->name, was->name) != 0 || ", ""),
+    Mutant("a spare says the same", PARKING, "is->spare != was->spare || ", ""),
+    Mutant("a verdict says the same", PARKING, "is->verdict != was->verdict ||", ""),
+)
+
+WAITS = (
+    Mutant("a transaction waits for every command", "servers/decide.c", "|| !decide_overdue(s) || !v.file_allows", "|| true || !v.file_allows"),
+    Mutant("a transaction waits for none", "servers/decide.c", "|| !decide_overdue(s) || !v.file_allows", "|| !v.file_allows"),
+    Mutant("nobody looks when its time has come", "servers/servers.c",
+           "s->transaction_since_ms != 0 ? s->transaction_since_ms + SERVERS_TRANSACTION_WAITS_MS : 0", "0"),
+)
+
+ROOMS = (
+    Room("plans that stand", ("test_engine", "test_engine_backends", "test_engine_turns", "test_engine_random", "test_engine_backends_random",
+                              "test_engine_runtime_update", "test_engine_verification"), STANDS),
+    Room("parked as before", ("test_parking",), SAME),
+    Room("slow commands", ("test_engine_turns",), WAITS),
+)
