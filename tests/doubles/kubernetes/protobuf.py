@@ -196,10 +196,14 @@ def images(listed: list[dict[str, Any]]) -> Written:
     return Written(_field(number, kind, listed))
 
 
+def bare(kind: str, tree: dict[str, Any]) -> bytes:
+    """The message alone; kind and apiVersion in the tree are passed over."""
+    return message(_TABLES[kind], {name: value for name, value in tree.items() if name not in ("kind", "apiVersion")})
+
+
 def of_object(kind: str, api_version: str, tree: dict[str, Any]) -> bytes:
-    """As of an event or a refusal; kind and apiVersion in the tree are passed over."""
-    bare = {name: value for name, value in tree.items() if name not in ("kind", "apiVersion")}
-    return _unknown(kind, api_version, message(_TABLES[kind], bare))
+    """As of an event or a refusal."""
+    return _unknown(kind, api_version, bare(kind, tree))
 
 
 def of_event(type_: str, written: bytes) -> bytes:
