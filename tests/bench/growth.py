@@ -19,7 +19,8 @@ class Curve:
 
     @property
     def growth(self) -> str:
-        return words(self.points)
+        said = exponents(self.points)
+        return words(self.points) + (f" ({said})" if said else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,11 +44,16 @@ def exponent(points: Sequence[Point]) -> float | None:
 
 
 def words(points: Sequence[Point]) -> str:
+    last = exponent(points[-LAST:])
+    if last is None:
+        return "too few figures to tell"
+    return ("falls" if last < -0.15 else "hardly grows" if last < 0.2 else "grows less than in proportion" if last < 0.85 else
+            "grows in proportion" if last <= 1.15 else "grows faster than in proportion")
+
+
+def exponents(points: Sequence[Point]) -> str:
+    """What the words are of; "" where there are none."""
     last, everything = exponent(points[-LAST:]), exponent(points)
     if last is None or everything is None:
-        return "too few figures to tell"
-    told = ("falls" if last < -0.15 else "hardly grows" if last < 0.2 else "grows less than in proportion" if last < 0.85 else
-            "grows in proportion" if last <= 1.15 else "grows faster than in proportion")
-    if len(points) <= LAST:
-        return f"{told} (exponent {last:.2f})"
-    return f"{told} (exponent {last:.2f} of the last {LAST}, {everything:.2f} of all)"
+        return ""
+    return f"exponent {last:.2f}" + (f" of the last {LAST}, {everything:.2f} of all" if len(points) > LAST else "")

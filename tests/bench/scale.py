@@ -10,8 +10,9 @@ import time
 from collections.abc import Sequence
 
 from tests.harness import objects
+from tests.harness.haproxy import DoubleDataPlane
 from tests.harness.kube import KubeDouble
-from tests.harness.process import ROOT
+from tests.harness.process import ROOT, wait_until
 
 from . import cluster, first_sync, report, scale_page
 from .growth import Curve, Plot, Point
@@ -19,7 +20,7 @@ from .scale_stage import API, DOUBLES, LOCAL, ScaleStage, address, node_name
 from .setup import SERVICE, Target
 
 REPORT = ROOT / "build" / "bench" / "scale.html"
-LEAVE, OF = 2_000, 2_500
+LEAVE, OF, DOUBLE_SHARE = 2_000, 2_500, 5
 EVENTS, LOOKS, QUIET_S = 4, 3, 2.0
 RESYNC_S = 30
 """What RESYNC_PERIOD is by default: a look so often is part of what nothing costs."""
@@ -158,21 +159,24 @@ def _taken(what: str, stage: ScaleStage) -> Figures | None:
 def _over_backends(home: pathlib.Path) -> list[Plot]:
     report.heading("over backends of 100 servers (64x300: of 300) whose files already hold them, real HAProxy")
     taken: dict[str, dict[int, Figures]] = {}
+    asked: dict[str, dict[int, Figures]] = {}
     for way in (LOCAL, API):
         for backends, servers in _sizes("OVER_BACKENDS", "1 4 16 64 64x300"):
             stage = ScaleStage(home / f"{way[-3:]}-{backends}-{servers}", backends, servers, way)
             found = _taken(f"{backends} x {servers}, {stage.describe()}", stage)
             if found:
                 taken.setdefault(stage.describe(), {})[backends * servers] = found
-    return [_plot(title, unit, "servers", [(name, by_size, key, factor) for name, by_size in taken.items() if key != "requests" or name != LOCAL], aims)
-            for title, unit, key, factor, aims in (
-                ("Time from the start to in sync", "s", "sync", 1, ()),
-                ("Longest answer of /healthz: start, event, look", "ms", "healthz", 1, ()),
-                ("Requests of one look", "requests", "requests", 1, ()),
-                ("CPU of an event in one backend", "ms", "event cpu", 1000, ()),
-                ("CPU of one look", "ms", "look cpu", 1000, ()),
-                ("CPU when nothing happens, a look each 30 s", "% of a core", "idle", 100, ()),
-                ("Anonymous memory", "MB", "anon", MIB_TO_MB, ()))]
+            if found and way != LOCAL:
+                asked.setdefault(stage.describe(), {})[backends] = found
+    over_servers = [_plot(title, unit, "servers", [(name, by_size, key, factor) for name, by_size in taken.items()])
+                    for title, unit, key, factor in (
+                        ("Time from the start to in sync", "s", "sync", 1),
+                        ("Longest answer of /healthz: start, event, look", "ms", "healthz", 1),
+                        ("CPU of an event in one backend", "ms", "event cpu", 1000),
+                        ("CPU of one look", "ms", "look cpu", 1000),
+                        ("CPU when nothing happens, a look each 30 s", "% of a core", "idle", 100),
+                        ("Anonymous memory", "MB", "anon", MIB_TO_MB))]
+    return [*over_servers, _plot("Requests of one look", "requests", "backends", [(name, by_size, "requests", 1) for name, by_size in asked.items()])]
 
 
 def _over_haproxies(home: pathlib.Path) -> list[Plot]:
@@ -196,9 +200,8 @@ def _over_haproxies(home: pathlib.Path) -> list[Plot]:
 # --- servers that leave
 
 
-def _leave(home: pathlib.Path, way: str, leave: int, of: int, nodes: bool) -> tuple[str, float]:
+def _leave(stage: ScaleStage, leave: int, nodes: bool) -> float:
     """Seconds until the running HAProxy gives none of them new connections."""
-    stage = ScaleStage(home, 1, of, way)
     with stage.ready(), stage.daemon:
         stage.wait_first_sync()
         stage.settled()
@@ -207,27 +210,28 @@ def _leave(home: pathlib.Path, way: str, leave: int, of: int, nodes: bool) -> tu
             stage.kube.put(*(objects.node(node_name(i), address(i), taints=[(DELETION_TAINT, "NoSchedule")]) for i in range(leave)))
         else:
             stage.kube.put(*stage.slices(0, range(leave), objects.TERMINATING))
-        while sum(state != "ready" for state in stage.haproxies[0].states("b0").values()) < leave:
-            if time.monotonic() - began > 60:
-                raise AssertionError(f"not {leave} of {of} servers told within 60 s; the log: {stage.daemon.tail(5)}")
-            time.sleep(0.02)
-        return stage.describe(), time.monotonic() - began
+        wait_until(lambda: sum(state != "ready" for state in stage.haproxies[0].states("b0").values()) >= leave, 60, f"{leave} servers to be told", 0.05)
+        return time.monotonic() - began
 
 
 def _leaving(home: pathlib.Path) -> list[tuple[str, str, str]]:
-    leave, of = int(os.environ.get("LEAVE", LEAVE)), int(os.environ.get("OF", OF))
+    most, of_all = int(os.environ.get("LEAVE", LEAVE)), int(os.environ.get("OF", OF))
     rows: list[tuple[str, str, str]] = []
-    if of == 0:
+    if of_all == 0:
         return rows
-    report.heading(f"{leave:,} announced servers of one backend of {of:,} leave the rotation at once, until the running HAProxy is told of each")
+    report.heading(f"{most:,} announced servers of one backend of {of_all:,} leave the rotation at once, until the running HAProxy is told of each")
     for way in (LOCAL, API):
         for what, nodes in (("endpoints turn terminating", False), (f"nodes get the taint {DELETION_TAINT}", True)):
+            stage = ScaleStage(home / f"{way[-3:]}-{nodes}", 1, of_all, way)
+            leave, is_double = most, isinstance(stage.dataplanes[0], DoubleDataPlane)
+            if is_double:  # it reads all of them for each of them
+                stage, leave = ScaleStage(home / f"double-{nodes}", 1, of_all // DOUBLE_SHARE, way), most // DOUBLE_SHARE
             try:
-                name, seconds = _leave(home / f"{way[-3:]}-{nodes}", way, leave, of, nodes)
+                seconds = _leave(stage, leave, nodes)
             except (AssertionError, OSError) as e:
                 report.note(f"no figure of {what}, {way}: {str(e)[:300]}")
                 continue
-            rows.append((f"{what}: {name}", "5 s on a real API" if way == API else "", f"{seconds:.2f} s"))
+            rows.append((f"{leave:,} of {stage.servers:,}, {what}: {stage.describe()}", "5 s" if way == API and not is_double else "", f"{seconds:.2f} s"))
             report.figure(rows[-1][0], rows[-1][2], rows[-1][1])
     return rows
 

@@ -6,14 +6,15 @@ import math
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from . import html
-from .growth import Plot
+from .growth import Plot, exponents, words
 from .svg import Log, Svg, polyline
 
 COLOURS = ("ours", "other")
+TICK_APART, AIM = 18.0, 40.0
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480.0, 250.0, 64.0, 16.0, 14.0, 42.0
 
 
@@ -22,14 +23,16 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def ticks(low: float, high: float, most: int = 7) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """Round numbers between the two, as many as there is room for."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    room = (HEIGHT - BOTTOM - TOP) / math.log10(high / low)
+    found: list[float] = []
     for leads in ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
         found = [lead * 10.0 ** power for power in powers for lead in leads if low <= lead * 10.0 ** power <= high]
-        if len(found) <= most:
-            return found
-    return found[::2]
+        if all(math.log10(b / a) * room >= TICK_APART for a, b in zip(found, found[1:])):
+            break
+    return found
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
@@ -53,7 +56,6 @@ def _axes(svg: Svg, plot: Plot, x: Log, y: Log, low: float, high: float) -> None
             shown = x(size)
     svg.line((x.begin, y.begin), (x.end, y.begin), "axis")
     svg.text(((x.begin + x.end) / 2, HEIGHT - 6), plot.over, "tick", "middle")
-    svg.text((x.begin - 7, TOP - 2), plot.unit, "tick", "end" if len(plot.unit) < 9 else "start")
 
 
 def _guide(svg: Svg, plot: Plot, x: Log, y: Log) -> None:
@@ -64,7 +66,8 @@ def _guide(svg: Svg, plot: Plot, x: Log, y: Log) -> None:
     svg.path(polyline([(x(size), y(value)), (x(until), y(value * until / size))]), "guide", "in proportion")
 
 
-def drawn(plot: Plot) -> str:
+def drawn(plot: Plot, colours: Mapping[str, str]) -> str:
+    """colours: by the names of curves."""
     values = [value for curve in plot.curves for _, value in curve.points if value > 0] or [1.0]
     sizes = [size for curve in plot.curves for size, _ in curve.points] or [1.0]
     low, high = _range([*values, *(most for _, most in plot.aims)])
@@ -74,25 +77,39 @@ def drawn(plot: Plot) -> str:
     _axes(svg, plot, x, y, low, high)
     if plot.curves:
         _guide(svg, plot, x, y)
-    for size, most in plot.aims:
-        if size and not min(sizes) <= size <= max(sizes):
-            continue
-        at = x(size) if size else x.end
-        svg.line((x.begin if not size else max(x.begin, at - 64), y(most)), (min(x.end, at + 8), y(most)), "limit", f"aim: at most {most:g} {plot.unit}")
-        svg.text((min(x.end, at + 8), y(most) - 4), f"aim ≤ {most:g}", "tick", "end")
-    for colour, curve in reversed(list(zip(COLOURS, plot.curves))):
+    for curve in reversed(plot.curves):
+        colour = colours[curve.name]
         svg.path(polyline((x(size), y(value)) for size, value in curve.points), f"curve {colour}", curve.name)
         for size, value in curve.points:
             svg.circle((x(size), y(value)), 3.4, f"swatch {colour}", f"{curve.name}, {size:,.0f} {plot.over}: {number(value)} {plot.unit}")
+    for size, most in plot.aims:
+        if min(sizes) <= size <= max(sizes):
+            svg.line((x(size) - AIM, y(most)), (x(size) + 8, y(most)), "limit", f"aim: at most {most:g} {plot.unit} at {size:,.0f} {plot.over}")
+            is_missed = any(dict(curve.points).get(size, 0) > most for curve in plot.curves)
+            svg.text((x(size) + 8, y(most) + (14 if is_missed else -6)), f"aim ≤ {most:g}", "aim-at", "end")
     return str(svg)
 
 
-def _figure(plot: Plot) -> str:
-    key = html.names([(colour, f"{curve.name}: {curve.growth}") for colour, curve in zip(COLOURS, plot.curves)])
-    return html.figure(f"{plot.title}, {plot.unit}", drawn(plot) + key)
+def _key(plot: Plot, colours: Mapping[str, str]) -> str:
+    return '<ul class="growth">' + "".join(
+        f'<li><span class="dot {colours[curve.name]}"></span> {escape(curve.name)} <b>{escape(words(curve.points))}</b> '
+        f'<span class="aim">{escape(exponents(curve.points))}</span></li>' for curve in plot.curves) + "</ul>"
+
+
+def _figures(plots: Sequence[Plot]) -> str:
+    """A curve has the same colour in all of them."""
+    names = dict.fromkeys(curve.name for plot in plots for curve in plot.curves)
+    colours = dict(zip(names, COLOURS))
+    return '<div class="panels">' + "".join(html.figure(f"{plot.title}, {plot.unit}", drawn(plot, colours) + _key(plot, colours))
+                                            for plot in plots if plot.curves) + "</div>"
 
 
 def _table(plots: Sequence[Plot]) -> str:
+    """One for each kind of size."""
+    return "".join(_table_over(over, [plot for plot in plots if plot.over == over]) for over in dict.fromkeys(plot.over for plot in plots))
+
+
+def _table_over(over: str, plots: Sequence[Plot]) -> str:
     sizes = sorted({size for plot in plots for curve in plot.curves for size, _ in curve.points})
     rows = []
     for plot in plots:
@@ -100,7 +117,7 @@ def _table(plots: Sequence[Plot]) -> str:
             values = dict(curve.points)
             aims = "; ".join(f"≤ {most:g} at {size:,.0f}" for size, most in plot.aims)
             rows.append((f"{plot.title}, {plot.unit}: {curve.name}", aims, [number(values[size]) if size in values else "-" for size in sizes]))
-    return html.table([(plots[0].over, [("", f"{size:,.0f}") for size in sizes])], rows) if rows else ""
+    return html.table([(over, [("", f"{size:,.0f}") for size in sizes])], rows) if rows else ""
 
 
 def _row(what: str, aim: str, value: str) -> str:
@@ -123,8 +140,7 @@ def render(groups: Sequence[tuple[str, Sequence[Plot]]], leaving: Sequence[tuple
     for name, plots in groups:
         if not any(plot.curves for plot in plots):
             continue
-        parts += [f"<h2>{escape(name)}</h2>", f"<p>{escape(NOTES[name])}</p>", '<div class="panels">' + "".join(_figure(plot) for plot in plots if plot.curves) + "</div>",
-                  _table(plots)]
+        parts += [f"<h2>{escape(name)}</h2>", f"<p>{escape(NOTES[name])}</p>", _figures(plots), f'<div class="sizes">{_table(plots)}</div>']
     if leaving:
         parts += ["<h2>Servers that leave the rotation at once</h2>",
                   f'<div class="scroll"><table><tbody>{"".join(_row(*row) for row in leaving)}</tbody></table></div>']
