@@ -31,7 +31,7 @@ class Plot:
     """What the sizes are of."""
     curves: tuple[Curve, ...]
     aims: tuple[Point, ...] = ()
-    """(size, at most); of no one size where that is 0."""
+    """(size, at most)."""
 
 
 def exponent(points: Sequence[Point]) -> float | None:

@@ -70,10 +70,10 @@ def _plot(title: str, unit: str, over: str, curves: Sequence[tuple[str, dict[int
     made = Plot(title, unit, over, tuple(Curve(name, tuple((size, figures[key] * factor) for size, figures in sorted(by_size.items())))
                                          for name, by_size, key, factor in curves if by_size), tuple(aims))
     for curve in made.curves:
-        report.figure(f"{title}, {unit}: {curve.name}", "  ".join(f"{size:,.0f}: {value:.3g}" for size, value in curve.points))
+        report.figure(f"{title}, {unit}: {curve.name}", "  ".join(f"{size:,.0f}: {scale_page.number(value)}" for size, value in curve.points))
         report.note(curve.growth)
-    for size, most in made.aims:
-        report.note(f"aim: at most {most:g} {unit}" + (f" at {size:,.0f} {over}" if size else ""))
+    for size, most in made.aims if made.curves else ():
+        report.note(f"aim: at most {most:g} {unit} at {size:,.0f} {over}")
     return made
 
 
@@ -104,7 +104,7 @@ def _under_questions(stage: ScaleStage, figures: Figures) -> None:
         stage.daemon.start()
         stage.wait_first_sync()
         figures["sync"] = time.monotonic() - began
-        figures["sync cpu"] = stage.cpu()
+        figures["sync cpu"], figures["sync anon"] = stage.cpu(), stage.anonymous_mib()
         if [one.file() for one in stage.dataplanes] != files:
             report.note("a file is not as it was at the start: these figures have a write in them")
         stage.settled(PROBED)
@@ -130,8 +130,7 @@ def _by_itself(stage: ScaleStage, figures: Figures) -> None:
     before = stage.settled()
     time.sleep(QUIET_S)
     figures["look cpu"], figures["idle"] = look, (stage.cpu() - before) / QUIET_S + look / RESYNC_S
-    memory = stage.daemon.memory_kib()
-    figures["anon"] = memory["RssAnon"] / 1024
+    figures["anon"] = stage.anonymous_mib()
 
 
 def _figures(stage: ScaleStage) -> Figures:
@@ -152,7 +151,9 @@ def _taken(what: str, stage: ScaleStage) -> Figures | None:
     except (AssertionError, RuntimeError, OSError) as e:
         report.note(f"no figures of {what}: {str(e)[:300]}")
         return None
-    report.figure(what, f"in sync {found['sync']:.2f} s, /healthz at most {found['healthz']:.1f} ms, an event {found['event cpu'] * 1000:.1f} ms of CPU")
+    slowest = max((key for key in found if key.startswith("healthz ")), key=lambda key: found[key]).removeprefix("healthz ")
+    report.figure(what, f"in sync {found['sync']:.2f} s, /healthz at most {found['healthz']:.1f} ms ({slowest}), an event {found['event cpu'] * 1000:.1f} ms of CPU, "
+                  f"{found['sync anon']:.1f} MiB, later {found['anon']:.1f}")
     return found
 
 
@@ -175,7 +176,7 @@ def _over_backends(home: pathlib.Path) -> list[Plot]:
                         ("CPU of an event in one backend", "ms", "event cpu", 1000),
                         ("CPU of one look", "ms", "look cpu", 1000),
                         ("CPU when nothing happens, a look each 30 s", "% of a core", "idle", 100),
-                        ("Anonymous memory", "MB", "anon", MIB_TO_MB))]
+                        ("Anonymous memory after events and looks", "MB", "anon", MIB_TO_MB))]
     return [*over_servers, _plot("Requests of one look", "requests", "backends", [(name, by_size, "requests", 1) for name, by_size in asked.items()])]
 
 
@@ -187,12 +188,13 @@ def _over_haproxies(home: pathlib.Path) -> list[Plot]:
         found = _taken(f"{count} HAProxies", ScaleStage(home / f"h{count}", backends, servers, DOUBLES, count))
         if found:
             by_size[count] = found
-    return [_plot(title, unit, "HAProxies", [("doubles", by_size, key, factor)], aims)
+    at_first = [("doubles, as soon as in sync", by_size, "sync anon", MIB_TO_MB)]
+    return [_plot(title, unit, "HAProxies", [("doubles", by_size, key, factor), *(at_first if key == "anon" else [])], aims)
             for title, unit, key, factor, aims in (
                 ("Time from the start to in sync", "s", "sync", 1, ((16, 10.0),)),
                 ("CPU of the daemon to in sync", "ms", "sync cpu", 1000, ()),
                 ("Longest answer of /healthz: start, event, look", "ms", "healthz", 1, ()),
-                ("Anonymous memory", "MB", "anon", MIB_TO_MB, ((16, 40.0),)),
+                ("Anonymous memory after events and looks", "MB", "anon", MIB_TO_MB, ((16, 40.0),)),
                 ("CPU when nothing happens, a look each 30 s", "% of a core", "idle", 100, ((16, 1.0),)),
                 ("CPU of an event in one backend", "ms", "event cpu", 1000, ()))]
 

@@ -138,6 +138,9 @@ class ScaleStage:
         """Of the daemon and of its helper, where it has one."""
         return sum(cpu_seconds(pid) for pid in [self.daemon.pid, *_children(self.daemon.pid)])
 
+    def anonymous_mib(self) -> float:
+        return self.daemon.memory_kib()["RssAnon"] / 1024
+
     def settled(self, busy: float = 0.004, timeout: float = 60) -> float:
         """Its CPU, once nothing is under way. busy: the share of a core that it uses even then."""
         last = [self.cpu(), time.monotonic()]
