@@ -37,6 +37,7 @@ struct informer {
     bool cancelled;               /* it is over for us, but not yet ended */
     bool wanted;                  /* another one is to be started */
     bool is_list;                 /* it is a LIST */
+    bool asked_protobuf;          /* as the encoding that it would rather have */
     bool good;                    /* its headers promise objects */
     bool counted;                 /* the request under way */
     bool failed;                  /* the last one did not come to its end */
@@ -264,9 +265,12 @@ static int informer_on_event(void *arg, struct kube_event *e, struct error *err)
 /* What came as protobuf cannot be read. JSON says what was meant, or that the fault is not the encoding's. */
 static void informer_on_garbled(struct informer *i, const struct error *err)
 {
-    if (i->answer.encoding == KUBE_PROTOBUF)
+    bool is_protobuf = i->answer.encoding == KUBE_PROTOBUF;
+    if (is_protobuf)
         kube_client_protobuf_failed(i->client, i->of->plural, err->message);
-    informer_feed_type(i, WATCH_EVENT_GARBLED, err->message);
+    informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_GARBLED,
+                                           .other_encoding = is_protobuf && i->asked_protobuf,
+                                           .detail = err->message});
 }
 
 static int informer_on_head(void *arg, const struct http_response *r)
@@ -387,6 +391,7 @@ static void informer_start_request(struct informer *i)
         .on_head = informer_on_head, .on_data = informer_on_data, .on_done = informer_on_done};
     i->wanted = i->counted = i->good = false;
     i->is_list = watch_request_is_list(&i->watch);
+    i->asked_protobuf = kube_client_wants_protobuf(i->client);
     kube_answer_fini(&i->answer);
     kube_answer_init(&i->answer, i->of, i->is_list, 0);
     buf_clear(&i->error_body);
@@ -395,7 +400,7 @@ static void informer_start_request(struct informer *i)
     /* No gzip: a list of 5,000 nodes packed costs three times the CPU and the time, on our side alone. */
     struct http_request_options options = {.method = "GET",
                                            .path = i->path,
-                                           .accept = kube_answer_accept(i->of, kube_client_wants_protobuf(i->client)),
+                                           .accept = kube_answer_accept(i->of, i->asked_protobuf),
                                            .new_connection = i->failed};
     struct error err;
     i->request = kube_client_start(i->client, &options, &callbacks, i, &err);

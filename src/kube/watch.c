@@ -309,9 +309,14 @@ static unsigned garbled(struct watch *w, const struct watch_event *e, const char
     return end_request(w, TROUBLE_GARBLED, &same, now_ms);
 }
 
+/* In another encoding it may be readable: the list in that is nothing to wait for. */
 static unsigned on_garbled(struct watch *w, const struct watch_event *e, uint64_t now_ms)
 {
-    return end_request(w, TROUBLE_GARBLED, e, now_ms);
+    if (!e->other_encoding)
+        return end_request(w, TROUBLE_GARBLED, e, now_ms);
+    unsigned actions = WATCH_CANCEL | (w->state == WATCH_WATCHING ? WATCH_ENDED : WATCH_REPLACE_ABORT);
+    watch_explain(w, TROUBLE_GARBLED, e->detail);
+    return actions | start_list(w, now_ms);
 }
 
 static unsigned on_misfit(struct watch *w, const struct watch_event *e, uint64_t now_ms)

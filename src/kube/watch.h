@@ -85,6 +85,7 @@ struct watch_event {
     bool readable;          /* HEAD: the content type is one that can be read */
     bool deleted;           /* OBJECT */
     bool initial_end;       /* BOOKMARK: k8s.io/initial-events-end */
+    bool other_encoding;    /* GARBLED: the next request is for another encoding than this one's */
     bool too_large;         /* a Status with the cause ResourceVersionTooLarge */
     int64_t retry_after_ms; /* header or Status details; negative: none */
     const char *version;

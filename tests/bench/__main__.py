@@ -1,10 +1,14 @@
 """make bench: prints figures; what a machine lacks is skipped by name. These variables change what it does:
 
 ONLY           parts to run, out of program, mapping, sync, double, rolling, configuration, stream, local, templates,
-               services (separated by commas)
+               services, etcd, scale (separated by commas)
 NODES, RUNS    sync: nodes written to a real kube-apiserver, and how often each figure is taken
 MANY           double: nodes that the Kubernetes double generates
 QUIET          sync: seconds of nothing
+OVER_NODES, OVER_BACKENDS, OVER_HAPROXIES
+               scale: the sizes, such as "500 5000"; "4 64x300" is 4 backends of 100 servers and 64 of 300; "": none
+OF_BACKENDS    scale: backends of each of several HAProxies
+LEAVE, OF      scale: so many servers of so many leave the rotation at once; OF=0: none
 OTHER          rolling: path of another controller that reads the same environment (INGRESS_NAMESPACE, INGRESS_SERVICE_NAME,
                HAPROXY_DATAPLANE_URL, HAPROXY_DATAPLANE_USERNAME, HAPROXY_DATAPLANE_PASSWORD, HAPROXY_BACKEND_NAME,
                HAPROXY_BACKEND_PORT, RESYNC_PERIOD, KUBECONFIG): its figures stand beside ours
@@ -29,7 +33,7 @@ import time
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, configuration, configuration_stream, etcd, first_sync, local, mapping, report, rolling, services, templates
+from . import changes, cluster, configuration, configuration_stream, etcd, first_sync, local, mapping, report, rolling, scale, services, templates
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
@@ -133,9 +137,14 @@ def annotated(home: pathlib.Path) -> None:
     services.measure(home / "services")
 
 
+def at_each_size(home: pathlib.Path) -> None:
+    scale.measure(home / "scale")
+
+
 PARTS = {"program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles,
          "rolling": rolling_update, "configuration": whole_configuration, "stream": stream_of_configurations,
-         "local": own_files, "templates": rendered, "services": annotated, "etcd": behind_etcd}
+         "local": own_files, "templates": rendered, "services": annotated, "etcd": behind_etcd,
+         "scale": at_each_size}
 
 
 def chosen() -> list[str]:

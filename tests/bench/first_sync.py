@@ -17,7 +17,7 @@ from .setup import BACKEND, SERVICE, Target, cpu_seconds
 PODS = 3
 
 
-def _one(target: Target, daemon: Daemon) -> dict[str, float]:
+def one(target: Target, daemon: Daemon) -> dict[str, float]:
     """From exec to the commit; the target has no server of ours before it, and none is left after it."""
     assert target.server_count() == 0
     started = time.monotonic()
@@ -57,7 +57,7 @@ def real(target: Target, kube: RealKube, nodes: int, runs: int) -> None:
         for encoding, run_of in taken.items():
             daemon = target.daemon(kube.kubeconfig(), cluster.NAMESPACE, name=f"daemon-{encoding}", KUBE_ENCODING=encoding)
             before = cpu_seconds(kube.process.pid)
-            run = _one(target, daemon)
+            run = one(target, daemon)
             run_of.append({**run, "server": cpu_seconds(kube.process.pid) - before})
     for encoding, aims in (("json", {}), ("auto", {"peak": "<= 14 MB", "anon": "<= 3 MB"})):
         report.heading(f"  KUBE_ENCODING={encoding}")
@@ -77,4 +77,4 @@ def double(target: Target, home: pathlib.Path, nodes: int, runs: int, streaming:
         kube.put(cluster.slice_of(PODS, namespace=objects.NAMESPACE))
         daemon = target.daemon(kube.kubeconfig(home / f"kubeconfig-{nodes}-{streaming}"), objects.NAMESPACE,
                                INGRESS_SERVICE_NAME=SERVICE)
-        _print([_one(target, daemon) for _ in range(runs)], aims)
+        _print([one(target, daemon) for _ in range(runs)], aims)

@@ -33,6 +33,9 @@ figure{margin:0}figcaption{font-size:14px;margin:10px 0 2px;font-weight:600}
 svg{display:block;width:100%;height:auto}svg.narrow{display:none}
 svg text{font-size:12px;fill:var(--fg);font-family:inherit}svg .tick{fill:var(--muted)}svg .none{fill:var(--muted);font-size:13px}
 svg line,svg path{fill:none}.grid{stroke:var(--grid)}.axis{stroke:var(--line)}.limit{stroke:var(--bad);stroke-dasharray:4 3}
+.guide{stroke:var(--muted);stroke-width:1;stroke-dasharray:1 4}
+.growth{list-style:none;margin:2px 0 14px;padding:0 0 0 56px;font-size:13px}.growth .aim{display:block;margin-left:17px}.sizes th:first-child{white-space:normal;min-width:190px}
+.sizes thead th{min-width:58px}svg .aim-at{fill:var(--bad);paint-order:stroke;stroke:var(--bg);stroke-width:4px}
 .curve{stroke-width:2;stroke-linejoin:round}.curve.ours{stroke:var(--ours)}.curve.other{stroke:var(--other)}
 svg .area.ours{fill:var(--ours);fill-opacity:.55}svg .area.other{fill:var(--other);fill-opacity:.55}
 .rotation.ours,.swatch.ours{fill:var(--ours)}.rotation.other,.swatch.other{fill:var(--other)}

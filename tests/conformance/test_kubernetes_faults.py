@@ -266,6 +266,13 @@ def test_anything_can_be_inserted(double: KubeDouble, client: KubernetesClient) 
     assert [event["type"] for event in events] == ["ADDED", "ADDED", "ADDED", "ADDED", "BOOKMARK"]
 
 
+def test_bytes_can_be_inserted(double: KubeDouble) -> None:
+    """In the encoding that was asked for, whatever the client accepts."""
+    double.fault(verb="watch", insertBase64="/////w==", encoding="protobuf", cut="clean")
+    said = raw_exchange(double, f"{NODES}?watch=1")
+    assert b"Content-Type: application/vnd.kubernetes.protobuf;stream=watch" in said and b"\r\n4\r\n\xff\xff\xff\xff\r\n0\r\n" in said
+
+
 def test_html_and_an_empty_body(double: KubeDouble, client: KubernetesClient) -> None:
     double.fault(verb="list", status=200, body="<html>Please log in</html>", contentType="text/html")
     double.fault(verb="list", status=200, body="")

@@ -53,7 +53,11 @@ static int message_of(const struct reading *r, const struct protobuf_field *f, y
     if (protobuf_enter(r->from, f, "message", &inner, err) != 0)
         return -1;
     *ret = yyjson_mut_obj(r->doc);
-    return proto_read(r->field->message, &inner, r->doc, *ret, err);
+    if (proto_read(r->field->message, &inner, r->doc, *ret, err) == 0)
+        return 0;
+    if (!r->field->list) /* what was read of it may say whose error this is */
+        yyjson_mut_obj_add_val(r->doc, r->to, r->field->name, *ret);
+    return -1;
 }
 
 /* meta.v1.Time: seconds = 1, nanos = 2. The zero time of Go is an empty message, and null in JSON. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import dataclasses
 import gzip
 import itertools
@@ -86,6 +87,8 @@ async def _strike(response: Response, spec: dict[str, Any]) -> bool:
     """What happens at a fault's position; True when the body is over."""
     if "insert" in spec:
         await response.write(spec["insert"].encode())
+    if "insertBase64" in spec:
+        await response.write(base64.b64decode(spec["insertBase64"]))
     if "error" in spec:
         error = dict(spec["error"])
         details = {"retryAfterSeconds": error["retryAfter"]} if "retryAfter" in error else None
@@ -100,7 +103,7 @@ async def _strike(response: Response, spec: dict[str, Any]) -> bool:
     return spec.get("cut") == "clean"
 
 
-_JSON_FAULTS = {"insert", "pad", "error", "afterBytes"}
+_JSON_FAULTS = {"insert", "insertBase64", "pad", "error", "afterBytes"}
 """They say what bytes leave, or are written in JSON: such an answer is JSON unless the fault asks for protobuf."""
 
 
@@ -226,7 +229,7 @@ async def _around(response: Response, buffer: bytearray, line: Line, data: bytes
 
 
 def _due(spec: dict[str, Any], events: int, line: Line | None) -> bool:
-    if not spec.keys() & {"insert", "error", "stall", "cut"} or "afterBytes" in spec:
+    if not spec.keys() & {"insert", "insertBase64", "error", "stall", "cut"} or "afterBytes" in spec:
         return False
     if "initialEnd" in spec:
         return spec["initialEnd"] == "after" and line is not None and line.ends_initial

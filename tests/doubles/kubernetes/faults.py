@@ -13,6 +13,7 @@ What it does, one of:
     redirect   302 to this URL
     hang       true: takes the request and never answers
     insert     this text, raw, into the stream or list at the position
+    insertBase64  the same of bytes that are no text
     error      {code, message, reason, retryAfter}: an ERROR event at the position, then the stream ends
     stall      true: from the position on nothing is sent, the socket stays open
     cut        "clean" (the HTTP body ends in good order), "fin" or "reset" at the position
@@ -20,7 +21,7 @@ What it does, one of:
     pad        the first object carries an annotation of so many bytes: one very long line
 encoding, "json" or "protobuf", says what the answer is written in, and goes with any of them (alone, too); without it an answer in which
 a fault inserts, pads, counts bytes or ends with an error is JSON.
-insert goes together with cut, stall and error. The position is one of:
+insert and insertBase64 go together with cut, stall and error. The position is one of:
     afterEvents n     after n lines of a watch (default 0)
     afterBytes n      after n bytes of the body
     initialEnd        "before" or "after" the bookmark that ends the initial events
@@ -34,7 +35,7 @@ from typing import Any
 VERBS = ("list", "first-page", "next-page", "watch", "streaming-list", "resume", "get", "create", "update",
          "patch", "delete")
 _MATCHING = {"resource": str, "verb": str, "token": str, "nth": int, "times": int}
-_ACTIONS = {"status": int, "redirect": str, "hang": bool, "insert": str, "error": dict, "stall": bool, "cut": str,
+_ACTIONS = {"status": int, "redirect": str, "hang": bool, "insert": str, "insertBase64": str, "error": dict, "stall": bool, "cut": str,
             "split": (int, list), "pad": int, "encoding": str}
 _DETAILS = {"message": str, "reason": str, "retryAfter": int, "body": str, "contentType": str, "headers": dict,
             "untilTokenChanges": bool, "afterEvents": int, "afterBytes": int, "initialEnd": str}

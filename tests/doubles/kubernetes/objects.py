@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .encoding import encode
-from .protobuf import Written
+from .protobuf import Written, node_of_parts, parts_of_node
 from .resources import Resource, by_kind
 from .selectors import Matches
 
@@ -44,6 +44,8 @@ class Stored:
     """The JSON text without kind and apiVersion; in parts, so that generated objects can share their bulk."""
     images: Written | None = field(default=None, repr=False)
     """What the last of several parts says, in protobuf."""
+    rest: list[tuple[Written, Written, bytes]] = field(default_factory=list, repr=False, compare=False)
+    """What the others say, once it was asked for: thousands of nodes are written in each list."""
 
     @property
     def key(self) -> Key:
@@ -73,9 +75,9 @@ class Stored:
         """The tree as protobuf is written from it."""
         if self.images is None:
             return self.tree()
-        tree = json.loads(self.parts[0] + b"}}")
-        tree["status"]["images"] = self.images
-        return tree
+        if not self.rest:
+            self.rest.append(parts_of_node(json.loads(self.parts[0] + b"}}")))
+        return node_of_parts(self.rest[0], self.images)
 
     def at(self, version: int) -> "Stored":
         """The same object with another resourceVersion, as a DELETED event carries it."""

@@ -7,6 +7,7 @@ what no table has, or has of another type, cannot be written, as no API server c
 from __future__ import annotations
 
 import calendar
+import functools
 import re
 import time
 from typing import Any
@@ -130,12 +131,19 @@ def _number(number: int, value: Any, kind: type) -> bytes:
     return varint(number << 3) + varint(int(value))
 
 
-def _time(value: Any) -> bytes:
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z", value) if isinstance(value, str) else None
+@functools.lru_cache(4096)
+def _time_of(text: str) -> bytes:
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z", text)
     if not match:
-        raise CannotWrite(f"{value!r} is no time")
+        raise CannotWrite(f"{text!r} is no time")
     seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
     return _number(1, seconds, int) + _number(2, int((match[2] or "0").ljust(9, "0")), int)
+
+
+def _time(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise CannotWrite(f"{value!r} is no time")
+    return _time_of(value)
 
 
 def _entries(number: int, value: Any, wrapped: bool) -> bytes:
@@ -196,10 +204,23 @@ def images(listed: list[dict[str, Any]]) -> Written:
     return Written(_field(number, kind, listed))
 
 
+def parts_of_node(tree: dict[str, Any]) -> tuple[Written, Written, bytes]:
+    """Its metadata and its spec as fields, its status without images as a message."""
+    return Written(_field(*_NODE["metadata"], tree["metadata"])), Written(_field(*_NODE["spec"], tree["spec"])), message(_NODE["status"][1], tree["status"])
+
+
+def node_of_parts(parts: tuple[Written, Written, bytes], images_: Written) -> dict[str, Any]:
+    return {"metadata": parts[0], "spec": parts[1], "status": Written(length_delimited(_NODE["status"][0], parts[2] + images_))}
+
+
+def bare(kind: str, tree: dict[str, Any]) -> bytes:
+    """The message alone; kind and apiVersion in the tree are passed over."""
+    return message(_TABLES[kind], {name: value for name, value in tree.items() if name not in ("kind", "apiVersion")})
+
+
 def of_object(kind: str, api_version: str, tree: dict[str, Any]) -> bytes:
-    """As of an event or a refusal; kind and apiVersion in the tree are passed over."""
-    bare = {name: value for name, value in tree.items() if name not in ("kind", "apiVersion")}
-    return _unknown(kind, api_version, message(_TABLES[kind], bare))
+    """As of an event or a refusal."""
+    return _unknown(kind, api_version, bare(kind, tree))
 
 
 def of_event(type_: str, written: bytes) -> bytes:

@@ -162,6 +162,8 @@ START_TEST(nonsense_in_a_watch_is_asked_again_as_json)
     ck_assert_uint_eq(times_logged(UNREADABLE), 1);
     ck_assert_uint_ge(times_logged(nonsense[_i].logged), 1);
     ck_assert(was_commanded("restarted: nodes garbled\n"));
+    /* contact was never lost: the list in JSON was not waited for */
+    ck_assert_uint_eq(times_logged("keeping the last state\" resource=nodes reason=garbled"), 0);
 }
 END_TEST
 

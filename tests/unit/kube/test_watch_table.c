@@ -31,6 +31,10 @@ struct row {
     {                  \
         .type = (kind) \
     }
+#define IN_PROTOBUF                                         \
+    {                                                       \
+        .type = WATCH_EVENT_GARBLED, .other_encoding = true \
+    }
 #define HTML                                                       \
     {                                                              \
         .type = WATCH_EVENT_HEAD, .status = 200, .readable = false \
@@ -80,6 +84,7 @@ static const struct row rows[] = {
     {"500 in the stream, no news", AT_FRESH_WATCH, IN_STREAM(500), false, STREAM, "stream_error", WATCH_CANCEL},
     {"an ERROR of no known code", AT_STABLE_WATCH, IN_STREAM(0), true, STREAM, "stream_error", WATCH_CANCEL},
     {"undecodable event", AT_STABLE_WATCH, PLAIN(WATCH_EVENT_GARBLED), true, STREAM, "garbled", WATCH_CANCEL},
+    {"undecodable in its encoding", AT_FRESH_WATCH, IN_PROTOBUF, true, STREAM, "garbled", WATCH_CANCEL},
     {"401 to a watch", AT_OPENING_WATCH, ANSWER(401), true, WATCH_AGAIN, "unauthorized", WATCH_CREDENTIALS},
     {"403 to a watch", AT_OPENING_WATCH, ANSWER(403), false, WATCH_AGAIN, "forbidden", 0},
     {"404 to a watch", AT_OPENING_WATCH, ANSWER(404), false, WATCH_AGAIN, "not_found", 0},
@@ -101,6 +106,7 @@ static const struct row rows[] = {
     {"streaming list: cut", AT_STREAMING, PLAIN(WATCH_EVENT_LOST), false, STREAM, "lost", CUT},
     {"streaming list: closed before its end", AT_STREAMING, PLAIN(WATCH_EVENT_CLOSED), false, STREAM, "closed", CUT},
     {"streaming list: undecodable", AT_STREAMING, PLAIN(WATCH_EVENT_GARBLED), false, STREAM, "garbled", KILL},
+    {"streaming list: undecodable in its encoding", AT_STREAMING, IN_PROTOBUF, true, STREAM, "garbled", KILL},
     {"streaming list: 401", AT_UNANSWERED, ANSWER(401), true, STREAM, "unauthorized", CUT | WATCH_CREDENTIALS},
     {"streaming list: 403", AT_UNANSWERED, ANSWER(403), false, STREAM, "forbidden", CUT},
     {"streaming list: 404", AT_UNANSWERED, ANSWER(404), false, STREAM, "not_found", CUT},
@@ -112,6 +118,7 @@ static const struct row rows[] = {
     {"list: 410 on page 2", AT_PAGE2, ANSWER(410), true, WHOLE, "expired", CUT},
     {"list: too large version", AT_PAGE1, TOO_LARGE(WATCH_EVENT_ANSWER), false, PAGES, "too_large_version", CUT},
     {"list: truncated", AT_PAGE2, PLAIN(WATCH_EVENT_GARBLED), false, PAGES, "garbled", KILL},
+    {"list: undecodable in its encoding", AT_PAGE2, IN_PROTOBUF, true, PAGES, "garbled", KILL},
     {"list: empty 200", AT_PAGE1, PLAIN(WATCH_EVENT_CLOSED), false, PAGES, "closed", CUT},
     {"list: cut", AT_PAGE2, PLAIN(WATCH_EVENT_LOST), false, PAGES, "lost", CUT},
     {"list: 429", AT_PAGE2, ANSWER(429), false, PAGES, "throttled", CUT},

@@ -76,6 +76,9 @@ static const struct {
     ROW("\x0a\x05"
         "ADDED\x12\x1e\x0a\x1c" UNKNOWN("\x06", "\x12\x04Node", "\x0e", META_N1 "\x12\x05\x20"),
         "-1 (watch event of node: node n1: protobuf: a length leads beyond the end at offset 37)"),
+    ROW("\x0a\x05"
+        "ADDED\x12\x1a\x0a\x18" UNKNOWN("\x06", "\x12\x04Node", "\x0a", "\x0a\x08\x0a\x02n1\x3b\x3b\x3c\x3c"),
+        "-1 (watch event of node: node n1: metadata: protobuf: a group at offset 31)"),
     ROW("\x08\x05", "-1 (watch event of node: protobuf: type has wire type 0 in place of 2 at offset 0)"),
     ROW("\x10\x05", "-1 (watch event of node: protobuf: object has wire type 0 in place of 2 at offset 0)"),
     ROW("\x12\x02\x08\x01", "-1 (watch event of node: protobuf: raw has wire type 0 in place of 2 at offset 2)"),

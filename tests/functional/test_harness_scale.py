@@ -1,0 +1,67 @@
+"""What the bench of growth says of its figures, from figures that are made up."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from tests.bench import scale, scale_page
+from tests.bench.growth import Curve, Plot, exponent
+
+SIZES = (1, 4, 16, 64, 300)
+
+
+def power(k: float, fixed: float = 0.0) -> tuple[tuple[float, float], ...]:
+    return tuple((size, fixed + 3 * size ** k) for size in SIZES)
+
+
+@pytest.mark.parametrize("k", [-0.5, 0, 0.3, 1, 2])
+def test_exponent(k: float) -> None:
+    assert exponent(power(k)) == pytest.approx(k)
+
+
+@pytest.mark.parametrize("points, said", [
+    (power(0), "hardly grows (exponent 0.00 of the last 3, 0.00 of all)"),
+    (power(-1), "falls (exponent -1.00 of the last 3, -1.00 of all)"),
+    (power(0.5), "grows less than in proportion (exponent 0.50 of the last 3, 0.50 of all)"),
+    (power(1), "grows in proportion (exponent 1.00 of the last 3, 1.00 of all)"),
+    (power(1.3), "grows faster than in proportion (exponent 1.30 of the last 3, 1.30 of all)"),
+    (power(1)[:3], "grows in proportion (exponent 1.00)"),
+    (power(1)[:1], "too few figures to tell"), (((1, 0.0), (4, 0.0)), "too few figures to tell"), ((), "too few figures to tell")])
+def test_words(points: tuple[tuple[float, float], ...], said: str) -> None:
+    assert Curve("c", points).growth == said
+
+
+def test_a_fixed_cost_does_not_hide_how_it_goes_on() -> None:
+    assert re.fullmatch(r"grows faster than in proportion \(exponent 1\.\d\d of the last 3, 0\.\d\d of all\)", Curve("c", power(2, 5000)).growth)
+
+
+@pytest.mark.parametrize("low, high, said", [(0.8, 125, [1, 2, 5, 10, 20, 50, 100]), (1, 10, [1, 2, 3, 5, 7, 10]), (200, 450, [200, 300, 400]), (1, 3000, [1, 3, 10, 30, 100, 300, 1000, 3000])])
+def test_ticks(low: float, high: float, said: list[float]) -> None:
+    assert scale_page.ticks(low, high) == pytest.approx(said)
+
+
+def test_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVER_BACKENDS", "64x300, 4 64")
+    assert scale._sizes("OVER_BACKENDS", "1") == [(4, 100), (64, 100), (64, 300)]
+    monkeypatch.setenv("OVER_BACKENDS", "")
+    assert not scale._sizes("OVER_BACKENDS", "1")
+
+
+def test_page() -> None:
+    """Each figure is a point of a curve and a cell of the table; an aim stands at its size, and nowhere where that was not taken."""
+    plots = [Plot("Memory", "MB", "nodes", (Curve("protobuf <b>", power(1)), Curve("JSON", power(0)[:4])), ((64, 200.0), (50_000, 7.0)))]
+    text = scale_page.render([("Over nodes", plots), ("Over backends", [Plot("None", "s", "x", ())])], [("they leave", "5 s", "1 s")], 7)
+    assert "protobuf &lt;b&gt; <b>grows in proportion</b>" in text and "JSON <b>hardly grows</b>" in text and "Over backends" not in text
+    svg = ElementTree.fromstring(re.search("<svg.*?</svg>", text)[0])  # type: ignore[index]
+    circles = [(float(c.get("cx") or ""), float(c.get("cy") or ""), c[0].text) for c in svg.iter("circle")]
+    assert len(circles) == 9
+    ours = sorted(c for c in circles if (c[2] or "").startswith("protobuf"))
+    assert [c[2] for c in ours] == [f"protobuf <b>, {size} nodes: {3 * size} MB" for size in SIZES]
+    assert all(a[1] > b[1] for a, b in zip(ours, ours[1:])), "larger is higher"
+    slopes = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in zip(ours, ours[1:])]
+    assert slopes == pytest.approx([slopes[0]] * 4, abs=0.02), "a power of the size is a straight line"
+    assert [line.get("class") for line in svg.iter("line")].count("limit") == 1
+    assert "<td>900</td>" in text and "<td>-</td>" in text and text.count("≤ 7 at 50,000") == 2
