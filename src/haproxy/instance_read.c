@@ -327,6 +327,8 @@ static void instance_take_backend(struct instance_backend *b, struct reading *fo
                    backend_same(&b->actual, &found->backend) && runtime_same(&b->runtime, &found->runtime);
     if (b->as_before) { /* what others have of it points into the one that stays */
         b->actual.version = found->backend.version;
+        backend_fini(&found->backend);
+        runtime_fini(&found->runtime);
         return;
     }
     instance_backend_differs(b);
