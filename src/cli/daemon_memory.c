@@ -152,7 +152,7 @@ static int memory_take_alias(const struct daemon_memory *m, yyjson_val *row, con
         return -1;
     d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
     d->aliases[d->alias_count++] =
-        (struct desired_alias){.name = mem_strdup(name), .node = mem_strdup(node != NULL ? node : name)};
+        (struct desired_alias){.name = desired_text(d, name), .node = desired_text(d, node != NULL ? node : name)};
     return 0;
 }
 

@@ -238,8 +238,8 @@ char *inspect_reason(const struct inspect_backend *b, const char *server)
     const struct desired_server *want = desired_find(desired, server);
     const struct desired_skip *skip = want == NULL ? desired_why_out(desired, server) : NULL;
     if (skip != NULL)
-        return mem_printf("%s: %s", skip->subject, skip->reason);
-    return mem_strdup(want != NULL ? want->reason : known_reason(b, server));
+        return desired_skip_text(desired, skip);
+    return want != NULL ? desired_server_reason(desired, want) : mem_strdup(known_reason(b, server));
 }
 
 char *inspect_change_reason(const struct inspect_backend *b, const struct diff_change *c)
@@ -254,7 +254,7 @@ char *inspect_call_reason(const struct inspect_backend *b, const struct runtime_
 {
     const struct desired_server *want = desired_find(b->desired, c->name);
     bool drains = want != NULL && want->state == SERVER_DRAINING && c->state == RUNTIME_DRAIN;
-    return mem_strdup(drains ? want->reason : c->why);
+    return drains ? desired_server_reason(b->desired, want) : mem_strdup(c->why);
 }
 
 /* ---- standard error ---- */

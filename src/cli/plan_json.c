@@ -117,30 +117,38 @@ static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
         json_put_count(doc, server, "port", s->port);
         json_put_int_or_null(doc, server, "weight", s->weight);
         json_put_text(doc, server, "state", server_state_name(s->state));
-        json_put_text(doc, server, "reason", s->reason);
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(desired, s);
+        json_put_text(doc, server, "reason", reason);
         json_put_time(doc, server, "until", inspect_until_ms(r, b, s->name));
     }
 }
 
-static void add_left_out(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct desired_skip *s)
+static void add_left_out(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct desired_skip *s, const char *subject,
+                         const char *reason)
 {
     yyjson_mut_val *skip = json_add_object(doc, list);
-    json_put_text(doc, skip, "subject", s->subject);
-    json_put_text(doc, skip, "reason", s->reason);
+    json_put_text(doc, skip, "subject", subject);
+    json_put_text(doc, skip, "reason", reason);
     json_put_text(doc, skip, "server", s->server);
     json_put_bool(doc, skip, "announced", s->announced);
     json_put_bool(doc, skip, "ordinary", s->ordinary);
+}
+
+static void put_skip(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct desired *d, const struct desired_skip *s)
+{
+    cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
+    add_left_out(doc, list, s, subject, reason);
 }
 
 static void put_left_out(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
     yyjson_mut_val *list = json_put_list(doc, obj, "left_out");
     for (size_t i = 0; i < b->desired->skip_count; i++)
-        add_left_out(doc, list, &b->desired->skips[i]);
+        put_skip(doc, list, b->desired, &b->desired->skips[i]);
     for (size_t i = 0; i < b->plan.diff.skip_count; i++) {
         const struct diff_skip *s = &b->plan.diff.skips[i];
-        const struct desired_skip as = {.subject = s->name, .reason = s->reason, .server = s->name};
-        add_left_out(doc, list, &as);
+        const struct desired_skip as = {.server = s->name};
+        add_left_out(doc, list, &as, s->name, s->reason);
     }
 }
 

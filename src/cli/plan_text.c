@@ -83,6 +83,12 @@ static void print_left_out(const char *subject, const char *reason, bool ordinar
     print_line(ordinary ? INK_DIM : INK_YELLOW, ordinary ? ". " : "! ", text, p);
 }
 
+static void print_skip(const struct desired *d, const struct desired_skip *s, struct page *p)
+{
+    cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
+    print_left_out(subject, reason, s->ordinary, p);
+}
+
 /* The row of its server has it already, as its reason. */
 static bool is_commanded(const struct inspect_report *r, const struct inspect_backend *b, const struct desired_skip *s)
 {
@@ -100,7 +106,7 @@ static void print_skips(const struct inspect_report *r, const struct inspect_bac
     for (size_t i = 0; i < desired->skip_count; i++) {
         const struct desired_skip *s = &desired->skips[i];
         if (s->ordinary == ordinary && !is_commanded(r, b, s) && count++ < most)
-            print_left_out(s->subject, s->reason, ordinary, p);
+            print_skip(desired, s, p);
     }
     if (count > most) {
         page_to(p, MARGIN);
@@ -116,7 +122,8 @@ static void print_drained(const struct inspect_backend *b, struct page *p)
         const struct desired_server *s = &b->desired->servers[i];
         if (s->state != SERVER_DRAINING || backend_find(&b->actual, s->name) != NULL)
             continue;
-        cleanup(mem_free_ptr) char *why = mem_printf("draining, and has no line: none is added (%s)", s->reason);
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(b->desired, s);
+        cleanup(mem_free_ptr) char *why = mem_printf("draining, and has no line: none is added (%s)", reason);
         print_left_out(s->name, why, true, p);
     }
 }

@@ -78,9 +78,7 @@ struct controller {
 static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
 {
     struct mapping_state *w = &c->states[which];
-    struct desired computed;
-    mapping_compute(w->mapping, c->sources, c->taken_up_ms, &computed);
-    cleanup(desired_unref_ptr) const struct desired *desired = desired_share(&computed);
+    cleanup(desired_unref_ptr) const struct desired *desired = mapping_update(w->mapping, c->sources, c->taken_up_ms);
     mapping_state_log(w, desired, c->log);
     status_take(c->status, which, desired);
     if (desired->due_ms != 0 && (*due_ms == 0 || desired->due_ms < *due_ms))

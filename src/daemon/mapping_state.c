@@ -68,8 +68,10 @@ static void log_skips(struct mapping_state *w, const struct desired *desired, co
     size_t count = 0;
     unsigned held_back;
     for (size_t i = 0; i < desired->skip_count; i++)
-        if (!desired->skips[i].ordinary && count++ < SKIPS_IN_A_LINE)
-            buf_printf(&text, "%s%s: %s", count > 1 ? "; " : "", desired->skips[i].subject, desired->skips[i].reason);
+        if (!desired->skips[i].ordinary && count++ < SKIPS_IN_A_LINE) {
+            cleanup(mem_free_ptr) char *skip = desired_skip_text(desired, &desired->skips[i]);
+            buf_printf(&text, "%s%s", count > 1 ? "; " : "", skip);
+        }
     if (count > 0 && log_limit_pass(&w->skip_limit, clock_mono_ms(), buf_str(&text), &held_back))
         log_warn(log, "nodes or endpoints left out", log_str("backend", w->mapping->backend), log_int("count", count),
                  log_str("what", buf_str(&text)));

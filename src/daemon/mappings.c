@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "settings/settings.h"
 #include "servers/desired/explain.h"
+#include "servers/desired/update.h"
 
 static size_t service_index(struct mappings *m, const struct settings_mapping *of)
 {
@@ -29,15 +30,18 @@ void mappings_init(struct mappings *m, const struct settings *settings)
         m->list[i] = (struct mapping){.backend = of->backend,
                                       .service = service_index(m, of),
                                       .rules = rules_for_mapping(settings, of),
-                                      .states = server_states_new()};
+                                      .states = server_states_new(),
+                                      .memory = desired_memory_new()};
         m->backends[i] = of->backend;
     }
 }
 
 void mappings_fini(struct mappings *m)
 {
-    for (size_t i = 0; i < m->count; i++)
+    for (size_t i = 0; i < m->count; i++) {
         server_states_free(m->list[i].states);
+        desired_memory_free(m->list[i].memory);
+    }
     free((void *)m->keep.list);
     free(m->list);
     free(m->backends);
@@ -58,6 +62,14 @@ void mapping_compute(const struct mapping *m, const struct sources *sources, uin
     in.states = m->states;
     in.now_ms = now_ms;
     desired_compute(&in, ret);
+}
+
+const struct desired *mapping_update(const struct mapping *m, const struct sources *sources, uint64_t now_ms)
+{
+    struct desired_input in = input_of(m, sources);
+    in.states = m->states;
+    in.now_ms = now_ms;
+    return desired_update(m->memory, &in);
 }
 
 int mapping_explain(const struct mapping *m, const struct sources *sources, const char *node, struct explanation *ret)

@@ -22,6 +22,7 @@ struct mapping {
     size_t service; /* index for sources */
     struct mapping_rules rules;
     struct server_states *states;
+    struct desired_memory *memory;
 };
 
 struct mappings {
@@ -39,6 +40,9 @@ void mappings_fini(struct mappings *m); /* a zeroed one is allowed */
 
 /* The desired state of one backend by the caches; DESIRED_NOT_SYNCED before they have synced. */
 void mapping_compute(const struct mapping *m, const struct sources *sources, uint64_t now_ms, struct desired *ret);
+/* The same again and again, at the cost of what changed since. */
+const struct desired *mapping_update(const struct mapping *m, const struct sources *sources,
+                                     uint64_t now_ms) must_check;
 /* As explain_node; -1 also before the caches have synced. */
 int mapping_explain(const struct mapping *m, const struct sources *sources, const char *node,
                     struct explanation *ret) must_check;

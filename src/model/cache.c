@@ -11,9 +11,10 @@
  * blocks each would be as much as the data. */
 struct entry {
     UT_hash_handle hh;
-    unsigned listed; /* number of the last replace that listed it unchanged */
-    unsigned bytes;  /* of the object */
-    void *object[];  /* packed */
+    uint64_t version; /* of the cache, when it became live */
+    unsigned listed;  /* number of the last replace that listed it unchanged */
+    unsigned bytes;   /* of the object */
+    void *object[];   /* packed */
 };
 
 /* live is what readers see. While a replace is open, aside holds what it listed and live does not have like that; what
@@ -23,6 +24,7 @@ struct cache {
     struct entry *live;
     struct entry *aside;
     size_t bytes; /* of live */
+    uint64_t version, removed;
     unsigned replace;
     bool replacing;
     bool synced;
@@ -37,8 +39,10 @@ struct cache *cache_new(const struct record *of)
 
 static void remove_entry(struct cache *c, struct entry **head, struct entry *e)
 {
-    if (head == &c->live)
+    if (head == &c->live) {
         c->bytes -= e->bytes;
+        c->version++;
+    }
     /* The analyzer does not see that the table's own list has no e any more. */
     HASH_DEL(*head, e); /* NOLINT(clang-analyzer-unix.Malloc) */
     free(e);
@@ -72,8 +76,10 @@ static struct entry *cache_lookup(struct entry *head, const char *name)
 static void cache_insert(struct cache *c, struct entry **head, struct entry *e)
 {
     const char *name = record_name(e->object);
-    if (head == &c->live)
+    if (head == &c->live) {
         c->bytes += e->bytes;
+        e->version = ++c->version;
+    }
     HASH_ADD_KEYPTR(hh, *head, name, strlen(name), e);
 }
 
@@ -127,8 +133,10 @@ bool cache_delete(struct cache *c, const char *name)
 {
     struct entry *e = cache_lookup(c->live, name);
     if (!c->replacing) {
-        if (e != NULL)
+        if (e != NULL) {
             remove_entry(c, &c->live, e);
+            c->removed = c->version;
+        }
         return e != NULL;
     }
     if (e != NULL)
@@ -163,13 +171,16 @@ bool cache_replace_end(struct cache *c)
         if (e->listed == c->replace)
             continue;
         remove_entry(c, &c->live, e);
+        c->removed = c->version;
         changed = true;
     }
     if (c->live == NULL) { /* the usual first list: no need to build the table twice */
         c->live = c->aside;
         c->aside = NULL;
-        for (e = c->live; e != NULL; e = e->hh.next)
+        for (e = c->live; e != NULL; e = e->hh.next) {
             c->bytes += e->bytes;
+            e->version = c->version + 1;
+        }
     }
     HASH_ITER (hh, c->aside, e, next) {
         HASH_DEL(c->aside, e);
@@ -177,6 +188,7 @@ bool cache_replace_end(struct cache *c)
     }
     c->replacing = false;
     c->synced = true;
+    c->version += changed;
     return changed;
 }
 
@@ -191,6 +203,7 @@ void cache_forget(struct cache *c)
     remove_all(&c->live);
     c->bytes = 0;
     c->synced = false;
+    c->removed = ++c->version;
 }
 
 size_t cache_count(const struct cache *c)
@@ -226,4 +239,21 @@ void cache_each(const struct cache *c, void (*fn)(void *arg, const void *object)
         qsort(list, count, sizeof(struct entry *), by_key);
     for (size_t i = 0; i < count; i++)
         fn(arg, list[i]->object);
+}
+
+uint64_t cache_version(const struct cache *c)
+{
+    return c->version;
+}
+
+uint64_t cache_removed(const struct cache *c)
+{
+    return c->removed;
+}
+
+void cache_each_since(const struct cache *c, uint64_t version, void (*fn)(void *arg, const void *object), void *arg)
+{
+    for (const struct entry *e = c->live; e != NULL; e = e->hh.next)
+        if (e->version > version)
+            fn(arg, e->object);
 }

@@ -6,7 +6,7 @@
  * ones; the end swaps and drops what was not listed again; an abort keeps the old ones. What is listed again unchanged
  * is only marked, so that a relist costs no second copy.
  *
- * Each object lives in one allocation together with its strings: a node takes about 115 bytes, the hash table and
+ * Each object lives in one allocation together with its strings: a node takes about 120 bytes, the hash table and
  * malloc included, 16 for each address, and its strings; a Hostname that is the node's name costs no second one.
  */
 #ifndef MODEL_CACHE_H
@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -51,5 +52,13 @@ const void *cache_find(const struct cache *c, const char *name);
 /* Calls fn for each object, ordered by name. fn must not change the cache; the pointers it gets are valid until the
  * next change. */
 void cache_each(const struct cache *c, void (*fn)(void *arg, const void *object), void *arg);
+
+/* Grows with each change of what readers see. An object that was there at a version, and did not change since, is still
+ * at the same address. */
+uint64_t cache_version(const struct cache *c);
+/* The version at which an object was last removed, if only to be listed otherwise: until then _since misses none. */
+uint64_t cache_removed(const struct cache *c);
+/* Calls fn as cache_each does, in no order, for each object that came or changed since. */
+void cache_each_since(const struct cache *c, uint64_t version, void (*fn)(void *arg, const void *object), void *arg);
 
 #endif

@@ -82,6 +82,7 @@ struct work {
     struct desired *out;
     const char **names; /* of all servers and spares, in their order */
     size_t name_count;
+    size_t name_next;                    /* behind the one that was found last: lines are mostly in that order, too */
     const struct backend_server **lines; /* all of the backend's, by name; NULL where there is no spot */
     struct spot **spots;                 /* by address, port, live ones first, name */
     size_t spot_count;
@@ -119,13 +120,18 @@ static int spot_order(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->line->name, y->line->name);
 }
 
-static bool has_name(const struct work *w, const char *name)
+static bool has_name(struct work *w, const char *name)
 {
-    return w->name_count > 0 && bsearch(&name, w->names, w->name_count, sizeof(w->names[0]), str_order) != NULL;
+    const char **found = w->names + w->name_next;
+    if (w->name_next == w->name_count || strcmp(*found, name) != 0)
+        found = w->name_count > 0 ? bsearch(&name, w->names, w->name_count, sizeof(w->names[0]), str_order) : NULL;
+    if (found != NULL)
+        w->name_next = (size_t)(found - w->names) + 1;
+    return found != NULL;
 }
 
 /* It may be changed, and is not there by its own right. */
-static bool is_free(const struct work *w, const struct backend_server *line)
+static bool is_free(struct work *w, const struct backend_server *line)
 {
     bool implied_backup = line->default_backup && !line->no_backup;
     return !diff_server_is_foreign(line, w->in->rules) && !implied_backup && line->address != NULL &&
@@ -191,13 +197,11 @@ static size_t find_spot(const struct work *w, const struct desired_server *s)
 
 /* ---- each server ---- */
 
-static void call_it(struct desired_server *s, char *name)
+static void call_it(struct work *w, struct desired_server *s, char *name)
 {
     if (s->node == NULL)
         s->node = s->name;
-    else
-        free(s->name);
-    s->name = name;
+    s->name = desired_text_take(w->out, name);
 }
 
 static void format_list(struct work *w, struct desired_server *list, size_t count)
@@ -208,7 +212,7 @@ static void format_list(struct work *w, struct desired_server *list, size_t coun
             free(name);
             continue;
         }
-        call_it(&list[i], name);
+        call_it(w, &list[i], name);
         w->differs = true;
     }
 }
@@ -226,13 +230,13 @@ static void sort(struct desired_server *list, size_t count)
         qsort(list, count, sizeof(list[0]), server_order);
 }
 
-static void names_add_node(struct desired_server *s)
+static void names_add_node(struct work *w, struct desired_server *s)
 {
-    call_it(s, mem_printf("%s-%s", s->name, s->node != NULL ? s->node : s->name));
+    call_it(w, s, mem_printf("%s-%s", s->name, s->node != NULL ? s->node : s->name));
 }
 
 /* Two nodes at one address have one name by {address} alone: the later gets that of its node added. */
-static void make_distinct(struct desired_server *list, size_t count)
+static void make_distinct(struct work *w, struct desired_server *list, size_t count)
 {
     bool again = true;
     while (again) {
@@ -240,7 +244,7 @@ static void make_distinct(struct desired_server *list, size_t count)
         sort(list, count);
         for (size_t i = 1; i < count; i++)
             if (str_eq(list[i].name, list[i - 1].name)) {
-                names_add_node(&list[i]);
+                names_add_node(w, &list[i]);
                 again = true;
             }
     }
@@ -250,22 +254,20 @@ static void format_all(struct work *w, struct desired *d)
 {
     format_list(w, d->servers, d->server_count);
     format_list(w, d->spares, d->spare_count);
-    make_distinct(d->servers, d->server_count);
+    make_distinct(w, d->servers, d->server_count);
     for (size_t i = 0; i < d->spare_count; i++)
         if (desired_find(d, d->spares[i].name) != NULL)
-            names_add_node(&d->spares[i]);
-    make_distinct(d->spares, d->spare_count);
+            names_add_node(w, &d->spares[i]);
+    make_distinct(w, d->spares, d->spare_count);
 }
 
 static void list_names(struct work *w, const struct desired *d)
 {
     w->names = mem_array(d->server_count + d->spare_count, sizeof(w->names[0]));
-    for (size_t i = 0; i < d->server_count; i++)
-        w->names[w->name_count++] = d->servers[i].name;
-    for (size_t i = 0; i < d->spare_count; i++)
-        w->names[w->name_count++] = d->spares[i].name;
-    if (w->name_count > 1)
-        qsort(w->names, w->name_count, sizeof(w->names[0]), str_order);
+    for (size_t i = 0, k = 0; i < d->server_count || k < d->spare_count;) {
+        bool spare = i == d->server_count || (k < d->spare_count && strcmp(d->spares[k].name, d->servers[i].name) < 0);
+        w->names[w->name_count++] = spare ? d->spares[k++].name : d->servers[i++].name;
+    }
 }
 
 /* By the line of a node that is out its return is to be recognised. */
@@ -289,7 +291,7 @@ static void names_adopt(struct work *w, struct desired_server *s)
     if (found == NULL)
         return;
     found->taken = w->differs = true;
-    call_it(s, mem_strdup(found->line->name));
+    call_it(w, s, mem_strdup(found->line->name));
 }
 
 static void adopt_list(struct work *w, const struct backend_server *const *own, struct desired_server *list,
@@ -307,21 +309,22 @@ static void names_add_server(struct desired *d, size_t which, const char *name)
     d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
     const struct desired_server *like = &d->servers[which];
     d->servers[d->server_count++] = (struct desired_server){
-        .name = mem_strdup(name),
-        .node = mem_strdup(like->node != NULL ? like->node : like->name),
-        .address = mem_strdup(like->address),
+        .name = desired_text(d, name),
+        .node = like->node != NULL ? like->node : like->name,
+        .address = like->address,
         .port = like->port,
         .state = like->state,
         .weight = -1,
-        .reason =
-            mem_printf("it serves until %s, with the same address and port, does (ADOPT_SERVERS=rename)", like->name)};
+        .why = desired_why_take(d, mem_printf("it serves until %s, with the same address and port, does "
+                                              "(ADOPT_SERVERS=rename)",
+                                              like->name))};
 }
 
 static void names_add_skip(struct desired *d, char *subject, char *reason, const char *server, bool announced)
 {
-    d->skips = mem_resize(d->skips, d->skip_count + 1, sizeof(d->skips[0]));
-    d->skips[d->skip_count++] = (struct desired_skip){
-        .subject = subject, .reason = reason, .server = mem_strdup(server), .ordinary = true, .announced = announced};
+    struct desired_skip *s = desired_add_skip(d, subject, reason, server);
+    s->ordinary = true;
+    s->announced = announced;
 }
 
 static bool serves(const struct names_input *in, const struct backend_server *own)
@@ -371,11 +374,12 @@ static void add_alias(struct work *w, const struct backend_server *line)
         const struct desired_skip *s = w->outs.list[i];
         if (!str_eq(s->server, node))
             break;
-        names_add_skip(d, mem_strdup(s->subject), mem_strdup(s->reason), line->name, s->announced);
+        names_add_skip(d, desired_skip_subject(w->in->desired, s), desired_skip_reason(w->in->desired, s), line->name,
+                       s->announced);
         d->skips[d->skip_count - 1].ordinary = s->ordinary;
     }
     d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
-    d->aliases[d->alias_count++] = (struct desired_alias){mem_strdup(line->name), node};
+    d->aliases[d->alias_count++] = (struct desired_alias){desired_text(d, line->name), desired_text_take(d, node)};
     w->differs = true;
 }
 
@@ -402,7 +406,7 @@ static const struct backend_server **own_lines(const struct work *w, const struc
     size_t line_count = w->in->actual->server_count;
     const struct backend_server **own = mem_array(count, sizeof(own[0]));
     for (size_t i = 0; i < count; i++) {
-        const struct backend_server key = {.name = list[i].name}, *at = &key;
+        const struct backend_server key = {.name = (char *)(uintptr_t)list[i].name}, *at = &key;
         const struct backend_server **found = bsearch(&at, w->lines, line_count, sizeof(w->lines[0]), names_line_order);
         own[i] = found != NULL ? *found : NULL;
     }

@@ -48,12 +48,14 @@ void servers_command_sent(void *engine, const struct instance_backend *b, const 
     admin_states_calls(&s->states, c->name, c->state);
 }
 
-/* By the model, for the log; NULL: it has nothing to say of that server. */
-static const char *runtime_reason(const struct servers_backend *s, const char *name)
+/* By the model, for the log; NULL: it has nothing to say of that server. Allocates. */
+static char *runtime_reason(const struct servers_backend *s, const char *name)
 {
     const struct desired_server *want = desired_find(s->desired, name);
     const struct desired_skip *out = desired_why_out(s->desired, name);
-    return want != NULL ? want->reason : out != NULL ? out->reason : NULL;
+    if (want != NULL)
+        return desired_server_reason(s->desired, want);
+    return out != NULL ? desired_skip_reason(s->desired, out) : NULL;
 }
 
 static void runtime_note(struct servers_backend *s, const struct runtime_command *c, uint64_t took_us,
@@ -62,7 +64,7 @@ static void runtime_note(struct servers_backend *s, const struct runtime_command
     static const char *const words[] = {[RUNTIME_READY] = "is back in rotation",
                                         [RUNTIME_DRAIN] = "drains: it gets no new connections",
                                         [RUNTIME_MAINT] = "is out of rotation"};
-    const char *reason = runtime_reason(s, c->name);
+    cleanup(mem_free_ptr) char *reason = runtime_reason(s, c->name);
     cleanup(mem_free_ptr) char *text = mem_printf("%s %s", c->name, words[c->state]);
     /* that it drains is said */
     cleanup(mem_free_ptr) char *why = reason == NULL              ? mem_strdup(c->why)
@@ -92,10 +94,10 @@ void servers_command_done(void *engine, const struct instance_backend *b, const 
         admin_states_crossed(&s->states, c->name);
     if (event_us != 0 && c->state != RUNTIME_READY)
         metric_observe(servers_telemetry(s)->watch_event_to_runtime, (double)event_us / 1e6, NULL);
+    cleanup(mem_free_ptr) char *reason = runtime_reason(s, c->name);
     log_info(servers_log(s), "server state set at runtime", log_str("backend", s->name),
              log_str("target", servers_target(s)), log_str("server", c->name),
-             log_str("state", runtime_admin_name(c->state)), log_str("why", c->why),
-             log_str("reason", runtime_reason(s, c->name)),
+             log_str("state", runtime_admin_name(c->state)), log_str("why", c->why), log_str("reason", reason),
              log_if(event_us != 0, log_us_as_ms("event_to_runtime_ms", event_us)));
     runtime_note(s, c, took_us, event_us);
     cleanup(mem_free_ptr) char *what = mem_printf("server %s %s", c->name, runtime_admin_name(c->state));

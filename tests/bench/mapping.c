@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "model/cache.h"
-#include "servers/desired/desired.h"
+#include "servers/desired/update.h"
 
 #define IN_A_SLICE 100 /* what Kubernetes puts into one */
 
@@ -81,6 +81,7 @@ static struct object_caches fill(const struct size *size)
 
 struct took {
     uint64_t wall_us, cpu_us;
+    unsigned differs;
 };
 
 static uint64_t cpu_us(void)
@@ -91,17 +92,37 @@ static uint64_t cpu_us(void)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-static struct took map(const struct desired_input *in, const struct size *size)
+static void check(const struct desired *d, const struct size *size)
+{
+    if (d->state == DESIRED_OK && d->endpoint_count == size->endpoints && d->server_count <= size->nodes)
+        return;
+    fprintf(stderr, "mapping: not what was expected: state %d, %zu servers: %s\n", d->state, d->server_count,
+            d->problem != NULL ? d->problem : "no problem");
+    exit(1);
+}
+
+/* *last: as the daemon keeps it until the next, and compares. */
+static struct took map(struct desired_memory *m, const struct desired_input *in, const struct size *size,
+                       const struct desired **last)
+{
+    uint64_t cpu = cpu_us(), wall = clock_mono_us();
+    const struct desired *d = desired_update(m, in);
+    unsigned differs = *last == NULL || !desired_eq(*last, d);
+    desired_unref(*last);
+    *last = d;
+    struct took took = {clock_mono_us() - wall, cpu_us() - cpu, differs};
+    check(d, size);
+    return took;
+}
+
+/* The same without a memory. */
+static struct took map_all(const struct desired_input *in, const struct size *size)
 {
     struct desired d;
     uint64_t cpu = cpu_us(), wall = clock_mono_us();
     desired_compute(in, &d);
-    struct took took = {clock_mono_us() - wall, cpu_us() - cpu};
-    if (d.state != DESIRED_OK || d.endpoint_count != size->endpoints || d.server_count > size->nodes) {
-        fprintf(stderr, "mapping: not what was expected: state %d, %zu servers: %s\n", d.state, d.server_count,
-                d.problem != NULL ? d.problem : "no problem");
-        exit(1);
-    }
+    struct took took = {clock_mono_us() - wall, cpu_us() - cpu, 0};
+    check(&d, size);
     desired_fini(&d);
     return took;
 }
@@ -146,24 +167,39 @@ int main(int argc, char **argv)
         .namespace = "ns", .service = "web", .nodes = node_rules_default, .drain_timeout_ms = 30000};
     struct object_caches c = fill(&size);
     struct desired_input in = {.caches = &c, .rules = &rules, .states = server_states_new()};
-    uint64_t *wall = mem_array(size.runs, sizeof(wall[0])), *cpu = mem_array(size.runs, sizeof(cpu[0]));
-    struct took cold = map(&in, &size);
+    struct desired_memory *memory = desired_memory_new();
+    const struct desired *last = NULL;
+    struct figures {
+        uint64_t *wall, *cpu, *all;
+        unsigned same;
+    } f = {mem_array(size.runs, sizeof(uint64_t)), mem_array(size.runs, sizeof(uint64_t)),
+           mem_array(size.runs, sizeof(uint64_t)), 0};
+    struct took cold = map(memory, &in, &size, &last);
     for (unsigned i = 0; i < size.runs; i++) {
         unsigned changed = (unsigned)((i * 7919ull) % size.endpoints);
         put_slice(c.slices, &size, changed / IN_A_SLICE, changed);
         in.now_ms += 100;
-        struct took warm = map(&in, &size);
-        wall[i] = warm.wall_us;
-        cpu[i] = warm.cpu_us;
+        struct took warm = map(memory, &in, &size, &last);
+        f.wall[i] = warm.wall_us;
+        f.cpu[i] = warm.cpu_us;
+        f.same += !warm.differs;
         put_slice(c.slices, &size, changed / IN_A_SLICE, size.endpoints);
     }
     printf("nodes=%u endpoints=%u cold_ms=%.2f", size.nodes, size.endpoints, (double)cold.wall_us / 1000);
-    print_spread("", wall, size.runs);
-    print_spread("cpu_", cpu, size.runs);
+    print_spread("", f.wall, size.runs);
+    print_spread("cpu_", f.cpu, size.runs);
     /* Not ru_maxrss: that is inherited from whoever started us. */
-    printf(" peak_kib=%lu anon_kib=%lu\n", status_kib("VmHWM:"), status_kib("RssAnon:"));
-    free(wall);
-    free(cpu);
+    printf(" peak_kib=%lu anon_kib=%lu", status_kib("VmHWM:"), status_kib("RssAnon:"));
+    printf(" computed_in_full=%zu same=%u", desired_memory_full(memory), f.same);
+    for (unsigned i = 0; i < size.runs; i++)
+        f.all[i] = map_all(&in, &size).cpu_us;
+    print_spread("all_cpu_", f.all, size.runs);
+    printf("\n");
+    free(f.wall);
+    free(f.cpu);
+    free(f.all);
+    desired_unref(last);
+    desired_memory_free(memory);
     server_states_free(in.states);
     cache_free(c.nodes);
     cache_free(c.slices);

@@ -114,6 +114,8 @@ void cluster_forget_states(struct cluster *c)
     for (size_t i = 0; i < OURS; i++) {
         server_states_free(c->states[i]);
         c->states[i] = server_states_new();
+        desired_memory_free(c->memory[i]);
+        c->memory[i] = desired_memory_new();
     }
 }
 
@@ -121,6 +123,7 @@ void cluster_fini(struct cluster *c)
 {
     for (size_t i = 0; i < OURS; i++) {
         server_states_free(c->states[i]);
+        desired_memory_free(c->memory[i]);
         cache_free(c->caches[i].slices);
         cache_free(c->caches[i].endpoints);
         cache_free(c->caches[i].services);
@@ -128,11 +131,11 @@ void cluster_fini(struct cluster *c)
     cache_free(c->nodes);
 }
 
-void cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms, struct desired *ret)
+const struct desired *cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms)
 {
     struct desired_input in = {
         .caches = &c->caches[service], .rules = &c->rules[service], .states = c->states[service], .now_ms = now_ms};
-    desired_compute(&in, ret);
+    return desired_update(c->memory[service], &in);
 }
 
 bool cluster_has_node(const void *arg, const char *server)

@@ -8,7 +8,7 @@
 
 #include "conf.h"
 #include "model/objects.h"
-#include "servers/desired/desired.h"
+#include "servers/desired/update.h"
 
 #define NODES 9
 
@@ -48,6 +48,7 @@ struct cluster {
     bool paused[OURS];
     struct mapping_rules rules[OURS];
     struct server_states *states[OURS];
+    struct desired_memory *memory[OURS];
 };
 
 void cluster_init(struct cluster *c, const struct settings *s);
@@ -56,7 +57,7 @@ void cluster_forget_states(struct cluster *c); /* of the daemon, which starts an
 void cluster_put_node(struct cluster *c, size_t node);
 void cluster_put_pods(struct cluster *c, size_t service);
 void cluster_put_service(struct cluster *c, size_t service);
-void cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms, struct desired *ret);
+const struct desired *cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms) must_check;
 bool cluster_has_node(const void *arg, const char *server);
 
 #endif

@@ -186,13 +186,11 @@ void world_read(struct world *w)
     if (w->settings.whole != 0)
         return;
     for (size_t i = 0; i < OURS; i++) {
-        struct desired d;
-        cluster_desired(&w->cluster, i, w->now_us / 1000, &d);
-        take_due(w, d.due_ms);
+        cleanup(desired_unref_ptr) const struct desired *shared = cluster_desired(&w->cluster, i, w->now_us / 1000);
+        take_due(w, shared->due_ms);
         desired_fini(&w->desired_states[i]);
-        desired_copy(&w->desired_states[i], &d);
+        desired_copy(&w->desired_states[i], shared);
         take_wants(w, i);
-        cleanup(desired_unref_ptr) const struct desired *shared = desired_share(&d);
         if (w->targets != NULL && mapping_state_take(&w->states[i], shared)) {
             loss_reported(w, i);
             targets_set_desired(w->targets, i, shared, "an event", w->now_us);

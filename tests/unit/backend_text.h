@@ -161,23 +161,29 @@ static inline void text_print_server(struct buf *b, const struct backend_server 
 }
 
 /* "n2 announced its node is going": why that server is not wished for. */
-static inline void text_desired_out(struct desired *d, char *words)
+static inline void text_why(struct desired *d, struct desired_server *s, const char *reason)
 {
-    d->skips = mem_resize(d->skips, d->skip_count + 1, sizeof(d->skips[0]));
-    struct desired_skip *out = &d->skips[d->skip_count++];
-    *out = (struct desired_skip){.server = mem_strdup(strsep(&words, " "))};
-    out->subject = mem_printf("node %s", out->server);
-    out->announced = str_has_prefix(words, "announced ");
-    out->reason = mem_strdup(words + (out->announced ? strlen("announced ") : 0));
+    s->why = desired_why_take(d, mem_strdup(reason));
 }
 
-static inline void text_desired_server(struct desired_server **list, size_t *count, const char *name, char *words)
+static inline void text_desired_out(struct desired *d, char *words)
 {
+    const char *server = strsep(&words, " ");
+    bool announced = str_has_prefix(words, "announced ");
+    const char *reason = words + (announced ? strlen("announced ") : 0);
+    desired_add_skip(d, mem_printf("node %s", server), mem_strdup(reason), server)->announced = announced;
+}
+
+static inline void text_desired_server(struct desired *d, struct desired_server **list, size_t *count, const char *name,
+                                       char *words)
+{
+    char *address = NULL;
     *list = mem_resize(*list, *count + 1, sizeof(**list));
     struct desired_server *s = &(*list)[(*count)++];
-    *s = (struct desired_server){.name = mem_strdup(name), .state = SERVER_LIVE, .weight = -1};
-    s->reason = mem_printf("%s is wanted", name);
-    text_address(strsep(&words, " "), &s->address, &s->port);
+    *s = (struct desired_server){.name = desired_text(d, name), .state = SERVER_LIVE, .weight = -1};
+    s->why = desired_why_take(d, mem_printf("%s is wanted", name));
+    text_address(strsep(&words, " "), &address, &s->port);
+    s->address = desired_text_take(d, address);
     for (char *word; (word = strsep(&words, " ")) != NULL;) {
         if (strcmp(word, "draining") == 0)
             s->state = SERVER_DRAINING;
@@ -191,7 +197,7 @@ static inline void text_desired_server(struct desired_server **list, size_t *cou
 static inline void text_desired_spare(struct desired *d, char *words)
 {
     char *name = strsep(&words, " ");
-    text_desired_server(&d->spares, &d->spare_count, name, words);
+    text_desired_server(d, &d->spares, &d->spare_count, name, words);
     d->spares[d->spare_count - 1].state = SERVER_OUT;
 }
 
@@ -212,7 +218,7 @@ static inline void text_desired(struct desired *d, const char *text)
         else if (strcmp(word, "spare") == 0)
             text_desired_spare(d, words);
         else if (word[0] != '\0')
-            text_desired_server(&d->servers, &d->server_count, word, words);
+            text_desired_server(d, &d->servers, &d->server_count, word, words);
     }
     d->state = d->server_count > 0 ? DESIRED_OK : DESIRED_EMPTY;
     if (d->server_count == 0)

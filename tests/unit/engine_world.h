@@ -233,12 +233,12 @@ static inline void desired_of(size_t backend, const char *set, const char *cause
         size_t len = strcspn(word, "*");
         d.servers = mem_resize(d.servers, d.server_count + 1, sizeof(d.servers[0]));
         d.servers[d.server_count++] =
-            (struct desired_server){.name = mem_strndup(word, len),
-                                    .address = mem_printf("10.0.0.%.*s", (int)len - 1, word + 1),
+            (struct desired_server){.name = desired_text_take(&d, mem_strndup(word, len)),
+                                    .address = desired_text_take(&d, mem_printf("10.0.0.%.*s", (int)len - 1, word + 1)),
                                     .port = 80,
                                     .weight = -1,
                                     .state = word[len] == '*' ? SERVER_DRAINING : SERVER_LIVE,
-                                    .reason = mem_strdup("a reason")};
+                                    .why = desired_why_take(&d, mem_strdup("a reason"))};
     }
     cleanup(desired_unref_ptr) const struct desired *shared = desired_share(&d);
     servers_set_desired(w.target.servers, backend, shared, cause, clock_mono_us());

@@ -269,8 +269,8 @@ static inline char *text_of_skips(const struct desired *d)
     buf_init(&b, 0);
     for (size_t i = 0; i < d->skip_count; i++) {
         const struct desired_skip *s = &d->skips[i];
-        buf_printf(&b, "%s%s%s%s: %s", i > 0 ? "\n" : "", s->ordinary ? "~" : "", s->announced ? "!" : "", s->subject,
-                   s->reason);
+        cleanup(mem_free_ptr) char *text = desired_skip_text(d, s);
+        buf_printf(&b, "%s%s%s%s", i > 0 ? "\n" : "", s->ordinary ? "~" : "", s->announced ? "!" : "", text);
     }
     return buf_take(&b);
 }

@@ -200,9 +200,9 @@ static void report_left_out(const struct desired *desired, struct doctor_section
     }
     if (count == 0)
         return;
+    cleanup(mem_free_ptr) char *why = desired_skip_text(desired, &desired->skips[first]);
     struct doctor_check *c =
-        doctor_warn(s, "service.left-out", "left out", "%zu: %s: %s%s", count, desired->skips[first].subject,
-                    desired->skips[first].reason, count > 1 ? ", ..." : "");
+        doctor_warn(s, "service.left-out", "left out", "%zu: %s%s", count, why, count > 1 ? ", ..." : "");
     doctor_fix(c, "see all of them", "haproxy-k8s-sync plan");
 }
 

@@ -52,11 +52,17 @@ struct draft {
     size_t count;
 };
 
+/* The record wants them so; nothing writes to them. */
+static char *draft_text(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
 static void draft_desired(struct draft *to, const struct desired_server *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        to->list[to->count++] = (struct service_server){.name = list[i].name,
-                                                        .address = list[i].address,
+        to->list[to->count++] = (struct service_server){.name = draft_text(list[i].name),
+                                                        .address = draft_text(list[i].address),
                                                         .state = list[i].state,
                                                         .weight = list[i].weight,
                                                         .port = list[i].port};
@@ -73,7 +79,7 @@ static void draft_spares(struct draft *to, const struct desired *d, size_t kept_
     size_t kept = to->count - kept_from;
     const struct service_server *held = &to->list[kept_from];
     for (size_t i = 0; i < d->spare_count; i++) {
-        const struct service_server of = {.name = d->spares[i].name};
+        const struct service_server of = {.name = draft_text(d->spares[i].name)};
         if (kept == 0 || bsearch(&of, held, kept, sizeof(of), order_of_servers) == NULL)
             draft_desired(to, &d->spares[i], 1);
     }
@@ -84,8 +90,7 @@ static void row_set(struct service_row *r, const char *backend, struct draft *d)
     size_t bytes;
     if (d->count > 1)
         qsort(d->list, d->count, sizeof(d->list[0]), order_of_servers);
-    const struct service_servers made = {
-        .backend = (char *)(uintptr_t)backend, .list = d->list, .count = (uint32_t)d->count};
+    const struct service_servers made = {.backend = draft_text(backend), .list = d->list, .count = (uint32_t)d->count};
     struct service_servers *packed = record_pack(&servers_record, &made, 0, &bytes);
     free(r->servers); /* the draft may borrow from it */
     r->servers = packed;

@@ -147,8 +147,8 @@ static void see_node(void *arg, const void *object)
     /* Of two nodes with one server name the first has it. */
     if (a == NULL || (d->server_count > 0 && desired_find(d, name) != NULL))
         return;
-    d->servers[d->server_count++] = (struct desired_server){.name = mem_strdup(name),
-                                                            .address = mem_strdup(a->text),
+    d->servers[d->server_count++] = (struct desired_server){.name = desired_text(d, name),
+                                                            .address = desired_text(d, a->text),
                                                             .port = s->route->port->node_port,
                                                             .state = SERVER_LIVE,
                                                             .weight = -1};
@@ -386,17 +386,22 @@ static void explain_servers(const struct desired *d, struct buf *out)
     for (size_t i = 0; i < d->server_count; i++) {
         const struct desired_server *s = &d->servers[i];
         cleanup(mem_free_ptr) char *at = str_host_port(s->address, s->port);
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, s);
         buf_printf(out, "    server %s %s, %s%s%s\n", s->name, at, server_state_name(s->state),
-                   s->reason != NULL ? ": " : "", s->reason != NULL ? s->reason : "");
+                   reason != NULL ? ": " : "", reason != NULL ? reason : "");
     }
-    for (size_t i = 0; i < d->spare_count; i++)
-        buf_printf(out, "    server %s disabled: %s\n", d->spares[i].name, d->spares[i].reason);
+    for (size_t i = 0; i < d->spare_count; i++) {
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, &d->spares[i]);
+        buf_printf(out, "    server %s disabled: %s\n", d->spares[i].name, reason);
+    }
 }
 
 static void explain_skips(const struct desired *d, struct buf *out)
 {
-    for (size_t i = 0; i < d->skip_count && i < SKIPS_SHOWN; i++)
-        buf_printf(out, "    no server for %s: %s\n", d->skips[i].subject, d->skips[i].reason);
+    for (size_t i = 0; i < d->skip_count && i < SKIPS_SHOWN; i++) {
+        cleanup(mem_free_ptr) char *skip = desired_skip_text(d, &d->skips[i]);
+        buf_printf(out, "    no server for %s\n", skip);
+    }
     if (d->skip_count > SKIPS_SHOWN)
         buf_printf(out, "    and %zu more without a server\n", d->skip_count - SKIPS_SHOWN);
 }

@@ -2,10 +2,12 @@
 
 #include <yyjson.h>
 
+#include "base/mem.h"
 #include "json/write.h"
 #include "servers/desired/desired.h"
 
 struct listing {
+    const struct desired *desired;
     yyjson_mut_doc *doc;
     yyjson_mut_val *list;
     size_t room;
@@ -28,19 +30,24 @@ static yyjson_mut_val *status_nodes_add(struct listing *l, const char *name, con
 static void status_nodes_add_servers(struct listing *l, const struct desired_server *from, size_t count,
                                      enum server_state which, const char *state)
 {
-    for (size_t i = 0; i < count && l->room > 0; i++)
-        if (from[i].state == which)
-            status_nodes_add(l, from[i].name, state, &from[i], from[i].reason);
+    for (size_t i = 0; i < count && l->room > 0; i++) {
+        if (from[i].state != which)
+            continue;
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(l->desired, &from[i]);
+        status_nodes_add(l, from[i].name, state, &from[i], reason);
+    }
 }
 
-static void add_skips(struct listing *l, const struct desired *d, bool ordinary)
+static void add_skips(struct listing *l, bool ordinary)
 {
+    const struct desired *d = l->desired;
     for (size_t i = 0; i < d->skip_count && l->room > 0; i++) {
         const struct desired_skip *s = &d->skips[i];
         if (s->ordinary != ordinary)
             continue;
-        yyjson_mut_val *obj = status_nodes_add(l, s->server, "out", NULL, s->reason);
-        json_put_text(l->doc, obj, "subject", s->subject);
+        cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
+        yyjson_mut_val *obj = status_nodes_add(l, s->server, "out", NULL, reason);
+        json_put_text(l->doc, obj, "subject", subject);
         json_put_bool(l->doc, obj, "ordinary", s->ordinary);
         json_put_bool(l->doc, obj, "announced", s->announced);
     }
@@ -78,10 +85,10 @@ void status_nodes_put(const struct desired *d, yyjson_mut_doc *doc, yyjson_mut_v
     json_put_count(doc, nodes, "out", d->skip_count);
     json_put_count(doc, nodes, "spare", d->spare_count);
     json_put_count(doc, nodes, "listed", listed);
-    struct listing l = {.doc = doc, .list = json_put_list(doc, nodes, "list"), .room = listed};
+    struct listing l = {.desired = d, .doc = doc, .list = json_put_list(doc, nodes, "list"), .room = listed};
     status_nodes_add_servers(&l, d->servers, d->server_count, SERVER_DRAINING, "draining");
-    add_skips(&l, d, false);
+    add_skips(&l, false);
     status_nodes_add_servers(&l, d->servers, d->server_count, SERVER_LIVE, "live");
-    add_skips(&l, d, true);
+    add_skips(&l, true);
     status_nodes_add_servers(&l, d->spares, d->spare_count, SERVER_OUT, "spare");
 }

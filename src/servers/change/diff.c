@@ -223,7 +223,7 @@ static void leave_parked(struct merge *m, const struct line *line)
     enum parking_verdict verdict = parked_verdict(m, line);
     if (verdict == PARKING_STAY)
         return;
-    diff_remove_server(m->d, is, NULL, parking_reason(m->rules->parking, is->name));
+    diff_remove_server(m->d, is, m->desired, NULL, parking_reason(m->rules->parking, is->name));
     m->d->changes[m->d->change_count - 1].lazy = verdict == PARKING_LAZY;
 }
 
@@ -236,9 +236,9 @@ static void leave(struct merge *m, const struct line *line, const char *why)
     if (may_stay && is->maintenance)
         leave_parked(m, line);
     else if (may_stay && take_room(m, is->name))
-        diff_park_server(m->d, is, out);
+        diff_park_server(m->d, is, m->desired, out);
     else
-        diff_remove_server(m->d, is, out, why);
+        diff_remove_server(m->d, is, m->desired, out, why);
 }
 
 static void add_spares(struct merge *m)

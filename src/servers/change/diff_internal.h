@@ -19,11 +19,12 @@ void diff_add_server(struct diff *d, const struct backend *actual, const struct 
 /* No change where no managed field differs. */
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
                         const struct desired *desired, const struct diff_rules *rules);
-/* out: what the desired state says of it, NULL: nothing; it counts where reason is NULL. */
-void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
-                        const char *reason);
+/* out: what desired says of it, NULL: nothing; it counts where reason is NULL. */
+void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired *desired,
+                        const struct desired_skip *out, const char *reason);
 /* A managed live line that is not desired: into maintenance. */
-void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out);
+void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired *desired,
+                      const struct desired_skip *out);
 
 /* Whether a line needs a transaction to become what c says. */
 bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c);

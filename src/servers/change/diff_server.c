@@ -172,7 +172,7 @@ void diff_add_server(struct diff *d, const struct backend *actual, const struct 
     own_fields(&c->server, want, desired, rules, &f);
     c->parks = want->state == SERVER_OUT;
     c->detail = mem_strdup("");
-    c->reason = mem_strdup(want->reason);
+    c->reason = desired_server_reason(desired, want);
 }
 
 static struct diff_change *add_found(struct diff *d, const struct backend_server *to_be, struct finding *f)
@@ -195,7 +195,7 @@ void diff_change_server(struct diff *d, const struct backend_server *is, const s
     if (f.fields == 0)
         return;
     struct diff_change *c = add_found(d, &to_be, &f);
-    c->reason = mem_strdup(want->reason);
+    c->reason = desired_server_reason(desired, want);
     c->loss = c->announced = to_be.maintenance && !is->maintenance; /* a drain is an announcement */
 }
 
@@ -203,30 +203,31 @@ void diff_change_server(struct diff *d, const struct backend_server *is, const s
 
 /* Counts what it costs, and says why; reason NULL: what the desired state says of it, if anything. */
 static void say_why_out(struct diff *d, struct diff_change *c, const struct backend_server *is,
-                        const struct desired_skip *out, const char *reason)
+                        const struct desired *desired, const struct desired_skip *out, const char *reason)
 {
     c->loss = !is->maintenance;
     c->announced = reason == NULL && out != NULL && out->announced;
     if (reason != NULL)
         c->reason = mem_strdup(reason);
     else if (out != NULL)
-        c->reason = mem_printf("%s: %s", out->subject, out->reason);
+        c->reason = desired_skip_text(desired, out);
     else
         c->reason = mem_strdup("no endpoint of the Service is on a node of that name");
     if (c->loss && !c->announced)
         d->loss_count++;
 }
 
-void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out,
-                        const char *reason)
+void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired *desired,
+                        const struct desired_skip *out, const char *reason)
 {
     struct diff_change *c = diff_server_add_change(d, DIFF_REMOVE);
     backend_server_copy(&c->server, is);
     c->detail = mem_strdup("");
-    say_why_out(d, c, is, out, reason);
+    say_why_out(d, c, is, desired, out, reason);
 }
 
-void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired_skip *out)
+void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired *desired,
+                      const struct desired_skip *out)
 {
     cleanup(finding_fini) struct finding f;
     cleanup(backend_server_fini) struct backend_server to_be;
@@ -235,7 +236,7 @@ void diff_park_server(struct diff *d, const struct backend_server *is, const str
     own_maintenance(&to_be, true, "maintenance on (parked)", &f);
     struct diff_change *c = add_found(d, &to_be, &f);
     c->parks = true;
-    say_why_out(d, c, is, out, NULL);
+    say_why_out(d, c, is, desired, out, NULL);
 }
 
 /* ---- what can be set at runtime ---- */

@@ -6,75 +6,108 @@
 #include "base/mem.h"
 #include "base/sorted.h"
 #include "base/str.h"
+#include "base/text_pool.h"
+#include "servers/desired/desired_internal.h"
 
 void desired_init(struct desired *d)
 {
     *d = (struct desired){.state = DESIRED_NOT_SYNCED};
 }
 
-static void servers_free(struct desired_server *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(list[i].name);
-        free(list[i].node);
-        free(list[i].address);
-        free(list[i].reason);
-    }
-    free(list);
-}
-
 void desired_fini(struct desired *d)
 {
-    servers_free(d->servers, d->server_count);
-    servers_free(d->spares, d->spare_count);
-    for (size_t i = 0; i < d->skip_count; i++) {
-        free(d->skips[i].subject);
-        free(d->skips[i].reason);
-        free(d->skips[i].server);
-    }
+    free(d->servers);
+    free(d->spares);
     free(d->skips);
-    for (size_t i = 0; i < d->alias_count; i++) {
-        free(d->aliases[i].name);
-        free(d->aliases[i].node);
-    }
     free(d->aliases);
     free(d->problem);
     free(d->note);
+    text_pool_unref(d->texts);
     desired_init(d);
 }
 
-static struct desired_server *servers_copy(const struct desired_server *list, size_t count)
+static void *desired_copy_list(const void *list, size_t count, size_t size)
 {
-    struct desired_server *copy = mem_array(count, sizeof(copy[0]));
-    for (size_t i = 0; i < count; i++) {
-        copy[i] = list[i];
-        copy[i].name = mem_strdup(list[i].name);
-        copy[i].node = mem_strdup(list[i].node);
-        copy[i].address = mem_strdup(list[i].address);
-        copy[i].reason = mem_strdup(list[i].reason);
-    }
-    return copy;
+    void *copy = mem_array(count, size);
+    return count > 0 ? memcpy(copy, list, count * size) : copy;
 }
 
 void desired_copy(struct desired *to, const struct desired *from)
 {
     *to = *from;
     to->refs = 0;
-    to->skips = mem_array(from->skip_count, sizeof(to->skips[0]));
-    for (size_t i = 0; i < from->skip_count; i++) {
-        struct desired_skip *s = &to->skips[i];
-        *s = from->skips[i];
-        s->subject = mem_strdup(s->subject);
-        s->reason = mem_strdup(s->reason);
-        s->server = mem_strdup(s->server);
-    }
+    to->skips = desired_copy_list(from->skips, from->skip_count, sizeof(to->skips[0]));
+    to->skip_room = from->skip_count;
     to->aliases = NULL;
     to->alias_count = 0;
     to->problem = mem_strdup(from->problem);
     to->note = mem_strdup(from->note);
-    to->servers = servers_copy(from->servers, from->server_count);
-    to->spares = servers_copy(from->spares, from->spare_count);
+    to->servers = desired_copy_list(from->servers, from->server_count, sizeof(to->servers[0]));
+    to->spares = desired_copy_list(from->spares, from->spare_count, sizeof(to->spares[0]));
+    to->texts = text_pool_new(from->texts); /* what one adds to its own lives no longer than it */
 }
+
+/* ---- texts ---- */
+
+const char *desired_text(struct desired *d, const char *s)
+{
+    if (d->texts == NULL)
+        d->texts = text_pool_new(NULL);
+    return text_pool_add(d->texts, s);
+}
+
+const char *desired_text_take(struct desired *d, char *s)
+{
+    const char *text = desired_text(d, s);
+    free(s);
+    return text;
+}
+
+struct desired_why desired_why_take(struct desired *d, char *reason)
+{
+    return (struct desired_why){.text = desired_text_take(d, reason), .kind = WHY_TEXT};
+}
+
+struct desired_skip *desired_new_skip(struct desired *d)
+{
+    if (d->skip_count == d->skip_room) {
+        d->skip_room = d->skip_room != 0 ? d->skip_room * 2 : 4;
+        d->skips = mem_resize(d->skips, d->skip_room, sizeof(d->skips[0]));
+    }
+    return memset(&d->skips[d->skip_count++], 0, sizeof(d->skips[0]));
+}
+
+struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *reason, const char *server)
+{
+    struct desired_skip *s = desired_new_skip(d);
+    s->place = desired_text_take(d, subject);
+    s->detail = desired_text_take(d, reason);
+    s->server = desired_text(d, server);
+    return s;
+}
+
+char *desired_server_reason(const struct desired *d, const struct desired_server *s)
+{
+    return text_server_reason(d->words, s->node != NULL ? s->node : s->name, &s->why);
+}
+
+char *desired_skip_subject(const struct desired *d, const struct desired_skip *s)
+{
+    return text_skip_subject(d->words, s);
+}
+
+char *desired_skip_reason(const struct desired *d, const struct desired_skip *s)
+{
+    return text_skip_reason(d->words, s);
+}
+
+char *desired_skip_text(const struct desired *d, const struct desired_skip *s)
+{
+    cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
+    return mem_printf("%s: %s", subject, reason);
+}
+
+/* ---- shared ---- */
 
 const struct desired *desired_share(struct desired *d)
 {
@@ -110,11 +143,17 @@ void desired_unref_ptr(const struct desired **shared)
     desired_unref(*shared);
 }
 
+/* Successive states have most texts in common. */
+static bool desired_same_text(const char *a, const char *b)
+{
+    return a == b || str_eq(a, b);
+}
+
 static bool servers_eq(const struct desired_server *a, const struct desired_server *b, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (a[i].port != b[i].port || a[i].state != b[i].state || a[i].weight != b[i].weight ||
-            !str_eq(a[i].name, b[i].name) || !str_eq(a[i].address, b[i].address))
+            !desired_same_text(a[i].name, b[i].name) || !desired_same_text(a[i].address, b[i].address))
             return false;
     return true;
 }
@@ -243,6 +282,14 @@ static bool is_allowed(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
            c == ':' || c == '-';
+}
+
+bool desired_is_server_name(const char *node_name)
+{
+    const char *c = node_name;
+    while (is_allowed(*c))
+        c++;
+    return c > node_name && *c == '\0';
 }
 
 char *desired_server_name(const char *node_name)

@@ -69,31 +69,66 @@ struct desired_input {
     uint64_t now_ms;
 };
 
+enum desired_why_kind {
+    WHY_UNSAID, /* no reason is given */
+    WHY_TEXT,   /* text */
+    WHY_READY,
+    WHY_TERMINATING,
+    WHY_ENDING,   /* only terminating ones, and no ready one anywhere */
+    WHY_DRAINING, /* only terminating ones, beside ready ones elsewhere */
+    WHY_EVERY,    /* it is a node, and with NODE_MODE all each is one */
+    WHY_SPARE,
+};
+
+#define DESIRED_SETS 2
+
+/* What a reason is made of when it is read: for thousands of servers nobody asks. */
+struct desired_why {
+    union {
+        const char *sets[DESIRED_SETS]; /* the slices that list the endpoints; NULL: no more of them */
+        const char *text;
+    };
+    uint32_t count; /* of the endpoints */
+    uint8_t kind;   /* enum desired_why_kind */
+    bool more_sets;
+    bool alone; /* the endpoint names no node */
+};
+
+/* Texts are the desired state's (desired_text). */
 struct desired_server {
-    char *name;    /* safe as a HAProxy server name */
-    char *node;    /* the name by its node, where the other is another (servers/names); NULL: the same */
-    char *address; /* IP literal; a DNS name where Hostname addresses are asked for */
+    const char *name;    /* safe as a HAProxy server name */
+    const char *node;    /* the name by its node, where the other is another (servers/names); NULL: the same */
+    const char *address; /* IP literal; a DNS name where Hostname addresses are asked for */
+    struct desired_why why;
+    uint64_t until_ms; /* DRAINING: until then at most */
+    int weight;        /* -1: an existing one is kept */
     uint16_t port;
-    enum server_state state; /* LIVE or DRAINING: no new connections, the open ones live on ... */
-    uint64_t until_ms;       /* ... until then at most */
-    int weight;              /* -1: an existing one is kept */
-    char *reason;            /* "2 ready endpoints on node n1 (slice web-abc12); nodePort 30443 of its port https" */
+    enum server_state state; /* LIVE or DRAINING: no new connections, the open ones live on */
 };
 
 /* A place that gave no server, and why; for logs, `plan` and `explain`. Not of nodes that have nothing to do with the
- * Service; but of servers that the states remember though nothing is left of them. */
+ * Service; but of servers that the states remember though nothing is left of them. The sentences are made when they are
+ * read (desired_skip_subject, desired_skip_reason), of what is here; one for each place. */
 struct desired_skip {
-    char *subject;  /* "endpoint 10.244.1.7 of slice web-abc12", "node n7"; one for each place */
-    char *reason;   /* "its node n7 is not known" */
-    char *server;   /* the name that its server has or would have; NULL: none */
+    const char *server;         /* the name that its server has or would have; NULL: none */
+    const char *place;          /* its node, or the endpoint's address; the subject where both sentences are given */
+    const char *endpoint, *set; /* who speaks for it; NULL: it is about the node */
+    const char *detail;         /* what only this cause has; the reason where it is given */
+    struct desired_why here;    /* ready or terminating endpoints that are given away */
+    uint32_t endpoint_count;
+    uint8_t cause;  /* enum cause of desired_internal; 0: the sentences are given */
+    bool named;     /* place is a node */
     bool ordinary;  /* in the normal course of things (not ready): to explain, not to warn about */
     bool announced; /* it was said that it would go: no fault of a control plane */
 };
 
 /* A line that is not desired, and its node. */
 struct desired_alias {
-    char *name, *node;
+    const char *name, *node;
 };
+
+struct desired_words;
+struct text_pool;
 
 enum desired_state {
     DESIRED_OK,         /* servers is what is desired, at least one of them LIVE */
@@ -117,22 +152,41 @@ struct desired {
     struct desired_server *spares;
     size_t spare_count;
     struct desired_skip *skips;
-    size_t skip_count;
+    size_t skip_count, skip_room;
     struct desired_alias *aliases; /* by servers/names, in the order of the lines' names */
     size_t alias_count;
-    size_t endpoint_count; /* all endpoints seen, usable or not; one that is in two slices counts twice */
-    uint16_t check_port;   /* check by HTTP at this port of each node (healthCheckNodePort); 0: as the settings say */
-    bool paused;           /* the Service is annotated: nothing is to be written */
-    uint64_t due_ms;       /* compute again then, though nothing changed (a drain ends); 0: no need */
-    char *problem;         /* why state is not OK, for /readyz and the log; NULL where OK */
-    char *note;            /* a setting that has no effect here, and why, for the log; NULL: none */
+    size_t endpoint_count;   /* all endpoints seen, usable or not; one that is in two slices counts twice */
+    uint16_t check_port;     /* check by HTTP at this port of each node (healthCheckNodePort); 0: as the settings say */
+    bool paused;             /* the Service is annotated: nothing is to be written */
+    uint64_t due_ms;         /* compute again then, though nothing changed (a drain ends); 0: no need */
+    char *problem;           /* why state is not OK, for /readyz and the log; NULL where OK */
+    char *note;              /* a setting that has no effect here, and why, for the log; NULL: none */
+    struct text_pool *texts; /* what names, addresses and skips point to; NULL: there is none yet */
+    const struct desired_words *words; /* in texts: what the reasons say of settings; NULL: all of them are given */
 };
 
 /* Slices are used where they are synced, otherwise Endpoints (see cache_synced). Fills ret (owned by the caller). */
 void desired_compute(const struct desired_input *in, struct desired *ret);
 void desired_init(struct desired *d);
 void desired_fini(struct desired *d);
-void desired_copy(struct desired *to, const struct desired *from); /* deep, all but the aliases; `to` is overwritten */
+/* All but the aliases; the texts are shared. `to` is overwritten. */
+void desired_copy(struct desired *to, const struct desired *from);
+
+/* Texts that live as long as d; NULL gives NULL. _take frees what it is given. */
+const char *desired_text(struct desired *d, const char *s) must_check;
+const char *desired_text_take(struct desired *d, char *s) must_check;
+struct desired_why desired_why_take(struct desired *d, char *reason) must_check;
+/* Its sentences are given, and freed. It is valid until the next is added. */
+struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *reason, const char *server);
+
+/* Sentences, allocated. "2 ready endpoints on node n1 (slice web-abc12); nodePort 30443 of its port https"; NULL: none
+ * was given. */
+char *desired_server_reason(const struct desired *d, const struct desired_server *s) must_check;
+/* "endpoint 10.244.1.7 of slice web-abc12", "node n7" */
+char *desired_skip_subject(const struct desired *d, const struct desired_skip *s) must_check;
+/* "its node n7 is not known" */
+char *desired_skip_reason(const struct desired *d, const struct desired_skip *s) must_check;
+char *desired_skip_text(const struct desired *d, const struct desired_skip *s) must_check; /* "subject: reason" */
 
 /* Takes over what d holds (it is left empty): from here on it never changes, so the targets, the status page and the
  * log share it, each by a reference of its own; the last desired_unref frees it. */
@@ -168,5 +222,6 @@ const char *desired_name_of_node(const struct desired *d, const char *node);
 /* Node name -> server name: HAProxy takes letters, digits and "_.:-" ("character 'x' is not permitted in server name");
  * everything else becomes '_'. "" becomes "_". Allocates. */
 char *desired_server_name(const char *node_name) must_check;
+bool desired_is_server_name(const char *node_name); /* it is one as it stands */
 
 #endif

@@ -107,7 +107,7 @@ static void desired_decide_judge(const struct run *r, struct place *p)
 }
 
 /* A ready endpoint counts only if it can become a server: that of an excluded node makes no other server drain. */
-static bool stands_ready(const struct run *r, const struct place *p)
+bool place_stands_ready(const struct run *r, const struct place *p)
 {
     uint16_t port;
     return !is_barred(p) && p->ready.first != NULL && desired_decide_find_port(r, p, &p->ready, &port) == CAUSE_NONE;
@@ -210,15 +210,21 @@ static char *desired_decide_find_problem(struct run *r)
     return NULL;
 }
 
-void run_decide(struct run *r)
+void run_judge(struct run *r)
 {
+    r->any_ready = r->rest.ready;
     for (size_t i = 0; i < r->place_count && !r->any_ready; i++)
-        r->any_ready = stands_ready(r, &r->places[i]);
+        r->any_ready = place_stands_ready(r, &r->places[i]);
     for (size_t i = 0; i < r->place_count; i++)
         desired_decide_judge(r, &r->places[i]);
     sort_places(r);
     r->problem = desired_decide_find_problem(r);
+}
+
+void run_settle(struct run *r)
+{
     if (r->problem == NULL && r->in->states != NULL)
-        server_states_begin(r->in->states, r->in->now_ms, r->rules->drain_timeout_ms);
+        (r->part ? server_states_resume : server_states_begin)(r->in->states, r->in->now_ms,
+                                                               r->rules->drain_timeout_ms);
     settle_names(r);
 }

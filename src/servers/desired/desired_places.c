@@ -1,5 +1,6 @@
 /* Reads the caches into places: each node, or endpoint without one, with what its endpoints are good for. */
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -14,6 +15,10 @@ struct reader {
     struct run *r;
     uint32_t *place_slots, *endpoint_slots;
     size_t place_mask, endpoint_mask;
+    /* The port of the last group, of which there are many endpoints. */
+    const struct endpoint_group *group;
+    bool served;
+    uint16_t port;
 };
 
 static uint64_t mix(uint64_t h, uint64_t word)
@@ -34,6 +39,11 @@ static size_t hash_text(const char *s, uint64_t h)
     for (; len > 0; len--)
         word = word << 8 | (unsigned char)*s++;
     return (size_t)mix(h, word);
+}
+
+size_t run_hash(const char *name, bool named)
+{
+    return hash_text(name, named);
 }
 
 static size_t slots_for(size_t count)
@@ -73,15 +83,19 @@ static enum cause find_bar(const struct run *r, struct place *p)
     return CAUSE_NONE;
 }
 
-static char *server_name_of(const struct place *p)
+static const char *server_name_of(const struct run *r, const struct place *p)
 {
     char address[ADDRESS_TEXT_BYTES];
-    if (p->named)
-        return desired_server_name(p->name);
-    return address_canonical(p->name, address) == 0 ? mem_strdup(address) : NULL;
+    if (!p->named)
+        return address_canonical(p->name, address) == 0 ? text_pool_add(r->texts, address) : NULL;
+    if (desired_is_server_name(p->name))
+        return text_pool_add(r->texts, p->name);
+    cleanup(mem_free_ptr) char *name = desired_server_name(p->name);
+    return text_pool_add(r->texts, name);
 }
 
-static uint32_t add_place(struct run *r, const char *name, bool named)
+/* server: its name, where it is known already. */
+static uint32_t add_place(struct run *r, const char *name, bool named, const char *server)
 {
     if (r->place_count == r->place_room) {
         r->place_room = r->place_room != 0 ? r->place_room * 2 : 64;
@@ -92,20 +106,20 @@ static uint32_t add_place(struct run *r, const char *name, bool named)
     if (named)
         p->node = cache_find(r->in->caches->nodes, name);
     p->cause = find_bar(r, p);
-    p->server = server_name_of(p);
+    p->server = server != NULL ? server : server_name_of(r, p);
     return (uint32_t)r->place_count++;
 }
 
 static uint32_t find_place(struct reader *in, const char *name, bool named)
 {
     struct run *r = in->r;
-    size_t slot = hash_text(name, named) & in->place_mask;
+    size_t slot = run_hash(name, named) & in->place_mask;
     for (; in->place_slots[slot] != 0; slot = (slot + 1) & in->place_mask) {
         const struct place *p = &r->places[in->place_slots[slot] - 1];
         if (p->named == named && strcmp(p->name, name) == 0)
             return in->place_slots[slot] - 1;
     }
-    uint32_t added = add_place(r, name, named);
+    uint32_t added = add_place(r, name, named, NULL);
     in->place_slots[slot] = added + 1;
     return added;
 }
@@ -188,24 +202,37 @@ static void see_endpoint(struct reader *in, const struct placed_endpoint *seen)
     in->endpoint_slots[slot] = (uint32_t)r->placed_count;
 }
 
-static void see_group(struct reader *in, const struct endpoint_set *set, const struct endpoint_group *g)
+void run_part_endpoint(struct reader *in, const struct run_set *set, const struct endpoint_group *g,
+                       const struct endpoint *e, uint32_t place)
 {
-    uint16_t port;
-    bool served = group_port(in->r, g, &port);
+    if (in->group != g)
+        in->served = group_port(in->r, g, &in->port);
+    in->group = g;
+    const struct placed_endpoint seen = {.endpoint = e,
+                                         .set = set,
+                                         .place = place,
+                                         .port = in->port,
+                                         .rank = in->served ? (uint8_t)rank_of(e) : RANK_UNSERVED};
+    see_endpoint(in, &seen);
+}
+
+static void see_group(struct reader *in, const struct run_set *set, const struct endpoint_group *g)
+{
+    struct run *r = in->r;
     for (size_t i = 0; i < g->endpoint_count; i++) {
         const struct endpoint *e = &g->endpoints[i];
-        struct placed_endpoint seen = {.endpoint = e, .set = set, .port = port};
-        seen.place = find_place(in, e->node_name != NULL ? e->node_name : e->address, e->node_name != NULL);
-        seen.rank = served ? rank_of(e) : RANK_UNSERVED;
-        see_endpoint(in, &seen);
+        uint32_t place = find_place(in, e->node_name != NULL ? e->node_name : e->address, e->node_name != NULL);
+        if (r->listed != NULL)
+            r->listed[r->listed_count++] = place;
+        run_part_endpoint(in, set, g, e, place);
     }
 }
 
 /* ---- what they are good for ---- */
 
-static void tally_set(struct tally *t, const struct endpoint_set *set)
+static void tally_set(struct tally *t, const struct run_set *set)
 {
-    for (size_t i = 0; i < TALLY_SETS; i++) {
+    for (size_t i = 0; i < DESIRED_SETS; i++) {
         if (t->sets[i] == set)
             return;
         if (t->sets[i] == NULL) {
@@ -245,14 +272,14 @@ static bool is_at_node(const struct place *p, const char *address)
 }
 
 /* What a usable endpoint says about its place's port, where that has to be its own. */
-static void note_own_port(struct run *r, const struct place *p, struct tally *t, const struct placed_endpoint *s)
+static void note_own_port(struct place *p, struct tally *t, const struct placed_endpoint *s)
 {
     const char *address = s->endpoint->address;
     if (s->port == 0)
         return;
-    r->any_port = true;
+    p->says_port = true;
     if (is_at_node(p, address)) {
-        r->any_same_family = r->any_same_family || p->named;
+        p->says_family = p->says_family || p->named;
         t->own_port = lower_port(t->own_port, s->port);
         return;
     }
@@ -260,7 +287,7 @@ static void note_own_port(struct run *r, const struct place *p, struct tally *t,
     if (t->elsewhere == NULL || (same && !t->same_family))
         t->elsewhere = s;
     t->same_family = t->same_family || same;
-    r->any_same_family = r->any_same_family || same;
+    p->says_family = p->says_family || same;
 }
 
 static void tally_up(struct run *r)
@@ -277,7 +304,13 @@ static void tally_up(struct run *r)
         tally_add(t, s);
         tally_add(s->rank == RANK_READY ? &r->ready : &r->leaving, s);
         if (p->cause == CAUSE_NONE && place_needs_own_port(r, p))
-            note_own_port(r, p, t, s);
+            note_own_port(p, t, s);
+    }
+    r->any_port = r->rest.port;
+    r->any_same_family = r->rest.same_family;
+    for (size_t i = 0; i < r->place_count; i++) {
+        r->any_port = r->any_port || r->places[i].says_port;
+        r->any_same_family = r->any_same_family || r->places[i].says_family;
     }
 }
 
@@ -287,7 +320,7 @@ static void collect_set(void *arg, const void *object)
 {
     const struct endpoint_set *s = object;
     struct run *r = arg;
-    r->sets[r->set_count++] = s;
+    r->sets[r->set_count++] = (struct run_set){s, text_pool_add(r->texts, s->name)};
     for (size_t g = 0; g < s->group_count; g++)
         r->endpoint_count += s->groups[g].endpoint_count;
 }
@@ -320,14 +353,14 @@ static void read_sets(struct reader *in)
     struct run *r = in->r;
     bool ask_which = r->port.source == PORT_ENDPOINT && r->port.name == NULL;
     for (size_t s = 0; s < r->set_count; s++)
-        for (size_t g = 0; g < r->sets[s]->group_count; g++) {
+        for (size_t g = 0; g < r->sets[s].set->group_count; g++) {
             if (ask_which)
-                note_ports(r, &r->sets[s]->groups[g]);
-            see_group(in, r->sets[s], &r->sets[s]->groups[g]);
+                note_ports(r, &r->sets[s].set->groups[g]);
+            see_group(in, &r->sets[s], &r->sets[s].set->groups[g]);
         }
 }
 
-void run_read(struct run *r, const char *ask)
+void run_read(struct run *r, const char *ask, bool list)
 {
     struct reader in = {.r = r};
     const struct desired_objects *found = r->in->objects;
@@ -345,10 +378,35 @@ void run_read(struct run *r, const char *ask)
     in.endpoint_slots = endpoints;
     in.endpoint_mask = endpoint_slots - 1;
     r->placed = mem_array(r->endpoint_count, sizeof(r->placed[0]));
+    r->listed = list ? mem_array(r->endpoint_count, sizeof(r->listed[0])) : NULL;
     if (r->all)
         cache_each(r->in->caches->nodes, desired_places_add_node, &in);
     read_sets(&in);
     if (ask != NULL && cache_find(r->in->caches->nodes, ask) != NULL)
         find_place(&in, ask, true);
     tally_up(r);
+}
+
+/* ---- a part ---- */
+
+struct reader *run_part_begin(struct run *r, size_t endpoint_count)
+{
+    struct reader *in = mem_alloc(sizeof(*in));
+    size_t slots = slots_for(endpoint_count);
+    *in = (struct reader){
+        .r = r, .endpoint_slots = mem_array(slots, sizeof(in->endpoint_slots[0])), .endpoint_mask = slots - 1};
+    r->placed = mem_array(endpoint_count, sizeof(r->placed[0]));
+    return in;
+}
+
+uint32_t run_part_place(struct reader *in, const char *name, bool named, const char *server)
+{
+    return add_place(in->r, name, named, server);
+}
+
+void run_part_end(struct reader *in)
+{
+    tally_up(in->r);
+    free(in->endpoint_slots);
+    free(in);
 }

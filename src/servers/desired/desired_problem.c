@@ -87,9 +87,10 @@ char *problem_empty(const struct run *r, const struct desired *d)
     if (r->all && cache_count(r->in->caches->nodes) == 0)
         return mem_strdup("NODE_MODE is all, and no node is known");
     for (size_t i = 0; i < d->skip_count; i++)
-        if (!d->skips[i].ordinary)
-            return mem_printf("none of the Service's %zu endpoints can be used; %s: %s", r->endpoint_count,
-                              d->skips[i].subject, d->skips[i].reason);
+        if (!d->skips[i].ordinary) {
+            cleanup(mem_free_ptr) char *why = desired_skip_text(d, &d->skips[i]);
+            return mem_printf("none of the Service's %zu endpoints can be used; %s", r->endpoint_count, why);
+        }
     return mem_printf("none of the Service's %zu endpoints is ready", r->endpoint_count);
 }
 
@@ -139,10 +140,10 @@ static const char *no_check_port(const struct run *r)
         return "externalTrafficPolicy is Cluster";
     if (s->health_check_node_port == 0)
         return "the Service has no healthCheckNodePort";
-    for (size_t i = 0; i < r->place_count; i++)
-        if (!r->places[i].named && r->places[i].cause == CAUSE_NONE)
-            return "an endpoint of the Service names no node, and only nodes have that port";
-    return NULL;
+    bool alone = r->rest.alone;
+    for (size_t i = 0; i < r->place_count && !alone; i++)
+        alone = !r->places[i].named && r->places[i].cause == CAUSE_NONE;
+    return alone ? "an endpoint of the Service names no node, and only nodes have that port" : NULL;
 }
 
 char *run_notes(const struct run *r, struct desired *d)

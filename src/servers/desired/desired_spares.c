@@ -5,65 +5,118 @@
 
 #include "base/mem.h"
 #include "haproxy/backend.h"
+#include "model/address.h"
 #include "servers/desired/desired_internal.h"
 
+/* The first so many, in their order: texts are made of those that are left. */
 struct search {
     const struct run *r;
     struct desired *d;
+    struct found {
+        char *server; /* NULL: the node's name */
+        const struct node *node;
+    } found[DESIRED_SPARES_MAX];
+    size_t count;
 };
 
-/* Where it belongs among the spares; -1: it is there already, or behind the last that there is room for. */
-static int find_position(const struct desired *d, const char *server)
+static const char *found_name(const struct found *f)
 {
-    size_t at = d->spare_count;
-    if (at == DESIRED_SPARES_MAX && strcmp(server, d->spares[at - 1].name) >= 0)
+    return f->server != NULL ? f->server : f->node->name;
+}
+
+/* Where it belongs among them; -1: behind the last that there is room for. */
+static int find_position(const struct search *s, const char *server)
+{
+    size_t at = s->count;
+    if (at == DESIRED_SPARES_MAX && strcmp(server, found_name(&s->found[at - 1])) > 0)
         return -1;
-    while (at > 0 && strcmp(server, d->spares[at - 1].name) < 0)
+    while (at > 0 && strcmp(server, found_name(&s->found[at - 1])) <= 0)
         at--;
-    return at > 0 && strcmp(server, d->spares[at - 1].name) == 0 ? -1 : (int)at;
+    return (int)at;
 }
 
-static void insert(struct desired *d, size_t at, struct desired_server spare)
+static void insert(struct search *s, size_t at, struct found f)
 {
-    struct desired_server *last = &d->spares[DESIRED_SPARES_MAX - 1];
-    if (d->spare_count == DESIRED_SPARES_MAX) {
-        free(last->name);
-        free(last->address);
-        free(last->reason);
-        d->spare_count--;
-    }
-    memmove(&d->spares[at + 1], &d->spares[at], (d->spare_count - at) * sizeof(spare));
-    d->spares[at] = spare;
-    d->spare_count++;
+    if (s->count == DESIRED_SPARES_MAX)
+        free(s->found[--s->count].server);
+    memmove(&s->found[at + 1], &s->found[at], (s->count - at) * sizeof(f));
+    s->found[at] = f;
+    s->count++;
 }
 
-/* In the order of the nodes' names, so that of two with one server name the first has it. */
+static bool can_be_spare(const struct search *s, const struct node *n, const char *server)
+{
+    const struct run *r = s->r;
+    return node_exclusion(n) == NULL && node_address_choose(n, &r->rules->nodes, r->service, r->node_port) != NULL &&
+           desired_find(s->d, server) == NULL;
+}
+
+/* Of two with one server name the first by its own name has it. */
 static void see_node(void *arg, const void *node)
 {
     const struct node *n = node;
-    const struct search *s = arg;
+    struct search *s = arg;
+    cleanup(mem_free_ptr) char *other = desired_is_server_name(n->name) ? NULL : desired_server_name(n->name);
+    const char *server = other != NULL ? other : n->name;
+    int at = find_position(s, server);
+    if (at < 0 || !can_be_spare(s, n, server))
+        return;
+    struct found *same = (size_t)at < s->count ? &s->found[at] : NULL;
+    if (same == NULL || strcmp(found_name(same), server) != 0) {
+        insert(s, (size_t)at, (struct found){other, n});
+    } else if (strcmp(n->name, same->node->name) < 0) {
+        free(same->server);
+        *same = (struct found){other, n};
+    } else {
+        return;
+    }
+    other = NULL;
+}
+
+/* Where each server has its own, that of the first. */
+static uint16_t spare_port(const struct run *r, const struct desired *d)
+{
+    return r->port.source == PORT_ENDPOINT ? d->servers[0].port : r->port.number;
+}
+
+static struct desired_server spare_of(const struct search *s, const struct found *f)
+{
+    char usual[ADDRESS_TEXT_BYTES];
     const struct run *r = s->r;
-    cleanup(mem_free_ptr) char *server = desired_server_name(n->name);
-    int at = find_position(s->d, server);
-    if (at < 0 || desired_find(s->d, server) != NULL || node_exclusion(n) != NULL)
-        return;
-    const struct node_address *a = node_address_choose(n, &r->rules->nodes, r->service, r->node_port);
-    if (a == NULL)
-        return;
-    insert(s->d, (size_t)at,
-           (struct desired_server){
-               .name = mem_strdup(server),
-               .address = text_address(a->text),
-               .port = r->port.source == PORT_ENDPOINT ? s->d->servers[0].port : r->port.number,
-               .state = SERVER_OUT,
-               .weight = r->rules->weights == WEIGHTS_EQUAL ? SERVER_WEIGHT_DEFAULT : -1,
-               .reason = mem_printf("no usable endpoint on node %s; its line waits for one (PARK_NODES)", n->name)});
+    const struct node_address *a = node_address_choose(f->node, &r->rules->nodes, r->service, r->node_port);
+    struct desired_server spare = {.name = desired_text(s->d, found_name(f)),
+                                   .address = desired_text(s->d, run_usual_address(a->text, usual)),
+                                   .port = spare_port(r, s->d),
+                                   .state = SERVER_OUT,
+                                   .weight = r->rules->weights == WEIGHTS_EQUAL ? SERVER_WEIGHT_DEFAULT : -1,
+                                   .why = {.kind = WHY_SPARE}};
+    if (f->server != NULL) /* its name does not say it all */
+        spare.why = desired_why_take(s->d, text_server_reason(r->words, f->node->name, &spare.why));
+    return spare;
 }
 
 void run_spares(const struct run *r, struct desired *d)
 {
+    struct search s = {.r = r, .d = d};
     if (!r->rules->park_nodes || r->all)
         return;
-    d->spares = mem_array(DESIRED_SPARES_MAX, sizeof(d->spares[0]));
-    cache_each(r->in->caches->nodes, see_node, &(struct search){r, d});
+    cache_each(r->in->caches->nodes, see_node, &s);
+    d->spares = mem_array(s.count, sizeof(d->spares[0]));
+    for (size_t i = 0; i < s.count; i++) {
+        d->spares[d->spare_count++] = spare_of(&s, &s.found[i]);
+        free(s.found[i].server);
+    }
+}
+
+void run_spares_again(const struct run *r, const struct desired *last, struct desired *d)
+{
+    d->spares = mem_array(last->spare_count, sizeof(d->spares[0]));
+    for (; d->spare_count < last->spare_count; d->spare_count++) {
+        struct desired_server *s = &d->spares[d->spare_count];
+        *s = last->spares[d->spare_count];
+        s->name = desired_text(d, s->name);
+        s->address = desired_text(d, s->address);
+        s->why.text = desired_text(d, s->why.text);
+        s->port = spare_port(r, d);
+    }
 }

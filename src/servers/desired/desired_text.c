@@ -1,4 +1,4 @@
-/* The sentences about one place: why it has its server, or none. Made for each server, never for each endpoint. */
+/* The sentences about one place: why it has its server, or none. Made when they are read, as nearly none ever is. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,238 +19,210 @@ char *text_duration(uint64_t ms)
 
 /* ---- where it stands ---- */
 
-static const char *set_word(const struct run *r, bool several)
+static const char *set_word(const struct desired_words *w, bool several)
 {
-    return r->cache != NULL && r->cache == r->in->caches->endpoints ? "Endpoints" : several ? "slices" : "slice";
+    return w->of_endpoints ? "Endpoints" : several ? "slices" : "slice";
 }
 
 /* " (slice a)", " (slices a, b)", " (slices a, b and more)" */
-static void add_sets(struct buf *b, const struct run *r, const struct tally *t)
+static void add_sets(struct buf *b, const struct desired_words *w, const struct desired_why *why)
 {
-    bool several = t->sets[1] != NULL;
-    buf_add(b, " (");
-    buf_add(b, set_word(r, several));
-    buf_add(b, " ");
-    buf_add(b, t->sets[0]->name);
-    if (several) {
-        buf_add(b, ", ");
-        buf_add(b, t->sets[1]->name);
-    }
-    buf_add(b, t->more_sets ? " and more)" : ")");
+    bool several = why->sets[1] != NULL;
+    buf_printf(b, " (%s %s%s%s%s)", set_word(w, several), why->sets[0], several ? ", " : "",
+               several ? why->sets[1] : "", why->more_sets ? " and more" : "");
 }
 
-static void desired_text_add_count(struct buf *b, uint32_t n)
+static const char *desired_text_kind_of(const struct desired_why *why)
 {
-    char digits[10], *at = digits + sizeof(digits);
-    do
-        *--at = (char)('0' + n % 10);
-    while ((n /= 10) != 0);
-    buf_addn(b, at, (size_t)(digits + sizeof(digits) - at));
+    return why->kind == WHY_READY ? "ready" : "terminating";
 }
 
 /* "2 ready endpoints on node n1", "ready endpoint 10.9.9.9" */
-static void add_endpoints(struct buf *b, const struct place *p, const struct tally *t, const char *kind)
+static void add_endpoints(struct buf *b, const char *place, const struct desired_why *why)
 {
-    uint32_t count = tally_count(t);
-    if (!p->named) {
-        buf_add(b, kind);
-        buf_add(b, " endpoint ");
-        buf_add(b, p->name);
-        return;
-    }
-    desired_text_add_count(b, count);
-    buf_add(b, " ");
-    buf_add(b, kind);
-    buf_add(b, count == 1 ? " endpoint on node " : " endpoints on node ");
-    buf_add(b, p->name);
+    const char *kind = desired_text_kind_of(why);
+    if (why->alone)
+        buf_printf(b, "%s endpoint %s", kind, place);
+    else
+        buf_printf(b, "%u %s endpoint%s on node %s", why->count, kind, why->count == 1 ? "" : "s", place);
 }
 
-static const char *desired_text_kind_of(const struct place *p, const struct tally *t)
+char *text_endpoints(const struct desired_words *w, const char *place, const struct desired_why *why)
 {
-    return t == &p->ready ? "ready" : "terminating";
-}
-
-/* The ready or leaving ones that are here; NULL: neither. */
-static const struct tally *here(const struct place *p)
-{
-    return p->ready.first != NULL ? &p->ready : p->leaving.first != NULL ? &p->leaving : NULL;
-}
-
-char *text_endpoints(const struct run *r, const struct place *p)
-{
-    const struct tally *t = p->by != NULL ? p->by : here(p);
     struct buf b = {0};
-    if (t != NULL) {
-        add_endpoints(&b, p, t, desired_text_kind_of(p, t));
-        add_sets(&b, r, t);
+    if (why->count > 0) {
+        add_endpoints(&b, place, why);
+        add_sets(&b, w, why);
     }
     return buf_take(&b);
 }
 
 /* ---- in ---- */
 
-static void add_port(struct buf *b, const struct run *r, const struct place *p)
+static void add_port(struct buf *b, const struct desired_words *w, const struct desired_why *why)
 {
-    buf_add(b, "; ");
-    if (!p->named && r->node_port) {
-        buf_add(b, "the endpoint's own port, as it names no node");
-        return;
-    }
-    if (r->port.source == PORT_FIXED)
-        buf_add(b, "the port of ");
-    buf_add(b, r->port.reason);
+    if (why->alone && w->node_port)
+        buf_add(b, "; the endpoint's own port, as it names no node");
+    else
+        buf_printf(b, "; %s%s", w->fixed_port ? "the port of " : "", w->port_reason);
 }
 
-static void add_draining(struct buf *b, const struct run *r, const struct place *p)
+static void add_draining(struct buf *b, const struct desired_words *w, const char *place, const struct desired_why *why)
 {
-    cleanup(mem_free_ptr) char *timeout = text_duration(r->rules->drain_timeout_ms);
+    cleanup(mem_free_ptr) char *timeout = text_duration(w->drain_timeout_ms);
     buf_printf(b, "draining until its endpoints are gone or %s are over: ", timeout);
-    add_endpoints(b, p, p->by, "terminating");
+    add_endpoints(b, place, why);
     buf_add(b, ", none ready");
-    add_sets(b, r, p->by);
+    add_sets(b, w, why);
 }
 
-static void add_all(struct buf *b, const struct run *r)
+static void add_every(struct buf *b, const struct desired_words *w)
 {
-    const struct tally *t = r->ready.first != NULL ? &r->ready : &r->leaving;
-    const char *kind = t == &r->ready ? "ready" : "terminating";
-    buf_printf(b, "NODE_MODE=all: every eligible node reaches the Service's %u %s endpoint%s", tally_count(t), kind,
-               tally_count(t) == 1 ? "" : "s");
-    add_sets(b, r, t);
+    const struct desired_why *all = &w->every;
+    buf_printf(b, "NODE_MODE=all: every eligible node reaches the Service's %u %s endpoint%s", all->count,
+               desired_text_kind_of(all), all->count == 1 ? "" : "s");
+    add_sets(b, w, all);
 }
 
-char *text_server_reason(const struct run *r, const struct place *p)
+static char *reason_by_endpoints(const struct desired_words *w, const char *place, const struct desired_why *why)
 {
     struct buf b = {0};
-    if (p->step.state == SERVER_DRAINING) {
-        add_draining(&b, r, p);
+    if (why->kind == WHY_DRAINING) {
+        add_draining(&b, w, place, why);
         return buf_take(&b);
     }
-    if (p->by == NULL) {
-        add_all(&b, r);
+    if (why->kind == WHY_EVERY) {
+        add_every(&b, w);
     } else {
-        add_endpoints(&b, p, p->by, desired_text_kind_of(p, p->by));
-        add_sets(&b, r, p->by);
-        if (p->sign == SIGN_ENDING)
+        add_endpoints(&b, place, why);
+        add_sets(&b, w, why);
+        if (why->kind == WHY_ENDING)
             buf_add(&b, ", used because no ready one is usable");
     }
-    add_port(&b, r, p);
+    add_port(&b, w, why);
     return buf_take(&b);
+}
+
+char *text_server_reason(const struct desired_words *w, const char *place, const struct desired_why *why)
+{
+    switch ((enum desired_why_kind)why->kind) {
+    case WHY_UNSAID:
+        break;
+    case WHY_TEXT:
+        return mem_strdup(why->text);
+    case WHY_SPARE:
+        return mem_printf("no usable endpoint on node %s; its line waits for one (PARK_NODES)", place);
+    case WHY_READY:
+    case WHY_TERMINATING:
+    case WHY_ENDING:
+    case WHY_DRAINING:
+    case WHY_EVERY:
+        return reason_by_endpoints(w, place, why);
+    }
+    return NULL;
 }
 
 /* ---- out ---- */
 
-/* What is said about the node itself; the rest is about an endpoint. */
-static bool is_about_node(const struct place *p)
+char *text_skip_subject(const struct desired_words *w, const struct desired_skip *s)
 {
-    switch (p->cause) {
-    case CAUSE_EXCLUDED:
-    case CAUSE_NO_ADDRESS:
-    case CAUSE_NAME_TAKEN:
-        return p->named;
-    default:
-        return p->best == NULL;
-    }
-}
-
-/* The endpoint that speaks for a place: of those that would be used, if there are any. */
-static const struct placed_endpoint *speaking_endpoint(const struct place *p)
-{
-    const struct tally *t = p->by != NULL ? p->by : here(p);
-    return t != NULL ? t->first : p->best;
-}
-
-char *text_skip_subject(const struct run *r, const struct place *p)
-{
-    if (is_about_node(p))
-        return mem_printf("node %s", p->name);
-    const struct placed_endpoint *s = speaking_endpoint(p);
-    return mem_printf("endpoint %s of %s %s", s->endpoint->address, set_word(r, false), s->set->name);
+    if (s->cause == CAUSE_NONE)
+        return mem_strdup(s->place);
+    if (s->endpoint != NULL)
+        return mem_printf("endpoint %s of %s %s", s->endpoint, set_word(w, false), s->set);
+    return mem_printf("%s %s", s->cause == CAUSE_GONE_ENDPOINT ? "endpoint" : "node", s->place);
 }
 
 /* "; 2 ready endpoints are on it (slice a)": what is given away. */
-static char *with_loss(const struct run *r, const struct place *p, char *reason)
+static char *with_loss(const struct desired_words *w, const struct desired_skip *s, char *reason)
 {
-    const struct tally *t = here(p);
+    const struct desired_why *t = &s->here;
     struct buf b = {0};
-    if (t == NULL)
+    if (t->count == 0)
         return reason;
-    buf_printf(&b, "%s; on it %s %u %s endpoint%s", reason, tally_count(t) == 1 ? "is" : "are", tally_count(t),
-               desired_text_kind_of(p, t), tally_count(t) == 1 ? "" : "s");
-    add_sets(&b, r, t);
+    buf_printf(&b, "%s; on it %s %u %s endpoint%s", reason, t->count == 1 ? "is" : "are", t->count,
+               desired_text_kind_of(t), t->count == 1 ? "" : "s");
+    add_sets(&b, w, t);
     free(reason);
     return buf_take(&b);
 }
 
 /* Nothing here can be used: what the best of them lacks. */
-static char *unusable(const struct place *p, const char *what)
+static char *unusable(const struct desired_skip *s, const char *what)
 {
-    if (!p->named)
+    if (!s->named)
         return mem_strdup(what);
-    if (p->endpoint_count == 1)
-        return mem_printf("%s (on node %s)", what, p->name);
-    return mem_printf("%s (on node %s, none of its %u is usable)", what, p->name, p->endpoint_count);
+    if (s->endpoint_count == 1)
+        return mem_printf("%s (on node %s)", what, s->place);
+    return mem_printf("%s (on node %s, none of its %u is usable)", what, s->place, s->endpoint_count);
 }
 
-static char *unserved(const struct run *r, const struct place *p)
+static char *unserved(const struct desired_words *w, const struct desired_skip *s)
 {
-    const struct endpoint_group *g = p->best->set->groups;
-    while (p->best->endpoint < g->endpoints || p->best->endpoint >= g->endpoints + g->endpoint_count)
-        g++;
+    cleanup(mem_free_ptr) char *what = str_empty(w->port)
+                                           ? mem_printf("it has no unnamed port; it has %s", s->detail)
+                                           : mem_printf("it does not serve port %s; it has %s", w->port, s->detail);
+    return unusable(s, what);
+}
+
+static char *no_address(const struct desired_words *w, const struct desired_skip *s)
+{
+    return with_loss(w, s, mem_printf("it has no address of the required kind (%s)", w->addresses));
+}
+
+static char *unknown_node(const struct desired_words *w, const struct desired_skip *s)
+{
+    if (w->node_selector == NULL)
+        return mem_printf("its node %s is not known", s->place);
+    return mem_printf("its node %s is not known (NODE_SELECTOR may exclude it: %s)", s->place, w->node_selector);
+}
+
+static char *drained(const struct desired_words *w, const struct desired_skip *s)
+{
+    cleanup(mem_free_ptr) char *timeout = text_duration(w->drain_timeout_ms);
     struct buf b = {0};
-    if (str_empty(r->port.name))
-        buf_add(&b, "it has no unnamed port; it has ");
-    else
-        buf_printf(&b, "it does not serve port %s; it has ", r->port.name);
-    for (size_t i = 0; i < g->port_count && i < PORTS_SHOWN; i++)
-        buf_printf(&b, "%s%s%s%u", i > 0 ? ", " : "", g->ports[i].name, str_empty(g->ports[i].name) ? "" : " ",
-                   g->ports[i].number);
-    buf_add(&b, g->port_count > PORTS_SHOWN ? ", ..." : "");
-    cleanup(mem_free_ptr) char *what = buf_take(&b);
-    return unusable(p, what);
-}
-
-static char *no_address(const struct run *r, const struct place *p)
-{
-    cleanup(mem_free_ptr) char *wanted = node_rules_text(&r->rules->nodes, r->service, r->node_port);
-    return with_loss(r, p, mem_printf("it has no address of the required kind (%s)", wanted));
-}
-
-static char *unknown_node(const struct run *r, const struct place *p)
-{
-    if (r->rules->node_selector == NULL)
-        return mem_printf("its node %s is not known", p->name);
-    return mem_printf("its node %s is not known (NODE_SELECTOR may exclude it: %s)", p->name, r->rules->node_selector);
-}
-
-static char *drained(const struct run *r, const struct place *p)
-{
-    cleanup(mem_free_ptr) char *timeout = text_duration(r->rules->drain_timeout_ms);
-    struct buf b = {0};
-    if (r->rules->drain_timeout_ms == 0)
+    if (w->drain_timeout_ms == 0)
         buf_add(&b, "it is terminating, others are ready, and there is no draining (DRAIN_TIMEOUT is 0): ");
     else
         buf_printf(&b,
                    "it is terminating, others are ready, and its draining is over (DRAIN_TIMEOUT is %s): ", timeout);
-    add_endpoints(&b, p, p->by, "terminating");
+    add_endpoints(&b, s->place, &s->here);
     buf_add(&b, ", none ready");
     return buf_take(&b);
 }
 
-char *text_skip_reason(const struct run *r, const struct place *p)
+static char *gone_from_node(const struct desired_skip *s, const char *said)
 {
-    switch (p->cause) {
+    return s->detail != NULL ? mem_printf("%s, and no endpoint of the Service is on it any more", s->detail)
+                             : mem_printf("no endpoint of the Service is on it any more%s", said);
+}
+
+/* Of a server that is remembered, and of which nothing is left. */
+static char *gone(const struct desired_skip *s)
+{
+    const char *said = s->announced ? ", as announced" : "";
+    if (s->cause == CAUSE_GONE_FROM_NODE)
+        return gone_from_node(s, said);
+    return mem_printf("it is no longer %s%s", s->cause == CAUSE_GONE_ENDPOINT ? "an endpoint of the Service" : "known",
+                      said);
+}
+
+char *text_skip_reason(const struct desired_words *w, const struct desired_skip *s)
+{
+    switch ((enum cause)s->cause) {
+    case CAUSE_NONE:
+        return mem_strdup(s->detail);
     case CAUSE_UNKNOWN_NODE:
-        return unknown_node(r, p);
+        return unknown_node(w, s);
     case CAUSE_EXCLUDED:
-        return with_loss(r, p, mem_strdup(p->exclusion));
+        return with_loss(w, s, mem_strdup(s->detail));
     case CAUSE_NO_ADDRESS:
-        return no_address(r, p);
+        return no_address(w, s);
     case CAUSE_NOT_IP:
         return mem_strdup("its address is no IP address");
     case CAUSE_FAMILY:
         return mem_printf("it names no node, and its address is not %s (IP_FAMILY)",
-                          r->rules->nodes.family == IP_FAMILY_IPV4 ? "IPv4" : "IPv6");
+                          w->family == IP_FAMILY_IPV4 ? "IPv4" : "IPv6");
     case CAUSE_NOT_A_NODE:
         return mem_strdup("it names no node, and with NODE_MODE=all only nodes are servers");
     case CAUSE_NO_ENDPOINT:
@@ -258,27 +230,28 @@ char *text_skip_reason(const struct run *r, const struct place *p)
     case CAUSE_NONE_USABLE:
         return mem_strdup("the Service has no usable endpoint on any node");
     case CAUSE_UNSERVED:
-        return unserved(r, p);
+        return unserved(w, s);
     case CAUSE_NOT_READY:
-        return unusable(p, "it is not ready");
+        return unusable(s, "it is not ready");
     case CAUSE_TERMINATING:
-        return unusable(p, "it is terminating and no longer serving");
+        return unusable(s, "it is terminating and no longer serving");
     case CAUSE_OTHERS_READY:
-        return unusable(p, "it is terminating, and others are ready");
+        return unusable(s, "it is terminating, and others are ready");
     case CAUSE_DRAINED:
-        return drained(r, p);
+        return drained(w, s);
     case CAUSE_NO_PORT:
-        return r->port.source == PORT_ENDPOINT
-                   ? mem_strdup("it has no port, unlike others, and HAPROXY_BACKEND_PORT is not set")
-                   : mem_strdup("it names no node, and it has no port of its own");
+        return w->own_port ? mem_strdup("it has no port, unlike others, and HAPROXY_BACKEND_PORT is not set")
+                           : mem_strdup("it names no node, and it has no port of its own");
     case CAUSE_OTHER_FAMILY:
-        return mem_printf("it is of another address family than its node %s at %s", p->name, p->address);
-    case CAUSE_NOT_AT_NODE:
-    case CAUSE_NO_PORT_AT_ALL:
-        return problem_of_place(r, p);
+        return mem_printf("it is of another address family than its node %s at %s", s->place, s->detail);
     case CAUSE_NAME_TAKEN:
-        return mem_printf("its server name %s is already used by %s", p->server, p->winner->name);
-    case CAUSE_NONE:
+        return mem_printf("its server name %s is already used by %s", s->server, s->detail);
+    case CAUSE_GONE_FROM_NODE:
+    case CAUSE_GONE_NODE:
+    case CAUSE_GONE_ENDPOINT:
+        return gone(s);
+    case CAUSE_NOT_AT_NODE: /* what the user has to decide is no place's (desired_problem) */
+    case CAUSE_NO_PORT_AT_ALL:
     case CAUSE_SAME_SERVER:
         break;
     }

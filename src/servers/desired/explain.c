@@ -120,7 +120,9 @@ static char *endpoints(const struct run *r, const struct place *p)
     if (p->by == NULL && r->all)
         return mem_printf("the Service has %u usable, reached from every node",
                           tally_count(r->ready.first != NULL ? &r->ready : &r->leaving));
-    cleanup(mem_free_ptr) char *text = text_endpoints(r, p);
+    const struct tally *t = p->by != NULL ? p->by : p->ready.first != NULL ? &p->ready : &p->leaving;
+    const struct desired_why why = run_endpoints(p, t, t == &p->ready ? WHY_READY : WHY_TERMINATING);
+    cleanup(mem_free_ptr) char *text = text_endpoints(r->words, p->name, &why);
     return mem_printf("%s%s", text, p->sign == SIGN_ENDING ? ", used because no ready one is usable" : "");
 }
 
@@ -171,8 +173,19 @@ static char *failed_text(const struct run *r, const struct place *p)
 {
     if (r->problem != NULL && failing_step(r, p) == STEP_PORT)
         return mem_strdup(r->problem);
-    cleanup(mem_free_ptr) char *subject = text_skip_subject(r, p), *reason = text_skip_reason(r, p);
-    return mem_printf("%s: %s", subject, reason);
+    struct desired said;
+    desired_init(&said);
+    said.words = r->words;
+    const struct desired_skip skip = run_skip(p, &said);
+    char *text = desired_skip_text(&said, &skip);
+    desired_fini(&said);
+    return text;
+}
+
+static char *verdict_in(const struct run *r, const struct place *p)
+{
+    const struct desired_why why = run_why(r, p);
+    return text_server_reason(r->words, p->name, &why);
 }
 
 static void explain_explain(const struct run *r, const struct place *p, struct explanation *ret)
@@ -180,7 +193,7 @@ static void explain_explain(const struct run *r, const struct place *p, struct e
     enum step failing = failing_step(r, p);
     ret->state = failing == STEPS ? p->step.state : SERVER_OUT;
     ret->server = p->server != NULL ? mem_strdup(p->server) : desired_server_name(p->name);
-    ret->verdict = failing == STEPS ? text_server_reason(r, p) : failed_text(r, p);
+    ret->verdict = failing == STEPS ? verdict_in(r, p) : failed_text(r, p);
     ret->rules = mem_array(STEPS, sizeof(ret->rules[0]));
     for (enum step s = STEP_KNOWN; s < STEPS && s <= failing; s++) {
         struct explain_rule *rule = &ret->rules[ret->rule_count++];
@@ -204,10 +217,12 @@ int explain_node(const struct desired_input *in, const char *name, struct explan
     cleanup(mem_free_ptr) char *problem = NULL;
     *ret = (struct explanation){.state = SERVER_OUT};
     stateless.states = NULL;
-    if (run_open(&r, &stateless, &problem) != 0)
+    if (run_open(&r, &stateless, NULL, &problem) != 0)
         return -1;
-    run_read(&r, name);
-    run_decide(&r);
+    run_read(&r, name, false);
+    run_judge(&r);
+    run_settle(&r);
+    run_say(&r);
     const struct place *p = explain_find(&r, name);
     if (p != NULL)
         explain_explain(&r, p, ret);

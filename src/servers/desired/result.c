@@ -50,7 +50,7 @@ static bool all_applies(const struct service *s)
     return s == NULL || (!s->local && (s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER));
 }
 
-int run_open(struct run *r, const struct desired_input *in, char **ret_problem)
+int run_open(struct run *r, const struct desired_input *in, struct text_pool *texts, char **ret_problem)
 {
     const struct mapping_rules *rules = in->rules;
     char *problem = not_synced(in);
@@ -58,7 +58,7 @@ int run_open(struct run *r, const struct desired_input *in, char **ret_problem)
         *ret_problem = problem;
         return -1;
     }
-    *r = (struct run){.in = in, .rules = rules};
+    *r = (struct run){.in = in, .rules = rules, .texts = texts != NULL ? text_pool_ref(texts) : text_pool_new(NULL)};
     if (in->objects == NULL)
         r->cache = cache_synced(in->caches->slices) ? in->caches->slices : in->caches->endpoints;
     r->service = in->objects != NULL ? in->objects->service : cache_find(in->caches->services, rules->service);
@@ -71,28 +71,18 @@ int run_open(struct run *r, const struct desired_input *in, char **ret_problem)
 
 void run_close(struct run *r)
 {
-    for (size_t i = 0; i < r->place_count; i++)
-        free(r->places[i].server);
     port_choice_fini(&r->port);
     free(r->where);
     free(r->sets);
+    free(r->listed);
     free(r->places);
     free(r->placed);
     free(r->order);
     free(r->problem);
+    text_pool_unref(r->texts);
 }
 
 /* ---- the result ---- */
-
-static struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *reason, const char *server)
-{
-    /* Doubles at each power of two; the count itself says when. */
-    if ((d->skip_count & (d->skip_count - 1)) == 0)
-        d->skips = mem_resize(d->skips, d->skip_count != 0 ? d->skip_count * 2 : 1, sizeof(d->skips[0]));
-    struct desired_skip *s = &d->skips[d->skip_count++];
-    *s = (struct desired_skip){.subject = subject, .reason = reason, .server = mem_strdup(server)};
-    return s;
-}
 
 /* The family that kube-proxy serves at the address; both at a name. */
 static uint32_t endpoints_behind(const struct place *p)
@@ -117,24 +107,32 @@ static int weight_of(const struct run *r, const struct place *p)
     return count < 1 ? 1 : count > DESIRED_WEIGHT_MAX ? DESIRED_WEIGHT_MAX : (int)count;
 }
 
-char *text_address(const char *address)
+const char *run_usual_address(const char *address, char *buf)
 {
-    char usual[ADDRESS_TEXT_BYTES];
     /* An IPv4 address has one spelling only, and a name is no address. */
-    bool respelled = strchr(address, ':') != NULL && address_canonical(address, usual) == 0;
-    return mem_strdup(respelled ? usual : address);
+    return strchr(address, ':') != NULL && address_canonical(address, buf) == 0 ? buf : address;
 }
 
-static void desired_add_server(const struct run *r, struct desired *d, struct place *p)
+/* known: the same text, perhaps. */
+static const char *address_of(const struct run *r, const char *address, const char *known)
 {
-    d->servers[d->server_count++] = (struct desired_server){.name = p->server,
-                                                            .address = text_address(p->address),
-                                                            .port = p->port,
-                                                            .state = p->step.state,
-                                                            .until_ms = p->step.until_ms,
-                                                            .weight = weight_of(r, p),
-                                                            .reason = text_server_reason(r, p)};
-    p->server = NULL;
+    char buf[ADDRESS_TEXT_BYTES];
+    const char *text = run_usual_address(address, buf);
+    return str_eq(text, known) ? known : text_pool_add(r->texts, text);
+}
+
+struct desired_server run_server(const struct run *r, const struct place *p, const struct desired_server *known)
+{
+    /* Of a place that is an address the name is its usual spelling already. */
+    const char *address =
+        p->address == p->name ? p->server : address_of(r, p->address, known != NULL ? known->address : NULL);
+    return (struct desired_server){.name = p->server,
+                                   .address = address,
+                                   .port = p->port,
+                                   .state = p->step.state,
+                                   .until_ms = p->step.until_ms,
+                                   .weight = weight_of(r, p),
+                                   .why = run_why(r, p)};
 }
 
 /* What the user chose (or Kubernetes does every day) is worth a warning only where it leaves no server. */
@@ -170,6 +168,15 @@ static bool result_is_worth_a_line(enum cause c)
     return c != CAUSE_NONE && c != CAUSE_SAME_SERVER && c != CAUSE_NO_ENDPOINT && !cause_is_undecided(c);
 }
 
+void run_add_skip(const struct run *r, const struct place *p, bool empty, struct desired *d)
+{
+    if (!result_is_worth_a_line(p->cause))
+        return;
+    struct desired_skip *s = desired_new_skip(d);
+    *s = run_skip(p, d);
+    s->ordinary = place_is_ordinary(r, p, empty);
+}
+
 static void add_places(const struct run *r, struct desired *d)
 {
     size_t wanted = 0;
@@ -178,14 +185,10 @@ static void add_places(const struct run *r, struct desired *d)
     bool decided = r->problem == NULL, empty = decided && wanted == 0;
     d->servers = mem_array(decided ? wanted : 0, sizeof(d->servers[0]));
     for (size_t i = 0; i < r->place_count; i++) {
-        struct place *p = r->order[i];
+        const struct place *p = r->order[i];
         if (p->cause == CAUSE_NONE && decided)
-            desired_add_server(r, d, p);
-        if (!result_is_worth_a_line(p->cause))
-            continue;
-        struct desired_skip *s = desired_add_skip(d, text_skip_subject(r, p), text_skip_reason(r, p), p->server);
-        s->ordinary = place_is_ordinary(r, p, empty);
-        s->announced = p->step.announced;
+            d->servers[d->server_count++] = run_server(r, p, NULL);
+        run_add_skip(r, p, empty, d);
     }
 }
 
@@ -200,25 +203,15 @@ static void add_gone(void *arg, const char *name, bool announced)
     const struct departed *g = arg;
     const struct node *node = cache_find(g->r->in->caches->nodes, name);
     const char *exclusion = node != NULL ? node_exclusion(node) : NULL;
-    const char *said = announced ? ", as announced" : "";
-    char *subject, *reason;
-    if (node != NULL) {
-        subject = mem_printf("node %s", name);
-        reason = exclusion != NULL ? mem_printf("%s, and no endpoint of the Service is on it any more", exclusion)
-                                   : mem_printf("no endpoint of the Service is on it any more%s", said);
-    } else if (str_ip_family(name) != 0) {
-        subject = mem_printf("endpoint %s", name);
-        reason = mem_printf("it is no longer an endpoint of the Service%s", said);
-    } else {
-        subject = mem_printf("node %s", name);
-        reason = mem_printf("it is no longer known%s", said);
-    }
-    struct desired_skip *s = desired_add_skip(g->d, subject, reason, name);
+    struct desired_skip *s = desired_new_skip(g->d);
+    s->place = s->server = desired_text(g->d, name);
+    s->cause = node != NULL ? CAUSE_GONE_FROM_NODE : str_ip_family(name) != 0 ? CAUSE_GONE_ENDPOINT : CAUSE_GONE_NODE;
+    s->detail = exclusion;
     s->ordinary = true;
     s->announced = announced || exclusion != NULL;
 }
 
-static void end_pass(const struct run *r, struct desired *d)
+void run_end_pass(const struct run *r, struct desired *d)
 {
     struct server_states *states = r->in->states;
     size_t first = d->skip_count;
@@ -237,31 +230,41 @@ static void desired_set_state(struct desired *d, enum desired_state state, char 
     d->problem = problem;
 }
 
+int run_all(struct run *r, const struct desired_input *in, bool list, struct desired *ret)
+{
+    char *problem = NULL;
+    desired_init(ret);
+    if (run_open(r, in, NULL, &problem) != 0) {
+        desired_set_state(ret, DESIRED_NOT_SYNCED, problem);
+        return -1;
+    }
+    run_read(r, NULL, list);
+    run_judge(r);
+    run_settle(r);
+    run_say(r);
+    ret->texts = text_pool_new(r->texts);
+    ret->words = r->words;
+    ret->endpoint_count = r->endpoint_count;
+    ret->paused = r->service != NULL && r->service->paused;
+    add_places(r, ret);
+    ret->note = run_notes(r, ret);
+    if (r->problem != NULL) {
+        desired_set_state(ret, DESIRED_UNDECIDED, mem_strdup(r->problem));
+        return 0;
+    }
+    run_end_pass(r, ret);
+    if (ret->server_count > 0) {
+        desired_set_state(ret, DESIRED_OK, NULL);
+        run_spares(r, ret);
+    } else {
+        desired_set_state(ret, DESIRED_EMPTY, problem_empty(r, ret));
+    }
+    return 0;
+}
+
 void desired_compute(const struct desired_input *in, struct desired *ret)
 {
     struct run r;
-    char *problem = NULL;
-    desired_init(ret);
-    if (run_open(&r, in, &problem) != 0) {
-        desired_set_state(ret, DESIRED_NOT_SYNCED, problem);
-        return;
-    }
-    run_read(&r, NULL);
-    run_decide(&r);
-    ret->endpoint_count = r.endpoint_count;
-    ret->paused = r.service != NULL && r.service->paused;
-    add_places(&r, ret);
-    ret->note = run_notes(&r, ret);
-    if (r.problem != NULL) {
-        desired_set_state(ret, DESIRED_UNDECIDED, mem_strdup(r.problem));
-    } else {
-        end_pass(&r, ret);
-        if (ret->server_count > 0) {
-            desired_set_state(ret, DESIRED_OK, NULL);
-            run_spares(&r, ret);
-        } else {
-            desired_set_state(ret, DESIRED_EMPTY, problem_empty(&r, ret));
-        }
-    }
-    run_close(&r);
+    if (run_all(&r, in, false, ret) == 0)
+        run_close(&r);
 }

@@ -119,6 +119,24 @@ void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drai
     s->drain_timeout_ms = drain_timeout_ms;
 }
 
+void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)
+{
+    s->now_ms = now_ms;
+    s->drain_timeout_ms = drain_timeout_ms;
+}
+
+uint64_t server_states_pass(const struct server_states *s)
+{
+    return s->pass;
+}
+
+void server_states_unsee(struct server_states *s, const char *name)
+{
+    struct entry *e = name != NULL ? states_find(s, name) : NULL;
+    if (e != NULL)
+        e->pass = 0;
+}
+
 struct server_step server_states_see(struct server_states *s, const char *name, enum server_sign sign)
 {
     struct entry *e = states_find(s, name);
@@ -186,6 +204,7 @@ void server_states_recall(struct server_states *s, const struct server_memory *m
     struct entry *e = states_find(s, m->name);
     if (e == NULL)
         e = states_add(s, m->name);
+    s->pass++; /* none saw this */
     e->state = m->state;
     e->ending = m->state == SERVER_DRAINING;
     e->announced = m->announced;

@@ -188,10 +188,7 @@ static inline void world_wait(struct inspect_backend *b, enum desired_state stat
 static inline struct desired_skip *world_skip(struct inspect_backend *b, const char *subject, const char *reason)
 {
     struct desired *d = &world_mapping(b)->desired;
-    d->skips = mem_resize(d->skips, d->skip_count + 1, sizeof(d->skips[0]));
-    struct desired_skip *s = &d->skips[d->skip_count++];
-    *s = (struct desired_skip){.subject = mem_strdup(subject), .reason = mem_strdup(reason)};
-    return s;
+    return desired_add_skip(d, mem_strdup(subject), mem_strdup(reason), NULL);
 }
 
 /* What a printer gives. */

@@ -260,7 +260,7 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
                                        "\" \\ </script> \xf0\x9f\x98\x80"};
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_mapping(b)->desired.note = mem_strdup(texts[_i]);
-    text_set(&world_mapping(b)->desired.servers[0].reason, texts[_i]);
+    text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[0], texts[_i]);
     world_see(&w, b, "server n1 10.0.0.9:30443 check weight 100");
     cleanup(buf_fini) struct buf out;
     buf_init(&out, 0);

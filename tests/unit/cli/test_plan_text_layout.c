@@ -7,10 +7,9 @@
 START_TEST(one_long_reason_puts_all_below)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; worker-17.example.org 10.0.0.17:30443");
-    free(world_mapping(b)->desired.servers[1].reason);
-    world_mapping(b)->desired.servers[1].reason =
-        mem_strdup("2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); "
-                   "nodePort 30443 of its port https");
+    text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[1],
+             "2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); "
+             "nodePort 30443 of its port https");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING
            "  + worker-17.example.org  10.0.0.17:30443  weight 100\n"
@@ -53,8 +52,8 @@ END_TEST
 START_TEST(nothing_that_a_peer_wrote_gets_through)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    text_set(&world_mapping(b)->desired.servers[0].reason, "slice \x1b[2Jx\ny");
-    text_set(&world_mapping(b)->desired.servers[0].address, "evil\xc2\x9b");
+    text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[0], "slice \x1b[2Jx\ny");
+    world_mapping(b)->desired.servers[0].address = "evil\xc2\x9b";
     world_skip(b, "node \r+ n9", "\xe2\x80\xae backwards");
     world_mapping(b)->desired.note = mem_strdup("\x07");
     world_see(&w, b, "server n\x1b 10.0.0.2:80 check\nserver n1 10.0.0.1:30443 check weight 100");

@@ -146,8 +146,8 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
                                        "\" \\ </script><img src=x onerror=alert(1)> \xf0\x9f\x98\x80"};
     size_t left = 10;
     text_desired(&desired, "n1 10.0.0.1:80; out n2 gone");
-    text_set(&desired.servers[0].reason, texts[_i]);
-    text_set(&desired.skips[0].subject, texts[_i]);
+    text_why(&desired, &desired.servers[0], texts[_i]);
+    desired.skips[0].place = texts[_i];
     cleanup(mem_free_ptr) char *json = print(&desired, &left);
     for (const char *s = json; *s != '\0'; s++)
         ck_assert_msg(*s >= 0x20 && *s < 0x7f, "%s", json);

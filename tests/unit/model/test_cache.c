@@ -385,10 +385,53 @@ static void step_put(struct cache *c, struct simple *m, unsigned i, unsigned val
     *at = value;
 }
 
+/* What was there at a version. */
+struct seen {
+    uint64_t version;
+    unsigned live[NAMES];
+    const void *at[NAMES];
+};
+
+static void see(const struct cache *c, const struct simple *m, struct seen *seen)
+{
+    seen->version = cache_version(c);
+    memcpy(seen->live, m->live, sizeof(seen->live));
+    for (unsigned i = 0; i < NAMES; i++) {
+        cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
+        seen->at[i] = cache_find(c, name);
+    }
+}
+
+static void note_since(void *arg, const void *node)
+{
+    bool *since = arg;
+    since[((const struct node *)node)->name[1] - '0'] = true;
+}
+
+/* What is not said to have changed is where it was; where anything differs the version does. */
+static void compare_since(const struct cache *c, const struct simple *m, const struct seen *seen, unsigned step)
+{
+    bool since[NAMES] = {false};
+    cache_each_since(c, seen->version, note_since, since);
+    for (unsigned i = 0; i < NAMES; i++) {
+        cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
+        bool same = m->live[i] == seen->live[i];
+        ck_assert_msg(since[i] || m->live[i] == NONE || (same && cache_find(c, name) == seen->at[i]), "step %u, %s",
+                      step, name);
+        ck_assert_msg(seen->live[i] == NONE || m->live[i] != NONE || cache_removed(c) > seen->version, "step %u, %s",
+                      step, name);
+        ck_assert_msg(same || cache_version(c) > seen->version, "step %u, %s", step, name);
+        ck_assert_msg(!since[i] || cache_version(c) > seen->version, "step %u, %s", step, name);
+    }
+    if (seen->version == cache_version(c))
+        ck_assert(memcmp(m->live, seen->live, sizeof(m->live)) == 0);
+}
+
 START_TEST(random_histories)
 {
     struct dice dice = {6364136223846793005u};
     struct simple m = {.synced = false};
+    struct seen seen = {0};
     struct cache *c = cache_new(&node_record);
     for (unsigned step = 0; step < 15000; step++) {
         unsigned what = dice_below(&dice, 60);
@@ -410,6 +453,9 @@ START_TEST(random_histories)
             step_put(c, &m, dice_below(&dice, NAMES), dice_below(&dice, 4));
         }
         compare(c, &m, step);
+        compare_since(c, &m, &seen, step);
+        if (dice_one_in(&dice, 6))
+            see(c, &m, &seen);
     }
     cache_free(c);
 }

@@ -253,9 +253,11 @@ static char *others_of(const struct desired *d, size_t skips_before)
     buf_init(&b, 0);
     for (size_t i = 0; i < d->alias_count; i++)
         buf_printf(&b, "%s%s=%s", b.len > 0 ? " " : "", d->aliases[i].name, d->aliases[i].node);
-    for (size_t i = skips_before; i < d->skip_count; i++)
-        buf_printf(&b, "%s%s: %s%s", b.len > 0 ? " " : "", d->skips[i].server, d->skips[i].reason,
+    for (size_t i = skips_before; i < d->skip_count; i++) {
+        cleanup(mem_free_ptr) char *reason = desired_skip_reason(d, &d->skips[i]);
+        buf_printf(&b, "%s%s: %s%s", b.len > 0 ? " " : "", d->skips[i].server, reason,
                    d->skips[i].announced ? "!" : "");
+    }
     return buf_take(&b);
 }
 

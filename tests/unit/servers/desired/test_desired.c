@@ -33,8 +33,10 @@ static void check_row(const struct row *row, const struct desired *d)
     expect_text(row->rule, skips, row->skips);
     expect_text(row->rule, d->problem, row->problem);
     expect_text(row->rule, d->note, row->note);
-    for (size_t i = 0; i < d->server_count; i++)
-        ck_assert_msg(!str_empty(d->servers[i].reason), "%s: %s without a reason", row->rule, d->servers[i].name);
+    for (size_t i = 0; i < d->server_count; i++) {
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, &d->servers[i]);
+        ck_assert_msg(!str_empty(reason), "%s: %s without a reason", row->rule, d->servers[i].name);
+    }
 }
 
 /* The first pass of states that remember nothing yet says the same as no states. */
@@ -111,8 +113,10 @@ START_TEST(every_reason)
     buf_init(&b, 0);
     text_mapping(&m, reasons[_i].objects, reasons[_i].settings);
     desired_compute(&m.in, &d);
-    for (size_t i = 0; i < d.server_count; i++)
-        buf_printf(&b, "%s%s: %s", i > 0 ? "\n" : "", d.servers[i].name, d.servers[i].reason);
+    for (size_t i = 0; i < d.server_count; i++) {
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(&d, &d.servers[i]);
+        buf_printf(&b, "%s%s: %s", i > 0 ? "\n" : "", d.servers[i].name, reason);
+    }
     ck_assert_str_eq(buf_str(&b), reasons[_i].reasons);
     desired_fini(&d);
     text_mapping_close(&m);
@@ -300,8 +304,11 @@ START_TEST(equality_and_copies)
         ck_assert_uint_eq(copy.endpoint_count, d[i].endpoint_count);
         ck_assert(str_eq(copy.note, d[i].note));
         ck_assert_uint_eq(copy.skip_count, d[i].skip_count);
-        for (size_t k = 0; k < copy.server_count; k++)
-            ck_assert_str_eq(copy.servers[k].reason, d[i].servers[k].reason);
+        for (size_t k = 0; k < copy.server_count; k++) {
+            cleanup(mem_free_ptr) char *is = desired_server_reason(&copy, &copy.servers[k]),
+                                       *was = desired_server_reason(&d[i], &d[i].servers[k]);
+            ck_assert_str_eq(is, was);
+        }
         desired_fini(&copy);
     }
     for (size_t i = 0; i < array_len(states); i++)
@@ -322,8 +329,12 @@ START_TEST(other_reasons_are_no_difference)
     text_put(&m.caches, "slice a http/80 : 10.0.0.1@n1 10.0.0.8@n1 10.0.0.2@n2=gone");
     m.rules.node_mode = NODE_MODE_ENDPOINTS;
     desired_compute(&m.in, &b);
-    ck_assert_str_ne(a.servers[0].reason, b.servers[0].reason);
-    ck_assert_str_ne(a.skips[0].reason, b.skips[0].reason);
+    cleanup(mem_free_ptr) char *in_a = desired_server_reason(&a, &a.servers[0]),
+                               *in_b = desired_server_reason(&b, &b.servers[0]),
+                               *out_a = desired_skip_reason(&a, &a.skips[0]),
+                               *out_b = desired_skip_reason(&b, &b.skips[0]);
+    ck_assert_str_ne(in_a, in_b);
+    ck_assert_str_ne(out_a, out_b);
     ck_assert(a.note != NULL && b.note == NULL);
     ck_assert(desired_eq(&a, &b));
     b.due_ms = 7;
@@ -333,6 +344,12 @@ START_TEST(other_reasons_are_no_difference)
     text_mapping_close(&m);
 }
 END_TEST
+
+static void expect_out(const struct desired *d, const char *server, const char *text)
+{
+    cleanup(mem_free_ptr) char *reason = desired_skip_reason(d, desired_why_out(d, server));
+    ck_assert_str_eq(reason, text);
+}
 
 START_TEST(looking_up)
 {
@@ -350,11 +367,12 @@ START_TEST(looking_up)
     ck_assert_ptr_null(desired_find(&d, ""));
     ck_assert_ptr_null(desired_why_out(&d, "n1"));
     ck_assert_ptr_null(desired_why_out(&d, "n5")); /* it has no endpoint, and nobody remembers one */
-    ck_assert_str_eq(desired_why_out(&d, "n2")->reason, "it is not ready (on node n2)");
-    ck_assert_str_eq(desired_why_out(&d, "n4")->subject, "node n4");
+    expect_out(&d, "n2", "it is not ready (on node n2)");
+    cleanup(mem_free_ptr) char *subject = desired_skip_subject(&d, desired_why_out(&d, "n4"));
+    ck_assert_str_eq(subject, "node n4");
     ck_assert(desired_why_out(&d, "n4")->announced);
-    ck_assert_str_eq(desired_why_out(&d, "n7")->reason, "its node n7 is not known");
-    ck_assert_str_eq(desired_why_out(&d, "10.9.9.9")->reason, "it is not ready");
+    expect_out(&d, "n7", "its node n7 is not known");
+    expect_out(&d, "10.9.9.9", "it is not ready");
     ck_assert(desired_why_out(&d, "a_b")->announced); /* of the one name, what was announced was for both */
     static const char *const names[] = {"", "10.9.9.9", "a_b", "n1", "n2", "n3", "n4", "n5", "n7", "n9"};
     struct desired_outs outs;
@@ -443,10 +461,10 @@ START_TEST(many_endpoints)
     ck_assert_uint_eq(d.endpoint_count, 20200);
     ck_assert_uint_eq(d.server_count, 2200);
     ck_assert_str_eq(d.servers[2199].name, "worker-1999.example.internal");
+    cleanup(mem_free_ptr) char *reason = desired_server_reason(&d, &d.servers[2199]);
     ck_assert_str_eq(
-        d.servers[2199].reason,
-        "10 ready endpoints on node worker-1999.example.internal (slices web-019, web-039 and more); the port "
-        "of HAPROXY_BACKEND_PORT");
+        reason, "10 ready endpoints on node worker-1999.example.internal (slices web-019, web-039 and more); the port "
+                "of HAPROXY_BACKEND_PORT");
     desired_fini(&d);
     text_mapping_close(&m);
 }

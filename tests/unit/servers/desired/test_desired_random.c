@@ -46,8 +46,10 @@ static char *text_of_all(const struct desired *d)
     buf_init(&b, 0);
     buf_printf(&b, "%d %s\n%s\n%s\n%s %s %u %d\n", d->state, servers, spares, skips,
                d->problem != NULL ? d->problem : "-", d->note != NULL ? d->note : "-", d->check_port, d->paused);
-    for (size_t i = 0; i < d->server_count; i++)
-        buf_printf(&b, "%s\n", d->servers[i].reason);
+    for (size_t i = 0; i < d->server_count; i++) {
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, &d->servers[i]);
+        buf_printf(&b, "%s\n", reason);
+    }
     return buf_take(&b);
 }
 
@@ -252,7 +254,8 @@ static void check_spares(const struct desired *d, const char *settings)
     for (size_t i = 0; i < d->spare_count; i++) {
         const struct desired_server *s = &d->spares[i];
         ck_assert(i == 0 || strcmp(d->spares[i - 1].name, s->name) < 0);
-        ck_assert(s->port != 0 && !str_empty(s->address) && !str_empty(s->reason) && s->state == SERVER_OUT);
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, s);
+        ck_assert(s->port != 0 && !str_empty(s->address) && !str_empty(reason) && s->state == SERVER_OUT);
         ck_assert_int_eq(s->weight, strstr(settings, "weights=equal") != NULL ? SERVER_WEIGHT_DEFAULT : -1);
         ck_assert_ptr_null(desired_find(d, s->name));
         ck_assert_ptr_eq(desired_find_spare(d, s->name), s);
@@ -267,7 +270,8 @@ static void check_sound(const struct desired *d, const char *settings)
     for (size_t i = 0; i < d->server_count; i++) {
         const struct desired_server *s = &d->servers[i];
         ck_assert(i == 0 || strcmp(d->servers[i - 1].name, s->name) < 0);
-        ck_assert(s->port != 0 && !str_empty(s->address) && !str_empty(s->reason));
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, s);
+        ck_assert(s->port != 0 && !str_empty(s->address) && !str_empty(reason));
         ck_assert(s->state == SERVER_LIVE || s->state == SERVER_DRAINING);
         ck_assert(s->weight >= -1 && s->weight != 0 && s->weight <= DESIRED_WEIGHT_MAX);
         ck_assert_ptr_null(desired_why_out(d, s->name));
@@ -277,9 +281,11 @@ static void check_sound(const struct desired *d, const char *settings)
     ck_assert_msg(d->state == DESIRED_OK || d->server_count == 0, "%s", settings);
     ck_assert((d->state == DESIRED_OK) == (d->problem == NULL));
     for (size_t i = 0; i < d->skip_count; i++) {
-        ck_assert(!str_empty(d->skips[i].subject) && !str_empty(d->skips[i].reason));
-        ck_assert_msg(d->state != DESIRED_OK || d->skips[i].server == NULL ||
-                          strstr(d->skips[i].reason, "already") != NULL || desired_find(d, d->skips[i].server) == NULL,
+        cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, &d->skips[i]);
+        cleanup(mem_free_ptr) char *reason = desired_skip_reason(d, &d->skips[i]);
+        ck_assert(!str_empty(subject) && !str_empty(reason));
+        ck_assert_msg(d->state != DESIRED_OK || d->skips[i].server == NULL || strstr(reason, "already") != NULL ||
+                          desired_find(d, d->skips[i].server) == NULL,
                       "%s is in and out", d->skips[i].server);
     }
 }

@@ -1,0 +1,317 @@
+#include "servers/desired/update.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sorted.h"
+#include "base/str.h"
+#include "servers/desired/whereabouts.h"
+
+/* Texts of what is no more may take so much more than those of all. */
+#define WASTE_BYTES ((size_t)64 << 10)
+
+struct desired_memory {
+    const struct desired *last; /* NULL: nothing is kept */
+    struct whereabouts where;
+    /* By which it is known whether anything else changed. */
+    const struct cache *cache;
+    const struct server_states *states;
+    uint64_t nodes_version, services_version, sets_version, pass;
+    bool service_denied;
+    bool says_port, says_family;
+    size_t full;
+};
+
+struct desired_memory *desired_memory_new(void)
+{
+    return mem_alloc(sizeof(struct desired_memory));
+}
+
+static void memory_forget(struct desired_memory *m)
+{
+    if (m->last == NULL)
+        return;
+    whereabouts_fini(&m->where);
+    desired_unref(m->last);
+    m->last = NULL;
+}
+
+void desired_memory_free(struct desired_memory *m)
+{
+    if (m == NULL)
+        return;
+    memory_forget(m);
+    free(m);
+}
+
+size_t desired_memory_full(const struct desired_memory *m)
+{
+    return m->full;
+}
+
+/* ---- all ---- */
+
+/* Whether a change of one place can be that of one server. */
+static bool is_divisible(const struct run *r, const struct desired *d)
+{
+    return d->state == DESIRED_OK && !r->all && r->any_ready && r->in->states != NULL && r->in->objects == NULL;
+}
+
+static const struct desired *update_all(struct desired_memory *m, const struct desired_input *in)
+{
+    struct run r;
+    struct desired d;
+    memory_forget(m);
+    m->full++;
+    if (run_all(&r, in, true, &d) != 0)
+        return desired_share(&d);
+    const struct desired *shared = desired_share(&d);
+    if (is_divisible(&r, shared) && whereabouts_init(&m->where, &r) == 0) {
+        m->last = desired_ref(shared);
+        m->cache = r.cache;
+        m->states = in->states;
+        m->nodes_version = cache_version(in->caches->nodes);
+        m->services_version = cache_version(in->caches->services);
+        m->sets_version = cache_version(r.cache);
+        m->pass = server_states_pass(in->states);
+        m->service_denied = in->service_denied;
+        m->says_port = r.any_port;
+        m->says_family = r.any_same_family;
+    }
+    run_close(&r);
+    return shared;
+}
+
+/* ---- a part ---- */
+
+/* All that concerns all places is as it was. */
+static bool memory_holds(const struct desired_memory *m, const struct desired_input *in, const struct run *r)
+{
+    return in->objects == NULL && in->states == m->states && m->pass == server_states_pass(in->states) &&
+           r->cache == m->cache && cache_removed(in->caches->nodes) <= m->nodes_version &&
+           m->services_version == cache_version(in->caches->services) && m->service_denied == in->service_denied &&
+           m->where.set_count == cache_count(m->cache) &&
+           text_pool_bytes(m->where.texts) <= m->where.texts_bytes * 2 + WASTE_BYTES;
+}
+
+struct changes {
+    struct whereabouts *where;
+    bool of_all;
+};
+
+static void take_node(void *arg, const void *node)
+{
+    whereabouts_touch(arg, record_name(node));
+}
+
+static void take_set(void *arg, const void *set)
+{
+    struct changes *c = arg;
+    c->of_all = c->of_all || whereabouts_replace(c->where, set) != 0;
+}
+
+/* Which places are to be seen again, and what the others say. */
+static void touch_unsteady(struct whereabouts *w, struct run *r)
+{
+    unsigned says = 0;
+    for (size_t i = 0; i < w->place_count; i++) {
+        struct known_place *p = &w->places[i];
+        p->touched = p->touched || (p->flags & (KNOWN_STEADY | KNOWN_EMPTY)) == 0;
+        p->part = 0;
+        if (!p->touched)
+            says |= p->flags;
+    }
+    r->part = true;
+    r->rest = (struct run_rest){.ready = (says & KNOWN_READY) != 0,
+                                .port = (says & KNOWN_PORT) != 0,
+                                .same_family = (says & KNOWN_FAMILY) != 0,
+                                .alone = (says & KNOWN_ALONE) != 0};
+}
+
+static size_t count_touched(const struct whereabouts *w)
+{
+    size_t count = 0;
+    for (size_t s = 0; s < w->set_count; s++)
+        for (size_t i = 0; i < w->sets[s].count; i++)
+            count += w->places[w->sets[s].places[i]].touched;
+    return count;
+}
+
+static void read_set(struct reader *in, struct whereabouts *w, const struct known_set *s, const struct run_set *as)
+{
+    const uint32_t *at = s->places;
+    for (size_t g = 0; g < s->set->group_count; g++)
+        for (size_t i = 0; i < s->set->groups[g].endpoint_count; i++, at++) {
+            struct known_place *p = &w->places[*at];
+            if (!p->touched)
+                continue;
+            if (p->part == 0)
+                p->part = 1 + run_part_place(in, p->name, (p->flags & KNOWN_NAMED) != 0, p->server);
+            run_part_endpoint(in, as, &s->set->groups[g], &s->set->groups[g].endpoints[i], p->part - 1);
+        }
+}
+
+static void read_part(struct run *r, struct whereabouts *w)
+{
+    struct reader *in = run_part_begin(r, count_touched(w));
+    r->sets = mem_array(w->set_count, sizeof(r->sets[0]));
+    for (; r->set_count < w->set_count; r->set_count++) {
+        const struct known_set *s = &w->sets[r->set_count];
+        r->sets[r->set_count] = (struct run_set){s->set, s->name};
+        read_set(in, w, s, &r->sets[r->set_count]);
+    }
+    run_part_end(in);
+    r->endpoint_count = w->endpoint_count;
+}
+
+/* -1: it concerns all. */
+static int judge_part(struct desired_memory *m, struct run *r)
+{
+    struct changes c = {.where = &m->where};
+    const struct cache *nodes = r->in->caches->nodes;
+    if (cache_version(nodes) != m->nodes_version)
+        cache_each_since(nodes, m->nodes_version, take_node, &m->where);
+    cache_each_since(m->cache, m->sets_version, take_set, &c);
+    if (c.of_all)
+        return -1;
+    touch_unsteady(&m->where, r);
+    read_part(r, &m->where);
+    run_judge(r);
+    return r->problem == NULL && r->any_ready && r->any_port == m->says_port && r->any_same_family == m->says_family
+               ? 0
+               : -1;
+}
+
+/* ---- the result of a part ---- */
+
+static int compare_server(const void *name, const void *server)
+{
+    return strcmp(name, ((const struct desired_server *)server)->name);
+}
+
+/* Where in the last state that server was; server_count: it was not. */
+static size_t last_place(const struct desired *last, const char *server)
+{
+    size_t at = server != NULL
+                    ? sorted_place(server, last->servers, last->server_count, sizeof(last->servers[0]), compare_server)
+                    : last->server_count;
+    return at < last->server_count && str_eq(last->servers[at].name, server) ? at : last->server_count;
+}
+
+/* What was at a place that is seen again is not taken over. */
+static bool *replaced_servers(const struct desired *last, const struct whereabouts *w)
+{
+    bool *replaced = mem_array(last->server_count + 1, sizeof(replaced[0]));
+    for (size_t i = 0; i < w->place_count; i++)
+        if (w->places[i].touched)
+            replaced[last_place(last, w->places[i].server)] = true;
+    return replaced;
+}
+
+struct merge {
+    const struct desired *last;
+    const bool *replaced;
+    struct desired *d;
+    size_t at;  /* in last */
+    bool moved; /* a server came or went */
+};
+
+/* Up to that name. */
+static void take_over(struct merge *m, const char *before)
+{
+    const struct desired *last = m->last;
+    size_t end = before != NULL
+                     ? sorted_place(before, last->servers, last->server_count, sizeof(last->servers[0]), compare_server)
+                     : last->server_count;
+    for (; m->at < end; m->at++)
+        if (!m->replaced[m->at])
+            m->d->servers[m->d->server_count++] = last->servers[m->at];
+}
+
+static void merge_servers(const struct run *r, struct merge *m)
+{
+    struct desired *d = m->d;
+    size_t again = 0, replaced = 0;
+    d->servers = mem_array(m->last->server_count + r->place_count, sizeof(d->servers[0]));
+    for (size_t i = 0; i < r->place_count; i++) {
+        const struct place *p = r->order[i];
+        if (p->cause == CAUSE_NONE) {
+            size_t was = last_place(m->last, p->server);
+            take_over(m, p->server);
+            again += was < m->last->server_count;
+            m->moved = m->moved || was == m->last->server_count;
+            d->servers[d->server_count++] =
+                run_server(r, p, was < m->last->server_count ? &m->last->servers[was] : NULL);
+        }
+        run_add_skip(r, p, false, d);
+    }
+    take_over(m, NULL);
+    for (size_t i = 0; i < m->last->server_count; i++)
+        replaced += m->replaced[i];
+    m->moved = m->moved || again != replaced;
+}
+
+/* Nothing is at it any more. */
+static void forget_empty(struct whereabouts *w, struct server_states *states)
+{
+    for (size_t i = 0; i < w->place_count; i++) {
+        struct known_place *p = &w->places[i];
+        if (p->touched && p->part == 0)
+            server_states_unsee(states, p->server);
+    }
+}
+
+static void keep_part(struct desired_memory *m, const struct run *r)
+{
+    struct whereabouts *w = &m->where;
+    for (size_t i = 0; i < w->place_count; i++) {
+        struct known_place *p = &w->places[i];
+        if (p->touched)
+            p->flags = p->part != 0 ? whereabouts_flags_of(r, &r->places[p->part - 1])
+                                    : (uint8_t)((p->flags & KNOWN_NAMED) | KNOWN_EMPTY);
+        p->touched = false;
+    }
+    m->sets_version = cache_version(m->cache);
+    m->nodes_version = cache_version(r->in->caches->nodes);
+}
+
+static const struct desired *settle_part(struct desired_memory *m, struct run *r)
+{
+    struct desired d;
+    cleanup(mem_free_ptr) bool *replaced = replaced_servers(m->last, &m->where);
+    struct merge merge = {.last = m->last, .replaced = replaced, .d = &d};
+    desired_init(&d);
+    forget_empty(&m->where, r->in->states);
+    run_settle(r);
+    d.state = DESIRED_OK;
+    d.texts = text_pool_new(r->texts);
+    d.words = r->words;
+    d.endpoint_count = r->endpoint_count;
+    d.paused = m->last->paused;
+    merge_servers(r, &merge);
+    d.note = run_notes(r, &d);
+    run_end_pass(r, &d);
+    if (merge.moved || m->nodes_version != cache_version(r->in->caches->nodes))
+        run_spares(r, &d);
+    else
+        run_spares_again(r, m->last, &d);
+    keep_part(m, r);
+    desired_unref(m->last);
+    m->last = desired_share(&d);
+    return desired_ref(m->last);
+}
+
+const struct desired *desired_update(struct desired_memory *m, const struct desired_input *in)
+{
+    struct run r;
+    const struct desired *ret = NULL;
+    cleanup(mem_free_ptr) char *problem = NULL;
+    if (m->last != NULL && run_open(&r, in, m->where.texts, &problem) == 0) {
+        r.words = m->last->words;
+        if (memory_holds(m, in, &r) && judge_part(m, &r) == 0)
+            ret = settle_part(m, &r);
+        run_close(&r);
+    }
+    return ret != NULL ? ret : update_all(m, in);
+}
