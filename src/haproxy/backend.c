@@ -48,6 +48,27 @@ void backend_server_copy(struct backend_server *to, const struct backend_server 
     to->json = mem_strdup(from->json);
 }
 
+static bool backend_server_same(const struct backend_server *a, const struct backend_server *b)
+{
+    return str_eq(a->name, b->name) && str_eq(a->json, b->json) && a->maintenance == b->maintenance &&
+           a->default_disabled == b->default_disabled && a->default_backup == b->default_backup;
+}
+
+bool backend_same(const struct backend *a, const struct backend *b)
+{
+    if (a->exists != b->exists || a->server_count != b->server_count || a->template_count != b->template_count ||
+        !str_eq(a->json, b->json))
+        return false;
+    for (size_t i = 0; i < a->server_count; i++)
+        if (!backend_server_same(&a->servers[i], &b->servers[i]))
+            return false;
+    for (size_t i = 0; i < a->template_count; i++)
+        if (!str_eq(a->templates[i].prefix, b->templates[i].prefix) || a->templates[i].first != b->templates[i].first ||
+            a->templates[i].last != b->templates[i].last)
+            return false;
+    return true;
+}
+
 const struct backend_server *backend_find(const struct backend *b, const char *name)
 {
     for (size_t i = 0; i < b->server_count; i++)

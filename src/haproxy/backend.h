@@ -87,6 +87,8 @@ void backend_init(struct backend *b);
 void backend_fini(struct backend *b);
 void backend_server_fini(struct backend_server *s);
 void backend_server_copy(struct backend_server *to, const struct backend_server *from); /* deep */
+/* Their lines mean the same, as far as an API shows them: base fields, servers, templates, in their order. */
+bool backend_same(const struct backend *a, const struct backend *b);
 const struct backend_server *backend_find(const struct backend *b, const char *name);
 /* The line that makes a server of that very name (no sign, no leading zero); NULL: none. */
 const struct backend_template *backend_find_template(const struct backend *b, const char *name);

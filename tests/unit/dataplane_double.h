@@ -59,6 +59,7 @@ struct fault {
 
 #define RELOAD_ID_BYTES 24
 #define API_URL "http://api"
+#define ALL_BACKENDS "/configuration/backends?full_section=true"
 
 static struct world {
     uint64_t now_us;
@@ -108,6 +109,7 @@ static struct world {
     const char *written;   /* `file_more` of a write of the whole file */
     unsigned others;       /* so many writes by others come before that one */
     unsigned readings;     /* of the file, ever */
+    unsigned looks;        /* begun ever, with the file */
     const char *damaged;   /* what one with a change of ours makes of them; NULL: the same */
     bool shows_looks;
     bool stale_file; /* the file keeps its version whatever is committed */
@@ -261,7 +263,8 @@ static char step_of(void)
     if (str_has_prefix(w.path, "/runtime/"))
         return str_has_suffix(w.path, "/info") ? 'i' : str_has_suffix(w.path, "/servers") ? 'v' : 'b';
     if (strcmp(w.method, "GET") == 0)
-        return strcmp(w.path, "/configuration/backends/be") == 0 || strcmp(w.path, "/configuration/backends/two") == 0
+        return strcmp(w.path, "/configuration/backends/be") == 0 ||
+                       strcmp(w.path, "/configuration/backends/two") == 0 || strcmp(w.path, ALL_BACKENDS) == 0
                    ? 'R'
                : str_has_suffix(w.path, "/servers")                           ? 's'
                : str_has_suffix(w.path, "/server_templates")                  ? 't'
@@ -338,20 +341,39 @@ static inline void restart_haproxy(void)
     w.pid++;
 }
 
-static void put_servers(struct buf *b)
+/* As a list, or by name. */
+static void put_servers(struct buf *b, const char *set, bool named)
 {
     char copy[SET_BYTES], *rest = copy;
     const char *comma = "";
-    set_copy(copy, w.have.of[backend_of()]);
-    buf_add(b, "[");
+    set_copy(copy, set);
+    buf_add(b, named ? "{" : "[");
     for (char *word; (word = strsep(&rest, " ")) != NULL;) {
         if (word[0] == '\0')
             continue;
         int len = (int)strcspn(word, "*");
+        buf_add(b, comma);
+        if (named)
+            buf_printf(b, "\"%.*s\":", len, word);
         buf_printf(b,
-                   "%s{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,"
+                   "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,"
                    "\"check\":\"enabled\",\"weight\":100%s}",
-                   comma, len, word, len - 1, word + 1, word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
+                   len, word, len - 1, word + 1, word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
+        comma = ",";
+    }
+    buf_add(b, named ? "}" : "]");
+}
+
+static void put_backends(struct buf *b)
+{
+    const char *comma = "";
+    buf_add(b, "[");
+    for (size_t i = 0; i < w.backends; i++) {
+        if (w.absent[i])
+            continue;
+        buf_printf(b, "%s{\"name\":\"%s\",\"mode\":\"tcp\",\"servers\":", comma, backend_names[i]);
+        put_servers(b, w.have.of[i], true);
+        buf_add(b, "}");
         comma = ",";
     }
     buf_add(b, "]");
@@ -535,12 +557,16 @@ static int carry_out(char step, struct buf *b, char *reload_id)
 {
     switch (step) {
     case 'R':
+        if (strcmp(w.path, ALL_BACKENDS) == 0) {
+            put_backends(b);
+            return 200;
+        }
         if (w.absent[backend_of()])
             return 404;
         buf_printf(b, "{\"name\":\"%s\",\"mode\":\"tcp\"}", backend_names[backend_of()]);
         return 200;
     case 's':
-        put_servers(b);
+        put_servers(b, w.have.of[backend_of()], false);
         return 200;
     case 't':
     case 'L':

@@ -56,6 +56,7 @@ static bool take_fault(char step, struct fault *ret)
 
 static void trace(char step)
 {
+    w.looks += step == 'w';
     if (strchr("stwivb", step) != NULL || (strchr("(|)", step) != NULL && !w.shows_looks))
         return;
     size_t len = w.trace.len;
