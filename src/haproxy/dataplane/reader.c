@@ -11,16 +11,15 @@
 #include "haproxy/cfg/servers.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
+#include "haproxy/dataplane/reader_internal.h"
 #include "haproxy/dataplane/replacement.h"
 
-#define MAX_RESTARTS 5
 /* All backends of the file in one answer take the API as long as each by itself: not for one in so many. */
 #define LIST_SHARE 8
 #define LIST_REFUSED_READINGS 10
 #define LIST_SLOW_US 5000000
 
 static void reader_on_answer(void *arg, const struct dataplane_answer *a);
-static void reader_ask_running(struct reader *o);
 
 void reader_init(struct reader *o, struct dataplane_client *client, void (*done)(void *arg, const struct error *err),
                  void *arg)
@@ -28,7 +27,7 @@ void reader_init(struct reader *o, struct dataplane_client *client, void (*done)
     *o = (struct reader){.client = client, .runs_version = -1, .done = done, .arg = arg};
 }
 
-static void reader_forget_known(struct reader *o)
+void reader_forget_known(struct reader *o)
 {
     for (size_t i = 0; i < o->known_count; i++)
         backend_fini(&o->known[i]);
@@ -42,6 +41,7 @@ void reader_fini(struct reader *o)
     changes_fini(&o->told);
     read_back_fini(&o->back);
     reader_forget_known(o);
+    reader_running_fini(o);
 }
 
 static void reader_ask(struct reader *o, enum reader_step step)
@@ -52,9 +52,6 @@ static void reader_ask(struct reader *o, enum reader_step step)
         [READER_BACKEND] = {"/configuration/backends/", ""},
         [READER_SERVERS] = {"/configuration/backends/", "/servers"},
         [READER_TEMPLATES] = {"/configuration/backends/", "/server_templates"},
-        [READER_TOLD] = {NULL, NULL},
-        [READER_WORKER] = {"/runtime/info", NULL},
-        [READER_RUNTIME] = {"/runtime/backends/", "/servers"},
     };
     o->step = step;
     if (parts[step][1] == NULL) {
@@ -67,7 +64,7 @@ static void reader_ask(struct reader *o, enum reader_step step)
 }
 
 /* What runs stays as it was read. */
-static void reader_begin_configuration(struct reader *o)
+void reader_begin_configuration(struct reader *o)
 {
     readout_begin_configuration(o->to);
     o->at = 0;
@@ -80,13 +77,14 @@ void reader_start(struct reader *o, struct readout *to)
     o->to = to;
     o->restarts = 0;
     o->moved = false;
+    reader_cancel(o);
     o->one_by_one -= o->one_by_one > 0;
     reader_forget_known(o);
     readout_begin(to);
     reader_begin_configuration(o);
 }
 
-static void reader_finish(struct reader *o, const struct error *err)
+void reader_finish(struct reader *o, const struct error *err)
 {
     o->step = READER_IDLE;
     o->done(o->arg, err);
@@ -99,10 +97,7 @@ static const char *step_name(enum reader_step step)
                                         [READER_LIST] = "backends",
                                         [READER_BACKEND] = "backend",
                                         [READER_SERVERS] = "servers of backend",
-                                        [READER_TEMPLATES] = "server-templates of backend",
-                                        [READER_TOLD] = "what HAProxy was told",
-                                        [READER_WORKER] = "running HAProxy",
-                                        [READER_RUNTIME] = "running servers of backend"};
+                                        [READER_TEMPLATES] = "server-templates of backend"};
     return names[step];
 }
 
@@ -260,6 +255,15 @@ static bool is_absent(const struct reader *o, size_t i)
     return true;
 }
 
+static void reader_configured(struct reader *o)
+{
+    struct cfg_file read;
+    const struct cfg_file *file = reader_file(o, &read);
+    for (size_t i = 0; i < o->to->count; i++)
+        take_backend_of_file(&o->to->found[i], file, &o->broken);
+    reader_read_running(o);
+}
+
 /* The next one from `at` on that the list does not settle. */
 static void ask_backend(struct reader *o)
 {
@@ -268,177 +272,29 @@ static void ask_backend(struct reader *o)
     if (o->at < o->to->count)
         reader_ask(o, READER_BACKEND);
     else
-        reader_ask_running(o);
-}
-
-/* ---- the running HAProxy: whatever it answers, the file was read ---- */
-
-static bool is_of_runtime(const struct reader *o)
-{
-    return o->step == READER_TOLD || o->step == READER_WORKER || o->step == READER_RUNTIME;
-}
-
-/* It had time to come about: what is not there now, will not come. */
-static void reader_ask_told(struct reader *o, struct transaction_action action)
-{
-    if (action.type == TRANSACTION_SEND && action.delay_ms == 0) {
-        o->step = READER_TOLD;
-        dataplane_send(o->client, action.method, action.path, NULL, reader_on_answer, o);
-        return;
-    }
-    if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {
-        o->to->unloaded = false;
-        o->to->loaded = true;
-        o->runs_version = o->to->version;
-    }
-    changes_fini(&o->told);
-    reader_ask(o, READER_WORKER);
-}
-
-static void forget_runtime(struct reader *o)
-{
-    for (size_t i = 0; i < o->to->count; i++)
-        runtime_fini(&o->to->found[i].runtime);
-}
-
-static void read_worker(struct reader *o, const struct dataplane_answer *a)
-{
-    struct error err = {0};
-    struct codec_worker worker = {.pid = -1, .uptime_s = -1};
-    int64_t pid = o->to->worker_pid, uptime_s = o->to->worker_uptime_s;
-    int status = dataplane_answer_check(a, &err);
-    if (status == 0) {
-        status = codec_read_worker(a->body, a->body_len, &worker, &err);
-        o->to->worker_silent = status != 0;
-    }
-    if (worker.pid != pid || worker.uptime_s < uptime_s)
-        forget_runtime(o); /* of another process, perhaps */
-    o->to->worker_pid = worker.pid;
-    o->to->worker_uptime_s = worker.uptime_s;
-    if (status == 0)
-        snprintf(o->to->haproxy, sizeof(o->to->haproxy), "%s", worker.version);
-}
-
-/* For a backend without a server the API has no data: 404, or 500 in 3.0. The file has none either. */
-static bool runs_nothing(const struct reader *o, const struct dataplane_answer *a)
-{
-    const struct backend *b = &o->to->found[o->at].backend;
-    return o->to->worker_pid >= 0 && a->error == NULL && (a->status == 404 || a->status == 500) &&
-           b->server_count == 0 && b->template_count == 0;
-}
-
-static void reader_take_runtime(struct reader *o, const struct dataplane_answer *a)
-{
-    struct error err = {0};
-    if (o->step == READER_WORKER) {
-        read_worker(o, a);
-        return;
-    }
-    struct runtime *r = &o->to->found[o->at].runtime;
-    if (dataplane_answer_check(a, &err) == 0 && codec_read_runtime(a->body, a->body_len, r, &err) == 0)
-        return;
-    runtime_fini(r);
-    r->readable = runs_nothing(o, a);
-    if (!r->readable)
-        r->why = mem_strdup(err.message);
-}
-
-/* Who gave no answer in all the time of a request gives none about the next backend either. */
-static void give_runtime_up(struct reader *o, const struct error *err)
-{
-    if (o->step == READER_WORKER)
-        forget_runtime(o);
-    for (size_t i = 0; i < o->to->count; i++) {
-        struct runtime *r = &o->to->found[i].runtime;
-        if (!r->readable && r->why == NULL)
-            r->why = mem_strdup(err->message);
-    }
-    o->to->outdated = o->to->outdated || o->moved;
-    reader_finish(o, NULL);
-}
-
-/* Others wrote while it was read: of the backends that are what they were then, what runs need not be read again. */
-static void read_again(struct reader *o)
-{
-    o->restarts++;
-    o->moved = false;
-    reader_forget_known(o);
-    o->known_count = o->to->count;
-    o->known = mem_array(o->known_count, sizeof(*o->known));
-    for (size_t i = 0; i < o->known_count; i++) {
-        o->known[i] = o->to->found[i].backend;
-        backend_init(&o->to->found[i].backend);
-    }
-    reader_begin_configuration(o);
-}
-
-/* The next backend from `at` on that there is and that was not asked about. */
-static void ask_runtime(struct reader *o)
-{
-    for (; o->at < o->to->count; o->at++) {
-        const struct reading *f = &o->to->found[o->at];
-        if (f->backend.exists && !f->runtime.readable && f->runtime.why == NULL) {
-            reader_ask(o, READER_RUNTIME);
-            return;
-        }
-    }
-    if (o->moved && o->restarts < MAX_RESTARTS) {
-        read_again(o);
-        return;
-    }
-    o->to->outdated = o->to->outdated || o->moved;
-    reader_finish(o, NULL);
-}
-
-static void reader_ask_running(struct reader *o)
-{
-    struct cfg_file read;
-    const struct cfg_file *file = reader_file(o, &read);
-    for (size_t i = 0; i < o->to->count; i++)
-        take_backend_of_file(&o->to->found[i], file, &o->broken);
-    for (size_t i = 0; i < o->known_count; i++)
-        if (!backend_same(&o->known[i], &o->to->found[i].backend))
-            runtime_fini(&o->to->found[i].runtime);
-    reader_forget_known(o);
-    if (o->told.count > 0) {
-        o->back.strict = true; /* what came of the write nobody knows */
-        reader_ask_told(o, read_back_start(&o->back, &o->told));
-    } else if (o->with_runtime) {
-        reader_ask(o, READER_WORKER);
-    } else {
-        reader_finish(o, NULL);
-    }
+        reader_configured(o);
 }
 
 /* ---- one after the other ---- */
 
+/* A backend is not understood: no more of it. */
+static bool is_done(const struct reader *o)
+{
+    const struct reading *f = &o->to->found[o->at];
+    return o->step == READER_TEMPLATES || !f->backend.exists || f->unreadable.kind != ERROR_NONE;
+}
+
 static void reader_advance(struct reader *o)
 {
-    const struct reading *f = o->at < o->to->count ? &o->to->found[o->at] : NULL;
-    switch (o->step) {
-    case READER_RAW:
-        if (wants_list(o))
-            reader_ask(o, READER_LIST);
-        else
-            ask_backend(o);
-        break;
-    case READER_LIST:
+    if (o->step == READER_RAW && wants_list(o)) {
+        reader_ask(o, READER_LIST);
+    } else if (o->step == READER_RAW || o->step == READER_LIST) {
         ask_backend(o);
-        break;
-    case READER_BACKEND:
-    case READER_SERVERS:
-        if (f->backend.exists && f->unreadable.kind == ERROR_NONE) {
-            reader_ask(o, o->step + 1);
-            break;
-        }
-        /* fall through */
-    case READER_TEMPLATES:
+    } else if (is_done(o)) {
         o->at++;
         ask_backend(o);
-        break;
-    default:
-        o->at = o->step == READER_WORKER ? 0 : o->at + 1;
-        ask_runtime(o);
+    } else {
+        reader_ask(o, o->step + 1);
     }
 }
 
@@ -448,12 +304,13 @@ static bool must_begin_again(struct reader *o, int64_t version)
 {
     if (o->step == READER_RAW || version == o->to->version)
         return false;
-    o->to->outdated = o->restarts >= MAX_RESTARTS;
+    o->to->outdated = o->restarts >= READER_MAX_RESTARTS;
     return !o->to->outdated;
 }
 
-static void reader_take_configuration(struct reader *o, const struct dataplane_answer *a)
+static void reader_on_answer(void *arg, const struct dataplane_answer *a)
 {
+    struct reader *o = arg;
     struct error err = {0};
     bool refused = refuses_list(o, a);
     if (!refused && check_status(o, a, &err) != 0) {
@@ -477,22 +334,4 @@ static void reader_take_configuration(struct reader *o, const struct dataplane_a
     else
         reader_take(o, a);
     reader_advance(o);
-}
-
-static void reader_on_answer(void *arg, const struct dataplane_answer *a)
-{
-    struct reader *o = arg;
-    if (!is_of_runtime(o)) {
-        reader_take_configuration(o, a);
-        return;
-    }
-    o->moved = o->moved || (a->version >= 0 && a->version != o->to->version);
-    if (o->step == READER_TOLD)
-        reader_ask_told(o, read_back_answer(&o->back, a));
-    else if (a->error != NULL)
-        give_runtime_up(o, a->error);
-    else {
-        reader_take_runtime(o, a);
-        reader_advance(o);
-    }
 }

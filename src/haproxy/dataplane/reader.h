@@ -1,5 +1,6 @@
 /*
- * Reads what struct readout holds from a Data Plane API, one request after the other. Reads only.
+ * Reads what struct readout holds from a Data Plane API, one request after the other; only what runs of many backends is
+ * asked for several at once. Reads only.
  *
  * The file comes first: an answer's version is what the API is at when it has made it, so that an answer behind the file
  * with the file's version is of that version, too. Several backends come in one answer (full_section), which has servers
@@ -33,6 +34,16 @@ enum reader_step {
     READER_RUNTIME, /* each backend of it */
 };
 
+#define READER_LANES 4
+
+/* One request of several at once. */
+struct reader_lane {
+    struct reader *reader;
+    struct dataplane_client *client; /* of the first one the reader's, of the others their own */
+    size_t at;                       /* the backend that it is about */
+    bool busy;
+};
+
 struct reader {
     struct dataplane_client *client;
     bool with_runtime; /* set it after reader_init: the running HAProxy is read, too */
@@ -47,6 +58,8 @@ struct reader {
     bool listed;           /* the list is of the file's version */
     struct backend *known; /* as they were when what runs was read; NULL: it was not yet */
     size_t known_count;
+    struct reader_lane lanes[READER_LANES];
+    size_t lane_count;
     int64_t runs_version;  /* of the file that HAProxy runs without a load since its write; -1: none is known */
     struct changes told;   /* what it was told beside that */
     struct read_back back;
@@ -59,5 +72,7 @@ void reader_init(struct reader *o, struct dataplane_client *client, void (*done)
                  void *arg);
 void reader_fini(struct reader *o);
 void reader_start(struct reader *o, struct readout *to); /* which is borrowed until the end */
+/* What is under way by connections of its own; the client's is its owner's to cancel. */
+void reader_cancel(struct reader *o);
 
 #endif

@@ -17,7 +17,15 @@
 
 #define MAX_BACKENDS 64
 #define LIST "/configuration/backends?full_section=true"
-#define CLIENT ((struct dataplane_client *)&w)
+#define LANES_MAX 4
+
+struct dataplane_client {
+    bool busy;
+    uint64_t asked; /* number of the request in hand */
+    char path[128];
+    void (*on_answer)(void *arg, const struct dataplane_answer *a);
+    void *arg;
+};
 
 static struct world {
     size_t backends, servers; /* of each */
@@ -30,6 +38,8 @@ static struct world {
     int list_status;                /* 0: 200 */
     struct error list_error;        /* kind NONE: none */
     uint64_t list_us;
+    struct error runtime_error; /* of what begins so; kind NONE: none */
+    const char *runtime_error_at;
     const char *base_body; /* of b1 alone; NULL: the true one */
     bool old_file;         /* haproxy.cfg is older than the API's version */
     bool no_runtime;       /* HAProxy does not answer */
@@ -38,10 +48,14 @@ static struct world {
     unsigned moves;       /* so often; 0: for ever */
     bool moves_weights;   /* and changes b1 */
 
-    char path[128];
-    void (*on_answer)(void *arg, const struct dataplane_answer *a);
-    void *arg;
-    struct buf trace; /* a letter for each request */
+    struct dataplane_client clients[LANES_MAX];
+    size_t client_count;
+    size_t most_twins; /* that are to be had */
+    unsigned in_flight, most_in_flight;
+    bool last_first; /* is answered */
+    uint64_t asked;
+    char path[128];   /* that is answered */
+    struct buf trace; /* a letter for each request, as it is answered */
     unsigned requests;
     unsigned done;
     struct error error; /* kind NONE: it went well */
@@ -56,13 +70,34 @@ static struct world {
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    ck_assert_ptr_eq(c, CLIENT);
     ck_assert_str_eq(method, "GET");
     ck_assert_ptr_null(json);
-    ck_assert_msg(w.on_answer == NULL, "two requests at once");
-    snprintf(w.path, sizeof(w.path), "%s", path);
-    w.on_answer = on_answer;
-    w.arg = arg;
+    ck_assert_msg(!c->busy, "two requests at once: %s, %s", c->path, path);
+    *c = (struct dataplane_client){.busy = true, .asked = ++w.asked, .on_answer = on_answer, .arg = arg};
+    snprintf(c->path, sizeof(c->path), "%s", path);
+    if (++w.in_flight > w.most_in_flight)
+        w.most_in_flight = w.in_flight;
+}
+
+struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c)
+{
+    ck_assert_ptr_eq(c, &w.clients[0]);
+    if (w.client_count > w.most_twins)
+        return NULL;
+    ck_assert_uint_lt(w.client_count, LANES_MAX);
+    return &w.clients[w.client_count++];
+}
+
+void dataplane_cancel(struct dataplane_client *c)
+{
+    w.in_flight -= c->busy;
+    c->busy = false;
+}
+
+void dataplane_client_free(struct dataplane_client *c)
+{
+    dataplane_cancel(c);
+    w.client_count--;
 }
 
 char *dataplane_answer_take(const struct dataplane_answer *a)
@@ -199,6 +234,12 @@ static int say(char asked, struct buf *out)
 static void answer(void)
 {
     struct buf body;
+    struct dataplane_client *c = NULL;
+    for (size_t i = 0; i < w.client_count; i++)
+        if (w.clients[i].busy && (c == NULL || (w.clients[i].asked > c->asked) == w.last_first))
+            c = &w.clients[i];
+    ck_assert_msg(c != NULL, "it waits for nothing");
+    snprintf(w.path, sizeof(w.path), "%s", c->path);
     char asked = letter();
     buf_init(&body, 0);
     bool moves = w.moves_at != NULL && str_has_prefix(w.path, w.moves_at);
@@ -215,14 +256,19 @@ static void answer(void)
         a.version = -1;
         a.error = &w.list_error;
     }
+    if (w.runtime_error.kind != ERROR_NONE && str_has_prefix(w.path, w.runtime_error_at)) {
+        a.status = 0;
+        a.version = -1;
+        a.error = &w.runtime_error;
+    }
     a.duration_us = asked == 'A' ? w.list_us : 0;
     a.body = buf_str(&body);
     a.body_len = body.len;
     buf_addn(&w.trace, &asked, 1);
     w.requests++;
-    void (*on_answer)(void *, const struct dataplane_answer *) = w.on_answer;
-    w.on_answer = NULL;
-    on_answer(w.arg, &a);
+    c->busy = false;
+    w.in_flight--;
+    c->on_answer(c->arg, &a);
     buf_fini(&body);
 }
 
@@ -242,7 +288,9 @@ static void begin(size_t backends, size_t servers)
         w.name_list[i] = w.names[i];
         w.weight[i] = 10;
     }
-    reader_init(&w.reader, CLIENT, was_read, NULL);
+    w.client_count = 1;
+    w.most_twins = LANES_MAX - 1;
+    reader_init(&w.reader, &w.clients[0], was_read, NULL);
     w.reader.with_runtime = true;
     readout_init(&w.to, w.name_list, backends);
 }
@@ -250,6 +298,7 @@ static void begin(size_t backends, size_t servers)
 static void end(void)
 {
     reader_fini(&w.reader);
+    ck_assert_uint_eq(w.client_count, 1);
     readout_fini(&w.to);
     buf_fini(&w.trace);
 }
@@ -258,13 +307,13 @@ static void end(void)
 static const char *look(void)
 {
     buf_clear(&w.trace);
-    w.requests = w.done = 0;
+    w.requests = w.done = w.most_in_flight = 0;
     reader_start(&w.reader, &w.to);
     while (w.done == 0) {
         ck_assert_msg(w.requests < 2000, "for ever");
         answer();
     }
-    ck_assert_ptr_null(w.on_answer);
+    ck_assert_uint_eq(w.in_flight, 0);
     ck_assert_uint_eq(w.done, 1);
     return buf_str(&w.trace);
 }
@@ -342,6 +391,82 @@ START_TEST(a_few_of_many_are_asked_for_one_by_one)
     ck_assert_str_eq(look(), "wRstRstivv");
     check_all();
     end();
+}
+END_TEST
+
+START_TEST(what_runs_of_many_is_asked_for_several_at_once)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        begin(MAX_BACKENDS, 3);
+        w.last_first = i == 1;
+        look();
+        ck_assert_uint_eq(w.most_in_flight, LANES_MAX);
+        ck_assert_uint_eq(w.requests, 3 + MAX_BACKENDS);
+        check_all();
+        look();
+        ck_assert_uint_eq(w.most_in_flight, LANES_MAX);
+        check_all();
+        end();
+    }
+    begin(7, 3);
+    look();
+    ck_assert_uint_eq(w.most_in_flight, 1);
+    end();
+    begin(8, 3);
+    w.most_twins = 1;
+    look();
+    ck_assert_uint_eq(w.most_in_flight, 2);
+    check_all();
+    end();
+    begin(8, 3);
+    w.most_twins = 0;
+    look();
+    ck_assert_uint_eq(w.most_in_flight, 1);
+    check_all();
+    end();
+}
+END_TEST
+
+/* The others are not waited for. */
+START_TEST(no_answer_about_one_is_none_about_the_others)
+{
+    begin(20, 3);
+    error_set(&w.runtime_error, ERROR_RETRY, "no answer");
+    w.runtime_error_at = "/runtime/backends/b9/";
+    look();
+    ck_assert_int_eq(w.error.kind, ERROR_NONE);
+    for (size_t i = 0; i < 20; i++) {
+        const struct runtime *r = &w.to.found[i].runtime;
+        ck_assert_msg(r->readable == (i < 9), "%zu", i);
+        ck_assert(i < 9 || str_eq(r->why, "no answer"));
+    }
+    error_clear(&w.runtime_error);
+    look();
+    check_all();
+    w.runtime_error_at = "/runtime/info";
+    error_set(&w.runtime_error, ERROR_RETRY, "no answer");
+    ck_assert_str_eq(look(), "wAi");
+    ck_assert_int_eq(w.error.kind, ERROR_NONE);
+    ck_assert(!w.to.found[0].runtime.readable && !w.to.found[19].runtime.readable);
+    end();
+}
+END_TEST
+
+START_TEST(a_reading_that_is_cancelled)
+{
+    begin(20, 3);
+    reader_start(&w.reader, &w.to);
+    while (w.in_flight < LANES_MAX)
+        answer();
+    reader_cancel(&w.reader);
+    ck_assert_uint_eq(w.in_flight, 0);
+    ck_assert_uint_eq(w.done, 0);
+    look();
+    check_all();
+    reader_start(&w.reader, &w.to);
+    while (w.in_flight < LANES_MAX)
+        answer();
+    end(); /* the twins go with it */
 }
 END_TEST
 
@@ -628,6 +753,9 @@ int main(void)
     tcase_add_test(t, one_backend_is_asked_for_by_itself);
     tcase_add_test(t, several_are_two_requests_and_one_each_of_what_runs);
     tcase_add_test(t, the_file_alone);
+    tcase_add_test(t, what_runs_of_many_is_asked_for_several_at_once);
+    tcase_add_test(t, no_answer_about_one_is_none_about_the_others);
+    tcase_add_test(t, a_reading_that_is_cancelled);
     tcase_add_test(t, a_few_of_many_are_asked_for_one_by_one);
     suite_add_tcase(s, t);
     t = tcase_create("other answers");
