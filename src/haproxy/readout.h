@@ -27,13 +27,13 @@ struct readout {
     const char *const *names; /* borrowed */
     size_t count;             /* 0: the file and the worker alone */
     struct reading *found;    /* `count` of them; each may be moved out */
-    int64_t version;          /* that all of it was read at; of `outdated` that of its oldest part, so that a write for it
+    int64_t version;    /* that all of it was read at; of `outdated` that of its oldest part, so that a write for it
                                * is a conflict */
-    bool outdated;            /* others wrote while it was read, time and again: its parts are not all of one version */
-    bool split;               /* the file says another one: after a failed reload the API puts the last good file back,
+    bool outdated;      /* others wrote while it was read, time and again: its parts are not all of one version */
+    bool split;         /* the file says another one: after a failed reload the API puts the last good file back,
                                * but goes on answering with what failed */
-    bool worker_silent;       /* it is not running, or its socket is gone */
-    int64_t worker_pid;       /* of the HAProxy that answered; -1: not known */
+    bool worker_silent; /* it is not running, or its socket is gone */
+    int64_t worker_pid; /* of the HAProxy that answered; -1: not known */
     int64_t worker_uptime_s;
     char haproxy[READOUT_VERSION_BYTES]; /* its version as read last; "": not known */
     /* The file as read, to be compared with a preview of a write; and what of it a write would change in meaning: for

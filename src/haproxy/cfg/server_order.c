@@ -47,7 +47,8 @@ static void places_sort(struct places *p, int (*order)(const void *a, const void
 static void places_init(struct places *servers, struct places *templates, const struct backend *b)
 {
     *servers = (struct places){.list = mem_array(b->server_count, sizeof(struct place)), .count = b->server_count};
-    *templates = (struct places){.list = mem_array(b->template_count, sizeof(struct place)), .count = b->template_count};
+    *templates =
+        (struct places){.list = mem_array(b->template_count, sizeof(struct place)), .count = b->template_count};
     for (size_t i = 0; i < b->server_count; i++)
         servers->list[i] = (struct place){.name = b->servers[i].name, .at = i};
     for (size_t i = 0; i < b->template_count; i++)

@@ -227,8 +227,8 @@ int codec_read_templates(const char *json, size_t len, struct backend *ret, stru
 /* What full_section adds to the base fields. A write of those does not take it, but it would be checked all the same. */
 static bool is_of_full_section(const char *key)
 {
-    static const char *const all[] = {"servers",     "server_templates",     "acl_list",
-                                      "filter_list", "filter_sequence_list", "http_check_list",
+    static const char *const all[] = {"servers",        "server_templates",     "acl_list",
+                                      "filter_list",    "filter_sequence_list", "http_check_list",
                                       "log_target_list"};
     for (size_t i = 0; i < array_len(all); i++)
         if (str_eq(key, all[i]))
@@ -262,9 +262,8 @@ static void read_full_section(yyjson_val *root, struct backend *ret)
     read.name = mem_strdup(ret->name);
     read.version = ret->version;
     if (json_get_object(root, "servers", &servers, NULL) != 0 ||
-        json_get_object(root, "server_templates", &templates, NULL) != 0 ||
-        read_servers(servers, &read, NULL) != 0 || read_templates(templates, &read, NULL) != 0 ||
-        read_base(root, base_text(root), &read, NULL) != 0)
+        json_get_object(root, "server_templates", &templates, NULL) != 0 || read_servers(servers, &read, NULL) != 0 ||
+        read_templates(templates, &read, NULL) != 0 || read_base(root, base_text(root), &read, NULL) != 0)
         return;
     struct backend old = *ret;
     *ret = read;

@@ -60,8 +60,8 @@ struct reader {
     size_t known_count;
     struct reader_lane lanes[READER_LANES];
     size_t lane_count;
-    int64_t runs_version;  /* of the file that HAProxy runs without a load since its write; -1: none is known */
-    struct changes told;   /* what it was told beside that */
+    int64_t runs_version; /* of the file that HAProxy runs without a load since its write; -1: none is known */
+    struct changes told;  /* what it was told beside that */
     struct read_back back;
     /* err NULL: `to` is complete. Otherwise its kind says how to go on. */
     void (*done)(void *arg, const struct error *err);

@@ -385,9 +385,9 @@ END_TEST
 START_TEST(a_few_of_many_are_asked_for_one_by_one)
 {
     begin(2, 1);
-    w.of_others = 14;
+    w.of_others = 9;
     ck_assert_str_eq(look(), "wAivv");
-    w.of_others = 30;
+    w.of_others = 10;
     ck_assert_str_eq(look(), "wRstRstivv");
     check_all();
     end();
