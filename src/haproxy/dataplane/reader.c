@@ -208,7 +208,7 @@ static void take_list(struct reader *o, const struct dataplane_answer *a)
     }
     bool read = a->status == 200 && codec_read_backends(a->body, a->body_len, list, count, NULL) == 0;
     o->one_by_one = read ? 0 : LIST_REFUSED_READINGS;
-    o->listed = read && a->version == o->to->version;
+    o->listed = read;
     for (size_t i = 0; i < count; i++) {
         if (!list[i]->exists || (reader_file(o, &file) != NULL && cfg_order_servers(&file, list[i])))
             continue;

@@ -55,7 +55,7 @@ struct reader {
     int64_t file_version;  /* as the file says it; -1: it does not */
     struct error broken;   /* kind NONE, or what the file is instead */
     bool moved;            /* another version was seen while what runs was read */
-    bool listed;           /* the list is of the file's version */
+    bool listed;           /* the list was read: what it does not have is not there */
     struct backend *known; /* as they were when what runs was read; NULL: it was not yet */
     size_t known_count;
     struct reader_lane lanes[READER_LANES];

@@ -43,6 +43,7 @@ static struct world {
     const char *base_body; /* of b1 alone; NULL: the true one */
     bool old_file;         /* haproxy.cfg is older than the API's version */
     bool no_runtime;       /* HAProxy does not answer */
+    bool no_version;       /* nor has what is said of it a version */
     unsigned pid;
     const char *moves_at; /* another writer commits before each answer to a path that begins so; NULL: none */
     unsigned moves;       /* so often; 0: for ever */
@@ -256,6 +257,8 @@ static void answer(void)
         a.version = -1;
         a.error = &w.list_error;
     }
+    if (w.no_version && str_has_prefix(w.path, "/runtime/"))
+        a.version = -1;
     if (w.runtime_error.kind != ERROR_NONE && str_has_prefix(w.path, w.runtime_error_at)) {
         a.status = 0;
         a.version = -1;
@@ -700,6 +703,47 @@ START_TEST(nor_one_backend_of_one_by_one)
 }
 END_TEST
 
+/* What the file says of them is older: it is no fault of theirs. */
+START_TEST(what_is_newer_is_not_compared_with_the_file)
+{
+    begin(4, 2);
+    w.moves_at = LIST;
+    w.moves_weights = true;
+    look();
+    ck_assert(w.to.outdated && !w.to.split);
+    ck_assert_int_lt(w.to.version, w.version);
+    ck_assert_uint_eq(w.to.found[1].backend.unsupported_count, 0);
+    check_all();
+    end();
+    begin(1, 2);
+    w.moves_at = "/configuration/backends";
+    w.more[0] = "server odd 10.0.0.9:80";
+    look();
+    ck_assert(w.to.outdated && !w.to.split);
+    ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 0);
+    w.moves_at = NULL;
+    look();
+    ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 1);
+    end();
+}
+END_TEST
+
+START_TEST(who_writes_while_what_runs_is_read_starves_nobody)
+{
+    begin(4, 2);
+    w.moves_at = "/runtime/";
+    ck_assert_str_eq(look(), "wAivvvvwAiwAiwAiwAiwAi");
+    ck_assert(w.to.outdated);
+    check_all();
+    w.moves_at = NULL;
+    w.no_version = true;
+    ck_assert_str_eq(look(), "wAivvvv");
+    ck_assert(!w.to.outdated);
+    check_all();
+    end();
+}
+END_TEST
+
 START_TEST(a_change_while_what_runs_is_read_reads_only_what_it_changed)
 {
     begin(4, 2);
@@ -775,6 +819,8 @@ int main(void)
     tcase_add_test(t, an_answer_that_is_older_than_its_version_is_not_taken);
     tcase_add_test(t, who_writes_between_any_two_requests_starves_nobody);
     tcase_add_test(t, nor_one_backend_of_one_by_one);
+    tcase_add_test(t, what_is_newer_is_not_compared_with_the_file);
+    tcase_add_test(t, who_writes_while_what_runs_is_read_starves_nobody);
     tcase_add_test(t, a_change_while_what_runs_is_read_reads_only_what_it_changed);
     tcase_add_test(t, another_process_is_read_anew);
     tcase_add_test(t, a_haproxy_that_does_not_answer_starves_nobody_either);
