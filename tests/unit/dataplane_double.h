@@ -112,7 +112,7 @@ static struct world {
     unsigned looks;        /* begun ever, with the file */
     const char *damaged;   /* what one with a change of ours makes of them; NULL: the same */
     bool shows_looks;
-    bool restless; /* another writer commits before each answer about the file; what it writes is none of ours */
+    bool restless;   /* another writer commits before each answer about the file; what it writes is none of ours */
     bool stale_file; /* the file keeps its version whatever is committed */
     unsigned reload; /* the one that is pending; 0: none */
     uint64_t reload_due_ms;
