@@ -252,10 +252,11 @@ static bool is_of_file(const struct cfg_file *file, const char *name)
     return false;
 }
 
-/* Neither the list nor the file has it. */
+/* Neither the list, whose version it would not have otherwise, nor the file has it. */
 static bool is_absent(const struct reader *o, size_t i)
 {
-    const struct cfg_file *file = o->listed ? cfg_content_file(o->to->file, NULL) : NULL;
+    bool unlisted = o->listed && o->to->found[i].backend.version >= 0;
+    const struct cfg_file *file = unlisted ? cfg_content_file(o->to->file, NULL) : NULL;
     return file != NULL && !is_of_file(file, o->to->names[i]);
 }
 

@@ -32,6 +32,7 @@ static struct world {
     size_t of_others;         /* backends that nobody asks for */
     int64_t version;          /* of the API */
     bool absent[MAX_BACKENDS];
+    bool out_of_file[MAX_BACKENDS]; /* but the API has it */
     const char *more[MAX_BACKENDS]; /* a line of the file that the API does not show */
     unsigned weight[MAX_BACKENDS];  /* of all its servers */
     const char *list_body;          /* in place of the true one */
@@ -168,7 +169,7 @@ static void put_file(struct buf *out)
 {
     buf_printf(out, "# _version=%lld\nglobal\n", (long long)w.version - w.old_file);
     for (size_t b = 0; b < w.backends + w.of_others; b++) {
-        if (b < w.backends && w.absent[b])
+        if (b < w.backends && (w.absent[b] || w.out_of_file[b]))
             continue;
         buf_printf(out, "\nbackend b%zu\n  mode tcp\n", b);
         for (size_t i = 0; i < w.servers; i++)
@@ -499,6 +500,20 @@ START_TEST(one_that_only_the_file_has_is_asked_for)
 }
 END_TEST
 
+/* A reload failed, and the file went back to what it was before the backend was made. */
+START_TEST(one_that_only_the_api_has_is_there)
+{
+    begin(3, 2);
+    w.old_file = true;
+    w.out_of_file[1] = true;
+    ck_assert_str_eq(look(), "wARstivvv");
+    ck_assert(w.to.split);
+    w.to.split = false;
+    check_all();
+    end();
+}
+END_TEST
+
 START_TEST(where_the_file_has_other_lines_the_api_is_asked)
 {
     static const char *const lines[] = {"server odd 10.0.0.9:80 no-such-word", "server s0 10.0.0.1:80",
@@ -805,6 +820,7 @@ int main(void)
     t = tcase_create("other answers");
     tcase_add_test(t, a_missing_backend_is_none);
     tcase_add_test(t, one_that_only_the_file_has_is_asked_for);
+    tcase_add_test(t, one_that_only_the_api_has_is_there);
     tcase_add_test(t, where_the_file_has_other_lines_the_api_is_asked);
     tcase_add_test(t, a_list_without_servers_is_no_backend_without_servers);
     tcase_add_test(t, one_that_cannot_be_understood_keeps_no_other_one_up);
