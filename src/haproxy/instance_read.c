@@ -380,7 +380,7 @@ static void instance_take_found(struct instance *in)
     instance_free_file(in);
     if (!unreadable)
         pace_read(&in->pace);
-    in->reread_ms = unreadable ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;
+    in->reread_ms = unreadable || in->readout.outdated ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;
     if (!instance_must_read_again(in))
         instance_read_take_runtime(in);
     if (!instance_any_desired(in))

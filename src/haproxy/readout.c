@@ -25,7 +25,7 @@ void readout_let_file_go(struct readout *o, bool keep)
     o->file = NULL;
 }
 
-static void readout_forget(struct readout *o)
+static void readout_forget_configuration(struct readout *o)
 {
     readout_let_file_go(o, true);
     free(o->file_problem);
@@ -33,25 +33,37 @@ static void readout_forget(struct readout *o)
     o->file_problem = o->defaults_problem = NULL;
     for (size_t i = 0; i < o->count; i++) {
         backend_fini(&o->found[i].backend);
-        runtime_fini(&o->found[i].runtime);
         error_clear(&o->found[i].unreadable);
     }
 }
 
-void readout_begin(struct readout *o)
+static void readout_forget_runtime(struct readout *o)
 {
-    readout_forget(o);
+    for (size_t i = 0; i < o->count; i++)
+        runtime_fini(&o->found[i].runtime);
+}
+
+void readout_begin_configuration(struct readout *o)
+{
+    readout_forget_configuration(o);
     for (size_t i = 0; i < o->count; i++)
         o->found[i].backend.name = mem_strdup(o->names[i]);
+    o->version = -1;
+    o->outdated = o->split = o->loaded = o->unloaded = false;
+}
+
+void readout_begin(struct readout *o)
+{
+    readout_begin_configuration(o);
+    readout_forget_runtime(o);
     o->worker_pid = o->worker_uptime_s = -1;
     o->worker_silent = false;
-    o->version = -1;
-    o->split = o->loaded = o->unloaded = false;
 }
 
 void readout_fini(struct readout *o)
 {
-    readout_forget(o);
+    readout_forget_configuration(o);
+    readout_forget_runtime(o);
     readout_let_file_go(o, false);
     free(o->found);
     o->found = NULL;

@@ -27,11 +27,13 @@ struct readout {
     const char *const *names; /* borrowed */
     size_t count;             /* 0: the file and the worker alone */
     struct reading *found;    /* `count` of them; each may be moved out */
-    int64_t version;          /* that all of it was read at */
-    bool split;               /* the file says another one: after a failed reload the API puts the last good file back,
+    int64_t version;    /* that all of it was read at; of `outdated` that of its oldest part, so that a write for it
+                               * is a conflict */
+    bool outdated;      /* others wrote while it was read, time and again: its parts are not all of one version */
+    bool split;         /* the file says another one: after a failed reload the API puts the last good file back,
                                * but goes on answering with what failed */
-    bool worker_silent;       /* it is not running, or its socket is gone */
-    int64_t worker_pid;       /* of the HAProxy that answered; -1: not known */
+    bool worker_silent; /* it is not running, or its socket is gone */
+    int64_t worker_pid; /* of the HAProxy that answered; -1: not known */
     int64_t worker_uptime_s;
     char haproxy[READOUT_VERSION_BYTES]; /* its version as read last; "": not known */
     /* The file as read, to be compared with a preview of a write; and what of it a write would change in meaning: for
@@ -47,6 +49,8 @@ void readout_init(struct readout *o, const char *const *names, size_t count);
 void readout_fini(struct readout *o);
 /* All of it is to be read; the file from before is kept. */
 void readout_begin(struct readout *o);
+/* The same but for what runs, which stays as it was read. */
+void readout_begin_configuration(struct readout *o);
 /* The file is another one by now, or not needed any more. keep: it may be compared with the next one. */
 void readout_let_file_go(struct readout *o, bool keep);
 

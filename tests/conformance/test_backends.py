@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from tests.doubles.dataplane.handlers_config import RULES
 from tests.harness.haproxy import DataPlane
+from tests.harness.process import wait_until
 
 from .say import backend_lines, before_3_2, error, reload_id, server
 
@@ -70,6 +75,69 @@ def test_full_section_get(plane: DataPlane) -> None:
     assert got["servers"] == {"a": {"name": "a", "address": "127.0.0.1", "port": 9}}
     got = plane.get("/configuration/backends/slots?full_section=true").json()
     assert list(got["server_templates"]) == ["slot"]
+
+
+ALL = "/configuration/backends?full_section=true"
+
+
+def _all(plane: DataPlane, inside: str = "") -> dict[str, dict[str, Any]]:
+    """By name, for the list has no order; without what the double has not. `*_persist_list` are base fields."""
+    got = plane.get(f"{ALL}{inside}")
+    assert got.status == 200
+    listed = {b["name"]: {k: v for k, v in b.items() if k not in RULES} for b in got.json()}
+    assert len(listed) == len(got.json())
+    return listed
+
+
+def _as_one_by_one(plane: DataPlane, inside: str = "") -> dict[str, dict[str, Any]]:
+    """What GETs of each backend, its servers and its templates say, as full_section has it."""
+    out = {}
+    for listed in plane.get(f"/configuration/backends{inside}").json():
+        path = f"/configuration/backends/{listed['name']}"
+        base = plane.get(f"{path}{inside}").json()
+        assert listed == base
+        for kind, key in (("servers", "name"), ("server_templates", "prefix")):
+            members = plane.get(f"{path}/{kind}{inside}").json() or []
+            base |= {kind: {m[key]: m for m in members}} if members else {}
+        out[base["name"]] = base
+    return out
+
+
+def test_full_section_of_all(plane: DataPlane) -> None:
+    got = plane.get(ALL)
+    assert got.headers["Configuration-Version"] == str(plane.version())
+    listed = _all(plane)
+    assert set(listed) == {"be", "slots", "other", "bare"}
+    assert set(listed["be"]["servers"]) == {"old", "sorry"} and set(listed["slots"]["server_templates"]) == {"slot"}
+    assert "servers" not in listed["slots"] and "server_templates" not in listed["be"], "not empty, but absent"
+    assert listed == _as_one_by_one(plane)
+
+
+def test_full_section_of_all_has_servers_by_name(plane: DataPlane) -> None:
+    tid = plane.begin()
+    for name in ("n3", "n10", "n1"):
+        plane.post(f"/configuration/backends/bare/servers?transaction_id={tid}", server(name))
+    plane.post(f"/configuration/backends?transaction_id={tid}", {"name": "empty", "mode": "tcp"})
+    listed = _all(plane, f"&transaction_id={tid}")
+    assert list(listed["bare"]["servers"]) == ["n1", "n10", "n3", "one"], "the order of the file is lost"
+    assert [s["name"] for s in plane.get(f"/configuration/backends/bare/servers?transaction_id={tid}").json()] == [
+        "one", "n3", "n10", "n1"]
+    assert listed["empty"] == {"name": "empty", "mode": "tcp"}
+    assert listed == _as_one_by_one(plane, f"?transaction_id={tid}")
+    assert set(_all(plane)) == {"be", "slots", "other", "bare"}
+
+
+def test_full_section_of_all_shows_servers_as_their_list_does(fresh: Callable[..., DataPlane]) -> None:
+    """Also what 3.0 drops of a line, and the line that 3.4 leaves out of its answers."""
+    plane = fresh()
+    before = plane.version()
+    edited = plane.config.with_suffix(".edited")
+    edited.write_text(plane.file().replace("  server one", "  server odd 127.0.9.7:80 no-such-word\n  server one"))
+    edited.replace(plane.config)
+    wait_until(lambda: plane.version() > before, 10, "the edit is noticed")
+    shown = plane.get("/configuration/backends/bare/servers").json()
+    assert [s["name"] for s in shown] == (["odd", "one"] if before_3_2(plane) else ["one"])
+    assert _all(plane) == _as_one_by_one(plane)
 
 
 def test_full_section_put_replaces_everything(plane: DataPlane) -> None:

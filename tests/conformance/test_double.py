@@ -104,9 +104,9 @@ def test_truncate(double: DoubleDataPlane) -> None:
 
 
 def test_slow(double: DoubleDataPlane) -> None:
-    double.fault({"action": "slow", "path": "backends$", "bytes": 7, "seconds": 0.001, "times": 1})
-    slow = double.get("/configuration/backends")
-    assert slow.status == 200 and slow.json() == double.get("/configuration/backends").json()
+    double.fault({"action": "slow", "path": "backends/be$", "bytes": 7, "seconds": 0.001, "times": 1})
+    slow = double.get("/configuration/backends/be")
+    assert slow.status == 200 and slow.json() == double.get("/configuration/backends/be").json()
 
 
 def test_garbage(double: DoubleDataPlane) -> None:

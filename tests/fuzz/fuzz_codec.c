@@ -116,6 +116,32 @@ static void read_message(const char *json, size_t size)
     }
 }
 
+/* What is read of several is what is read of each: base fields alone, and servers that can be written again. */
+static void read_backends(const char *json, size_t size)
+{
+    struct backend be, other, *const list[] = {&be, &other};
+    struct error err = {0};
+    backend_init(&be);
+    backend_init(&other);
+    be.name = mem_strdup("be");
+    other.name = mem_strdup("other");
+    if (codec_read_backends(json, size, list, array_len(list), &err) != 0)
+        check(err.kind == ERROR_INVALID && !be.exists && !other.exists);
+    for (size_t i = 0; i < array_len(list); i++) {
+        const struct backend *b = list[i];
+        check(str_eq(b->name, i == 0 ? "be" : "other"));
+        if (!b->exists) {
+            check(b->json == NULL && b->server_count == 0 && b->template_count == 0);
+            continue;
+        }
+        check_backend(b, true);
+        for (size_t k = 0; k < b->server_count; k++)
+            check_server(&b->servers[k]);
+    }
+    backend_fini(&be);
+    backend_fini(&other);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *json = (const char *)data;
@@ -135,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < b.template_count; i++)
             check(b.templates[i].first <= b.templates[i].last && !str_empty(b.templates[i].prefix));
     backend_fini(&b);
+    read_backends(json, size);
     read_status(json, size);
     read_runtime(json, size);
     read_message(json, size);

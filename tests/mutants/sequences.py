@@ -71,7 +71,7 @@ FOUND = (
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
     Mutant("who drains is told again and again", "servers/runtime.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
     Mutant("a line is made anew instead of changed", WRITE, "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
-    Mutant("a file that is behind is not seen", OBSERVE, "o->to->split = now.version >= 0 && now.version != o->to->version;", "o->to->split = false;"),
+    Mutant("a file that is behind is not seen", OBSERVE, "o->to->split = o->file_version >= 0 && o->file_version != o->to->version;", "o->to->split = false;"),
 )
 
 TARGET, RUNS = "configuration/target.c", "configuration/target_runs.c"

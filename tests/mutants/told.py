@@ -5,7 +5,7 @@ from .mutant import Mutant, Room
 ACTIONS = "haproxy/dataplane/server_actions.c"
 BACK = "haproxy/dataplane/read_back.c"
 REPLACEMENT = "haproxy/dataplane/replacement.c"
-READER = "haproxy/dataplane/reader.c"
+READER = "haproxy/dataplane/reader_running.c"
 PAYLOAD = "haproxy/dataplane/map_payload.c"
 REPAIR = "haproxy/dataplane/map_repair.c"
 RUN = "haproxy/dataplane/storage_run.c"
@@ -47,7 +47,7 @@ START = (
     Mutant("what was told runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),
     Mutant("what was told is loaded for nothing", READER, "        o->to->unloaded = false;\n", ""),
     Mutant("weights that nobody sees are as told", READER, "o->back.strict = true; /*", "o->back.strict = false; /*"),
-    Mutant("what was not told is read back", READER, "if (o->step == READER_RAW && o->told.count > 0) {", "if (false) {"),
+    Mutant("what was not told is read back", READER, "    if (o->told.count > 0) {", "    if (false) {"),
     Mutant("what is to be loaded after a write was loaded before", "haproxy/instance_write.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
 )
 

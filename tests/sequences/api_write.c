@@ -368,6 +368,21 @@ static void read_section(struct request *r, const struct conf *c, size_t backend
     }
 }
 
+static void read_sections(struct request *r, const struct conf *c)
+{
+    const char *comma = "";
+    r->reply.status = 200;
+    buf_add(&r->reply.body, "[");
+    for (size_t b = 0; b < BACKENDS; b++) {
+        if (!c->of[b].exists)
+            continue;
+        buf_add(&r->reply.body, comma);
+        section_print_whole(&c->of[b], conf_backends[b], &r->reply.body);
+        comma = ",";
+    }
+    buf_add(&r->reply.body, "]");
+}
+
 static void create_backend(struct api *a, struct request *r, struct conf *c)
 {
     for (size_t b = 0; b < OURS && a->world->settings.create != 0; b++) {
@@ -412,6 +427,11 @@ static void configuration(struct api *a, struct request *r, const struct address
     }
     if (is_part(at, 1, "backends") && at->count == 2 && t != NULL && strcmp(r->method, "POST") == 0) {
         create_backend(a, r, t->conf);
+        return;
+    }
+    if (is_part(at, 1, "backends") && at->count == 2 && t == NULL && str_eq(at->query, "full_section=true") &&
+        strcmp(r->method, "GET") == 0) {
+        read_sections(r, &a->memory);
         return;
     }
     size_t backend = is_part(at, 1, "backends") && at->count > 2 ? conf_backend(at->parts[2]) : BACKENDS;

@@ -218,7 +218,7 @@ void server_print(const struct server *s, struct buf *out)
     buf_add(out, "}");
 }
 
-void section_print(const struct section *s, const char *name, struct buf *out)
+static void print_base(const struct section *s, const char *name, struct buf *out)
 {
     buf_printf(out, "{\"name\":\"%s\",\"mode\":\"%s\"", name, s->mode);
     if (s->balance[0] != '\0')
@@ -226,7 +226,22 @@ void section_print(const struct section *s, const char *name, struct buf *out)
     if (s->default_maintenance != UNSAID)
         buf_printf(out, ",\"default_server\":{\"maintenance\":\"%s\"}",
                    s->default_maintenance == ON ? "enabled" : "disabled");
+}
+
+void section_print(const struct section *s, const char *name, struct buf *out)
+{
+    print_base(s, name, out);
     buf_add(out, "}");
+}
+
+void section_print_whole(const struct section *s, const char *name, struct buf *out)
+{
+    print_base(s, name, out);
+    for (size_t i = s->count; i-- > 0;) { /* any order but that of the file */
+        buf_printf(out, "%s\"%s\":", i == s->count - 1 ? ",\"servers\":{" : ",", s->servers[i].name);
+        server_print(&s->servers[i], out);
+    }
+    buf_add(out, s->count > 0 ? "}}" : "}");
 }
 
 void section_print_servers(const struct section *s, struct buf *out)

@@ -95,7 +95,8 @@ void running_load(struct running *r, const struct conf *c);
 /* The API's JSON. -1: a body that the model does not understand; why says what of it. */
 int server_read(const char *json, struct server *ret, char *why, size_t why_bytes);
 void server_print(const struct server *s, struct buf *out);
-void section_print(const struct section *s, const char *name, struct buf *out); /* its base fields */
+void section_print(const struct section *s, const char *name, struct buf *out);       /* its base fields */
+void section_print_whole(const struct section *s, const char *name, struct buf *out); /* and its servers by name */
 void section_print_servers(const struct section *s, struct buf *out);
 void running_print(const struct running_server *s, struct buf *out);
 

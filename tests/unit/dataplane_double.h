@@ -59,6 +59,7 @@ struct fault {
 
 #define RELOAD_ID_BYTES 24
 #define API_URL "http://api"
+#define ALL_BACKENDS "/configuration/backends?full_section=true"
 
 static struct world {
     uint64_t now_us;
@@ -108,8 +109,10 @@ static struct world {
     const char *written;   /* `file_more` of a write of the whole file */
     unsigned others;       /* so many writes by others come before that one */
     unsigned readings;     /* of the file, ever */
+    unsigned looks;        /* begun ever, with the file */
     const char *damaged;   /* what one with a change of ours makes of them; NULL: the same */
     bool shows_looks;
+    bool restless;   /* another writer commits before each answer about the file; what it writes is none of ours */
     bool stale_file; /* the file keeps its version whatever is committed */
     unsigned reload; /* the one that is pending; 0: none */
     uint64_t reload_due_ms;
@@ -214,6 +217,18 @@ void dataplane_cancel(struct dataplane_client *c)
         w.busy = false;
 }
 
+/* One request at a time: what the order of several comes to is in tests/unit/haproxy/test_reader.c. */
+struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c)
+{
+    (void)c;
+    return NULL;
+}
+
+void dataplane_client_free(struct dataplane_client *c)
+{
+    ck_assert_ptr_null(c);
+}
+
 bool dataplane_credentials_refused(struct dataplane_client *c)
 {
     (void)c;
@@ -261,7 +276,8 @@ static char step_of(void)
     if (str_has_prefix(w.path, "/runtime/"))
         return str_has_suffix(w.path, "/info") ? 'i' : str_has_suffix(w.path, "/servers") ? 'v' : 'b';
     if (strcmp(w.method, "GET") == 0)
-        return strcmp(w.path, "/configuration/backends/be") == 0 || strcmp(w.path, "/configuration/backends/two") == 0
+        return strcmp(w.path, "/configuration/backends/be") == 0 ||
+                       strcmp(w.path, "/configuration/backends/two") == 0 || strcmp(w.path, ALL_BACKENDS) == 0
                    ? 'R'
                : str_has_suffix(w.path, "/servers")                           ? 's'
                : str_has_suffix(w.path, "/server_templates")                  ? 't'
@@ -338,20 +354,39 @@ static inline void restart_haproxy(void)
     w.pid++;
 }
 
-static void put_servers(struct buf *b)
+/* As a list, or by name. */
+static void put_servers(struct buf *b, const char *set, bool named)
 {
     char copy[SET_BYTES], *rest = copy;
     const char *comma = "";
-    set_copy(copy, w.have.of[backend_of()]);
-    buf_add(b, "[");
+    set_copy(copy, set);
+    buf_add(b, named ? "{" : "[");
     for (char *word; (word = strsep(&rest, " ")) != NULL;) {
         if (word[0] == '\0')
             continue;
         int len = (int)strcspn(word, "*");
+        buf_add(b, comma);
+        if (named)
+            buf_printf(b, "\"%.*s\":", len, word);
         buf_printf(b,
-                   "%s{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,"
+                   "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,"
                    "\"check\":\"enabled\",\"weight\":100%s}",
-                   comma, len, word, len - 1, word + 1, word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
+                   len, word, len - 1, word + 1, word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
+        comma = ",";
+    }
+    buf_add(b, named ? "}" : "]");
+}
+
+static void put_backends(struct buf *b)
+{
+    const char *comma = "";
+    buf_add(b, "[");
+    for (size_t i = 0; i < w.backends; i++) {
+        if (w.absent[i])
+            continue;
+        buf_printf(b, "%s{\"name\":\"%s\",\"mode\":\"tcp\",\"servers\":", comma, backend_names[i]);
+        put_servers(b, w.have.of[i], true);
+        buf_add(b, "}");
         comma = ",";
     }
     buf_add(b, "]");
@@ -535,12 +570,16 @@ static int carry_out(char step, struct buf *b, char *reload_id)
 {
     switch (step) {
     case 'R':
+        if (strcmp(w.path, ALL_BACKENDS) == 0) {
+            put_backends(b);
+            return 200;
+        }
         if (w.absent[backend_of()])
             return 404;
         buf_printf(b, "{\"name\":\"%s\",\"mode\":\"tcp\"}", backend_names[backend_of()]);
         return 200;
     case 's':
-        put_servers(b);
+        put_servers(b, w.have.of[backend_of()], false);
         return 200;
     case 't':
     case 'L':

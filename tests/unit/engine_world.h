@@ -56,6 +56,7 @@ static bool take_fault(char step, struct fault *ret)
 
 static void trace(char step)
 {
+    w.looks += step == 'w';
     if (strchr("stwivb", step) != NULL || (strchr("(|)", step) != NULL && !w.shows_looks))
         return;
     size_t len = w.trace.len;
@@ -85,6 +86,8 @@ static void answer(void)
     tick_reload();
     struct dataplane_answer a = {.progress = HTTP_ANSWERED, .retry_after_ms = -1, .duration_us = 1000};
     bool faulty = take_fault(step, &f);
+    if (w.restless && strchr("Rstw", step) != NULL)
+        w.running_version = w.file_version = ++w.version;
     if (!faulty || f.applied)
         a.status = carry_out(step, &body, reload_id);
     a.version = w.version;

@@ -1,5 +1,6 @@
 #include "haproxy/dataplane/client.h"
 
+#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -389,6 +390,30 @@ struct dataplane_client *dataplane_client_new(struct event_base *base, struct ht
     }
     timer_init(&c->later, base, report_start_error, c);
     return c;
+}
+
+struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c)
+{
+    struct dataplane_client *twin = mem_alloc(sizeof(*twin));
+    *twin = (struct dataplane_client){.http = c->http,
+                                      .endpoint = c->endpoint,
+                                      .tls = c->tls,
+                                      .spiffe = c->spiffe,
+                                      .server_not_after_s = INT64_MAX,
+                                      .url = mem_strdup(c->url),
+                                      .username = c->username,
+                                      .password = c->password,
+                                      .token = c->token,
+                                      .log = c->log,
+                                      .events = c->events,
+                                      .gate = c->gate,
+                                      .secret_warning = {.period_ms = SECRET_WARNING_PERIOD_MS}};
+    twin->endpoint.base_url = mem_strdup(c->endpoint.base_url);
+    twin->endpoint.unix_socket = mem_strdup(c->endpoint.unix_socket);
+    twin->endpoint.proxy_url = mem_strdup(c->endpoint.proxy_url);
+    twin->endpoint.server_not_after_s = NULL; /* it is seen by the other one */
+    timer_init(&twin->later, event_get_base(c->later.event), report_start_error, twin);
+    return twin;
 }
 
 void dataplane_client_free(struct dataplane_client *c)

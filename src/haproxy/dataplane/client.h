@@ -69,6 +69,8 @@ struct dataplane_client_options {
 struct dataplane_client *dataplane_client_new(struct event_base *base, struct http *http,
                                               const struct dataplane_client_options *options,
                                               struct error *err) must_check;
+/* Another one like it, for a request beside the one that it has in hand. NULL: there is none to be had. */
+struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c) must_check;
 /* Cancels what is under way without calling back. NULL is allowed. */
 void dataplane_client_free(struct dataplane_client *c);
 

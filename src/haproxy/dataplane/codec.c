@@ -51,14 +51,13 @@ static void replace(char **to, const char *with)
     *to = copy;
 }
 
-int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err)
+/* json: the text of its base fields; taken over. */
+static int read_base(yyjson_val *root, char *json, struct backend *ret, struct error *err)
 {
+    cleanup(mem_free_ptr) char *text = json;
     const char *name, *mode, *balance, *adv_check;
     bool proxy;
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the backend", err);
-    yyjson_val *root, *httpchk;
-    if (json_object_of(doc, "the backend", &root, err) != 0)
-        return -1;
+    yyjson_val *httpchk;
     if (need_name(root, "name", &name, err) != 0)
         return error_prefix(err, "the backend");
     if (ret->name != NULL && !str_eq(ret->name, name))
@@ -75,8 +74,18 @@ int codec_read_backend(const char *json, size_t len, struct backend *ret, struct
     ret->default_send_proxy_v2 = proxy;
     ret->exists = true;
     free(ret->json);
-    ret->json = json_text_of(root);
+    ret->json = text;
+    text = NULL;
     return 0;
+}
+
+int codec_read_backend(const char *json, size_t len, struct backend *ret, struct error *err)
+{
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the backend", err);
+    yyjson_val *root;
+    if (json_object_of(doc, "the backend", &root, err) != 0)
+        return -1;
+    return read_base(root, json_text_of(root), ret, err);
 }
 
 /* "disabled" is the word that answers a default-server: `enabled`, `no-backup`. */
@@ -113,19 +122,29 @@ static int read_server(yyjson_val *val, size_t index, struct backend_server *ret
     return 0;
 }
 
-int codec_read_servers(const char *json, size_t len, struct backend *ret, struct error *err)
+/* Of an array, or of an object that has them by their names; list NULL: there is none. */
+static yyjson_val **members_of(yyjson_val *list, size_t *ret_count)
 {
-    cleanup(json_doc_free_ptr) yyjson_doc *doc =
-        json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the list of servers", err);
-    cleanup(backend_fini) struct backend read;
-    yyjson_val *list, *val;
+    yyjson_val **ret, *key, *val;
     size_t i, count;
+    *ret_count = yyjson_is_obj(list) ? yyjson_obj_size(list) : yyjson_arr_size(list);
+    ret = mem_array(*ret_count, sizeof(yyjson_val *));
+    yyjson_arr_foreach (list, i, count, val)
+        ret[i] = val;
+    yyjson_obj_foreach (list, i, count, key, val)
+        ret[i] = val;
+    return ret;
+}
+
+static int read_servers(yyjson_val *list, struct backend *ret, struct error *err)
+{
+    cleanup(backend_fini) struct backend read;
+    size_t count;
+    cleanup(mem_free_ptr) yyjson_val **members = members_of(list, &count);
     backend_init(&read);
-    if (json_list_of(doc, "the list of servers", &list, err) != 0)
-        return -1;
-    read.servers = mem_array(yyjson_arr_size(list), sizeof(*read.servers));
-    yyjson_arr_foreach (list, i, count, val) {
-        if (read_server(val, i, &read.servers[i], err) != 0)
+    read.servers = mem_array(count, sizeof(*read.servers));
+    for (size_t i = 0; i < count; i++) {
+        if (read_server(members[i], i, &read.servers[i], err) != 0)
             return -1;
         read.server_count++;
     }
@@ -135,6 +154,14 @@ int codec_read_servers(const char *json, size_t len, struct backend *ret, struct
     read.servers = old.servers;
     read.server_count = old.server_count;
     return 0;
+}
+
+int codec_read_servers(const char *json, size_t len, struct backend *ret, struct error *err)
+{
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the list of servers", err);
+    yyjson_val *list;
+    return json_list_of(doc, "the list of servers", &list, err) == 0 ? read_servers(list, ret, err) : -1;
 }
 
 /* HAProxy: "3" is 1 to 3, "5-8" is as it says. */
@@ -167,19 +194,15 @@ static int read_template(yyjson_val *val, size_t index, struct backend_template 
     return 0;
 }
 
-int codec_read_templates(const char *json, size_t len, struct backend *ret, struct error *err)
+static int read_templates(yyjson_val *list, struct backend *ret, struct error *err)
 {
-    cleanup(json_doc_free_ptr) yyjson_doc *doc =
-        json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the list of server-templates", err);
     cleanup(backend_fini) struct backend read;
-    yyjson_val *list, *val;
-    size_t i, count;
+    size_t count;
+    cleanup(mem_free_ptr) yyjson_val **members = members_of(list, &count);
     backend_init(&read);
-    if (json_list_of(doc, "the list of server-templates", &list, err) != 0)
-        return -1;
-    read.templates = mem_array(yyjson_arr_size(list), sizeof(*read.templates));
-    yyjson_arr_foreach (list, i, count, val) {
-        if (read_template(val, i, &read.templates[i], err) != 0)
+    read.templates = mem_array(count, sizeof(*read.templates));
+    for (size_t i = 0; i < count; i++) {
+        if (read_template(members[i], i, &read.templates[i], err) != 0)
             return -1;
         read.template_count++;
     }
@@ -188,5 +211,78 @@ int codec_read_templates(const char *json, size_t len, struct backend *ret, stru
     ret->template_count = read.template_count;
     read.templates = old.templates;
     read.template_count = old.template_count;
+    return 0;
+}
+
+int codec_read_templates(const char *json, size_t len, struct backend *ret, struct error *err)
+{
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, "the list of server-templates", err);
+    yyjson_val *list;
+    return json_list_of(doc, "the list of server-templates", &list, err) == 0 ? read_templates(list, ret, err) : -1;
+}
+
+/* ---- several backends, whole ---- */
+
+/* What full_section adds to the base fields. A write of those does not take it, but it would be checked all the same. */
+static bool is_of_full_section(const char *key)
+{
+    static const char *const all[] = {"servers",        "server_templates",     "acl_list",
+                                      "filter_list",    "filter_sequence_list", "http_check_list",
+                                      "log_target_list"};
+    for (size_t i = 0; i < array_len(all); i++)
+        if (str_eq(key, all[i]))
+            return true;
+    return str_has_suffix(key, "_rule_list");
+}
+
+static char *base_text(yyjson_val *root)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *to = yyjson_mut_obj(doc);
+    yyjson_val *key, *val;
+    size_t i, count, len;
+    yyjson_obj_foreach (root, i, count, key, val)
+        if (!is_of_full_section(yyjson_get_str(key)) &&
+            !yyjson_mut_obj_add(to, yyjson_val_mut_copy(doc, key), yyjson_val_mut_copy(doc, val)))
+            abort(); /* only memory can be short */
+    cleanup(mem_free_ptr) char *text = yyjson_mut_val_write(to, YYJSON_WRITE_NOFLAG, &len);
+    if (text == NULL)
+        abort();
+    yyjson_mut_doc_free(doc);
+    return mem_strndup(text, len);
+}
+
+/* All of it, or nothing. */
+static void read_full_section(yyjson_val *root, struct backend *ret)
+{
+    cleanup(backend_fini) struct backend read;
+    yyjson_val *servers, *templates;
+    backend_init(&read);
+    read.name = mem_strdup(ret->name);
+    read.version = ret->version;
+    if (json_get_object(root, "servers", &servers, NULL) != 0 ||
+        json_get_object(root, "server_templates", &templates, NULL) != 0 || read_servers(servers, &read, NULL) != 0 ||
+        read_templates(templates, &read, NULL) != 0 || read_base(root, base_text(root), &read, NULL) != 0)
+        return;
+    struct backend old = *ret;
+    *ret = read;
+    read = old;
+}
+
+int codec_read_backends(const char *json, size_t len, struct backend *const *list, size_t count, struct error *err)
+{
+    static const char what[] = "the list of backends";
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, what, err);
+    yyjson_val *all, *val;
+    size_t i, all_count;
+    if (json_list_of(doc, what, &all, err) != 0)
+        return -1;
+    yyjson_arr_foreach (all, i, all_count, val) {
+        const char *name = yyjson_get_str(yyjson_obj_get(val, "name"));
+        for (size_t k = 0; name != NULL && k < count; k++)
+            if (str_eq(list[k]->name, name) && !list[k]->exists)
+                read_full_section(val, list[k]);
+    }
     return 0;
 }

@@ -23,6 +23,11 @@ int codec_read_backend(const char *json, size_t len, struct backend *ret, struct
 int codec_read_servers(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
 /* GET .../backends/B/server_templates; fills templates. */
 int codec_read_templates(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
+/* GET .../backends?full_section=true: fills those of the list that it has and that can be understood, all that the three
+ * above fill, and sets exists; the others stay as they were. Each has its name. Servers and templates are in the order of
+ * the answer, which has them by name: that of the file is lost. */
+int codec_read_backends(const char *json, size_t len, struct backend *const *list, size_t count,
+                        struct error *err) must_check;
 
 /* The body for POST or PUT of one server: the old object (its json; NULL: it is new) with only the fields of struct
  * backend_server replaced. A weight is always explicit. */

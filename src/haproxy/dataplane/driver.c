@@ -108,8 +108,10 @@ static bool dataplane_driver_renew(struct driver *d, bool commands)
 static void dataplane_driver_cancel(struct driver *d, bool commands)
 {
     struct dataplane_driver *own = dataplane_driver_of(d);
-    if (!commands)
+    if (!commands) {
         timer_cancel(&own->again);
+        reader_cancel(&own->reader);
+    }
     dataplane_cancel(commands ? own->runtime : own->client);
 }
 

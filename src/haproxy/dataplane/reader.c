@@ -7,12 +7,18 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/cfg/server_order.h"
 #include "haproxy/cfg/servers.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
+#include "haproxy/dataplane/reader_internal.h"
 #include "haproxy/dataplane/replacement.h"
 
-#define MAX_RESTARTS 5
+/* The list has all backends of the file, each of which takes the API two thirds of the time of its three requests, the way
+ * there aside: not for one in more than so many. */
+#define LIST_SHARE 4
+#define LIST_REFUSED_READINGS 10
+#define LIST_SLOW_US 5000000
 
 static void reader_on_answer(void *arg, const struct dataplane_answer *a);
 
@@ -22,22 +28,31 @@ void reader_init(struct reader *o, struct dataplane_client *client, void (*done)
     *o = (struct reader){.client = client, .runs_version = -1, .done = done, .arg = arg};
 }
 
+void reader_forget_known(struct reader *o)
+{
+    for (size_t i = 0; i < o->known_count; i++)
+        backend_fini(&o->known[i]);
+    free(o->known);
+    o->known = NULL;
+    o->known_count = 0;
+}
+
 void reader_fini(struct reader *o)
 {
     changes_fini(&o->told);
     read_back_fini(&o->back);
+    reader_forget_known(o);
+    reader_running_fini(o);
 }
 
 static void reader_ask(struct reader *o, enum reader_step step)
 {
     static const char *const parts[][2] = {
+        [READER_RAW] = {"/configuration/raw", NULL},
+        [READER_LIST] = {"/configuration/backends?full_section=true", NULL},
         [READER_BACKEND] = {"/configuration/backends/", ""},
         [READER_SERVERS] = {"/configuration/backends/", "/servers"},
         [READER_TEMPLATES] = {"/configuration/backends/", "/server_templates"},
-        [READER_RAW] = {"/configuration/raw", NULL},
-        [READER_TOLD] = {NULL, NULL},
-        [READER_WORKER] = {"/runtime/info", NULL},
-        [READER_RUNTIME] = {"/runtime/backends/", "/servers"},
     };
     o->step = step;
     if (parts[step][1] == NULL) {
@@ -49,21 +64,28 @@ static void reader_ask(struct reader *o, enum reader_step step)
     dataplane_send(o->client, "GET", path, NULL, reader_on_answer, o);
 }
 
-static void reader_begin(struct reader *o)
+/* What runs stays as it was read. */
+void reader_begin_configuration(struct reader *o)
 {
-    readout_begin(o->to);
+    readout_begin_configuration(o->to);
     o->at = 0;
-    reader_ask(o, o->to->count > 0 ? READER_BACKEND : READER_RAW);
+    o->listed = false;
+    reader_ask(o, READER_RAW);
 }
 
 void reader_start(struct reader *o, struct readout *to)
 {
     o->to = to;
     o->restarts = 0;
-    reader_begin(o);
+    o->moved = false;
+    reader_cancel(o);
+    o->one_by_one -= o->one_by_one > 0;
+    reader_forget_known(o);
+    readout_begin(to);
+    reader_begin_configuration(o);
 }
 
-static void reader_finish(struct reader *o, const struct error *err)
+void reader_finish(struct reader *o, const struct error *err)
 {
     o->step = READER_IDLE;
     o->done(o->arg, err);
@@ -72,13 +94,11 @@ static void reader_finish(struct reader *o, const struct error *err)
 static const char *step_name(enum reader_step step)
 {
     static const char *const names[] = {[READER_IDLE] = "nothing",
+                                        [READER_RAW] = "configuration file",
+                                        [READER_LIST] = "backends",
                                         [READER_BACKEND] = "backend",
                                         [READER_SERVERS] = "servers of backend",
-                                        [READER_TEMPLATES] = "server-templates of backend",
-                                        [READER_RAW] = "configuration file",
-                                        [READER_TOLD] = "what HAProxy was told",
-                                        [READER_WORKER] = "running HAProxy",
-                                        [READER_RUNTIME] = "running servers of backend"};
+                                        [READER_TEMPLATES] = "server-templates of backend"};
     return names[step];
 }
 
@@ -102,21 +122,13 @@ static int check_status(struct reader *o, const struct dataplane_answer *a, stru
 }
 
 /* One backend that cannot be understood keeps no other one up. */
-static void note_unreadable(const struct reader *o, struct reading *f, struct error *err)
+static void note_unreadable(enum reader_step step, struct reading *f, struct error *err)
 {
-    error_prefix(err, "reading %s %s", step_name(o->step), f->backend.name);
+    error_prefix(err, "reading %s %s", step_name(step), f->backend.name);
     f->unreadable = *err;
 }
 
-static void take_backend_of_file(struct reader *o, struct reading *f, const struct cfg_file *file,
-                                 const struct error *broken)
-{
-    struct error err = *broken;
-    if (!f->backend.exists || f->unreadable.kind != ERROR_NONE)
-        return;
-    if (broken->kind != ERROR_NONE || cfg_find_unsupported(file, &f->backend, &err) != 0)
-        note_unreadable(o, f, &err);
-}
+/* ---- the file ---- */
 
 /* Who finds that an earlier run had it told to HAProxy asks whether HAProxy runs it, before it is loaded for nothing. */
 static void take_unloaded(struct reader *o, const char *head, size_t len)
@@ -132,41 +144,96 @@ static void take_unloaded(struct reader *o, const char *head, size_t len)
 static void take_raw(struct reader *o, const struct dataplane_answer *a)
 {
     cleanup(cfg_file_fini) struct cfg_file head = {0};
-    struct error broken = {0};
     size_t head_len;
     bool known = cfg_content_goes_on_as(o->to->before, a->body, a->body_len, &head_len);
+    o->to->version = a->version;
     take_unloaded(o, a->body, head_len);
     cfg_file_parse(&head, a->body, head_len);
     o->to->file = known ? cfg_content_ref(o->to->before) : cfg_content_new(dataplane_answer_take(a), a->body_len);
-    const struct cfg_file *file = cfg_content_file(o->to->file, &broken);
+    error_clear(&o->broken);
+    const struct cfg_file *file = cfg_content_file(o->to->file, &o->broken);
     if (file == NULL) {
-        for (size_t i = 0; i < o->to->count; i++)
-            take_backend_of_file(o, &o->to->found[i], NULL, &broken);
-        o->to->file_problem = mem_strdup(broken.message);
+        o->to->file_problem = mem_strdup(o->broken.message);
         readout_let_file_go(o->to, false);
         return;
     }
-    struct cfg_file now = *file; /* which goes on owning all of it */
-    now.version = known ? head.version : now.version;
-    for (size_t i = 0; i < o->to->count; i++)
-        take_backend_of_file(o, &o->to->found[i], &now, &broken);
-    o->to->file_problem = cfg_file_problem(&now);
-    o->to->defaults_problem = cfg_file_defaults_problem(&now);
-    o->to->split = now.version >= 0 && now.version != o->to->version;
+    o->file_version = known ? head.version : file->version;
+    o->to->file_problem = cfg_file_problem(file);
+    o->to->defaults_problem = cfg_file_defaults_problem(file);
+    o->to->split = o->file_version >= 0 && o->file_version != o->to->version;
+}
+
+/* NULL: it is broken. */
+static const struct cfg_file *reader_file(const struct reader *o, struct cfg_file *ret)
+{
+    const struct cfg_file *file = cfg_content_file(o->to->file, NULL);
+    if (file == NULL)
+        return NULL;
+    *ret = *file; /* which goes on owning all of it */
+    ret->version = o->file_version;
+    return ret;
+}
+
+static void take_backend_of_file(struct reading *f, const struct cfg_file *file, const struct error *broken)
+{
+    struct error err = *broken;
+    if (!f->backend.exists || f->unreadable.kind != ERROR_NONE)
+        return;
+    if (broken->kind != ERROR_NONE || cfg_find_unsupported(file, &f->backend, &err) != 0)
+        note_unreadable(READER_RAW, f, &err);
+}
+
+static bool wants_list(const struct reader *o)
+{
+    const struct cfg_file *file = cfg_content_file(o->to->file, NULL);
+    size_t backends = 0;
+    if (file == NULL || o->to->count < 2 || o->one_by_one > 0)
+        return false;
+    for (size_t i = 0; i < file->section_count; i++)
+        backends += str_eq(file->sections[i].kind, "backend");
+    return backends / LIST_SHARE <= o->to->count;
+}
+
+/* ---- backends ---- */
+
+/* What is not plainly the same in the file stays as it was: not read. */
+static void take_list(struct reader *o, const struct dataplane_answer *a)
+{
+    struct cfg_file file;
+    size_t count = o->to->count;
+    cleanup(mem_free_ptr) struct backend **list = mem_array(count, sizeof(struct backend *));
+    for (size_t i = 0; i < count; i++) {
+        list[i] = &o->to->found[i].backend;
+        list[i]->version = a->version;
+    }
+    bool read = a->status == 200 && codec_read_backends(a->body, a->body_len, list, count, NULL) == 0;
+    o->one_by_one = read ? 0 : LIST_REFUSED_READINGS;
+    o->listed = read;
+    for (size_t i = 0; i < count; i++) {
+        if (!list[i]->exists || (reader_file(o, &file) != NULL && cfg_order_servers(&file, list[i])))
+            continue;
+        backend_fini(list[i]);
+        list[i]->name = mem_strdup(o->to->names[i]);
+    }
+}
+
+/* Whatever it says of the list, it may well answer about each backend. */
+static bool refuses_list(const struct reader *o, const struct dataplane_answer *a)
+{
+    bool too_large = a->error != NULL && a->error->kind == ERROR_INVALID;
+    return o->step == READER_LIST && (too_large || (a->error == NULL && a->status != 200 && a->status != 401 &&
+                                                    a->status != 403 && a->status != 503));
 }
 
 static void reader_take(struct reader *o, const struct dataplane_answer *a)
 {
-    if (o->step == READER_RAW) {
-        take_raw(o, a);
-        return;
-    }
     struct reading *f = &o->to->found[o->at];
     struct error err = {0};
     int status = 0;
     if (o->step == READER_BACKEND && a->status == 404)
         return; /* exists stays false */
     f->backend.exists = true;
+    f->backend.version = a->version;
     if (o->step == READER_BACKEND)
         status = codec_read_backend(a->body, a->body_len, &f->backend, &err);
     else if (o->step == READER_SERVERS)
@@ -174,159 +241,101 @@ static void reader_take(struct reader *o, const struct dataplane_answer *a)
     else
         status = codec_read_templates(a->body, a->body_len, &f->backend, &err);
     if (status != 0)
-        note_unreadable(o, f, &err);
+        note_unreadable(o->step, f, &err);
 }
 
-/* ---- the running HAProxy: whatever it answers, the file was read ---- */
-
-static bool is_of_runtime(const struct reader *o)
+static bool is_of_file(const struct cfg_file *file, const char *name)
 {
-    return o->step == READER_TOLD || o->step == READER_WORKER || o->step == READER_RUNTIME;
+    for (size_t i = 0; i < file->section_count; i++)
+        if (str_eq(file->sections[i].kind, "backend") && str_eq(file->sections[i].name, name))
+            return true;
+    return false;
 }
 
-/* It had time to come about: what is not there now, will not come. */
-static void reader_ask_told(struct reader *o, struct transaction_action action)
+/* Neither the list, whose version it would not have otherwise, nor the file has it. */
+static bool is_absent(const struct reader *o, size_t i)
 {
-    if (action.type == TRANSACTION_SEND && action.delay_ms == 0) {
-        o->step = READER_TOLD;
-        dataplane_send(o->client, action.method, action.path, NULL, reader_on_answer, o);
-        return;
-    }
-    if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {
-        o->to->unloaded = false;
-        o->to->loaded = true;
-        o->runs_version = o->to->version;
-    }
-    changes_fini(&o->told);
-    reader_ask(o, READER_WORKER);
+    bool unlisted = o->listed && o->to->found[i].backend.version >= 0;
+    const struct cfg_file *file = unlisted ? cfg_content_file(o->to->file, NULL) : NULL;
+    return file != NULL && !is_of_file(file, o->to->names[i]);
 }
 
-static int read_runtime(struct reader *o, const struct dataplane_answer *a, struct error *err)
+static void reader_configured(struct reader *o)
 {
-    if (dataplane_answer_check(a, err) != 0)
-        return -1;
-    if (o->step == READER_RUNTIME)
-        return codec_read_runtime(a->body, a->body_len, &o->to->found[o->at].runtime, err);
-    struct codec_worker worker;
-    o->to->worker_silent = codec_read_worker(a->body, a->body_len, &worker, err) != 0;
-    if (o->to->worker_silent)
-        return -1;
-    o->to->worker_pid = worker.pid;
-    o->to->worker_uptime_s = worker.uptime_s;
-    snprintf(o->to->haproxy, sizeof(o->to->haproxy), "%s", worker.version);
-    return 0;
+    struct cfg_file read;
+    const struct cfg_file *file = reader_file(o, &read);
+    for (size_t i = 0; i < o->to->count; i++)
+        take_backend_of_file(&o->to->found[i], file, &o->broken);
+    reader_read_running(o);
 }
 
-/* For a backend without a server the API has no data: 404, or 500 in 3.0. The file has none either. */
-static bool runs_nothing(const struct reader *o, const struct dataplane_answer *a)
+/* The next one from `at` on that the list does not settle. */
+static void ask_backend(struct reader *o)
 {
-    const struct backend *b = &o->to->found[o->at].backend;
-    return o->to->worker_pid >= 0 && a->error == NULL && (a->status == 404 || a->status == 500) &&
-           b->server_count == 0 && b->template_count == 0;
-}
-
-static void reader_take_runtime(struct reader *o, const struct dataplane_answer *a)
-{
-    struct error err = {0};
-    int status = read_runtime(o, a, &err);
-    if (o->step == READER_WORKER || status == 0)
-        return;
-    struct runtime *r = &o->to->found[o->at].runtime;
-    runtime_fini(r);
-    r->readable = runs_nothing(o, a);
-    if (!r->readable)
-        r->why = mem_strdup(err.message);
-}
-
-/* Who gave no answer in all the time of a request gives none about the next backend either. */
-static void give_runtime_up(struct reader *o, const struct error *err)
-{
-    for (size_t i = o->step == READER_WORKER ? 0 : o->at; i < o->to->count; i++)
-        o->to->found[i].runtime.why = mem_strdup(err->message);
-    reader_finish(o, NULL);
-}
-
-/* Everything must have been read at one version; a change in between (another writer) starts again. */
-static bool version_moved(struct reader *o, int64_t version)
-{
-    if (o->to->version < 0)
-        o->to->version = version; /* the first answer decides */
-    if (o->step == READER_BACKEND)
-        o->to->found[o->at].backend.version = version;
-    return version != o->to->version;
-}
-
-/* The next backend from `at` on that there is. */
-static void ask_runtime(struct reader *o)
-{
-    while (o->at < o->to->count && !o->to->found[o->at].backend.exists)
+    while (o->at < o->to->count && (o->to->found[o->at].backend.exists || is_absent(o, o->at)))
         o->at++;
     if (o->at < o->to->count)
-        reader_ask(o, READER_RUNTIME);
+        reader_ask(o, READER_BACKEND);
     else
-        reader_finish(o, NULL);
+        reader_configured(o);
+}
+
+/* ---- one after the other ---- */
+
+/* A backend is not understood: no more of it. */
+static bool is_done(const struct reader *o)
+{
+    const struct reading *f = &o->to->found[o->at];
+    return o->step == READER_TEMPLATES || !f->backend.exists || f->unreadable.kind != ERROR_NONE;
 }
 
 static void reader_advance(struct reader *o)
 {
-    if (o->step == READER_RAW && o->told.count > 0) {
-        o->back.strict = true; /* what came of the write nobody knows */
-        reader_ask_told(o, read_back_start(&o->back, &o->told));
-        return;
-    }
-    if (o->step == READER_RAW && o->with_runtime) {
-        reader_ask(o, READER_WORKER);
-        return;
-    }
-    if (is_of_runtime(o)) {
-        o->at = o->step == READER_WORKER ? 0 : o->at + 1;
-        ask_runtime(o);
-        return;
-    }
-    if (o->step == READER_RAW) {
-        reader_finish(o, NULL);
-        return;
-    }
-    const struct reading *f = &o->to->found[o->at];
-    if (o->step != READER_TEMPLATES && f->backend.exists && f->unreadable.kind == ERROR_NONE)
+    if (o->step == READER_RAW && wants_list(o)) {
+        reader_ask(o, READER_LIST);
+    } else if (o->step == READER_RAW || o->step == READER_LIST) {
+        ask_backend(o);
+    } else if (is_done(o)) {
+        o->at++;
+        ask_backend(o);
+    } else {
         reader_ask(o, o->step + 1);
-    else if (++o->at < o->to->count)
-        reader_ask(o, READER_BACKEND);
-    else
-        reader_ask(o, READER_RAW);
+    }
+}
+
+/* All of the configuration is to be of the file's version. Where others write faster than it can be read, it is taken as
+ * it is: a backend that is newer is not compared with the file, and a write for the file's version is a conflict. */
+static bool must_begin_again(struct reader *o, int64_t version)
+{
+    if (o->step == READER_RAW || version == o->to->version)
+        return false;
+    o->to->outdated = o->restarts >= READER_MAX_RESTARTS;
+    return !o->to->outdated;
 }
 
 static void reader_on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct reader *o = arg;
     struct error err = {0};
-    bool runtime = is_of_runtime(o);
-    int status = runtime ? 0 : check_status(o, a, &err);
-    if (status == 0 && (!runtime || a->version >= 0) && version_moved(o, a->version)) {
-        if (++o->restarts <= MAX_RESTARTS) {
-            reader_begin(o);
-            return;
-        }
-        status = error_set(&err, ERROR_CONFLICT, "the configuration version changed %u times while it was read",
-                           o->restarts);
-    }
-    if (status != 0) {
-        bool of_backend = o->step != READER_RAW && o->at < o->to->count;
+    bool refused = refuses_list(o, a);
+    if (!refused && check_status(o, a, &err) != 0) {
+        bool of_backend = o->step != READER_RAW && o->step != READER_LIST;
+        if (o->step == READER_LIST && a->duration_us >= LIST_SLOW_US)
+            o->one_by_one = LIST_REFUSED_READINGS;
         error_prefix(&err, "reading %s%s%s", step_name(o->step), of_backend ? " " : "",
                      of_backend ? o->to->names[o->at] : "");
         reader_finish(o, &err);
         return;
     }
-    if (o->step == READER_TOLD) {
-        reader_ask_told(o, read_back_answer(&o->back, a));
+    if (!refused && must_begin_again(o, a->version)) {
+        o->restarts++;
+        reader_begin_configuration(o);
         return;
     }
-    if (runtime && a->error != NULL) {
-        give_runtime_up(o, a->error);
-        return;
-    }
-    if (runtime)
-        reader_take_runtime(o, a);
+    if (o->step == READER_RAW)
+        take_raw(o, a);
+    else if (o->step == READER_LIST)
+        take_list(o, a);
     else
         reader_take(o, a);
     reader_advance(o);

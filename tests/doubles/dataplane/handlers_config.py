@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from . import backends as fields
@@ -57,7 +58,7 @@ def _backend_json(section: Section, play: str, full: bool) -> dict[str, Any]:
         for collection, (keyword, read, _, _, key) in KINDS.items():
             found = [read(line, play) for line in section.find(keyword)]
             if found:
-                out[collection] = {m[key]: m for m in found}
+                out[collection] = dict(sorted((m[key], m) for m in found))
     return out
 
 
@@ -71,6 +72,7 @@ def _need(config: Config, name: str, word: str) -> Section:
 def backends(service: Service, request: Request) -> Answer:
     with service.lock:
         found = service.view(request.tid).kind("backend")
+        random.shuffle(found)  # a map of Go's
         return Answer(200, [_backend_json(s, service.play, request.flag("full_section")) for s in found])
 
 

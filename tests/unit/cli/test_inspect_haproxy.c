@@ -90,6 +90,17 @@ void dataplane_cancel(struct dataplane_client *c)
     w.on_answer = NULL;
 }
 
+struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c)
+{
+    (void)c;
+    return NULL;
+}
+
+void dataplane_client_free(struct dataplane_client *c)
+{
+    (void)c;
+}
+
 const char *dataplane_client_url(const struct dataplane_client *c)
 {
     (void)c;
@@ -100,12 +111,12 @@ const char *dataplane_client_url(const struct dataplane_client *c)
 
 static const char *body_of(const char *path)
 {
-    if (str_has_suffix(path, "/backends/be")) {
-        w.looks++;
+    if (str_has_suffix(path, "/backends/be"))
         return "{\"name\":\"be\",\"mode\":\"tcp\"}";
-    }
-    if (str_has_suffix(path, "/raw"))
+    if (str_has_suffix(path, "/raw")) {
+        w.looks++;
         return w.looks <= w.split_till ? "# _version=6\nbackend be\n" : "# _version=7\nbackend be\n";
+    }
     if (str_has_suffix(path, "/reloads"))
         return w.reloads;
     if (str_has_suffix(path, "/configuration/backends/be/servers"))

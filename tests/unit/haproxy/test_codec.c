@@ -278,6 +278,46 @@ START_TEST(a_bad_backend_is_named_and_the_old_one_stays)
 }
 END_TEST
 
+/* ---- several backends, whole ---- */
+
+START_TEST(several_backends_whole)
+{
+    static const char json[] =
+        "[{\"name\":\"foreign\"},{\"name\":\"two\",\"mode\":\"http\",\"acl_list\":[{}],\"force_persist_list\":[{"
+        "\"cond\":\"if\"}],"
+        "\"servers\":{\"b\":{\"name\":\"b\",\"address\":\"10.0.0.2\",\"port\":80},\"a\":{\"name\":\"a\",\"address\":"
+        "\"x\"}},"
+        "\"server_templates\":{\"t\":{\"prefix\":\"t\",\"num_or_range\":\"3\",\"fqdn\":\"x\"}},\"tcp_check_rule_list\":"
+        "[]},"
+        "{\"name\":\"bad\",\"mode\":\"tcp\",\"servers\":{\"a\":{\"name\":\"a\"}}},7,null,{},{\"name\":9}]";
+    static const char *const names[] = {"bad", "two", "none"};
+    struct backend all[3], *const list[] = {&all[0], &all[1], &all[2]};
+    struct error err = {0};
+    for (size_t i = 0; i < array_len(all); i++) {
+        backend_init(&all[i]);
+        all[i].name = mem_strdup(names[i]);
+        all[i].version = 7;
+    }
+    ck_assert_int_eq(codec_read_backends(json, strlen(json), list, array_len(list), &err), 0);
+    ck_assert(!all[0].exists && all[0].mode == NULL && all[0].server_count == 0);
+    ck_assert(!all[2].exists);
+    const struct backend *two = &all[1];
+    ck_assert(two->exists && two->version == 7);
+    ck_assert_str_eq(two->mode, "http");
+    assert_json(two->json, "{\"name\":\"two\",\"mode\":\"http\",\"force_persist_list\":[{\"cond\":\"if\"}]}");
+    ck_assert_uint_eq(two->server_count, 2);
+    ck_assert_str_eq(two->servers[0].name, "b");
+    assert_json(two->servers[0].json, "{\"name\":\"b\",\"address\":\"10.0.0.2\",\"port\":80}");
+    ck_assert_uint_eq(two->template_count, 1);
+    ck_assert_str_eq(two->templates[0].prefix, "t");
+    ck_assert_int_eq(codec_read_backends("null", 4, list, array_len(list), &err), 0);
+    ck_assert_int_eq(codec_read_backends("{}", 2, list, array_len(list), &err), -1);
+    ck_assert_str_eq(err.message, "the list of backends is an object, not an array");
+    for (size_t i = 0; i < array_len(all); i++)
+        backend_fini(&all[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("codec");
@@ -291,6 +331,7 @@ int main(void)
     tcase_add_test(t, backend_of_a_capture);
     tcase_add_test(t, whether_an_httpchk_says_what_to_ask_for);
     tcase_add_loop_test(t, a_bad_backend_is_named_and_the_old_one_stays, 0, array_len(bad_backends));
+    tcase_add_test(t, several_backends_whole);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -24,6 +24,32 @@ START_TEST(a_drain_is_told_and_nothing_is_written)
 }
 END_TEST
 
+/* Of the file nothing is sure then, and what is written for it is a conflict; drains need neither. */
+START_TEST(a_writer_who_never_rests_keeps_no_drain_up)
+{
+    w.restless = true;
+    w.looks = 0;
+    instance_refresh(w.target.instance);
+    pass(MINUTES_MS);
+    ck_assert_uint_ge(w.looks, 20);
+    ck_assert_uint_le(w.looks, 1000); /* six at most for each reading, which has pauses */
+    desired("n1* n2 n3", "MODIFIED slice");
+    settle();
+    assert_running("n1! n2 n3");
+    desired("n1 n2 n3", "MODIFIED slice");
+    settle();
+    assert_running("n1 n2 n3");
+    ck_assert(!logged("cannot read HAProxy's configuration"));
+    ck_assert_uint_eq(w.commits + w.reloads, 0);
+    w.restless = false;
+    pass(RESYNC_MS);
+    desired("n2 n3", "DELETED slice");
+    settle();
+    assert_file("n1* n2 n3");
+    ck_assert(in_sync());
+}
+END_TEST
+
 START_TEST(out_is_parked_without_a_reload_and_comes_back_so)
 {
     ck_assert_str_eq(verification(), "untested");
@@ -465,6 +491,7 @@ int main(void)
     TCase *t = tcase_create("engine_runtime_update");
     tcase_add_checked_fixture(t, three_in_sync, world_end);
     tcase_add_test(t, a_drain_is_told_and_nothing_is_written);
+    tcase_add_test(t, a_writer_who_never_rests_keeps_no_drain_up);
     tcase_add_test(t, out_is_parked_without_a_reload_and_comes_back_so);
     tcase_add_test(t, from_a_drain_to_the_park);
     tcase_add_test(t, several_go_one_after_the_other);

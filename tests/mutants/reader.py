@@ -1,0 +1,75 @@
+"""What a reading of a Data Plane API asks for, and what it makes of writers in between and of answers that are not as they should be."""
+
+from .mutant import Mutant, Room
+
+READER = "haproxy/dataplane/reader.c"
+RUNNING = "haproxy/dataplane/reader_running.c"
+ORDER = "haproxy/cfg/server_order.c"
+CODEC = "haproxy/dataplane/codec.c"
+
+CONFIGURATION = (
+    Mutant("several backends are asked for one by one", READER, "o->to->count < 2 ||", "true ||"),
+    Mutant("one backend is asked for with all others", READER, "o->to->count < 2 ||", "o->to->count < 1 ||"),
+    Mutant("a few of many are asked for with all of them", READER, "return backends / LIST_SHARE <= o->to->count;", "return true;"),
+    Mutant("frontends count as backends", READER, 'backends += str_eq(file->sections[i].kind, "backend");', "backends += 8;"),
+    Mutant("a list that was refused is asked for each time", READER, " || o->one_by_one > 0)", ")"),
+    Mutant("a list that was refused is never asked for again", READER, "    o->one_by_one -= o->one_by_one > 0;\n", ""),
+    Mutant("a list that is refused ends the reading", READER, "return o->step == READER_LIST && (too_large", "return false && (too_large"),
+    Mutant("a list that is too large ends the reading", READER, "(too_large || (a->error", "((a->error"),
+    Mutant("no answer is a refusal", READER, "a->error->kind == ERROR_INVALID;", "true;"),
+    Mutant("wrong credentials are a refusal", READER, "a->status != 401 &&", "true &&"),
+    Mutant("a right that is missing is a refusal", READER, "a->status != 403 &&", "true &&"),
+    Mutant("a list that takes too long is asked for each time", READER, "a->duration_us >= LIST_SLOW_US", "false"),
+    Mutant("any list takes too long", READER, "a->duration_us >= LIST_SLOW_US", "true"),
+    Mutant("a page is a list", READER, "a->status == 200 && codec_read_backends(", "a->status == 200 || codec_read_backends("),
+    Mutant("what the file has otherwise is taken", READER, "cfg_order_servers(&file, list[i])))", "(cfg_order_servers(&file, list[i]) || true)))"),
+    Mutant("what only the file has is absent", READER, "!is_of_file(file, o->to->names[i]);", "true;"),
+    Mutant("what only the API has is absent", READER, "o->listed && o->to->found[i].backend.version >= 0;", "o->listed;"),
+    Mutant("what is absent is asked for", READER, "(o->to->found[o->at].backend.exists || is_absent(o, o->at))", "o->to->found[o->at].backend.exists"),
+    Mutant("versions are mixed", READER, "    if (o->step == READER_RAW || version == o->to->version)\n", "    if (true)\n"),
+    Mutant("another writer starves a reading", READER, "o->to->outdated = o->restarts >= READER_MAX_RESTARTS;", "o->to->outdated = false;"),
+    Mutant("another writer is not waited out", READER, "o->to->outdated = o->restarts >= READER_MAX_RESTARTS;", "o->to->outdated = true;"),
+    Mutant("a reading that begins again does not count", READER, "must_begin_again(o, a->version)) {\n        o->restarts++;", "must_begin_again(o, a->version)) {"),
+    Mutant("a newer backend is compared with the file", READER, "    f->backend.version = a->version;\n", "    f->backend.version = o->to->version;\n"),
+    Mutant("a newer list is compared with the file", READER, "        list[i]->version = a->version;\n", "        list[i]->version = o->to->version;\n"),
+    Mutant("one that is not understood is asked for its servers", READER, "|| f->unreadable.kind != ERROR_NONE;\n}\n\nstatic void reader_advance", ";\n}\n\nstatic void reader_advance"),
+)
+
+LIST = (
+    Mutant("rules are base fields", CODEC, 'return str_has_suffix(key, "_rule_list");', "return false;"),
+    Mutant("servers are base fields", CODEC, '[] = {"servers",', '[] = {'),
+    Mutant("servers of the list are lost", CODEC, "read_servers(servers, &read, NULL) != 0 ||", ""),
+    Mutant("templates of the list are lost", CODEC, "read_templates(templates, &read, NULL) != 0 ||", ""),
+    Mutant("servers keep the order of the list", ORDER, "b->servers[i] = old[servers.list[i].at];", "b->servers[i] = old[i];"),
+    Mutant("templates keep the order of the list", ORDER, "b->templates[i] = old_templates[templates.list[i].at];", "b->templates[i] = old_templates[i];"),
+    Mutant("a line twice is a line", ORDER, "if (found == NULL || found->line != 0)", "if (found == NULL)"),
+    Mutant("a server without a line has one", ORDER, "servers->lines == servers->count &&", "true &&"),
+    Mutant("a template without a line has one", ORDER, "&& templates->lines == templates->count;", ";"),
+    Mutant("two backends of a name are one", ORDER, "        if (found != NULL)\n            return NULL;\n", ""),
+    Mutant("a line that is broken counts", ORDER, "same = !words.broken && words.count > 1 &&", "same = words.count > 1 &&"),
+    Mutant("a listen section is a backend", ORDER, 'if (!str_eq(s->kind, "backend") || !str_eq(s->name, name))', "if (!str_eq(s->name, name))"),
+)
+
+RUNS = (
+    Mutant("one after the other", RUNNING, "o->to->count >= SEVERAL_FROM ? READER_LANES : 1;", "1;"),
+    Mutant("several connections for a few", RUNNING, "o->to->count >= SEVERAL_FROM ? READER_LANES : 1;", "READER_LANES;"),
+    Mutant("the first answer is the last", RUNNING, "    if (!busy)\n        end_of_running(o);", "    if (o->at == o->to->count)\n        end_of_running(o);"),
+    Mutant("an answer is about the next one", RUNNING, "take_runtime(o, &o->to->found[l->at], a);", "take_runtime(o, &o->to->found[o->at - 1], a);"),
+    Mutant("others are waited for", RUNNING, "static void give_runtime_up(struct reader *o, const struct error *err)\n{\n    reader_cancel(o);\n", "static void give_runtime_up(struct reader *o, const struct error *err)\n{\n"),
+    Mutant("what is cancelled answers", RUNNING, "            dataplane_cancel(o->lanes[i].client);\n", "            (void)0;\n"),
+    Mutant("what is cancelled is under way for ever", RUNNING, "        o->lanes[i].busy = false;\n    }", "    }"),
+    Mutant("connections are never given back", RUNNING, "        dataplane_client_free(o->lanes[i].client);\n", "        (void)0;\n"),
+    Mutant("a change while what runs is read is not seen", RUNNING, "a->version != o->to->version);", "false);"),
+    Mutant("an answer without a version is another version", RUNNING, "(a->version >= 0 && a->version != o->to->version)", "(a->version != o->to->version)"),
+    Mutant("a writer starves what runs", RUNNING, "o->moved && o->restarts < READER_MAX_RESTARTS", "o->moved"),
+    Mutant("what is outdated is not", RUNNING, "    o->to->outdated = o->to->outdated || o->moved;\n    reader_finish(o, NULL);\n}\n\nstatic void lane_ask", "    reader_finish(o, NULL);\n}\n\nstatic void lane_ask"),
+    Mutant("what runs is read again for all", RUNNING, "if (!backend_same(&o->known[i], &o->to->found[i].backend))", "if (true)"),
+    Mutant("what runs is read again for none", RUNNING, "if (!backend_same(&o->known[i], &o->to->found[i].backend))", "if (false)"),
+    Mutant("what another process ran runs", RUNNING, "        forget_runtime(o); /* of another process, perhaps */\n", "        (void)0;\n"),
+)
+
+ROOMS = (
+    Room("reader: configuration", ("test_reader", "test_cfg_server_order"), CONFIGURATION),
+    Room("reader: the list", ("test_cfg_server_order", "test_codec", "test_reader"), LIST),
+    Room("reader: what runs", ("test_reader",), RUNS),
+)

@@ -1,0 +1,849 @@
+/*
+ * haproxy/dataplane/reader against an API of a few lines: how many requests a reading takes, and what comes of it where
+ * others write in between, or the API answers otherwise than it should.
+ */
+#include "haproxy/dataplane/reader.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/dataplane/client.h"
+
+#define MAX_BACKENDS 64
+#define LIST "/configuration/backends?full_section=true"
+#define LANES_MAX 4
+
+struct dataplane_client {
+    bool busy;
+    uint64_t asked; /* number of the request in hand */
+    char path[128];
+    void (*on_answer)(void *arg, const struct dataplane_answer *a);
+    void *arg;
+};
+
+static struct world {
+    size_t backends, servers; /* of each */
+    size_t of_others;         /* backends that nobody asks for */
+    int64_t version;          /* of the API */
+    bool absent[MAX_BACKENDS];
+    bool out_of_file[MAX_BACKENDS]; /* but the API has it */
+    const char *more[MAX_BACKENDS]; /* a line of the file that the API does not show */
+    unsigned weight[MAX_BACKENDS];  /* of all its servers */
+    const char *list_body;          /* in place of the true one */
+    int list_status;                /* 0: 200 */
+    struct error list_error;        /* kind NONE: none */
+    uint64_t list_us;
+    struct error runtime_error; /* of what begins so; kind NONE: none */
+    const char *runtime_error_at;
+    const char *base_body; /* of b1 alone; NULL: the true one */
+    bool old_file;         /* haproxy.cfg is older than the API's version */
+    bool no_runtime;       /* HAProxy does not answer */
+    bool no_version;       /* nor has what is said of it a version */
+    unsigned pid;
+    const char *moves_at; /* another writer commits before each answer to a path that begins so; NULL: none */
+    unsigned moves;       /* so often; 0: for ever */
+    bool moves_weights;   /* and changes b1 */
+
+    struct dataplane_client clients[LANES_MAX];
+    size_t client_count;
+    size_t most_twins; /* that are to be had */
+    unsigned in_flight, most_in_flight;
+    bool last_first; /* is answered */
+    uint64_t asked;
+    char path[128];   /* that is answered */
+    struct buf trace; /* a letter for each request, as it is answered */
+    unsigned requests;
+    unsigned done;
+    struct error error; /* kind NONE: it went well */
+    struct reader reader;
+    struct readout to;
+    char names[MAX_BACKENDS][24];
+    const char *name_list[MAX_BACKENDS];
+} w;
+
+/* ---- the client ---- */
+
+void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
+                    void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
+{
+    ck_assert_str_eq(method, "GET");
+    ck_assert_ptr_null(json);
+    ck_assert_msg(!c->busy, "two requests at once: %s, %s", c->path, path);
+    *c = (struct dataplane_client){.busy = true, .asked = ++w.asked, .on_answer = on_answer, .arg = arg};
+    snprintf(c->path, sizeof(c->path), "%s", path);
+    if (++w.in_flight > w.most_in_flight)
+        w.most_in_flight = w.in_flight;
+}
+
+struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c)
+{
+    ck_assert_ptr_eq(c, &w.clients[0]);
+    if (w.client_count > w.most_twins)
+        return NULL;
+    ck_assert_uint_lt(w.client_count, LANES_MAX);
+    return &w.clients[w.client_count++];
+}
+
+void dataplane_cancel(struct dataplane_client *c)
+{
+    w.in_flight -= c->busy;
+    c->busy = false;
+}
+
+void dataplane_client_free(struct dataplane_client *c)
+{
+    dataplane_cancel(c);
+    w.client_count--;
+}
+
+char *dataplane_answer_take(const struct dataplane_answer *a)
+{
+    return mem_strndup(a->body, a->body_len);
+}
+
+const char *dataplane_client_url(const struct dataplane_client *c)
+{
+    (void)c;
+    return "http://api";
+}
+
+/* ---- the API ---- */
+
+static void put_server(size_t backend, size_t i, struct buf *out)
+{
+    buf_printf(out, "{\"address\":\"10.0.0.1\",\"name\":\"s%zu\",\"port\":80,\"weight\":%u}", i, w.weight[backend]);
+}
+
+static void put_base(size_t backend, struct buf *out)
+{
+    buf_printf(out, "{\"name\":\"b%zu\",\"mode\":\"tcp\"", backend);
+}
+
+/* By name, and not in the order of the file. */
+static void put_list(struct buf *out)
+{
+    const char *comma = "";
+    buf_add(out, "[");
+    for (size_t b = 0; b < w.backends + w.of_others; b++) {
+        if (b < w.backends && w.absent[b])
+            continue;
+        buf_add(out, comma);
+        put_base(b, out);
+        buf_add(out, ",\"acl_list\":[{\"acl_name\":\"x\"}],\"http_request_rule_list\":[{}]");
+        for (size_t i = w.servers; i-- > 0;) {
+            buf_printf(out, "%s\"s%zu\":", i == w.servers - 1 ? ",\"servers\":{" : ",", i);
+            put_server(b, i, out);
+        }
+        buf_add(out, w.servers > 0 ? "}}" : "}");
+        comma = ",";
+    }
+    buf_add(out, "]");
+}
+
+static void put_servers(size_t backend, struct buf *out)
+{
+    buf_add(out, "[");
+    for (size_t i = 0; i < w.servers; i++) {
+        buf_add(out, i > 0 ? "," : "");
+        put_server(backend, i, out);
+    }
+    buf_add(out, "]");
+}
+
+static void put_runtime(struct buf *out)
+{
+    buf_add(out, "[");
+    for (size_t i = 0; i < w.servers; i++)
+        buf_printf(out, "%s{\"name\":\"s%zu\",\"address\":\"10.0.0.1\",\"port\":80,\"admin_state\":\"ready\"}",
+                   i > 0 ? "," : "", i);
+    buf_add(out, "]");
+}
+
+static void put_file(struct buf *out)
+{
+    buf_printf(out, "# _version=%lld\nglobal\n", (long long)w.version - w.old_file);
+    for (size_t b = 0; b < w.backends + w.of_others; b++) {
+        if (b < w.backends && (w.absent[b] || w.out_of_file[b]))
+            continue;
+        buf_printf(out, "\nbackend b%zu\n  mode tcp\n", b);
+        for (size_t i = 0; i < w.servers; i++)
+            buf_printf(out, "  server s%zu 10.0.0.1:80 weight %u\n", i, w.weight[b % MAX_BACKENDS]);
+        if (b < w.backends && w.more[b] != NULL)
+            buf_printf(out, "  %s\n", w.more[b]);
+    }
+}
+
+static size_t backend_of_path(void)
+{
+    return (size_t)strtoul(strstr(w.path, "/backends/b") + strlen("/backends/b"), NULL, 10);
+}
+
+static char letter(void)
+{
+    return strcmp(w.path, "/configuration/raw") == 0       ? 'w'
+           : strcmp(w.path, LIST) == 0                     ? 'A'
+           : strcmp(w.path, "/runtime/info") == 0          ? 'i'
+           : str_has_prefix(w.path, "/runtime/backends/b") ? 'v'
+           : str_has_suffix(w.path, "/servers")            ? 's'
+           : str_has_suffix(w.path, "/server_templates")   ? 't'
+                                                           : 'R';
+}
+
+static int say(char asked, struct buf *out)
+{
+    switch (asked) {
+    case 'w':
+        put_file(out);
+        return 200;
+    case 'A':
+        if (w.list_body != NULL)
+            buf_add(out, w.list_body);
+        else
+            put_list(out);
+        return w.list_status != 0 ? w.list_status : 200;
+    case 'i':
+        buf_printf(out, w.no_runtime ? "{\"error\":\"refused\"}" : "{\"info\":{\"pid\":%u,\"uptime\":5}}", w.pid);
+        return 200;
+    case 'v':
+        put_runtime(out);
+        return w.no_runtime ? 500 : w.servers > 0 ? 200 : 404;
+    case 's':
+        put_servers(backend_of_path(), out);
+        return 200;
+    case 't':
+        buf_add(out, "null");
+        return 200;
+    default:
+        if (w.absent[backend_of_path()])
+            return 404;
+        if (backend_of_path() == 1 && w.base_body != NULL)
+            buf_add(out, w.base_body);
+        else {
+            put_base(backend_of_path(), out);
+            buf_add(out, "}");
+        }
+        return 200;
+    }
+}
+
+/* As the real one: an answer is made, then it gets the version. */
+static void answer(void)
+{
+    struct buf body;
+    struct dataplane_client *c = NULL;
+    for (size_t i = 0; i < w.client_count; i++)
+        if (w.clients[i].busy && (c == NULL || (w.clients[i].asked > c->asked) == w.last_first))
+            c = &w.clients[i];
+    ck_assert_msg(c != NULL, "it waits for nothing");
+    snprintf(w.path, sizeof(w.path), "%s", c->path);
+    char asked = letter();
+    buf_init(&body, 0);
+    bool moves = w.moves_at != NULL && str_has_prefix(w.path, w.moves_at);
+    struct dataplane_answer a = {.retry_after_ms = -1, .progress = HTTP_ANSWERED};
+    if (moves && w.moves_weights)
+        w.weight[1]++;
+    a.status = say(asked, &body);
+    w.version += moves;
+    if (moves && w.moves > 0 && --w.moves == 0)
+        w.moves_at = NULL;
+    a.version = w.version;
+    if (asked == 'A' && w.list_error.kind != ERROR_NONE) {
+        a.status = 0;
+        a.version = -1;
+        a.error = &w.list_error;
+    }
+    if (w.no_version && str_has_prefix(w.path, "/runtime/"))
+        a.version = -1;
+    if (w.runtime_error.kind != ERROR_NONE && str_has_prefix(w.path, w.runtime_error_at)) {
+        a.status = 0;
+        a.version = -1;
+        a.error = &w.runtime_error;
+    }
+    a.duration_us = asked == 'A' ? w.list_us : 0;
+    a.body = buf_str(&body);
+    a.body_len = body.len;
+    buf_addn(&w.trace, &asked, 1);
+    w.requests++;
+    c->busy = false;
+    w.in_flight--;
+    c->on_answer(c->arg, &a);
+    buf_fini(&body);
+}
+
+static void was_read(void *arg, const struct error *err)
+{
+    (void)arg;
+    w.done++;
+    w.error = err != NULL ? *err : (struct error){0};
+}
+
+static void begin(size_t backends, size_t servers)
+{
+    w = (struct world){.backends = backends, .servers = servers, .version = 7, .pid = 100};
+    buf_init(&w.trace, 0);
+    for (size_t i = 0; i < backends; i++) {
+        snprintf(w.names[i], sizeof(w.names[i]), "b%zu", i);
+        w.name_list[i] = w.names[i];
+        w.weight[i] = 10;
+    }
+    w.client_count = 1;
+    w.most_twins = LANES_MAX - 1;
+    reader_init(&w.reader, &w.clients[0], was_read, NULL);
+    w.reader.with_runtime = true;
+    readout_init(&w.to, w.name_list, backends);
+}
+
+static void end(void)
+{
+    reader_fini(&w.reader);
+    ck_assert_uint_eq(w.client_count, 1);
+    readout_fini(&w.to);
+    buf_fini(&w.trace);
+}
+
+/* One reading; what it asked for, one letter each. */
+static const char *look(void)
+{
+    buf_clear(&w.trace);
+    w.requests = w.done = w.most_in_flight = 0;
+    reader_start(&w.reader, &w.to);
+    while (w.done == 0) {
+        ck_assert_msg(w.requests < 2000, "for ever");
+        answer();
+    }
+    ck_assert_uint_eq(w.in_flight, 0);
+    ck_assert_uint_eq(w.done, 1);
+    return buf_str(&w.trace);
+}
+
+static void check_backend(size_t i)
+{
+    const struct reading *f = &w.to.found[i];
+    ck_assert_msg(f->backend.exists && f->unreadable.kind == ERROR_NONE, "b%zu: %s", i, f->unreadable.message);
+    ck_assert_str_eq(f->backend.json, i == 1 && w.base_body != NULL ? w.base_body : f->backend.json);
+    ck_assert_ptr_null(strstr(f->backend.json, "_list"));
+    ck_assert_ptr_null(strstr(f->backend.json, "servers"));
+    ck_assert_uint_eq(f->backend.server_count, w.servers);
+    for (size_t k = 0; k < w.servers; k++) {
+        char name[24];
+        snprintf(name, sizeof(name), "s%zu", k);
+        ck_assert_str_eq(f->backend.servers[k].name, name);
+        ck_assert_ptr_nonnull(strstr(f->backend.servers[k].json, "10.0.0.1"));
+    }
+    ck_assert(f->runtime.readable);
+    ck_assert_uint_eq(f->runtime.count, w.servers);
+}
+
+static void check_all(void)
+{
+    ck_assert_msg(w.error.kind == ERROR_NONE, "%s", w.error.message);
+    ck_assert_ptr_nonnull(w.to.file);
+    ck_assert(!w.to.split);
+    ck_assert_int_eq(w.to.worker_pid, 100);
+    for (size_t i = 0; i < w.backends; i++)
+        check_backend(i);
+}
+
+/* ---- how many requests ---- */
+
+START_TEST(one_backend_is_asked_for_by_itself)
+{
+    begin(1, 3);
+    ck_assert_str_eq(look(), "wRstiv");
+    check_all();
+    ck_assert_int_eq(w.to.version, 7);
+    end();
+}
+END_TEST
+
+START_TEST(several_are_two_requests_and_one_each_of_what_runs)
+{
+    begin(MAX_BACKENDS, 20);
+    ck_assert_uint_eq(strspn(look(), "wAi"), 3);
+    ck_assert_uint_eq(w.requests, 3 + MAX_BACKENDS);
+    check_all();
+    ck_assert(!w.to.outdated);
+    w.reader.with_runtime = false;
+    ck_assert_str_eq(look(), "wA");
+    end();
+}
+END_TEST
+
+START_TEST(the_file_alone)
+{
+    begin(0, 0);
+    w.of_others = 3;
+    ck_assert_str_eq(look(), "wi");
+    check_all();
+    end();
+}
+END_TEST
+
+/* The list would have all of the file. */
+START_TEST(a_few_of_many_are_asked_for_one_by_one)
+{
+    begin(2, 1);
+    w.of_others = 9;
+    ck_assert_str_eq(look(), "wAivv");
+    w.of_others = 10;
+    ck_assert_str_eq(look(), "wRstRstivv");
+    check_all();
+    end();
+}
+END_TEST
+
+START_TEST(what_runs_of_many_is_asked_for_several_at_once)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        begin(MAX_BACKENDS, 3);
+        w.last_first = i == 1;
+        look();
+        ck_assert_uint_eq(w.most_in_flight, LANES_MAX);
+        ck_assert_uint_eq(w.requests, 3 + MAX_BACKENDS);
+        check_all();
+        look();
+        ck_assert_uint_eq(w.most_in_flight, LANES_MAX);
+        check_all();
+        end();
+    }
+    begin(7, 3);
+    look();
+    ck_assert_uint_eq(w.most_in_flight, 1);
+    end();
+    begin(8, 3);
+    w.most_twins = 1;
+    look();
+    ck_assert_uint_eq(w.most_in_flight, 2);
+    check_all();
+    end();
+    begin(8, 3);
+    w.most_twins = 0;
+    look();
+    ck_assert_uint_eq(w.most_in_flight, 1);
+    check_all();
+    end();
+}
+END_TEST
+
+/* The others are not waited for. */
+START_TEST(no_answer_about_one_is_none_about_the_others)
+{
+    begin(20, 3);
+    error_set(&w.runtime_error, ERROR_RETRY, "no answer");
+    w.runtime_error_at = "/runtime/backends/b9/";
+    look();
+    ck_assert_int_eq(w.error.kind, ERROR_NONE);
+    for (size_t i = 0; i < 20; i++) {
+        const struct runtime *r = &w.to.found[i].runtime;
+        ck_assert_msg(r->readable == (i < 9), "%zu", i);
+        ck_assert(i < 9 || str_eq(r->why, "no answer"));
+    }
+    error_clear(&w.runtime_error);
+    look();
+    check_all();
+    w.runtime_error_at = "/runtime/info";
+    error_set(&w.runtime_error, ERROR_RETRY, "no answer");
+    ck_assert_str_eq(look(), "wAi");
+    ck_assert_int_eq(w.error.kind, ERROR_NONE);
+    ck_assert(!w.to.found[0].runtime.readable && !w.to.found[19].runtime.readable);
+    end();
+}
+END_TEST
+
+START_TEST(a_reading_that_is_cancelled)
+{
+    begin(20, 3);
+    reader_start(&w.reader, &w.to);
+    while (w.in_flight < LANES_MAX)
+        answer();
+    reader_cancel(&w.reader);
+    ck_assert_uint_eq(w.in_flight, 0);
+    ck_assert_uint_eq(w.done, 0);
+    look();
+    check_all();
+    reader_start(&w.reader, &w.to);
+    while (w.in_flight < LANES_MAX)
+        answer();
+    end(); /* the twins go with it */
+}
+END_TEST
+
+/* ---- what is missing, or not as it should be ---- */
+
+START_TEST(a_missing_backend_is_none)
+{
+    begin(3, 2);
+    w.absent[1] = true;
+    ck_assert_str_eq(look(), "wAivv");
+    ck_assert_int_eq(w.error.kind, ERROR_NONE);
+    ck_assert(!w.to.found[1].backend.exists && w.to.found[0].backend.exists && w.to.found[2].backend.exists);
+    ck_assert_str_eq(w.to.found[1].backend.name, "b1");
+    end();
+}
+END_TEST
+
+/* Whatever is missing in the list but not in the file: the API is asked. */
+START_TEST(one_that_only_the_file_has_is_asked_for)
+{
+    begin(2, 1);
+    w.list_body = "[{\"name\":\"b0\",\"mode\":\"tcp\",\"servers\":{\"s0\":{\"name\":\"s0\",\"address\":\"10.0.0.1\","
+                  "\"port\":80,\"weight\":10}}}]";
+    ck_assert_str_eq(look(), "wARstivv");
+    check_all();
+    end();
+}
+END_TEST
+
+/* A reload failed, and the file went back to what it was before the backend was made. */
+START_TEST(one_that_only_the_api_has_is_there)
+{
+    begin(3, 2);
+    w.old_file = true;
+    w.out_of_file[1] = true;
+    ck_assert_str_eq(look(), "wARstivvv");
+    ck_assert(w.to.split);
+    w.to.split = false;
+    check_all();
+    end();
+}
+END_TEST
+
+START_TEST(where_the_file_has_other_lines_the_api_is_asked)
+{
+    static const char *const lines[] = {"server odd 10.0.0.9:80 no-such-word", "server s0 10.0.0.1:80",
+                                        "server-template t 3 10.0.0.1:80"};
+    for (size_t i = 0; i < array_len(lines); i++) {
+        begin(3, 2);
+        w.more[1] = lines[i];
+        ck_assert_str_eq(look(), "wARstivvv");
+        check_all();
+        ck_assert_uint_eq(w.to.found[1].backend.unsupported_count, 1);
+        ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 0);
+        end();
+    }
+}
+END_TEST
+
+/* An API that does not know full_section answers base fields alone. */
+START_TEST(a_list_without_servers_is_no_backend_without_servers)
+{
+    begin(2, 1);
+    w.list_body = "[{\"name\":\"b0\",\"mode\":\"tcp\"},{\"name\":\"b1\",\"mode\":\"tcp\"}]";
+    ck_assert_str_eq(look(), "wARstRstivv");
+    check_all();
+    end();
+    begin(2, 0);
+    ck_assert_str_eq(look(), "wAivv");
+    check_all();
+    end();
+}
+END_TEST
+
+START_TEST(one_that_cannot_be_understood_keeps_no_other_one_up)
+{
+    begin(3, 1);
+    w.list_body = "[{\"name\":\"b0\",\"servers\":{\"s0\":{\"name\":\"s0\",\"address\":\"10.0.0.1\",\"port\":80}}},"
+                  "{\"name\":\"b1\",\"mode\":5,\"servers\":{\"s0\":{\"name\":\"s0\",\"address\":\"10.0.0.1\"}}},"
+                  "{\"name\":\"b2\",\"servers\":{\"s0\":{\"name\":\"s0\",\"address\":\"10.0.0.1\",\"port\":80}}}]";
+    w.base_body = "{\"name\":\"b1\",\"mode\":5}";
+    ck_assert_str_eq(look(), "wARivvv");
+    ck_assert_int_eq(w.error.kind, ERROR_NONE);
+    check_backend(0);
+    check_backend(2);
+    ck_assert_str_eq(w.to.found[1].unreadable.message,
+                     "reading backend b1: backend b1: mode is a number, not a string");
+    end();
+}
+END_TEST
+
+START_TEST(an_api_without_the_list_is_asked_one_by_one)
+{
+    static const struct {
+        int status;
+        const char *body;
+    } rows[] = {{404, "{}"}, {500, "{\"message\":\"cannot parse\"}"}, {200, "{\"data\":[]}"}, {200, "<html>"}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        begin(2, 1);
+        w.list_status = rows[i].status;
+        w.list_body = rows[i].body;
+        ck_assert_str_eq(look(), "wARstRstivv");
+        check_all();
+        for (unsigned k = 1; k < 10; k++)
+            ck_assert_str_eq(look(), "wRstRstivv");
+        ck_assert_str_eq(look(), "wARstRstivv");
+        end();
+    }
+}
+END_TEST
+
+START_TEST(a_list_that_is_too_large_is_asked_for_one_by_one)
+{
+    begin(2, 1);
+    error_set(&w.list_error, ERROR_INVALID, "the answer is larger than 8 bytes");
+    ck_assert_str_eq(look(), "wARstRstivv");
+    check_all();
+    end();
+}
+END_TEST
+
+START_TEST(no_answer_ends_the_reading)
+{
+    begin(2, 1);
+    error_set(&w.list_error, ERROR_RETRY, "no answer");
+    w.list_us = 1000;
+    ck_assert_str_eq(look(), "wA");
+    ck_assert_str_eq(w.error.message, "reading backends: no answer");
+    ck_assert_str_eq(look(), "wA");
+    w.list_us = 10000000; /* it may take too long for this API: */
+    ck_assert_str_eq(look(), "wA");
+    ck_assert_str_eq(look(), "wRstRstivv");
+    check_all();
+    end();
+}
+END_TEST
+
+START_TEST(who_may_not_read_is_told)
+{
+    static const int statuses[] = {401, 403, 503};
+    for (size_t i = 0; i < array_len(statuses); i++) {
+        begin(2, 1);
+        w.list_status = statuses[i];
+        ck_assert_str_eq(look(), "wA");
+        ck_assert_int_eq(w.error.http_status, statuses[i]);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(an_older_file_tells_no_order)
+{
+    begin(2, 3);
+    w.old_file = true;
+    ck_assert_str_eq(look(), "wAivv");
+    ck_assert(w.to.split);
+    ck_assert_int_eq(w.to.version, 7);
+    w.more[0] = "server gone 10.0.0.1:80";
+    ck_assert_str_eq(look(), "wARstivv");
+    ck_assert(w.to.split);
+    ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 0);
+    end();
+}
+END_TEST
+
+/* ---- another writer ---- */
+
+START_TEST(a_change_during_the_configuration_begins_it_again)
+{
+    begin(3, 2);
+    w.moves_at = LIST;
+    w.moves = 2;
+    ck_assert_str_eq(look(), "wAwAwAivvv");
+    check_all();
+    ck_assert_int_eq(w.to.version, 9);
+    ck_assert(!w.to.outdated);
+    end();
+}
+END_TEST
+
+/* The list is made, then somebody writes, then it gets its version: that of the file shows that it is older. */
+START_TEST(an_answer_that_is_older_than_its_version_is_not_taken)
+{
+    begin(2, 1);
+    w.moves_at = "/configuration/raw";
+    w.moves = 1;
+    w.moves_weights = true;
+    look();
+    ck_assert(w.to.split); /* read again in a moment, as of a hand edit */
+    end();
+    begin(2, 1);
+    w.moves_at = LIST;
+    w.moves = 1;
+    w.moves_weights = true;
+    ck_assert_str_eq(look(), "wAwAivv");
+    ck_assert_ptr_nonnull(strstr(w.to.found[1].backend.servers[0].json, "\"weight\":11"));
+    ck_assert_int_eq(w.to.version, 8);
+    end();
+}
+END_TEST
+
+START_TEST(who_writes_between_any_two_requests_starves_nobody)
+{
+    begin(MAX_BACKENDS, 4);
+    w.moves_at = "/";
+    w.moves_weights = true;
+    look();
+    ck_assert_uint_le(w.requests, 2 * 6 + 1 + MAX_BACKENDS);
+    ck_assert(w.to.outdated);
+    /* A write for it is a conflict, as the API is at another version. */
+    ck_assert_int_lt(w.to.version, w.version);
+    w.to.split = false;
+    check_all();
+    for (size_t i = 0; i < MAX_BACKENDS; i++)
+        ck_assert_uint_eq(w.to.found[i].backend.unsupported_count, 0);
+    w.moves_at = NULL;
+    look();
+    ck_assert(!w.to.outdated);
+    ck_assert_int_eq(w.to.version, w.version);
+    check_all();
+    end();
+}
+END_TEST
+
+START_TEST(nor_one_backend_of_one_by_one)
+{
+    begin(1, 4);
+    w.moves_at = "/";
+    look();
+    ck_assert_uint_le(w.requests, 2 * 5 + 6);
+    ck_assert(w.to.outdated);
+    w.to.split = false;
+    check_all();
+    ck_assert_int_lt(w.to.version, w.version);
+    end();
+    begin(8, 4);
+    w.moves_at = "/";
+    w.list_status = 404;
+    look();
+    ck_assert_uint_le(w.requests, 3 * 6 + 8 * 4);
+    ck_assert(w.to.outdated);
+    w.to.split = false;
+    check_all();
+    end();
+}
+END_TEST
+
+/* What the file says of them is older: it is no fault of theirs. */
+START_TEST(what_is_newer_is_not_compared_with_the_file)
+{
+    begin(4, 2);
+    w.moves_at = LIST;
+    w.moves_weights = true;
+    look();
+    ck_assert(w.to.outdated && !w.to.split);
+    ck_assert_int_lt(w.to.version, w.version);
+    ck_assert_uint_eq(w.to.found[1].backend.unsupported_count, 0);
+    check_all();
+    end();
+    begin(1, 2);
+    w.moves_at = "/configuration/backends";
+    w.more[0] = "server odd 10.0.0.9:80";
+    look();
+    ck_assert(w.to.outdated && !w.to.split);
+    ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 0);
+    w.moves_at = NULL;
+    look();
+    ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 1);
+    end();
+}
+END_TEST
+
+START_TEST(who_writes_while_what_runs_is_read_starves_nobody)
+{
+    begin(4, 2);
+    w.moves_at = "/runtime/";
+    ck_assert_str_eq(look(), "wAivvvvwAiwAiwAiwAiwAi");
+    ck_assert(w.to.outdated);
+    check_all();
+    w.moves_at = NULL;
+    w.no_version = true;
+    ck_assert_str_eq(look(), "wAivvvv");
+    ck_assert(!w.to.outdated);
+    check_all();
+    end();
+}
+END_TEST
+
+START_TEST(a_change_while_what_runs_is_read_reads_only_what_it_changed)
+{
+    begin(4, 2);
+    w.moves_at = "/runtime/backends/b2";
+    w.moves = 1;
+    w.moves_weights = true;
+    ck_assert_str_eq(look(), "wAivvvvwAiv");
+    check_all();
+    ck_assert_int_eq(w.to.version, 8);
+    ck_assert(!w.to.outdated);
+    ck_assert_ptr_nonnull(strstr(w.to.found[1].backend.servers[0].json, "\"weight\":11"));
+    end();
+}
+END_TEST
+
+START_TEST(another_process_is_read_anew)
+{
+    begin(2, 2);
+    w.moves_at = "/runtime/backends/b1";
+    w.moves = 1;
+    reader_start(&w.reader, &w.to);
+    while (w.moves_at != NULL)
+        answer();
+    w.pid = 101;
+    while (w.done == 0)
+        answer();
+    ck_assert_str_eq(buf_str(&w.trace), "wAivvwAivv");
+    ck_assert_int_eq(w.to.worker_pid, 101);
+    end();
+}
+END_TEST
+
+START_TEST(a_haproxy_that_does_not_answer_starves_nobody_either)
+{
+    begin(2, 2);
+    w.moves_at = "/";
+    w.no_runtime = true;
+    look();
+    ck_assert_int_eq(w.error.kind, ERROR_NONE);
+    ck_assert(w.to.outdated && w.to.worker_silent);
+    ck_assert_int_eq(w.to.worker_pid, -1);
+    ck_assert(!w.to.found[0].runtime.readable && w.to.found[0].runtime.why != NULL);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("reader");
+    TCase *t = tcase_create("requests");
+    tcase_add_test(t, one_backend_is_asked_for_by_itself);
+    tcase_add_test(t, several_are_two_requests_and_one_each_of_what_runs);
+    tcase_add_test(t, the_file_alone);
+    tcase_add_test(t, what_runs_of_many_is_asked_for_several_at_once);
+    tcase_add_test(t, no_answer_about_one_is_none_about_the_others);
+    tcase_add_test(t, a_reading_that_is_cancelled);
+    tcase_add_test(t, a_few_of_many_are_asked_for_one_by_one);
+    suite_add_tcase(s, t);
+    t = tcase_create("other answers");
+    tcase_add_test(t, a_missing_backend_is_none);
+    tcase_add_test(t, one_that_only_the_file_has_is_asked_for);
+    tcase_add_test(t, one_that_only_the_api_has_is_there);
+    tcase_add_test(t, where_the_file_has_other_lines_the_api_is_asked);
+    tcase_add_test(t, a_list_without_servers_is_no_backend_without_servers);
+    tcase_add_test(t, one_that_cannot_be_understood_keeps_no_other_one_up);
+    tcase_add_test(t, an_api_without_the_list_is_asked_one_by_one);
+    tcase_add_test(t, a_list_that_is_too_large_is_asked_for_one_by_one);
+    tcase_add_test(t, no_answer_ends_the_reading);
+    tcase_add_test(t, who_may_not_read_is_told);
+    tcase_add_test(t, an_older_file_tells_no_order);
+    suite_add_tcase(s, t);
+    t = tcase_create("another writer");
+    tcase_add_test(t, a_change_during_the_configuration_begins_it_again);
+    tcase_add_test(t, an_answer_that_is_older_than_its_version_is_not_taken);
+    tcase_add_test(t, who_writes_between_any_two_requests_starves_nobody);
+    tcase_add_test(t, nor_one_backend_of_one_by_one);
+    tcase_add_test(t, what_is_newer_is_not_compared_with_the_file);
+    tcase_add_test(t, who_writes_while_what_runs_is_read_starves_nobody);
+    tcase_add_test(t, a_change_while_what_runs_is_read_reads_only_what_it_changed);
+    tcase_add_test(t, another_process_is_read_anew);
+    tcase_add_test(t, a_haproxy_that_does_not_answer_starves_nobody_either);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
