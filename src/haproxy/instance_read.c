@@ -35,6 +35,11 @@ bool instance_wrote_next(struct instance *in, int64_t version)
     return next;
 }
 
+void instance_backend_differs(struct instance_backend *b)
+{
+    b->as_before = b->runs_file = false;
+}
+
 static void instance_read_failed(struct instance *in, const struct error *err)
 {
     commands_forget_failures(&in->commands); /* they have this reason */
@@ -314,11 +319,6 @@ static void instance_read_take_runtime(struct instance *in)
     ENGINES_DO(in, concluded);
     if (instance_at_rest(in))
         r->worker = WORKER_SAME;
-}
-
-void instance_backend_differs(struct instance_backend *b)
-{
-    b->as_before = b->runs_file = false;
 }
 
 static void instance_take_backend(struct instance_backend *b, struct reading *found)

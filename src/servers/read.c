@@ -39,12 +39,14 @@ void servers_read(void *engine)
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         s->last.by_update = false;
-        if (s->at->as_before)
-            continue;
-        servers_replan(s);
-        servers_name(s, s->desired);
-        servers_measure_up(s);
+        if (!s->at->as_before) {
+            servers_replan(s);
+            servers_name(s, s->desired);
+        }
+        if (!s->at->as_before || e->unread)
+            servers_measure_up(s);
     }
+    e->unread = false;
 }
 
 bool servers_runtime_read(void *engine, bool other_worker)

@@ -72,6 +72,7 @@ void servers_measure_up(const struct servers_backend *s)
 void servers_measure_all_up(void *engine)
 {
     struct servers *e = engine;
+    e->unread = true;
     for (size_t i = 0; i < e->options.backend_count; i++)
         servers_measure_up(&e->backends[i]);
 }

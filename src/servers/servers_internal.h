@@ -115,6 +115,7 @@ struct servers {
     struct engine_claim *claims;
     struct instance *instance;
     struct servers_backend *backends; /* options.backend_count */
+    bool unread;                      /* the last reading failed: gauges of what runs are gone */
     uint64_t decisions, commanded_at; /* so many; so many when the last command was answered */
     size_t last_updated, next_update; /* the backends of the last runtime update, and of the next: each has its turn */
 };
