@@ -19,7 +19,6 @@ struct desired_memory {
     const struct server_states *states;
     uint64_t nodes_version, services_version, sets_version, pass;
     bool service_denied;
-    bool says_port, says_family;
     size_t full;
 };
 
@@ -55,7 +54,7 @@ size_t desired_memory_full(const struct desired_memory *m)
 /* Whether a change of one place can be that of one server. */
 static bool is_divisible(const struct run *r, const struct desired *d)
 {
-    return d->state == DESIRED_OK && !r->all && r->any_ready && r->in->states != NULL && r->in->objects == NULL;
+    return d->state == DESIRED_OK && !r->all && r->in->states != NULL && r->in->objects == NULL;
 }
 
 static const struct desired *update_all(struct desired_memory *m, const struct desired_input *in)
@@ -76,8 +75,6 @@ static const struct desired *update_all(struct desired_memory *m, const struct d
         m->sets_version = cache_version(r.cache);
         m->pass = server_states_pass(in->states);
         m->service_denied = in->service_denied;
-        m->says_port = r.any_port;
-        m->says_family = r.any_same_family;
     }
     run_close(&r);
     return shared;
@@ -165,7 +162,8 @@ static void read_part(struct run *r, struct whereabouts *w)
     r->endpoint_count = w->endpoint_count;
 }
 
-/* -1: it concerns all. */
+/* A steady place depends on no other; all that do are seen again, and hear what the steady ones say. -1: it concerns
+ * all. */
 static int judge_part(struct desired_memory *m, struct run *r)
 {
     struct changes c = {.where = &m->where};
@@ -178,9 +176,7 @@ static int judge_part(struct desired_memory *m, struct run *r)
     touch_unsteady(&m->where, r);
     read_part(r, &m->where);
     run_judge(r);
-    return r->problem == NULL && r->any_ready && r->any_port == m->says_port && r->any_same_family == m->says_family
-               ? 0
-               : -1;
+    return r->problem == NULL && r->any_ready ? 0 : -1;
 }
 
 /* ---- the result of a part ---- */

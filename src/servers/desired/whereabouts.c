@@ -11,7 +11,7 @@
 uint8_t whereabouts_flags_of(const struct run *r, const struct place *p)
 {
     bool serves = p->cause == CAUSE_NONE;
-    bool steady = serves && p->sign == SIGN_USABLE && p->step.state == SERVER_LIVE;
+    bool steady = serves && p->sign == SIGN_USABLE; /* so it is live */
     return (uint8_t)((p->named ? KNOWN_NAMED : 0u) | (steady ? KNOWN_STEADY : 0u) |
                      (place_stands_ready(r, p) ? KNOWN_READY : 0u) | (p->says_port ? KNOWN_PORT : 0u) |
                      (p->says_family ? KNOWN_FAMILY : 0u) | (serves && !p->named ? KNOWN_ALONE : 0u));

@@ -226,7 +226,8 @@ static void begin_with(struct stream *s, const char *service)
         cleanup(mem_free_ptr) char *line = mem_printf("node n%u 10.0.0.%u%s", i, i, i % 5 == 0 ? " fd00::5" : "");
         text_put(&s->m.caches, line);
     }
-    text_put(&s->m.caches, service);
+    if (service != NULL)
+        text_put_all(&s->m.caches, service);
 }
 
 /* ---- the tests ---- */
@@ -301,13 +302,14 @@ START_TEST(what_concerns_all_is_noticed)
         struct stream s;
         const struct desired *last = NULL;
         stream_open(&s, 99 + round, all_settings[_i]);
-        begin_with(&s, "service web ClusterIP http/80");
+        begin_with(&s, round % 2 == 0 ? "service web ClusterIP http/80" : NULL); /* without: the ports are asked for */
         for (unsigned k = 0; k < 60; k++) {
             cleanup(buf_fini) struct buf b = {0};
             static const char *const endpoints[] = {"10.0.0.1@n1=leaving", "10.0.0.2@n2",   "10.0.0.3@n3=no",
                                                     "fd00::5@n5",          "10.244.0.5@n5", "10.9.0.10",
                                                     "10.0.0.4@n4=leaving"};
-            static const char *const ports[] = {"http/80", "http/80", "http/80", "", "https/443"};
+            static const char *const ports[] = {"http/80",   "http/80",           "http/80", "",
+                                                "https/443", "http/80 https/443", "http/80", "http/80"};
             buf_printf(&b, "slice s%u %s :", dice_below(&s.dice, 3), ports[dice_below(&s.dice, array_len(ports))]);
             for (unsigned n = dice_below(&s.dice, 3); n > 0; n--)
                 buf_printf(&b, " %s", endpoints[dice_below(&s.dice, array_len(endpoints))]);
@@ -351,6 +353,68 @@ START_TEST(a_slice_concerns_its_places_only)
     ck_assert_uint_eq(full_after(&s, "slice c http/80 : 10.1.0.5@n5"), 3);
     ck_assert_uint_eq(full_after(&s, "service web NodePort Local http/80/30081"), 4);
     ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.1.0.7"), 5); /* a place of another kind */
+    ck_assert_uint_eq(full_after(&s, "node a/1 10.1.0.9\nslice a http/80 : 10.1.0.1@n1"), 6);
+    ck_assert_uint_eq(full_after(&s, "service web NodePort Local http/80/30080"), 7);
+    ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.1.0.1@a/1"), 8); /* its server's name is another */
+    stream_close(&s);
+}
+END_TEST
+
+START_TEST(places_that_were_left_do_not_pile_up)
+{
+    struct stream s;
+    stream_open(&s, 1, "");
+    begin_with(&s, "service web NodePort Local http/80/30080\nslice b http/80 : 10.0.0.1@n1");
+    size_t full = 0;
+    for (unsigned k = 0; k < 200; k++) {
+        cleanup(mem_free_ptr) char *line = mem_printf("slice a http/80 : 10.1.0.1@x%u", k);
+        full = full_after(&s, line);
+    }
+    ck_assert_uint_gt(full, 2);
+    ck_assert_uint_lt(full, 40);
+    stream_close(&s);
+}
+END_TEST
+
+START_TEST(what_others_say_is_known)
+{
+    struct stream s;
+    stream_open(&s, 1, "want=http");
+    begin_with(&s, "service web ClusterIP http/80");
+    ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.0.0.1@n1\nslice b http/80 : 10.0.0.2@n2"), 1);
+    ck_assert_uint_eq(full_after(&s, "slice b : 10.0.0.2@n2"), 1);        /* others have a port */
+    ck_assert_uint_eq(full_after(&s, "slice b http/80 : fd00::2@n2"), 1); /* others are of their nodes' family */
+    ck_assert_uint_eq(full_after(&s, "slice b http/80 : 10.0.0.2@n2=leaving"), 1); /* others are ready */
+    ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.0.0.1@n1=leaving"), 2);
+    stream_close(&s);
+}
+END_TEST
+
+START_TEST(spares_follow_the_first_port)
+{
+    struct stream s;
+    stream_open(&s, 1, "want=http park");
+    begin_with(&s, "service web ClusterIP http/80");
+    ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.0.0.1@n1"), 1);
+    ck_assert_uint_eq(full_after(&s, "slice a http/81 : 10.0.0.1@n1"), 1);
+    stream_close(&s);
+}
+END_TEST
+
+/* What the states are told from elsewhere is seen by all. */
+START_TEST(a_recall_concerns_all)
+{
+    struct stream s;
+    const struct desired *last = NULL;
+    stream_open(&s, 1, "");
+    begin_with(&s, "service web NodePort Local http/80/30080\nslice a http/80 : 10.1.0.1@n1 10.1.0.2@n2");
+    step(&s, &last);
+    const struct server_memory m = {.name = "n1", .state = SERVER_DRAINING, .until_ms = s.m.in.now_ms + 5000};
+    for (unsigned i = 0; i < array_len(s.states); i++)
+        server_states_recall(s.states[i], &m, s.m.in.now_ms);
+    step(&s, &last);
+    ck_assert_uint_eq(desired_memory_full(s.memory), 2);
+    desired_unref(last);
     stream_close(&s);
 }
 END_TEST
@@ -383,6 +447,10 @@ int main(void)
     tcase_add_loop_test(t, whatever_the_places_are_called, 0, (int)array_len(all_settings));
     tcase_add_loop_test(t, what_concerns_all_is_noticed, 0, (int)array_len(all_settings));
     tcase_add_test(t, a_slice_concerns_its_places_only);
+    tcase_add_test(t, places_that_were_left_do_not_pile_up);
+    tcase_add_test(t, what_others_say_is_known);
+    tcase_add_test(t, spares_follow_the_first_port);
+    tcase_add_test(t, a_recall_concerns_all);
     tcase_add_test(t, texts_of_what_is_no_more_do_not_pile_up);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
