@@ -80,9 +80,9 @@ static void drift_add(struct text_list *p, const char *server, const char *what)
 static void compare_lines(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg,
                           struct text_list *p)
 {
-    for (size_t i = 0; i < file->server_count; i++) {
+    for (size_t i = 0, at = 0; i < file->server_count; i++) {
         const struct backend_server *line = &file->servers[i];
-        const struct runtime_server *is = runtime_find(r, line->name);
+        const struct runtime_server *is = runtime_find_next(r, line->name, &at);
         if (is == NULL) {
             drift_add(p, line->name, "HAProxy does not run it");
             continue;

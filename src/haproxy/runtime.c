@@ -61,6 +61,15 @@ const struct runtime_server *runtime_find(const struct runtime *r, const char *n
     return r->count > 0 ? bsearch(name, r->servers, r->count, sizeof(r->servers[0]), compare_name) : NULL;
 }
 
+const struct runtime_server *runtime_find_next(const struct runtime *r, const char *name, size_t *at)
+{
+    const struct runtime_server *found =
+        *at < r->count && strcmp(r->servers[*at].name, name) == 0 ? &r->servers[*at] : runtime_find(r, name);
+    if (found != NULL)
+        *at = (size_t)(found - r->servers) + 1;
+    return found;
+}
+
 const char *runtime_admin_name(enum runtime_admin a)
 {
     static const char *const names[] = {

@@ -61,9 +61,9 @@ void servers_measure_up(const struct servers_backend *s)
         metric_remove(gauge, s->name, servers_url(s), NULL);
         return;
     }
-    for (size_t i = 0; i < s->desired->server_count; i++) {
+    for (size_t i = 0, at = 0; i < s->desired->server_count; i++) {
         const struct desired_server *want = &s->desired->servers[i];
-        const struct runtime_server *is = runtime_find(&s->at->runtime, want->name);
+        const struct runtime_server *is = runtime_find_next(&s->at->runtime, want->name, &at);
         up += want->state == SERVER_LIVE && is != NULL && !is->down;
     }
     servers_measure(s, gauge, (double)(up < live ? up : live));

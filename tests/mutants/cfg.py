@@ -36,7 +36,7 @@ SENDING = (
     Mutant("a NUL is sent", SOURCE, "if (memchr(line.text, '\\0', line.len) != NULL)", "if (false)"),
     Mutant("conditionals are sent", SOURCE, "    if (problem != NULL)\n", "    if (false)\n"),
     Mutant("a line without a section is sent", SOURCE, "    if (lost != NULL)\n", "    if (false)\n"),
-    Mutant("a directive needs a section", SOURCE, "!= '.')\n            return line;", "!= '!')\n            return line;"),
+    Mutant("a directive needs a section", SOURCE, "if (!cfg_file_is_directive(line))\n            return line;", "if (true)\n            return line;"),
     Mutant("a section may be lost", SOURCE, "if (is_again(list[i - 1], list[i]))", "if (false)"),
     Mutant("sections of other kinds are one", SOURCE, "return str_eq(first->kind, s->kind) && ", "return "),
     Mutant("two global are refused", SOURCE, '{"global", "traces"}', '{"traces"}'),

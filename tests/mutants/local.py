@@ -73,7 +73,9 @@ RUN = "haproxy/local/driver_commands.c"
 
 LINES = (
     Mutant("what a conditional decides is read", READ_CFG, "if (line->conditional)", "if (false)"),
-    Mutant("a conditional behind the backend is within it", READ_CFG, "bool inside = line->number == s->line->number || (line >= s->lines && line < end);", "bool inside = line->number >= s->line->number;"),
+    Mutant("a conditional behind the backend is within it", READ_CFG, "line = s->line; line < s->lines + s->line_count; line++", "line = s->line; line <= s->lines + s->line_count; line++"),
+    Mutant("a conditional never ends", "haproxy/cfg/file.c", 'str_eq(cfg_word(words, 0), ".endif") ? -1 : 0', "0"),
+    Mutant("every directive begins a conditional", "haproxy/cfg/file.c", 'depth += str_eq(cfg_word(words, 0), ".if") ? 1', "depth += true ? 1"),
     Mutant("defaults under a conditional are read", READ_CFG, "for (; s != NULL; s = s->defaults) {", "for (; s != NULL; s = NULL) {"),
     Mutant("a variable is its name", READ_CFG, "return !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;", "return false;"),
     Mutant("the first of two backends is the one", READ_CFG, "if (config_is_backend(s, first->name))", "if (false)"),

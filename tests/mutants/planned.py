@@ -13,7 +13,6 @@ STANDS = (
     Mutant("a reload that is due is none", PLANNED, " && !in->dirty &&", " &&"),
     Mutant("a file that may not be written is no matter", PLANNED, " && in->file_problem == NULL &&", " &&"),
     Mutant("what is desired is no matter", "servers/servers.c", "    servers_replan(s);\n    s->by_node", "    s->by_node"),
-    Mutant("what was read is no matter", "servers/read.c", "        servers_replan(s);\n        servers_name", "        servers_name"),
     Mutant("a command is no matter", "servers/runtime.c", "    servers_replan(s);\n    admin_states_called", "    admin_states_called"),
 )
 
@@ -22,7 +21,7 @@ SAME = (
     Mutant("who is parked never changes", PARKING, "    p->changes += parking_differs(p, before, before_count);\n", ""),
     Mutant("another name says the same", PARKING, "strcmp(is->name, was->name) != 0 || ", ""),
     Mutant("a spare says the same", PARKING, "is->spare != was->spare || ", ""),
-    Mutant("a verdict says the same", PARKING, "is->verdict != was->verdict ||", ""),
+    Mutant("a verdict says the same", PARKING, " || is->reason != was->reason)", ")"),
 )
 
 WAITS = (
@@ -34,7 +33,7 @@ WAITS = (
 
 ROOMS = (
     Room("plans that stand", ("test_engine", "test_engine_backends", "test_engine_turns", "test_engine_random", "test_engine_backends_random",
-                              "test_engine_runtime_update", "test_engine_verification"), STANDS),
+                              "test_engine_runtime_update", "test_engine_verification", "test_instance_guard"), STANDS),
     Room("parked as before", ("test_parking",), SAME),
     Room("slow commands", ("test_engine_turns",), WAITS),
 )

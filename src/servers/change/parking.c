@@ -137,8 +137,7 @@ static bool parking_differs(const struct parking *p, const struct entry *before,
         return true;
     for (size_t i = 0; i < count; i++) {
         const struct entry *is = &p->list[i], *was = &before[i];
-        if (strcmp(is->name, was->name) != 0 || is->spare != was->spare || is->verdict != was->verdict ||
-            is->reason != was->reason)
+        if (strcmp(is->name, was->name) != 0 || is->spare != was->spare || is->reason != was->reason)
             return true;
     }
     return false;

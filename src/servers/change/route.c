@@ -127,9 +127,9 @@ static void route_read_states(struct chooser *c)
     c->after = mem_array(r->count, sizeof(c->after[0]));
     for (size_t i = 0; i < r->count; i++)
         c->after[i] = route_state_now(admin_states_any(c->in->memory, r->servers[i].name), &r->servers[i]);
-    for (size_t i = 0; i < c->in->actual->server_count; i++) {
+    for (size_t i = 0, at = 0; i < c->in->actual->server_count; i++) {
         const struct backend_server *line = &c->in->actual->servers[i];
-        const struct runtime_server *row = runtime_find(r, line->name);
+        const struct runtime_server *row = runtime_find_next(r, line->name, &at);
         if (row != NULL && does_not_count(c, line, row))
             *after_of(c, row) = RUNTIME_MAINT;
     }
@@ -229,9 +229,9 @@ static void delay_leaving_commands(struct route *ret, bool one_comes)
 /* Adds the commands that bring something back, or the others. */
 static void add_calls(struct chooser *c, bool back)
 {
-    for (size_t i = 0; i < c->lines.count; i++) {
+    for (size_t i = 0, at = 0; i < c->lines.count; i++) {
         const struct backend_server *line = c->lines.list[i];
-        const struct runtime_server *row = runtime_find(c->in->runtime, line->name);
+        const struct runtime_server *row = runtime_find_next(c->in->runtime, line->name, &at);
         struct runtime_command call = {.name = line->name};
         if (is_being_written(c, line->name))
             continue;

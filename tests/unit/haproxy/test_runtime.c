@@ -76,11 +76,25 @@ START_TEST(whatever_differs_is_seen)
 }
 END_TEST
 
+START_TEST(the_next_is_found_wherever_it_is)
+{
+    static const char *const names[] = {"n0", "n1", "n1", "n0", "n5", "n1", "", "n0", "n1"};
+    cleanup(runtime_fini) struct runtime r;
+    size_t at = 0;
+    runtime_fill(&r);
+    for (size_t i = 0; i < array_len(names); i++)
+        ck_assert_msg(runtime_find_next(&r, names[i], &at) == runtime_find(&r, names[i]), "%zu", i);
+    runtime_fini(&r);
+    ck_assert_ptr_null(runtime_find_next(&r, "n0", &at));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("runtime");
     TCase *t = tcase_create("runtime");
     tcase_add_test(t, whatever_differs_is_seen);
+    tcase_add_test(t, the_next_is_found_wherever_it_is);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -30,6 +30,22 @@ START_TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
 }
 END_TEST
 
+/* Until its answer all is as desired again, and after it nothing is. */
+START_TEST(a_desired_state_that_turns_back_while_a_server_is_called_back)
+{
+    desired("n1* n2 n3", "MODIFIED slice");
+    settle();
+    w.call.held = true;
+    desired("n1 n2 n3", "MODIFIED slice");
+    desired("n1* n2 n3", "MODIFIED slice");
+    w.call.held = false;
+    settle();
+    assert_trace("dyd");
+    assert_running("n1! n2 n3");
+    ck_assert(in_sync());
+}
+END_TEST
+
 /* Of thousands of servers an API tells some hundred in that time: the transaction takes the others along. */
 START_TEST(slow_commands_do_not_keep_a_transaction_up)
 {
@@ -337,6 +353,7 @@ int main(void)
     tcase_add_checked_fixture(tc, three_in_sync, world_end);
     tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns);
     tcase_add_test(tc, what_waits_behind_a_call_is_not_told_in_a_pause);
+    tcase_add_test(tc, a_desired_state_that_turns_back_while_a_server_is_called_back);
     tcase_add_loop_test(tc, slow_commands_do_not_keep_a_transaction_up, 0, 2);
     tcase_add_test(tc, a_desired_state_that_turns_during_a_call_and_a_transaction);
     tcase_add_test(tc, a_drain_of_ours_while_haproxy_cannot_be_read_any_more);

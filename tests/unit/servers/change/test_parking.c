@@ -163,7 +163,8 @@ START_TEST(what_says_the_same_has_not_changed)
         {PARKED_2, DESIRED, " n2 ", 10 + TTL, false}, /* no node of its name: that is said first */
         {PARKED_2, DESIRED, "", 11 + TTL, true},
         {PARKED_2, DESIRED, "", 12 + TTL, false},
-        {N(1) "\n" N(3) " disabled", DESIRED, "", 13 + TTL, true}, /* as many, and another */
+        {N(1) "\n" N(3) " disabled", DESIRED, "", 13 + TTL, true},
+        {N(1) "\n" N(4) " disabled", DESIRED, "", 13 + TTL, true}, /* as many, as long, and another */
         {N(1), DESIRED, "", 14 + TTL, true},
         {N(1), DESIRED, "", 15 + TTL, false},
     };
