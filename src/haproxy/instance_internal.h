@@ -97,6 +97,8 @@ struct instance {
 
     struct pace pace;
     struct guard guard;
+    uint64_t read_began_ms,
+        read_back_ms; /* not before that are updates read back: for the time that the last reading took */
     uint64_t write_started_us;
     char *reload_why; /* that was said last; NULL: nothing */
     bool one_by_one;  /* a transaction for several backends was rejected: one transaction for each backend */

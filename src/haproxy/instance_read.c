@@ -10,6 +10,9 @@
 /* Another writer's commit is in the file for up to the API's reload_delay (5 s by default) before HAProxy runs it. */
 #define DRIFT_REREAD_MS 7000
 #define UNREADABLE_REREADS 3
+#define READ_BACK_BACKENDS 8
+#define READ_BACK_TIMES 20
+#define READ_BACK_MAX_MS 5000
 #define UNREADABLE_REREAD_MS 300
 #define OLD_WORKER_REREADS 3
 #define OLD_WORKER_REREAD_MS 300
@@ -17,6 +20,7 @@
 void instance_read(struct instance *in)
 {
     instance_begin(in, INSTANCE_READING);
+    in->read_began_ms = clock_mono_ms();
     instance_driver(in)->ops->read(instance_driver(in), &in->readout);
 }
 
@@ -390,6 +394,11 @@ static void instance_take_found(struct instance *in)
 void instance_was_read(void *arg, const struct error *err)
 {
     struct instance *in = arg;
+    uint64_t now = clock_mono_ms();
+    /* Reading many backends back after each of many updates would be most of the work. */
+    in->read_back_ms = in->backend_count < READ_BACK_BACKENDS ? 0 : now + (now - in->read_began_ms) * READ_BACK_TIMES;
+    if (in->read_back_ms > now + READ_BACK_MAX_MS)
+        in->read_back_ms = now + READ_BACK_MAX_MS;
     if (err != NULL)
         instance_read_failed(in, err);
     else

@@ -420,7 +420,10 @@ void instance_decide(struct instance *in)
         instance_write_transaction(in);
         return;
     }
-    if (in->unverified) {
+    if (in->unverified && clock_mono_ms() < in->read_back_ms) {
+        if (in->reread_ms == 0 || in->reread_ms > in->read_back_ms)
+            in->reread_ms = in->read_back_ms;
+    } else if (in->unverified) {
         instance_outdated(in); /* the file is read back, too */
         instance_step(in);
         return;

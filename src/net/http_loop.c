@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "net/http_internal.h"
 
@@ -13,10 +14,15 @@
  * that settings can ask for (64 Services with three watches each, 16 Data Plane APIs with two requests at a time) stay
  * far below it. Those that were unused for two minutes (CURLOPT_MAXAGE_CONN) go with the next request. */
 #define MAX_CONNECTIONS 1024L
+#define REAP_US 2000
 
-/* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. */
-static void http_loop_reap(struct http *http)
+/* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. Many may
+ * be finished at once, each with a list to be read: what takes longer goes on in the loop's next turn, so that nobody
+ * else waits for all of them. */
+static void http_loop_reap(void *arg)
 {
+    struct http *http = arg;
+    uint64_t began_us = clock_mono_us();
     int left;
     for (CURLMsg *m; (m = curl_multi_info_read(http->multi, &left)) != NULL;) {
         if (m->msg != CURLMSG_DONE)
@@ -25,6 +31,10 @@ static void http_loop_reap(struct http *http)
         CURLcode code = m->data.result;
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&q);
         http_request_finished(q, code);
+        if (clock_mono_us() - began_us >= REAP_US) {
+            timer_set(&http->reap, 0);
+            return;
+        }
     }
 }
 
@@ -32,7 +42,8 @@ static void act(struct http *http, curl_socket_t fd, int mask)
 {
     int running;
     curl_multi_socket_action(http->multi, fd, mask, &running);
-    http_loop_reap(http);
+    if (!timer_is_set(&http->reap))
+        http_loop_reap(http);
 }
 
 static void http_loop_on_event(evutil_socket_t fd, short what, void *arg)
@@ -116,6 +127,7 @@ struct http *http_new(struct event_base *base, const char *user_agent, struct er
     http->user_agent = mem_strdup(user_agent);
     LIST_INIT(&http->requests);
     timer_init(&http->timer, base, on_timeout, http);
+    timer_init(&http->reap, base, http_loop_reap, http);
     http->multi = curl_multi_init();
     if (http->multi == NULL) {
         error_set(err, ERROR_FATAL, "libcurl gave no multi handle");
@@ -149,6 +161,7 @@ void http_free(struct http *http)
     if (http->multi != NULL)
         curl_multi_cleanup(http->multi);
     timer_fini(&http->timer);
+    timer_fini(&http->reap);
     free(http->user_agent);
     free(http);
     curl_global_cleanup();

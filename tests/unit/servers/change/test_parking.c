@@ -70,8 +70,8 @@ START_TEST(a_line_by_another_name_is_its_nodes)
     text_desired(&d, "n1 10.0.0.1:80");
     d.alias_count = 2;
     d.aliases = mem_array(2, sizeof(d.aliases[0]));
-    d.aliases[0] = (struct desired_alias){mem_strdup("a"), mem_strdup("n2")};
-    d.aliases[1] = (struct desired_alias){mem_strdup("n3-80"), mem_strdup("n3")};
+    d.aliases[0] = (struct desired_alias){"a", "n2"};
+    d.aliases[1] = (struct desired_alias){"n3-80", "n3"};
     parking_refresh(l.parking, &b, &d, &l.rules, node_exists, &l, 5);
     EXPECT("a", PARKING_LAZY);
     EXPECT("b", PARKING_LAZY);
