@@ -28,6 +28,10 @@ void servers_name(struct servers_backend *s, const struct desired *before)
     if (s->at->unreadable.kind != ERROR_NONE)
         return;
     bool differs = names_apply(&in, &named);
+    if (differs || s->desired != s->by_node)
+        servers_replan(s);
+    /* Else the names from before decide about those that come next: */
+    s->named = !differs && before == s->by_node;
     desired_unref(s->desired);
     s->desired = differs ? desired_share(&named) : desired_ref(s->by_node);
     read_log_adopted(s);
@@ -39,11 +43,12 @@ void servers_read(void *engine)
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         s->last.by_update = false;
-        if (!s->at->as_before) {
+        if (!s->at->as_before)
             servers_replan(s);
+        bool again = !s->at->as_before || !s->named;
+        if (again)
             servers_name(s, s->desired);
-        }
-        if (!s->at->as_before || e->unread)
+        if (again || e->unread)
             servers_measure_up(s);
     }
     e->unread = false;

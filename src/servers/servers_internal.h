@@ -66,6 +66,7 @@ struct servers_backend {
     const char *name;
 
     const struct desired *desired; /* by the names that its servers have here */
+    bool named;                    /* by the nodes, and the same reading would name them so again */
     const struct desired *by_node; /* as Kubernetes gave it: the same, where these are the names of the nodes */
     char *adopted;                 /* under which names servers were found here, as logged last; NULL: none */
     bool have_desired;

@@ -43,7 +43,7 @@ HEALTH = (
     Mutant("no server is counted as down", STATUS, "            down += is_down(&v);\n", "            ;\n"),
     Mutant("readiness says nothing of who is DOWN", "servers/report.c", "    if (down > 0)\n", "    if (false)\n"),
     Mutant("readiness calls those DOWN that are up", "servers/report.c", "is != NULL && runtime_fails_check(is);\n    }\n", "is != NULL;\n    }\n"),
-    Mutant("what is read is not shown", "servers/read.c", "if (!s->at->as_before || e->unread)\n            servers_measure_up(s);\n", ""),
+    Mutant("what is read is not shown", "servers/read.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
 )
 
 EXPLAIN = "cli/explain_print.c"
