@@ -88,12 +88,21 @@ def kubes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RealKu
         kube.stop()
 
 
+def _node_port(kube: RealKube) -> int:
+    """The API server gives some out by itself, to Services of a case before, too."""
+    specs = [service["spec"] for service in kube.admin.request("GET", "/api/v1/services")["items"]]
+    taken = {spec.get("healthCheckNodePort") for spec in specs} | {port.get("nodePort") for spec in specs for port in spec["ports"]}
+    while (port := node_port(NODES.values())) in taken:
+        pass
+    return port
+
+
 @contextlib.contextmanager
 def world_of(combination: Combination, home: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[World]:
     program()
     kube = kubes[combination.etcd]
     kube.admin.delete_all("Node")
-    port = node_port(NODES.values())
+    port = _node_port(kube)
     with backends(NODES, port) as running:
         made = World(home, combination, combination.parts(), kube, f"case-{next(_namespaces)}", port, running)
         try:
