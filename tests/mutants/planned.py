@@ -13,7 +13,6 @@ STANDS = (
     Mutant("a reload that is due is none", PLANNED, " && !in->dirty &&", " &&"),
     Mutant("a file that may not be written is no matter", PLANNED, " && in->file_problem == NULL &&", " &&"),
     Mutant("what is desired is no matter", "servers/servers.c", "    servers_replan(s);\n    s->by_node", "    s->by_node"),
-    Mutant("names from before are no matter", "servers/read.c", "bool again = !s->at->as_before || !s->named;", "bool again = !s->at->as_before;"),
     Mutant("a command is no matter", "servers/runtime.c", "    servers_replan(s);\n    admin_states_called", "    admin_states_called"),
 )
 
