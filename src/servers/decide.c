@@ -6,6 +6,8 @@
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
 
+#define TRANSACTION_WAITS_MS 4000 /* for writes that take effect at once */
+
 enum need {
     NEED_NOTHING,
     NEED_TIME,   /* there is something to write, but not now */
@@ -102,10 +104,16 @@ static void decide_refuse(struct servers_backend *s)
 
 /* ---- what is written, if it may ---- */
 
+uint64_t servers_overdue_ms(const struct servers_backend *s)
+{
+    return s->transaction_since_ms != 0 ? s->transaction_since_ms + TRANSACTION_WAITS_MS : 0;
+}
+
 /* A steady stream of updates must not delay it for ever. */
 static bool decide_overdue(const struct servers_backend *s)
 {
-    return s->transaction_since_ms != 0 && clock_mono_ms() - s->transaction_since_ms >= SERVERS_TRANSACTION_WAITS_MS;
+    uint64_t since = servers_overdue_ms(s);
+    return since != 0 && clock_mono_ms() >= since;
 }
 
 /* What brings a server back could not be commanded, and is again in a moment: who leaves because of it waits for it. */

@@ -9,12 +9,6 @@ void servers_replan(struct servers_backend *s)
     s->planned.stands = false;
 }
 
-void servers_replan_all(struct servers *e)
-{
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        servers_replan(&e->backends[i]);
-}
-
 /* What a plan also depends on, and no event of this backend tells. Where any of it is so, nothing stands. */
 static bool planned_is_ordinary(const struct backend_decision_input *in)
 {

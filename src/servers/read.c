@@ -43,8 +43,10 @@ void servers_read(void *engine)
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         s->last.by_update = false;
-        if (!s->at->as_before)
+        if (!s->at->as_before) {
             servers_replan(s);
+            s->remembered = false;
+        }
         bool again = !s->at->as_before || !s->named;
         if (again)
             servers_name(s, s->desired);
@@ -89,9 +91,10 @@ static void read_log_overrides(struct servers_backend *s)
 void servers_remember(struct servers_backend *s)
 {
     const struct instance *in = s->engine->instance;
-    servers_replan(s);
     bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
-    if (instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE)
+    servers_replan(s);
+    s->remembered = instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE;
+    if (s->remembered)
         admin_states_refresh(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
                              instance_view(in).worker);
     read_log_overrides(s);
@@ -100,11 +103,11 @@ void servers_remember(struct servers_backend *s)
 void servers_concluded(void *engine)
 {
     struct servers *e = engine;
+    bool other = instance_view(e->instance).worker != WORKER_SAME;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
-        bool nothing_new = s->at->as_before && (s->states.looked || !s->at->runtime.readable) && s->states.count == 0 &&
-                           s->states.worker == WORKER_SAME && instance_view(e->instance).worker == WORKER_SAME;
-        if (!nothing_new)
+        bool known = s->remembered && s->at->as_before && s->states.count == 0 && s->states.worker == WORKER_SAME;
+        if (!known || other)
             servers_remember(s);
     }
 }

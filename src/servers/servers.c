@@ -60,8 +60,7 @@ static uint64_t servers_due(const void *engine, uint64_t now)
         engine_sooner(&due, s->last.write_after_ms, now);
         engine_sooner(&due, s->plan.held_back > 0 ? s->plan.delayed_until_ms : 0, now);
         engine_sooner(&due, s->conflict.until_ms, now);
-        engine_sooner(&due, s->transaction_since_ms != 0 ? s->transaction_since_ms + SERVERS_TRANSACTION_WAITS_MS : 0,
-                      now);
+        engine_sooner(&due, servers_overdue_ms(s), now);
     }
     return due;
 }

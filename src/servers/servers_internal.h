@@ -1,7 +1,8 @@
 /*
  * The inside of the servers engine, for its own files: servers.c (life, and what is desired), read.c (what a reading
- * means), decide.c (what each backend needs), planned.c (whether that is known already), write.c (transactions and runtime updates), runtime.c (runtime commands,
- * and the last updates before the end), notes.c (history), report.c (log, /readyz, gauges).
+ * means), decide.c (what each backend needs), planned.c (whether that is known already), write.c (transactions and
+ * runtime updates), runtime.c (runtime commands, and the last updates before the end), notes.c (history), report.c (log,
+ * /readyz, gauges).
  */
 #ifndef SERVERS_SERVERS_INTERNAL_H
 #define SERVERS_SERVERS_INTERNAL_H
@@ -19,8 +20,6 @@
 #include "servers/servers.h"
 
 struct metric;
-
-#define SERVERS_TRANSACTION_WAITS_MS 4000 /* a transaction, for writes that take effect at once */
 
 /* What the history has of a backend, so that each event is added once; notes.c. */
 struct notes {
@@ -75,6 +74,7 @@ struct servers_backend {
     uint64_t event_us;        /* arrival of the oldest event that no write has carried yet; 0: none */
     uint64_t latest_event_us; /* of the newest, which is what a command is for; 0: nothing is left of it to be done */
 
+    bool remembered;               /* the states are by the last reading, if that was the last to differ */
     bool commanded;                /* since its gauges were set */
     struct admin_states states;    /* who set which state in the running HAProxy */
     struct route route;            /* which way the changes of plan go */
@@ -135,6 +135,8 @@ void servers_remember(struct servers_backend *s);
 void servers_name(struct servers_backend *s, const struct desired *before);
 
 /* decide.c */
+/* When the transaction that it needs waits for nothing else any more; 0: it needs none. */
+uint64_t servers_overdue_ms(const struct servers_backend *s);
 void servers_decide(void *engine, struct engine_wants *ret_wants);
 struct backend_decision_input servers_decision_input(struct servers_backend *s);
 /* What the running HAProxy is to be commanded by that route, but for what is under way. */
@@ -145,7 +147,6 @@ bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct rou
 /* planned.c */
 /* Something that its plan depends on has changed: what is desired, there, running, or who set which state. */
 void servers_replan(struct servers_backend *s);
-void servers_replan_all(struct servers *e);
 void servers_planned(struct servers_backend *s, const struct backend_decision_input *in); /* now, by that input */
 bool servers_plan_stands(const struct servers_backend *s, const struct backend_decision_input *in);
 /* With sanitizers: ends the program where the same input gives another plan than the one that stands. */

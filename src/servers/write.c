@@ -307,9 +307,9 @@ void servers_committed(void *engine, const struct written *t)
 {
     struct servers *e = engine;
     uint64_t now_us = clock_mono_us();
-    servers_replan_all(e);
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
+        servers_replan(s);
         if (write_is_carried(s))
             write_committed(s, t, now_us);
         else

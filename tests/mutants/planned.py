@@ -13,6 +13,7 @@ STANDS = (
     Mutant("a reload that is due is none", PLANNED, " && !in->dirty &&", " &&"),
     Mutant("a file that may not be written is no matter", PLANNED, " && in->file_problem == NULL &&", " &&"),
     Mutant("what is desired is no matter", "servers/servers.c", "    servers_replan(s);\n    s->by_node", "    s->by_node"),
+    Mutant("who set what is judged once for all", "servers/read.c", "bool known = s->remembered && s->at", "bool known = s->at"),
     Mutant("a command is no matter", "servers/runtime.c", "    servers_replan(s);\n    admin_states_called", "    admin_states_called"),
 )
 
@@ -28,12 +29,12 @@ WAITS = (
     Mutant("a transaction waits for every command", "servers/decide.c", "|| !decide_overdue(s) || !v.file_allows", "|| true || !v.file_allows"),
     Mutant("a transaction waits for none", "servers/decide.c", "|| !decide_overdue(s) || !v.file_allows", "|| !v.file_allows"),
     Mutant("nobody looks when its time has come", "servers/servers.c",
-           "s->transaction_since_ms != 0 ? s->transaction_since_ms + SERVERS_TRANSACTION_WAITS_MS : 0", "0"),
+           "engine_sooner(&due, servers_overdue_ms(s), now);", ";"),
 )
 
 ROOMS = (
     Room("plans that stand", ("test_engine", "test_engine_backends", "test_engine_turns", "test_engine_random", "test_engine_backends_random",
-                              "test_engine_runtime_update", "test_engine_verification", "test_instance_guard"), STANDS),
+                              "test_engine_runtime_update", "test_engine_verification", "test_instance_guard", "test_engine_running_state"), STANDS),
     Room("parked as before", ("test_parking",), SAME),
     Room("slow commands", ("test_engine_turns",), WAITS),
 )

@@ -157,6 +157,20 @@ END_TEST
 
 /* ---- an operator's states ---- */
 
+/* Who set what is judged by what is desired: once that is known, by a reading that finds what was there already, too. */
+START_TEST(what_an_operator_sets_while_nothing_is_decided)
+{
+    desired("?", "MODIFIED service");
+    set_sign(w.running.of[0], "n1", "!", false);
+    pass(RESYNC_MS + 1000);
+    ck_assert_uint_eq(metric_value(w.telemetry.servers_overridden, "be", API_URL, NULL), 0);
+    desired("n1 n2 n3", "MODIFIED service");
+    pass(2 * RESYNC_MS);
+    assert_running("n1! n2 n3");
+    assert_ready(true, "overridden: n1 is in drain");
+}
+END_TEST
+
 START_TEST(an_operators_state_is_left_alone_and_shown)
 {
     set_copy(w.running.of[0], "n1! n2 n3*");
@@ -321,6 +335,7 @@ int main(void)
     tcase_add_test(t, only_what_is_desired_counts_as_up);
     tcase_add_test(t, what_cannot_be_read_has_no_sample);
     tcase_add_test(t, an_operators_state_is_left_alone_and_shown);
+    tcase_add_test(t, what_an_operator_sets_while_nothing_is_decided);
     tcase_add_test(t, our_reload_does_not_end_an_operators_state);
     tcase_add_test(t, a_drain_from_before_our_start_is_ours_where_it_fits);
     tcase_add_test(t, a_takeover_by_the_runtime_update_names_each_once);
