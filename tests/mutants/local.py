@@ -78,7 +78,7 @@ LINES = (
     Mutant("every directive begins a conditional", "haproxy/cfg/file.c", 'depth += str_eq(cfg_word(words, 0), ".if") ? 1', "depth += true ? 1"),
     Mutant("defaults under a conditional are read", READ_CFG, "for (; s != NULL; s = s->defaults) {", "for (; s != NULL; s = NULL) {"),
     Mutant("a variable is its name", READ_CFG, "return !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;", "return false;"),
-    Mutant("the first of two backends is the one", READ_CFG, "if (config_is_backend(s, first->name))", "if (false)"),
+    Mutant("the first of two backends is the one", READ_CFG, "cfg_file_backend_again(f, first);", "NULL;"),
     Mutant("an argument of nobody knows what is a keyword", READ_CFG, "return !word->known && cfg_is_among(", "return false && cfg_is_among("),
     Mutant("a port with a sign is a number", READ_CFG, "bool has_port = colon != NULL && str_parse_uint(colon + 1, UINT16_MAX, &port) == 0;", "bool has_port = colon != NULL && (str_parse_uint(colon + 1, UINT16_MAX, &port) == 0 || true);"),
     Mutant("a default-server says nothing of a line's state", READ_CFG, "    cfg_inherit_apply(&inherit, w->b);\n", ""),

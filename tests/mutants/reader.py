@@ -23,7 +23,7 @@ CONFIGURATION = (
     Mutant("any list takes too long", READER, "a->duration_us >= LIST_SLOW_US", "true"),
     Mutant("a page is a list", READER, "a->status == 200 && codec_read_backends(", "a->status == 200 || codec_read_backends("),
     Mutant("what the file has otherwise is taken", READER, "cfg_order_servers(&file, list[i])))", "(cfg_order_servers(&file, list[i]) || true)))"),
-    Mutant("what only the file has is absent", READER, "!is_of_file(file, o->to->names[i]);", "true;"),
+    Mutant("what only the file has is absent", READER, "cfg_file_backend(file, o->to->names[i]) == NULL;", "true;"),
     Mutant("what only the API has is absent", READER, "o->listed && o->to->found[i].backend.version >= 0;", "o->listed;"),
     Mutant("what is absent is asked for", READER, "(o->to->found[o->at].backend.exists || is_absent(o, o->at))", "o->to->found[o->at].backend.exists"),
     Mutant("versions are mixed", READER, "    if (o->step == READER_RAW || version == o->to->version)\n", "    if (true)\n"),

@@ -219,6 +219,24 @@ bool cfg_file_is_directive(const struct cfg_file_line *line)
     return line->text[strspn(line->text, " \t\v\f\r")] == '.';
 }
 
+static const struct cfg_file_section *cfg_file_find_backend(const struct cfg_file *f, size_t from, const char *backend)
+{
+    for (size_t i = from; i < f->section_count; i++)
+        if (str_eq(f->sections[i].kind, "backend") && str_eq(f->sections[i].name, backend))
+            return &f->sections[i];
+    return NULL;
+}
+
+const struct cfg_file_section *cfg_file_backend(const struct cfg_file *f, const char *backend)
+{
+    return cfg_file_find_backend(f, 0, backend);
+}
+
+const struct cfg_file_section *cfg_file_backend_again(const struct cfg_file *f, const struct cfg_file_section *first)
+{
+    return cfg_file_find_backend(f, (size_t)(first - f->sections) + 1, first->name);
+}
+
 static void cfg_file_mark_conditional(struct cfg_file *f, struct cfg_line *words)
 {
     int depth = 0;

@@ -85,25 +85,11 @@ static bool see_lines(const struct cfg_file_section *s, struct places *servers, 
     return same && servers->lines == servers->count && templates->lines == templates->count;
 }
 
-static const struct cfg_file_section *the_section(const struct cfg_file *f, const char *name)
-{
-    const struct cfg_file_section *found = NULL;
-    for (size_t i = 0; i < f->section_count; i++) {
-        const struct cfg_file_section *s = &f->sections[i];
-        if (!str_eq(s->kind, "backend") || !str_eq(s->name, name))
-            continue;
-        if (found != NULL)
-            return NULL;
-        found = s;
-    }
-    return found;
-}
-
 bool cfg_order_servers(const struct cfg_file *f, struct backend *b)
 {
-    const struct cfg_file_section *s = the_section(f, b->name);
+    const struct cfg_file_section *s = cfg_file_backend(f, b->name);
     cleanup(places_fini) struct places servers = {0}, templates = {0};
-    if (s == NULL)
+    if (s == NULL || cfg_file_backend_again(f, s) != NULL)
         return false;
     places_init(&servers, &templates, b);
     if (!see_lines(s, &servers, &templates))

@@ -394,25 +394,20 @@ struct dataplane_client *dataplane_client_new(struct event_base *base, struct ht
 
 struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c)
 {
-    struct dataplane_client *twin = mem_alloc(sizeof(*twin));
-    *twin = (struct dataplane_client){.http = c->http,
-                                      .endpoint = c->endpoint,
-                                      .tls = c->tls,
-                                      .spiffe = c->spiffe,
-                                      .server_not_after_s = INT64_MAX,
-                                      .url = mem_strdup(c->url),
-                                      .username = c->username,
-                                      .password = c->password,
-                                      .token = c->token,
-                                      .log = c->log,
-                                      .events = c->events,
-                                      .gate = c->gate,
-                                      .secret_warning = {.period_ms = SECRET_WARNING_PERIOD_MS}};
-    twin->endpoint.base_url = mem_strdup(c->endpoint.base_url);
-    twin->endpoint.unix_socket = mem_strdup(c->endpoint.unix_socket);
-    twin->endpoint.proxy_url = mem_strdup(c->endpoint.proxy_url);
-    twin->endpoint.server_not_after_s = NULL; /* it is seen by the other one */
-    timer_init(&twin->later, event_get_base(c->later.event), report_start_error, twin);
+    const struct dataplane_client_options as_given = {.url = c->url,
+                                                      .unix_socket = c->endpoint.unix_socket,
+                                                      .username = c->username,
+                                                      .password = c->password,
+                                                      .token = c->token,
+                                                      .tls = c->tls,
+                                                      .spiffe = c->spiffe,
+                                                      .log = c->log,
+                                                      .events = c->events,
+                                                      .gate = c->gate};
+    struct error err = {0};
+    struct dataplane_client *twin = dataplane_client_new(event_get_base(c->later.event), c->http, &as_given, &err);
+    if (twin != NULL)
+        twin->endpoint.server_not_after_s = NULL; /* it is seen by the other one */
     return twin;
 }
 

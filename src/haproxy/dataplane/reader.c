@@ -244,20 +244,12 @@ static void reader_take(struct reader *o, const struct dataplane_answer *a)
         note_unreadable(o->step, f, &err);
 }
 
-static bool is_of_file(const struct cfg_file *file, const char *name)
-{
-    for (size_t i = 0; i < file->section_count; i++)
-        if (str_eq(file->sections[i].kind, "backend") && str_eq(file->sections[i].name, name))
-            return true;
-    return false;
-}
-
 /* Neither the list, whose version it would not have otherwise, nor the file has it. */
 static bool is_absent(const struct reader *o, size_t i)
 {
     bool unlisted = o->listed && o->to->found[i].backend.version >= 0;
     const struct cfg_file *file = unlisted ? cfg_content_file(o->to->file, NULL) : NULL;
-    return file != NULL && !is_of_file(file, o->to->names[i]);
+    return file != NULL && cfg_file_backend(file, o->to->names[i]) == NULL;
 }
 
 static void reader_configured(struct reader *o)

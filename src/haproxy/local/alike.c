@@ -127,7 +127,7 @@ static bool alike_comes(struct alike *a, const struct alike_side *s, const struc
 {
     if (!alike_take_change(a, s, CHANGE_ADD_SERVER) || !alike_is_server(&a->words))
         return false;
-    const struct cfg_file_section *in = &s->f->sections[s->sections - 1], *was = local_config_section(from, in->name);
+    const struct cfg_file_section *in = &s->f->sections[s->sections - 1], *was = cfg_file_backend(from, in->name);
     return was != NULL && alike_has_sibling(a, &s->line, was) && alike_servers_are_equals(a, was) &&
            alike_servers_are_equals(a, in);
 }

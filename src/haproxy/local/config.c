@@ -236,11 +236,6 @@ static int config_check_conditionals(const struct cfg_file_section *s, const cha
 
 /* ---- the file ---- */
 
-static bool config_is_backend(const struct cfg_file_section *s, const char *name)
-{
-    return str_eq(s->kind, "backend") && str_eq(s->name, name);
-}
-
 const struct cfg_file_line *local_config_server(const struct cfg_file_section *s, const char *server,
                                                 struct cfg_line *words)
 {
@@ -252,21 +247,12 @@ const struct cfg_file_line *local_config_server(const struct cfg_file_section *s
     return NULL;
 }
 
-const struct cfg_file_section *local_config_section(const struct cfg_file *f, const char *backend)
-{
-    for (size_t i = 0; i < f->section_count; i++)
-        if (config_is_backend(&f->sections[i], backend))
-            return &f->sections[i];
-    return NULL;
-}
-
 static int config_check_one(const struct cfg_file *f, const struct cfg_file_section *first, struct error *err)
 {
-    for (const struct cfg_file_section *s = first + 1; s < f->sections + f->section_count; s++)
-        if (config_is_backend(s, first->name))
-            return error_set(err, ERROR_INVALID, "haproxy.cfg, line %u: line %u begins a backend %s already",
-                             s->line->number, first->line->number, first->name);
-    return 0;
+    const struct cfg_file_section *s = cfg_file_backend_again(f, first);
+    return s == NULL ? 0
+                     : error_set(err, ERROR_INVALID, "haproxy.cfg, line %u: line %u begins a backend %s already",
+                                 s->line->number, first->line->number, first->name);
 }
 
 /* own: or a defaults section that it is from, or that one is from. */
@@ -309,7 +295,7 @@ static int config_inherit(const struct cfg_file *f, const struct cfg_file_sectio
 
 int local_config_read(const struct cfg_file *f, struct backend *ret, struct error *err)
 {
-    const struct cfg_file_section *s = local_config_section(f, ret->name);
+    const struct cfg_file_section *s = cfg_file_backend(f, ret->name);
     struct config_walk w = {.b = ret, .err = err};
     int status = 0;
     if (s == NULL)

@@ -22,8 +22,6 @@ int local_config_read(const struct cfg_file *f, struct backend *ret, struct erro
 
 /* ---- for haproxy/local/config_edit */
 
-/* The one section of that backend; NULL: there is none. */
-const struct cfg_file_section *local_config_section(const struct cfg_file *f, const char *backend);
 /* Its `server` line of that name, with its words; NULL: there is none. */
 const struct cfg_file_line *local_config_server(const struct cfg_file_section *s, const char *server,
                                                 struct cfg_line *words);

@@ -93,7 +93,7 @@ static void edit_backend_find(struct edit_backend *b, const struct cfg_file *f, 
         return;
     edit_backend_fini(b);
     b->name = name;
-    b->section = local_config_section(f, name);
+    b->section = cfg_file_backend(f, name);
     if (b->section == NULL)
         return;
     b->servers = mem_array(b->section->line_count, sizeof(b->servers[0]));

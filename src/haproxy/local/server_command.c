@@ -180,7 +180,7 @@ static int command_add_server(struct server_commands *c, const struct cfg_file *
                               struct error *err)
 {
     const struct backend_server *s = change->server;
-    const struct cfg_file_section *section = local_config_section(f, change->backend->name);
+    const struct cfg_file_section *section = cfg_file_backend(f, change->backend->name);
     cleanup(command_words_fini) struct command_words all = {0};
     cleanup(cfg_line_fini) struct cfg_line words;
     cfg_line_init(&words);
@@ -237,7 +237,7 @@ int server_commands_add(struct server_commands *c, const struct cfg_file *f, boo
                         const struct change *change, struct error *err)
 {
     const char *backend = change->backend->name;
-    const struct cfg_file_section *s = elsewhere ? local_config_section(f, backend) : NULL;
+    const struct cfg_file_section *s = elsewhere ? cfg_file_backend(f, backend) : NULL;
     if (change->server == NULL)
         return error_set(err, ERROR_INVALID, "backend %s itself changes", backend);
     if (!command_is_plain(backend) || !command_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
