@@ -45,9 +45,10 @@ LIST = (
     Mutant("a line twice is a line", ORDER, "if (found == NULL || found->line != 0)", "if (found == NULL)"),
     Mutant("a server without a line has one", ORDER, "servers->lines == servers->count &&", "true &&"),
     Mutant("a template without a line has one", ORDER, "&& templates->lines == templates->count;", ";"),
-    Mutant("two backends of a name are one", ORDER, "        if (found != NULL)\n            return NULL;\n", ""),
+    Mutant("two backends of a name are one", ORDER, " || cfg_file_backend_again(f, s) != NULL)", ")"),
     Mutant("a line that is broken counts", ORDER, "same = !words.broken && words.count > 1 &&", "same = words.count > 1 &&"),
-    Mutant("a listen section is a backend", ORDER, 'if (!str_eq(s->kind, "backend") || !str_eq(s->name, name))', "if (!str_eq(s->name, name))"),
+    Mutant("a listen section is a backend", "haproxy/cfg/file.c", 'if (str_eq(f->sections[i].kind, "backend") && str_eq(f->sections[i].name, backend))',
+           "if (str_eq(f->sections[i].name, backend))"),
 )
 
 RUNS = (

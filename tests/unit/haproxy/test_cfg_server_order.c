@@ -35,6 +35,7 @@ static const struct {
     {"backend be\n server a 1\n server a 1\n", "a a", "", NULL, NULL},
     {"backend be\n server a 1\n", "a", "x", NULL, NULL},
     {"backend be\n server z 1\nbackend be\n server a 1\n", "a", "", NULL, NULL},
+    {"backend be\n server a 1\nbackend be\n server z 1\n", "a", "", NULL, NULL},
     {"backend be\n server \"a\" 1\n", "a", "", NULL, NULL},
     {"backend be\n server\n", "", "", NULL, NULL},
     {"backend be\n server a 'x\n", "a", "", NULL, NULL},
