@@ -46,7 +46,11 @@ class Served:
     def running(self, path: pathlib.Path) -> Files:
         """By HAProxy's socket. Raises OSError; what it has not loaded is empty."""
         shown = ask(path, f"show map {self.map}")
-        found = re.search(r"^SHA1 FingerPrint: (\w+)$", ask(path, f"show ssl cert {self.certificate}"), re.M)
+        certificate = ask(path, f"show ssl cert {self.certificate}")
+        # While another connection changes a certificate HAProxy shows none.
+        if "are currently locked" in certificate:
+            raise OSError(certificate.strip())
+        found = re.search(r"^SHA1 FingerPrint: (\w+)$", certificate, re.M)
         return Files(map_entries("".join(line.partition(" ")[2] + "\n" for line in shown.splitlines())),
                      found[1].lower() if found else "")
 

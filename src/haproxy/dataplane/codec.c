@@ -131,8 +131,10 @@ static yyjson_val **members_of(yyjson_val *list, size_t *ret_count)
     ret = mem_array(*ret_count, sizeof(yyjson_val *));
     yyjson_arr_foreach (list, i, count, val)
         ret[i] = val;
-    yyjson_obj_foreach (list, i, count, key, val)
-        ret[i] = val;
+    /* The macro for objects adds to a pointer that is NULL where there is none. */
+    if (yyjson_is_obj(list))
+        yyjson_obj_foreach (list, i, count, key, val)
+            ret[i] = val;
     return ret;
 }
 
