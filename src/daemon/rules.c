@@ -43,7 +43,7 @@ struct plan_rules rules_for_plan(const struct settings *settings)
 static bool rules_manage(const void *settings, const char *server, bool backup)
 {
     const struct plan_rules rules = rules_for_plan(settings);
-    const struct backend_server line = {.name = (char *)server, .backup = backup};
+    const struct backend_server line = {.name = server, .backup = backup};
     return diff_manages(&rules.diff, &line);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 
 void backend_init(struct backend *b)
@@ -13,9 +13,9 @@ void backend_init(struct backend *b)
 
 void backend_server_fini(struct backend_server *s)
 {
-    free(s->name);
-    free(s->address);
-    free(s->json);
+    shared_text_free(s->name);
+    shared_text_free(s->address);
+    shared_text_free(s->json);
     *s = (struct backend_server){.weight = -1};
 }
 
@@ -43,18 +43,18 @@ void backend_fini(struct backend *b)
 void backend_server_copy(struct backend_server *to, const struct backend_server *from)
 {
     *to = *from;
-    to->name = mem_strdup(from->name);
-    to->address = mem_strdup(from->address);
-    to->json = mem_strdup(from->json);
+    to->name = shared_text(from->name);
+    to->address = shared_text(from->address);
+    to->json = shared_text(from->json);
 }
 
 bool backend_server_same(const struct backend_server *a, const struct backend_server *b)
 {
-    return str_eq(a->name, b->name) && str_eq(a->address, b->address) && a->port == b->port && a->weight == b->weight &&
+    return a->name == b->name && a->address == b->address && a->json == b->json && a->port == b->port && a->weight == b->weight &&
            a->check == b->check && a->backup == b->backup && a->maintenance == b->maintenance &&
            a->enabled == b->enabled && a->no_backup == b->no_backup && a->default_disabled == b->default_disabled &&
            a->default_backup == b->default_backup && a->check_port == b->check_port &&
-           a->send_proxy_v2 == b->send_proxy_v2 && str_eq(a->json, b->json);
+           a->send_proxy_v2 == b->send_proxy_v2;
 }
 
 static bool backend_same_lists(const struct backend *a, const struct backend *b)

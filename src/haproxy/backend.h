@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A `server` line. */
+/* A `server` line. Its texts are base/shared_text's: many HAProxies have the same. */
 struct backend_server {
-    char *name;
-    char *address;
+    const char *name;
+    const char *address;
     uint16_t port; /* 0: the line has none */
     int weight;    /* -1: the line has none */
     bool check;
@@ -23,7 +23,7 @@ struct backend_server {
     bool default_disabled, default_backup; /* its default-server says so, which the line has to answer */
     uint16_t check_port;                   /* `port` of the check ("health_check_port"); 0: that of the server */
     bool send_proxy_v2;
-    char *json; /* the whole object as the Data Plane API gave it; NULL for one that is still to be made */
+    const char *json; /* the whole object as the Data Plane API gave it; NULL for one that is still to be made */
 };
 
 /* A `server-template PREFIX NUM|RANGE` line makes the names PREFIX<n>. */
@@ -86,8 +86,8 @@ struct backend {
 void backend_init(struct backend *b);
 void backend_fini(struct backend *b);
 void backend_server_fini(struct backend_server *s);
-void backend_server_copy(struct backend_server *to, const struct backend_server *from); /* deep */
-/* In all that was read; of a backend: but for the version. */
+void backend_server_copy(struct backend_server *to, const struct backend_server *from); /* of any texts */
+/* In all that was read; of a backend: but for the version. Texts of servers are compared by place. */
 bool backend_server_same(const struct backend_server *a, const struct backend_server *b);
 bool backend_same(const struct backend *a, const struct backend *b);
 const struct backend_server *backend_find(const struct backend *b, const char *name);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/instance_internal.h"
 
@@ -71,8 +72,8 @@ static void instance_take_server(struct instance *in, const struct updated *u)
         struct runtime_server *at = &b->runtime.servers[i];
         if (!str_eq(at->name, is->name))
             continue;
-        free(at->address);
-        at->address = mem_strdup(is->address);
+        shared_text_free(at->address);
+        at->address = shared_text(is->address);
         at->port = is->port;
         if (u->fields & SERVER_MAINTENANCE)
             runtime_set_admin(at, is->maintenance ? RUNTIME_MAINT : RUNTIME_READY);

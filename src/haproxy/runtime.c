@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 
 void runtime_init(struct runtime *r)
@@ -13,8 +14,8 @@ void runtime_init(struct runtime *r)
 
 void runtime_server_fini(struct runtime_server *s)
 {
-    free(s->name);
-    free(s->address);
+    shared_text_free(s->name);
+    shared_text_free(s->address);
     *s = (struct runtime_server){.weight = -1};
 }
 
@@ -44,7 +45,7 @@ bool runtime_same(const struct runtime *a, const struct runtime *b)
         return false;
     for (size_t i = 0; i < a->count; i++) {
         const struct runtime_server *x = &a->servers[i], *y = &b->servers[i];
-        if (!str_eq(x->name, y->name) || !str_eq(x->address, y->address) || x->port != y->port ||
+        if (x->name != y->name || x->address != y->address || x->port != y->port ||
             x->weight != y->weight || x->admin != y->admin || x->down != y->down)
             return false;
     }

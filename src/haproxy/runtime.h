@@ -11,9 +11,10 @@
 
 enum runtime_admin { RUNTIME_READY, RUNTIME_DRAIN, RUNTIME_MAINT };
 
+/* Its texts are base/shared_text's. */
 struct runtime_server {
-    char *name;
-    char *address; /* an IP literal; of a line that names a host, what that resolved to */
+    const char *name;
+    const char *address; /* an IP literal; of a line that names a host, what that resolved to */
     uint16_t port;
     int weight; /* -1: not shown (Data Plane API 3.0) */
     enum runtime_admin admin;
@@ -31,7 +32,7 @@ void runtime_init(struct runtime *r);
 void runtime_fini(struct runtime *r); /* a zeroed one is allowed; leaves it as runtime_init does */
 void runtime_server_fini(struct runtime_server *s);
 void runtime_sort(struct runtime *r);                                                 /* after it was filled */
-bool runtime_same(const struct runtime *a, const struct runtime *b);                  /* in all of it */
+bool runtime_same(const struct runtime *a, const struct runtime *b);                  /* in all of it; texts by place */
 const struct runtime_server *runtime_find(const struct runtime *r, const char *name); /* NULL: not there */
 /* The same, of one name after the other: *at is where the next is looked for first, as lists mostly have the same order;
  * 0 at the beginning. */

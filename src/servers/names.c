@@ -406,7 +406,7 @@ static const struct backend_server **own_lines(const struct work *w, const struc
     size_t line_count = w->in->actual->server_count;
     const struct backend_server **own = mem_array(count, sizeof(own[0]));
     for (size_t i = 0; i < count; i++) {
-        const struct backend_server key = {.name = (char *)(uintptr_t)list[i].name}, *at = &key;
+        const struct backend_server key = {.name = list[i].name}, *at = &key;
         const struct backend_server **found = bsearch(&at, w->lines, line_count, sizeof(w->lines[0]), names_line_order);
         own[i] = found != NULL ? *found : NULL;
     }

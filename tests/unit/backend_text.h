@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/backend.h"
 #include "servers/desired/desired.h"
@@ -31,7 +32,7 @@ static inline uint16_t text_port(const char *s)
 }
 
 /* "10.0.0.1:80", "[fd00::1]:80", "10.0.0.1" (no port) */
-static inline void text_address(char *word, char **ret_address, uint16_t *ret_port)
+static inline void text_address(char *word, const char **ret_address, uint16_t *ret_port)
 {
     char *end = strchr(word, ']'), *colon = strrchr(end != NULL ? end : word, ':');
     *ret_port = 0;
@@ -41,7 +42,7 @@ static inline void text_address(char *word, char **ret_address, uint16_t *ret_po
     }
     if (end != NULL)
         *end = '\0';
-    *ret_address = mem_strdup(word + (word[0] == '['));
+    *ret_address = shared_text(word + (word[0] == '['));
 }
 
 static inline void text_add_server(struct backend *b, char *words)
@@ -51,8 +52,8 @@ static inline void text_add_server(struct backend *b, char *words)
     *s = (struct backend_server){.weight = -1};
     s->default_disabled = s->maintenance = b->disabled_line != 0;
     s->default_backup = b->backup_line != 0;
-    s->name = mem_strdup(strsep(&words, " "));
-    s->json = mem_printf("{\"was\":\"%s\"}", s->name);
+    s->name = shared_text(strsep(&words, " "));
+    s->json = shared_text_take(mem_printf("{\"was\":\"%s\"}", s->name));
     text_address(strsep(&words, " "), &s->address, &s->port);
     for (char *word; (word = strsep(&words, " ")) != NULL;) {
         if (strcmp(word, "weight") == 0)
@@ -177,13 +178,14 @@ static inline void text_desired_out(struct desired *d, char *words)
 static inline void text_desired_server(struct desired *d, struct desired_server **list, size_t *count, const char *name,
                                        char *words)
 {
-    char *address = NULL;
+    const char *address = NULL;
     *list = mem_resize(*list, *count + 1, sizeof(**list));
     struct desired_server *s = &(*list)[(*count)++];
     *s = (struct desired_server){.name = desired_text(d, name), .state = SERVER_LIVE, .weight = -1};
     s->why = desired_why_take(d, mem_printf("%s is wanted", name));
     text_address(strsep(&words, " "), &address, &s->port);
-    s->address = desired_text_take(d, address);
+    s->address = desired_text(d, address);
+    shared_text_free(address);
     for (char *word; (word = strsep(&words, " ")) != NULL;) {
         if (strcmp(word, "draining") == 0)
             s->state = SERVER_DRAINING;

@@ -11,6 +11,7 @@
 #ifndef TESTS_ROUTE_TEXT_H
 #define TESTS_ROUTE_TEXT_H
 
+#include "base/shared_text.h"
 #include "backend_text.h"
 #include "servers/change/route.h"
 #include "haproxy/runtime.h"
@@ -31,7 +32,7 @@ static inline struct runtime_server *text_row(struct runtime *r, const char *nam
             return &r->servers[i];
     r->servers = mem_resize(r->servers, r->count + 1, sizeof(r->servers[0]));
     struct runtime_server *s = &r->servers[r->count++];
-    *s = (struct runtime_server){.name = mem_strdup(name), .weight = -1};
+    *s = (struct runtime_server){.name = shared_text(name), .weight = -1};
     return s;
 }
 
@@ -43,7 +44,7 @@ static inline void text_row_words(struct runtime *r, char *words)
             runtime_server_fini(s);
             *s = r->servers[--r->count];
         } else if (strcmp(word, "at") == 0) {
-            free(s->address);
+            shared_text_free(s->address);
             text_address(strsep(&words, " "), &s->address, &s->port);
         } else if (strcmp(word, "weight") == 0) {
             s->weight = text_port(strsep(&words, " "));
@@ -64,8 +65,8 @@ static inline void text_runtime(struct runtime *r, const struct backend *file, c
     for (size_t i = 0; i < file->server_count; i++) {
         const struct backend_server *line = &file->servers[i];
         struct runtime_server *s = text_row(r, line->name);
-        free(s->address); /* of an earlier line of that name */
-        s->address = mem_strdup(str_ip_family(line->address) != 0 ? line->address : "10.99.0.1");
+        shared_text_free(s->address); /* of an earlier line of that name */
+        s->address = shared_text(str_ip_family(line->address) != 0 ? line->address : "10.99.0.1");
         s->port = line->port;
         s->weight = line->weight;
         s->admin = line->maintenance ? RUNTIME_MAINT : RUNTIME_READY;

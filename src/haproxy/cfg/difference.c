@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/cfg/entries.h"
@@ -115,8 +116,8 @@ static bool has_keyword(const struct server *a, const struct server *b, const ch
     return find_keyword(a->keywords, wanted, &item) || find_keyword(b->keywords, wanted, &item);
 }
 
-/* An address of IP and port, which HAProxy takes at run time. ret_ip is to be freed. */
-static bool take_address(struct piece p, char **ret_ip, uint16_t *ret_port)
+/* An address of IP and port, which HAProxy takes at run time. ret_ip is base/shared_text's. */
+static bool take_address(struct piece p, const char **ret_ip, uint16_t *ret_port)
 {
     cleanup(mem_free_ptr) char *host = mem_strndup(p.text, p.len);
     char *colon = strrchr(host, ':');
@@ -129,7 +130,7 @@ static bool take_address(struct piece p, char **ret_ip, uint16_t *ret_port)
         colon[-1] = '\0';
     if (str_ip_family(host + brackets) == 0)
         return false;
-    *ret_ip = mem_strdup(host + brackets);
+    *ret_ip = shared_text(host + brackets);
     *ret_port = (uint16_t)port;
     return true;
 }
@@ -246,7 +247,7 @@ static void change_add(struct cfg_difference *d, enum change_kind kind, const st
 {
     const struct backend backend = {.name = s->entry->in->name};
     const struct change change = {.kind = kind, .backend = &backend, .server = to, .fields = fields};
-    to->name = mem_strndup(s->name.text, s->name.len);
+    to->name = shared_text_take(mem_strndup(s->name.text, s->name.len));
     changes_add(&d->changes, &change);
 }
 
@@ -258,10 +259,9 @@ static void compare_server(struct cfg_difference *d, const struct server *was, c
     bool template = str_has_prefix(is->entry->text, "server-template");
     bool plain = take_address(is->address, &s.to.address, &s.to.port);
     if (!piece_eq(was->address, is->address)) {
-        cleanup(mem_free_ptr) char *ip = NULL;
-        uint16_t port;
+        cleanup(backend_server_fini) struct backend_server from = {0};
         s.change.fields = SERVER_ADDRESS | SERVER_PORT;
-        server_differs(&s, (struct piece){"address", 7}, plain && take_address(was->address, &ip, &port));
+        server_differs(&s, (struct piece){"address", 7}, plain && take_address(was->address, &from.address, &from.port));
     }
     compare_keywords(&s, was, is, false, is);
     compare_keywords(&s, is, was, true, is);

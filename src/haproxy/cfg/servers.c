@@ -71,7 +71,7 @@ static int order_of_shown(const void *a, const void *b)
 /* The first of that name. */
 static struct shown *find_shown(const struct walk *w, const char *name)
 {
-    const struct backend_server wanted = {.name = (char *)(uintptr_t)name};
+    const struct backend_server wanted = {.name = name};
     const struct shown key = {.server = &wanted};
     struct shown *s = bsearch(&key, w->shown, w->b->server_count, sizeof(*w->shown), order_of_shown);
     while (s != NULL && s > w->shown && order_of_shown(s - 1, s) == 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "json/read.h"
 
@@ -113,12 +114,12 @@ static int read_server(yyjson_val *val, size_t index, struct backend_server *ret
         read_state(val, "maintenance", &ret->maintenance, &ret->enabled, err) != 0 ||
         codec_get_switch(val, "send-proxy-v2", &ret->send_proxy_v2, err) != 0)
         return error_prefix(err, "server %s", name);
-    ret->name = mem_strdup(name);
-    ret->address = mem_strdup(address);
+    ret->name = shared_text(name);
+    ret->address = shared_text(address);
     ret->port = (uint16_t)port;
     ret->weight = (int)weight;
     ret->check_port = (uint16_t)check_port;
-    ret->json = json_text_of(val);
+    ret->json = shared_text_take(json_text_of(val));
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "json/read.h"
@@ -28,11 +29,11 @@ static int codec_runtime_read_states(yyjson_val *val, struct runtime_server *ret
 }
 
 /* Brackets are how some write an IPv6 literal in front of a port. */
-static char *codec_runtime_bare(const char *address)
+static const char *codec_runtime_bare(const char *address)
 {
     size_t len = strlen(address);
     bool bracketed = address[0] == '[' && address[len - 1] == ']';
-    return bracketed ? mem_strndup(address + 1, len - 2) : mem_strdup(address);
+    return bracketed ? shared_text_take(mem_strndup(address + 1, len - 2)) : shared_text(address);
 }
 
 static int read_row(yyjson_val *val, const char *object, struct runtime_server *ret, struct error *err)
@@ -48,7 +49,7 @@ static int read_row(yyjson_val *val, const char *object, struct runtime_server *
         json_get_int(val, "port", 0, 65535, 0, &port, err) != 0 ||
         json_get_int(val, "weight", 0, INT_MAX, -1, &weight, err) != 0)
         return error_prefix(err, "running server %s", name);
-    read.name = mem_strdup(name);
+    read.name = shared_text(name);
     read.address = codec_runtime_bare(address);
     read.port = (uint16_t)port;
     read.weight = (int)weight;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
@@ -62,8 +63,8 @@ int runtime_update_start(struct runtime_update *l, int64_t version, const char *
     l->version = version;
     l->fields = fields & ~(keep_maintenance ? (unsigned)SERVER_MAINTENANCE : 0);
     backend_server_copy(&l->wanted, &as);
-    free(l->wanted.json);
-    l->wanted.json = mem_strdup(l->body);
+    shared_text_free(l->wanted.json);
+    l->wanted.json = shared_text(l->body);
     l->state = UPDATE_WRITE;
     *ret = (struct transaction_action){
         .type = TRANSACTION_SEND, .method = "PUT", .path = buf_str(&l->path), .body = l->body};

@@ -48,12 +48,11 @@ static bool alike_is_name(const char *s)
 /* "server NAME ADDRESS:PORT", without quotes, and an address that nobody has to be asked for. */
 static bool alike_is_server(const struct cfg_line *l)
 {
-    cleanup(mem_free_ptr) char *address = NULL;
-    uint16_t port;
+    cleanup(backend_server_fini) struct backend_server s = {0};
     if (l->broken || l->count < 3 || !str_eq(cfg_word(l, 0), "server") || !l->words[1].plain || !l->words[2].plain)
         return false;
-    local_config_split_address(cfg_word(l, 2), &address, &port);
-    return alike_is_name(cfg_word(l, 1)) && port != 0 && str_ip_family(address) != 0;
+    local_config_split_address(cfg_word(l, 2), &s.address, &s.port);
+    return alike_is_name(cfg_word(l, 1)) && s.port != 0 && str_ip_family(s.address) != 0;
 }
 
 /* The line is that of a server which is to do so; its words are in a->words. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/cfg/file.h"
@@ -25,7 +26,7 @@ struct local_word local_config_word(const struct cfg_line *l, size_t at)
     return (struct local_word){.name = name, .at = at, .last = at + argument, .known = k != NULL};
 }
 
-void local_config_split_address(const char *text, char **ret_address, uint16_t *ret_port)
+void local_config_split_address(const char *text, const char **ret_address, uint16_t *ret_port)
 {
     const char *close = text[0] == '[' ? strchr(text, ']') : NULL;
     const char *colon = close != NULL ? (close[1] == ':' ? close + 1 : NULL) : strrchr(text, ':');
@@ -35,9 +36,9 @@ void local_config_split_address(const char *text, char **ret_address, uint16_t *
     if (has_port)
         *ret_port = (uint16_t)port;
     if (close != NULL && (has_port || close[1] == '\0'))
-        *ret_address = mem_strndup(text + 1, (size_t)(close - text) - 1);
+        *ret_address = shared_text_take(mem_strndup(text + 1, (size_t)(close - text) - 1));
     else
-        *ret_address = has_port ? mem_strndup(text, (size_t)(colon - text)) : mem_strdup(text);
+        *ret_address = has_port ? shared_text_take(mem_strndup(text, (size_t)(colon - text))) : shared_text(text);
 }
 
 /* In "" HAProxy puts the value of a variable in its place. */
@@ -126,7 +127,7 @@ static int config_take_server(struct config_walk *w)
         return -1;
     b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(b->servers[0]));
     struct backend_server *s = &b->servers[b->server_count++];
-    *s = (struct backend_server){.name = mem_strdup(l->words[1].text), .weight = -1};
+    *s = (struct backend_server){.name = shared_text(l->words[1].text), .weight = -1};
     local_config_split_address(l->words[2].text, &s->address, &s->port);
     for (size_t i = 3; i < l->count;) {
         const struct local_word word = local_config_word(l, i);

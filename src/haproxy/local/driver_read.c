@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "haproxy/local/driver_internal.h"
 
 static void driver_read_finish(struct local_driver *d)
@@ -35,8 +36,8 @@ static enum runtime_admin driver_read_admin(unsigned admin)
 
 void local_driver_take_server(struct runtime_server *ret, const struct cli_server *s)
 {
-    *ret = (struct runtime_server){.name = mem_strdup(s->name),
-                                   .address = mem_strdup(s->address),
+    *ret = (struct runtime_server){.name = shared_text(s->name),
+                                   .address = shared_text(s->address),
                                    .port = (uint16_t)s->port,
                                    .weight = (int)s->weight,
                                    .admin = driver_read_admin(s->admin),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "model/address.h"
 #include "servers/change/diff_internal.h"
@@ -57,8 +58,8 @@ static void own_address(struct backend_server *s, const struct desired_server *w
     if (!address_eq(s->address, want->address)) {
         f->fields |= SERVER_ADDRESS;
         diff_say(&f->said, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
-        free(s->address);
-        s->address = mem_strdup(want->address);
+        shared_text_free(s->address);
+        s->address = shared_text(want->address);
     }
     if (s->port != want->port) {
         f->fields |= SERVER_PORT;
@@ -165,7 +166,7 @@ void diff_add_server(struct diff *d, const struct backend *actual, const struct 
     cleanup(finding_fini) struct finding f;
     finding_init(&f);
     struct diff_change *c = diff_server_add_change(d, DIFF_ADD);
-    c->server.name = mem_strdup(want->name);
+    c->server.name = shared_text(want->name);
     c->server.weight = weight;
     c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;
     c->server.default_backup = actual->backup_line != 0;

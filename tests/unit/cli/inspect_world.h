@@ -18,6 +18,7 @@
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
 #include "base/page.h"
+#include "base/shared_text.h"
 
 #include "../backend_text.h"
 
@@ -137,8 +138,8 @@ static inline void world_add_running(struct inspect_backend *b, char *words)
     const struct backend_server *line = backend_find(&b->actual, name);
     ck_assert_msg(str_eq(words, "ready") || str_eq(words, "drain") || str_eq(words, "maint"), "state \"%s\"", words);
     r->servers = mem_resize(r->servers, r->count + 1, sizeof(r->servers[0]));
-    r->servers[r->count++] = (struct runtime_server){.name = mem_strdup(name),
-                                                     .address = mem_strdup(line != NULL ? line->address : "10.9.9.9"),
+    r->servers[r->count++] = (struct runtime_server){.name = shared_text(name),
+                                                     .address = shared_text(line != NULL ? line->address : "10.9.9.9"),
                                                      .port = line != NULL ? line->port : 9,
                                                      .weight = -1,
                                                      .admin = str_eq(words, "ready")   ? RUNTIME_READY

@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "haproxy/backend.h"
 
 static void fill(struct backend *b)
@@ -21,9 +22,9 @@ static void fill(struct backend *b)
     for (size_t i = 0; i < 2; i++) {
         b->servers[i] =
             (struct backend_server){.port = 80, .weight = 5, .check = true, .maintenance = true, .check_port = 81};
-        b->servers[i].name = mem_printf("n%zu", i);
-        b->servers[i].address = mem_printf("10.0.0.%zu", i);
-        b->servers[i].json = mem_strdup("{\"a\":1}");
+        b->servers[i].name = shared_text_take(mem_printf("n%zu", i));
+        b->servers[i].address = shared_text_take(mem_printf("10.0.0.%zu", i));
+        b->servers[i].json = shared_text("{\"a\":1}");
     }
     b->templates = mem_array(1, sizeof(*b->templates));
     b->template_count = 1;
@@ -89,14 +90,20 @@ static void change_text(char **text)
     *text = mem_strdup("another");
 }
 
+static void change_shared(const char **text)
+{
+    shared_text_free(*text);
+    *text = shared_text("another");
+}
+
 static bool change_server(struct backend_server *s, unsigned what)
 {
     switch (what) {
     case 0:
-        change_text(&s->name);
+        change_shared(&s->name);
         break;
     case 1:
-        change_text(&s->address);
+        change_shared(&s->address);
         break;
     case 2:
         s->port++;
@@ -132,7 +139,7 @@ static bool change_server(struct backend_server *s, unsigned what)
         s->send_proxy_v2 = !s->send_proxy_v2;
         break;
     case 13:
-        change_text(&s->json);
+        change_shared(&s->json);
         break;
     default:
         return false;

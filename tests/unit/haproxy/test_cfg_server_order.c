@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/backend.h"
 #include "haproxy/cfg/file.h"
@@ -60,7 +61,7 @@ static void take_words(const char *words, struct backend *b, bool templates)
         } else {
             b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(*b->servers));
             b->servers[b->server_count++] =
-                (struct backend_server){.name = mem_strdup(word), .json = mem_printf("of %s", word)};
+                (struct backend_server){.name = shared_text(word), .json = shared_text_take(mem_printf("of %s", word))};
         }
     }
 }

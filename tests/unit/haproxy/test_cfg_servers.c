@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec.h"
@@ -79,10 +80,11 @@ static void show_servers(struct backend *b, const char *names)
             continue;
         b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(*b->servers));
         b->servers[b->server_count++] =
-            (struct backend_server){.name = mem_strdup(name),
-                                    .address = mem_strdup("10.0.0.1"),
+            (struct backend_server){.name = shared_text(name),
+                                    .address = shared_text("10.0.0.1"),
                                     .port = 80,
-                                    .json = mem_printf("{\"name\":\"%s\",\"address\":\"10.0.0.1\",\"port\":80}", name)};
+                                    .json = shared_text_take(
+                                        mem_printf("{\"name\":\"%s\",\"address\":\"10.0.0.1\",\"port\":80}", name))};
     }
     free(copy);
 }
@@ -250,7 +252,7 @@ START_TEST(what_only_the_api_has_is_told_from_a_line)
     b.name = mem_strdup("be");
     b.version = 3;
     b.servers = mem_array(1, sizeof(*b.servers));
-    b.servers[b.server_count++] = (struct backend_server){.name = mem_strdup("ghost"), .weight = -1};
+    b.servers[b.server_count++] = (struct backend_server){.name = shared_text("ghost"), .weight = -1};
     ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
     ck_assert_uint_eq(b.unsupported_count, 2);
     ck_assert(!b.unsupported[0].only_shown && strstr(b.unsupported[0].text, "hidden") != NULL);

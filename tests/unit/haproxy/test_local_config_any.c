@@ -5,6 +5,7 @@
 
 #include "../dice.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/config.h"
@@ -125,8 +126,12 @@ static struct change any_change(struct dice *dice, struct backend *b, struct bac
     }
     backend_server_copy(own, is);
     c.fields = dice_below(dice, 2 * SERVER_PROXY_V2);
-    if (c.fields & SERVER_ADDRESS)
-        own->address[strlen(own->address) - 1] = (char)('0' + dice_below(dice, 10));
+    if (c.fields & SERVER_ADDRESS) {
+        char *address = mem_strdup(own->address);
+        address[strlen(address) - 1] = (char)('0' + dice_below(dice, 10));
+        shared_text_free(own->address);
+        own->address = shared_text_take(address);
+    }
     if (c.fields & SERVER_PORT)
         own->port = (uint16_t)(1 + dice_below(dice, 60000));
     if (c.fields & SERVER_WEIGHT)
@@ -276,8 +281,8 @@ static void assert_set(const struct backend *is, const struct backend *was, cons
 
 static struct change any_new(struct dice *dice, struct backend *b, struct backend_server *own, unsigned n)
 {
-    *own = (struct backend_server){.name = mem_printf("new%u", n),
-                                   .address = mem_strdup(dice_one_in(dice, 3) ? "web" : "10.9.9.9"),
+    *own = (struct backend_server){.name = shared_text_take(mem_printf("new%u", n)),
+                                   .address = shared_text(dice_one_in(dice, 3) ? "web" : "10.9.9.9"),
                                    .port = (uint16_t)(1 + dice_below(dice, 60000)),
                                    .weight = (int)dice_below(dice, 257),
                                    .check = dice_one_in(dice, 2),

@@ -1,5 +1,6 @@
 /* src/haproxy/local/driver: a whole configuration that is told to the HAProxy that runs, with a socket that does what it
  * says, and with one that does not. */
+#include "base/shared_text.h"
 #include "local_driver.h"
 
 #include <poll.h>
@@ -100,16 +101,16 @@ START_TEST(what_was_told_is_what_would_be_loaded)
     ck_assert(last.runs);
     read_it();
     struct runtime_server n1 = *row_of("n1"), s1 = *row_of("s1");
-    n1.address = mem_strdup(n1.address);
-    s1.address = mem_strdup(s1.address);
+    n1.address = shared_text(n1.address);
+    s1.address = shared_text(s1.address);
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     read_it();
     ck_assert(str_eq(row_of("n1")->address, n1.address) && row_of("n1")->weight == n1.weight &&
               row_of("n1")->admin == n1.admin);
     ck_assert(str_eq(row_of("s1")->address, s1.address) && row_of("s1")->weight == s1.weight &&
               row_of("s1")->admin == s1.admin);
-    free(n1.address);
-    free(s1.address);
+    shared_text_free(n1.address);
+    shared_text_free(s1.address);
     free(changed);
     end();
 }

@@ -4,12 +4,19 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "haproxy/runtime.h"
 
 static void runtime_text(char **text, const char *to)
 {
     free(*text);
     *text = mem_strdup(to);
+}
+
+static void runtime_place(const char **text, const char *to)
+{
+    shared_text_free(*text);
+    *text = shared_text(to);
 }
 
 static void runtime_fill(struct runtime *r)
@@ -21,7 +28,7 @@ static void runtime_fill(struct runtime *r)
     r->count = 2;
     for (size_t i = 0; i < 2; i++)
         r->servers[i] =
-            (struct runtime_server){.name = mem_printf("n%zu", i), .address = mem_strdup("10.0.0.1"), .port = 80};
+            (struct runtime_server){.name = shared_text_take(mem_printf("n%zu", i)), .address = shared_text("10.0.0.1"), .port = 80};
 }
 
 static bool runtime_change(struct runtime *r, unsigned what)
@@ -38,10 +45,10 @@ static bool runtime_change(struct runtime *r, unsigned what)
         runtime_server_fini(&r->servers[--r->count]);
         break;
     case 3:
-        runtime_text(&s->name, "another");
+        runtime_place(&s->name, "another");
         break;
     case 4:
-        runtime_text(&s->address, "another");
+        runtime_place(&s->address, "another");
         break;
     case 5:
         s->port++;

@@ -4,6 +4,7 @@
  */
 #include <check.h>
 
+#include "base/shared_text.h"
 #include "../../dice.h"
 #include "../../route_text.h"
 #include "../diff_apply.h"
@@ -54,8 +55,8 @@ static void copy_rows(struct runtime *to, const struct runtime *from)
     to->servers = mem_array(from->count, sizeof(to->servers[0]));
     for (; to->count < from->count; to->count++) {
         to->servers[to->count] = from->servers[to->count];
-        to->servers[to->count].name = mem_strdup(from->servers[to->count].name);
-        to->servers[to->count].address = mem_strdup(from->servers[to->count].address);
+        to->servers[to->count].name = shared_text(from->servers[to->count].name);
+        to->servers[to->count].address = shared_text(from->servers[to->count].address);
     }
 }
 
@@ -179,8 +180,8 @@ static void write_into(struct runtime *r, const struct backend_server *line, boo
         struct runtime_server *s = &r->servers[i];
         if (strcmp(s->name, line->name) != 0)
             continue;
-        free(s->address);
-        s->address = mem_strdup(line->address);
+        shared_text_free(s->address);
+        s->address = shared_text(line->address);
         s->weight = line->weight;
         if (line->maintenance != was_in_maintenance)
             s->admin = line->maintenance ? RUNTIME_MAINT : RUNTIME_READY;

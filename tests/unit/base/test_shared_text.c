@@ -1,0 +1,84 @@
+/* base/shared_text */
+#include "base/shared_text.h"
+
+#include <check.h>
+
+#include "../dice.h"
+#include "base/mem.h"
+
+START_TEST(the_same_text_is_at_one_place)
+{
+    char mine[] = "10.0.0.1";
+    const char *a = shared_text("10.0.0.1"), *b = shared_text(mine), *other = shared_text("10.0.0.2");
+    ck_assert_ptr_eq(a, b);
+    ck_assert_ptr_ne(a, mine);
+    ck_assert_ptr_ne(a, other);
+    ck_assert_str_eq(a, "10.0.0.1");
+    ck_assert_uint_eq(shared_text_count(), 2);
+    shared_text_free(b);
+    ck_assert_str_eq(a, "10.0.0.1");
+    shared_text_free(a);
+    ck_assert_uint_eq(shared_text_count(), 1);
+    shared_text_free(other);
+    ck_assert_uint_eq(shared_text_count(), 0);
+}
+END_TEST
+
+START_TEST(none_is_none_and_empty_is_one)
+{
+    ck_assert_ptr_null(shared_text(NULL));
+    ck_assert_ptr_null(shared_text_take(NULL));
+    shared_text_free(NULL);
+    const char *empty = shared_text(""), *taken = shared_text_take(mem_strdup(""));
+    ck_assert_str_eq(empty, "");
+    ck_assert_ptr_eq(empty, taken);
+    shared_text_free(empty);
+    shared_text_free(taken);
+    ck_assert_uint_eq(shared_text_count(), 0);
+}
+END_TEST
+
+#define HOLDERS 400
+
+START_TEST(many_hold_many)
+{
+    struct dice dice = {.state = 1};
+    const char *held[HOLDERS] = {NULL};
+    unsigned number[HOLDERS] = {0};
+    for (unsigned step = 0; step < 20000; step++) {
+        unsigned at = dice_below(&dice, HOLDERS);
+        shared_text_free(held[at]);
+        number[at] = dice_below(&dice, 100);
+        held[at] = shared_text_take(mem_printf("node-%u", number[at]));
+        cleanup(mem_free_ptr) char *is = mem_printf("node-%u", number[at]);
+        ck_assert_str_eq(held[at], is);
+        unsigned other = dice_below(&dice, HOLDERS);
+        ck_assert((held[at] == held[other]) == (held[other] != NULL && number[at] == number[other]));
+    }
+    bool is_held[100] = {false};
+    size_t different = 0;
+    for (unsigned i = 0; i < HOLDERS; i++) {
+        different += !is_held[number[i]];
+        is_held[number[i]] = true;
+    }
+    ck_assert_uint_eq(shared_text_count(), different);
+    for (unsigned i = 0; i < HOLDERS; i++)
+        shared_text_free(held[i]);
+    ck_assert_uint_eq(shared_text_count(), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("shared_text");
+    TCase *t = tcase_create("shared_text");
+    tcase_add_test(t, the_same_text_is_at_one_place);
+    tcase_add_test(t, none_is_none_and_empty_is_one);
+    tcase_add_test(t, many_hold_many);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? 0 : 1;
+}
