@@ -48,7 +48,7 @@ HARDEN = $(HERE) -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTI
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,--gc-sections,--as-needed \
 	$(if $(findstring cf-protection,$(CET)),-Wl$(comma)-z$(comma)shstk)
 comma := ,
-SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DSERVERS_CHECK_STANDING -DREAD_BACK_BACKENDS=2
+SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DSERVERS_CHECK_STANDING -DMANY_BACKENDS=2
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
 PKG_CFLAGS = $(call once,PKG_CFLAGS,pkg-config --cflags $(PACKAGES))
 PKG_LIBS = $(call once,PKG_LIBS,pkg-config --libs $(PACKAGES)$(if $(ENGINE), && echo -lgcc_s -lm))

@@ -3,7 +3,7 @@
 
 PLAIN := -O1 -g -fno-omit-frame-pointer
 FUZZ_SAN := -fno-sanitize-recover=all -fsanitize=address,undefined
-MUTANT_CC = $(CC) $(STD) -O0 -fPIC -w $(PKG_CFLAGS) -DSERVERS_CHECK_STANDING -DREAD_BACK_BACKENDS=2
+MUTANT_CC = $(CC) $(STD) -O0 -fPIC -w $(PKG_CFLAGS) -DSERVERS_CHECK_STANDING -DMANY_BACKENDS=2
 
 # $(call objects,FOLDER,COMPILER AND FLAGS): objects of the whole tree, below $B/FOLDER.
 define objects

@@ -1,6 +1,7 @@
 /* environment -> settings -> run. No logic lives here. */
 #include <event2/event.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,8 @@
 #else
 #define BUILT ""
 #endif
+
+#define LARGE_BYTES (128 << 10)
 
 static int main_print(void (*fill)(struct buf *out))
 {
@@ -394,6 +397,8 @@ static int main_start(const struct command *command, char **environ_)
         fprintf(stderr, "haproxy-k8s-sync: %s\n", err.message);
         return EXIT_FAILURE;
     }
+    /* What a large answer took goes back to the system at its end: glibc would raise the limit with each, and keep them. */
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     if (command->kind == COMMAND_RUN || command->kind == COMMAND_APPLY)
         hold_signals(SIG_BLOCK);
     event_set_log_callback(on_libevent);

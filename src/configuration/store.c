@@ -317,7 +317,7 @@ static void store_add_version(struct store *s, struct document *d)
     e->kept = document_ref(d);
     for (size_t i = 1; i < s->count; i++)
         if (s->entries[i].kept != NULL && s->entries[i].kept->references == 1)
-            cfg_content_rest(s->entries[i].kept->content);
+            cfg_content_rest(s->entries[i].kept->content, 1);
 }
 
 void store_applied(struct store *s, struct document *d, const char *url)

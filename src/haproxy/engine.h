@@ -51,6 +51,7 @@ struct instance_backend {
     struct runtime runtime;  /* what HAProxy runs */
     bool runtime_lost;       /* it cannot be read, and that was logged */
     bool was_readable;       /* at the reading before */
+    bool as_read;            /* `actual` is what was read, all at one version, and not touched since */
     bool as_before;          /* the last reading found what was known already, but for the version */
     bool runs_file;          /* what runs was compared with it, and does not differ */
     bool writing;            /* the transaction or runtime update in hand is for it */

@@ -81,6 +81,7 @@ struct instance {
     bool fresh, away;
     int64_t version;
     uint64_t reread_ms; /* what could not be understood is read again then; 0: no need */
+    unsigned as_last;   /* readings in a row that found the file as it was, and did not ask for the backends */
     bool unverified;    /* runtime updates since the last reading: what the file has is still to be read back */
     bool dirty;
     bool rewritten;  /* the whole file was, and the next reload loads it */
@@ -171,6 +172,8 @@ void instance_write_failed(struct instance *in, const struct write_failure *f);
 void instance_say_why(struct instance *in, const char *why); /* it took a reload; once, as long as it is the same */
 void instance_decide(struct instance *in);
 /* An empty transaction is to be begun, previewed and deleted before anything is written. */
+/* Of its text nothing is parsed any more, unless an engine looks at it. */
+void instance_rest_file(struct instance *in);
 bool instance_wants_preview(const struct instance *in);
 void instance_preview(struct instance *in);
 bool instance_may_ever_write(const struct instance *in);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/drift.h"
 #include "haproxy/instance_internal.h"
 
@@ -10,8 +11,12 @@
 /* Another writer's commit is in the file for up to the API's reload_delay (5 s by default) before HAProxy runs it. */
 #define DRIFT_REREAD_MS 7000
 #define UNREADABLE_REREADS 3
-#ifndef READ_BACK_BACKENDS /* tests have two */
-#define READ_BACK_BACKENDS 8
+/* So often in a row what the API makes of the same file is taken for the same. */
+#ifndef READINGS_AS_LAST
+#define READINGS_AS_LAST 9
+#endif
+#ifndef MANY_BACKENDS /* tests have two */
+#define MANY_BACKENDS 8
 #endif
 #define READ_BACK_TIMES 20
 #define READ_BACK_MAX_MS 5000
@@ -21,7 +26,10 @@
 
 void instance_read(struct instance *in)
 {
+    bool all = in->backend_count < MANY_BACKENDS || in->as_last >= READINGS_AS_LAST;
     instance_begin(in, INSTANCE_READING);
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->readout.found[i].last = all || !in->backends[i].as_read ? NULL : &in->backends[i].actual;
     in->read_began_ms = clock_mono_ms();
     instance_driver(in)->ops->read(instance_driver(in), &in->readout);
 }
@@ -43,13 +51,15 @@ bool instance_wrote_next(struct instance *in, int64_t version)
 
 void instance_backend_differs(struct instance_backend *b)
 {
-    b->as_before = b->runs_file = false;
+    b->as_before = b->runs_file = b->as_read = false;
 }
 
 static void instance_read_failed(struct instance *in, const struct error *err)
 {
     commands_forget_failures(&in->commands); /* they have this reason */
     in->away = true;
+    for (size_t i = 0; i < in->backend_count; i++)
+        in->backends[i].as_read = false; /* the API may be another one when it is back */
     ENGINES_DO(in, read_failed);
     instance_count_reconcile(in, error_kind_name(err->kind));
     instance_problem(
@@ -329,23 +339,39 @@ static void instance_read_take_runtime(struct instance *in)
 
 static void instance_take_backend(struct instance_backend *b, struct reading *found)
 {
-    b->as_before = b->was_read && b->unreadable.kind == ERROR_NONE && found->unreadable.kind == ERROR_NONE &&
-                   backend_same(&b->actual, &found->backend) && runtime_same(&b->runtime, &found->runtime);
-    if (b->as_before) { /* what others have of it points into the one that stays */
+    bool as_last = found->as_last || (b->was_read && b->unreadable.kind == ERROR_NONE &&
+                                      found->unreadable.kind == ERROR_NONE && backend_same(&b->actual, &found->backend));
+    b->as_before = as_last && runtime_same(&b->runtime, &found->runtime);
+    if (as_last) { /* what others have of it points into the one that stays */
         b->actual.version = found->backend.version;
         backend_fini(&found->backend);
+    } else {
+        backend_fini(&b->actual);
+        b->actual = found->backend;
+        backend_init(&found->backend);
+        b->unreadable = found->unreadable;
+        b->was_read = true;
+    }
+    if (b->as_before) {
         runtime_fini(&found->runtime);
         return;
     }
     instance_backend_differs(b);
-    backend_fini(&b->actual);
     runtime_fini(&b->runtime);
-    b->actual = found->backend;
     b->runtime = found->runtime;
-    backend_init(&found->backend);
     runtime_init(&found->runtime);
-    b->unreadable = found->unreadable;
-    b->was_read = true;
+}
+
+/* What was taken is what the API has of the file as it was read, until the daemon changes it. */
+static void instance_note_as_read(struct instance *in)
+{
+    bool as_last = in->backend_count > 0;
+    for (size_t i = 0; i < in->backend_count; i++) {
+        struct instance_backend *b = &in->backends[i];
+        as_last = as_last && in->readout.found[i].as_last;
+        b->as_read = b->unreadable.kind == ERROR_NONE && !in->readout.outdated && !in->readout.split;
+    }
+    in->as_last = as_last ? in->as_last + 1 : 0;
 }
 
 static bool instance_any_desired(const struct instance *in)
@@ -375,6 +401,7 @@ static void instance_take_found(struct instance *in)
         instance_take_backend(&in->backends[i], &in->readout.found[i]);
         unreadable = unreadable || in->backends[i].unreadable.kind != ERROR_NONE;
     }
+    instance_note_as_read(in);
     ENGINES_DO(in, read);
     in->fresh = true;
     in->unverified = false;
@@ -384,6 +411,7 @@ static void instance_take_found(struct instance *in)
                in->readout.defaults_problem);
     instance_pass_in_place(in);
     instance_free_file(in);
+    instance_rest_file(in);
     if (!unreadable)
         pace_read(&in->pace);
     in->reread_ms = unreadable || in->readout.outdated ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;
@@ -398,7 +426,7 @@ void instance_was_read(void *arg, const struct error *err)
     struct instance *in = arg;
     uint64_t now = clock_mono_ms();
     /* Reading many backends back after each of many updates would be most of the work. */
-    in->read_back_ms = in->backend_count < READ_BACK_BACKENDS ? 0 : now + (now - in->read_began_ms) * READ_BACK_TIMES;
+    in->read_back_ms = in->backend_count < MANY_BACKENDS ? 0 : now + (now - in->read_began_ms) * READ_BACK_TIMES;
     if (in->read_back_ms > now + READ_BACK_MAX_MS)
         in->read_back_ms = now + READ_BACK_MAX_MS;
     if (err != NULL)

@@ -63,6 +63,13 @@ void instance_free_file(struct instance *in)
     }
 }
 
+void instance_rest_file(struct instance *in)
+{
+    struct cfg_content *file = in->readout.file;
+    if (file != NULL)
+        cfg_content_rest(file, 1u + (in->guard.file == file) + (in->readout.before == file));
+}
+
 void instance_wrote(struct instance *in, int64_t version)
 {
     if (!guard_wrote(&in->guard, in->version, version))
@@ -321,6 +328,7 @@ void instance_previewed(void *arg, const struct written *t)
     struct instance *in = arg;
     instance_report_foreign(in, t);
     instance_take_preview(in, t);
+    instance_rest_file(in);
     instance_done(in);
 }
 

@@ -33,8 +33,21 @@ static void readout_forget_configuration(struct readout *o)
     o->file_problem = o->defaults_problem = NULL;
     for (size_t i = 0; i < o->count; i++) {
         backend_fini(&o->found[i].backend);
+        o->found[i].as_last = false;
         error_clear(&o->found[i].unreadable);
     }
+}
+
+void readout_as_last(struct reading *r, int64_t version)
+{
+    r->as_last = true;
+    r->backend.exists = r->last->exists;
+    r->backend.version = version;
+}
+
+const struct backend *readout_backend(const struct reading *r)
+{
+    return r->as_last ? r->last : &r->backend;
 }
 
 static void readout_forget_runtime(struct readout *o)

@@ -16,6 +16,9 @@
 struct cfg_content;
 
 struct reading {
+    /* As it was read last, and is still known to be; NULL: not so. Borrowed until the reading ends. */
+    const struct backend *last;
+    bool as_last; /* and so it was read now: of `backend` there is what readout_as_last gives it */
     struct backend backend;
     struct runtime runtime;  /* not readable: why says so */
     struct error unreadable; /* kind NONE, or what of this one cannot be understood: backend is not valid */
@@ -51,6 +54,10 @@ void readout_fini(struct readout *o);
 void readout_begin(struct readout *o);
 /* The same but for what runs, which stays as it was read. */
 void readout_begin_configuration(struct readout *o);
+/* It was not read anew, as the file is the same: `version` aside. */
+void readout_as_last(struct reading *r, int64_t version);
+/* The one that was read, or the last one. */
+const struct backend *readout_backend(const struct reading *r);
 /* The file is another one by now, or not needed any more. keep: it may be compared with the next one. */
 void readout_let_file_go(struct readout *o, bool keep);
 

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/text.h"
 #include "host/process.h"
 
@@ -27,7 +28,7 @@ struct histogram {
 
 /* One set of label values. */
 struct series {
-    char *labels; /* as they are printed: a="x",b="y"; the key */
+    const char *labels; /* as they are printed: a="x",b="y"; the key; base/shared_text's, as many metrics have the same */
     double value;
     struct histogram *histogram; /* NULL unless the metric is one */
     UT_hash_handle hh;
@@ -62,7 +63,7 @@ struct metrics *metrics_new(void)
 static void series_free(struct metric *x, struct series *s)
 {
     HASH_DEL(x->series, s); /* NOLINT(clang-analyzer-unix.Malloc) */
-    free(s->labels);
+    shared_text_free(s->labels);
     free(s->histogram);
     free(s);
 }
@@ -98,7 +99,7 @@ void metrics_free(struct metrics *m)
 static struct series *add_series(struct metric *x, const char *labels)
 {
     struct series *s = mem_alloc(sizeof(*s));
-    s->labels = mem_strdup(labels);
+    s->labels = shared_text(labels);
     if (x->type == METRIC_HISTOGRAM)
         s->histogram = mem_alloc(sizeof(*s->histogram));
     HASH_ADD_KEYPTR(hh, x->series, s->labels, strlen(s->labels), s);

@@ -108,7 +108,8 @@ static struct world {
     const char *rewritten; /* what a write makes of them; NULL: they stay */
     const char *written;   /* `file_more` of a write of the whole file */
     unsigned others;       /* so many writes by others come before that one */
-    unsigned readings;     /* of the file, ever */
+    unsigned readings;     /* of the file, ever; */
+    unsigned lists;        /* and of all backends */
     unsigned looks;        /* begun ever, with the file */
     const char *damaged;   /* what one with a change of ours makes of them; NULL: the same */
     bool shows_looks;
@@ -571,6 +572,7 @@ static int carry_out(char step, struct buf *b, char *reload_id)
     switch (step) {
     case 'R':
         if (strcmp(w.path, ALL_BACKENDS) == 0) {
+            w.lists++;
             put_backends(b);
             return 200;
         }

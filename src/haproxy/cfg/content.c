@@ -29,9 +29,9 @@ struct cfg_content *cfg_content_take_parsed(struct buf *text, struct cfg_file *f
     return c;
 }
 
-void cfg_content_rest(struct cfg_content *c)
+void cfg_content_rest(struct cfg_content *c, unsigned references)
 {
-    if (c->references > 1 || c->parsed.error.kind != ERROR_NONE)
+    if (c->references > references || c->parsed.error.kind != ERROR_NONE)
         return;
     cfg_content_wrote(c, NULL);
     cfg_file_fini(&c->parsed.file);
@@ -77,8 +77,7 @@ const struct cfg_file *cfg_content_file(struct cfg_content *c, struct error *err
     return NULL;
 }
 
-/* Bytes of the comments and blank lines that it begins with. */
-static size_t cfg_content_head(const char *text, size_t len, size_t *ret_lines)
+size_t cfg_content_head(const char *text, size_t len, size_t *ret_lines)
 {
     size_t at = 0;
     *ret_lines = 0;

@@ -37,13 +37,16 @@ void cfg_content_hold(struct cfg_content **held,
 
 /* As cfg_file_init has it; c's own. NULL with *err (may be NULL) set: it is no configuration; or c is NULL. */
 const struct cfg_file *cfg_content_file(struct cfg_content *c, struct error *err);
-/* Nobody looks at it for now: it is parsed again when somebody does. Only where no one else has a reference. */
-void cfg_content_rest(struct cfg_content *c);
+/* Nobody looks at it for now: it is parsed again when somebody does. references: the caller's; where there are more it
+ * stays as it is. */
+void cfg_content_rest(struct cfg_content *c, unsigned references);
 /* `written` is what a Data Plane API made of c, and means the same: where another one makes the same of it, that is known
  * by its bytes. NULL: forgotten. */
 void cfg_content_wrote(struct cfg_content *c, struct cfg_content *written);
 /* Byte for byte. */
 bool cfg_content_same(const struct cfg_content *a, const struct cfg_content *b);
+/* Bytes of the comments and blank lines that a text begins with, in which a Data Plane API counts versions. */
+size_t cfg_content_head(const char *text, size_t len, size_t *ret_lines);
 /* c has these bytes behind the comments that it begins with, in which a Data Plane API counts versions, and as many lines
  * before them. c NULL: it has not. *ret_head: how many of the bytes are such comments. */
 bool cfg_content_goes_on_as(const struct cfg_content *c, const char *text, size_t len, size_t *ret_head);

@@ -31,7 +31,7 @@ void reader_init(struct reader *o, struct dataplane_client *client, void (*done)
 void reader_forget_known(struct reader *o)
 {
     for (size_t i = 0; i < o->known_count; i++)
-        backend_fini(&o->known[i]);
+        backend_fini(&o->known[i].backend);
     free(o->known);
     o->known = NULL;
     o->known_count = 0;
@@ -130,6 +130,27 @@ static void note_unreadable(enum reader_step step, struct reading *f, struct err
 
 /* ---- the file ---- */
 
+/* It is as it was when all was read last, and so are the backends that the API makes of it: nothing but what runs needs
+ * to be asked for. Of a file with something to say about it all is read each time. */
+static bool is_as_last(struct reader *o, const char *text, size_t len, int64_t file_version)
+{
+    size_t lines, head = cfg_content_head(text, len, &lines);
+    char digest[DIGEST_SHA256_TEXT_BYTES];
+    digest_sha256(text + head, len - head, digest);
+    bool same = file_version == o->to->version && lines == o->last_head_lines && str_eq(digest, o->last_digest);
+    for (size_t i = 0; i < o->to->count; i++)
+        same = same && o->to->found[i].last != NULL;
+    o->last_head_lines = lines;
+    memcpy(o->last_digest, digest, sizeof(digest));
+    for (size_t i = 0; i < o->to->count; i++) {
+        if (same)
+            readout_as_last(&o->to->found[i], o->to->version);
+        else
+            o->to->found[i].last = NULL; /* nor is it that of this file where the reading begins again */
+    }
+    return same;
+}
+
 /* Who finds that an earlier run had it told to HAProxy asks whether HAProxy runs it, before it is loaded for nothing. */
 static void take_unloaded(struct reader *o, const char *head, size_t len)
 {
@@ -149,8 +170,12 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
     o->to->version = a->version;
     take_unloaded(o, a->body, head_len);
     cfg_file_parse(&head, a->body, head_len);
+    o->as_last = is_as_last(o, a->body, a->body_len, head.version);
     o->to->file = known ? cfg_content_ref(o->to->before) : cfg_content_new(dataplane_answer_take(a), a->body_len);
     error_clear(&o->broken);
+    o->file_version = head.version;
+    if (o->as_last)
+        return;
     const struct cfg_file *file = cfg_content_file(o->to->file, &o->broken);
     if (file == NULL) {
         o->to->file_problem = mem_strdup(o->broken.message);
@@ -161,6 +186,8 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
     o->to->file_problem = cfg_file_problem(file);
     o->to->defaults_problem = cfg_file_defaults_problem(file);
     o->to->split = o->file_version >= 0 && o->file_version != o->to->version;
+    if (o->to->file_problem != NULL || o->to->defaults_problem != NULL)
+        o->last_digest[0] = '\0';
 }
 
 /* NULL: it is broken. */
@@ -255,8 +282,8 @@ static bool is_absent(const struct reader *o, size_t i)
 static void reader_configured(struct reader *o)
 {
     struct cfg_file read;
-    const struct cfg_file *file = reader_file(o, &read);
-    for (size_t i = 0; i < o->to->count; i++)
+    const struct cfg_file *file = o->as_last ? NULL : reader_file(o, &read);
+    for (size_t i = 0; i < o->to->count && !o->as_last; i++)
         take_backend_of_file(&o->to->found[i], file, &o->broken);
     reader_read_running(o);
 }
@@ -283,7 +310,9 @@ static bool is_done(const struct reader *o)
 
 static void reader_advance(struct reader *o)
 {
-    if (o->step == READER_RAW && wants_list(o)) {
+    if (o->step == READER_RAW && o->as_last) {
+        reader_configured(o);
+    } else if (o->step == READER_RAW && wants_list(o)) {
         reader_ask(o, READER_LIST);
     } else if (o->step == READER_RAW || o->step == READER_LIST) {
         ask_backend(o);

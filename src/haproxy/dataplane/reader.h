@@ -5,7 +5,8 @@
  * The file comes first: an answer's version is what the API is at when it has made it, so that an answer behind the file
  * with the file's version is of that version, too. Several backends come in one answer (full_section), which has servers
  * by name; their order is that of the file's lines. Of what is not plainly the same in both the API is asked alone, as it
- * is where it refuses that answer.
+ * is where it refuses that answer. Where the file is as it was, and what the reader's owner knows of the backends, too
+ * (`last`), they are not asked for.
  *
  * Who writes in between makes the configuration be read again, and of what runs only what belongs to backends that are
  * others by then; but only so often: then what was read is `outdated`, and no less complete.
@@ -19,6 +20,7 @@
 #include "haproxy/change.h"
 #include "haproxy/dataplane/read_back.h"
 #include "haproxy/readout.h"
+#include "net/digest.h"
 
 struct dataplane_client;
 
@@ -55,8 +57,11 @@ struct reader {
     int64_t file_version;  /* as the file says it; -1: it does not */
     struct error broken;   /* kind NONE, or what the file is instead */
     bool moved;            /* another version was seen while what runs was read */
+    bool as_last;          /* the file is, and so is what is not asked for */
+    size_t last_head_lines; /* of the file read last: of the comments that it begins with; */
+    char last_digest[DIGEST_SHA256_TEXT_BYTES]; /* and of the rest; "": another reading is to have all of it */
     bool listed;           /* the list was read: what it does not have is not there */
-    struct backend *known; /* as they were when what runs was read; NULL: it was not yet */
+    struct reading *known; /* as they were when what runs was read, without that; NULL: it was not yet */
     size_t known_count;
     struct reader_lane lanes[READER_LANES];
     size_t lane_count;

@@ -115,7 +115,7 @@ static void take_runtime(const struct reader *o, struct reading *f, const struct
     if (dataplane_answer_check(a, &err) == 0 && codec_read_runtime(a->body, a->body_len, r, &err) == 0)
         return;
     runtime_fini(r);
-    r->readable = runs_nothing(o, &f->backend, a);
+    r->readable = runs_nothing(o, readout_backend(f), a);
     if (!r->readable)
         r->why = mem_strdup(err.message);
 }
@@ -142,8 +142,9 @@ static void read_again(struct reader *o)
     o->known_count = o->to->count;
     o->known = mem_array(o->known_count, sizeof(*o->known));
     for (size_t i = 0; i < o->known_count; i++) {
-        o->known[i] = o->to->found[i].backend;
-        backend_init(&o->to->found[i].backend);
+        struct reading *f = &o->to->found[i];
+        o->known[i] = (struct reading){.last = f->last, .as_last = f->as_last, .backend = f->backend};
+        backend_init(&f->backend);
     }
     reader_begin_configuration(o);
 }
@@ -225,7 +226,7 @@ static void running_on_answer(void *arg, const struct dataplane_answer *a)
 void reader_read_running(struct reader *o)
 {
     for (size_t i = 0; i < o->known_count; i++)
-        if (!backend_same(&o->known[i], &o->to->found[i].backend))
+        if (!backend_same(readout_backend(&o->known[i]), readout_backend(&o->to->found[i])))
             runtime_fini(&o->to->found[i].runtime);
     reader_forget_known(o);
     if (o->told.count > 0) {

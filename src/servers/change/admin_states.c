@@ -196,7 +196,7 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
             free(mark.name);
     }
     marks_free(m->marks, m->count);
-    m->marks = marks;
+    m->marks = mem_resize(marks, count, sizeof(marks[0])); /* of hardly any server there is one */
     m->count = count;
     m->looked = m->looked || first;
     m->worker = WORKER_SAME;

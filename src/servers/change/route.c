@@ -374,6 +374,7 @@ void route_choose(const struct route_input *in, struct route *ret)
     read_leaving(&c);
     route_read_states(&c);
     choose_calls(&c);
+    ret->commands = mem_resize(ret->commands, ret->command_count, sizeof(ret->commands[0])); /* it is kept */
     choose_writes(&c);
 }
 

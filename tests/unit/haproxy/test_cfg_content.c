@@ -37,10 +37,10 @@ START_TEST(what_rests_is_parsed_again)
     ck_assert_ptr_eq(cfg_content_file(c, NULL)->sections, sections);
     ck_assert_uint_eq(f.section_count, 0);
     struct cfg_content *other = cfg_content_ref(c);
-    cfg_content_rest(c); /* somebody may look at it */
+    cfg_content_rest(c, 1); /* somebody may look at it */
     ck_assert_ptr_eq(cfg_content_file(c, NULL)->sections, sections);
     cfg_content_unref(other);
-    cfg_content_rest(c);
+    cfg_content_rest(c, 1);
     ck_assert(!c->parsed.done && c->parsed.file.sections == NULL);
     ck_assert_uint_eq(cfg_content_file(c, NULL)->section_count, 1);
     cfg_content_unref(c);
@@ -54,7 +54,7 @@ START_TEST(what_it_was_written_as_is_held)
     cfg_content_wrote(c, as);
     ck_assert_ptr_eq(c->written, as);
     ck_assert_uint_eq(as->references, 2);
-    cfg_content_rest(c);
+    cfg_content_rest(c, 1);
     ck_assert_ptr_null(c->written);
     cfg_content_wrote(c, as);
     cfg_content_unref(c);

@@ -65,6 +65,8 @@ static struct world {
     struct readout to;
     char names[MAX_BACKENDS][24];
     const char *name_list[MAX_BACKENDS];
+    struct backend kept[MAX_BACKENDS]; /* of the reading before: keep_all */
+    const char *file_head;             /* comments in front of its version; NULL: none */
 } w;
 
 /* ---- the client ---- */
@@ -167,6 +169,7 @@ static void put_runtime(struct buf *out)
 
 static void put_file(struct buf *out)
 {
+    buf_add(out, w.file_head != NULL ? w.file_head : "");
     buf_printf(out, "# _version=%lld\nglobal\n", (long long)w.version - w.old_file);
     for (size_t b = 0; b < w.backends + w.of_others; b++) {
         if (b < w.backends && (w.absent[b] || w.out_of_file[b]))
@@ -301,6 +304,8 @@ static void begin(size_t backends, size_t servers)
 
 static void end(void)
 {
+    for (size_t i = 0; i < w.backends; i++)
+        backend_fini(&w.kept[i]);
     reader_fini(&w.reader);
     ck_assert_uint_eq(w.client_count, 1);
     readout_fini(&w.to);
@@ -805,6 +810,146 @@ START_TEST(a_haproxy_that_does_not_answer_starves_nobody_either)
 }
 END_TEST
 
+/* ---- what is as it was ---- */
+
+/* As an instance does: what was read is what it has, and it says so. */
+static void keep_all(void)
+{
+    for (size_t i = 0; i < w.backends; i++) {
+        struct reading *f = &w.to.found[i];
+        if (!f->as_last) {
+            backend_fini(&w.kept[i]);
+            w.kept[i] = f->backend;
+            backend_init(&f->backend);
+        }
+        f->last = &w.kept[i];
+    }
+}
+
+static void begin_kept(void)
+{
+    begin(4, 2);
+    ck_assert_str_eq(look(), "wAivvvv");
+    check_all();
+    keep_all();
+}
+
+static void check_as_last(bool is)
+{
+    ck_assert_msg(w.error.kind == ERROR_NONE, "%s", w.error.message);
+    for (size_t i = 0; i < w.backends; i++) {
+        const struct reading *f = &w.to.found[i];
+        ck_assert(f->as_last == is);
+        ck_assert(f->backend.exists && readout_backend(f)->exists);
+        ck_assert_int_eq(f->backend.version, w.version);
+        ck_assert_str_eq(readout_backend(f)->servers[1].name, "s1");
+        ck_assert(f->runtime.readable && f->runtime.count == w.servers);
+    }
+    ck_assert_ptr_nonnull(w.to.file);
+    ck_assert_int_eq(w.to.version, w.version);
+}
+
+START_TEST(of_a_file_that_is_as_it_was_only_what_runs_is_read)
+{
+    begin_kept();
+    for (unsigned i = 0; i < 3; i++) {
+        w.version += i; /* another version changes no line */
+        ck_assert_str_eq(look(), "wivvvv");
+        check_as_last(true);
+        keep_all();
+    }
+    readout_let_file_go(&w.to, false);
+    ck_assert_str_eq(look(), "wivvvv");
+    check_as_last(true);
+    end();
+}
+END_TEST
+
+START_TEST(of_another_file_all_is_read)
+{
+    begin_kept();
+    w.weight[1]++;
+    ck_assert_str_eq(look(), "wAivvvv");
+    check_as_last(false);
+    keep_all();
+    ck_assert_str_eq(look(), "wivvvv");
+    keep_all();
+    w.file_head = "# one more line, so that the others have other numbers\n";
+    ck_assert_str_eq(look(), "wAivvvv");
+    end();
+}
+END_TEST
+
+START_TEST(what_its_owner_changed_is_read)
+{
+    begin_kept();
+    w.to.found[2].last = NULL;
+    ck_assert_str_eq(look(), "wAivvvv");
+    check_as_last(false);
+    end();
+}
+END_TEST
+
+START_TEST(of_a_file_behind_the_api_all_is_read)
+{
+    begin_kept();
+    w.old_file = true;
+    ck_assert_str_eq(look(), "wAivvvv");
+    ck_assert(w.to.split);
+    keep_all();
+    ck_assert_str_eq(look(), "wAivvvv");
+    end();
+}
+END_TEST
+
+/* What it was before the first of two changes is not taken for what it is after the second, which changes nothing. */
+START_TEST(a_reading_that_begins_again_reads_all_of_another_file)
+{
+    begin_kept();
+    w.weight[1]++;
+    w.moves_at = LIST;
+    w.moves = 1;
+    ck_assert_str_eq(look(), "wAwAivvvv");
+    check_as_last(false);
+    ck_assert_int_eq(w.to.found[1].backend.servers[0].weight, 11);
+    end();
+}
+END_TEST
+
+START_TEST(who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it)
+{
+    begin_kept();
+    w.moves_at = "/runtime/backends/b2";
+    w.moves = 1;
+    ck_assert_str_eq(look(), "wivvvvwi");
+    check_as_last(true);
+    w.moves_at = "/runtime/backends/b2";
+    w.moves = 1;
+    w.moves_weights = true;
+    ck_assert_str_eq(look(), "wivvvvwAiv");
+    check_as_last(false);
+    end();
+}
+END_TEST
+
+START_TEST(a_file_with_something_to_say_about_is_read_each_time)
+{
+    begin_kept();
+    w.more[3] = "\ndefaults one\n  mode tcp\n\ndefaults two\n  mode http\n\nbackend later\n  mode tcp";
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_str_eq(look(), "wAivvvv");
+        ck_assert_ptr_nonnull(w.to.defaults_problem);
+        keep_all();
+    }
+    w.more[3] = NULL;
+    ck_assert_str_eq(look(), "wAivvvv");
+    ck_assert_ptr_null(w.to.defaults_problem);
+    keep_all();
+    ck_assert_str_eq(look(), "wivvvv");
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("reader");
@@ -816,6 +961,15 @@ int main(void)
     tcase_add_test(t, no_answer_about_one_is_none_about_the_others);
     tcase_add_test(t, a_reading_that_is_cancelled);
     tcase_add_test(t, a_few_of_many_are_asked_for_one_by_one);
+    suite_add_tcase(s, t);
+    t = tcase_create("as it was");
+    tcase_add_test(t, of_a_file_that_is_as_it_was_only_what_runs_is_read);
+    tcase_add_test(t, of_another_file_all_is_read);
+    tcase_add_test(t, what_its_owner_changed_is_read);
+    tcase_add_test(t, of_a_file_behind_the_api_all_is_read);
+    tcase_add_test(t, a_reading_that_begins_again_reads_all_of_another_file);
+    tcase_add_test(t, who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it);
+    tcase_add_test(t, a_file_with_something_to_say_about_is_read_each_time);
     suite_add_tcase(s, t);
     t = tcase_create("other answers");
     tcase_add_test(t, a_missing_backend_is_none);

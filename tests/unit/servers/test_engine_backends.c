@@ -60,6 +60,29 @@ START_TEST(what_did_not_change_is_not_planned)
 }
 END_TEST
 
+/* The API is asked for all of them now and then all the same, and where something is or may be another. */
+START_TEST(backends_of_a_file_that_is_as_it_was_are_not_read)
+{
+    begin_with(2, no_loss_limit);
+    pass(RESYNC_MS);
+    unsigned lists = w.lists, readings = w.readings;
+    pass(20 * RESYNC_MS);
+    ck_assert_uint_ge(w.readings, readings + 20);
+    ck_assert_uint_eq(w.lists, lists + 2);
+    lists = w.lists;
+    desired_of(1, "n2", "event");
+    servers_apply(w.target.servers);
+    pass(RESYNC_MS);
+    ck_assert_uint_gt(w.lists, lists);
+    assert_settled_two("n2");
+    pass(RESYNC_MS);
+    lists = w.lists;
+    fault((struct fault){.step = 'w', .status = 503, .times = 1});
+    pass(2 * RESYNC_MS);
+    ck_assert_uint_eq(w.lists, lists + 1); /* another API may be back */
+}
+END_TEST
+
 START_TEST(one_that_has_no_desired_state_yet_keeps_no_other_up)
 {
     world_make_with(2, no_loss_limit);
@@ -125,7 +148,7 @@ START_TEST(a_refusal_keeps_no_old_trouble_alive)
     w.forbidden = "n9";
     desired_both("n9", "n2", "event");
     pass(MINUTES_MS);
-    fault((struct fault){.step = 'R', .status = 503, .times = 2});
+    fault((struct fault){.step = 'w', .status = 503, .times = 2});
     instance_refresh(w.target.instance);
     settle();
     assert_ready(false, "[-]target http://api backend two: cannot read");
@@ -200,6 +223,7 @@ int main(void)
     tcase_add_test(t, what_changed_at_once_is_one_transaction);
     tcase_add_test(t, one_that_changed_leaves_the_other_alone);
     tcase_add_test(t, what_did_not_change_is_not_planned);
+    tcase_add_test(t, backends_of_a_file_that_is_as_it_was_are_not_read);
     tcase_add_test(t, one_that_has_no_desired_state_yet_keeps_no_other_up);
     tcase_add_test(t, one_that_is_missing_keeps_no_other_up);
     tcase_add_loop_test(t, one_that_is_refused_keeps_no_other_up, 0, 2);

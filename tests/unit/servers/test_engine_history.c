@@ -350,7 +350,7 @@ END_TEST
 
 START_TEST(what_is_wrong_with_all_is_said_once)
 {
-    fault((struct fault){.step = 'R', .status = 0});
+    fault((struct fault){.step = 'w', .status = 0});
     pass(RESYNC_MS + 1000);
     assert_journal("apply_failed");
     ck_assert_ptr_null(entry(HISTORY_APPLY_FAILED)->backend);
