@@ -21,7 +21,7 @@ CONFIGURATION = (
     Mutant("a right that is missing is a refusal", READER, "a->status != 403 &&", "true &&"),
     Mutant("a list that takes too long is asked for each time", READER, "a->duration_us >= LIST_SLOW_US", "false"),
     Mutant("any list takes too long", READER, "a->duration_us >= LIST_SLOW_US", "true"),
-    Mutant("a page is a list", READER, "a->status == 200 && codec_read_backends(", "a->status == 200 || codec_read_backends("),
+    Mutant("a page is a list", READER, "a->status == 200 && codec_list_begin(", "a->status == 200 || codec_list_begin("),
     Mutant("what the file has otherwise is taken", READER, "cfg_order_servers(&file, list[i])))", "(cfg_order_servers(&file, list[i]) || true)))"),
     Mutant("what only the file has is absent", READER, "cfg_file_backend(file, o->to->names[i]) == NULL;", "true;"),
     Mutant("what only the API has is absent", READER, "o->listed && o->to->found[i].backend.version >= 0;", "o->listed;"),

@@ -64,7 +64,7 @@ struct fault {
 static struct world {
     uint64_t now_us;
     uint64_t slow_us; /* so much passes whenever somebody looks at the clock: a machine that is busy elsewhere */
-    struct timer *timers[8];
+    struct timer *timers[10];
 
     bool busy;
     char method[8], path[256], name[SET_BYTES]; /* name: in the body, as a word of a set */

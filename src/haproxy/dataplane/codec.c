@@ -273,19 +273,33 @@ static void read_full_section(yyjson_val *root, struct backend *ret)
     read = old;
 }
 
-int codec_read_backends(const char *json, size_t len, struct backend *const *list, size_t count, struct error *err)
+int codec_list_begin(struct codec_list *l, const char *json, size_t len, struct error *err)
 {
     static const char what[] = "the list of backends";
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, what, err);
-    yyjson_val *all, *val;
-    size_t i, all_count;
-    if (json_list_of(doc, what, &all, err) != 0)
+    yyjson_val *all;
+    *l = (struct codec_list){.doc = json_parse(json, len, YYJSON_READ_BIGNUM_AS_RAW, what, err)};
+    if (json_list_of(l->doc, what, &all, err) != 0) {
+        codec_list_fini(l);
         return -1;
-    yyjson_arr_foreach (all, i, all_count, val) {
-        const char *name = yyjson_get_str(yyjson_obj_get(val, "name"));
+    }
+    l->at = yyjson_arr_get_first(all);
+    l->left = yyjson_arr_size(all);
+    return 0;
+}
+
+bool codec_list_read(struct codec_list *l, struct backend *const *list, size_t count, size_t at_most)
+{
+    for (; at_most > 0 && l->left > 0; at_most--, l->left--, l->at = unsafe_yyjson_get_next(l->at)) {
+        const char *name = yyjson_get_str(yyjson_obj_get(l->at, "name"));
         for (size_t k = 0; name != NULL && k < count; k++)
             if (str_eq(list[k]->name, name) && !list[k]->exists)
-                read_full_section(val, list[k]);
+                read_full_section(l->at, list[k]);
     }
-    return 0;
+    return l->left > 0;
+}
+
+void codec_list_fini(struct codec_list *l)
+{
+    json_doc_free_ptr(&l->doc);
+    *l = (struct codec_list){.doc = NULL};
 }

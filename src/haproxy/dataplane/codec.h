@@ -15,6 +15,7 @@
 #include "haproxy/runtime.h"
 
 struct served;
+struct yyjson_doc;
 struct yyjson_val;
 
 /* GET .../backends/B: fills name, mode, balance, adv_check, default_send_proxy_v2, json. */
@@ -23,11 +24,19 @@ int codec_read_backend(const char *json, size_t len, struct backend *ret, struct
 int codec_read_servers(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
 /* GET .../backends/B/server_templates; fills templates. */
 int codec_read_templates(const char *json, size_t len, struct backend *ret, struct error *err) must_check;
-/* GET .../backends?full_section=true: fills those of the list that it has and that can be understood, all that the three
+/* GET .../backends?full_section=true, some at a time: an answer has thousands of servers. */
+struct codec_list {
+    struct yyjson_doc *doc; /* NULL: none was begun */
+    struct yyjson_val *at;
+    size_t left;
+};
+
+int codec_list_begin(struct codec_list *l, const char *json, size_t len, struct error *err) must_check;
+/* The next `at_most` of the answer: fills those of the list that it has and that can be understood, all that the three
  * above fill, and sets exists; the others stay as they were. Each has its name. Servers and templates are in the order of
- * the answer, which has them by name: that of the file is lost. */
-int codec_read_backends(const char *json, size_t len, struct backend *const *list, size_t count,
-                        struct error *err) must_check;
+ * the answer, which has them by name: that of the file is lost. False: these were the last. */
+bool codec_list_read(struct codec_list *l, struct backend *const *list, size_t count, size_t at_most) must_check;
+void codec_list_fini(struct codec_list *l); /* a zeroed one is allowed */
 
 /* The body for POST or PUT of one server: the old object (its json; NULL: it is new) with only the fields of struct
  * backend_server replaced. A weight is always explicit. */

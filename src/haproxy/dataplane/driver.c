@@ -182,7 +182,7 @@ struct driver *dataplane_driver_new(struct event_base *base, struct dataplane_cl
                               .runtime = runtime != NULL};
     d->client = client;
     d->runtime = runtime;
-    reader_init(&d->reader, client, dataplane_driver_was_read, &d->base);
+    reader_init(&d->reader, base, client, dataplane_driver_was_read, &d->base);
     d->reader.with_runtime = runtime != NULL;
     transaction_init(&d->transaction);
     runtime_update_init(&d->update);

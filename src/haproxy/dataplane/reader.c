@@ -20,12 +20,25 @@
 #define LIST_REFUSED_READINGS 10
 #define LIST_SLOW_US 5000000
 
-static void reader_on_answer(void *arg, const struct dataplane_answer *a);
+/* So many backends in one turn of the loop. */
+#define BACKENDS_AT_ONCE 8
 
-void reader_init(struct reader *o, struct dataplane_client *client, void (*done)(void *arg, const struct error *err),
-                 void *arg)
+static void reader_on_answer(void *arg, const struct dataplane_answer *a);
+static void reader_on_turn(void *arg);
+
+void reader_init(struct reader *o, struct event_base *base, struct dataplane_client *client,
+                 void (*done)(void *arg, const struct error *err), void *arg)
 {
     *o = (struct reader){.client = client, .runs_version = -1, .done = done, .arg = arg};
+    timer_init(&o->turn, base, reader_on_turn, o);
+}
+
+static void forget_list(struct reader *o)
+{
+    timer_cancel(&o->turn);
+    codec_list_fini(&o->list);
+    free(o->listed_backends);
+    o->listed_backends = NULL;
 }
 
 void reader_forget_known(struct reader *o)
@@ -42,7 +55,15 @@ void reader_fini(struct reader *o)
     changes_fini(&o->told);
     read_back_fini(&o->back);
     reader_forget_known(o);
+    forget_list(o);
+    timer_fini(&o->turn);
     reader_running_fini(o);
+}
+
+void reader_cancel(struct reader *o)
+{
+    forget_list(o);
+    reader_cancel_running(o);
 }
 
 static void reader_ask(struct reader *o, enum reader_step step)
@@ -223,25 +244,26 @@ static bool wants_list(const struct reader *o)
 
 /* ---- backends ---- */
 
-/* What is not plainly the same in the file stays as it was: not read. */
 static void take_list(struct reader *o, const struct dataplane_answer *a)
 {
+    o->listed_backends = mem_array(o->to->count, sizeof(struct backend *));
+    for (size_t i = 0; i < o->to->count; i++) {
+        o->listed_backends[i] = &o->to->found[i].backend;
+        o->listed_backends[i]->version = a->version;
+    }
+    o->listed = a->status == 200 && codec_list_begin(&o->list, a->body, a->body_len, NULL) == 0;
+    o->one_by_one = o->listed ? 0 : LIST_REFUSED_READINGS;
+}
+
+/* What is not plainly the same in the file stays as it was: not read. */
+static void order_listed(struct reader *o, size_t i)
+{
     struct cfg_file file;
-    size_t count = o->to->count;
-    cleanup(mem_free_ptr) struct backend **list = mem_array(count, sizeof(struct backend *));
-    for (size_t i = 0; i < count; i++) {
-        list[i] = &o->to->found[i].backend;
-        list[i]->version = a->version;
-    }
-    bool read = a->status == 200 && codec_read_backends(a->body, a->body_len, list, count, NULL) == 0;
-    o->one_by_one = read ? 0 : LIST_REFUSED_READINGS;
-    o->listed = read;
-    for (size_t i = 0; i < count; i++) {
-        if (!list[i]->exists || (reader_file(o, &file) != NULL && cfg_order_servers(&file, list[i])))
-            continue;
-        backend_fini(list[i]);
-        list[i]->name = mem_strdup(o->to->names[i]);
-    }
+    struct backend *b = o->listed_backends[i];
+    if (!b->exists || (reader_file(o, &file) != NULL && cfg_order_servers(&file, b)))
+        return;
+    backend_fini(b);
+    b->name = mem_strdup(o->to->names[i]);
 }
 
 /* Whatever it says of the list, it may well answer about each backend. */
@@ -279,13 +301,34 @@ static bool is_absent(const struct reader *o, size_t i)
     return file != NULL && cfg_file_backend(file, o->to->names[i]) == NULL;
 }
 
-static void reader_configured(struct reader *o)
+/* The next few; the rest of them in another turn of the loop, so that what else it has to do waits for no list of
+ * thousands of servers. True: that was the last. */
+static bool reader_each(struct reader *o, void (*take)(struct reader *o, size_t i))
+{
+    for (size_t end = o->at + BACKENDS_AT_ONCE; o->at < o->to->count && o->at < end; o->at++)
+        take(o, o->at);
+    if (o->at < o->to->count)
+        timer_set(&o->turn, 0);
+    return o->at == o->to->count;
+}
+
+static void compare_with_file(struct reader *o, size_t i)
 {
     struct cfg_file read;
-    const struct cfg_file *file = o->as_last ? NULL : reader_file(o, &read);
-    for (size_t i = 0; i < o->to->count && !o->as_last; i++)
-        take_backend_of_file(&o->to->found[i], file, &o->broken);
-    reader_read_running(o);
+    take_backend_of_file(&o->to->found[i], reader_file(o, &read), &o->broken);
+}
+
+static void reader_compare(struct reader *o)
+{
+    if (reader_each(o, compare_with_file))
+        reader_read_running(o);
+}
+
+static void reader_configured(struct reader *o)
+{
+    o->step = READER_COMPARE;
+    o->at = o->as_last ? o->to->count : 0;
+    reader_compare(o);
 }
 
 /* The next one from `at` on that the list does not settle. */
@@ -297,6 +340,29 @@ static void ask_backend(struct reader *o)
         reader_ask(o, READER_BACKEND);
     else
         reader_configured(o);
+}
+
+static void reader_read_list(struct reader *o)
+{
+    if (o->list.doc != NULL && codec_list_read(&o->list, o->listed_backends, o->to->count, BACKENDS_AT_ONCE)) {
+        timer_set(&o->turn, 0);
+        return;
+    }
+    codec_list_fini(&o->list);
+    if (!reader_each(o, order_listed))
+        return;
+    forget_list(o);
+    o->at = 0;
+    ask_backend(o);
+}
+
+static void reader_on_turn(void *arg)
+{
+    struct reader *o = arg;
+    if (o->step == READER_LIST)
+        reader_read_list(o);
+    else
+        reader_compare(o);
 }
 
 /* ---- one after the other ---- */
@@ -314,6 +380,8 @@ static void reader_advance(struct reader *o)
         reader_configured(o);
     } else if (o->step == READER_RAW && wants_list(o)) {
         reader_ask(o, READER_LIST);
+    } else if (o->step == READER_LIST && o->listed_backends != NULL) {
+        reader_read_list(o);
     } else if (o->step == READER_RAW || o->step == READER_LIST) {
         ask_backend(o);
     } else if (is_done(o)) {

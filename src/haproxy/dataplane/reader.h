@@ -18,8 +18,10 @@
 #include <stddef.h>
 
 #include "haproxy/change.h"
+#include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/read_back.h"
 #include "haproxy/readout.h"
+#include "host/timer.h"
 #include "net/digest.h"
 
 struct dataplane_client;
@@ -31,6 +33,7 @@ enum reader_step {
     READER_BACKEND, /* each one that is still missing */
     READER_SERVERS,
     READER_TEMPLATES,
+    READER_COMPARE, /* with the file */
     READER_TOLD,    /* whether HAProxy runs what it was told beside the last write: of an earlier run */
     READER_WORKER,  /* of the running HAProxy; */
     READER_RUNTIME, /* each backend of it */
@@ -60,6 +63,9 @@ struct reader {
     bool as_last;          /* the file is, and so is what is not asked for */
     size_t last_head_lines; /* of the file read last: of the comments that it begins with; */
     char last_digest[DIGEST_SHA256_TEXT_BYTES]; /* and of the rest; "": another reading is to have all of it */
+    struct timer turn;     /* of the loop: the next backends of the list, or to be compared with the file */
+    struct codec_list list;
+    struct backend **listed_backends; /* NULL: no list is being read */
     bool listed;           /* the list was read: what it does not have is not there */
     struct reading *known; /* as they were when what runs was read, without that; NULL: it was not yet */
     size_t known_count;
@@ -73,11 +79,11 @@ struct reader {
     void *arg;
 };
 
-void reader_init(struct reader *o, struct dataplane_client *client, void (*done)(void *arg, const struct error *err),
-                 void *arg);
+void reader_init(struct reader *o, struct event_base *base, struct dataplane_client *client,
+                 void (*done)(void *arg, const struct error *err), void *arg);
 void reader_fini(struct reader *o);
 void reader_start(struct reader *o, struct readout *to); /* which is borrowed until the end */
-/* What is under way by connections of its own; the client's is its owner's to cancel. */
+/* What is under way by itself or by connections of its own; the client's is its owner's to cancel. */
 void reader_cancel(struct reader *o);
 
 #endif

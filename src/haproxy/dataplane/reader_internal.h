@@ -14,6 +14,7 @@ void reader_finish(struct reader *o, const struct error *err);
 
 /* reader_running.c: the configuration is read. */
 void reader_read_running(struct reader *o);
+void reader_cancel_running(struct reader *o);
 void reader_running_fini(struct reader *o);
 
 #endif

@@ -36,7 +36,7 @@ void reader_running_fini(struct reader *o)
     o->lane_count = 0;
 }
 
-void reader_cancel(struct reader *o)
+void reader_cancel_running(struct reader *o)
 {
     for (size_t i = 0; i < o->lane_count; i++) {
         if (o->lanes[i].busy)
@@ -123,7 +123,7 @@ static void take_runtime(const struct reader *o, struct reading *f, const struct
 /* Who gave no answer in all the time of a request gives none about the next backend either. */
 static void give_runtime_up(struct reader *o, const struct error *err)
 {
-    reader_cancel(o);
+    reader_cancel_running(o);
     for (size_t i = 0; i < o->to->count; i++) {
         struct runtime *r = &o->to->found[i].runtime;
         if (!r->readable && r->why == NULL)

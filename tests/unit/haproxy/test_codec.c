@@ -298,7 +298,13 @@ START_TEST(several_backends_whole)
         all[i].name = mem_strdup(names[i]);
         all[i].version = 7;
     }
-    ck_assert_int_eq(codec_read_backends(json, strlen(json), list, array_len(list), &err), 0);
+    struct codec_list l;
+    ck_assert_int_eq(codec_list_begin(&l, json, strlen(json), &err), 0);
+    unsigned turns = 1;
+    while (codec_list_read(&l, list, array_len(list), 2))
+        turns++;
+    ck_assert_uint_eq(turns, 4); /* of seven */
+    codec_list_fini(&l);
     ck_assert(!all[0].exists && all[0].mode == NULL && all[0].server_count == 0);
     ck_assert(!all[2].exists);
     const struct backend *two = &all[1];
@@ -310,8 +316,11 @@ START_TEST(several_backends_whole)
     assert_json(two->servers[0].json, "{\"name\":\"b\",\"address\":\"10.0.0.2\",\"port\":80}");
     ck_assert_uint_eq(two->template_count, 1);
     ck_assert_str_eq(two->templates[0].prefix, "t");
-    ck_assert_int_eq(codec_read_backends("null", 4, list, array_len(list), &err), 0);
-    ck_assert_int_eq(codec_read_backends("{}", 2, list, array_len(list), &err), -1);
+    ck_assert_int_eq(codec_list_begin(&l, "null", 4, &err), 0);
+    ck_assert(!codec_list_read(&l, list, array_len(list), 2));
+    codec_list_fini(&l);
+    ck_assert_int_eq(codec_list_begin(&l, "{}", 2, &err), -1);
+    ck_assert_ptr_null(l.doc);
     ck_assert_str_eq(err.message, "the list of backends is an object, not an array");
     for (size_t i = 0; i < array_len(all); i++)
         backend_fini(&all[i]);

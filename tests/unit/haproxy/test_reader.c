@@ -50,6 +50,8 @@ static struct world {
     unsigned moves;       /* so often; 0: for ever */
     bool moves_weights;   /* and changes b1 */
 
+    uint64_t now_us;
+    struct timer *timers[2];
     struct dataplane_client clients[LANES_MAX];
     size_t client_count;
     size_t most_twins; /* that are to be had */
@@ -59,6 +61,7 @@ static struct world {
     char path[128];   /* that is answered */
     struct buf trace; /* a letter for each request, as it is answered */
     unsigned requests;
+    unsigned turns; /* of the loop, without an answer */
     unsigned done;
     struct error error; /* kind NONE: it went well */
     struct reader reader;
@@ -68,6 +71,9 @@ static struct world {
     struct backend kept[MAX_BACKENDS]; /* of the reading before: keep_all */
     const char *file_head;             /* comments in front of its version; NULL: none */
 } w;
+
+#define VIRTUAL_TIME (&w)
+#include "../../virtual_time.h"
 
 /* ---- the client ---- */
 
@@ -235,9 +241,22 @@ static int say(char asked, struct buf *out)
     }
 }
 
+static void turn(void)
+{
+    struct timer *t = virtual_next_timer(clock_mono_ms());
+    ck_assert_msg(t != NULL, "it waits for nothing");
+    t->due_ms = 0;
+    w.turns++;
+    t->fn(t->arg);
+}
+
 /* As the real one: an answer is made, then it gets the version. */
 static void answer(void)
 {
+    if (w.in_flight == 0) {
+        turn();
+        return;
+    }
     struct buf body;
     struct dataplane_client *c = NULL;
     for (size_t i = 0; i < w.client_count; i++)
@@ -288,7 +307,7 @@ static void was_read(void *arg, const struct error *err)
 
 static void begin(size_t backends, size_t servers)
 {
-    w = (struct world){.backends = backends, .servers = servers, .version = 7, .pid = 100};
+    w = (struct world){.backends = backends, .servers = servers, .version = 7, .pid = 100, .now_us = 1000000};
     buf_init(&w.trace, 0);
     for (size_t i = 0; i < backends; i++) {
         snprintf(w.names[i], sizeof(w.names[i]), "b%zu", i);
@@ -297,7 +316,7 @@ static void begin(size_t backends, size_t servers)
     }
     w.client_count = 1;
     w.most_twins = LANES_MAX - 1;
-    reader_init(&w.reader, &w.clients[0], was_read, NULL);
+    reader_init(&w.reader, NULL, &w.clients[0], was_read, NULL);
     w.reader.with_runtime = true;
     readout_init(&w.to, w.name_list, backends);
 }
@@ -316,7 +335,7 @@ static void end(void)
 static const char *look(void)
 {
     buf_clear(&w.trace);
-    w.requests = w.done = w.most_in_flight = 0;
+    w.requests = w.turns = w.done = w.most_in_flight = 0;
     reader_start(&w.reader, &w.to);
     while (w.done == 0) {
         ck_assert_msg(w.requests < 2000, "for ever");
@@ -372,6 +391,7 @@ START_TEST(several_are_two_requests_and_one_each_of_what_runs)
     begin(MAX_BACKENDS, 20);
     ck_assert_uint_eq(strspn(look(), "wAi"), 3);
     ck_assert_uint_eq(w.requests, 3 + MAX_BACKENDS);
+    ck_assert_uint_eq(w.turns, 3 * (MAX_BACKENDS / 8 - 1)); /* read, put in order, compared with the file */
     check_all();
     ck_assert(!w.to.outdated);
     w.reader.with_runtime = false;
@@ -476,6 +496,31 @@ START_TEST(a_reading_that_is_cancelled)
     while (w.in_flight < LANES_MAX)
         answer();
     end(); /* the twins go with it */
+}
+END_TEST
+
+/* At any turn of the loop, the list half read, half ordered or half compared: the next reading has all of it. */
+START_TEST(a_reading_that_is_cancelled_between_two_turns)
+{
+    for (unsigned at = 1;; at++) {
+        begin(MAX_BACKENDS, 3);
+        w.turns = 0;
+        reader_start(&w.reader, &w.to);
+        while (w.turns < at && w.done == 0)
+            answer();
+        bool whole = w.done > 0;
+        reader_cancel(&w.reader);
+        w.in_flight = 0;
+        w.clients[0].busy = false;
+        w.weight[5] = 99;
+        look();
+        check_all();
+        ck_assert_int_eq(w.to.found[5].backend.servers[2].weight, 99);
+        end();
+        if (whole)
+            break;
+        ck_assert_uint_lt(at, 100);
+    }
 }
 END_TEST
 
@@ -960,6 +1005,7 @@ int main(void)
     tcase_add_test(t, what_runs_of_many_is_asked_for_several_at_once);
     tcase_add_test(t, no_answer_about_one_is_none_about_the_others);
     tcase_add_test(t, a_reading_that_is_cancelled);
+    tcase_add_test(t, a_reading_that_is_cancelled_between_two_turns);
     tcase_add_test(t, a_few_of_many_are_asked_for_one_by_one);
     suite_add_tcase(s, t);
     t = tcase_create("as it was");
