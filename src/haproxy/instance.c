@@ -6,6 +6,8 @@
 #include "base/str.h"
 #include "haproxy/instance_internal.h"
 
+#define LARGE_FILE_BYTES ((size_t)64 << 10)
+
 bool instance_renew_credentials(struct instance *in)
 {
     bool renewed = instance_driver(in)->ops->renew(instance_driver(in), false) && !in->renewed;
@@ -207,6 +209,7 @@ struct instance *instance_new(struct event_base *base, const struct instance_opt
     guard_init(&in->guard);
     pace_init(&in->pace, backoff_random_seed());
     in->version = in->running.split_version = in->running.drift_version = in->running.pid = -1;
+    in->large_file_bytes = LARGE_FILE_BYTES;
     in->problem_limit.period_ms = INSTANCE_REPEAT_LOG_MS;
     in->trouble_limit.period_ms = HISTORY_REPEAT_TROUBLE_MS;
     if (instance_claim_all(in, err) != 0) {

@@ -88,6 +88,9 @@ struct instance {
     bool left_dirty; /* and nothing may be written: a dry run, a pause, a refusal */
     bool renewed;    /* new credentials were tried at once, without a result yet */
 
+    size_t large_file_bytes; /* from so many on it is not kept for transactions that may come; tests have fewer */
+    bool file_let_go; /* though some are not reviewed: for these it is read again, */
+    bool file_needed; /* and kept */
     struct readout readout;
     struct instance_running running;
     struct reload reload;
@@ -180,7 +183,8 @@ bool instance_may_ever_write(const struct instance *in);
 /* The daemon wrote `version`. */
 void instance_wrote(struct instance *in, int64_t version);
 void instance_writes_none(struct instance *in); /* no write is in hand */
-void instance_free_file(struct instance *in);   /* its text, unless a transaction is still to be compared with it */
+/* Its text, unless a transaction is still to be compared with it; a large one until there is one. */
+void instance_free_file(struct instance *in);
 char *instance_judge(void *in, const char *text, size_t len, bool previews) must_check;
 void instance_cleaned(void *in, const struct written *w);
 void instance_previewed(void *in, const struct written *w);

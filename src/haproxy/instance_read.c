@@ -410,6 +410,7 @@ static void instance_take_found(struct instance *in)
     guard_read(&in->guard, in->version, in->readout.split, in->readout.file, in->readout.file_problem,
                in->readout.defaults_problem);
     instance_pass_in_place(in);
+    in->file_let_go = false;
     instance_free_file(in);
     instance_rest_file(in);
     if (!unreadable)

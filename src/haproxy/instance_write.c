@@ -54,8 +54,11 @@ static bool instance_all_reviewed(const struct instance *in)
 
 void instance_free_file(struct instance *in)
 {
-    if (guard_passed(&in->guard, in->version) && instance_all_reviewed(in)) {
-        const struct cfg_content *file = in->readout.file;
+    const struct cfg_content *file = in->readout.file;
+    bool reviewed = instance_all_reviewed(in);
+    bool large = file != NULL && file->len >= in->large_file_bytes;
+    if (guard_passed(&in->guard, in->version) && (reviewed || (large && !in->file_needed))) {
+        in->file_let_go = !reviewed;
         bool held = file != NULL && file->references > 1u + (in->guard.file == file); /* by an engine */
         readout_let_file_go(&in->readout, held);
         if (!held)
@@ -328,6 +331,7 @@ void instance_previewed(void *arg, const struct written *t)
     struct instance *in = arg;
     instance_report_foreign(in, t);
     instance_take_preview(in, t);
+    instance_free_file(in);
     instance_rest_file(in);
     instance_done(in);
 }
@@ -359,6 +363,7 @@ static void instance_write_transaction(struct instance *in)
     }
     if (wanted && instance_count_writing(in) == 0)
         return;
+    in->file_needed = false;
     instance_begin(in, INSTANCE_WRITING);
     in->write_started_us = clock_mono_us();
     d->ops->write(d, in->version, instance_wants_review(in), in->dirty || !wanted);
@@ -424,6 +429,13 @@ void instance_decide(struct instance *in)
     }
     if (instance_let_ask_served(in) || instance_let_store(in) || instance_let_replace(in))
         return;
+    if (all.transaction && in->file_let_go) { /* which one it changes is not known yet; this one is read for its review */
+        in->file_let_go = false;
+        in->file_needed = true;
+        instance_outdated(in);
+        instance_step(in);
+        return;
+    }
     if (all.transaction || all.reload) {
         instance_write_transaction(in);
         return;

@@ -22,8 +22,9 @@ from .setup import SERVICE, Target
 REPORT = ROOT / "build" / "bench" / "scale.html"
 LEAVE, OF, DOUBLE_SHARE = 2_000, 2_500, 5
 EVENTS, LOOKS, QUIET_S = 4, 3, 2.0
-RESYNC_S = 30
-"""What RESYNC_PERIOD is by default: a look so often is part of what nothing costs."""
+RESYNC_S, OFTEN_S, OFTEN = 30, 2, 10
+"""What RESYNC_PERIOD is by default: a look so often is part of what nothing costs. So much time is not waited for: so many looks come
+OFTEN_S apart instead, and no other, of which one is of all."""
 REPEATED_UP_TO, TIMES = 5_000, 3
 PROBED = 0.03
 """Share of a core that 50 questions a second may cost."""
@@ -126,11 +127,24 @@ def _by_itself(stage: ScaleStage, figures: Figures) -> None:
     for _ in range(LOOKS):
         after = _look(stage, 0.004)
     figures["requests"] = (_asked(stage) - asked) / LOOKS / len(stage.dataplanes)
-    look = (after - before) / LOOKS
+    figures["look cpu"] = (after - before) / LOOKS
     before = stage.settled()
     time.sleep(QUIET_S)
-    figures["look cpu"], figures["idle"] = look, (stage.cpu() - before) / QUIET_S + look / RESYNC_S
+    figures["quiet"] = (stage.cpu() - before) / QUIET_S
     figures["anon"] = stage.anonymous_mib()
+
+
+def _with_nothing_to_do(stage: ScaleStage, figures: Figures) -> None:
+    """Another daemon that looks more often."""
+    stage.daemon.stop()
+    stage.daemon.env["RESYNC_PERIOD"] = f"{OFTEN_S}s"
+    stage.daemon.start()
+    stage.wait_first_sync()
+    time.sleep(2 * OFTEN_S)
+    before, began = stage.cpu(), time.monotonic()
+    time.sleep(OFTEN * OFTEN_S)
+    looks = (time.monotonic() - began) / OFTEN_S
+    figures["idle"] = figures["quiet"] + ((stage.cpu() - before) / looks - figures["quiet"] * OFTEN_S) / RESYNC_S
 
 
 def _figures(stage: ScaleStage) -> Figures:
@@ -139,6 +153,7 @@ def _figures(stage: ScaleStage) -> Figures:
         try:
             _under_questions(stage, figures)
             _by_itself(stage, figures)
+            _with_nothing_to_do(stage, figures)
             stage.daemon.stop()
         finally:
             stage.daemon.kill()
@@ -153,7 +168,7 @@ def _taken(what: str, stage: ScaleStage) -> Figures | None:
         return None
     slowest = max((key for key in found if key.startswith("healthz ")), key=lambda key: found[key]).removeprefix("healthz ")
     report.figure(what, f"in sync {found['sync']:.2f} s, /healthz at most {found['healthz']:.1f} ms ({slowest}), an event {found['event cpu'] * 1000:.1f} ms of CPU, "
-                  f"{found['sync anon']:.1f} MiB, later {found['anon']:.1f}")
+                  f"{found['sync anon']:.1f} MiB, later {found['anon']:.1f}, {found['idle'] * 100:.2f} % of a core when nothing happens")
     return found
 
 

@@ -13,7 +13,7 @@
 
 static struct world {
     uint64_t now_us;
-    struct timer *timers[3];
+    struct timer *timers[6];
     char path[128];
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
     void *arg;

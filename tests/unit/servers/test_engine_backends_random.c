@@ -68,6 +68,8 @@ START_TEST(whatever_happens_both_end_in_sync)
     struct dice d = {88172645463325252ull + (uint64_t)_i * 104729};
     world_make_with(2, braked());
     w.look = some_server_is_live;
+    if (_i % 2 == 1)
+        w.target.instance->large_file_bytes = 1;
     instance_start(w.target.instance);
     for (int i = 0; i < 300 && w.reloads < RELOADS_MAX - 100; i++) {
         something_happens(&d);
