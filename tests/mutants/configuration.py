@@ -419,7 +419,7 @@ READ_BY_WRITING = (
 
 # One text of a haproxy.cfg, parsed once.
 SHARED = (
-    Mutant("what somebody looks at rests", "haproxy/cfg/content.c", "if (c->references > 1 || ", "if ("),
+    Mutant("what somebody looks at rests", "haproxy/cfg/content.c", "if (c->references > references || ", "if ("),
     Mutant("what rests keeps what it was written as", "haproxy/cfg/content.c", "    cfg_content_wrote(c, NULL);\n    cfg_file_fini(&c->parsed.file);\n    c->parsed.done", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done"),
     Mutant("what rests is never parsed again", "haproxy/cfg/content.c", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done = false;", "    cfg_file_fini(&c->parsed.file);"),
     Mutant("line numbers are of the text before", "haproxy/cfg/content.c", "return lines == of_c && ", "return "),

@@ -6,6 +6,9 @@ READER = "haproxy/dataplane/reader.c"
 RUNNING = "haproxy/dataplane/reader_running.c"
 ORDER = "haproxy/cfg/server_order.c"
 CODEC = "haproxy/dataplane/codec.c"
+INSTANCE_READ = "haproxy/instance_read.c"
+INSTANCE_WRITE = "haproxy/instance_write.c"
+SHARED = "base/shared_text.c"
 
 CONFIGURATION = (
     Mutant("several backends are asked for one by one", READER, "o->to->count < 2 ||", "true ||"),
@@ -22,7 +25,7 @@ CONFIGURATION = (
     Mutant("a list that takes too long is asked for each time", READER, "a->duration_us >= LIST_SLOW_US", "false"),
     Mutant("any list takes too long", READER, "a->duration_us >= LIST_SLOW_US", "true"),
     Mutant("a page is a list", READER, "a->status == 200 && codec_list_begin(", "a->status == 200 || codec_list_begin("),
-    Mutant("what the file has otherwise is taken", READER, "cfg_order_servers(&file, list[i])))", "(cfg_order_servers(&file, list[i]) || true)))"),
+    Mutant("what the file has otherwise is taken", READER, "cfg_order_servers(&file, b)))", "(cfg_order_servers(&file, b) || true)))"),
     Mutant("what only the file has is absent", READER, "cfg_file_backend(file, o->to->names[i]) == NULL;", "true;"),
     Mutant("what only the API has is absent", READER, "o->listed && o->to->found[i].backend.version >= 0;", "o->listed;"),
     Mutant("what is absent is asked for", READER, "(o->to->found[o->at].backend.exists || is_absent(o, o->at))", "o->to->found[o->at].backend.exists"),
@@ -31,7 +34,7 @@ CONFIGURATION = (
     Mutant("another writer is not waited out", READER, "o->to->outdated = o->restarts >= READER_MAX_RESTARTS;", "o->to->outdated = true;"),
     Mutant("a reading that begins again does not count", READER, "must_begin_again(o, a->version)) {\n        o->restarts++;", "must_begin_again(o, a->version)) {"),
     Mutant("a newer backend is compared with the file", READER, "    f->backend.version = a->version;\n", "    f->backend.version = o->to->version;\n"),
-    Mutant("a newer list is compared with the file", READER, "        list[i]->version = a->version;\n", "        list[i]->version = o->to->version;\n"),
+    Mutant("a newer list is compared with the file", READER, "        o->listed_backends[i]->version = a->version;\n", "        o->listed_backends[i]->version = o->to->version;\n"),
     Mutant("one that is not understood is asked for its servers", READER, "|| f->unreadable.kind != ERROR_NONE;\n}\n\nstatic void reader_advance", ";\n}\n\nstatic void reader_advance"),
 )
 
@@ -56,7 +59,7 @@ RUNS = (
     Mutant("several connections for a few", RUNNING, "o->to->count >= SEVERAL_FROM ? READER_LANES : 1;", "READER_LANES;"),
     Mutant("the first answer is the last", RUNNING, "    if (!busy)\n        end_of_running(o);", "    if (o->at == o->to->count)\n        end_of_running(o);"),
     Mutant("an answer is about the next one", RUNNING, "take_runtime(o, &o->to->found[l->at], a);", "take_runtime(o, &o->to->found[o->at - 1], a);"),
-    Mutant("others are waited for", RUNNING, "static void give_runtime_up(struct reader *o, const struct error *err)\n{\n    reader_cancel(o);\n", "static void give_runtime_up(struct reader *o, const struct error *err)\n{\n"),
+    Mutant("others are waited for", RUNNING, "static void give_runtime_up(struct reader *o, const struct error *err)\n{\n    reader_cancel_running(o);\n", "static void give_runtime_up(struct reader *o, const struct error *err)\n{\n"),
     Mutant("what is cancelled answers", RUNNING, "            dataplane_cancel(o->lanes[i].client);\n", "            (void)0;\n"),
     Mutant("what is cancelled is under way for ever", RUNNING, "        o->lanes[i].busy = false;\n    }", "    }"),
     Mutant("connections are never given back", RUNNING, "        dataplane_client_free(o->lanes[i].client);\n", "        (void)0;\n"),
@@ -64,13 +67,46 @@ RUNS = (
     Mutant("an answer without a version is another version", RUNNING, "(a->version >= 0 && a->version != o->to->version)", "(a->version != o->to->version)"),
     Mutant("a writer starves what runs", RUNNING, "o->moved && o->restarts < READER_MAX_RESTARTS", "o->moved"),
     Mutant("what is outdated is not", RUNNING, "    o->to->outdated = o->to->outdated || o->moved;\n    reader_finish(o, NULL);\n}\n\nstatic void lane_ask", "    reader_finish(o, NULL);\n}\n\nstatic void lane_ask"),
-    Mutant("what runs is read again for all", RUNNING, "if (!backend_same(&o->known[i], &o->to->found[i].backend))", "if (true)"),
-    Mutant("what runs is read again for none", RUNNING, "if (!backend_same(&o->known[i], &o->to->found[i].backend))", "if (false)"),
+    Mutant("what runs is read again for all", RUNNING, "if (!backend_same(readout_backend(&o->known[i]), readout_backend(&o->to->found[i])))", "if (true)"),
+    Mutant("what runs is read again for none", RUNNING, "if (!backend_same(readout_backend(&o->known[i]), readout_backend(&o->to->found[i])))", "if (false)"),
     Mutant("what another process ran runs", RUNNING, "        forget_runtime(o); /* of another process, perhaps */\n", "        (void)0;\n"),
+)
+
+AS_LAST = (
+    Mutant("a file of another version is another", READER, "        readout_as_last(&o->to->found[i], o->to->version);", "        readout_as_last(&o->to->found[i], 7);"),
+    Mutant("another file is as it was", READER, "str_eq(digest, o->last_digest);", "true;"),
+    Mutant("a file with other line numbers is as it was", READER, "lines == o->last_head_lines &&", "true &&"),
+    Mutant("a file behind the API is as it was", READER, "bool same = file_version == o->to->version &&", "bool same = true &&"),
+    Mutant("what its owner does not know is as it was", READER, "same = same && o->to->found[i].last != NULL;", "same = same && true;"),
+    Mutant("what was before two changes is what is after them", READER, "            o->to->found[i].last = NULL; /*", "            (void)0; /*"),
+    Mutant("a file with a problem is as it was", READER, "        o->last_digest[0] = '\\0';\n", "        (void)0;\n"),
+    Mutant("what is as it was is asked for", READER, "if (o->step == READER_RAW && o->as_last) {", "if (false) {"),
+    Mutant("what runs of what is as it was is read twice", RUNNING, ".last = f->last, .as_last = f->as_last,", ".last = f->last,"),
+    Mutant("an answer is read whole in one turn", READER, "o->at < end; o->at++)", "true; o->at++)"),
+    Mutant("a list is read whole in one turn", READER, "o->to->count, BACKENDS_AT_ONCE)) {", "o->to->count, 1000)) {"),
+    Mutant("a reading that is cancelled goes on with its list", READER, "    timer_cancel(&o->turn);\n", ""),
+)
+
+SHARED_TEXTS = (
+    Mutant("each text is another", SHARED, "    if (found == NULL) {\n", "    found = NULL;\n    {\n"),
+    Mutant("a text ends with the first that held it", SHARED, "    if (--one->refs != 0)\n        return;\n", ""),
+    Mutant("a text is kept for ever", SHARED, "    if (--one->refs != 0)\n", "    if (--one->refs + 1 != 0)\n"),
+)
+
+KNOWN = (
+    Mutant("what the API makes of a file is never asked again", INSTANCE_READ, "|| in->as_last >= READINGS_AS_LAST;", ";"),
+    Mutant("what the API makes of a file is asked each time", INSTANCE_READ, "bool all = in->backend_count < MANY_BACKENDS ||", "bool all = true ||"),
+    Mutant("another API makes the same of a file", INSTANCE_READ, "        in->backends[i].as_read = false; /* the API may be another one when it is back */\n", "        (void)0;\n"),
+    Mutant("a large file is kept", INSTANCE_WRITE, "file != NULL && file->len >= in->large_file_bytes;", "false;"),
+    Mutant("a large file that is not there needs no review", INSTANCE_WRITE, "if (all.transaction && in->file_let_go) {", "if (false) {"),
+    Mutant("a large file that is needed is let go again", INSTANCE_WRITE, "(large && !in->file_needed)", "large"),
 )
 
 ROOMS = (
     Room("reader: configuration", ("test_reader", "test_cfg_server_order"), CONFIGURATION),
     Room("reader: the list", ("test_cfg_server_order", "test_codec", "test_reader"), LIST),
     Room("reader: what runs", ("test_reader",), RUNS),
+    Room("reader: what is as it was", ("test_reader",), AS_LAST),
+    Room("readings that know what was", ("test_engine_backends", "test_instance_guard"), KNOWN),
+    Room("texts that are shared", ("test_shared_text",), SHARED_TEXTS),
 )

@@ -438,8 +438,8 @@ int main(void)
     tcase_add_test(tc, a_file_with_a_conditional_is_not_written_to);
     tcase_add_test(tc, what_a_write_would_change_is_said_and_not_tried_again);
     tcase_add_test(tc, an_edit_that_moves_no_version_is_seen);
-    tcase_add_test(tc, what_our_own_change_would_damage_is_not_committed);
-    tcase_add_test(tc, the_first_commit_after_another_writers_is_looked_at);
+    tcase_add_loop_test(tc, what_our_own_change_would_damage_is_not_committed, 0, 2);
+    tcase_add_loop_test(tc, the_first_commit_after_another_writers_is_looked_at, 0, 2);
     tcase_add_test(tc, what_a_look_leaves_behind_is_deleted);
     tcase_add_test(tc, asked_to_compare_it_looks_again);
     tcase_add_test(tc, who_drains_is_told_all_the_same);
