@@ -76,7 +76,7 @@ AS_LAST = (
     Mutant("a file of another version is another", READER, "        readout_as_last(&o->to->found[i], o->to->version);", "        readout_as_last(&o->to->found[i], 7);"),
     Mutant("another file is as it was", READER, "str_eq(digest, o->last_digest);", "true;"),
     Mutant("a file with other line numbers is as it was", READER, "lines == o->last_head_lines &&", "true &&"),
-    Mutant("a file behind the API is as it was", READER, "bool same = file_version == o->to->version &&", "bool same = true &&"),
+    Mutant("a file behind the API is as it was", READER, "bool same = version == o->to->version &&", "bool same = true &&"),
     Mutant("what its owner does not know is as it was", READER, "same = same && o->to->found[i].last != NULL;", "same = same && true;"),
     Mutant("what was before two changes is what is after them", READER, "            o->to->found[i].last = NULL; /*", "            (void)0; /*"),
     Mutant("a file with a problem is as it was", READER, "        o->last_digest[0] = '\\0';\n", "        (void)0;\n"),

@@ -158,10 +158,13 @@ static bool is_as_last(struct reader *o, const char *text, size_t len, int64_t f
     size_t lines, head = cfg_content_head(text, len, &lines);
     char digest[DIGEST_SHA256_TEXT_BYTES];
     digest_sha256(text + head, len - head, digest);
-    bool same = file_version == o->to->version && lines == o->last_head_lines && str_eq(digest, o->last_digest);
+    /* A file that no API has written yet has no version. */
+    int64_t version = file_version >= 0 ? file_version : o->last_version;
+    bool same = version == o->to->version && lines == o->last_head_lines && str_eq(digest, o->last_digest);
     for (size_t i = 0; i < o->to->count; i++)
         same = same && o->to->found[i].last != NULL;
     o->last_head_lines = lines;
+    o->last_version = o->to->version;
     memcpy(o->last_digest, digest, sizeof(digest));
     for (size_t i = 0; i < o->to->count; i++) {
         if (same)

@@ -42,6 +42,7 @@ static struct world {
     struct error runtime_error; /* of what begins so; kind NONE: none */
     const char *runtime_error_at;
     const char *base_body; /* of b1 alone; NULL: the true one */
+    bool no_file_version;  /* no API has written it yet */
     bool old_file;         /* haproxy.cfg is older than the API's version */
     bool no_runtime;       /* HAProxy does not answer */
     bool no_version;       /* nor has what is said of it a version */
@@ -176,7 +177,9 @@ static void put_runtime(struct buf *out)
 static void put_file(struct buf *out)
 {
     buf_add(out, w.file_head != NULL ? w.file_head : "");
-    buf_printf(out, "# _version=%lld\nglobal\n", (long long)w.version - w.old_file);
+    if (!w.no_file_version)
+        buf_printf(out, "# _version=%lld\n", (long long)w.version - w.old_file);
+    buf_add(out, "global\n");
     for (size_t b = 0; b < w.backends + w.of_others; b++) {
         if (b < w.backends && (w.absent[b] || w.out_of_file[b]))
             continue;
@@ -948,6 +951,22 @@ START_TEST(of_a_file_behind_the_api_all_is_read)
 END_TEST
 
 /* What it was before the first of two changes is not taken for what it is after the second, which changes nothing. */
+START_TEST(a_file_without_a_version_is_as_it_was_at_that_of_the_api)
+{
+    begin(4, 2);
+    w.no_file_version = true;
+    ck_assert_str_eq(look(), "wAivvvv");
+    keep_all();
+    ck_assert_str_eq(look(), "wivvvv");
+    check_as_last(true);
+    keep_all();
+    w.version++;
+    ck_assert_str_eq(look(), "wAivvvv");
+    check_as_last(false);
+    end();
+}
+END_TEST
+
 START_TEST(a_reading_that_begins_again_reads_all_of_another_file)
 {
     begin_kept();
@@ -1013,6 +1032,7 @@ int main(void)
     tcase_add_test(t, of_another_file_all_is_read);
     tcase_add_test(t, what_its_owner_changed_is_read);
     tcase_add_test(t, of_a_file_behind_the_api_all_is_read);
+    tcase_add_test(t, a_file_without_a_version_is_as_it_was_at_that_of_the_api);
     tcase_add_test(t, a_reading_that_begins_again_reads_all_of_another_file);
     tcase_add_test(t, who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it);
     tcase_add_test(t, a_file_with_something_to_say_about_is_read_each_time);
