@@ -43,7 +43,7 @@ static void instance_command_done(struct instance *in, const struct command *c, 
 {
     const struct runtime_command given = instance_as_given(c);
     commands_forget_failures(&in->commands);
-    instance_backend_differs(c->backend);
+    c->backend->as_before = c->backend->runs_file = false; /* the file is as it was read */
     struct runtime *r = &c->backend->runtime;
     const struct runtime_server *row = runtime_find(r, c->name);
     if (row != NULL)

@@ -175,8 +175,6 @@ void instance_write_failed(struct instance *in, const struct write_failure *f);
 void instance_say_why(struct instance *in, const char *why); /* it took a reload; once, as long as it is the same */
 void instance_decide(struct instance *in);
 /* An empty transaction is to be begun, previewed and deleted before anything is written. */
-/* Of its text nothing is parsed any more, unless an engine looks at it. */
-void instance_rest_file(struct instance *in);
 bool instance_wants_preview(const struct instance *in);
 void instance_preview(struct instance *in);
 bool instance_may_ever_write(const struct instance *in);
@@ -185,6 +183,8 @@ void instance_wrote(struct instance *in, int64_t version);
 void instance_writes_none(struct instance *in); /* no write is in hand */
 /* Its text, unless a transaction is still to be compared with it; a large one until there is one. */
 void instance_free_file(struct instance *in);
+/* Of its text nothing is parsed any more, unless an engine looks at it. */
+void instance_rest_file(struct instance *in);
 char *instance_judge(void *in, const char *text, size_t len, bool previews) must_check;
 void instance_cleaned(void *in, const struct written *w);
 void instance_previewed(void *in, const struct written *w);

@@ -28,8 +28,10 @@ void instance_read(struct instance *in)
 {
     bool all = in->backend_count < MANY_BACKENDS || in->as_last >= READINGS_AS_LAST;
     instance_begin(in, INSTANCE_READING);
-    for (size_t i = 0; i < in->backend_count; i++)
+    for (size_t i = 0; i < in->backend_count; i++) {
         in->readout.found[i].last = all || !in->backends[i].as_read ? NULL : &in->backends[i].actual;
+        in->backends[i].as_read = false; /* until this reading has ended, which the end of the daemon cancels */
+    }
     in->read_began_ms = clock_mono_ms();
     instance_driver(in)->ops->read(instance_driver(in), &in->readout);
 }
@@ -58,8 +60,6 @@ static void instance_read_failed(struct instance *in, const struct error *err)
 {
     commands_forget_failures(&in->commands); /* they have this reason */
     in->away = true;
-    for (size_t i = 0; i < in->backend_count; i++)
-        in->backends[i].as_read = false; /* the API may be another one when it is back */
     ENGINES_DO(in, read_failed);
     instance_count_reconcile(in, error_kind_name(err->kind));
     instance_problem(
@@ -369,7 +369,8 @@ static void instance_note_as_read(struct instance *in)
     for (size_t i = 0; i < in->backend_count; i++) {
         struct instance_backend *b = &in->backends[i];
         as_last = as_last && in->readout.found[i].as_last;
-        b->as_read = b->unreadable.kind == ERROR_NONE && !in->readout.outdated && !in->readout.split;
+        b->as_read = b->unreadable.kind == ERROR_NONE && b->actual.unsupported_count == 0 && !in->readout.outdated &&
+                     !in->readout.split;
     }
     in->as_last = as_last ? in->as_last + 1 : 0;
 }

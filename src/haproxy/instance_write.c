@@ -52,6 +52,12 @@ static bool instance_all_reviewed(const struct instance *in)
     return true;
 }
 
+static unsigned instance_own_references(const struct instance *in)
+{
+    const struct cfg_content *file = in->readout.file;
+    return 1u + (in->guard.file == file) + (in->readout.before == file);
+}
+
 void instance_free_file(struct instance *in)
 {
     const struct cfg_content *file = in->readout.file;
@@ -59,7 +65,7 @@ void instance_free_file(struct instance *in)
     bool large = file != NULL && file->len >= in->large_file_bytes;
     if (guard_passed(&in->guard, in->version) && (reviewed || (large && !in->file_needed))) {
         in->file_let_go = !reviewed;
-        bool held = file != NULL && file->references > 1u + (in->guard.file == file); /* by an engine */
+        bool held = file != NULL && file->references > instance_own_references(in); /* by an engine */
         readout_let_file_go(&in->readout, held);
         if (!held)
             guard_let_file_go(&in->guard);
@@ -70,7 +76,7 @@ void instance_rest_file(struct instance *in)
 {
     struct cfg_content *file = in->readout.file;
     if (file != NULL)
-        cfg_content_rest(file, 1u + (in->guard.file == file) + (in->readout.before == file));
+        cfg_content_rest(file, instance_own_references(in));
 }
 
 void instance_wrote(struct instance *in, int64_t version)
@@ -175,6 +181,7 @@ void instance_say_why(struct instance *in, const char *why)
 static void instance_write_committed(struct instance *in, const struct written *t)
 {
     instance_wrote(in, t->version);
+    in->file_needed = false;
     /* What was not previewed was harmless before, or cannot be previewed. */
     for (size_t i = 0; i < in->backend_count; i++)
         in->backends[i].reviewed = in->backends[i].reviewed || in->backends[i].writing;
@@ -363,7 +370,6 @@ static void instance_write_transaction(struct instance *in)
     }
     if (wanted && instance_count_writing(in) == 0)
         return;
-    in->file_needed = false;
     instance_begin(in, INSTANCE_WRITING);
     in->write_started_us = clock_mono_us();
     d->ops->write(d, in->version, instance_wants_review(in), in->dirty || !wanted);
@@ -429,7 +435,8 @@ void instance_decide(struct instance *in)
     }
     if (instance_let_ask_served(in) || instance_let_store(in) || instance_let_replace(in))
         return;
-    if (all.transaction && in->file_let_go) { /* which one it changes is not known yet; this one is read for its review */
+    /* Which backend it changes is not known yet. */
+    if (all.transaction && in->file_let_go && !in->guard.blind && !instance_is_split(in)) {
         in->file_let_go = false;
         in->file_needed = true;
         instance_outdated(in);

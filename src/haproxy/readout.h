@@ -54,7 +54,7 @@ void readout_fini(struct readout *o);
 void readout_begin(struct readout *o);
 /* The same but for what runs, which stays as it was read. */
 void readout_begin_configuration(struct readout *o);
-/* It was not read anew, as the file is the same: `version` aside. */
+/* It was not read anew, as the file is the same. */
 void readout_as_last(struct reading *r, int64_t version);
 /* The one that was read, or the last one. */
 const struct backend *readout_backend(const struct reading *r);

@@ -22,6 +22,7 @@
 
 /* So many backends in one turn of the loop. */
 #define BACKENDS_AT_ONCE 8
+#define READINGS_ALIKE 2
 
 static void reader_on_answer(void *arg, const struct dataplane_answer *a);
 static void reader_on_turn(void *arg);
@@ -151,16 +152,19 @@ static void note_unreadable(enum reader_step step, struct reading *f, struct err
 
 /* ---- the file ---- */
 
-/* It is as it was when all was read last, and so are the backends that the API makes of it: nothing but what runs needs
- * to be asked for. Of a file with something to say about it all is read each time. */
+/* It is as it was when all was read the last times, and so are the backends that the API makes of it: nothing but what
+ * runs needs to be asked for. Twice, as after an edit by hand the API shows what it had for a moment more. Of a file with
+ * something to say about it all is read each time. */
 static bool is_as_last(struct reader *o, const char *text, size_t len, int64_t file_version)
 {
     size_t lines, head = cfg_content_head(text, len, &lines);
     char digest[DIGEST_SHA256_TEXT_BYTES];
     digest_sha256(text + head, len - head, digest);
     /* A file that no API has written yet has no version. */
-    int64_t version = file_version >= 0 ? file_version : o->last_version;
-    bool same = version == o->to->version && lines == o->last_head_lines && str_eq(digest, o->last_digest);
+    bool same = (file_version < 0 || file_version == o->to->version) && o->to->version == o->last_version &&
+                lines == o->last_head_lines && str_eq(digest, o->last_digest);
+    o->alike = same ? o->alike + 1 : 1;
+    same = o->alike > READINGS_ALIKE;
     for (size_t i = 0; i < o->to->count; i++)
         same = same && o->to->found[i].last != NULL;
     o->last_head_lines = lines;
@@ -203,6 +207,7 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
     const struct cfg_file *file = cfg_content_file(o->to->file, &o->broken);
     if (file == NULL) {
         o->to->file_problem = mem_strdup(o->broken.message);
+        o->last_digest[0] = '\0';
         readout_let_file_go(o->to, false);
         return;
     }

@@ -61,7 +61,8 @@ struct reader {
     struct error broken;   /* kind NONE, or what the file is instead */
     bool moved;            /* another version was seen while what runs was read */
     bool as_last;          /* the file is, and so is what is not asked for */
-    int64_t last_version;   /* of the API when the file was read last */
+    unsigned alike;         /* readings in a row that found the same file */
+    int64_t last_version;   /* of the API when it was read last */
     size_t last_head_lines; /* of that file: of the comments that it begins with; */
     char last_digest[DIGEST_SHA256_TEXT_BYTES]; /* and of the rest; "": another reading is to have all of it */
     struct timer turn;     /* of the loop: the next backends of the list, or to be compared with the file */
