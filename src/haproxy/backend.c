@@ -50,11 +50,11 @@ void backend_server_copy(struct backend_server *to, const struct backend_server 
 
 bool backend_server_same(const struct backend_server *a, const struct backend_server *b)
 {
-    return a->name == b->name && a->address == b->address && a->json == b->json && a->port == b->port && a->weight == b->weight &&
-           a->check == b->check && a->backup == b->backup && a->maintenance == b->maintenance &&
-           a->enabled == b->enabled && a->no_backup == b->no_backup && a->default_disabled == b->default_disabled &&
-           a->default_backup == b->default_backup && a->check_port == b->check_port &&
-           a->send_proxy_v2 == b->send_proxy_v2;
+    return a->name == b->name && a->address == b->address && a->json == b->json && a->port == b->port &&
+           a->weight == b->weight && a->check == b->check && a->backup == b->backup &&
+           a->maintenance == b->maintenance && a->enabled == b->enabled && a->no_backup == b->no_backup &&
+           a->default_disabled == b->default_disabled && a->default_backup == b->default_backup &&
+           a->check_port == b->check_port && a->send_proxy_v2 == b->send_proxy_v2;
 }
 
 static bool backend_same_lists(const struct backend *a, const struct backend *b)

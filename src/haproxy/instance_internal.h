@@ -89,8 +89,8 @@ struct instance {
     bool renewed;    /* new credentials were tried at once, without a result yet */
 
     size_t large_file_bytes; /* from so many on it is not kept for transactions that may come; tests have fewer */
-    bool file_let_go; /* though some are not reviewed: for these it is read again, */
-    bool file_needed; /* and kept */
+    bool file_let_go;        /* though some are not reviewed: for these it is read again, */
+    bool file_needed;        /* and kept */
     struct readout readout;
     struct instance_running running;
     struct reload reload;

@@ -339,8 +339,9 @@ static void instance_read_take_runtime(struct instance *in)
 
 static void instance_take_backend(struct instance_backend *b, struct reading *found)
 {
-    bool as_last = found->as_last || (b->was_read && b->unreadable.kind == ERROR_NONE &&
-                                      found->unreadable.kind == ERROR_NONE && backend_same(&b->actual, &found->backend));
+    bool as_last =
+        found->as_last || (b->was_read && b->unreadable.kind == ERROR_NONE && found->unreadable.kind == ERROR_NONE &&
+                           backend_same(&b->actual, &found->backend));
     b->as_before = as_last && runtime_same(&b->runtime, &found->runtime);
     if (as_last) { /* what others have of it points into the one that stays */
         b->actual.version = found->backend.version;

@@ -261,7 +261,8 @@ static void compare_server(struct cfg_difference *d, const struct server *was, c
     if (!piece_eq(was->address, is->address)) {
         cleanup(backend_server_fini) struct backend_server from = {0};
         s.change.fields = SERVER_ADDRESS | SERVER_PORT;
-        server_differs(&s, (struct piece){"address", 7}, plain && take_address(was->address, &from.address, &from.port));
+        server_differs(&s, (struct piece){"address", 7},
+                       plain && take_address(was->address, &from.address, &from.port));
     }
     compare_keywords(&s, was, is, false, is);
     compare_keywords(&s, is, was, true, is);

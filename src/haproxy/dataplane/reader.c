@@ -170,12 +170,8 @@ static bool is_as_last(struct reader *o, const char *text, size_t len, int64_t f
     o->last_head_lines = lines;
     o->last_version = o->to->version;
     memcpy(o->last_digest, digest, sizeof(digest));
-    for (size_t i = 0; i < o->to->count; i++) {
-        if (same)
-            readout_as_last(&o->to->found[i], o->to->version);
-        else
-            o->to->found[i].last = NULL; /* nor is it that of this file where the reading begins again */
-    }
+    for (size_t i = 0; i < o->to->count && same; i++)
+        readout_as_last(&o->to->found[i], o->to->version);
     return same;
 }
 

@@ -54,22 +54,22 @@ struct reader {
     bool with_runtime; /* set it after reader_init: the running HAProxy is read, too */
     struct readout *to;
     enum reader_step step;
-    size_t at;             /* the backend that is being read */
-    unsigned restarts;     /* others wrote during the reading */
-    unsigned one_by_one;   /* so many readings more do without the list, as the API refused it */
-    int64_t file_version;  /* as the file says it; -1: it does not */
-    struct error broken;   /* kind NONE, or what the file is instead */
-    bool moved;            /* another version was seen while what runs was read */
-    bool as_last;          /* the file is, and so is what is not asked for */
-    unsigned alike;         /* readings in a row that found the same file */
-    int64_t last_version;   /* of the API when it was read last */
-    size_t last_head_lines; /* of that file: of the comments that it begins with; */
+    size_t at;                                  /* the backend that is being read */
+    unsigned restarts;                          /* others wrote during the reading */
+    unsigned one_by_one;                        /* so many readings more do without the list, as the API refused it */
+    int64_t file_version;                       /* as the file says it; -1: it does not */
+    struct error broken;                        /* kind NONE, or what the file is instead */
+    bool moved;                                 /* another version was seen while what runs was read */
+    bool as_last;                               /* the file is, and so is what is not asked for */
+    unsigned alike;                             /* readings in a row that found the same file */
+    int64_t last_version;                       /* of the API when it was read last */
+    size_t last_head_lines;                     /* of that file: of the comments that it begins with; */
     char last_digest[DIGEST_SHA256_TEXT_BYTES]; /* and of the rest; "": another reading is to have all of it */
-    struct timer turn;     /* of the loop: the next backends of the list, or to be compared with the file */
+    struct timer turn; /* of the loop: the next backends of the list, or to be compared with the file */
     struct codec_list list;
     struct backend **listed_backends; /* NULL: no list is being read */
-    bool listed;           /* the list was read: what it does not have is not there */
-    struct reading *known; /* as they were when what runs was read, without that; NULL: it was not yet */
+    bool listed;                      /* the list was read: what it does not have is not there */
+    struct reading *known;            /* as they were when what runs was read, without that; NULL: it was not yet */
     size_t known_count;
     struct reader_lane lanes[READER_LANES];
     size_t lane_count;

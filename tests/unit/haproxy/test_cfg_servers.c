@@ -79,12 +79,11 @@ static void show_servers(struct backend *b, const char *names)
         if (name[0] == '\0')
             continue;
         b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(*b->servers));
-        b->servers[b->server_count++] =
-            (struct backend_server){.name = shared_text(name),
-                                    .address = shared_text("10.0.0.1"),
-                                    .port = 80,
-                                    .json = shared_text_take(
-                                        mem_printf("{\"name\":\"%s\",\"address\":\"10.0.0.1\",\"port\":80}", name))};
+        b->servers[b->server_count++] = (struct backend_server){
+            .name = shared_text(name),
+            .address = shared_text("10.0.0.1"),
+            .port = 80,
+            .json = shared_text_take(mem_printf("{\"name\":\"%s\",\"address\":\"10.0.0.1\",\"port\":80}", name))};
     }
     free(copy);
 }

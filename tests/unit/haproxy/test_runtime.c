@@ -27,8 +27,8 @@ static void runtime_fill(struct runtime *r)
     r->servers = mem_array(2, sizeof(r->servers[0]));
     r->count = 2;
     for (size_t i = 0; i < 2; i++)
-        r->servers[i] =
-            (struct runtime_server){.name = shared_text_take(mem_printf("n%zu", i)), .address = shared_text("10.0.0.1"), .port = 80};
+        r->servers[i] = (struct runtime_server){
+            .name = shared_text_take(mem_printf("n%zu", i)), .address = shared_text("10.0.0.1"), .port = 80};
 }
 
 static bool runtime_change(struct runtime *r, unsigned what)
