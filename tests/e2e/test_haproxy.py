@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import socket
 
 import pytest
@@ -92,8 +91,8 @@ def test_failed_reload_is_repaired(world: World) -> None:
         world.put_nodes("node-c")
         world.put_slice("node-a", "node-c")
         world.daemon.wait_metric("reloads_total", 1, result="failed", timeout=90)
-        body = world.daemon.wait_not_ready()
-        assert re.search("reload", body, re.I), body
+        # While Data Plane API 3.0 reads its users anew it refuses a command, which is the last trouble for that moment.
+        world.daemon.wait_not_ready("reload")
         # HAProxy goes on with what it had; what it can be told without a reload, it was.
         assert set(world.haproxy.servers(BACKEND)) == {"node-a", "node-b", "old", "sorry"}
         assert set(world.running()) == {"node-a"}
