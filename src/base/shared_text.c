@@ -55,6 +55,13 @@ void shared_text_free(const char *s)
     free(one);
 }
 
+void shared_text_set(const char **at, const char *s)
+{
+    const char *old = *at;
+    *at = shared_text(s);
+    shared_text_free(old);
+}
+
 size_t shared_text_count(void)
 {
     return HASH_COUNT(all);

@@ -14,7 +14,8 @@
 
 /* NULL gives NULL. The caller's until shared_text_free. */
 const char *shared_text(const char *s) must_check;
-const char *shared_text_take(char *s) must_check; /* of one that was allocated, which is freed */
+const char *shared_text_take(char *s) must_check;     /* of one that was allocated, which is freed */
+void shared_text_set(const char **at, const char *s); /* in place of what it held, which is freed; s may be NULL */
 void shared_text_free(const char *s); /* one that shared_text gave; the last one frees it; NULL is allowed */
 size_t shared_text_count(void);       /* different ones */
 

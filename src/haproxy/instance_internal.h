@@ -181,10 +181,9 @@ bool instance_may_ever_write(const struct instance *in);
 /* The daemon wrote `version`. */
 void instance_wrote(struct instance *in, int64_t version);
 void instance_writes_none(struct instance *in); /* no write is in hand */
-/* Its text, unless a transaction is still to be compared with it; a large one until there is one. */
+/* Its text, unless a transaction is still to be compared with it; a large one until there is one. Of what stays nothing
+ * is parsed any more, unless an engine looks at it. */
 void instance_free_file(struct instance *in);
-/* Of its text nothing is parsed any more, unless an engine looks at it. */
-void instance_rest_file(struct instance *in);
 char *instance_judge(void *in, const char *text, size_t len, bool previews) must_check;
 void instance_cleaned(void *in, const struct written *w);
 void instance_previewed(void *in, const struct written *w);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "haproxy/cfg/content.h"
 #include "haproxy/drift.h"
 #include "haproxy/instance_internal.h"
 
@@ -12,9 +11,7 @@
 #define DRIFT_REREAD_MS 7000
 #define UNREADABLE_REREADS 3
 /* So often in a row what the API makes of the same file is taken for the same. */
-#ifndef READINGS_AS_LAST
 #define READINGS_AS_LAST 9
-#endif
 #ifndef MANY_BACKENDS /* tests have two */
 #define MANY_BACKENDS 8
 #endif
@@ -414,7 +411,6 @@ static void instance_take_found(struct instance *in)
     instance_pass_in_place(in);
     in->file_let_go = false;
     instance_free_file(in);
-    instance_rest_file(in);
     if (!unreadable)
         pace_read(&in->pace);
     in->reread_ms = unreadable || in->readout.outdated ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;

@@ -72,8 +72,7 @@ static void instance_take_server(struct instance *in, const struct updated *u)
         struct runtime_server *at = &b->runtime.servers[i];
         if (!str_eq(at->name, is->name))
             continue;
-        shared_text_free(at->address);
-        at->address = shared_text(is->address);
+        shared_text_set(&at->address, is->address);
         at->port = is->port;
         if (u->fields & SERVER_MAINTENANCE)
             runtime_set_admin(at, is->maintenance ? RUNTIME_MAINT : RUNTIME_READY);

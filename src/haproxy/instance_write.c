@@ -60,7 +60,7 @@ static unsigned instance_own_references(const struct instance *in)
 
 void instance_free_file(struct instance *in)
 {
-    const struct cfg_content *file = in->readout.file;
+    struct cfg_content *file = in->readout.file;
     bool reviewed = instance_all_reviewed(in);
     bool large = file != NULL && file->len >= in->large_file_bytes;
     if (guard_passed(&in->guard, in->version) && (reviewed || (large && !in->file_needed))) {
@@ -69,14 +69,9 @@ void instance_free_file(struct instance *in)
         readout_let_file_go(&in->readout, held);
         if (!held)
             guard_let_file_go(&in->guard);
-    }
-}
-
-void instance_rest_file(struct instance *in)
-{
-    struct cfg_content *file = in->readout.file;
-    if (file != NULL)
+    } else if (file != NULL) {
         cfg_content_rest(file, instance_own_references(in));
+    }
 }
 
 void instance_wrote(struct instance *in, int64_t version)
@@ -155,7 +150,6 @@ static void instance_take_preview(struct instance *in, const struct written *t)
                  log_str("target", instance_url(in)), log_str("error", t->error.message));
         guard_read(&in->guard, in->version, false, in->readout.file, in->readout.file_problem,
                    in->readout.defaults_problem);
-        instance_free_file(in);
     }
 }
 
@@ -339,7 +333,6 @@ void instance_previewed(void *arg, const struct written *t)
     instance_report_foreign(in, t);
     instance_take_preview(in, t);
     instance_free_file(in);
-    instance_rest_file(in);
     instance_done(in);
 }
 

@@ -28,8 +28,7 @@ struct histogram {
 
 /* One set of label values. */
 struct series {
-    const char
-        *labels; /* as they are printed: a="x",b="y"; the key; base/shared_text's, as many metrics have the same */
+    const char *labels; /* as they are printed: a="x",b="y"; the key; base/shared_text's, as many have the same */
     double value;
     struct histogram *histogram; /* NULL unless the metric is one */
     UT_hash_handle hh;

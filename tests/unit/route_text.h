@@ -11,8 +11,8 @@
 #ifndef TESTS_ROUTE_TEXT_H
 #define TESTS_ROUTE_TEXT_H
 
-#include "base/shared_text.h"
 #include "backend_text.h"
+#include "base/shared_text.h"
 #include "servers/change/route.h"
 #include "haproxy/runtime.h"
 
@@ -65,8 +65,8 @@ static inline void text_runtime(struct runtime *r, const struct backend *file, c
     for (size_t i = 0; i < file->server_count; i++) {
         const struct backend_server *line = &file->servers[i];
         struct runtime_server *s = text_row(r, line->name);
-        shared_text_free(s->address); /* of an earlier line of that name */
-        s->address = shared_text(str_ip_family(line->address) != 0 ? line->address : "10.99.0.1");
+        /* In place of that of an earlier line of that name. */
+        shared_text_set(&s->address, str_ip_family(line->address) != 0 ? line->address : "10.99.0.1");
         s->port = line->port;
         s->weight = line->weight;
         s->admin = line->maintenance ? RUNTIME_MAINT : RUNTIME_READY;

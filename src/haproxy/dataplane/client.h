@@ -59,8 +59,8 @@ struct dataplane_client_options {
     /* Borrowed, outlive the client, may be NULL. A token wins over a username; neither set: no credentials are sent. */
     struct secret *username, *password, *token;
     struct tls_files *tls; /* of https; borrowed, shared, followed before each request; NULL: the system's trust */
-    const struct spiffe
-        *spiffe;           /* in its place: no request goes out without an identity; borrowed, shared; NULL: none */
+    /* In its place: no request goes out without an identity; borrowed, shared; NULL: none. */
+    const struct spiffe *spiffe;
     const struct log *log; /* borrowed; may be NULL */
     struct dataplane_client_events events;
     struct dataplane_gate gate;

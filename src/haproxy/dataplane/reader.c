@@ -155,7 +155,7 @@ static void note_unreadable(enum reader_step step, struct reading *f, struct err
 /* It is as it was when all was read the last times, and so are the backends that the API makes of it: nothing but what
  * runs needs to be asked for. Twice, as after an edit by hand the API shows what it had for a moment more. Of a file with
  * something to say about it all is read each time. */
-static bool is_as_last(struct reader *o, const char *text, size_t len, int64_t file_version)
+static bool take_as_last(struct reader *o, const char *text, size_t len, int64_t file_version)
 {
     size_t lines, head = cfg_content_head(text, len, &lines);
     char digest[DIGEST_SHA256_TEXT_BYTES];
@@ -194,7 +194,7 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
     o->to->version = a->version;
     take_unloaded(o, a->body, head_len);
     cfg_file_parse(&head, a->body, head_len);
-    o->as_last = is_as_last(o, a->body, a->body_len, head.version);
+    o->as_last = take_as_last(o, a->body, a->body_len, head.version);
     o->to->file = known ? cfg_content_ref(o->to->before) : cfg_content_new(dataplane_answer_take(a), a->body_len);
     error_clear(&o->broken);
     o->file_version = head.version;

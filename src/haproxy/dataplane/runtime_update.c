@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
@@ -62,9 +61,8 @@ int runtime_update_start(struct runtime_update *l, int64_t version, const char *
     l->read_path = runtime_command_path(backend, server->name);
     l->version = version;
     l->fields = fields & ~(keep_maintenance ? (unsigned)SERVER_MAINTENANCE : 0);
+    as.json = l->body;
     backend_server_copy(&l->wanted, &as);
-    shared_text_free(l->wanted.json);
-    l->wanted.json = shared_text(l->body);
     l->state = UPDATE_WRITE;
     *ret = (struct transaction_action){
         .type = TRANSACTION_SEND, .method = "PUT", .path = buf_str(&l->path), .body = l->body};

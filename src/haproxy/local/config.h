@@ -36,8 +36,8 @@ struct local_word {
 /* The keyword at word `at`; `last` + 1 is the next one. */
 struct local_word local_config_word(const struct cfg_line *l, size_t at);
 
-/* "10.0.0.1:80", "[::1]:80", "name": *ret_address is base/shared_text's. A port that is no plain number ("+1000", a range) is
- * left with the address, and 0. */
+/* "10.0.0.1:80", "[::1]:80", "name": *ret_address is base/shared_text's. A port that is no plain number ("+1000", a
+ * range) is left with the address, and 0. */
 void local_config_split_address(const char *text, const char **ret_address, uint16_t *ret_port);
 
 /* The kinds of check that `option` names, one of which a backend has; ends with NULL. */

@@ -58,8 +58,7 @@ static void own_address(struct backend_server *s, const struct desired_server *w
     if (!address_eq(s->address, want->address)) {
         f->fields |= SERVER_ADDRESS;
         diff_say(&f->said, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
-        shared_text_free(s->address);
-        s->address = shared_text(want->address);
+        shared_text_set(&s->address, want->address);
     }
     if (s->port != want->port) {
         f->fields |= SERVER_PORT;

@@ -29,6 +29,14 @@ START_TEST(none_is_none_and_empty_is_one)
     ck_assert_ptr_null(shared_text(NULL));
     ck_assert_ptr_null(shared_text_take(NULL));
     shared_text_free(NULL);
+    const char *held = shared_text("10.0.0.1");
+    shared_text_set(&held, held); /* though nobody else holds it */
+    ck_assert_str_eq(held, "10.0.0.1");
+    shared_text_set(&held, "10.0.0.2");
+    ck_assert_str_eq(held, "10.0.0.2");
+    ck_assert_uint_eq(shared_text_count(), 1);
+    shared_text_set(&held, NULL);
+    ck_assert_ptr_null(held);
     const char *empty = shared_text(""), *taken = shared_text_take(mem_strdup(""));
     ck_assert_str_eq(empty, "");
     ck_assert_ptr_eq(empty, taken);

@@ -90,20 +90,14 @@ static void change_text(char **text)
     *text = mem_strdup("another");
 }
 
-static void change_shared(const char **text)
-{
-    shared_text_free(*text);
-    *text = shared_text("another");
-}
-
 static bool change_server(struct backend_server *s, unsigned what)
 {
     switch (what) {
     case 0:
-        change_shared(&s->name);
+        shared_text_set(&s->name, "another");
         break;
     case 1:
-        change_shared(&s->address);
+        shared_text_set(&s->address, "another");
         break;
     case 2:
         s->port++;
@@ -139,7 +133,7 @@ static bool change_server(struct backend_server *s, unsigned what)
         s->send_proxy_v2 = !s->send_proxy_v2;
         break;
     case 13:
-        change_shared(&s->json);
+        shared_text_set(&s->json, "another");
         break;
     default:
         return false;

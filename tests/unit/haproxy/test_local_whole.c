@@ -1,6 +1,5 @@
 /* src/haproxy/local/driver: a whole configuration that is told to the HAProxy that runs, with a socket that does what it
  * says, and with one that does not. */
-#include "base/shared_text.h"
 #include "local_driver.h"
 
 #include <poll.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/shared_text.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/drift.h"
 

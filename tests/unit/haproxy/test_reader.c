@@ -1015,7 +1015,6 @@ START_TEST(what_the_api_takes_in_later_is_read)
 {
     begin_kept();
     unsigned weight = w.weight[1]++;
-    w.list_body = NULL;
     w.lags = true;
     ck_assert_str_eq(look(), "wAivvvv");
     keep_all();
@@ -1029,8 +1028,8 @@ END_TEST
 START_TEST(a_broken_file_is_told_each_time)
 {
     begin(0, 0);
+    w.broken_file = true;
     for (unsigned i = 0; i < 4; i++) {
-        w.broken_file = true;
         look();
         ck_assert_ptr_nonnull(w.to.file_problem);
         ck_assert_ptr_null(w.to.file);

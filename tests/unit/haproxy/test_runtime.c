@@ -13,12 +13,6 @@ static void runtime_text(char **text, const char *to)
     *text = mem_strdup(to);
 }
 
-static void runtime_place(const char **text, const char *to)
-{
-    shared_text_free(*text);
-    *text = shared_text(to);
-}
-
 static void runtime_fill(struct runtime *r)
 {
     runtime_init(r);
@@ -45,10 +39,10 @@ static bool runtime_change(struct runtime *r, unsigned what)
         runtime_server_fini(&r->servers[--r->count]);
         break;
     case 3:
-        runtime_place(&s->name, "another");
+        shared_text_set(&s->name, "another");
         break;
     case 4:
-        runtime_place(&s->address, "another");
+        shared_text_set(&s->address, "another");
         break;
     case 5:
         s->port++;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shared_text.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/dataplane/server_actions.h"
 
@@ -114,8 +114,7 @@ START_TEST(an_address_that_cannot_be_read_back)
     ck_assert_ptr_null(printed(&out, &err));
     s->port = 80;
     ck_assert_ptr_nonnull(printed(&out, &err));
-    shared_text_free(s->address);
-    s->address = shared_text("web");
+    shared_text_set(&s->address, "web");
     ck_assert_ptr_null(printed(&out, &err));
     ck_assert_str_eq(err.message, "server be/n1: its address is a name, or without a port");
 }

@@ -4,10 +4,10 @@
  */
 #include <check.h>
 
-#include "base/shared_text.h"
 #include "../../dice.h"
 #include "../../route_text.h"
 #include "../diff_apply.h"
+#include "base/shared_text.h"
 #include "model/address.h"
 #include "servers/change/diff.h"
 #include "needs_transaction.h"
@@ -180,8 +180,7 @@ static void write_into(struct runtime *r, const struct backend_server *line, boo
         struct runtime_server *s = &r->servers[i];
         if (strcmp(s->name, line->name) != 0)
             continue;
-        shared_text_free(s->address);
-        s->address = shared_text(line->address);
+        shared_text_set(&s->address, line->address);
         s->weight = line->weight;
         if (line->maintenance != was_in_maintenance)
             s->admin = line->maintenance ? RUNTIME_MAINT : RUNTIME_READY;
