@@ -1,28 +1,32 @@
 #include "model/cache.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "model/record.h"
 
 /* An object and everything it points to, in one allocation: with 50,000 nodes malloc's own overhead for three small
  * blocks each would be as much as the data. */
-struct entry {
-    UT_hash_handle hh;
+struct cached {
     uint64_t version; /* of the cache, when it became live */
     unsigned listed;  /* number of the last replace that listed it unchanged */
     unsigned bytes;   /* of the object */
     void *object[];   /* packed */
 };
 
+/* By name, in the C library's tree: for each entry that is 32 bytes in place of the 58 of uthash. */
+struct entries {
+    void *tree; /* of what the entries point to as object, whose first member is the name */
+    size_t count;
+};
+
 /* live is what readers see. While a replace is open, aside holds what it listed and live does not have like that; what
  * live has already is marked by its number instead. */
 struct cache {
     const struct record *record;
-    struct entry *live;
-    struct entry *aside;
+    struct entries live, aside;
     size_t bytes; /* of live */
     uint64_t version, removed;
     unsigned replace;
@@ -37,25 +41,96 @@ struct cache *cache_new(const struct record *of)
     return c;
 }
 
-static void remove_entry(struct cache *c, struct entry **head, struct entry *e)
+/* ---- entries ---- */
+
+static int by_name(const void *a, const void *b)
 {
-    if (head == &c->live) {
+    return strcmp(record_name(a), record_name(b));
+}
+
+static struct cached *entry_of(const void *object)
+{
+    return (struct cached *)((uintptr_t)object - offsetof(struct cached, object));
+}
+
+static struct cached *entries_find(const struct entries *in, const char *name)
+{
+    void *const *found = tfind(&name, &in->tree, by_name);
+    return found != NULL ? entry_of(*found) : NULL;
+}
+
+static void entries_add(struct entries *to, struct cached *e)
+{
+    if (tsearch(e->object, &to->tree, by_name) == NULL)
+        abort(); /* as base/mem without memory */
+    to->count++;
+}
+
+static void entries_remove(struct entries *from, struct cached *e)
+{
+    (void)tdelete(e->object, &from->tree, by_name);
+    from->count--;
+}
+
+static void keep_entry(void *object)
+{
+    (void)object;
+}
+
+static void free_entry(void *object)
+{
+    free(entry_of(object));
+}
+
+static void entries_clear(struct entries *all, void (*each)(void *object))
+{
+    tdestroy(all->tree, each);
+    *all = (struct entries){0};
+}
+
+struct visitor {
+    void (*fn)(void *arg, struct cached *e);
+    void *arg;
+};
+
+static void visit(const void *node, VISIT when, void *arg)
+{
+    const struct visitor *v = arg;
+    if (when == postorder || when == leaf)
+        v->fn(v->arg, entry_of(*(void *const *)node));
+}
+
+/* By name. fn must add and remove none. */
+static void entries_each(const struct entries *all, void (*fn)(void *arg, struct cached *e), void *arg)
+{
+    struct visitor v = {fn, arg};
+    twalk_r(all->tree, visit, &v);
+}
+
+static void list_entry(void *arg, struct cached *e)
+{
+    struct cached ***end = arg;
+    *(*end)++ = e;
+}
+
+/* All of them, for who adds or removes some meanwhile. The caller frees it. */
+static struct cached **entries_list(const struct entries *all)
+{
+    struct cached **list = mem_array(all->count, sizeof(struct cached *)), **end = list;
+    entries_each(all, list_entry, &end);
+    return list;
+}
+
+/* ---- the cache ---- */
+
+static void remove_entry(struct cache *c, struct entries *from, struct cached *e)
+{
+    if (from == &c->live) {
         c->bytes -= e->bytes;
         c->version++;
     }
-    /* The analyzer does not see that the table's own list has no e any more. */
-    HASH_DEL(*head, e); /* NOLINT(clang-analyzer-unix.Malloc) */
+    entries_remove(from, e);
     free(e);
-}
-
-static void remove_all(struct entry **head)
-{
-    struct entry *e = *head, *next;
-    HASH_CLEAR(hh, *head); /* frees the table; the list through the entries stays readable */
-    for (; e != NULL; e = next) {
-        next = e->hh.next;
-        free(e);
-    }
 }
 
 void cache_free(struct cache *c)
@@ -66,44 +141,36 @@ void cache_free(struct cache *c)
     free(c);
 }
 
-static struct entry *cache_lookup(struct entry *head, const char *name)
+static void cache_insert(struct cache *c, struct entries *to, struct cached *e)
 {
-    struct entry *e = NULL;
-    HASH_FIND_STR(head, name, e);
-    return e;
-}
-
-static void cache_insert(struct cache *c, struct entry **head, struct entry *e)
-{
-    const char *name = record_name(e->object);
-    if (head == &c->live) {
+    if (to == &c->live) {
         c->bytes += e->bytes;
         e->version = ++c->version;
     }
-    HASH_ADD_KEYPTR(hh, *head, name, strlen(name), e);
+    entries_add(to, e);
 }
 
 /* Live has just that already: in a replace this is the latest state of the name so far. */
-static void put_unchanged(struct cache *c, struct entry *live, const char *name)
+static void put_unchanged(struct cache *c, struct cached *live, const char *name)
 {
     if (!c->replacing)
         return;
-    struct entry *earlier = cache_lookup(c->aside, name);
+    struct cached *earlier = entries_find(&c->aside, name);
     if (earlier != NULL)
         remove_entry(c, &c->aside, earlier);
     live->listed = c->replace;
 }
 
-static bool put_changed(struct cache *c, const void *object, struct entry *live)
+static bool put_changed(struct cache *c, const void *object, struct cached *live)
 {
-    struct entry **head = c->replacing ? &c->aside : &c->live;
-    struct entry *old = cache_lookup(*head, record_name(object));
+    struct entries *to = c->replacing ? &c->aside : &c->live;
+    struct cached *old = entries_find(to, record_name(object));
     size_t bytes;
     if (old != NULL)
-        remove_entry(c, head, old);
-    struct entry *e = record_pack(c->record, object, sizeof(struct entry), &bytes);
+        remove_entry(c, to, old);
+    struct cached *e = record_pack(c->record, object, sizeof(struct cached), &bytes);
     e->bytes = (unsigned)bytes;
-    cache_insert(c, head, e);
+    cache_insert(c, to, e);
     /* An earlier listing of the same name may have been like the live one; it is not the latest state any more. */
     if (c->replacing && live != NULL)
         live->listed = 0;
@@ -112,7 +179,7 @@ static bool put_changed(struct cache *c, const void *object, struct entry *live)
 
 bool cache_put(struct cache *c, void *object)
 {
-    struct entry *live = cache_lookup(c->live, record_name(object));
+    struct cached *live = entries_find(&c->live, record_name(object));
     bool changed = false;
     if (live != NULL && record_eq(c->record, live->object, object))
         put_unchanged(c, live, record_name(object));
@@ -124,14 +191,14 @@ bool cache_put(struct cache *c, void *object)
 
 void cache_keep(struct cache *c, const char *name)
 {
-    struct entry *e = cache_lookup(c->live, name);
-    if (c->replacing && e != NULL && cache_lookup(c->aside, name) == NULL)
+    struct cached *e = entries_find(&c->live, name);
+    if (c->replacing && e != NULL && entries_find(&c->aside, name) == NULL)
         e->listed = c->replace;
 }
 
 bool cache_delete(struct cache *c, const char *name)
 {
-    struct entry *e = cache_lookup(c->live, name);
+    struct cached *e = entries_find(&c->live, name);
     if (!c->replacing) {
         if (e != NULL) {
             remove_entry(c, &c->live, e);
@@ -141,7 +208,7 @@ bool cache_delete(struct cache *c, const char *name)
     }
     if (e != NULL)
         e->listed = 0;
-    e = cache_lookup(c->aside, name);
+    e = entries_find(&c->aside, name);
     if (e != NULL)
         remove_entry(c, &c->aside, e);
     return false;
@@ -149,7 +216,7 @@ bool cache_delete(struct cache *c, const char *name)
 
 void cache_replace_begin(struct cache *c)
 {
-    remove_all(&c->aside);
+    entries_clear(&c->aside, free_entry);
     c->replacing = true;
     if (++c->replace == 0) /* 0 means "not listed" */
         c->replace = 1;
@@ -157,35 +224,47 @@ void cache_replace_begin(struct cache *c)
 
 void cache_replace_abort(struct cache *c)
 {
-    remove_all(&c->aside);
+    entries_clear(&c->aside, free_entry);
     c->replacing = false;
+}
+
+static void first_version(void *arg, struct cached *e)
+{
+    struct cache *c = arg;
+    c->bytes += e->bytes;
+    e->version = c->version + 1;
+}
+
+static bool remove_unlisted(struct cache *c)
+{
+    bool removed = false;
+    cleanup(mem_free_ptr) struct cached **all = entries_list(&c->live);
+    for (size_t i = 0, count = c->live.count; i < count; i++) {
+        if (all[i]->listed == c->replace)
+            continue;
+        remove_entry(c, &c->live, all[i]);
+        c->removed = c->version;
+        removed = true;
+    }
+    return removed;
 }
 
 bool cache_replace_end(struct cache *c)
 {
-    struct entry *e, *next;
     if (!c->replacing)
         return false;
-    bool changed = !c->synced || c->aside != NULL;
-    HASH_ITER (hh, c->live, e, next) {
-        if (e->listed == c->replace)
-            continue;
-        remove_entry(c, &c->live, e);
-        c->removed = c->version;
-        changed = true;
-    }
-    if (c->live == NULL) { /* the usual first list: no need to build the table twice */
+    bool changed = !c->synced || c->aside.count != 0;
+    changed = remove_unlisted(c) || changed;
+    if (c->live.count == 0) { /* the usual first list: no need to build the tree twice */
         c->live = c->aside;
-        c->aside = NULL;
-        for (e = c->live; e != NULL; e = e->hh.next) {
-            c->bytes += e->bytes;
-            e->version = c->version + 1;
-        }
+        entries_each(&c->live, first_version, c);
+    } else {
+        cleanup(mem_free_ptr) struct cached **came = entries_list(&c->aside);
+        for (size_t i = 0; i < c->aside.count; i++)
+            cache_insert(c, &c->live, came[i]);
+        entries_clear(&c->aside, keep_entry);
     }
-    HASH_ITER (hh, c->aside, e, next) {
-        HASH_DEL(c->aside, e);
-        cache_insert(c, &c->live, e);
-    }
+    c->aside = (struct entries){0};
     c->replacing = false;
     c->synced = true;
     c->version += changed;
@@ -200,7 +279,7 @@ bool cache_synced(const struct cache *c)
 void cache_forget(struct cache *c)
 {
     cache_replace_abort(c);
-    remove_all(&c->live);
+    entries_clear(&c->live, free_entry);
     c->bytes = 0;
     c->synced = false;
     c->removed = ++c->version;
@@ -208,7 +287,7 @@ void cache_forget(struct cache *c)
 
 size_t cache_count(const struct cache *c)
 {
-    return HASH_COUNT(c->live);
+    return c->live.count;
 }
 
 size_t cache_bytes(const struct cache *c)
@@ -218,27 +297,26 @@ size_t cache_bytes(const struct cache *c)
 
 const void *cache_find(const struct cache *c, const char *name)
 {
-    const struct entry *e = cache_lookup(c->live, name);
+    const struct cached *e = entries_find(&c->live, name);
     return e != NULL ? e->object : NULL;
 }
 
-static int by_key(const void *a, const void *b)
+struct reader {
+    void (*fn)(void *arg, const void *object);
+    void *arg;
+    uint64_t since;
+};
+
+static void read_entry(void *arg, struct cached *e)
 {
-    const struct entry *const *x = a, *const *y = b;
-    return strcmp((*x)->hh.key, (*y)->hh.key);
+    const struct reader *r = arg;
+    if (e->version > r->since)
+        r->fn(r->arg, e->object);
 }
 
-/* Sorted aside rather than with HASH_SORT: reading must not reorder the table. */
 void cache_each(const struct cache *c, void (*fn)(void *arg, const void *object), void *arg)
 {
-    size_t count = 0;
-    cleanup(mem_free_ptr) const struct entry **list = mem_array(cache_count(c), sizeof(struct entry *));
-    for (const struct entry *e = c->live; e != NULL; e = e->hh.next)
-        list[count++] = e;
-    if (count > 1)
-        qsort(list, count, sizeof(struct entry *), by_key);
-    for (size_t i = 0; i < count; i++)
-        fn(arg, list[i]->object);
+    cache_each_since(c, 0, fn, arg);
 }
 
 uint64_t cache_version(const struct cache *c)
@@ -253,7 +331,6 @@ uint64_t cache_removed(const struct cache *c)
 
 void cache_each_since(const struct cache *c, uint64_t version, void (*fn)(void *arg, const void *object), void *arg)
 {
-    for (const struct entry *e = c->live; e != NULL; e = e->hh.next)
-        if (e->version > version)
-            fn(arg, e->object);
+    struct reader r = {fn, arg, version};
+    entries_each(&c->live, read_entry, &r);
 }

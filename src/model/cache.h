@@ -6,8 +6,8 @@
  * ones; the end swaps and drops what was not listed again; an abort keeps the old ones. What is listed again unchanged
  * is only marked, so that a relist costs no second copy.
  *
- * Each object lives in one allocation together with its strings: a node takes about 120 bytes, the hash table and
- * malloc included, 16 for each address, and its strings; a Hostname that is the node's name costs no second one.
+ * Each object lives in one allocation together with its strings: a node takes about 95 bytes, the tree and malloc
+ * included, 16 for each address, and its strings; a Hostname that is the node's name costs no second one.
  */
 #ifndef MODEL_CACHE_H
 #define MODEL_CACHE_H

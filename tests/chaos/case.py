@@ -243,9 +243,10 @@ class Case:
         world = self.world
         resync_s = world.sampler.hold_s or RESYNC_S
         wrong = world.disagrees(resync_s + AGREE_S if self.struck_by_others else AGREE_S)
-        # A daemon that was killed knows no more what its files were before a document that is rejected then.
+        # A daemon that was killed knows no more what its files were before a document that is rejected then, nor that HAProxy
+        # was not told of what it had stored.
         killed = "daemon" in self.fault.may_die
-        if wrong and killed and world.kind == "whole" and world.documents and not world.documents.last.good:
+        if wrong and killed and world.documents and not world.documents.last.good:
             self.timeline.say("agree", f"files of a rejected document stayed: {wrong}")
             self.timeline.say("change", world.documents.put(True))
             try:

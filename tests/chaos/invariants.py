@@ -27,8 +27,8 @@ accepted      Where the daemon has a whole configuration beside the servers: the
               map and certificate that it has, one of the documents gave it since all was in sync last, and none is missing that all have.
 agree         Once all is in sync, HAProxy has what its files say: every server of every backend with its address, weight and state, the
               entries of the map, the certificate, which it presents. A server that a HAProxy by its own files is rid of may
-              stay, in maintenance, until nobody uses it. A file that was stored by a Data Plane API whose answer was lost does not go back with a
-              rejected document, which the daemon does not know yet: there it has to agree with the next good one. Where others struck HAProxy, the daemon may notice with RESYNC_PERIOD alone.
+              stay, in maintenance, until nobody uses it. A file that was stored by a Data Plane API whose answer was lost, or by a daemon that was
+              killed before it told HAProxy, does not go back with a rejected document: there it has to agree with the next good one. Where others struck HAProxy, the daemon may notice with RESYNC_PERIOD alone.
 reported      Once all is in sync, the metrics count what the file has: desired, draining, actual and parked servers, and nobody is held.
 traffic       A connection through HAProxy is answered by one of the places behind the backend, not by nobody and not by the
               backup. Not looked at while HAProxy itself is struck.

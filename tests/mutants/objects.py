@@ -21,6 +21,8 @@ KEPT = (
     Mutant("a port without a row", OBJECTS, "    RECORD_PLAIN(struct service_port, node_port),\n", ""),
     Mutant("what was listed anew is dropped as not listed", CACHE, "    live->listed = c->replace;\n", ""),
     Mutant("a list is counted on top of the one before", CACHE, "        c->bytes -= e->bytes;\n", "        ;\n"),
+    Mutant("what a list brought has no size", CACHE, "    c->bytes += e->bytes;\n    e->version", "    e->version"),
+    Mutant("a count that forgets who went", CACHE, "    from->count--;\n", ""),
     Mutant("what could not be read is dropped", CACHE, "        e->listed = c->replace;\n", "        ;\n"),
 )
 EXCLUDED = (

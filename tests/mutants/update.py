@@ -45,7 +45,7 @@ OF_PLACES = (
     Mutant("desired: a Node changed, and no place did", WHERE, "    if (slot != 0)\n        w->places[slot - 1].touched = true;\n", "    (void)slot;\n"),
     Mutant("desired: no spare for a Node that came", UPDATE, "merge.moved || m->nodes_version != cache_version(r->in->caches->nodes)", "merge.moved"),
     Mutant("desired: what is deleted is not removed", CACHE, "            c->removed = c->version;\n        }\n        return", "        }\n        return"),
-    Mutant("desired: what is not listed is not removed", CACHE, "        c->removed = c->version;\n        changed", "        changed"),
+    Mutant("desired: what is not listed is not removed", CACHE, "        c->removed = c->version;\n        removed", "        removed"),
     Mutant("desired: a pause ends by an event", UPDATE, "    d.paused = m->last->paused;\n", ""),
     Mutant("desired: spares for servers that came", UPDATE, "m->moved = m->moved || was == m->last->server_count;", ""),
     Mutant("desired: no spare for what went", UPDATE, "m->moved = m->moved || again != replaced;", ""),
@@ -55,7 +55,7 @@ OF_PLACES = (
            "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    (void)now_ms;\n"),
     Mutant("desired: a recall is not noticed", STATES, "    s->pass++; /* none saw this */\n", ""),
     Mutant("desired: a change has no version", CACHE, "        e->version = ++c->version;\n", "        e->version = c->version;\n"),
-    Mutant("desired: a first list has no version", CACHE, "            e->version = c->version + 1;\n", "            ;\n"),
+    Mutant("desired: a first list has no version", CACHE, "    e->version = c->version + 1;\n", "    ;\n"),
     Mutant("desired: a deletion has no version", CACHE, "        c->bytes -= e->bytes;\n        c->version++;\n", "        c->bytes -= e->bytes;\n"),
 )
 
