@@ -30,6 +30,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect.h"
+#include "cli/release.h"
 #include "cli/show.h"
 #include "cli/services.h"
 #include "cli/template.h"
@@ -276,6 +277,43 @@ static int services(const struct settings *settings, char **environ_, const stru
     return status;
 }
 
+static int release(struct settings *settings, char **environ_, const struct command *command)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    cleanup(buf_fini) struct buf text = {0};
+    struct error err = {0}, no_access = {0};
+    struct page page;
+    const struct log log = log_of_command(settings, LOG_LEVEL_ERROR + 1);
+    int status = EXIT_FAILURE;
+    if (settings->config_target == SETTINGS_TARGET_ETCD || settings->mapping_count == 0) {
+        fputs("error: these settings manage no servers, which this command is about: set INGRESS_SERVICES or "
+              "INGRESS_SERVICE_NAME\n",
+              stderr);
+        return SETTINGS_EXIT_CODE;
+    }
+    struct event_base *base = event_base_new();
+    if (base == NULL) {
+        fputs("error: cannot create an event loop: out of file descriptors or memory\n", stderr);
+        return EXIT_FAILURE;
+    }
+    show_page_init(&page, &text, stdout, command, environ_);
+    /* A cluster that is gone must not keep anybody from releasing its load balancer. */
+    bool asks = settings->leader_elect && find_kubernetes(settings, environ_, &access, &no_access) == 0;
+    const struct release_command_options options = {.servers = command->servers,
+                                                    .yes = command->yes,
+                                                    .daemon = command->daemon,
+                                                    .access = asks ? &access : NULL,
+                                                    .timeout_ms = command->timeout_ms,
+                                                    .version = PROJECT_VERSION,
+                                                    .page = &page};
+    if (release_command(base, settings, &log, &options, &status, &err) != 0) {
+        fprintf(stderr, "error: %s\n", err.message);
+        status = exit_code(&err);
+    }
+    event_base_free(base);
+    return fputs(buf_str(&text), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : status;
+}
+
 /* ok: the settings can be used. */
 static int doctor(struct settings *settings, const struct settings_findings *findings, bool ok, char **environ_,
                   const struct command *command)
@@ -417,6 +455,7 @@ static int main_start(const struct command *command, char **environ_)
         print_findings(&findings);
         return !ok                                 ? SETTINGS_EXIT_CODE
                : command->kind == COMMAND_SERVICES ? services(&settings, environ_, command)
+               : command->kind == COMMAND_RELEASE  ? release(&settings, environ_, command)
                                                    : inspect(&settings, environ_, command);
     }
     struct log_losses losses = {0};

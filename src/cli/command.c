@@ -19,6 +19,13 @@ static const struct option options[] = {
     {0},
 };
 
+static const struct option release_options[] = {
+    {"servers", no_argument, NULL, 's'},      {"yes", no_argument, NULL, 'y'},
+    {"daemon", required_argument, NULL, 'd'}, {"color", required_argument, NULL, 'c'},
+    {"colour", required_argument, NULL, 'c'}, {"timeout", required_argument, NULL, 't'},
+    {"help", no_argument, NULL, 'h'},         {0},
+};
+
 static const struct option template_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"color", required_argument, NULL, 'c'},
@@ -35,10 +42,11 @@ static const struct option template_options[] = {
 
 static const struct option *command_options(const struct command *c)
 {
-    return c->kind == COMMAND_TEMPLATE ? template_options
-                                       : options + (c->kind == COMMAND_PLAN                                     ? 0
-                                                    : c->kind == COMMAND_EXPLAIN || c->kind == COMMAND_SERVICES ? 2
-                                                                                                                : 1);
+    return c->kind == COMMAND_TEMPLATE  ? template_options
+           : c->kind == COMMAND_RELEASE ? release_options
+                                        : options + (c->kind == COMMAND_PLAN                                     ? 0
+                                                     : c->kind == COMMAND_EXPLAIN || c->kind == COMMAND_SERVICES ? 2
+                                                                                                                 : 1);
 }
 
 static bool command_takes_junit(const struct command *c)
@@ -129,6 +137,10 @@ static int command_take_option(int option, const char *word, struct command *c, 
         c->kind = COMMAND_HELP;
         return 0;
     }
+    if (option == 's' || option == 'y') {
+        *(option == 's' ? &c->servers : &c->yes) = true;
+        return 0;
+    }
     const char *value = optarg == word + 2 && *optarg == '=' ? optarg + 1 : optarg; /* -o=json */
     if (command_take_value(option, value, c) != 0)
         return error_set(err, ERROR_INVALID, "%.*s \"%s\": expected %s", (int)len, word, value,
@@ -140,7 +152,9 @@ static int command_take_option(int option, const char *word, struct command *c, 
 static int command_parse_options(int argc, char *const *argv, struct command *c, struct error *err)
 {
     bool explain = c->kind == COMMAND_EXPLAIN;
-    const char *letters = explain || c->kind == COMMAND_SERVICES ? "-:h" : "-:ho:"; /* in order; nothing is printed */
+    const char *letters = explain || c->kind == COMMAND_SERVICES || c->kind == COMMAND_RELEASE
+                              ? "-:h"
+                              : "-:ho:"; /* in order; nothing is printed */
     int at = 1, option;
     for (optind = 0; (option = getopt_long(argc, argv, letters, command_options(c), NULL)) != -1; at = optind) {
         int rc = option == 1 ? command_take_operand(optarg, c, err) : command_take_option(option, argv[at], c, err);
@@ -277,7 +291,7 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         {"doctor", COMMAND_DOCTOR},     {"check-config", COMMAND_CHECK_CONFIG},
         {"config", COMMAND_CONFIG},     {"copy-to", COMMAND_COPY_TO},
         {"template", COMMAND_TEMPLATE}, {"services", COMMAND_SERVICES},
-        {"apply", COMMAND_APPLY},
+        {"release", COMMAND_RELEASE},   {"apply", COMMAND_APPLY},
     };
     *ret = (struct command){.kind = COMMAND_RUN, .daemon = "", .timeout_ms = INSPECT_TIMEOUT_MS};
     for (size_t i = 0; argc > 1 && i < array_len(kinds); i++)
@@ -285,7 +299,8 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
             ret->kind = kinds[i].kind;
     if (argc > 1 && ret->kind == COMMAND_RUN)
         return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[1]);
-    if (ret->kind == COMMAND_PLAN || ret->kind == COMMAND_EXPLAIN || ret->kind == COMMAND_DOCTOR)
+    if (ret->kind == COMMAND_PLAN || ret->kind == COMMAND_EXPLAIN || ret->kind == COMMAND_DOCTOR ||
+        ret->kind == COMMAND_RELEASE)
         return command_parse_options(argc - 1, argv + 1, ret, err);
     if (ret->kind == COMMAND_CONFIG)
         return command_parse_config(argc - 1, argv + 1, ret, err);

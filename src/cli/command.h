@@ -21,6 +21,7 @@ enum command_kind {
     COMMAND_COPY_TO,  /* copy-to FOLDER */
     COMMAND_TEMPLATE, /* template WORD [--test NAME] [-o text|json] [--color=...] [--timeout=...] DIR */
     COMMAND_SERVICES, /* services WORD [--timeout=...] [NAMESPACE/NAME] */
+    COMMAND_RELEASE,  /* release [--servers] [--yes] [--color=...] [--timeout=...] [--daemon=URL|none] */
     COMMAND_APPLY,    /* apply: of an older system (cli/older.h) */
     COMMAND_CONFIG,   /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
 };
@@ -59,6 +60,7 @@ struct command {
     const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR; SERVICES:
                           * NAMESPACE/NAME; NULL: none */
     bool json, junit;
+    bool servers, yes;          /* RELEASE */
     const char *test, *against; /* TEMPLATE; NULL: none */
     uint64_t count;             /* TEMPLATE_BENCHMARK; 0: by itself */
     const char *daemon;         /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */

@@ -146,6 +146,9 @@ struct local_request *local_write_config(struct local_helper *h, const char *byt
 /* One daemon for each file: a lock on the file ".<name>.lock" beside the real one, held until the helper ends. Comes back
  * at once: LOCAL_OK (ours, also when it was before) or LOCAL_LOCKED. */
 struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg) must_check;
+/* Removes that lock's file, which is left when a daemon ends, and what is noted in it: nothing is to follow. Not through a
+ * helper, and nothing happens where another daemon has the lock. */
+void local_forget_lock(const char *config_file);
 
 /* HAProxy runs the file that has this identity. Until then a daemon that comes after this one is told that it was written
  * and not loaded, however this one ended. */

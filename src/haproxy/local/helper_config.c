@@ -159,6 +159,20 @@ int helper_config_lock(struct helper_work *w)
     return helper_take_lock(w, &p);
 }
 
+void local_forget_lock(const char *config_file)
+{
+    cleanup(local_place_fini) struct local_place p;
+    cleanup(mem_free_ptr) char *name = NULL;
+    struct flock lock;
+    if (local_place_of_file(&p, config_file) != 0)
+        return;
+    int fd = helper_open_lock(&p, 0, &name);
+    if (fd >= 0 && helper_flock(fd, F_OFD_SETLK, &lock) == 0)
+        (void)unlinkat(p.folder, name, 0);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* As the lock file has it, of the file that was just read. */
 static void helper_look_at_lock(struct helper_work *w, const struct local_place *p)
 {

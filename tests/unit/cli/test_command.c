@@ -89,6 +89,10 @@ static const struct {
      {.kind = COMMAND_SERVICES, .colour = PAGE_COLOUR_NEVER, .timeout_ms = 2000}},
     {"services explain shop/web",
      {.kind = COMMAND_SERVICES, .services = COMMAND_SERVICES_EXPLAIN, .operand = "shop/web"}},
+    {"release", {.kind = COMMAND_RELEASE}},
+    {"release --yes --servers --daemon=none --timeout=2s",
+     {.kind = COMMAND_RELEASE, .servers = true, .yes = true, .daemon = "none", .timeout_ms = 2000}},
+    {"release --help", {.kind = COMMAND_HELP}},
     {"services --help", {.kind = COMMAND_HELP}},
     {"services explain -h", {.kind = COMMAND_HELP}},
     {"config --help", {.kind = COMMAND_HELP}},
@@ -111,6 +115,7 @@ START_TEST(what_is_asked_for)
     ck_assert_msg(str_eq(is.daemon, daemon), "%s", good[_i].line);
     ck_assert_msg(is.json == wanted->json && is.junit == wanted->junit, "%s", good[_i].line);
     ck_assert_msg(is.services == wanted->services, "%s", good[_i].line);
+    ck_assert_msg(is.servers == wanted->servers && is.yes == wanted->yes, "%s", good[_i].line);
     ck_assert_msg(is.template == wanted->template && is.count == wanted->count, "%s", good[_i].line);
     ck_assert_msg(str_eq(is.test, wanted->test) && str_eq(is.against, wanted->against), "%s", good[_i].line);
     ck_assert_msg(is.colour == wanted->colour, "%s", good[_i].line);
@@ -136,6 +141,9 @@ static const struct {
     {"plan --dae=none", "unknown option \"--dae=none\""},
     {"doctor --daemon=none", "unknown option \"--daemon=none\""},
     {"explain --daemon=none n1", "unknown option \"--daemon=none\""},
+    {"release be", "unexpected argument \"be\""},
+    {"release -y", "unknown option \"-y\""},
+    {"release --yes=no", "unknown option \"--yes=no\""},
     {"doctor n1", "unexpected argument \"n1\""},
     {"plan -- -o", "unexpected argument \"-o\""},
     {"plan -x", "unknown option \"-x\""},

@@ -1,0 +1,261 @@
+#include "servers/release.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/change.h"
+#include "haproxy/driver.h"
+#include "haproxy/instance.h"
+
+#define DRAIN_ENDS "it is released"
+
+struct release_backend {
+    const char *name;
+    struct instance_backend *at;
+    struct release_plan plan;
+    bool read;
+    char *failed;   /* NULL: not */
+    size_t in_hand; /* lines that the transaction in hand removes */
+    size_t removed, undrained;
+};
+
+struct release {
+    struct release_options options;
+    struct instance *instance;
+    struct release_backend *backends;
+    struct engine_claim *claims;
+    struct engine engine;
+};
+
+static void release_attach(void *self, struct instance *in)
+{
+    struct release *r = self;
+    r->instance = in;
+    for (size_t i = 0; i < r->options.backend_count; i++)
+        r->backends[i].at = instance_backend(in, r->backends[i].name);
+}
+
+static struct release_backend *release_backend_of(struct release *r, const struct instance_backend *b)
+{
+    for (size_t i = 0; i < r->options.backend_count; i++)
+        if (r->backends[i].at == b)
+            return &r->backends[i];
+    return NULL;
+}
+
+static void release_fail(struct release_backend *b, const char *what, const char *why)
+{
+    free(b->failed);
+    b->failed = mem_printf("%s%s%s", what, *what != '\0' ? ": " : "", why);
+}
+
+static bool release_is_wanted(const void *self)
+{
+    (void)self;
+    return true;
+}
+
+static bool release_writes(const void *self)
+{
+    const struct release *r = self;
+    return r->options.writes;
+}
+
+static void release_command_ends_of_drains(struct release *r, struct release_backend *b)
+{
+    struct runtime_command *list = mem_array(b->plan.undrained_count, sizeof(list[0]));
+    for (size_t i = 0; i < b->plan.undrained_count; i++)
+        list[i] = (struct runtime_command){.name = b->plan.undrained[i], .state = RUNTIME_READY, .why = DRAIN_ENDS};
+    instance_command(r->instance, b->at, list, b->plan.undrained_count, 0);
+    free(list);
+}
+
+/* Drains end first: a reload would end them, too, but only one that comes. */
+static void release_decide_backend(struct release *r, struct release_backend *b, struct engine_wants *ret_wants)
+{
+    const struct instance_view v = instance_view(r->instance);
+    b->read = true;
+    release_plan_fini(&b->plan);
+    if (b->at->unreadable.kind != ERROR_NONE) {
+        release_fail(b, "haproxy.cfg cannot be read", b->at->unreadable.message);
+        return;
+    }
+    release_plan_make(&b->at->actual, &b->at->runtime, &r->options.rules, r->options.servers, &b->plan);
+    if (b->plan.refused != NULL)
+        release_fail(b, "", b->plan.refused);
+    else if (v.file_problem != NULL && b->plan.removed_count > 0)
+        release_fail(b, "haproxy.cfg is not written to", v.file_problem);
+    if (b->failed != NULL || !r->options.writes || release_plan_is_empty(&b->plan))
+        return;
+    if (b->plan.undrained_count > 0 && instance_runtime_usable(r->instance, b->at)) {
+        release_command_ends_of_drains(r, b);
+        ret_wants->waits = true;
+    } else if (b->plan.removed_count == 0) {
+        ret_wants->reload = v.may_write && v.may_begin;
+        ret_wants->waits = true;
+    } else if (!v.file_allows || !v.may_write || v.gathers) {
+        ret_wants->waits = true;
+    } else {
+        ret_wants->transaction = true;
+    }
+}
+
+static void release_decide(void *self, struct engine_wants *ret_wants)
+{
+    struct release *r = self;
+    for (size_t i = 0; i < r->options.backend_count; i++)
+        release_decide_backend(r, &r->backends[i], ret_wants);
+}
+
+static bool release_manages(const void *self, const struct instance_backend *b, const struct backend_server *line)
+{
+    const struct release *r = self;
+    (void)b;
+    return diff_manages(&r->options.rules, line);
+}
+
+/* ---- the transaction ---- */
+
+static void release_collect(void *self)
+{
+    struct release *r = self;
+    for (size_t i = 0; i < r->options.backend_count; i++) {
+        struct release_backend *b = &r->backends[i];
+        struct error err = {0};
+        b->in_hand = 0;
+        if (b->failed != NULL || b->plan.removed_count == 0 || b->plan.undrained_count > 0)
+            continue;
+        struct change *list = mem_array(b->plan.removed_count, sizeof(list[0]));
+        for (size_t k = 0; k < b->plan.removed_count; k++)
+            list[k] =
+                (struct change){.kind = CHANGE_REMOVE_SERVER, .backend = &b->at->actual, .server = b->plan.removed[k]};
+        if (instance_change(r->instance, b->at, list, b->plan.removed_count, &err) == 0)
+            b->in_hand = b->plan.removed_count;
+        else
+            release_fail(b, "the transaction cannot be made", err.message);
+        free(list);
+    }
+}
+
+static bool release_may_change(const void *self, const char *kind, const char *name, const char *first,
+                               const char *second)
+{
+    const struct release *r = self;
+    if (!str_eq(kind, "backend") || !str_eq(first, "server"))
+        return false;
+    for (size_t i = 0; i < r->options.backend_count; i++) {
+        const struct release_backend *b = &r->backends[i];
+        for (size_t k = 0; str_eq(name, b->name) && k < b->plan.removed_count; k++)
+            if (str_eq(second, b->plan.removed[k]->name))
+                return true;
+    }
+    return false;
+}
+
+static void release_committed(void *self, const struct written *w)
+{
+    struct release *r = self;
+    (void)w;
+    for (size_t i = 0; i < r->options.backend_count; i++) {
+        r->backends[i].removed += r->backends[i].in_hand;
+        r->backends[i].in_hand = 0;
+    }
+}
+
+static void release_rejected(void *self, const char *what, const struct error *err)
+{
+    struct release *r = self;
+    for (size_t i = 0; i < r->options.backend_count; i++)
+        if (r->backends[i].in_hand > 0)
+            release_fail(&r->backends[i], what, err->message);
+}
+
+static void release_reload_failed(void *self, bool lost)
+{
+    struct release *r = self;
+    const char *why = instance_view(r->instance).reload_problem;
+    for (size_t i = 0; i < r->options.backend_count && !lost; i++)
+        release_fail(&r->backends[i], "HAProxy could not load it", why != NULL ? why : "it does not say why");
+}
+
+static void release_command_done(void *self, const struct instance_backend *at, const struct runtime_command *c,
+                                 bool crossed, uint64_t took_us, uint64_t event_us)
+{
+    struct release_backend *b = release_backend_of(self, at);
+    (void)c;
+    (void)crossed;
+    (void)took_us;
+    (void)event_us;
+    if (b != NULL)
+        b->undrained++;
+}
+
+static const struct engine_ops release_ops = {
+    .name = "release",
+    .attach = release_attach,
+    .has_desired = release_is_wanted,
+    .may_write = release_writes,
+    .decide = release_decide,
+    .manages = release_manages,
+    .collect = release_collect,
+    .may_change = release_may_change,
+    .committed = release_committed,
+    .rejected = release_rejected,
+    .reload_failed = release_reload_failed,
+    .command_done = release_command_done,
+};
+
+/* ---- life ---- */
+
+struct release *release_new(const struct release_options *options)
+{
+    struct release *r = mem_alloc(sizeof(*r));
+    r->options = *options;
+    r->backends = mem_array(options->backend_count, sizeof(r->backends[0]));
+    r->claims = mem_array(options->backend_count, sizeof(r->claims[0]));
+    for (size_t i = 0; i < options->backend_count; i++) {
+        r->backends[i].name = options->backends[i];
+        r->claims[i] = (struct engine_claim){.backend = options->backends[i], .parts = ENGINE_SERVERS};
+    }
+    r->engine =
+        (struct engine){.ops = &release_ops, .self = r, .claims = r->claims, .claim_count = options->backend_count};
+    return r;
+}
+
+void release_free(struct release *r)
+{
+    if (r == NULL)
+        return;
+    for (size_t i = 0; i < r->options.backend_count; i++) {
+        release_plan_fini(&r->backends[i].plan);
+        free(r->backends[i].failed);
+    }
+    free(r->backends);
+    free(r->claims);
+    free(r);
+}
+
+const struct engine *release_engine(const struct release *r)
+{
+    return &r->engine;
+}
+
+struct release_view release_view(const struct release *r, size_t backend)
+{
+    const struct release_backend *b = &r->backends[backend];
+    const struct instance_view v = instance_view(r->instance);
+    bool settled = v.fresh && v.last_reload_known && v.reload != RELOAD_PENDING && !v.dirty &&
+                   instance_commanded(r->instance, b->at);
+    enum release_state state = b->failed != NULL                            ? RELEASE_FAILED
+                               : !b->read                                   ? RELEASE_UNKNOWN
+                               : release_plan_is_empty(&b->plan) && settled ? RELEASE_DONE
+                                                                            : RELEASE_TO_DO;
+    return (struct release_view){.backend = b->name,
+                                 .state = state,
+                                 .why = b->failed,
+                                 .exists = b->at->actual.exists,
+                                 .plan = &b->plan,
+                                 .removed = b->removed,
+                                 .undrained = b->undrained};
+}

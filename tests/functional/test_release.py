@@ -1,0 +1,116 @@
+"""haproxy-k8s-sync release where something stands against it: each is said, and nothing is half done without a word."""
+
+from __future__ import annotations
+
+import datetime
+import pathlib
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness.process import free_port
+
+from .rig import NAMESPACE, TEMPLATE, Rig, program
+from .test_endings import BEGIN, COMMIT, answer
+
+LIVE = "  server n1 127.0.11.1:30443 check weight 100\n"
+PARKED = "".join(f"  server n{i} 127.0.11.{i}:30443 check weight 100 disabled\n" for i in (2, 3))
+
+
+@pytest.fixture
+def rig_of(tmp_path: pathlib.Path) -> Iterator[Callable[..., Rig]]:
+    rigs: list[Rig] = []
+
+    def make(lines: str = LIVE + PARKED, **more: Any) -> Rig:
+        rigs.append(Rig(tmp_path, TEMPLATE.replace(LIVE, lines), **more))
+        return rigs[0].__enter__()
+
+    yield make
+    for rig in rigs:
+        rig.__exit__(None)
+
+
+def release(rig: Rig, *words: str, **settings: str) -> tuple[int, str]:
+    env = rig.settings(LISTEN_ADDRESS=f"127.0.0.1:{free_port()}", **settings)
+    ran = subprocess.run([str(program()), "release", "--timeout=5s", *words], env=env, capture_output=True, text=True, timeout=30, check=False)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def test_another_writer_that_is_first_costs_a_second_try(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of()
+    rig.dataplane.fault(answer(BEGIN, 409, "version mismatch"), answer(COMMIT, 409, "version mismatch"))
+    status, said = release(rig, "--yes")
+    assert status == 0 and "2 lines removed" in said, said
+    assert set(rig.all_lines()) == {"n1", "sorry"}
+    rig.wait_closed("in_progress")
+
+
+def test_what_haproxy_rejects_stays_and_is_said(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of()
+    rig.dataplane.fault({**answer(COMMIT, 400, "validation error: made up"), "times": 0})
+    before = set(rig.all_lines())
+    status, said = release(rig, "--yes")
+    assert status == 1 and "failed" in said and "validation error: made up" in said, said
+    assert set(rig.all_lines()) == before
+
+
+def test_a_reload_that_fails_is_no_release(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of()
+    rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] cannot bind socket (Address already in use)"})
+    status, said = release(rig, "--yes")
+    assert status == 1 and "HAProxy could not load it" in said and "cannot bind socket" in said, said
+
+
+def test_an_api_that_does_not_answer_leaves_the_other_haproxy_released(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of(haproxies=2)
+    rig.pairs[1].dataplane.stop()
+    status, said = release(rig, "--yes")
+    assert status == 1 and "could not be read" in said and "2 lines removed" in said, said
+    assert set(rig.all_lines()) == {"n1", "sorry"}
+
+
+def test_the_last_servers_are_not_removed_unasked(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of(PARKED)
+    status, said = release(rig, "--yes")
+    assert status == 1 and "no server of backend be is live" in said and "release --servers" in said, said
+    assert set(rig.all_lines()) == {"n2", "n3", "sorry"}
+
+
+def test_what_is_not_managed_stays_and_is_counted(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of()
+    status, said = release(rig, "--servers", "--yes", HAPROXY_KEEP_SERVERS="n3")
+    assert status == 0 and "2 lines removed" in said and "2 not managed" in said, said
+    assert set(rig.all_lines()) == {"n3", "sorry"}
+
+
+def test_a_backend_that_is_not_there_is_said(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of()
+    status, said = release(rig, "--yes", HAPROXY_BACKEND_NAME="nowhere")
+    assert status == 0 and "backend nowhere: not in haproxy.cfg" in said, said
+
+
+def lease(rig: Rig, seconds_ago: float) -> None:
+    at = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds_ago)
+    renewed = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    rig.kube.put({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "haproxy-k8s-sync", "namespace": NAMESPACE},
+                  "spec": {"holderIdentity": "lb1_1", "leaseDurationSeconds": 15, "acquireTime": renewed, "renewTime": renewed}})
+
+
+def test_a_leader_elsewhere_is_a_daemon_that_runs(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of()
+    lease(rig, 1)
+    status, said = release(rig, "--yes", LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)
+    assert status == 1 and f"the Lease {NAMESPACE}/haproxy-k8s-sync is held by lb1_1" in said, said
+    assert not rig.writes()
+    lease(rig, 60)
+    assert release(rig, "--yes", LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)[0] == 0
+
+
+def test_a_cluster_that_is_gone_does_not_stand_against_it(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of()
+    rig.kube.stop()
+    status, said = release(rig, "--yes", LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)
+    assert status == 0 and "make sure that none does" in said, said
+    assert set(rig.all_lines()) == {"n1", "sorry"}

@@ -1,0 +1,20 @@
+"""What is removed where a backend is given up."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, Room
+
+PLAN = "servers/change/release_plan.c"
+
+GIVEN_UP = (
+    Mutant("who is not managed goes, too", PLAN, "if (!diff_manages(rules, line)) {", "if (false) {"),
+    Mutant("live servers go unasked", PLAN, "servers || line->maintenance", "true"),
+    Mutant("live servers stay though they are to go", PLAN, "servers || line->maintenance", "line->maintenance"),
+    Mutant("the last servers go unasked", PLAN, "!servers && p->kept == 0 && p->removed_count > 0", "false"),
+    Mutant("an empty backend is refused", PLAN, "p->kept == 0 && p->removed_count > 0", "p->kept == 0"),
+    Mutant("a drain stays", PLAN, "        p->undrained[p->undrained_count++] = line->name;\n", "        ;\n"),
+    Mutant("an operator's maintenance ends", PLAN, "if (runs->admin == RUNTIME_DRAIN)", "if (runs->admin != RUNTIME_READY)"),
+    Mutant("a line that a write would damage is no matter", PLAN, "if (!b->unsupported[i].only_shown)", "if (false)"),
+    Mutant("a drain that is left is nothing to do", PLAN, " && p->undrained_count == 0;", ";"),
+)
+ROOMS = (Room("release", ("test_release_plan",), GIVEN_UP),)
