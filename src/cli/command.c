@@ -119,8 +119,7 @@ static int command_unknown_word(const char *of, const char *word, struct error *
 
 static const char *command_expected(int option, const struct command *c)
 {
-    return option == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json"
-                                                          : command_option_of(option)->expected;
+    return option == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json" : command_option_of(option)->expected;
 }
 
 /* As http_endpoint wants it; what is shown holds no password. */
@@ -207,9 +206,9 @@ static int command_take_option(int option, const char *word, struct command *c, 
     const char *value = optarg == word + 2 && *optarg == '=' ? optarg + 1 : optarg; /* -o=json */
     if (option == 'o' && !(c->row->takes & TAKES_OUTPUT)) {
         cleanup(mem_free_ptr) char *name = command_name(c->row);
-        return str_eq(value, "text")
-                   ? 0
-                   : error_set(err, ERROR_INVALID, "%s prints text only: leave out %.*s %s", name, (int)len, word, value);
+        return str_eq(value, "text") ? 0
+                                     : error_set(err, ERROR_INVALID, "%s prints text only: leave out %.*s %s", name,
+                                                 (int)len, word, value);
     }
     if (command_take_value(option, value, c) != 0)
         return error_set(err, ERROR_INVALID, "%.*s \"%s\": expected %s", (int)len, word, value,
@@ -223,9 +222,8 @@ static void command_fill_options(const struct command_row *row, struct option *l
     for (size_t i = 0; i < array_len(all_options); i++) {
         const struct command_option *o = &all_options[i];
         if (command_takes(row, o) || o->letter == 'o')
-            *list++ = (struct option){.name = o->name,
-                                      .has_arg = o->value != NULL ? required_argument : no_argument,
-                                      .val = o->letter};
+            *list++ = (struct option){
+                .name = o->name, .has_arg = o->value != NULL ? required_argument : no_argument, .val = o->letter};
     }
 }
 

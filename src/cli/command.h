@@ -67,7 +67,7 @@ struct command {
     const struct command_row *row; /* of cli/command_table; NULL: RUN, or HELP about no command */
     enum command_help help;
     bool is_whole;
-    bool changed; /* CHECK_CONFIG */
+    bool changed;     /* CHECK_CONFIG */
     const char *node; /* EXPLAIN; borrowed from argv, as the next */
     enum command_config config;
     enum command_template template;

@@ -8,9 +8,10 @@
 #include "cli/run.h"
 
 #define PLAN_STATUS "0 in sync, 2 changes, 1 unknown"
-#define TEMPLATE_ROW(s, n, more)                                                                                      \
-    .word = "template", .sub = (s), .kind = COMMAND_TEMPLATE, .which = (n), .takes = TAKES_USUAL | TAKES_TEST | (more), \
-    .operand = "DIR", .what = "a folder", .has_no_settings = true, .run = run_template
+#define TEMPLATE_ROW(s, n, more)                                                                               \
+    .word = "template", .sub = (s), .kind = COMMAND_TEMPLATE, .which = (n),                                    \
+    .takes = TAKES_USUAL | TAKES_TEST | (more), .operand = "DIR", .what = "a folder", .has_no_settings = true, \
+    .run = run_template
 
 const struct command_row command_table[] = {
     {
@@ -28,8 +29,9 @@ const struct command_row command_table[] = {
         .kind = COMMAND_PLAN,
         .takes = TAKES_USUAL | TAKES_DAEMON,
         .brief = "print what would change in HAProxy and why; write nothing",
-        .help = "Prints what would change in HAProxy and why, and writes nothing. --daemon=URL|none: the running daemon "
-                "whose memory is used, by default that at LISTEN_ADDRESS.",
+        .help =
+            "Prints what would change in HAProxy and why, and writes nothing. --daemon=URL|none: the running daemon "
+            "whose memory is used, by default that at LISTEN_ADDRESS.",
         .status = PLAN_STATUS,
         .run = run_inspect,
     },
@@ -172,8 +174,9 @@ const struct command_row command_table[] = {
     {
         .word = "apply",
         .kind = COMMAND_APPLY,
-        .help = "Publishes what annotated Services give in etcd, or writes it to a file, once. With the flags of an older "
-                "system, as watch and view: docs/etcd.md.",
+        .help =
+            "Publishes what annotated Services give in etcd, or writes it to a file, once. With the flags of an older "
+            "system, as watch and view: docs/etcd.md.",
         .status = "as the daemon",
     },
     {.word = "watch", .kind = COMMAND_OLDER, .help = "The same, from now on.", .status = "as the daemon"},

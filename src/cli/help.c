@@ -12,23 +12,21 @@
 #define MARGIN 6
 #define WIDTH 100
 
-static const char screen_head[] =
-    PROGRAM " keeps HAProxy's servers equal to the nodes behind Services.\n"
-            "\n"
-            "usage: " PROGRAM " [COMMAND] [FLAGS]        without a command: the daemon\n"
-            "\n";
+static const char screen_head[] = PROGRAM " keeps HAProxy's servers equal to the nodes behind Services.\n"
+                                          "\n"
+                                          "usage: " PROGRAM " [COMMAND] [FLAGS]        without a command: the daemon\n"
+                                          "\n";
 
-static const char screen_tail[] =
-    "  help, version   help COMMAND: all about it; help all: the other commands, too\n"
-    "\n"
-    "Flags, before or behind the command; each counts more than its variable:\n"
-    "  --kubeconfig=FILE (KUBECONFIG), --dry-run (DRY_RUN), --log-level=LEVEL\n"
-    "  (LOG_LEVEL), -v (LOG_LEVEL=debug). Where a command prints: -o json,\n"
-    "  --color=auto|always|never, --timeout=30s\n"
-    "\n"
-    "Settings are environment variables: help settings, help settings NAME.\n"
-    "exit status: 0 done, 1 failed or unknown, 2 changes, 64 usage, 78 settings\n"
-    "More: man " PROGRAM ", docs/README.md, docs/exit-codes.md\n";
+static const char screen_tail[] = "  help, version   help COMMAND: all about it; help all: the other commands, too\n"
+                                  "\n"
+                                  "Flags, before or behind the command; each counts more than its variable:\n"
+                                  "  --kubeconfig=FILE (KUBECONFIG), --dry-run (DRY_RUN), --log-level=LEVEL\n"
+                                  "  (LOG_LEVEL), -v (LOG_LEVEL=debug). Where a command prints: -o json,\n"
+                                  "  --color=auto|always|never, --timeout=30s\n"
+                                  "\n"
+                                  "Settings are environment variables: help settings, help settings NAME.\n"
+                                  "exit status: 0 done, 1 failed or unknown, 2 changes, 64 usage, 78 settings\n"
+                                  "More: man " PROGRAM ", docs/README.md, docs/exit-codes.md\n";
 
 static const char all_head[] =
     PROGRAM " keeps the servers of HAProxy backends equal to the nodes behind Kubernetes Services.\n"
@@ -88,7 +86,8 @@ static void help_add_row(struct buf *out, const struct command_row *row, bool fi
     page_to(&p, MARGIN + 4);
     page_flow_line(&p, INK_PLAIN, row->help);
     page_to(&p, MARGIN + 4);
-    cleanup(mem_free_ptr) char *status = mem_printf("exit status: %s", row->status != NULL ? row->status : "0 done, 1 not");
+    cleanup(mem_free_ptr) char *status =
+        mem_printf("exit status: %s", row->status != NULL ? row->status : "0 done, 1 not");
     page_flow_line(&p, INK_PLAIN, status);
 }
 
@@ -110,7 +109,8 @@ static void help_add_rows(const struct command *c, struct buf *out)
     }
     buf_add(out, "\n");
     if (!c->row->has_no_settings)
-        buf_add(out, "Also: --kubeconfig=FILE, --dry-run, --log-level=LEVEL, -v; settings: " PROGRAM " help settings.\n");
+        buf_add(out,
+                "Also: --kubeconfig=FILE, --dry-run, --log-level=LEVEL, -v; settings: " PROGRAM " help settings.\n");
     buf_add(out, "exit status of all commands: 64 unknown words or flags, 78 invalid settings (docs/exit-codes.md)\n");
 }
 

@@ -138,7 +138,8 @@ static int older_take_word(int argc, char *const *argv, int *at, struct older *o
         return older_unknown(arg, err);
     const char *value = word[len] == '='        ? word + len + 1
                         : flag == OLDER_DRY_RUN ? "true"
-                        : *at + 1 < argc ? argv[++*at] : "";
+                        : *at + 1 < argc        ? argv[++*at]
+                                                : "";
     if (*value == '\0')
         return error_set(err, ERROR_INVALID, "--%.*s needs a value", (int)len, word);
     older_set(o, flag, value);

@@ -44,9 +44,8 @@ static struct log run_log(const struct run *r, enum log_level least)
 {
     enum log_level level = r->settings->log_level;
     bool asked = flags_word(r->flags, SETTING(log_level)) != NULL;
-    return (struct log){.level = asked || level > least ? level : least,
-                        .format = r->settings->log_format,
-                        .fd = STDERR_FILENO};
+    return (struct log){
+        .level = asked || level > least ? level : least, .format = r->settings->log_format, .fd = STDERR_FILENO};
 }
 
 /* ---- check-config ---- */

@@ -29,8 +29,8 @@ int start_status(const struct error *err)
     return err->kind == ERROR_INVALID ? SETTINGS_EXIT_CODE : EXIT_FAILURE;
 }
 
-int start_make(struct settings *settings, char **environ_, const char *version, const struct log *log, struct start *ret,
-               struct error *err)
+int start_make(struct settings *settings, char **environ_, const char *version, const struct log *log,
+               struct start *ret, struct error *err)
 {
     *ret = (struct start){.what = "no usable access to the Kubernetes API"};
     if (start_access(settings, environ_, &ret->access, err) != 0)

@@ -139,7 +139,7 @@ START_TEST(what_is_asked_for)
 }
 END_TEST
 
-#define THERE_ARE                                                                                                 \
+#define THERE_ARE                                                                                                    \
     "expected one of check-config, plan, explain, doctor, config, template, services, apply, watch, view, copy-to, " \
     "help, version"
 #define FLAGS "there are --kubeconfig, --dry-run, --log-level, -v and those of each command"
@@ -168,7 +168,7 @@ static const struct {
     {"--verbose", "unknown flag \"--verbose\"; did you mean \"-v\"?"},
     {"--help me", "unknown command \"me\"; " THERE_ARE},
     {"check-config -o", "-o needs a value: expected text or json"},
-    
+
     {"plan n1", "unexpected argument \"n1\""},
     {"plan --daemon", "--daemon needs a value: expected http://host:port, or none"},
     {"plan --daemon=", "--daemon \"\": expected http://host:port, or none"},
@@ -210,11 +210,13 @@ static const struct {
     {"services explain a/b c/d", "unexpected argument \"c/d\""},
     {"services view -o json", "services view prints text only: leave out -o json"},
     {"template", "template needs one of render, test, diff, validate, benchmark, schema"},
-    {"template show d", "unknown command \"template show\"; expected one of render, test, diff, validate, benchmark, schema"},
+    {"template show d",
+     "unknown command \"template show\"; expected one of render, test, diff, validate, benchmark, schema"},
     {"template render", "template render needs a folder: haproxy-k8s-sync template render DIR"},
     {"template diff", "template diff needs a folder: haproxy-k8s-sync template diff DIR --against OTHER"},
     {"template diff d", "template diff needs --against, a folder or a file"},
-    {"template test d --against e", "template test takes no --against, but [-o json] [--color=WHEN] [--timeout=30s] [--test=NAME]"},
+    {"template test d --against e",
+     "template test takes no --against, but [-o json] [--color=WHEN] [--timeout=30s] [--test=NAME]"},
     {"template render d e", "unexpected argument \"e\""},
     {"template render -o junit d", "-o \"junit\": expected text or json"},
     {"template test -o yaml d", "-o \"yaml\": expected text, junit or json"},
@@ -223,8 +225,10 @@ static const struct {
     {"template diff d --against=", "--against \"\": expected a folder with a template set, or a file"},
     {"template benchmark d --count 0", "--count \"0\": expected a number from 1 to 100000"},
     {"template benchmark d --count 100001", "--count \"100001\": expected a number from 1 to 100000"},
-    {"template render d --count 5", "template render takes no --count, but [-o json] [--color=WHEN] [--timeout=30s] [--test=NAME]"},
-    {"template render d --daemon=none", "template render takes no --daemon, but [-o json] [--color=WHEN] [--timeout=30s] [--test=NAME]"},
+    {"template render d --count 5",
+     "template render takes no --count, but [-o json] [--color=WHEN] [--timeout=30s] [--test=NAME]"},
+    {"template render d --daemon=none",
+     "template render takes no --daemon, but [-o json] [--color=WHEN] [--timeout=30s] [--test=NAME]"},
     {"template render d --tes=x", "unknown flag \"--tes=x\"; did you mean \"--test\"?"},
     {"template schema -o json", "template schema prints text only: leave out -o json"},
     {"plan --count 5", "plan takes no --count, but [-o json] [--color=WHEN] [--timeout=30s] [--daemon=URL]"},

@@ -85,8 +85,9 @@ static const struct {
     {"config plan -", "| config plan -"},
     {"--kubeconfig --dry-run", "--kubeconfig needs a value"},
     {"plan --log-level", "--log-level needs a value"},
-    {"plan --secret-name=s", "--secret-name counts beside --mode=k8s or --mode=local (or MODE) alone: add that, or set our "
-                             "own variable (docs/settings.md)"},
+    {"plan --secret-name=s",
+     "--secret-name counts beside --mode=k8s or --mode=local (or MODE) alone: add that, or set our "
+     "own variable (docs/settings.md)"},
     {"-vv", "| -vv"},
 };
 

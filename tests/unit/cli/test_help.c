@@ -37,9 +37,9 @@ START_TEST(the_usual_fits_a_screen)
     for (const char *p = text; *p != '\0'; p += strcspn(p, "\n") + 1, lines++)
         ck_assert_msg(strcspn(p, "\n") <= SCREEN_COLUMNS, "%.*s", (int)strcspn(p, "\n"), p);
     ck_assert_uint_le(lines, SCREEN_LINES);
-    static const char *const words[] = {"--kubeconfig", "--dry-run", "--log-level", "-v ",    "-o json",
-                                        "help settings", "help all",  "64",          "78",     "docs/exit-codes.md",
-                                        "  plan ",       "  doctor ", "  explain NODE", "rollback"};
+    static const char *const words[] = {
+        "--kubeconfig", "--dry-run", "--log-level",        "-v ",     "-o json",   "help settings",  "help all",
+        "64",           "78",        "docs/exit-codes.md", "  plan ", "  doctor ", "  explain NODE", "rollback"};
     for (size_t i = 0; i < array_len(words); i++)
         ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);
 }
@@ -49,9 +49,8 @@ START_TEST(all_has_each_command)
 {
     cleanup(mem_free_ptr) char *text = help(COMMAND_HELP_ALL, NULL, NULL, NULL);
     for (const struct command_row *row = command_table; row->word != NULL; row++) {
-        cleanup(mem_free_ptr) char *usage =
-            mem_printf("       haproxy-k8s-sync %s%s%s", row->word, row->sub != NULL ? " " : "",
-                       row->sub != NULL ? row->sub : "");
+        cleanup(mem_free_ptr) char *usage = mem_printf("       haproxy-k8s-sync %s%s%s", row->word,
+                                                       row->sub != NULL ? " " : "", row->sub != NULL ? row->sub : "");
         ck_assert_msg(strstr(text, usage) != NULL, "no %s", usage);
         ck_assert_msg(row->help != NULL && (row->operand == NULL || row->operand[0] == '[' || row->what != NULL),
                       "%s is not whole", usage);
