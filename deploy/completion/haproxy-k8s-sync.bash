@@ -2,6 +2,8 @@
 
 _haproxy_k8s_sync() {
     local current=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} words
+    # Each is a setting, for any command that reads them.
+    local settings='--kubeconfig= --dry-run --log-level='
     COMPREPLY=()
     # bash takes "--color=al" for three words.
     if [ "$current" = = ]; then
@@ -10,7 +12,8 @@ _haproxy_k8s_sync() {
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if [ "$COMP_CWORD" = 1 ]; then
-        words='plan explain doctor config template services apply view watch check-config copy-to --help --version'
+        words='plan explain doctor config template services apply view watch check-config copy-to help version --help --version'
+        words="$words $settings"
     else
         case $option in
         -o | --output)
@@ -18,15 +21,20 @@ _haproxy_k8s_sync() {
             [ "${COMP_WORDS[1]} ${COMP_WORDS[2]-}" != 'template test' ] || words='text junit json'
             ;;
         --color | --colour) words='auto always never' ;;
+        --log-level) words='debug info warn error' ;;
+        --dry-run) words='true false' ;;
+        --kubeconfig) words='' ;;
         --timeout) words='10s 30s 1m 5m' ;;
         --daemon) words='none http://127.0.0.1:8080' ;;
         *)
             case ${COMP_WORDS[1]} in
-            plan) words='--output= --color= --timeout= --daemon= --help' ;;
-            doctor) words='--output= --color= --timeout= --help' ;;
-            explain) words='--color= --timeout= --help' ;;
+            plan) words="--output= --color= --timeout= --daemon= $settings --help" ;;
+            doctor) words="--output= --color= --timeout= $settings --help" ;;
+            explain) words="--color= --timeout= $settings --help" ;;
+            check-config) words="--changed $settings --help" ;;
+            help) [ "$COMP_CWORD" != 2 ] || words='all settings plan explain doctor config template services apply view watch check-config copy-to' ;;
             config)
-                words='--output= --color= --timeout= --help'
+                words="--output= --color= --timeout= $settings --help"
                 [ "$COMP_CWORD" != 2 ] || words='plan validate apply history rollback --help'
                 ;;
             template)
@@ -38,7 +46,7 @@ _haproxy_k8s_sync() {
                 esac
                 ;;
             services)
-                words='--color= --timeout= --help'
+                words="--color= --timeout= $settings --help"
                 [ "$COMP_CWORD" != 2 ] || words='view explain --help'
                 ;;
             *) words='' ;;
@@ -48,6 +56,7 @@ _haproxy_k8s_sync() {
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     # A file.
+    [ "$option" != --kubeconfig ] || compopt -o default 2>/dev/null
     case "${COMP_WORDS[1]} ${COMP_WORDS[2]-} $COMP_CWORD" in
     'config plan 3' | 'config validate 3' | 'config apply 3' | 'copy-to '*' 2' | 'template '*) compopt -o default 2>/dev/null ;;
     esac

@@ -1,7 +1,8 @@
 # Completion of haproxy-k8s-sync(8) for fish.
 
 for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
-    set -l none 'not __fish_seen_subcommand_from plan explain doctor config template services apply view watch check-config copy-to'
+    set -l none 'not __fish_seen_subcommand_from plan explain doctor config template services apply view watch check-config copy-to help version'
+    set -l settings '__fish_seen_subcommand_from plan explain doctor config services check-config; and not __fish_seen_subcommand_from template help'
     set -l asking '__fish_seen_subcommand_from plan explain doctor config template services'
     set -l config '__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from plan validate apply history rollback'
     set -l file '__fish_seen_subcommand_from config; and __fish_seen_subcommand_from plan validate apply'
@@ -33,8 +34,15 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $none -a apply -d 'Annotated Services to etcd, once'
     complete -c $program -n $none -a view -d 'The same, printed'
     complete -c $program -n $none -a watch -d 'The same, from now on'
+    complete -c $program -n $none -a help -d 'The usual commands, or all about one'
+    complete -c $program -n $none -a version -d 'The version'
+    complete -c $program -n '__fish_seen_subcommand_from help; and not __fish_seen_subcommand_from all settings plan explain doctor config template services apply view watch check-config copy-to' -a 'all settings plan explain doctor config template services apply view watch check-config copy-to'
+    complete -c $program -n '__fish_seen_subcommand_from check-config; and not __fish_seen_subcommand_from help' -l changed -d 'Those alone that differ from their defaults'
+    complete -c $program -n "$none; or $settings" -l kubeconfig -r -F -d 'How to reach the Kubernetes API'
+    complete -c $program -n "$none; or $settings" -l dry-run -d 'Leave HAProxy unchanged'
+    complete -c $program -n "$none; or $settings" -l log-level -x -a 'debug info warn error' -d 'Lowest level that is logged'
     complete -c $program -n $none -s V -l version -d 'The version'
-    complete -c $program -n "$none; or $asking" -s h -l help -d 'The commands and all settings'
+    complete -c $program -n "$none; or $asking; or $settings" -s h -l help -d 'The usual commands and flags'
     complete -c $program -n '__fish_seen_subcommand_from plan; and not __fish_seen_subcommand_from config' -l daemon -x -a none -d 'The running daemon whose memory is used'
     complete -c $program -n '__fish_seen_subcommand_from plan doctor config' -s o -l output -x -a 'text json' -d 'Output format'
     complete -c $program -n $asking -l color -x -a 'auto always never' -d Colours

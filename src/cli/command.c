@@ -3,66 +3,125 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/nearest.h"
 #include "base/str.h"
+#include "cli/command_table.h"
+#include "cli/flags.h"
 #include "cli/inspect.h"
 
 #define TIMEOUT_MAX_MS 3600000
-
-/* The first is for plan alone, the second not for explain and services, which print text only. */
-static const struct option options[] = {
-    {"daemon", required_argument, NULL, 'd'},
-    {"output", required_argument, NULL, 'o'},
-    {"color", required_argument, NULL, 'c'},
-    {"colour", required_argument, NULL, 'c'},
-    {"timeout", required_argument, NULL, 't'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
-static const struct option release_options[] = {
-    {"servers", no_argument, NULL, 's'},      {"yes", no_argument, NULL, 'y'},
-    {"daemon", required_argument, NULL, 'd'}, {"color", required_argument, NULL, 'c'},
-    {"colour", required_argument, NULL, 'c'}, {"timeout", required_argument, NULL, 't'},
-    {"help", no_argument, NULL, 'h'},         {0},
-};
-
-static const struct option template_options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"color", required_argument, NULL, 'c'},
-    {"colour", required_argument, NULL, 'c'},
-    {"timeout", required_argument, NULL, 't'},
-    {"test", required_argument, NULL, 'T'},
-    {"against", required_argument, NULL, 'a'},
-    {"count", required_argument, NULL, 'n'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 #define COUNT_MAX 100000
 
-static const struct option *command_options(const struct command *c)
+static const struct command_option {
+    const char *name;
+    int letter;
+    unsigned takes;    /* the commands that have it; 0: all */
+    const char *value; /* as help shows it; NULL: it is a switch */
+    const char *expected;
+} all_options[] = {
+    {"output", 'o', TAKES_OUTPUT, "json", "text or json"},
+    {"color", 'c', TAKES_COLOUR, "WHEN", "auto, always or never"},
+    {"colour", 'c', TAKES_COLOUR, "WHEN", "auto, always or never"},
+    {"timeout", 't', TAKES_TIMEOUT, "30s", "a duration like 30s, up to 1h"},
+    {"daemon", 'd', TAKES_DAEMON, "URL", "http://host:port, or none"},
+    {"test", 'T', TAKES_TEST, "NAME", "the name of a test"},
+    {"against", 'a', TAKES_AGAINST, "DIR|FILE", "a folder with a template set, or a file"},
+    {"count", 'n', TAKES_COUNT, "N", "a number from 1 to 100000"},
+    {"changed", 'C', TAKES_CHANGED, NULL, NULL},
+    {"servers", 'S', TAKES_RELEASE, NULL, NULL},
+    {"yes", 'y', TAKES_RELEASE, NULL, NULL},
+    {"help", 'h', 0, NULL, NULL},
+};
+
+/* ---- what a command takes ---- */
+
+static bool command_takes(const struct command_row *row, const struct command_option *o)
 {
-    return c->kind == COMMAND_TEMPLATE  ? template_options
-           : c->kind == COMMAND_RELEASE ? release_options
-                                        : options + (c->kind == COMMAND_PLAN                                     ? 0
-                                                     : c->kind == COMMAND_EXPLAIN || c->kind == COMMAND_SERVICES ? 2
-                                                                                                                 : 1);
+    return o->takes == 0 || (row->takes & o->takes) != 0;
 }
 
-static bool command_takes_junit(const struct command *c)
+static const struct command_option *command_option_of(int letter)
 {
-    return c->kind == COMMAND_TEMPLATE && c->template == COMMAND_TEMPLATE_TEST;
+    for (size_t i = 0; i < array_len(all_options); i++)
+        if (all_options[i].letter == letter)
+            return &all_options[i];
+    return NULL;
 }
+
+char *command_options_text(const struct command_row *row)
+{
+    struct buf out = {0};
+    for (size_t i = 0; i < array_len(all_options); i++) {
+        const struct command_option *o = &all_options[i];
+        if (o->takes == 0 || !command_takes(row, o) || str_eq(o->name, "colour"))
+            continue;
+        bool output = o->letter == 'o';
+        buf_printf(&out, "%s[%s%s%s%s]", out.len > 0 ? " " : "", output ? "-o" : "--", output ? "" : o->name,
+                   o->value == NULL ? ""
+                   : output         ? " "
+                                    : "=",
+                   o->value != NULL ? o->value : "");
+    }
+    return out.len > 0 ? buf_take(&out) : NULL;
+}
+
+static char *command_name(const struct command_row *row)
+{
+    return mem_printf("%s%s%s", row->word, row->sub != NULL ? " " : "", row->sub != NULL ? row->sub : "");
+}
+
+/* ---- what is wrong ---- */
+
+/* "; did you mean "plan"?", or what there is. Allocates. */
+static char *command_meant(const struct nearest *n, const char *else_)
+{
+    return n->count > 0 ? mem_printf("; did you mean \"%s\"?", n->list[0].name) : mem_printf("; %s", else_);
+}
+
+/* row NULL: in front of any command. */
+static int command_unknown_flag(const struct command_row *row, const char *word, struct error *err)
+{
+    cleanup(nearest_fini) struct nearest n;
+    cleanup(mem_free_ptr) char *name = mem_strndup(word, strcspn(word, "="));
+    nearest_init(&n, name);
+    for (size_t i = 0; i < array_len(all_options); i++) {
+        const struct command_option *o = &all_options[i];
+        cleanup(mem_free_ptr) char *whole = mem_printf("--%s", o->name);
+        bool taken = row == NULL || command_takes(row, o);
+        if (row != NULL && !taken && (str_eq(name, whole) || (o->letter == 'o' && str_has_prefix(name, "-o")))) {
+            cleanup(mem_free_ptr) char *of = command_name(row), *takes = command_options_text(row);
+            return error_set(err, ERROR_INVALID, "%s takes no %.*s%s%s", of, o->letter == 'o' ? 2 : 99, name,
+                             takes != NULL ? ", but " : "", takes != NULL ? takes : "");
+        }
+        if (taken)
+            nearest_add(&n, whole, nearest_distance(&n, whole));
+    }
+    if (row == NULL || !row->has_no_settings)
+        flags_add_names(&n);
+    cleanup(mem_free_ptr) char *meant =
+        command_meant(&n, "there are --kubeconfig, --dry-run, --log-level, -v and those of each command");
+    return error_set(err, ERROR_INVALID, "unknown flag \"%s\"%s", word, meant);
+}
+
+static int command_unknown_word(const char *of, const char *word, struct error *err)
+{
+    cleanup(nearest_fini) struct nearest n;
+    cleanup(mem_free_ptr) char *words = command_list_words(of);
+    cleanup(mem_free_ptr) char *there_are = mem_printf("expected one of %s", words);
+    nearest_init(&n, word);
+    command_add_words(of, &n);
+    cleanup(mem_free_ptr) char *meant = command_meant(&n, there_are);
+    return error_set(err, ERROR_INVALID, "unknown command \"%s%s%s\"%s", of != NULL ? of : "", of != NULL ? " " : "",
+                     word, meant);
+}
+
+/* ---- values ---- */
 
 static const char *command_expected(int option, const struct command *c)
 {
-    return option == 'o'   ? command_takes_junit(c) ? "text, junit or json" : "text or json"
-           : option == 'T' ? "the name of a test"
-           : option == 'a' ? "a folder with a template set, or a file"
-           : option == 'n' ? "a number from 1 to 100000"
-           : option == 'c' ? "auto, always or never"
-           : option == 'd' ? "http://host:port, or none"
-                           : "a duration like 30s, up to 1h";
+    return option == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json" : command_option_of(option)->expected;
 }
 
 /* As http_endpoint wants it; what is shown holds no password. */
@@ -79,7 +138,7 @@ static int command_take_value(int option, const char *value, struct command *c)
         [PAGE_COLOUR_AUTO] = "auto", [PAGE_COLOUR_ALWAYS] = "always", [PAGE_COLOUR_NEVER] = "never"};
     if (option == 'o') {
         c->json = str_eq(value, "json");
-        c->junit = command_takes_junit(c) && str_eq(value, "junit");
+        c->junit = (c->row->takes & TAKES_JUNIT) && str_eq(value, "junit");
         return c->json || c->junit || str_eq(value, "text") ? 0 : -1;
     }
     if (option == 'T' || option == 'a') {
@@ -105,58 +164,78 @@ static int command_take_value(int option, const char *value, struct command *c)
 
 static int command_take_operand(const char *word, struct command *c, struct error *err)
 {
-    const char **place = c->kind == COMMAND_EXPLAIN                                         ? &c->node
-                         : c->kind == COMMAND_TEMPLATE                                      ? &c->operand
-                         : c->kind == COMMAND_SERVICES                                      ? &c->operand
-                         : c->kind == COMMAND_CONFIG && c->config != COMMAND_CONFIG_HISTORY ? &c->operand
-                                                                                            : NULL;
-    if (place == NULL || *place != NULL || *word == '\0')
+    const char **place = c->kind == COMMAND_EXPLAIN ? &c->node : &c->operand;
+    if (c->row->operand == NULL || *place != NULL || *word == '\0')
         return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", word);
     *place = word;
     return 0;
 }
 
+/* ---- options ---- */
+
 /* getopt_long takes the beginning of a name for the whole, which would make another option of it when one is added. */
-static bool command_is_cut_short(const char *word, size_t len, const struct command *c)
+static bool command_is_cut_short(const char *word, size_t len)
 {
-    for (const struct option *o = command_options(c); o->name != NULL; o++)
-        if (strlen(o->name) == len - 2 && strncmp(word + 2, o->name, len - 2) == 0)
+    for (size_t i = 0; i < array_len(all_options); i++)
+        if (strlen(all_options[i].name) == len - 2 && strncmp(word + 2, all_options[i].name, len - 2) == 0)
             return false;
     return true;
+}
+
+/* About its row: of "config --help" all words of config. */
+static int command_ask_help(struct command *c, bool is_whole)
+{
+    c->kind = COMMAND_HELP;
+    c->help = c->row != NULL ? COMMAND_HELP_ROW : COMMAND_HELP_SCREEN;
+    c->is_whole = is_whole;
+    return 0;
 }
 
 static int command_take_option(int option, const char *word, struct command *c, struct error *err)
 {
     bool is_long = word[1] == '-';
     size_t len = is_long ? strcspn(word, "=") : 2;
-    if (option == '?' || (is_long && command_is_cut_short(word, len, c)))
-        return error_set(err, ERROR_INVALID, "unknown option \"%s\"", word);
+    if (option == '?' || (is_long && command_is_cut_short(word, len)))
+        return command_unknown_flag(c->row, word, err);
     if (option == ':')
         return error_set(err, ERROR_INVALID, "%s needs a value: expected %s", word, command_expected(optopt, c));
-    if (option == 'h') {
-        c->kind = COMMAND_HELP;
-        return 0;
-    }
-    if (option == 's' || option == 'y') {
-        *(option == 's' ? &c->servers : &c->yes) = true;
+    if (option == 'h')
+        return command_ask_help(c, false);
+    if (option == 'C' || option == 'S' || option == 'y') {
+        *(option == 'C' ? &c->changed : option == 'S' ? &c->servers : &c->yes) = true;
         return 0;
     }
     const char *value = optarg == word + 2 && *optarg == '=' ? optarg + 1 : optarg; /* -o=json */
+    if (option == 'o' && !(c->row->takes & TAKES_OUTPUT)) {
+        cleanup(mem_free_ptr) char *name = command_name(c->row);
+        return str_eq(value, "text") ? 0
+                                     : error_set(err, ERROR_INVALID, "%s prints text only: leave out %.*s %s", name,
+                                                 (int)len, word, value);
+    }
     if (command_take_value(option, value, c) != 0)
         return error_set(err, ERROR_INVALID, "%.*s \"%s\": expected %s", (int)len, word, value,
                          command_expected(option, c));
     return 0;
 }
 
-/* argv[0] is plan, explain, doctor or a word of config or template. */
+/* Those of the row, and -o: where it is not taken that is said in full. */
+static void command_fill_options(const struct command_row *row, struct option *list)
+{
+    for (size_t i = 0; i < array_len(all_options); i++) {
+        const struct command_option *o = &all_options[i];
+        if (command_takes(row, o) || o->letter == 'o')
+            *list++ = (struct option){
+                .name = o->name, .has_arg = o->value != NULL ? required_argument : no_argument, .val = o->letter};
+    }
+}
+
+/* argv[0] is the last word of the command. */
 static int command_parse_options(int argc, char *const *argv, struct command *c, struct error *err)
 {
-    bool explain = c->kind == COMMAND_EXPLAIN;
-    const char *letters = explain || c->kind == COMMAND_SERVICES || c->kind == COMMAND_RELEASE
-                              ? "-:h"
-                              : "-:ho:"; /* in order; nothing is printed */
+    struct option list[array_len(all_options) + 1] = {{0}};
     int at = 1, option;
-    for (optind = 0; (option = getopt_long(argc, argv, letters, command_options(c), NULL)) != -1; at = optind) {
+    command_fill_options(c->row, list);
+    for (optind = 0; (option = getopt_long(argc, argv, "-:ho:", list, NULL)) != -1; at = optind) {
         int rc = option == 1 ? command_take_operand(optarg, c, err) : command_take_option(option, argv[at], c, err);
         if (rc != 0 || c->kind == COMMAND_HELP)
             return rc;
@@ -164,18 +243,20 @@ static int command_parse_options(int argc, char *const *argv, struct command *c,
     for (; optind < argc; optind++) /* behind "--" */
         if (command_take_operand(argv[optind], c, err) != 0)
             return -1;
-    if (explain && c->node == NULL)
-        return error_set(err, ERROR_INVALID, "explain needs the name of a node: haproxy-k8s-sync explain NODE");
+    const char *operand = c->kind == COMMAND_EXPLAIN ? c->node : c->operand;
+    if (c->row->operand != NULL && c->row->operand[0] != '[' && operand == NULL) {
+        cleanup(mem_free_ptr) char *name = command_name(c->row);
+        return error_set(err, ERROR_INVALID, "%s needs %s: haproxy-k8s-sync %s %s%s", name, c->row->what, name,
+                         c->row->operand, c->row->takes & TAKES_AGAINST ? " --against OTHER" : "");
+    }
     return 0;
 }
 
-static int command_check_operand(const struct command *c, struct error *err)
+/* ---- what goes together ---- */
+
+static int command_check_config(const struct command *c, struct error *err)
 {
     uint64_t number;
-    if (c->kind != COMMAND_CONFIG)
-        return 0;
-    if (c->config == COMMAND_CONFIG_VALIDATE && c->operand == NULL)
-        return error_set(err, ERROR_INVALID, "config validate needs a file: haproxy-k8s-sync config validate FILE");
     if (c->config == COMMAND_CONFIG_ROLLBACK && c->operand != NULL &&
         (str_parse_uint(c->operand, UINT32_MAX, &number) != 0 || number == 0))
         return error_set(err, ERROR_INVALID,
@@ -183,136 +264,153 @@ static int command_check_operand(const struct command *c, struct error *err)
     return 0;
 }
 
-/* argv[0] is config. */
-static int command_parse_config(int argc, char *const *argv, struct command *c, struct error *err)
-{
-    static const char *const words[] = {[COMMAND_CONFIG_PLAN] = "plan",
-                                        [COMMAND_CONFIG_VALIDATE] = "validate",
-                                        [COMMAND_CONFIG_APPLY] = "apply",
-                                        [COMMAND_CONFIG_HISTORY] = "history",
-                                        [COMMAND_CONFIG_ROLLBACK] = "rollback"};
-    for (size_t i = 0; argc > 1 && i < array_len(words); i++)
-        if (str_eq(argv[1], words[i])) {
-            c->config = (enum command_config)i;
-            int rc = command_parse_options(argc - 1, argv + 1, c, err);
-            return rc == 0 ? command_check_operand(c, err) : rc;
-        }
-    if (argc > 1 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h"))) {
-        c->kind = COMMAND_HELP;
-        return 0;
-    }
-    return error_set(err, ERROR_INVALID, "config needs one of plan, validate, apply, history and rollback%s%s%s",
-                     argc > 1 ? ", not \"" : "", argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
-}
-
-static const char *const template_words[] = {
-    [COMMAND_TEMPLATE_RENDER] = "render",       [COMMAND_TEMPLATE_TEST] = "test",
-    [COMMAND_TEMPLATE_DIFF] = "diff",           [COMMAND_TEMPLATE_VALIDATE] = "validate",
-    [COMMAND_TEMPLATE_BENCHMARK] = "benchmark", [COMMAND_TEMPLATE_SCHEMA] = "schema",
-};
-
-/* What one of its words does not take, or cannot do without. */
-static int command_check_template(const struct command *c, struct error *err)
-{
-    const char *word = template_words[c->template];
-    bool diff = c->template == COMMAND_TEMPLATE_DIFF;
-    if (c->operand == NULL && c->template != COMMAND_TEMPLATE_SCHEMA)
-        return error_set(err, ERROR_INVALID, "template %s needs a folder: haproxy-k8s-sync template %s DIR%s", word,
-                         word, diff ? " --against OTHER" : "");
-    if (diff != (c->against != NULL))
-        return error_set(err, ERROR_INVALID,
-                         diff ? "template %s needs --against, a folder or a file" : "template %s takes no --against",
-                         word);
-    if (c->count != 0 && c->template != COMMAND_TEMPLATE_BENCHMARK)
-        return error_set(err, ERROR_INVALID, "template %s takes no --count", word);
-    if (c->template == COMMAND_TEMPLATE_SCHEMA && (c->json || c->test != NULL))
-        return error_set(err, ERROR_INVALID, "template schema takes no options");
-    return 0;
-}
-
-/* argv[0] is template. */
-static int command_parse_template(int argc, char *const *argv, struct command *c, struct error *err)
-{
-    for (size_t i = 0; argc > 1 && i < array_len(template_words); i++)
-        if (str_eq(argv[1], template_words[i])) {
-            c->template = (enum command_template)i;
-            if (command_parse_options(argc - 1, argv + 1, c, err) != 0)
-                return -1;
-            return c->kind == COMMAND_HELP ? 0 : command_check_template(c, err);
-        }
-    if (argc > 1 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h"))) {
-        c->kind = COMMAND_HELP;
-        return 0;
-    }
-    return error_set(err, ERROR_INVALID,
-                     "template needs one of render, test, diff, validate, benchmark and schema%s%s%s",
-                     argc > 1 ? ", not \"" : "", argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
-}
-
 static int command_check_services(const struct command *c, struct error *err)
 {
     const char *slash = c->operand != NULL ? strchr(c->operand, '/') : NULL;
-    if (c->services == COMMAND_SERVICES_VIEW && c->operand != NULL)
-        return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", c->operand);
     if (c->services == COMMAND_SERVICES_EXPLAIN && (slash == NULL || slash == c->operand || slash[1] == '\0'))
         return error_set(err, ERROR_INVALID,
                          "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME");
     return 0;
 }
 
-/* argv[0] is services. */
-static int command_parse_services(int argc, char *const *argv, struct command *c, struct error *err)
+static int command_check(const struct command *c, struct error *err)
 {
-    static const char *const words[] = {[COMMAND_SERVICES_VIEW] = "view", [COMMAND_SERVICES_EXPLAIN] = "explain"};
-    for (size_t i = 0; argc > 1 && i < array_len(words); i++)
-        if (str_eq(argv[1], words[i])) {
-            c->services = (enum command_services)i;
-            if (command_parse_options(argc - 1, argv + 1, c, err) != 0)
-                return -1;
-            return c->kind == COMMAND_HELP ? 0 : command_check_services(c, err);
-        }
-    if (argc > 1 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h"))) {
-        c->kind = COMMAND_HELP;
+    if (c->kind == COMMAND_TEMPLATE && c->template == COMMAND_TEMPLATE_DIFF && c->against == NULL)
+        return error_set(err, ERROR_INVALID, "template diff needs --against, a folder or a file");
+    return c->kind == COMMAND_CONFIG     ? command_check_config(c, err)
+           : c->kind == COMMAND_SERVICES ? command_check_services(c, err)
+                                         : 0;
+}
+
+int command_check_flags(const struct command *c, const struct flags *flags, struct error *err)
+{
+    if (c->kind == COMMAND_HELP || c->row == NULL || !c->row->has_no_settings || flags->given_count == 0)
+        return 0;
+    return error_set(err, ERROR_INVALID, "%s reads no settings: %s means nothing to it", c->row->word,
+                     flags->given[0].word);
+}
+
+/* ---- which command ---- */
+
+/* The next word that is neither an option nor its value; argc: none. */
+static int command_next_word(int argc, char *const *argv, int at)
+{
+    for (; at < argc; at++) {
+        const char *word = argv[at];
+        if (str_eq(word, "--"))
+            return argc;
+        if (word[0] != '-' || word[1] == '\0')
+            return at;
+        for (size_t i = 0; i < array_len(all_options); i++)
+            if (all_options[i].value != NULL && (str_eq(word, "-o") || str_eq(word + 2, all_options[i].name))) {
+                at++;
+                break;
+            }
+    }
+    return argc;
+}
+
+static bool command_is_help(const char *word)
+{
+    return str_eq(word, "--help") || str_eq(word, "-h");
+}
+
+static bool command_has_help(int argc, char *const *argv)
+{
+    for (int at = 1; at < argc && !str_eq(argv[at], "--"); at++)
+        if (command_is_help(argv[at]))
+            return true;
+    return false;
+}
+
+/* Without a command word. */
+static int command_parse_none(int argc, char *const *argv, struct command *c, struct error *err)
+{
+    if (argc <= 1)
+        return 0;
+    if (command_has_help(argc, argv))
+        return command_ask_help(c, false);
+    if (argc == 2 && (str_eq(argv[1], "--version") || str_eq(argv[1], "-V"))) {
+        c->kind = COMMAND_VERSION;
         return 0;
     }
-    return error_set(err, ERROR_INVALID, "services needs one of view and explain%s%s%s", argc > 1 ? ", not \"" : "",
-                     argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "");
+    const char *word = argv[1];
+    size_t len = strcspn(word, "=");
+    bool known = str_has_prefix(word, "-o") || (str_has_prefix(word, "--") && !command_is_cut_short(word, len));
+    if (known && word[2] != '\0')
+        return error_set(err, ERROR_INVALID, "%s goes with a command: haproxy-k8s-sync plan %s", word, word);
+    if (known)
+        return error_set(err, ERROR_INVALID, "\"%s\" goes with a command, such as plan", word);
+    return command_unknown_flag(NULL, word, err);
+}
+
+/* What follows help: nothing, all, settings with perhaps a name, or a command with perhaps its word. */
+static int command_parse_help(int argc, char *const *argv, struct command *c, struct error *err)
+{
+    const char *first = argc > 0 ? argv[0] : NULL, *second = argc > 1 ? argv[1] : NULL;
+    bool settings = str_eq(first, "settings"), all = str_eq(first, "all");
+    c->kind = COMMAND_HELP;
+    if (argc > (all ? 1 : 2))
+        return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", argv[argc - 1]);
+    c->help = settings        ? COMMAND_HELP_SETTINGS
+              : all           ? COMMAND_HELP_ALL
+              : first != NULL ? COMMAND_HELP_ROW
+                              : COMMAND_HELP_SCREEN;
+    c->operand = settings ? second : NULL;
+    if (c->help != COMMAND_HELP_ROW)
+        return 0;
+    c->row = command_find(first, second);
+    c->is_whole = second == NULL;
+    if (c->row != NULL)
+        return 0;
+    const struct command_row *row = command_find(first, NULL);
+    if (row != NULL && row->sub == NULL)
+        return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", second);
+    return command_unknown_word(row != NULL ? first : NULL, row != NULL ? second : first, err);
+}
+
+/* The words of the command first, its options behind them. */
+static int command_parse_row(int argc, char *const *argv, int at, int sub, struct command *c, struct error *err)
+{
+    cleanup(mem_free_ptr) char **sorted = mem_array((size_t)argc + 1, sizeof(*sorted));
+    int count = 0;
+    sorted[count++] = argv[at];
+    for (int i = 1; i < argc; i++)
+        if (i != at && i != sub)
+            sorted[count++] = argv[i];
+    c->kind = c->row->kind;
+    if (c->kind == COMMAND_CONFIG)
+        c->config = (enum command_config)c->row->which;
+    if (c->kind == COMMAND_TEMPLATE)
+        c->template = (enum command_template)c->row->which;
+    if (c->kind == COMMAND_SERVICES)
+        c->services = (enum command_services)c->row->which;
+    int rc = command_parse_options(count, sorted, c, err);
+    return rc != 0 || c->kind == COMMAND_HELP ? rc : command_check(c, err);
 }
 
 int command_parse(int argc, char *const *argv, struct command *ret, struct error *err)
 {
-    static const struct {
-        const char *word;
-        enum command_kind kind;
-    } kinds[] = {
-        {"--help", COMMAND_HELP},       {"-h", COMMAND_HELP},
-        {"--version", COMMAND_VERSION}, {"-V", COMMAND_VERSION},
-        {"plan", COMMAND_PLAN},         {"explain", COMMAND_EXPLAIN},
-        {"doctor", COMMAND_DOCTOR},     {"check-config", COMMAND_CHECK_CONFIG},
-        {"config", COMMAND_CONFIG},     {"copy-to", COMMAND_COPY_TO},
-        {"template", COMMAND_TEMPLATE}, {"services", COMMAND_SERVICES},
-        {"release", COMMAND_RELEASE},   {"apply", COMMAND_APPLY},
-    };
     *ret = (struct command){.kind = COMMAND_RUN, .daemon = "", .timeout_ms = INSPECT_TIMEOUT_MS};
-    for (size_t i = 0; argc > 1 && i < array_len(kinds); i++)
-        if (str_eq(argv[1], kinds[i].word))
-            ret->kind = kinds[i].kind;
-    if (argc > 1 && ret->kind == COMMAND_RUN)
-        return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[1]);
-    if (ret->kind == COMMAND_PLAN || ret->kind == COMMAND_EXPLAIN || ret->kind == COMMAND_DOCTOR ||
-        ret->kind == COMMAND_RELEASE)
-        return command_parse_options(argc - 1, argv + 1, ret, err);
-    if (ret->kind == COMMAND_CONFIG)
-        return command_parse_config(argc - 1, argv + 1, ret, err);
-    if (ret->kind == COMMAND_TEMPLATE)
-        return command_parse_template(argc - 1, argv + 1, ret, err);
-    if (ret->kind == COMMAND_SERVICES)
-        return command_parse_services(argc - 1, argv + 1, ret, err);
-    bool copies = ret->kind == COMMAND_COPY_TO;
-    if (copies && (argc < 3 || *argv[2] == '\0'))
-        return error_set(err, ERROR_INVALID, "copy-to needs a folder: haproxy-k8s-sync copy-to FOLDER");
-    ret->operand = copies ? argv[2] : NULL;
-    if (argc > (copies ? 3 : 2))
-        return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", argv[copies ? 3 : 2]);
-    return 0;
+    if (argc > 1 && command_is_help(argv[1]))
+        return command_parse_help(argc - 2, argv + 2, ret, err);
+    int at = command_next_word(argc, argv, 1), sub = argc;
+    if (at >= argc)
+        return command_parse_none(argc, argv, ret, err);
+    if (str_eq(argv[at], "help"))
+        return command_parse_help(argc - at - 1, argv + at + 1, ret, err);
+    ret->row = command_find(argv[at], NULL);
+    if (ret->row == NULL)
+        return command_unknown_word(NULL, argv[at], err);
+    if (ret->row->sub == NULL)
+        return command_parse_row(argc, argv, at, 0, ret, err);
+    sub = command_next_word(argc, argv, at + 1);
+    if (sub >= argc && command_has_help(argc, argv))
+        return command_ask_help(ret, true);
+    cleanup(mem_free_ptr) char *words = command_list_words(argv[at]);
+    if (sub >= argc)
+        return error_set(err, ERROR_INVALID, "%s needs one of %s", argv[at], words);
+    ret->row = command_find(argv[at], argv[sub]);
+    return ret->row != NULL ? command_parse_row(argc, argv, at, sub, ret, err)
+                            : command_unknown_word(argv[at], argv[sub], err);
 }

@@ -15,18 +15,27 @@ enum command_kind {
     COMMAND_HELP,
     COMMAND_VERSION,
     COMMAND_CHECK_CONFIG,
-    COMMAND_PLAN,     /* plan [-o text|json] [--color=auto|always|never] [--timeout=30s] [--daemon=URL|none] */
-    COMMAND_DOCTOR,   /* doctor [-o text|json] [--color=...] [--timeout=...] */
-    COMMAND_EXPLAIN,  /* explain [--color=...] [--timeout=...] NODE */
-    COMMAND_COPY_TO,  /* copy-to FOLDER */
-    COMMAND_TEMPLATE, /* template WORD [--test NAME] [-o text|json] [--color=...] [--timeout=...] DIR */
-    COMMAND_SERVICES, /* services WORD [--timeout=...] [NAMESPACE/NAME] */
-    COMMAND_RELEASE,  /* release [--servers] [--yes] [--color=...] [--timeout=...] [--daemon=URL|none] */
-    COMMAND_APPLY,    /* apply: of an older system (cli/older.h) */
-    COMMAND_CONFIG,   /* config WORD [-o text|json] [--color=...] [--timeout=...] [FILE or N] */
+    COMMAND_PLAN,
+    COMMAND_DOCTOR,
+    COMMAND_EXPLAIN,
+    COMMAND_COPY_TO,
+    COMMAND_TEMPLATE,
+    COMMAND_SERVICES,
+    COMMAND_RELEASE,
+    COMMAND_APPLY, /* of an older system (cli/older.h) */
+    COMMAND_OLDER, /* which that makes another one of */
+    COMMAND_CONFIG,
 };
 
-/* Its words. */
+/* What help is about. */
+enum command_help {
+    COMMAND_HELP_SCREEN, /* the usual */
+    COMMAND_HELP_ALL,
+    COMMAND_HELP_ROW,      /* one command, or with is_whole all words of it */
+    COMMAND_HELP_SETTINGS, /* with an operand: one of them */
+};
+
+/* The words of config. */
 enum command_config {
     COMMAND_CONFIG_PLAN,     /* [FILE] */
     COMMAND_CONFIG_VALIDATE, /* FILE */
@@ -51,16 +60,23 @@ enum command_services {
     COMMAND_SERVICES_EXPLAIN, /* NAMESPACE/NAME */
 };
 
+struct command_row;
+struct flags;
+
 struct command {
     enum command_kind kind;
-    const char *node; /* EXPLAIN; borrowed from argv, as the next */
+    const struct command_row *row; /* of cli/command_table; NULL: RUN, or HELP about no command */
+    enum command_help help;
+    bool is_whole;
+    bool changed;      /* CHECK_CONFIG */
+    bool servers, yes; /* RELEASE */
+    const char *node;  /* EXPLAIN; borrowed from argv, as the next */
     enum command_config config;
     enum command_template template;
     enum command_services services;
     const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR; SERVICES:
-                          * NAMESPACE/NAME; NULL: none */
+                          * NAMESPACE/NAME; HELP: a setting; NULL: none */
     bool json, junit;
-    bool servers, yes;          /* RELEASE */
     const char *test, *against; /* TEMPLATE; NULL: none */
     uint64_t count;             /* TEMPLATE_BENCHMARK; 0: by itself */
     const char *daemon;         /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */
@@ -68,8 +84,14 @@ struct command {
     uint64_t timeout_ms;
 };
 
-/* Options may stand before or behind NODE, with "=" or as two words; behind "--" comes no option. -1: err says what is
- * wrong with which argument. */
+/* What flags_take left of it. Options may stand before or behind the command and its operand, with "=" or as two words;
+ * behind "--" comes no option. -1: err says what is wrong with which argument. */
 int command_parse(int argc, char *const *argv, struct command *ret, struct error *err) must_check;
+
+/* Whether the flags that are settings mean something to it. */
+int command_check_flags(const struct command *c, const struct flags *flags, struct error *err) must_check;
+
+/* "[-o json] [--timeout=30s]": the options that a command takes. Allocates. */
+char *command_options_text(const struct command_row *row) must_check;
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "settings/aliases.h"
 #include "settings/settings.h"
@@ -48,6 +49,28 @@ static const char *flag_variable(const char *word, size_t len, bool *ret_switch)
     return NULL;
 }
 
+void flags_add_names(struct nearest *n)
+{
+    if (strlen(n->name) > strlen("-v")) /* else each letter is near */
+        nearest_add(n, "-v", nearest_distance(n, "-v"));
+    for (const struct setting *row = setting_table; row->name != NULL; row++) {
+        if (row->flag == NULL && row->alias == NULL)
+            continue;
+        cleanup(mem_free_ptr) char *name = mem_printf("--%s", row->flag != NULL ? row->flag : row->alias);
+        for (char *at = name; *at != '\0'; at++)
+            *at = *at == '_' ? '-' : (char)tolower((unsigned char)*at);
+        nearest_add(n, name, nearest_distance(n, name));
+    }
+}
+
+const char *flags_word(const struct flags *f, const struct setting *row)
+{
+    for (size_t i = 0; i < f->given_count; i++)
+        if (str_eq(f->given[i].name, row->name) || str_eq(f->given[i].name, row->alias))
+            return f->given[i].word;
+    return NULL;
+}
+
 static const char *flag_fix(const char *word)
 {
     for (size_t i = 0; i < array_len(refused); i++)
@@ -60,40 +83,75 @@ void flags_fini(struct flags *f)
 {
     for (size_t i = 0; i < f->count; i++)
         free(f->environment[i]);
+    for (size_t i = 0; i < f->given_count; i++)
+        free(f->given[i].word);
+    free(f->given);
     free(f->environment);
     free(f->argv);
     *f = (struct flags){0};
 }
 
 /* Without MODE the operator's names say nothing. NULL: all of them count. */
-static const char *flag_without_mode(const struct flags *f, char *const *argv, int at)
+static const char *flag_without_mode(const struct flags *f)
 {
-    for (int i = 1; i < at && !aliases_count(f->environment); i++) {
-        const char *word = argv[i] + strspn(argv[i], "-");
-        for (const struct setting *row = setting_table; row->name != NULL && word != argv[i]; row++)
-            if (row->alias != NULL && flag_is(row, word, strcspn(word, "=")))
-                return word;
-    }
+    if (aliases_count(f->environment))
+        return NULL;
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        for (size_t i = 0; i < f->given_count; i++)
+            if (str_eq(f->given[i].name, row->alias))
+                return f->given[i].word;
     return NULL;
 }
 
-/* Those at the beginning; *at is moved behind them. */
-static int flags_take_all(int argc, char *const *argv, int *at, struct flags *f, struct error *err)
+/* In place of one of that name that stands before it. */
+static void flag_put(struct flags *f, const char *name, const char *word, size_t len, const char *value)
 {
-    for (; *at < argc && argv[*at][0] == '-'; (*at)++) {
-        const char *word = argv[*at] + (argv[*at][1] == '-' ? 2 : 1);
-        size_t len = strcspn(word, "=");
-        bool is_switch;
-        const char *name = flag_variable(word, len, &is_switch);
-        const char *fix = flag_fix(word);
-        if (fix != NULL)
-            return error_set(err, ERROR_INVALID, "--%.*s: %s", (int)len, word, fix);
-        if (name == NULL)
-            return 0;
-        const char *value = word[len] == '=' ? word + len + 1 : is_switch ? "true" : argv[++*at];
-        if (*at >= argc || value[0] == '\0')
-            return error_set(err, ERROR_INVALID, "--%.*s needs a value", (int)len, word);
-        f->environment[f->count++] = mem_printf("%s=%s", name, value);
+    size_t at = 0;
+    while (at < f->count && !str_eq(f->given[at].name, name))
+        at++;
+    if (at < f->count) {
+        free(f->given[at].word);
+        free(f->environment[at]);
+    } else {
+        f->given_count = ++f->count;
+    }
+    f->given[at] = (struct settings_flag){.name = name, .word = mem_strndup(word, len)};
+    f->environment[at] = mem_printf("%s=%s", name, value);
+}
+
+/* The word at *at, which is moved to its value where that is a word of its own. 1: it is none of ours. */
+static int flag_take(int argc, char *const *argv, int *at, struct flags *f, struct error *err)
+{
+    const char *whole = argv[*at], *word = whole + (whole[1] == '-' ? 2 : 1);
+    if (str_eq(whole, "-v")) {
+        flag_put(f, SETTING(log_level)->name, whole, strlen(whole), "debug");
+        return 0;
+    }
+    size_t len = strcspn(word, "="), dashes = (size_t)(word - whole);
+    bool is_switch;
+    const char *name = flag_variable(word, len, &is_switch), *fix = flag_fix(word);
+    if (fix != NULL)
+        return error_set(err, ERROR_INVALID, "--%.*s: %s", (int)len, word, fix);
+    if (name == NULL)
+        return 1;
+    const char *value = word[len] == '=' ? word + len + 1 : is_switch ? "true" : *at + 1 < argc ? argv[++*at] : "";
+    if (value[0] == '\0' || (word[len] != '=' && value[0] == '-'))
+        return error_set(err, ERROR_INVALID, "--%.*s needs a value", (int)len, word);
+    flag_put(f, name, whole, len + dashes, value);
+    return 0;
+}
+
+/* What is none of them is kept; behind "--" there are none. */
+static int flags_take_all(int argc, char *const *argv, struct flags *f, struct error *err)
+{
+    bool over = false;
+    for (int at = 1; at < argc; at++) {
+        int rc = over || argv[at][0] != '-' || argv[at][1] == '\0' ? 1 : flag_take(argc, argv, &at, f, err);
+        if (rc < 0)
+            return -1;
+        over = over || str_eq(argv[at], "--");
+        if (rc == 1)
+            f->argv[f->argc++] = argv[at];
     }
     return 0;
 }
@@ -101,27 +159,27 @@ static int flags_take_all(int argc, char *const *argv, int *at, struct flags *f,
 int flags_take(int argc, char *const *argv, char *const *environ_, struct flags *ret, struct error *err)
 {
     size_t variables = 0;
-    int at = 1;
     while (environ_[variables] != NULL)
         variables++;
-    struct flags f = {.argv = mem_array((size_t)argc + 1, sizeof(*f.argv)),
-                      .environment = mem_array(variables + (size_t)argc + 1, sizeof(*f.environment))};
-    if (flags_take_all(argc, argv, &at, &f, err) != 0) {
+    struct flags f = {.argv = mem_array((size_t)argc + 2, sizeof(*f.argv)),
+                      .environment = mem_array(variables + (size_t)argc + 1, sizeof(*f.environment)),
+                      .given = mem_array((size_t)argc + 1, sizeof(*f.given))};
+    f.argv[f.argc++] = argv[0];
+    if (flags_take_all(argc, argv, &f, err) != 0) {
         flags_fini(&f);
         return -1;
     }
     memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));
-    const char *alone = flag_without_mode(&f, argv, at);
+    const char *alone = flag_without_mode(&f);
     if (alone != NULL) {
+        (void)error_set(
+            err, ERROR_INVALID,
+            "%s counts beside --mode=k8s or --mode=local (or MODE) alone: add that, or set our own variable "
+            "(docs/settings.md)",
+            alone);
         flags_fini(&f);
-        return error_set(err, ERROR_INVALID,
-                         "--%.*s counts beside --mode=k8s or --mode=local (or MODE) alone: add that, or set our own "
-                         "variable (docs/settings.md)",
-                         (int)strcspn(alone, "="), alone);
+        return -1;
     }
-    f.argv[f.argc++] = argv[0];
-    while (at < argc)
-        f.argv[f.argc++] = argv[at++];
     *ret = f;
     return 0;
 }

@@ -46,6 +46,8 @@ struct inspect {
     bool reading;           /* HAProxy; with Kubernetes it is over */
     bool incomplete;        /* not all was synced */
     struct checks missing;  /* where that is so: how it stands */
+    bool missing_logged;    /* the log has its one cause */
+    const struct log *log;
 };
 
 /* ---- Kubernetes, then HAProxy ---- */
@@ -90,8 +92,10 @@ static void on_deadline(void *arg)
 {
     struct inspect *i = arg;
     i->incomplete = i->sources != NULL;
-    if (i->incomplete)
+    bool logged = false;
+    if (i->incomplete && !sources_outage(i->sources, &i->missing, &logged))
         sources_ready(i->sources, &i->missing);
+    i->missing_logged = logged && i->log != NULL && i->log->level <= LOG_LEVEL_WARN;
     read_haproxies(i);
 }
 
@@ -240,6 +244,7 @@ static void fill(struct inspect *i, struct inspect_report *r)
     r->incomplete = i->incomplete;
     r->missing = i->missing;
     i->missing = (struct checks){0};
+    r->missing_logged = i->missing_logged;
     for (size_t k = 0; k < r->mapping_count; k++) {
         daemon_memory_recall_states(&i->daemon, k, i->mappings.list[k].states);
         fill_mapping(i, &i->mappings.list[k], &r->mappings[k]);
@@ -300,6 +305,7 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
     struct inspect i = {.base = base,
                         .options = options,
                         .clients = clients,
+                        .log = log,
                         .rules = rules_for_plan(settings),
                         .park_ttl_ms = settings->park_ttl_ms};
     struct inspect_report report;

@@ -310,10 +310,12 @@ static void print_note(const struct inspect_report *r, const struct inspect_targ
 
 void inspect_print_problems(const struct inspect_report *r, struct page *p)
 {
-    if (r->incomplete)
-        print_missing(&r->missing, p);
-    else if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
+    if (r->incomplete) {
+        if (!r->missing_logged)
+            print_missing(&r->missing, p);
+    } else if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS) {
         print_unknown_node(r, p);
+    }
     for (size_t t = 0; t < r->target_count; t++) {
         const struct inspect_target *target = &r->targets[t];
         cleanup(mem_free_ptr) char *drift = inspect_drift(target);

@@ -112,6 +112,8 @@ struct inspect_report {
     bool incomplete;               /* not all of Kubernetes' objects were received in time */
     struct checks missing;         /* then: the checks of the watches; a failed one was not received */
 
+    bool missing_logged; /* it is one cause, and the log says it already */
+
     const char *node;                   /* the NODE of `explain`; NULL: `plan` */
     char *nearest;                      /* names like it, "n1, n2"; NULL: none */
     const struct daemon_memory *daemon; /* NULL: a test's */

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/str.h"
 
 #define ETCD_DEFAULT "http://127.0.0.1:2379"
@@ -16,6 +17,8 @@
 enum older_flag {
     OLDER_CLUSTER,
     OLDER_KUBECONFIG,
+    OLDER_DRY_RUN, /* these two are ours */
+    OLDER_LOG_LEVEL,
     OLDER_ETCD_HOST,
     OLDER_ETCD_PATH,
     OLDER_ETCD_CA,
@@ -31,6 +34,8 @@ static const struct {
 } known[OLDER_FLAGS] = {
     [OLDER_CLUSTER] = {"cluster", "CLUSTER_NAME"},
     [OLDER_KUBECONFIG] = {"kubeconfig", "KUBECONFIG"},
+    [OLDER_DRY_RUN] = {"dry-run", "DRY_RUN"},
+    [OLDER_LOG_LEVEL] = {"log-level", "LOG_LEVEL"},
     [OLDER_ETCD_HOST] = {"etcd-host", "ETCD_ENDPOINTS"},
     [OLDER_ETCD_PATH] = {"etcd-path", "ETCD_PATH"},
     [OLDER_ETCD_CA] = {"etcd-ca-file", "ETCD_CA_FILE"},
@@ -65,14 +70,18 @@ static bool older_is_command(const char *word)
     return str_eq(word, "apply") || str_eq(word, "view") || str_eq(word, "watch");
 }
 
-/* Whether a word that is no flag, and no flag's value, is one of the commands. */
+/* Whether a word that is no flag, and no flag's value, is one of the commands, and not asked about. */
 static bool older_is_meant(int argc, char *const *argv)
 {
+    for (int i = 1; i < argc; i++)
+        if (str_eq(argv[i], "--help") || str_eq(argv[i], "-h"))
+            return false;
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-')
             return older_is_command(argv[i]);
         const char *word = argv[i] + strspn(argv[i], "-");
-        i += strchr(word, '=') == NULL && older_find(word, strlen(word)) >= 0;
+        int flag = older_find(word, strlen(word));
+        i += flag >= 0 && flag != OLDER_DRY_RUN;
     }
     return false;
 }
@@ -99,6 +108,20 @@ static bool older_takes_verbosity(struct older *o, const char *word)
     return letters || whole;
 }
 
+static int older_unknown(const char *arg, struct error *err)
+{
+    cleanup(nearest_fini) struct nearest n;
+    cleanup(mem_free_ptr) char *name = mem_strndup(arg, strcspn(arg, "="));
+    nearest_init(&n, name);
+    for (int i = 0; arg[0] == '-' && i < OLDER_FLAGS; i++) {
+        cleanup(mem_free_ptr) char *whole = mem_printf("--%s", known[i].name);
+        nearest_add(&n, whole, nearest_distance(&n, whole));
+    }
+    if (n.count > 0)
+        return error_set(err, ERROR_INVALID, "unknown flag \"%s\"; did you mean \"%s\"?", arg, n.list[0].name);
+    return error_set(err, ERROR_INVALID, "unknown %s \"%s\"", arg[0] == '-' ? "flag" : "argument", arg);
+}
+
 static int older_take_word(int argc, char *const *argv, int *at, struct older *o, struct error *err)
 {
     const char *arg = argv[*at];
@@ -112,8 +135,11 @@ static int older_take_word(int argc, char *const *argv, int *at, struct older *o
     size_t len = strcspn(word, "=");
     int flag = arg[0] == '-' ? older_find(word, len) : -1;
     if (flag < 0)
-        return error_set(err, ERROR_INVALID, "unknown argument \"%s\"", arg);
-    const char *value = word[len] == '=' ? word + len + 1 : *at + 1 < argc ? argv[++*at] : "";
+        return older_unknown(arg, err);
+    const char *value = word[len] == '='        ? word + len + 1
+                        : flag == OLDER_DRY_RUN ? "true"
+                        : *at + 1 < argc        ? argv[++*at]
+                                                : "";
     if (*value == '\0')
         return error_set(err, ERROR_INVALID, "--%.*s needs a value", (int)len, word);
     older_set(o, flag, value);
@@ -157,7 +183,7 @@ static void older_put_all(const struct older *o, char *const *environ_, const ch
     for (int i = 0; i < OLDER_FILE; i++)
         if (older_has(o, i) && !(to_file && i >= OLDER_ETCD_HOST))
             older_put(f, known[i].variable, buf_str(&o->values[i]));
-    if (o->verbose > 0)
+    if (o->verbose > 0 && !older_has(o, OLDER_LOG_LEVEL))
         older_put(f, "LOG_LEVEL", o->verbose > 3 ? "debug" : "info");
     if (to_file) {
         older_put_file(o, folder, f);

@@ -525,6 +525,27 @@ static int store_open(struct store *s, bool writes, struct error *err)
     return s->lock >= 0 ? 0 : error_set(err, ERROR_FATAL, "STATE_DIR: %s/lock: cannot be written: %m", s->folder);
 }
 
+/* As store_open would, which makes what is missing. */
+int store_check(const char *folder, struct error *err)
+{
+    cleanup(mem_free_ptr) char *lock = mem_printf("%s/lock", folder);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT)
+        return error_set(err, ERROR_FATAL, "STATE_DIR: %s: %m", folder);
+    if (fd < 0) {
+        char *slash = strrchr(folder, '/');
+        cleanup(mem_free_ptr) char *parent = mem_strndup(folder, slash > folder ? (size_t)(slash - folder) : 1);
+        return access(parent, W_OK | X_OK) == 0
+                   ? 0
+                   : error_set(err, ERROR_FATAL, "STATE_DIR: %s: cannot be made: %m", folder);
+    }
+    close(fd);
+    bool there = access(lock, F_OK) == 0;
+    return access(there ? lock : folder, there ? R_OK | W_OK : W_OK | X_OK) == 0
+               ? 0
+               : error_set(err, ERROR_FATAL, "STATE_DIR: %s: cannot be written: %m", lock);
+}
+
 static struct store *store_of(const char *folder, bool writes, const struct log *log, struct error *err)
 {
     struct store *s = mem_alloc(sizeof(*s));

@@ -42,6 +42,8 @@ struct store_version {
 struct store *store_new(const char *folder, const struct log *log, struct error *err) must_check;
 /* The same to look at it, beside the daemon that has it: nothing may be changed. */
 struct store *store_read(const char *folder, const struct log *log, struct error *err) must_check;
+/* Whether store_new could use it, for check-config: nothing is made. */
+int store_check(const char *folder, struct error *err) must_check;
 /* For writing, with what whoever had it last left there; false: another daemon has it. */
 bool store_take(struct store *s);
 void store_give_back(struct store *s);

@@ -38,14 +38,6 @@ int clients_dataplane_tls(const struct settings *c, const struct log *log, struc
     return 0;
 }
 
-int clients_check_tls(const struct settings *settings, struct error *err)
-{
-    struct tls_files *files;
-    int status = clients_dataplane_tls(settings, NULL, &files, err);
-    tls_files_free(files);
-    return status;
-}
-
 void clients_spiffe(struct event_base *base, const struct settings *settings, const struct clients_hooks *hooks,
                     const struct log *log, struct clients *c)
 {

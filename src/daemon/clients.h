@@ -92,7 +92,4 @@ void clients_spiffe(struct event_base *base, const struct settings *settings, co
                     const struct log *log, struct clients *c);
 void clients_settle(struct event_base *base, const struct clients *c);
 
-/* Whether the files can be used, for check-config. */
-int clients_check_tls(const struct settings *settings, struct error *err) must_check;
-
 #endif

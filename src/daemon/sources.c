@@ -1,5 +1,6 @@
 #include "daemon/sources.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/client.h"
+#include "kube/informer_log.h"
 #include "daemon/source.h"
 #include "daemon/sources_service.h"
 #include "report/telemetry.h"
@@ -182,6 +184,33 @@ bool sources_ready(const struct sources *s, struct checks *checks)
     for (size_t i = 0; i < s->service_count; i++)
         all = service_sources_ready(&s->services[i], checks) && all;
     return all;
+}
+
+struct outage_count {
+    size_t out, missing;
+    char problem[sizeof((struct informer_status){0}.problem)];
+};
+
+static void outage_count_one(void *arg, const struct source *of)
+{
+    struct outage_count *n = arg;
+    const struct informer_status status = source_status(of);
+    bool missing = !status.synced || status.stale;
+    n->missing += missing;
+    if (missing && status.outage && n->out++ == 0)
+        snprintf(n->problem, sizeof(n->problem), "%s", status.problem);
+}
+
+bool sources_outage(const struct sources *s, struct checks *checks, bool *ret_logged)
+{
+    struct outage_count n = {0};
+    const struct kube_outage *o = kube_client_outage(s->client);
+    sources_each(s, outage_count_one, &n);
+    if (n.out == 0 || n.out < n.missing)
+        return false;
+    *ret_logged = o->was_said;
+    checks_add(checks, CHECK_FAIL, mem_printf("Kubernetes API %s", o->server), mem_strdup(n.problem), NULL);
+    return true;
 }
 
 void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg)

@@ -71,6 +71,10 @@ bool sources_refused(const struct sources *s);
  * Service is not needed. */
 bool sources_ready(const struct sources *s, struct checks *checks);
 
+/* Whether all that is missing is so for one cause, which keeps every watch from the API server: then adds one check, in place
+ * of those of sources_ready, and says whether the log has it. */
+bool sources_outage(const struct sources *s, struct checks *checks, bool *ret_logged);
+
 /* Calls fn for each watch that is in use. */
 void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg);
 

@@ -9,6 +9,7 @@
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/secrets/secret.h"
 #include "kube/exec_plugin.h"
+#include "kube/informer_log.h"
 #include "kube/watch.h"
 #include "net/tls_files.h"
 
@@ -28,6 +29,7 @@ struct kube_client {
     bool refused; /* a 401 came since the token was read */
     struct log_limit token_limit;
     struct watch_server watch_server;
+    struct kube_outage outage;
     bool json_alone;        /* as configured */
     uint64_t json_until_ms; /* protobuf could not be read */
 };
@@ -230,6 +232,12 @@ void kube_client_protobuf_failed(struct kube_client *c, const char *resource, co
 struct watch_server *kube_client_watch_server(struct kube_client *c)
 {
     return &c->watch_server;
+}
+
+struct kube_outage *kube_client_outage(struct kube_client *c)
+{
+    c->outage.server = kube_client_server(c);
+    return &c->outage;
 }
 
 const char *kube_client_refusal_hint(const char *said)

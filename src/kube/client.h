@@ -17,6 +17,7 @@ struct kube_access;
 struct kube_client;
 struct tls_files;
 struct watch_server;
+struct kube_outage;
 
 /* Takes what it needs from access (copied; files are read now). ERROR_INVALID: CA, client certificate or key
  * unreadable, not PEM or not of one another, token file unreadable. All these files are checked again before each
@@ -74,6 +75,8 @@ void kube_client_protobuf_failed(struct kube_client *c, const char *resource, co
 
 /* What watches learn of this server and share. */
 struct watch_server *kube_client_watch_server(struct kube_client *c);
+/* What keeps all of them from it. */
+struct kube_outage *kube_client_outage(struct kube_client *c);
 
 /* What to do about a 403 of the API, for the log and /readyz. said: the server's message, which only chooses between
  * hints: a request without credentials is refused to a user system:anonymous, and no server says that credentials are

@@ -68,6 +68,7 @@ void informer_get_status(const struct informer *i, struct informer_status *ret)
         .last_byte_ms = i->last_byte_ms,
     };
     ret->stale = ret->synced && !i->watch.contact;
+    ret->outage = !i->watch.contact && kube_outage_is(i->watch.reason);
     if (!i->watch.contact)
         snprintf(ret->problem, sizeof(ret->problem), "%s", i->watch.detail);
 }
@@ -473,7 +474,7 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
     timer_init(&i->timer, base, informer_on_timer, i);
     kube_answer_init(&i->answer, i->of, false, 0);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
-    informer_log_init(&i->log, log, i->of->plural, i->scope, options->scope_is);
+    informer_log_init(&i->log, log, kube_client_outage(client), i->of->plural, i->scope, options->scope_is);
     i->log.may_be_denied = options->may_be_denied;
     return i;
 }

@@ -53,6 +53,7 @@ struct informer_status {
     bool stale;                  /* synced, but not in contact now: last good state in use */
     enum informer_denied denied; /* every answer is 403 or 404: at once before the first list, for 10 s after it */
     uint64_t last_byte_ms;       /* monotonic; 0: never */
+    bool outage;                 /* what keeps it from the API server keeps all watches of that server */
     char problem[512];           /* what is wrong; "" where all is well or nothing is known yet */
 };
 

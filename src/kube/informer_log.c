@@ -8,11 +8,15 @@
 /* Says which watch a line is about. */
 #define OF(l) log_str("resource", (l)->resource), log_str((l)->scope_is, (l)->scope)
 
-void informer_log_init(struct informer_log *l, const struct log *log, const char *resource, const char *scope,
-                       const char *scope_is)
+void informer_log_init(struct informer_log *l, const struct log *log, struct kube_outage *outage, const char *resource,
+                       const char *scope, const char *scope_is)
 {
-    *l = (struct informer_log){
-        .log = log, .resource = resource, .scope = scope, .scope_is = scope_is != NULL ? scope_is : "service"};
+    *l = (struct informer_log){.log = log,
+                               .outage = outage,
+                               .resource = resource,
+                               .scope = scope,
+                               .scope_is = scope_is != NULL ? scope_is : "service"};
+    outage->limit.period_ms = LIMIT_MS;
     l->trouble.period_ms = l->relists.period_ms = l->skipped.period_ms = LIMIT_MS;
 }
 
@@ -48,6 +52,46 @@ static bool is_denial(const char *reason)
     return str_eq(reason, "forbidden") || str_eq(reason, "not_found");
 }
 
+bool kube_outage_is(const char *reason)
+{
+    return str_eq(reason, "unreachable") || str_eq(reason, "unauthorized");
+}
+
+static const char *lost_text(const struct watch *w)
+{
+    return w->synced ? "no contact with the Kubernetes API; keeping the last state"
+                     : "no complete list from the Kubernetes API yet; HAProxy stays unchanged";
+}
+
+/* The others have nothing to add: it is one server. */
+static void log_outage(struct informer_log *l, const struct watch *w, uint64_t now_ms)
+{
+    struct kube_outage *o = l->outage;
+    unsigned held_back;
+    l->is_out = true;
+    if (o->lost_ms == 0)
+        o->lost_ms = now_ms;
+    if (!log_limit_pass(&o->limit, now_ms, w->reason, &held_back)) {
+        log_debug(l->log, "no contact", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
+        return;
+    }
+    o->was_said = true;
+    log_warn(l->log, lost_text(w), log_str("server", o->server), log_str("reason", w->reason),
+             log_str("error", w->detail),
+             log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
+             log_if(held_back > 0, log_int("repeated", held_back)));
+}
+
+static void log_outage_over(struct informer_log *l, uint64_t now_ms)
+{
+    struct kube_outage *o = l->outage;
+    if (o->was_said)
+        log_info(l->log, "contact with the Kubernetes API recovered", log_str("server", o->server),
+                 log_us_as_ms("away_ms", (now_ms - o->lost_ms) * 1000));
+    o->was_said = false;
+    o->lost_ms = 0;
+}
+
 static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now_ms)
 {
     unsigned held_back;
@@ -62,16 +106,18 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
         log_debug(l->log, "waiting for credentials", OF(l), log_str("error", w->detail));
         return;
     }
+    if (kube_outage_is(w->reason)) {
+        log_outage(l, w, now_ms);
+        return;
+    }
+    l->is_out = false;
     if (!log_limit_pass(&l->trouble, now_ms, key, &held_back))
         return;
     if (!str_eq(key, l->last_key))
         held_back = 0; /* those were of another kind */
     l->last_key = key;
     l->loss_was_said = true;
-    log_warn(l->log,
-             w->synced ? "no contact with the Kubernetes API; keeping the last state"
-                       : "no complete list from the Kubernetes API yet; HAProxy stays unchanged",
-             OF(l), log_str("reason", w->reason), log_str("error", w->detail),
+    log_warn(l->log, lost_text(w), OF(l), log_str("reason", w->reason), log_str("error", w->detail),
              log_if(str_eq(w->reason, "forbidden"), log_str("hint", kube_client_refusal_hint(w->detail))),
              log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
              log_if(held_back > 0, log_int("repeated", held_back)));
@@ -80,6 +126,9 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
 /* After a first list "synced" says it all. */
 static void log_back(struct informer_log *l, uint64_t now_ms)
 {
+    if (l->is_out)
+        log_outage_over(l, now_ms);
+    l->is_out = false;
     if (l->loss_was_said)
         log_info(l->log, "contact with the Kubernetes API recovered", OF(l),
                  log_us_as_ms("away_ms", (now_ms - l->lost_ms) * 1000));

@@ -10,6 +10,20 @@
 #include "kube/decode/decode.h"
 #include "kube/watch.h"
 
+/*
+ * What keeps all watches of an API server from it: no connection, or credentials that are refused. One for each server,
+ * shared by the informers: the first to notice says it, and the first to be back says that.
+ */
+struct kube_outage {
+    const char *server; /* borrowed */
+    uint64_t lost_ms;   /* 0: there is none */
+    bool was_said;
+    struct log_limit limit;
+};
+
+/* Whether that is the cause, by the reason of a watch. */
+bool kube_outage_is(const char *reason);
+
 struct informer_log {
     const struct log *log;
     const char *resource; /* borrowed */
@@ -17,6 +31,8 @@ struct informer_log {
     const char *scope_is; /* "service", "namespace" */
     struct log_limit trouble, relists, skipped;
     const char *last_key;
+    struct kube_outage *outage; /* of its server; borrowed */
+    bool is_out;                /* it has no contact for that cause */
     uint64_t lost_ms;   /* contact was lost then; 0: it is there, or never was */
     bool loss_was_said; /* so its end is said, too */
     bool quiet;         /* that it has no list is known and lived with: debug level */
@@ -25,8 +41,8 @@ struct informer_log {
 };
 
 /* scope_is NULL: "service"; a constant. */
-void informer_log_init(struct informer_log *l, const struct log *log, const char *resource, const char *scope,
-                       const char *scope_is);
+void informer_log_init(struct informer_log *l, const struct log *log, struct kube_outage *outage, const char *resource,
+                       const char *scope, const char *scope_is);
 
 /* An object, or a part of it, that cannot be used. */
 void informer_log_object(struct informer_log *l, const struct kube_event *e);

@@ -295,7 +295,10 @@ const char *settings_headers_refuse(const char *text);
 /* Whether any of the URLs is an https one. */
 bool dataplanes_any_https(const struct settings *c);
 
-/* The text of --help. */
+/* The text of `help settings`: what each of them is for, what it expects, its default. */
 void settings_print_help(struct buf *out);
+/* The same of one of them, by the name of its variable. -1: there is none; *ret_nearest is then what may be meant, "DRY_RUN,
+ * PARK_TTL", allocated, or NULL. */
+int settings_print_help_of(const char *name, struct buf *out, char **ret_nearest) must_check;
 
 #endif

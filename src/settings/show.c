@@ -1,6 +1,6 @@
-/* The settings in effect, as check-config prints them. */
-#include <stdbool.h>
+#include "settings/show.h"
 
+#include "base/str.h"
 #include "settings/settings.h"
 #include "settings/table.h"
 #include "settings/types.h"
@@ -22,9 +22,20 @@ static bool is_unused(const struct settings *s, const struct setting *row)
            row != SETTING(traces.headers) && s->dataplane_count > 0 && setting_is_given(s, row);
 }
 
-/* Where the value comes from. */
-static void show_add_remark(struct buf *out, const struct settings *s, const struct setting *row, bool is_replaced)
+/* The flag that gave it; NULL: none. */
+static const char *show_flag(const struct settings_show *how, const struct setting *row)
 {
+    for (size_t i = 0; i < how->flag_count; i++)
+        if (str_eq(how->flags[i].name, row->name) || str_eq(how->flags[i].name, row->alias))
+            return how->flags[i].word;
+    return NULL;
+}
+
+/* Where the value comes from. */
+static void show_add_remark(struct buf *out, const struct settings *s, const struct settings_show *how,
+                            const struct setting *row, bool is_replaced)
+{
+    const char *flag = show_flag(how, row);
     const char *path = row->or_file ? SETTING_MEMBER(const struct secret, row, s).path : NULL;
     if (is_unused(s, row))
         buf_add(out, "not used: each URL has its line in the credentials file");
@@ -32,6 +43,8 @@ static void show_add_remark(struct buf *out, const struct settings *s, const str
         buf_printf(out, "from the file %s", path);
     else if (is_replaced)
         buf_add(out, "not used beside INGRESS_SERVICES");
+    else if (flag != NULL)
+        buf_printf(out, "by %s", flag);
     else if (setting_is_given(s, row))
         buf_add(out, "from the environment");
     else if (s->beside_mode && row->alias_fallback != NULL)
@@ -76,17 +89,46 @@ static void show_add_backends(struct buf *out, const struct settings *c)
     }
 }
 
-void settings_print(const struct settings *s, struct buf *out)
+/* The default, or what is no more than that; both by what is shown of them. */
+static bool show_is_default(const struct settings *s, const struct setting *row)
+{
+    cleanup(buf_fini) struct buf is = {0}, usual = {0}, note = {0};
+    struct settings by_default = {0};
+    row->type->print(row, s, &is);
+    if (!setting_is_given(s, row) && !(s->beside_mode && row->alias_fallback != NULL))
+        return true;
+    if (row->fallback == NULL || row->type->parse == NULL)
+        return is.len == 0;
+    if (row->type->parse(row, row->fallback, &by_default, &note) == 0)
+        row->type->print(row, &by_default, &usual);
+    if (row->type->fini != NULL)
+        row->type->fini(row, &by_default);
+    return str_eq(buf_str(&is), buf_str(&usual));
+}
+
+void settings_print_as(const struct settings *s, const struct settings_show *how, struct buf *out)
 {
     for (const struct setting *row = setting_table; row->name != NULL; row++) {
         bool is_replaced = row->single && s->ingress_services != NULL;
+        if (how->changed && (is_replaced || show_is_default(s, row)))
+            continue;
         buf_printf(out, "%s=", row->name);
         if (!is_replaced)
             row->type->print(row, s, out);
         buf_add(out, "  # ");
-        show_add_remark(out, s, row, is_replaced);
+        show_add_remark(out, s, how, row, is_replaced);
         buf_add(out, "\n");
     }
+    if (how->changed && out->len == 0)
+        buf_add(out, "# all settings are at their defaults\n");
+    if (how->changed)
+        return;
     show_add_dataplanes(out, s);
     show_add_backends(out, s);
+}
+
+void settings_print(const struct settings *s, struct buf *out)
+{
+    static const struct settings_show whole = {0};
+    settings_print_as(s, &whole, out);
 }

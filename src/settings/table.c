@@ -881,6 +881,7 @@ const struct setting setting_table[] = {
         FLAG_OFF(dry_run),
         .help = "Whether to leave HAProxy unchanged. Everything else runs, and changes are logged and counted in "
                 "/metrics instead of written. Use it to compare with another controller first.",
+        .flag = "dry-run",
         .safety = true,
     },
     {
@@ -1018,6 +1019,7 @@ const struct setting setting_table[] = {
         .expected = "debug, info, warn or error",
         .help = "Lowest level that is logged.",
         .example = "debug",
+        .flag = "log-level",
     },
     {
         .name = "OTEL_EXPORTER_OTLP_ENDPOINT",

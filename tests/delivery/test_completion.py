@@ -18,7 +18,7 @@ FOLDER = ROOT / "deploy/completion"
 NAME = "haproxy-k8s-sync"
 
 # The words that were typed, the last one as far as it was -> what is offered.
-COMMANDS = {"plan", "explain", "doctor", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to"}
+COMMANDS = {"plan", "explain", "doctor", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to", "help", "version"}
 CASES: list[tuple[list[str], set[str]]] = [
     ([""], COMMANDS),
     (["pl"], {"plan"}),
@@ -32,6 +32,10 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["plan", "--daemon", "n"], {"none"}),
     (["doctor", "--timeout", "3"], {"30s"}),
     (["check-config", "x"], set()),
+    (["check-config", "--ch"], {"--changed"}),
+    (["plan", "--log-level", "d"], {"debug"}),
+    (["--dry"], {"--dry-run"}),
+    (["help", "se"], {"services", "settings"}),
     (["config", "p"], {"plan"}),
     (["config", "r"], {"rollback"}),
     (["config", "history", "--output", ""], {"text", "json"}),
@@ -43,8 +47,9 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["template", "test", "--color", "al"], {"always"}),
     (["template", "test", "--output", "ju"], {"junit"}),
 ]
-OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"}, "doctor": {"--output", "--color", "--timeout", "--help"},
-           "explain": {"--color", "--timeout", "--help"}}
+SETTINGS = {"--kubeconfig", "--dry-run", "--log-level"}
+OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"} | SETTINGS, "doctor": {"--output", "--color", "--timeout", "--help"} | SETTINGS,
+           "explain": {"--color", "--timeout", "--help"} | SETTINGS, "check-config": {"--changed", "--help"} | SETTINGS}
 
 
 def shell(name: str) -> str:
@@ -128,7 +133,7 @@ def by_zsh(words: list[str], home: pathlib.Path, program: str = NAME) -> set[str
 @pytest.mark.parametrize(("words", "offered"), CASES, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_bash(words: list[str], offered: set[str]) -> None:
     # Beside commands bash offers the options at once.
-    more = {"--help", "--version"} if words == [""] else set()
+    more = {"--help", "--version", "--kubeconfig=", "--dry-run", "--log-level="} if words == [""] else set()
     assert by_bash(words) == by_bash(words, f"{NAME}-as-service") == offered | more
 
 
@@ -159,23 +164,23 @@ def test_options(tmp_path: pathlib.Path, command: str) -> None:
 
 def words_of_help() -> tuple[set[str], set[str]]:
     """Commands and long options of the usage part."""
-    usage = told(plain(), "--help").split("\nSettings are", 1)[0]
+    usage = told(plain(), "help", "all").split("\nSettings are", 1)[0]
     commands = set(re.findall(rf"^(?:usage:| {{6}}) {NAME} ([a-z][\w-]*)", usage, re.M))
-    return commands, set(re.findall(r"--[a-z]+", usage))
+    return commands, set(re.findall(r"--[a-z]+(?:-[a-z]+)*", usage))
 
 
 def test_commands_and_options_are_those_of_help() -> None:
     commands, options = words_of_help()
     assert commands == COMMANDS
     offered = {word.rstrip("=") for words in (*([command] for command in OPTIONS), ["template", "diff"], ["template", "benchmark"])
-               for word in by_bash([*words, "--"])} | by_bash(["--"])
+               for word in [*by_bash([*words, "--"]), *by_bash(["--"])]}
     assert offered - {"--output"} == options | {"--help"}, "--output is -o there"
 
 
 def test_values_are_taken() -> None:
     env = clean_env(HAPROXY_DATAPLANE_URL="http://127.0.0.1:1", KUBECONFIG="/nonexistent")
     for command in OPTIONS:
-        for option in sorted(OPTIONS[command] - {"--help"}):
+        for option in sorted(OPTIONS[command] - {"--help", "--dry-run", "--changed", "--kubeconfig"}):
             for value in sorted(by_bash([command, option, ""])):
                 done = subprocess.run([plain(), command, option, value, *(["n"] if command == "explain" else [])], env=env, capture_output=True, text=True, timeout=60)
                 assert done.returncode != 64, f"{command} {option} {value}: {done.stderr}"

@@ -302,13 +302,13 @@ def test_the_kubeconfig_of_the_page(kubectl: pathlib.Path, own_settings: Setting
 
 def test_daemon_knows_the_commands_on_the_pages() -> None:
     """The release build's own --help, not its source's text."""
-    helptext = subprocess.run([program(), "--help"], capture_output=True, text=True, check=True).stdout
+    helptext = subprocess.run([program(), "help", "all"], capture_output=True, text=True, check=True).stdout
     words = {words[1] for block in ALL if block.language == "sh" and "file" not in block.attributes
              for line in docs_commands.lines_of(block.text) for words in docs_commands.commands_of(line)
              if words[0] == "haproxy-k8s-sync" and len(words) > 1}
     assert {"plan", "explain", "doctor"} <= words
     for word in words:
-        assert f"haproxy-k8s-sync {word}" in helptext, f"--help does not know {word}"
+        assert f"haproxy-k8s-sync {word}" in helptext, f"help all does not know {word}"
 
 
 def test_promtool_is_there() -> None:

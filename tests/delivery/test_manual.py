@@ -47,9 +47,9 @@ def test_commands_and_options_are_those_of_help() -> None:
     for name, text in (("synopsis", section("SYNOPSIS")), ("list", section("DESCRIPTION"))):
         shown = {word for word in re.findall(r"^\.(?:It )?Cm ([a-z][\w-]*)", text, re.M) if word not in ("json", "junit", "text", "server")}
         assert shown == commands, name
-    listed = {f"-{word}" for word in re.findall(r"Fl (-[a-z]+)", section("DESCRIPTION"))}
+    listed = {f"-{word}" for word in re.findall(r"Fl (-[a-z]+(?:-[a-z]+)*)", section("DESCRIPTION"))}
     assert listed - {"--output", "--colour"} == options, "--output is -o there, and --colour another spelling"
-    synopsis = {f"-{word}" for word in re.findall(r"Fl (-[a-z]+)", section("SYNOPSIS"))}
+    synopsis = {f"-{word}" for word in re.findall(r"Fl (-[a-z]+(?:-[a-z]+)*)", section("SYNOPSIS"))}
     assert synopsis == options
 
 
@@ -74,6 +74,6 @@ def test_files_are_those_of_the_unit_and_the_package() -> None:
 
 
 def test_signals_are_those_of_help() -> None:
-    said = subprocess.run([plain(), "--help"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([plain(), "help", "all"], capture_output=True, text=True, check=True).stdout
     for name in set(re.findall(r"\bSIG[A-Z]+", said)):
         assert f"Dv {name}" in section("SIGNALS"), name

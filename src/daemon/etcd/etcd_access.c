@@ -38,14 +38,6 @@ static int etcd_access_tls(const struct settings *settings, struct tls_files **r
     return https && *ret == NULL ? -1 : 0;
 }
 
-int etcd_access_check(const struct settings *settings, struct error *err)
-{
-    struct tls_files *tls = NULL;
-    int status = settings_use_etcd(settings) ? etcd_access_tls(settings, &tls, err) : 0;
-    tls_files_free(tls);
-    return status;
-}
-
 static void etcd_access_follow(void *arg)
 {
     struct etcd_access *a = arg;

@@ -18,8 +18,6 @@ struct etcd_access *etcd_access_new(struct event_base *base, struct http *http, 
 void etcd_access_free(struct etcd_access *a); /* NULL is allowed */
 struct etcd_client *etcd_access_client(const struct etcd_access *a);
 const struct tls_files *etcd_access_files(const struct etcd_access *a); /* NULL: no URL is https */
-/* For check-config: whether the files can be used. */
-int etcd_access_check(const struct settings *settings, struct error *err) must_check;
 
 /* "PATH/manifest", "PATH/parts/": what lies below the path of the settings. Allocates. */
 char *etcd_key(const struct settings *settings, const char *below, const char *name) must_check;

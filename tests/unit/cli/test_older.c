@@ -70,8 +70,13 @@ static const struct {
     {"watch -vvvv", "CONFIG_SOURCE=services;LOG_LEVEL=debug;" ETCD ";" HERE},
     {"apply --exec true --etcd-host http://a:1",
      "--etcd-host goes with neither --haproxy-config nor --exec: expected etcd, or a file"},
+    {"--dry-run apply", "CONFIG_SOURCE=services;DRY_RUN=true;" ETCD ";" HERE " | apply"},
+    {"watch -v --log-level warn", "CONFIG_SOURCE=services;LOG_LEVEL=warn;" ETCD ";" HERE},
+    {"apply --help", "none"},
+    {"help apply", "none"},
+    {"apply --clustr=x", "unknown flag \"--clustr=x\"; did you mean \"--cluster\"?"},
     {"apply --cluster", "--cluster needs a value"},
-    {"apply --wrong=1", "unknown argument \"--wrong=1\""},
+    {"apply --wrong=1", "unknown flag \"--wrong=1\""},
     {"apply watch", "unknown argument \"watch\""},
 };
 

@@ -133,21 +133,27 @@ START_TEST(each_page_tells_all_of_each_variable)
 }
 END_TEST
 
-START_TEST(help_tells_how_to_start)
+START_TEST(help_of_one_setting)
 {
-    static const char *const words[] = {"usage: haproxy-k8s-sync",
-                                        "check-config",
-                                        "plan [-o json]",
-                                        "0 in sync, 2 changes, 1 unknown",
-                                        "explain NODE",
-                                        "doctor [-o json]",
-                                        "--version",
-                                        "SIGTERM",
-                                        "SIGHUP",
-                                        "78"};
+    cleanup(buf_fini) struct buf out = {0};
+    cleanup(mem_free_ptr) char *nearest = NULL;
+    ck_assert_int_eq(settings_print_help_of("drain-timeout", &out, &nearest), 0);
+    ck_assert(str_has_prefix(buf_str(&out), "  DRAIN_TIMEOUT\n") && strstr(buf_str(&out), "PARK_TTL\n") == NULL);
+    ck_assert_int_eq(settings_print_help_of("MODE", &out, &nearest), 0); /* an operator's name of one */
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "  CONFIG_SOURCE\n"));
+    buf_clear(&out);
+    ck_assert_int_eq(settings_print_help_of("DRAIN_TIMEUT", &out, &nearest), -1);
+    ck_assert_str_eq(nearest, "DRAIN_TIMEOUT");
+    ck_assert_uint_eq(out.len, 0);
+}
+END_TEST
+
+START_TEST(help_tells_which_are_flags)
+{
     cleanup(mem_free_ptr) char *text = printed(settings_print_help);
-    for (size_t i = 0; i < array_len(words); i++)
-        ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);
+    static const char *const flags[] = {"flag: --kubeconfig=...\n", "flag: --dry-run\n", "flag: --log-level=...\n"};
+    for (size_t i = 0; i < array_len(flags); i++)
+        ck_assert_msg(strstr(text, flags[i]) != NULL, "no %s", flags[i]);
 }
 END_TEST
 
@@ -330,7 +336,8 @@ static Suite *suite(void)
     tcase_add_test(t, the_example_is_the_table);
     tcase_add_loop_test(t, pages_hold_the_table, 0, array_len(pages));
     tcase_add_test(t, each_page_tells_all_of_each_variable);
-    tcase_add_test(t, help_tells_how_to_start);
+    tcase_add_test(t, help_of_one_setting);
+    tcase_add_test(t, help_tells_which_are_flags);
     tcase_add_test(t, no_line_is_too_wide);
     tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, row_count());
     tcase_add_test(t, each_row_has_a_member_of_its_own);

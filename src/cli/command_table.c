@@ -1,0 +1,249 @@
+#include "cli/command_table.h"
+
+#include <stddef.h>
+
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "cli/run.h"
+
+#define PLAN_STATUS "0 in sync, 2 changes, 1 unknown"
+#define TEMPLATE_ROW(s, n, more)                                                                               \
+    .word = "template", .sub = (s), .kind = COMMAND_TEMPLATE, .which = (n),                                    \
+    .takes = TAKES_USUAL | TAKES_TEST | (more), .operand = "DIR", .what = "a folder", .has_no_settings = true, \
+    .run = run_template
+
+const struct command_row command_table[] = {
+    {
+        .word = "check-config",
+        .kind = COMMAND_CHECK_CONFIG,
+        .takes = TAKES_CHANGED,
+        .brief = "print the settings in effect and what is wrong with them",
+        .help = "Prints the settings in effect, where each comes from, with secrets masked, and all that is wrong. It "
+                "fails where the daemon would not start. With --changed: those alone that differ from their defaults.",
+        .status = "0 valid, 78 invalid, 1 as the daemon's start has it",
+        .run = run_check_config,
+    },
+    {
+        .word = "plan",
+        .kind = COMMAND_PLAN,
+        .takes = TAKES_USUAL | TAKES_DAEMON,
+        .brief = "print what would change in HAProxy and why; write nothing",
+        .help =
+            "Prints what would change in HAProxy and why, and writes nothing. --daemon=URL|none: the running daemon "
+            "whose memory is used, by default that at LISTEN_ADDRESS.",
+        .status = PLAN_STATUS,
+        .run = run_inspect,
+    },
+    {
+        .word = "explain",
+        .kind = COMMAND_EXPLAIN,
+        .takes = TAKES_COLOUR | TAKES_TIMEOUT,
+        .operand = "NODE",
+        .what = "the name of a node",
+        .brief = "print why this node is in, draining or out, rule by rule",
+        .help = "Prints why this node is in, draining or out, rule by rule.",
+        .status = "0 known, 1 unknown",
+        .run = run_inspect,
+    },
+    {
+        .word = "doctor",
+        .kind = COMMAND_DOCTOR,
+        .takes = TAKES_USUAL,
+        .brief = "check everything that a sync needs; print a fix for each",
+        .help = "Checks everything that a sync needs, the running daemon included, and prints a fix for what fails.",
+        .status = "0 passed, 1 failed, 78 invalid settings",
+        .run = run_doctor,
+    },
+    {
+        .word = "release",
+        .kind = COMMAND_RELEASE,
+        .takes = TAKES_COLOUR | TAKES_TIMEOUT | TAKES_DAEMON | TAKES_RELEASE,
+        .brief = "give the backends up: live servers stay in HAProxy",
+        .help =
+            "Gives the backends up, to another controller or to none: parked lines are removed from HAProxy, drains "
+            "end, live servers stay. With --servers: all servers that the daemon manages are removed. Prints what it "
+            "would do; --yes does it. Refuses while a daemon runs: one at LISTEN_ADDRESS or --daemon=URL, the holder "
+            "of the Lease, or one that has the haproxy.cfg of this machine.",
+        .status = "0 nothing is left to do, 2 there is (without --yes), 1 not done",
+        .run = run_release,
+    },
+    {
+        .word = "config",
+        .sub = "plan",
+        .kind = COMMAND_CONFIG,
+        .which = COMMAND_CONFIG_PLAN,
+        .takes = TAKES_USUAL,
+        .operand = "[FILE]",
+        .brief = "a whole haproxy.cfg",
+        .help = "Prints what a haproxy.cfg would change in each HAProxy, and what it costs; by default that of "
+                "CONFIG_FILE, - is standard input. Writes nothing.",
+        .status = PLAN_STATUS,
+        .run = run_config,
+    },
+    {
+        .word = "config",
+        .sub = "validate",
+        .kind = COMMAND_CONFIG,
+        .which = COMMAND_CONFIG_VALIDATE,
+        .takes = TAKES_USUAL,
+        .operand = "FILE",
+        .what = "a file",
+        .help = "Prints what each HAProxy says of it. Writes nothing.",
+        .status = "0 accepted, 1 not",
+        .run = run_config,
+    },
+    {
+        .word = "config",
+        .sub = "apply",
+        .kind = COMMAND_CONFIG,
+        .which = COMMAND_CONFIG_APPLY,
+        .takes = TAKES_USUAL,
+        .operand = "[FILE]",
+        .help = "Validates it, writes, loads and verifies it. Without FILE: makes the running daemon try again what "
+                "HAProxy rejected.",
+        .status = "0 runs, 1 does not",
+        .run = run_config,
+    },
+    {
+        .word = "config",
+        .sub = "history",
+        .kind = COMMAND_CONFIG,
+        .which = COMMAND_CONFIG_HISTORY,
+        .takes = TAKES_USUAL,
+        .help = "Prints the configurations that STATE_DIR keeps.",
+        .run = run_config,
+    },
+    {
+        .word = "config",
+        .sub = "rollback",
+        .kind = COMMAND_CONFIG,
+        .which = COMMAND_CONFIG_ROLLBACK,
+        .takes = TAKES_USUAL,
+        .operand = "[N]",
+        .help = "Makes the running daemon go back to one of them, until its source changes.",
+        .run = run_config,
+    },
+    {
+        TEMPLATE_ROW("render", COMMAND_TEMPLATE_RENDER, 0),
+        .brief = "template sets",
+        .help = "Prints what a template set gives on the fixtures of its tests (--test=NAME: on those of one).",
+        .status = "0 good, 1 an error",
+    },
+    {
+        TEMPLATE_ROW("test", COMMAND_TEMPLATE_TEST, TAKES_JUNIT),
+        .help = "Runs its tests. -o junit is also for CI.",
+        .status = "0 good, 1 a failed test",
+    },
+    {
+        TEMPLATE_ROW("diff", COMMAND_TEMPLATE_DIFF, TAKES_AGAINST),
+        .help = "Compares it with another template set, or with a haproxy.cfg: --against=DIR|FILE.",
+        .status = "0 equal, 2 it differs, 1 an error",
+    },
+    {
+        TEMPLATE_ROW("validate", COMMAND_TEMPLATE_VALIDATE, 0),
+        .help = "Asks haproxy -c about what it gives.",
+        .status = "0 good, 1 an error",
+    },
+    {
+        TEMPLATE_ROW("benchmark", COMMAND_TEMPLATE_BENCHMARK, TAKES_COUNT),
+        .help = "Measures renders, --count=N of them.",
+        .status = "0 good, 1 an error",
+    },
+    {
+        .word = "template",
+        .sub = "schema",
+        .kind = COMMAND_TEMPLATE,
+        .which = COMMAND_TEMPLATE_SCHEMA,
+        .takes = TAKES_COLOUR | TAKES_TIMEOUT,
+        .operand = "[DIR]",
+        .has_no_settings = true,
+        .help = "Prints the JSON Schema of set.yaml.",
+        .run = run_template,
+    },
+    {
+        .word = "services",
+        .sub = "view",
+        .kind = COMMAND_SERVICES,
+        .which = COMMAND_SERVICES_VIEW,
+        .takes = TAKES_COLOUR | TAKES_TIMEOUT,
+        .brief = "annotated Services",
+        .help = "Prints what is made of annotated Services, and what is wrong with them.",
+        .status = "0 read, 1 not, or nothing is served",
+        .run = run_services,
+    },
+    {
+        .word = "services",
+        .sub = "explain",
+        .kind = COMMAND_SERVICES,
+        .which = COMMAND_SERVICES_EXPLAIN,
+        .takes = TAKES_COLOUR | TAKES_TIMEOUT,
+        .operand = "NAMESPACE/NAME",
+        .what = "a Service",
+        .help = "Prints what came of each annotation of one.",
+        .status = "0 read, 1 not, or there is no such Service",
+        .run = run_services,
+    },
+    {
+        .word = "apply",
+        .kind = COMMAND_APPLY,
+        .help =
+            "Publishes what annotated Services give in etcd, or writes it to a file, once. With the flags of an older "
+            "system, as watch and view: docs/etcd.md.",
+        .status = "as the daemon",
+    },
+    {.word = "watch", .kind = COMMAND_OLDER, .help = "The same, from now on.", .status = "as the daemon"},
+    {.word = "view", .kind = COMMAND_OLDER, .help = "Prints it.", .status = "as services view"},
+    {
+        .word = "copy-to",
+        .kind = COMMAND_COPY_TO,
+        .operand = "FOLDER",
+        .what = "a folder",
+        .has_no_settings = true,
+        .help = "Copies this program with its loader and libraries, for a container of HAProxy's image, which has "
+                "haproxy -c and none of these.",
+        .run = run_copy_to,
+    },
+    {
+        .word = "help",
+        .kind = COMMAND_HELP,
+        .help = "Prints the usual commands and flags; of a command, all about it; all: all commands; settings: all "
+                "settings; settings NAME: one of them. --help and -h are the same, also behind a command.",
+    },
+    {.word = "version", .kind = COMMAND_VERSION, .help = "Prints the version, as --version and -V do."},
+    {.word = NULL},
+};
+
+const struct command_row *command_find(const char *word, const char *sub)
+{
+    for (const struct command_row *row = command_table; row->word != NULL; row++)
+        if (str_eq(row->word, word) && (sub == NULL || str_eq(row->sub, sub)))
+            return row;
+    return NULL;
+}
+
+/* The next row whose word has not come yet, or whose sub is behind `of`; NULL: none. */
+static const struct command_row *command_next_word(const char *of, const struct command_row *from)
+{
+    for (; from->word != NULL; from++)
+        if (of != NULL ? str_eq(from->word, of) && from->sub != NULL : command_find(from->word, NULL) == from)
+            return from;
+    return NULL;
+}
+
+void command_add_words(const char *of, struct nearest *n)
+{
+    for (const struct command_row *row = command_table; (row = command_next_word(of, row)) != NULL; row++) {
+        const char *word = of != NULL ? row->sub : row->word;
+        nearest_add(n, word, nearest_distance(n, word));
+    }
+}
+
+char *command_list_words(const char *of)
+{
+    struct text_list list = {.between = ", ", .max = SIZE_MAX};
+    for (const struct command_row *row = command_table; (row = command_next_word(of, row)) != NULL; row++)
+        if (text_list_next(&list))
+            buf_add(&list.text, of != NULL ? row->sub : row->word);
+    return text_list_take(&list);
+}

@@ -1,0 +1,103 @@
+/* src/cli/help and src/cli/command_table: what help shows, and that it shows each command. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/help.h"
+
+#define SCREEN_LINES 24
+#define SCREEN_COLUMNS 80
+
+static char *help(enum command_help about, const char *word, const char *sub, const char *operand)
+{
+    struct buf out = {0};
+    struct error err = {0};
+    const struct command c = {.kind = COMMAND_HELP,
+                              .help = about,
+                              .row = word != NULL ? command_find(word, sub) : NULL,
+                              .is_whole = sub == NULL,
+                              .operand = operand};
+    if (help_print(&c, &out, &err) != 0) {
+        buf_fini(&out);
+        return mem_strdup(err.message);
+    }
+    return buf_take(&out);
+}
+
+/* It fits a terminal of the usual size, and the place where its commands stand holds each that has a line. */
+START_TEST(the_usual_fits_a_screen)
+{
+    cleanup(mem_free_ptr) char *text = help(COMMAND_HELP_SCREEN, NULL, NULL, NULL);
+    size_t lines = 0;
+    for (const char *p = text; *p != '\0'; p += strcspn(p, "\n") + 1, lines++)
+        ck_assert_msg(strcspn(p, "\n") <= SCREEN_COLUMNS, "%.*s", (int)strcspn(p, "\n"), p);
+    ck_assert_uint_le(lines, SCREEN_LINES);
+    static const char *const words[] = {
+        "--kubeconfig", "--dry-run", "--log-level",        "-v ",     "-o json",   "help settings",  "help all",
+        "64",           "78",        "docs/exit-codes.md", "  plan ", "  doctor ", "  explain NODE", "rollback"};
+    for (size_t i = 0; i < array_len(words); i++)
+        ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);
+}
+END_TEST
+
+START_TEST(all_has_each_command)
+{
+    cleanup(mem_free_ptr) char *text = help(COMMAND_HELP_ALL, NULL, NULL, NULL);
+    for (const struct command_row *row = command_table; row->word != NULL; row++) {
+        cleanup(mem_free_ptr) char *usage = mem_printf("       haproxy-k8s-sync %s%s%s", row->word,
+                                                       row->sub != NULL ? " " : "", row->sub != NULL ? row->sub : "");
+        ck_assert_msg(strstr(text, usage) != NULL, "no %s", usage);
+        ck_assert_msg(row->help != NULL && (row->operand == NULL || row->operand[0] == '[' || row->what != NULL),
+                      "%s is not whole", usage);
+    }
+    ck_assert(strstr(text, "SIGTERM") != NULL && strstr(text, "SIGHUP") != NULL);
+}
+END_TEST
+
+START_TEST(one_command_alone)
+{
+    cleanup(mem_free_ptr) char *plan = help(COMMAND_HELP_ROW, "plan", NULL, NULL);
+    ck_assert(str_has_prefix(plan, "usage: haproxy-k8s-sync plan\n"));
+    ck_assert(strstr(plan, "[--daemon=URL]") != NULL && strstr(plan, "0 in sync, 2 changes, 1 unknown") != NULL);
+    ck_assert_ptr_null(strstr(plan, "explain"));
+    cleanup(mem_free_ptr) char *config = help(COMMAND_HELP_ROW, "config", NULL, NULL);
+    ck_assert(strstr(config, "config plan [FILE]") != NULL && strstr(config, "config rollback [N]") != NULL);
+    cleanup(mem_free_ptr) char *apply = help(COMMAND_HELP_ROW, "config", "apply", NULL);
+    ck_assert(str_has_prefix(apply, "usage: haproxy-k8s-sync config apply [FILE]\n"));
+    ck_assert_ptr_null(strstr(apply, "rollback"));
+    cleanup(mem_free_ptr) char *copy = help(COMMAND_HELP_ROW, "copy-to", NULL, NULL);
+    ck_assert_ptr_null(strstr(copy, "--kubeconfig"));
+}
+END_TEST
+
+START_TEST(settings_by_name)
+{
+    cleanup(mem_free_ptr) char *all = help(COMMAND_HELP_SETTINGS, NULL, NULL, NULL);
+    cleanup(mem_free_ptr) char *one = help(COMMAND_HELP_SETTINGS, NULL, NULL, "PARK_TTL");
+    cleanup(mem_free_ptr) char *wrong = help(COMMAND_HELP_SETTINGS, NULL, NULL, "PARK_TLT");
+    ck_assert(strstr(all, "\n  PARK_TTL\n") != NULL && strstr(all, "\n  DRY_RUN\n") != NULL);
+    ck_assert(str_has_prefix(one, "  PARK_TTL\n") && strstr(one, "  DRY_RUN\n") == NULL);
+    ck_assert_str_eq(wrong, "unknown setting \"PARK_TLT\"; did you mean PARK_TTL?");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("help");
+    tcase_add_test(tc, the_usual_fits_a_screen);
+    tcase_add_test(tc, all_has_each_command);
+    tcase_add_test(tc, one_command_alone);
+    tcase_add_test(tc, settings_by_name);
+    Suite *s = suite_create("help");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
