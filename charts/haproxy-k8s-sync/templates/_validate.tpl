@@ -18,6 +18,19 @@
 {{- end }}
 {{- end }}
 
+{{/* --reuse-values takes the defaults, too, from the chart that was installed: what this one has besides is not there at all. */}}
+{{- define "haproxy-k8s-sync.validateReuse" -}}
+{{- $missing := list }}
+{{- range list "global" "config" "templates" "annotatedServices" "etcd" "sidecar" "credentials" "tls" "spiffe" "leaderElection" "kubeconfig" "podDisruptionBudget" "service" }}
+{{- if not (kindIs "map" (get $.Values .)) }}
+{{- $missing = append $missing . }}
+{{- end }}
+{{- end }}
+{{- if $missing }}
+{{- fail (printf "\n\nthe values lack %s, of which this chart has defaults: helm upgrade --reuse-values takes none of them; use --reset-then-reuse-values or --values\n" (join ", " $missing)) }}
+{{- end }}
+{{- end }}
+
 {{- define "haproxy-k8s-sync.validateImage" -}}
 {{- $problems := list }}
 {{- if and (eq (base .Values.image.repository) "k8s-haproxy") (not .Values.command) }}

@@ -65,14 +65,18 @@ END_TEST
 START_TEST(empty_is_unset)
 {
     cleanup(parsed_fini) struct parsed p = parse(
-        LOGIN, "INGRESS_NAMESPACE=", "HAPROXY_DATAPLANE_URL=", "HAPROXY_BACKEND_NAME=", "HAPROXY_BACKEND_PORT=",
+        LOGIN, "INGRESS_SERVICE_NAME=", "HAPROXY_DATAPLANE_URL=", "HAPROXY_BACKEND_NAME=", "HAPROXY_BACKEND_PORT=",
         "HAPROXY_BALANCE=", "HAPROXY_KEEP_SERVERS=", "RESYNC_PERIOD=", "KUBECONFIG=", "LISTEN_ADDRESS=", "LOG_LEVEL=",
         "HAPROXY_DATAPLANE_TOKEN=", "HAPROXY_DATAPLANE_TOKEN_FILE=", "HAPROXY_DATAPLANE_CREDENTIALS_FILE=", "PARK_TTL=",
         "PARK_NODES=", "HAPROXY_DATAPLANE_USERNAME_FILE=", "HAPROXY_DATAPLANE_PASSWORD_FILE=");
     assert_silent(&p);
     ck_assert_str_eq(p.settings.ingress_namespace, "ingress-nginx");
     ck_assert_ptr_null(p.settings.kubeconfig);
-    ck_assert(!setting_is_given(&p.settings, SETTING(ingress_namespace)));
+    ck_assert(!setting_is_given(&p.settings, SETTING(ingress_service)));
+    /* This one, too, but not in silence. */
+    cleanup(parsed_fini) struct parsed q = parse(LOGIN, "INGRESS_NAMESPACE=");
+    ck_assert_str_eq(q.settings.ingress_namespace, "ingress-nginx");
+    ck_assert(!setting_is_given(&q.settings, SETTING(ingress_namespace)));
 }
 END_TEST
 
