@@ -125,8 +125,9 @@ static void settings_check_namespace(char *const *env, const struct settings *s,
 {
     const char *value = environment_get(env, SETTING(ingress_namespace)->name);
     if (value != NULL && value[0] == '\0' && s->mapping_count > 0)
-        finding_warning(found, "INGRESS_NAMESPACE is set and empty: the Service is the one in namespace %s, and in no "
-                               "other; name its namespace",
+        finding_warning(found,
+                        "INGRESS_NAMESPACE is set and empty: the Service is the one in namespace %s, and in no "
+                        "other; name its namespace",
                         s->mappings[0].namespace);
 }
 
