@@ -20,7 +20,7 @@ RUN make -s && scripts/rootfs build/haproxy-k8s-sync /rootfs
 
 FROM scratch
 COPY --from=build /rootfs/ /
-ARG VERSION=0.1.0
+ARG VERSION=1.0.0
 ARG REVISION
 LABEL org.opencontainers.image.title="haproxy-k8s-sync" \
     org.opencontainers.image.description="Keeps the servers of a HAProxy outside of Kubernetes equal to the nodes behind an ingress Service" \

@@ -16,7 +16,7 @@
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=    make uninstall     make clean
 # make deb        the Debian package            make image, sbom, rootfs, dist: see scripts/packaging.mk
-VERSION := 0.1.0
+VERSION := 1.0.0
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 CC ?= cc

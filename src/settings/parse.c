@@ -102,6 +102,35 @@ void settings_wipe_environment(char *const *env)
     }
 }
 
+/* Programs in Go use these by themselves, and whoever comes from one expects it. */
+static void settings_check_proxies(char *const *env, const struct settings *s, struct settings_findings *found)
+{
+    static const char *const names[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"};
+    for (size_t i = 0; i < array_len(names); i++) {
+        if (str_empty(environment_get(env, names[i])))
+            continue;
+        if (!s->proxy_from_environment)
+            finding_warning(found,
+                            "%s is set and not used: set PROXY_FROM_ENVIRONMENT=true where the way to the APIs leads "
+                            "through that proxy, or unset it",
+                            names[i]);
+        else if (str_eq(names[i], "HTTP_PROXY"))
+            finding_warning(found, "HTTP_PROXY is not used, as a web server sets it to what a client sent: call it "
+                                   "http_proxy");
+    }
+}
+
+/* An empty variable is as good as none, but here another program meant all namespaces. */
+static void settings_check_namespace(char *const *env, const struct settings *s, struct settings_findings *found)
+{
+    const char *value = environment_get(env, SETTING(ingress_namespace)->name);
+    if (value != NULL && value[0] == '\0' && s->mapping_count > 0)
+        finding_warning(found,
+                        "INGRESS_NAMESPACE is set and empty: the Service is the one in namespace %s, and in no "
+                        "other; name its namespace",
+                        s->mappings[0].namespace);
+}
+
 /* What one setting alone does not show. */
 static void settings_check_effects(const struct settings *s, struct settings_findings *found)
 {
@@ -252,6 +281,8 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     if (found->error_count == 0)
         settings_check_effects(&s, found);
     dataplanes_check_tls(&s, found);
+    settings_check_proxies(env, &s, found);
+    settings_check_namespace(env, &s, found);
     unknown_report(env, found);
     enum log_format format = s.log_format;
     if (found->error_count > 0) {

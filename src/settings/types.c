@@ -28,7 +28,10 @@ static int number_parse(const struct setting *row, const char *value, struct set
     uint64_t number;
     if (name_made_of(value, NAME_DIGITS "%") && str_has_suffix(value, "%"))
         buf_add(note, "leave out the '%'");
-    if (str_parse_uint(value, row->max, &number) != 0 || number < row->min)
+    bool is_number = str_parse_uint(value, row->max, &number) == 0;
+    if (is_number && number == 0 && row->min > 0 && row->unset != NULL)
+        buf_printf(note, "leave it out for %s", row->unset);
+    if (!is_number || number < row->min)
         return -1;
     SETTING_MEMBER(unsigned, row, s) = (unsigned)number;
     return 0;
@@ -48,7 +51,10 @@ static int duration_parse(const struct setting *row, const char *value, struct s
     uint64_t ms;
     if (name_is_short_number(value) && value[strspn(value, "0")] != '\0')
         buf_printf(note, "the unit is missing: %ss?", value);
-    if (str_parse_duration_ms(value, row->max, &ms) != 0 || ms < row->min)
+    bool is_duration = str_parse_duration_ms(value, row->max, &ms) == 0;
+    if (is_duration && ms == 0 && row->min > 0)
+        buf_add(note, "it cannot be switched off");
+    if (!is_duration || ms < row->min)
         return -1;
     SETTING_MEMBER(uint64_t, row, s) = ms;
     return 0;

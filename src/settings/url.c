@@ -69,7 +69,7 @@ static const char *refuse_parts(CURLU *u, unsigned rules)
     cleanup(curl_str_free) char *port = NULL, *path = NULL;
     CURLUcode code = curl_url_get(u, CURLUPART_PORT, &port, 0);
     if (code == CURLUE_NO_PORT && (rules & URL_NEED_PORT) != 0)
-        return "its port is missing";
+        return "its port is missing (a URL without one means :80 with http, :443 with https)";
     if (code == CURLUE_OK && str_eq(port, "0"))
         return why_of(CURLUE_BAD_PORT_NUMBER);
     if ((rules & URL_PROXY) != 0 && curl_url_get(u, CURLUPART_PATH, &path, 0) == CURLUE_OK && strlen(path) > 1)

@@ -18,7 +18,7 @@ from .queries import families, known_metrics
 CHART = ROOT / "charts" / "haproxy-k8s-sync"
 
 # What looks like a setting and is none: signals, and words of HAProxy, systemd, the tests' own and other people's environment.
-NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY", "HTTPS_PROXY", "NO_PROXY", "CHANGELOG", "PATH", "SECURITY",
+NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "CHANGELOG", "PATH", "SECURITY",
                "CONTRIBUTING", "HELP", "TYPE"}
 # Variables of make targets; each has to be in Makefile or in what it includes or runs.
 MAKE_VARIABLES = {"HAPROXY_SOURCE", "RANDOM_FILES", "KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "SHARE", "API", "VERSION", "CK_FORK",

@@ -129,6 +129,8 @@ def test_rules_are_about_this_release_alone(helm: pathlib.Path) -> None:
     for r in rules_of(rule):
         metrics = len(re.findall(r"\b(?:haproxy_k8s_sync_\w+|process_\w+|up)\{", r["expr"]))
         assert metrics == r["expr"].count(f'job="{JOB}", namespace="{NAMESPACE}"') == r["expr"].count("{"), r["expr"]
+        # A path without a host leads nowhere from an alert.
+        assert set(r["annotations"]) == {"summary", "description"}
     own = {**rule, "spec": None}
     assert own["metadata"]["namespace"] == NAMESPACE and own["metadata"]["name"] == JOB
     elsewhere = rendered(helm, namespace="monitoring", additionalLabels={"release": "kps"})["metadata"]

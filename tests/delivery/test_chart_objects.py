@@ -93,13 +93,72 @@ def test_labels_and_the_selector_belong_together(rendered: cases.Renderings, nam
     assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
 
 
+@pytest.mark.parametrize(("given", "images"), [
+    ({}, ["haproxy:3.2", "haproxy-k8s-sync:1"]),
+    ({"global": {"imageRegistry": "r.example.com/a/"}}, ["r.example.com/a/haproxy:3.2", "r.example.com/a/haproxy-k8s-sync:1"]),
+    ({"global": {"imageRegistry": "r.example.com"}, "image": {"registry": "localhost:5000"}}, ["r.example.com/haproxy:3.2", "localhost:5000/haproxy-k8s-sync:1"]),
+    ({"global": {"imageRegistry": "r.example.com"}, "image": {"repository": "q.example.com/haproxy-k8s-sync"}},
+     ["r.example.com/haproxy:3.2", "q.example.com/haproxy-k8s-sync:1"]),
+], ids=["none", "of all", "of ours", "in the name"])
+def test_where_images_come_from(helm: pathlib.Path, given: chart.Values, images: list[str]) -> None:
+    found = chart.render(helm, given, {"image": {"tag": "1"}, "sidecar": {"enabled": True, "configMap": "first"}})
+    spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
+    assert {c["image"] for c in spec["initContainers"] + spec["containers"]} == set(images)
+    spec = chart.only(chart.render(helm, given, {"image": {"tag": "1"}}), "Deployment")["spec"]["template"]["spec"]
+    assert spec["containers"][0]["image"] == images[1]
+
+
+def test_the_habits_of_charts(rendered: cases.Renderings, helm: pathlib.Path) -> None:
+    found = rendered["habits"]
+    for document in found:
+        assert document["metadata"].get("namespace", "edge") in ("edge", "ingress-nginx")
+        assert document["metadata"]["annotations"]["example.com/owner"] == ("lb" if document["kind"] == "Deployment" else "edge")
+    spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
+    assert spec["imagePullSecrets"] == [{"name": "mirror"}, {"name": "registry"}]
+    assert pod.container(found)["args"] == ["--leader-elect"]
+    everything = chart.render(helm, cases.values("everything"), {"commonAnnotations": {"a": "b"}, "namespaceOverride": "edge"})
+    assert [place(d) for d in everything if d["metadata"].get("annotations", {}).get("a") != "b"] == []
+    assert "lb" not in {place(d)[1] for d in everything} and not re.search(r"\blb\b", yaml.safe_dump_all(everything))
+
+
+@pytest.mark.parametrize("name", cases.NAMES)
+def test_the_pod_runs_this_program(rendered: cases.Renderings, name: str) -> None:
+    """By name, whatever program the image starts by itself."""
+    sidecar = "HAPROXY_CONFIG_FILE" in pod.settings(rendered[name])
+    program, = pod.container(rendered[name])["command"][-1:]
+    assert program == ("/opt/haproxy-k8s-sync/haproxy-k8s-sync" if sidecar else "haproxy-k8s-sync")
+    for one in chart.only(rendered[name], "Deployment")["spec"]["template"]["spec"].get("initContainers", []):
+        assert not sidecar or "command" in one
+
+
+def test_another_command(helm: pathlib.Path) -> None:
+    """Whoever names one knows what is in the image, whatever the image is called."""
+    found = chart.render(helm, {"command": ["/x", "run"], "args": ["--z"], "image": {"repository": "q/k8s-haproxy"}})
+    assert (pod.container(found)["command"], pod.container(found)["args"]) == (["/x", "run"], ["--z"])
+
+
+@pytest.mark.parametrize(("given", "limits"), [
+    ({"requests": {"memory": "128Mi"}}, {"memory": "128Mi"}),
+    ({"requests": {"memory": "0.5Gi", "cpu": 1}}, {"memory": "0.5Gi"}),
+    ({"requests": {"memory": "64000000"}}, {"memory": "64Mi"}),
+    ({"requests": {"memory": "128Mi"}, "limits": {"memory": "256Mi"}}, {"memory": "256Mi"}),
+    ({"limits": {"cpu": "200m"}}, {"memory": "64Mi", "cpu": "200m"}),
+], ids=str)
+def test_a_part_of_the_resources(helm: pathlib.Path, given: chart.Values, limits: dict[str, str]) -> None:
+    """The rest is the chart's, but never a limit below what is requested."""
+    resources = pod.container(chart.render(helm, {"resources": given}))["resources"]
+    assert resources["limits"] == limits
+    assert resources["requests"] == {"cpu": "10m", "memory": "16Mi", **given.get("requests", {})}
+
+
 # --- rights
 
 
 def rights(found: list[chart.Document]) -> dict[str, list[tuple[str, str, str, str]]]:
     """Namespace, or "" for the cluster -> rules; each Role must be bound to the pod's account, and to nobody else."""
-    account = {"kind": "ServiceAccount", "name": chart.only(found, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"],
-               "namespace": chart.NAMESPACE}
+    deployment = chart.only(found, "Deployment")
+    account = {"kind": "ServiceAccount", "name": deployment["spec"]["template"]["spec"]["serviceAccountName"],
+               "namespace": deployment["metadata"]["namespace"]}
     bound = {(d["roleRef"]["kind"], place(d)[1], d["roleRef"]["name"]): d["subjects"] for d in found if d["kind"].endswith("Binding")}
     held = {}
     for role in (d for d in found if d["kind"] in ("Role", "ClusterRole")):
@@ -155,6 +214,7 @@ OTHERWISE: dict[str, Any] = {
     "sidecar-services": {"": [("", "nodes services", "", "list watch")], "shop": [("", "secrets", "", "list watch")]},
     "config-file-volume": {"lb": OWN_LEASE},
     "without-rights": {},
+    "habits": {"ingress-nginx": [SLICES, SERVICE], "": [NODES]},
     "other-cluster": {},
 }
 
@@ -308,7 +368,7 @@ def test_probes_and_port_follow_the_address_that_is_listened_on(rendered: cases.
 @pytest.mark.parametrize(("given", "told"), [
     ("http://haproxy", "http://haproxy:80"), ("https://haproxy/", "https://haproxy:443"),
     ("https://haproxy:5556/v3/", "https://haproxy:5556"), ("https://haproxy/lb/v3", "https://haproxy:443/lb"), ("http://[2001:db8::7]", "http://[2001:db8::7]:80"),
-    ("unix:/run/v3", "unix:/run/v3"), (["http://a", "http://b:1"], "http://a:80,http://b:1"),
+    ("unix:/run/v3", "unix:/run/v3"), ("HTTP://haproxy:5555", "http://haproxy:5555"), ("Https://haproxy", "https://haproxy:443"), (["http://a", "http://b:1"], "http://a:80,http://b:1"),
     ("http://a:1, http://b:2", "http://a:1,http://b:2"), ("http://[2001:db8::7]:5555", "http://[2001:db8::7]:5555"),
 ], ids=str)
 def test_urls_that_the_daemon_would_refuse_are_made_to_fit(helm: pathlib.Path, given: str | list[str], told: str) -> None:
@@ -322,14 +382,14 @@ def test_urls_that_the_daemon_would_refuse_are_made_to_fit(helm: pathlib.Path, g
 @pytest.mark.parametrize("name", cases.NAMES)
 def test_the_notes_tell_the_next_three_commands(rendered: cases.Renderings, name: str) -> None:
     found, said = rendered[name], rendered.notes(name)
-    deployment = chart.only(found, "Deployment")["metadata"]["name"]
+    deployment, namespace = (chart.only(found, "Deployment")["metadata"][key] for key in ("name", "namespace"))
     port = pod.container(found)["ports"][0]["containerPort"]
     commands = [line.strip() for line in said.splitlines() if line.startswith("     kubectl ")]
-    program = " ".join(pod.container(found).get("command", ["haproxy-k8s-sync"]))
+    program = " ".join(pod.container(found)["command"])
     assert commands == [
-        f"kubectl --namespace lb rollout status deployment/{deployment}",
-        f"kubectl --namespace lb exec deployment/{deployment} --container haproxy-k8s-sync -- {program} doctor",
-        f"kubectl --namespace lb port-forward deployment/{deployment} {port}",
+        f"kubectl --namespace {namespace} rollout status deployment/{deployment}",
+        f"kubectl --namespace {namespace} exec deployment/{deployment} --container haproxy-k8s-sync -- {program} doctor",
+        f"kubectl --namespace {namespace} port-forward deployment/{deployment} {port}",
     ]
     # Words that a template leaves behind.
     assert not re.search(r"<no value>|%!|map\[|\n\n\n", said), said

@@ -53,7 +53,7 @@ def test_both_containers_have_what_they_share(rendered: cases.Renderings, name: 
     assert mounts["haproxy"]["/etc/haproxy"]["readOnly"], "it is the daemon that writes there"
     assert not any(name.startswith(("HAPROXY_DATAPLANE_", "LEA")) for name in settings)
     assert spec(found).get("shareProcessNamespace") is None, "the reload goes by the master's socket"
-    assert chart.only(found, "Deployment")["spec"]["strategy"] == {"type": "RollingUpdate"}, "each has a HAProxy of its own"
+    assert chart.only(found, "Deployment")["spec"]["strategy"]["type"] == "RollingUpdate", "each has a HAProxy of its own"
     assert "readinessProbe" not in containers["haproxy-k8s-sync"], "HAProxy serves on while Kubernetes cannot be reached"
     assert containers["haproxy-k8s-sync"]["resources"]["limits"]["memory"] == (
         "1Gi" if "CONFIG_SOURCE" in settings else "256Mi"), "haproxy -c runs in there"

@@ -16,7 +16,7 @@ from .chart import cases, helm as chart, pod, readme
 from .once import version
 
 # Kubernetes' own objects and the user's own names: anything goes.
-FREE = {"global", "commonLabels", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext",
+FREE = {"commonLabels", "commonAnnotations", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext",
         "securityContext", "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations",
         *(f"sidecar.{name}" for name in ("resources", "securityContext", "readinessProbe", "livenessProbe", "service.annotations"))}
 # Names of an operator, which have no defaults here: test_chart_operator.py.
@@ -44,7 +44,8 @@ def closed(schema: dict[str, Any], part: dict[str, Any], path: tuple[str, ...] =
     yield path
     for name, inner in part["properties"].items():
         inner = readme.resolved(schema, inner)
-        if "properties" in inner and name not in ELSEWHERE:
+        # A parent chart's `global` has what other charts know, too.
+        if "properties" in inner and name not in (*ELSEWHERE, "global"):
             yield from closed(schema, inner, (*path, name))
 
 
@@ -100,7 +101,7 @@ def test_schema_and_values_know_the_same_names() -> None:
     own = set(paths(given))
     assert own - known == set()
     # What a probe may say besides; what only a parent chart says.
-    assert {path for path in known - own if path.split(".")[0] not in ELSEWHERE and not path.startswith(OPERATORS)} == {"global", "enabled"} | {
+    assert {path for path in known - own if path.split(".")[0] not in ELSEWHERE and not path.startswith(OPERATORS)} == {"enabled"} | {
         f"{probe}.{name}" for probe in ("livenessProbe", "readinessProbe", "startupProbe")
         for name in ("timeoutSeconds", "failureThreshold", "successThreshold")}
 
@@ -118,7 +119,10 @@ def test_schema_and_values_know_the_same_names() -> None:
     ({"env": {"haproxy": {"dataplaneURL": ["http://a:5555", "b"]}}}, ["/env/haproxy/dataplaneURL/1"]),
     ({"env": {"haproxy": {"backendPort": 70000}}}, ["/env/haproxy/backendPort"]),
     ({"env": {"haproxy": {"sendProxyV2": "on"}}}, ["/env/haproxy/sendProxyV2"]),
-    ({"env": {"haproxy": {"password": 12345}}}, ["/env/haproxy/password", "string"]),
+    ({"env": {"haproxy": {"password": ["a"]}}}, ["/env/haproxy/password", "string"]),
+    ({"prometheusRule": {"runbookUrl": "docs/metrics-and-alerts.md"}}, ["/prometheusRule/runbookUrl"]),
+    ({"imagePullSecrets": [1]}, ["/imagePullSecrets/0"]),
+    ({"command": "haproxy-k8s-sync"}, ["/command", "array"]),
     ({"livenessProbe": {"path": "/health"}}, ["/livenessProbe/path", "'/livez'"]),
     ({"image": {"digest": "sha256:abc"}}, ["/image/digest"]),
     ({"config": {"source": "etcd"}}, ["/config/source", "'services'"]),
@@ -138,6 +142,15 @@ def test_a_value_that_cannot_be_is_refused_by_its_path(helm: pathlib.Path, value
 PUBLISHES = {"config": {"source": "secret", "target": "etcd"}, "etcd": {"endpoints": ["http://etcd:2379"]}}
 SIDECAR = {"sidecar": {"enabled": True, "configMap": "first"}}
 IMPOSSIBLE = {
+    "a password that is a number": (nested(("env", "haproxy", "password"), 123), "env.haproxy.password is a number: put it in quotes"),
+    "a tag that is a number": ({"image": {"tag": 1.10}}, "image.tag is a number: put it in quotes"),
+    "the Go controller's image": ({"image": {"repository": "registry.example.com/of/k8s-haproxy", "tag": "latest"}},
+                                  "the Go controller's image: set it to the image of haproxy-k8s-sync"),
+    "never compared": (nested(("env", "resyncPeriod"), "0"), "env.resyncPeriod is 0: set it to a duration from 1s to 24h, as it cannot be"),
+    "compared too rarely": (nested(("env", "resyncPeriod"), "24h1s"), "env.resyncPeriod is 24h1s: set it to a duration from 1s to 24h"),
+    "drained too long": (nested(("env", "drainTimeout"), "25h"), "env.drainTimeout is 25h: set it to a duration from 0s to 24h"),
+    "parked too long": (nested(("env", "parkTTL"), "721h"), "env.parkTTL is 721h: set it to a duration from 0s to 720h"),
+    "a Lease without rights": ({"replicaCount": 2, "rbac": {"create": False}}, "set leaderElection.enabled to true, or use one replica"),
     "user without password": ({"env": {"haproxy": {"username": "admin"}}}, "env.haproxy.username is set without env.haproxy.password"),
     "password without user": ({"env": {"haproxy": {"password": "x"}}}, "env.haproxy.password is set without env.haproxy.username"),
     "token and user": ({"env": {"haproxy": {"username": "a", "password": "b", "token": "c"}}}, "either the token or user name and password"),
@@ -247,7 +260,7 @@ def test_what_cannot_work_together_is_refused_with_what_to_do(helm: pathlib.Path
 def test_whatever_is_taken_away_by_null_is_as_if_it_were_empty(helm: pathlib.Path) -> None:
     """--set x=null takes the chart's own default away."""
     schema = readme.schema()
-    needed = {"image.repository", "kubeconfig.key", "global", "enabled"}
+    needed = {"image.repository", "kubeconfig.key", "enabled"}
     values: dict[str, Any] = {}
     for path, leaf in readme.leaves(schema, schema):
         if path not in needed and path.split(".")[0] not in ELSEWHERE and not path.endswith(".enabled") and not path.startswith(OPERATORS):

@@ -60,7 +60,7 @@ def as_elsewhere(rig: Rig, text: str, node_port: int = 0) -> str:
     out = re.sub(r"(\[ok\]   HAProxy +)[^ ]+ runs", r"\g<1>2.8.5 runs", out)
     out = re.sub(r"127\.0\.11\.(\d)", r"10.0.0.1\1", out)
     out = out.replace("with one it answers an error", "with one it closes the connection")  # as OpenSSL has it
-    out = re.sub(r"sync 0\.\d+\.\d+", "sync 0.1.0", out)
+    out = re.sub(r"sync \d+\.\d+\.\d+", "sync 1.0.0", out)
     return "\n".join(line for one in out.splitlines() for line in wrapped(one)) + "\n"
 
 

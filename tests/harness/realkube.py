@@ -186,8 +186,10 @@ class Client:
 class RealKube:
     """etcd and kube-apiserver together; `.admin` writes, `.kubeconfig()` is what the daemon gets."""
 
-    def __init__(self, home: pathlib.Path, apiserver: pathlib.Path, etcd: pathlib.Path):
+    def __init__(self, home: pathlib.Path, apiserver: pathlib.Path, etcd: pathlib.Path, reconciler: str = "none"):
+        """reconciler: whether it publishes its own address (192.0.2.1, where nobody is) as an endpoint of default/kubernetes: none, lease."""
         self.home = home
+        self.reconciler = reconciler
         home.mkdir(parents=True, exist_ok=True)
         self.program = apiserver
         self.etcd = Etcd(etcd, home)
@@ -234,7 +236,7 @@ class RealKube:
         home = self.home
         self.process = Process(
             [self.program, f"--etcd-servers=http://127.0.0.1:{self.etcd.port}", "--bind-address=127.0.0.1",
-             "--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", f"--secure-port={self.port}",
+             "--advertise-address=192.0.2.1", f"--endpoint-reconciler-type={self.reconciler}", f"--secure-port={self.port}",
              f"--cert-dir={home}/certs",
              f"--tls-cert-file={self.certificate.certificate}",
              f"--tls-private-key-file={self.certificate.key}", f"--client-ca-file={self.people.certificate}",

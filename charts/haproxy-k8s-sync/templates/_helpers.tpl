@@ -23,7 +23,12 @@ What is outside of the release's namespace has that namespace in its name: relea
 a ClusterRole nor a Role in the namespace of an ingress Service. No namespace and no fullname has a colon, so no two are alike.
 */}}
 {{- define "haproxy-k8s-sync.nameElsewhere" -}}
-{{- printf "%s:%s" .Release.Namespace (include "haproxy-k8s-sync.fullname" .) }}
+{{- printf "%s:%s" (include "haproxy-k8s-sync.namespace" .) (include "haproxy-k8s-sync.fullname" .) }}
+{{- end }}
+
+{{/* Where the release's objects are. */}}
+{{- define "haproxy-k8s-sync.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride }}
 {{- end }}
 
 {{- define "haproxy-k8s-sync.chart" -}}
@@ -40,6 +45,17 @@ app.kubernetes.io/version: {{ . | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/*
+In an object's metadata: commonAnnotations, and its own, which go before them; called with the release and its own. Nothing where there are none.
+Pods do not get commonAnnotations, so that a change there restarts none.
+*/}}
+{{- define "haproxy-k8s-sync.annotations" -}}
+{{- with merge (dict) (default dict (index . 1)) (default dict (index . 0).Values.commonAnnotations) }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
 {{- end }}
 {{- end }}
 
@@ -117,7 +133,7 @@ true
 {{/* Of the Secret that a whole configuration comes from; nothing where there is none. */}}
 {{- define "haproxy-k8s-sync.configNamespace" -}}
 {{- if eq (default "" .Values.config.source) "secret" -}}
-{{- default .Release.Namespace .Values.config.secret.namespace }}
+{{- default (include "haproxy-k8s-sync.namespace" .) .Values.config.secret.namespace }}
 {{- end }}
 {{- end }}
 
@@ -125,7 +141,7 @@ true
 {{- define "haproxy-k8s-sync.templatesNamespace" -}}
 {{- if eq (default "" .Values.config.source) "template" -}}
 {{- if .Values.templates.configMap.name -}}
-{{- default .Release.Namespace .Values.templates.configMap.namespace }}
+{{- default (include "haproxy-k8s-sync.namespace" .) .Values.templates.configMap.namespace }}
 {{- else -}}
 {{- .Values.templates.pods.namespace }}
 {{- end }}
@@ -174,13 +190,48 @@ true
 {{- include "haproxy-k8s-sync.ingressNamespaces" . | fromYamlArray | first }}
 {{- end }}
 
+{{/* An image from global.imageRegistry, where its own name begins with no registry; called with the release and the name. */}}
+{{- define "haproxy-k8s-sync.fromRegistry" -}}
+{{- $registry := dig "imageRegistry" "" (default dict (index . 0).Values.global) }}
+{{- $image := index . 1 }}
+{{- if and $registry (not (regexMatch "^([^/]*[.:][^/]*|localhost)/" $image)) -}}
+{{ trimSuffix "/" $registry }}/
+{{- end }}
+{{- $image }}
+{{- end }}
+
 {{/* A digest pins what a tag only names. */}}
 {{- define "haproxy-k8s-sync.image" -}}
 {{- $image := printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- if .Values.image.registry }}
+{{- $image = printf "%s/%s" (trimSuffix "/" .Values.image.registry) $image }}
+{{- else }}
+{{- $image = include "haproxy-k8s-sync.fromRegistry" (list . $image) }}
+{{- end }}
 {{- if .Values.image.digest }}
 {{- $image = printf "%s@%s" $image .Values.image.digest }}
 {{- end }}
 {{- $image }}
+{{- end }}
+
+{{/* A YAML list of those of global and of the release, given as names or as {name: ...}: each once. */}}
+{{- define "haproxy-k8s-sync.imagePullSecrets" -}}
+{{- $secrets := list }}
+{{- range concat (default list (dig "imagePullSecrets" list (default dict .Values.global))) (default list .Values.imagePullSecrets) }}
+{{- $secrets = append $secrets (kindIs "string" . | ternary (dict "name" .) .) }}
+{{- end }}
+{{- uniq $secrets | toYaml }}
+{{- end }}
+
+{{/* The words that start the daemon. Named, so that another program's image does not run in its place. */}}
+{{- define "haproxy-k8s-sync.command" -}}
+{{- if .Values.command }}
+{{- toJson .Values.command }}
+{{- else if .Values.sidecar.enabled }}
+{{- include "haproxy-k8s-sync.sidecarProgram" . }}
+{{- else -}}
+[haproxy-k8s-sync]
+{{- end }}
 {{- end }}
 
 {{/* The port of LISTEN_ADDRESS. In the pod it is called `http`. */}}

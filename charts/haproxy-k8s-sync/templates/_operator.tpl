@@ -4,6 +4,7 @@ Values of an operator for a haproxy.cfg in a Secret, taken by their names: they 
 */}}
 {{- define "haproxy-k8s-sync.operator" -}}
 {{- $values := .Values }}
+{{- include "haproxy-k8s-sync.validateReuse" . }}
 {{- if not (hasKey $values "operatorProblems") }}
 {{- $problems := list }}
 {{- /* Whether anything of it is set: a string, a number or a flag. */}}

@@ -81,7 +81,7 @@ deployment.yaml names those files.
 {{- else if .pods.namespace }}
 {{- $_ := set $settings "TEMPLATE_FROM" (printf "pods:%s" .pods.namespace) }}
 {{- else }}
-{{- $_ := set $settings "TEMPLATE_FROM" (printf "configmap:%s/%s" (default $.Release.Namespace .configMap.namespace) .configMap.name) }}
+{{- $_ := set $settings "TEMPLATE_FROM" (printf "configmap:%s/%s" (default (include "haproxy-k8s-sync.namespace" $) .configMap.namespace) .configMap.name) }}
 {{- end }}
 {{- range $name, $value := pick . "timeout" "memory" "refractory" }}
 {{- $_ := set $settings (snakecase $name | upper | printf "TEMPLATE_%s") $value }}
@@ -108,8 +108,10 @@ deployment.yaml names those files.
 {{- $_ := set $settings "SPIRE_AGENT_SOCKET" (printf "/run/spiffe/%s" .Values.spiffe.socket) }}
 {{- $_ := set $settings "SPIFFE_PEER_ID" .Values.spiffe.peerID }}
 {{- end }}
+{{- if include "haproxy-k8s-sync.backendPort" . }}
 {{- with $haproxy.backendPort }}
 {{- $_ := set $settings "HAPROXY_BACKEND_PORT" . }}
+{{- end }}
 {{- end }}
 {{- if include "haproxy-k8s-sync.leaderElection" . }}
 {{- $_ := set $settings "LEADER_ELECT" true }}
@@ -127,8 +129,7 @@ deployment.yaml names those files.
 {{- end }}
 
 {{/*
-A YAML list of the URLs. The daemon wants the port to be told and adds the path itself; what the Go controller took otherwise is made
-to fit.
+A YAML list of the URLs as the daemon has them: the scheme in lower case, the port told, without the path that it adds itself.
 */}}
 {{- define "haproxy-k8s-sync.dataplaneURLs" -}}
 {{- $given := .Values.env.haproxy.dataplaneURL }}
@@ -138,16 +139,25 @@ to fit.
 {{- $urls := list }}
 {{- range compact (default list $given) }}
 {{- $url := . }}
-{{- if hasPrefix "http" . }}
-{{- $scheme := regexFind "^https?://" . }}
-{{- $host := regexFind "^[^/]*" (trimPrefix $scheme .) }}
-{{- $path := trimPrefix (print $scheme $host) . | trimSuffix "/" | trimSuffix "/v3" }}
+{{- with regexFind "^[hH][tT][tT][pP][sS]?://" . }}
+{{- $scheme := lower . }}
+{{- $rest := trimPrefix . $url }}
+{{- $host := regexFind "^[^/]*" $rest }}
+{{- $path := trimPrefix $host $rest | trimSuffix "/" | trimSuffix "/v3" }}
 {{- $port := regexMatch ":[0-9]+$" $host | ternary "" (eq $scheme "https://" | ternary ":443" ":80") }}
 {{- $url = print $scheme $host $port $path }}
 {{- end }}
 {{- $urls = append $urls $url }}
 {{- end }}
 {{- toYaml $urls }}
+{{- end }}
+
+{{/* Nothing where the daemon finds the port by itself: 0 is as good as none. */}}
+{{- define "haproxy-k8s-sync.backendPort" -}}
+{{- $port := .Values.env.haproxy.backendPort }}
+{{- if and $port (ne (toString $port) "0") -}}
+{{ $port }}
+{{- end }}
 {{- end }}
 
 {{/* "true" or nothing. By itself: with more than one replica; a dry run is no candidate for the Lease, nor who has a HAProxy of its own. */}}
@@ -162,14 +172,14 @@ true
 {{/* Elsewhere with the release's namespace in it, and with a dot, which neither of the two has. */}}
 {{- define "haproxy-k8s-sync.leaseName" -}}
 {{- $name := include "haproxy-k8s-sync.fullname" . }}
-{{- if ne (include "haproxy-k8s-sync.leaseNamespace" .) .Release.Namespace }}
-{{- $name = printf "%s.%s" .Release.Namespace $name }}
+{{- if ne (include "haproxy-k8s-sync.leaseNamespace" .) (include "haproxy-k8s-sync.namespace" .) }}
+{{- $name = printf "%s.%s" (include "haproxy-k8s-sync.namespace" .) $name }}
 {{- end }}
 {{- default $name .Values.leaderElection.leaseName }}
 {{- end }}
 
 {{- define "haproxy-k8s-sync.leaseNamespace" -}}
-{{- default .Release.Namespace .Values.leaderElection.leaseNamespace }}
+{{- default (include "haproxy-k8s-sync.namespace" .) .Values.leaderElection.leaseNamespace }}
 {{- end }}
 
 {{/* "true" or nothing: whether the Secret of this release has any such thing. */}}

@@ -6,7 +6,7 @@
   {{- with .Values.image.pullPolicy }}
   imagePullPolicy: {{ . }}
   {{- end }}
-  args: [copy-to, /opt/haproxy-k8s-sync]
+  command: [haproxy-k8s-sync, copy-to, /opt/haproxy-k8s-sync]
   {{- with .Values.securityContext }}
   securityContext:
     {{- toYaml . | nindent 4 }}
@@ -16,7 +16,7 @@
       mountPath: /opt/haproxy-k8s-sync
 # What HAProxy begins with; the file in the pod is the daemon's from then on, also over a restart of this.
 - name: haproxy-cfg
-  image: {{ .Values.sidecar.image | quote }}
+  image: {{ include "haproxy-k8s-sync.fromRegistry" (list . .Values.sidecar.image) | quote }}
   {{- with .Values.sidecar.pullPolicy }}
   imagePullPolicy: {{ . }}
   {{- end }}
@@ -42,7 +42,7 @@
 
 {{- define "haproxy-k8s-sync.sidecarHAProxy" -}}
 - name: haproxy
-  image: {{ .Values.sidecar.image | quote }}
+  image: {{ include "haproxy-k8s-sync.fromRegistry" (list . .Values.sidecar.image) | quote }}
   {{- with .Values.sidecar.pullPolicy }}
   imagePullPolicy: {{ . }}
   {{- end }}
@@ -136,21 +136,36 @@ first
 [/opt/haproxy-k8s-sync/ld.so, --library-path, /opt/haproxy-k8s-sync, /opt/haproxy-k8s-sync/haproxy-k8s-sync]
 {{- end }}
 
-{{/* The daemon's. The default does not do for the largest haproxy.cfg and files that are accepted, nor for the sidecar's haproxy -c. */}}
+{{/*
+The daemon's. The default does not do for the largest haproxy.cfg and files that are accepted, nor for the sidecar's haproxy -c. Where a
+request alone is given, which is more than that, the limit is the request: no pod has a limit below it.
+*/}}
 {{- define "haproxy-k8s-sync.resources" -}}
 {{- $resources := deepCopy (default dict .Values.resources) }}
 {{- if eq (toString (dig "limits" "memory" "" $resources)) "64Mi" }}
 {{- $source := not (empty .Values.config.source) }}
 {{- $_ := set $resources.limits "memory" (.Values.sidecar.enabled | ternary ($source | ternary "1Gi" "256Mi") ($source | ternary "512Mi" "64Mi")) }}
 {{- end }}
+{{- $request := dig "requests" "memory" "" $resources }}
+{{- $limit := dig "limits" "memory" "" $resources }}
+{{- if and $request $limit (eq (toString (dig "limits" "memory" "" .Values.resources)) "64Mi") (gt (include "haproxy-k8s-sync.bytes" $request | float64) (include "haproxy-k8s-sync.bytes" $limit | float64)) }}
+{{- $_ := set $resources.limits "memory" $request }}
+{{- end }}
 {{- toYaml $resources }}
+{{- end }}
+
+{{/* A quantity of memory as a number of bytes; what is none is 0, and the API server's to refuse. */}}
+{{- define "haproxy-k8s-sync.bytes" -}}
+{{- $units := dict "" 1 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 }}
+{{- $text := toString . }}
+{{- mulf (regexFind "^[0-9.]+" $text | float64) (get $units (regexFind "[a-zA-Z]*$" $text) | float64) }}
 {{- end }}
 
 {{- define "haproxy-k8s-sync.validateSidecar" -}}
 {{- $problems := list }}
 {{- if .Values.sidecar.enabled }}
 {{- $source := default "" .Values.config.source }}
-{{- $elsewhere := and (eq $source "secret") (ne (include "haproxy-k8s-sync.configNamespace" .) .Release.Namespace) }}
+{{- $elsewhere := and (eq $source "secret") (ne (include "haproxy-k8s-sync.configNamespace" .) (include "haproxy-k8s-sync.namespace" .)) }}
 {{- if and (not .Values.sidecar.configMap) (or (has $source (list "" "template" "services")) $elsewhere) }}
 {{- $problems = append $problems "sidecar.configMap is empty: set it to a ConfigMap with the haproxy.cfg that HAProxy begins with" }}
 {{- end }}

@@ -2,6 +2,9 @@
 {{- define "haproxy-k8s-sync.validate" -}}
 {{- $problems := concat
   .Values.operatorProblems
+  (include "haproxy-k8s-sync.validateImage" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validateTexts" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validateDurations" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateServices" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateConfig" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateCredentials" . | fromYamlArray)
@@ -13,6 +16,53 @@
 {{- if $problems }}
 {{- fail (printf "\n\n%s\n" (join "\n" $problems)) }}
 {{- end }}
+{{- end }}
+
+{{/* --reuse-values takes the defaults, too, from the chart that was installed: what this one has besides is not there at all. */}}
+{{- define "haproxy-k8s-sync.validateReuse" -}}
+{{- $missing := list }}
+{{- range list "global" "config" "templates" "annotatedServices" "etcd" "sidecar" "credentials" "tls" "spiffe" "leaderElection" "kubeconfig" "podDisruptionBudget" "service" }}
+{{- if not (kindIs "map" (get $.Values .)) }}
+{{- $missing = append $missing . }}
+{{- end }}
+{{- end }}
+{{- if $missing }}
+{{- fail (printf "\n\nthe values lack %s, of which this chart has defaults: helm upgrade --reuse-values takes none of them; use --reset-then-reuse-values or --values\n" (join ", " $missing)) }}
+{{- end }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validateImage" -}}
+{{- $problems := list }}
+{{- if and (eq (base .Values.image.repository) "k8s-haproxy") (not .Values.command) }}
+{{- $problems = append $problems (printf "image.repository is %s, the Go controller's image: set it to the image of haproxy-k8s-sync, and leave image.tag out or set it to that image's" .Values.image.repository) }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
+{{/* YAML keeps the number, not how it was written: 0123 is 83, 1.10 is 1.1, and 12345678 comes out as 1.2345678e+07. */}}
+{{- define "haproxy-k8s-sync.validateTexts" -}}
+{{- $problems := list }}
+{{- range $path, $value := dict "image.tag" .Values.image.tag "env.haproxy.username" .Values.env.haproxy.username "env.haproxy.password" .Values.env.haproxy.password "env.haproxy.token" .Values.env.haproxy.token }}
+{{- if not (or (kindIs "string" $value) (kindIs "invalid" $value)) }}
+{{- $problems = append $problems (printf "%s is a number: put it in quotes, since YAML takes 0123 for 83 and 1.10 for 1.1; with --set: --set-string" $path) }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validateDurations" -}}
+{{- $problems := list }}
+{{- $epoch := toDate "2006-01-02" "2000-01-01" }}
+{{- range $row := list (list "env.resyncPeriod" .Values.env.resyncPeriod 1 24) (list "env.drainTimeout" .Values.env.drainTimeout 0 24) (list "env.parkTTL" .Values.env.parkTTL 0 720) }}
+{{- $text := toString (index $row 1) }}
+{{- if not (has $text (list "" "<nil>")) }}
+{{- $seconds := sub (mustDateModify $text $epoch | unixEpoch) (unixEpoch $epoch) }}
+{{- if or (lt $seconds (index $row 2 | int64)) (gt $seconds (mul 3600 (index $row 3))) }}
+{{- $problems = append $problems (printf "%s is %s: set it to a duration from %ds to %dh%s" (index $row 0) $text (index $row 2) (index $row 3) (eq $seconds 0 | ternary ", as it cannot be switched off" "")) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
 {{- end }}
 
 {{- define "haproxy-k8s-sync.validateServices" -}}
@@ -33,7 +83,7 @@
 {{- if $beside }}
 {{- $problems = append $problems (printf "env.ingressServices is set beside %s: set either the list or the values for one Service" (join ", " $beside)) }}
 {{- end }}
-{{- if and (gt (len $services) 1) .Values.env.haproxy.backendPort }}
+{{- if and (gt (len $services) 1) (include "haproxy-k8s-sync.backendPort" .) }}
 {{- $problems = append $problems "env.haproxy.backendPort is set, but env.ingressServices has several entries, whose ports the Services say: leave it out" }}
 {{- end }}
 {{- end }}
@@ -129,10 +179,7 @@
 
 {{- define "haproxy-k8s-sync.validateTLS" -}}
 {{- $problems := list }}
-{{- $urls := .Values.env.haproxy.dataplaneURL }}
-{{- if kindIs "slice" $urls }}
-{{- $urls = join "," $urls }}
-{{- end }}
+{{- $urls := include "haproxy-k8s-sync.dataplaneURLs" . }}
 {{- with .Values.tls }}
 {{- $own := include "haproxy-k8s-sync.ownTLS" $ }}
 {{- if and .existingSecret $own }}
@@ -150,7 +197,7 @@
 {{- if and (or .caSecret .caConfigMap) (not .caKey) }}
 {{- $problems = append $problems "tls.caKey is empty: set it to the key of the CA in tls.caSecret or caConfigMap" }}
 {{- end }}
-{{- if and (or .existingSecret .caSecret .caConfigMap $own) (not (contains "https://" (toString $urls))) (not $.Values.templates.targetsNamespace) }}
+{{- if and (or .existingSecret .caSecret .caConfigMap $own) (not (contains "https://" $urls)) (not $.Values.templates.targetsNamespace) }}
 {{- $problems = append $problems "tls is set, but env.haproxy.dataplaneURL has no https URL" }}
 {{- end }}
 {{- end }}
@@ -244,6 +291,9 @@
 {{- $meet := and $alone (not (include "haproxy-k8s-sync.publishes" .)) }}
 {{- if and $writes $meet (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "replicaCount is %d and leaderElection.enabled is false: all of them would write to HAProxy; leave leaderElection.enabled out or use one replica" (int .Values.replicaCount)) }}
+{{- end }}
+{{- if and (eq $elected "true") (ne (toString .Values.leaderElection.enabled) "true") (not .Values.rbac.create) (not .Values.kubeconfig.existingSecret) }}
+{{- $problems = append $problems (printf "replicaCount is %d and rbac.create is false: whoever leads is settled by a Lease, and without rights on it nothing is written; grant ServiceAccount %s get, watch, update and create on leases (coordination.k8s.io) in namespace %s and set leaderElection.enabled to true, or use one replica" (int .Values.replicaCount) (include "haproxy-k8s-sync.serviceAccountName" .) (include "haproxy-k8s-sync.leaseNamespace" .)) }}
 {{- end }}
 {{- if and .Values.config.stateClaim (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "config.stateClaim is set and replicaCount is %d without leader election: only one daemon at a time may have that volume; use one replica, %s" (int .Values.replicaCount) ($alone | ternary "or leave leaderElection.enabled out" "or leave config.stateClaim out")) }}

@@ -92,7 +92,9 @@ static const struct {
      "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
     {"Bearer hunter2",
      "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
-    {"http://hunter2 u:p", "its first word is not the URL of a Data Plane API: its port is missing"},
+    {"http://hunter2 u:p",
+     "its first word is not the URL of a Data Plane API: its port is missing (a URL without one means :80 with http, "
+     ":443 with https)"},
     {"http://admin:hunter2@a:1",
      "its first word is not the URL of a Data Plane API: it must not contain a user name or password"},
     {"http://a:1/v3 u:hunter2",

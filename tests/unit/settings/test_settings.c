@@ -65,14 +65,18 @@ END_TEST
 START_TEST(empty_is_unset)
 {
     cleanup(parsed_fini) struct parsed p = parse(
-        LOGIN, "INGRESS_NAMESPACE=", "HAPROXY_DATAPLANE_URL=", "HAPROXY_BACKEND_NAME=", "HAPROXY_BACKEND_PORT=",
+        LOGIN, "INGRESS_SERVICE_NAME=", "HAPROXY_DATAPLANE_URL=", "HAPROXY_BACKEND_NAME=", "HAPROXY_BACKEND_PORT=",
         "HAPROXY_BALANCE=", "HAPROXY_KEEP_SERVERS=", "RESYNC_PERIOD=", "KUBECONFIG=", "LISTEN_ADDRESS=", "LOG_LEVEL=",
         "HAPROXY_DATAPLANE_TOKEN=", "HAPROXY_DATAPLANE_TOKEN_FILE=", "HAPROXY_DATAPLANE_CREDENTIALS_FILE=", "PARK_TTL=",
         "PARK_NODES=", "HAPROXY_DATAPLANE_USERNAME_FILE=", "HAPROXY_DATAPLANE_PASSWORD_FILE=");
     assert_silent(&p);
     ck_assert_str_eq(p.settings.ingress_namespace, "ingress-nginx");
     ck_assert_ptr_null(p.settings.kubeconfig);
-    ck_assert(!setting_is_given(&p.settings, SETTING(ingress_namespace)));
+    ck_assert(!setting_is_given(&p.settings, SETTING(ingress_service)));
+    /* This one, too, but not in silence. */
+    cleanup(parsed_fini) struct parsed q = parse(LOGIN, "INGRESS_NAMESPACE=");
+    ck_assert_str_eq(q.settings.ingress_namespace, "ingress-nginx");
+    ck_assert(!setting_is_given(&q.settings, SETTING(ingress_namespace)));
 }
 END_TEST
 
@@ -181,7 +185,8 @@ static const struct {
     {"HAPROXY_DATAPLANE_URL=haproxy:5555", "does not begin with a scheme"},
     {"HAPROXY_DATAPLANE_URL=ftp://haproxy:5555", "neither http nor https"},
     {"HAPROXY_DATAPLANE_URL=tcp://haproxy:5555", "neither http nor https"},
-    {"HAPROXY_DATAPLANE_URL=http://haproxy", "its port is missing"},
+    {"HAPROXY_DATAPLANE_URL=http://haproxy",
+     "its port is missing (a URL without one means :80 with http, :443 with https)"},
     {"HAPROXY_DATAPLANE_URL=http://haproxy:", "its port is missing"},
     {"HAPROXY_DATAPLANE_URL=http://haproxy:0", "its port is not a number from 1 to 65535"},
     {"HAPROXY_DATAPLANE_URL=http://haproxy:70000", "its port is not a number from 1 to 65535"},
@@ -237,7 +242,7 @@ static const struct {
     {"HAPROXY_BACKEND_NAME=a\"b", "HAPROXY_BACKEND_NAME=\"a\\\"b\": expected"},
     {"HAPROXY_BACKEND_NAME=a b", "expected a backend's name"},
     {"HAPROXY_BACKEND_NAME=a\nb", "\"a\\nb\""},
-    {"HAPROXY_BACKEND_PORT=0", "expected a port number, 1 to 65535"},
+    {"HAPROXY_BACKEND_PORT=0", "expected a port number, 1 to 65535; leave it out for the Service's nodePort"},
     {"HAPROXY_BACKEND_PORT=70000", "HAPROXY_BACKEND_PORT=\"70000\": expected a port number, 1 to 65535"},
     {"HAPROXY_BACKEND_PORT=-1", "expected a port number"},
     {"HAPROXY_BACKEND_PORT=+1", "expected a port number"},
@@ -269,7 +274,7 @@ static const struct {
     {"ALLOW_EMPTY=2", "expected true or false"},
     {"RESYNC_PERIOD=30", "the unit is missing: 30s?"},
     {"RESYNC_PERIOD=999ms", "expected a duration from 1s to 24h"},
-    {"RESYNC_PERIOD=0", "expected a duration from 1s to 24h"},
+    {"RESYNC_PERIOD=0", "such as 30s, 1m30s or 2h; it cannot be switched off"},
     {"RESYNC_PERIOD=24h1ms", "expected a duration from 1s to 24h"},
     {"RESYNC_PERIOD=-5s", "expected a duration"},
     {"RESYNC_PERIOD=1 m", "expected a duration"},
@@ -332,6 +337,9 @@ START_TEST(warnings_do_not_refuse)
         {"HAPROXY_BALANCE=uri", "mode http only"},
         {"HAPROXY_BALANCE=rdp-cookie", "Remote Desktop"},
         {"HAPROXY_KEEP_SERVERS=a,*", "keeps every server"},
+        {"INGRESS_NAMESPACE=", "the Service is the one in namespace ingress-nginx"},
+        {"http_proxy=http://p:1", "http_proxy is set and not used: set PROXY_FROM_ENVIRONMENT=true"},
+        {"HTTPS_PROXY=http://p:1", "HTTPS_PROXY is set and not used: set PROXY_FROM_ENVIRONMENT=true"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].entry);
@@ -347,6 +355,10 @@ START_TEST(warnings_do_not_refuse)
     ck_assert_int_eq(r.rc, 0);
     ck_assert_uint_eq(r.report.count, 1);
     assert_says(&r, "LEADER_ELECT=true has no effect with DRY_RUN=true");
+    cleanup(parsed_fini) struct parsed u = parse(LOGIN, "PROXY_FROM_ENVIRONMENT=true", "HTTPS_PROXY=http://p:1");
+    assert_silent(&u);
+    cleanup(parsed_fini) struct parsed v = parse(LOGIN, "PROXY_FROM_ENVIRONMENT=true", "HTTP_PROXY=http://p:1");
+    assert_says(&v, "call it http_proxy");
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "PARK_NODES=true", "PARK_TTL=x");
     ck_assert_uint_eq(q.report.count, 1); /* nothing beside the error */
 }
