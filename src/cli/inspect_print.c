@@ -176,8 +176,8 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
                                const struct backend_server *line)
 {
     const struct diff *d = &b->plan.diff;
-    if (diff_server_is_foreign(line, r->rules))
-        return INSPECT_LINE_FOREIGN;
+    if (diff_server_is_foreign(line, r->rules, b->desired))
+        return diff_server_is_others(line, r->rules) ? INSPECT_LINE_OTHERS : INSPECT_LINE_FOREIGN;
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].op != DIFF_ADD && str_eq(d->changes[i].server.name, line->name))
             return INSPECT_LINE_CHANGED;

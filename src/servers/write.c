@@ -242,7 +242,7 @@ static bool write_is_our_server(const struct servers_backend *s, const char *nam
 {
     for (size_t i = 0; i < s->at->actual.server_count; i++)
         if (str_eq(s->at->actual.servers[i].name, name))
-            return diff_manages(&s->engine->options.rules.diff, &s->at->actual.servers[i]);
+            return !diff_server_is_foreign(&s->at->actual.servers[i], &s->engine->options.rules.diff, s->desired);
     return true;
 }
 
