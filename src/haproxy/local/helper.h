@@ -70,7 +70,7 @@ struct local_answer;
 
 /* From the loop; each may be NULL. */
 struct local_helper_events {
-    /* Each request, before its own call: "read", "validate", "write", "lock", "command", "reload", "put file", ... */
+    /* Each request, before its own call: "read", "validate", "write", "lock", "release", "command", "reload", "put file", ... */
     void (*answered)(void *arg, const char *request, const struct local_answer *a);
     /* Once, when the helper is gone: nothing is answered any more, the daemon has to be started again. Requests that
      * waited were told LOCAL_LOST before. */
@@ -146,6 +146,9 @@ struct local_request *local_write_config(struct local_helper *h, const char *byt
 /* One daemon for each file: a lock on the file ".<name>.lock" beside the real one, held until the helper ends. Comes back
  * at once: LOCAL_OK (ours, also when it was before) or LOCAL_LOCKED. */
 struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg) must_check;
+
+/* Another daemon may have it. What was written and is not loaded stays noted. Nothing is answered. */
+void local_release_config(struct local_helper *h);
 
 /* HAProxy runs the file that has this identity. Until then a daemon that comes after this one is told that it was written
  * and not loaded, however this one ended. */
