@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness import realparts
+from tests.harness.backends import wait_traffic
 from tests.harness.process import wait_until
 from tests.harness.realkube import RealKube
 
@@ -100,7 +101,7 @@ def test_last_server_stays_while_no_other_cluster_is_up(clusters: Clusters, worl
     b.nodes.listen("b.node-1")
     a.expect()
     a.in_sync()
-    b.answers("node-1")
+    wait_traffic(world.haproxy.port, ["b.node-1"])
 
 
 @pytest.mark.one_combination
@@ -162,7 +163,7 @@ def test_what_belongs_to_another_cluster_is_shown_as_such(clusters: Clusters, wo
     done = world.command("plan", **own)
     assert done.returncode == 0 and "2 server lines are another cluster's" in " ".join(done.stdout.split()), done.stdout + done.stderr
     done = world.command("explain", "b_node-1", **own)
-    assert "another cluster's" in " ".join(done.stdout.split()), done.stdout + done.stderr
+    assert "it is another cluster's, b, whose own haproxy-k8s-sync explains it" in " ".join(done.stderr.split()), done.stdout + done.stderr
     status, body = a.daemon.get("/status")
     assert status == 200 and '"cluster":"a"' in body and '"another_cluster":2' in body
     assert a.daemon.metrics().value("servers_configured", backend=BACKEND, target=world.dataplane.url, cluster="a") == 1
