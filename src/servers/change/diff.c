@@ -460,6 +460,7 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         ret->why = no_endpoint_reason(desired, rules, ret);
         return;
     }
+    ret->leaves_none = m.live == 0 && !rules->allow_empty && ret->change_count > 0;
     diff_sort(ret);
     bool http = diff_check_port(desired, rules) != 0;
     ret->settings = (struct backend_settings){.balance = rules->balance,

@@ -107,6 +107,7 @@ struct diff {
     size_t live_count;            /* of these, not in maintenance */
     size_t parked_count; /* of these, in maintenance and not desired, spares too; 0 with no known desired state */
     size_t loss_count;   /* changes that are a loss and not announced */
+    bool leaves_none;    /* no managed server is live after it, which rules.others_up allows */
 };
 
 /* Without proxy_v2 send-proxy-v2 is removed from the lines of managed servers, and never from default-server (it may be
