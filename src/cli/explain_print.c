@@ -185,6 +185,8 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
     switch (inspect_line(r, b, line)) {
     case INSPECT_LINE_FOREIGN:
         return mem_strdup("nothing: the line is unmanaged");
+    case INSPECT_LINE_OTHERS:
+        return mem_strdup("nothing: the line is another cluster's");
     case INSPECT_LINE_DELAYED:
         return mem_printf("it stays for now: %s", str_empty(b->plan.why) ? "removal delayed" : b->plan.why);
     case INSPECT_LINE_PARKED:

@@ -27,10 +27,11 @@ static void finish_unseen(struct inspect_haproxy *h, const struct error *err)
 /* How what it runs differs from haproxy.cfg; NULL: it does not. */
 static char *running_problem(const struct inspect_haproxy *h)
 {
+    const struct diff_owner owner = {.rules = h->rules};
     for (size_t i = 0; i < h->count; i++) {
         const struct reading *f = &h->found[i];
         char *what = f->unreadable.kind == ERROR_NONE
-                         ? drift_of_backend(&f->backend, &f->runtime, diff_manages, h->rules)
+                         ? drift_of_backend(&f->backend, &f->runtime, diff_manages, &owner)
                          : NULL;
         if (what != NULL)
             return what;

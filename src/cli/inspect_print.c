@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "model/objects.h"
 #include "model/service_port.h"
+#include "servers/change/ownership.h"
 #include "cli/daemon_memory.h"
 #include "cli/inspect_report.h"
 #include "base/page.h"
@@ -176,8 +177,8 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
                                const struct backend_server *line)
 {
     const struct diff *d = &b->plan.diff;
-    if (diff_server_is_foreign(line, r->rules))
-        return INSPECT_LINE_FOREIGN;
+    if (diff_server_is_foreign(line, r->rules, b->desired))
+        return diff_server_is_others(line, r->rules) ? INSPECT_LINE_OTHERS : INSPECT_LINE_FOREIGN;
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].op != DIFF_ADD && str_eq(d->changes[i].server.name, line->name))
             return INSPECT_LINE_CHANGED;
@@ -276,11 +277,18 @@ static void print_missing(const struct checks *missing, struct page *p)
 static void print_namesake(const struct inspect_report *r, const struct inspect_target *t,
                            const struct inspect_backend *b, struct page *p)
 {
-    if (!b->seen || backend_find(&b->actual, r->node) == NULL)
+    const struct backend_server *is = b->seen ? backend_find(&b->actual, r->node) : NULL;
+    if (is == NULL)
         return;
+    cleanup(mem_free_ptr) char *cluster = diff_server_is_others(is, r->rules)
+                                              ? ownership_cluster(r->rules->server_name_format, is->name)
+                                              : NULL;
+    cleanup(mem_free_ptr) char *hint =
+        cluster != NULL ? mem_printf("it is another cluster's, %s, whose own haproxy-k8s-sync explains it", cluster)
+                        : mem_strdup("see haproxy-k8s-sync plan");
     cleanup(mem_free_ptr) char *line =
-        mem_printf("HAProxy%s%s has a server of this name in backend %s: see haproxy-k8s-sync plan",
-                   r->target_count > 1 ? " " : "", r->target_count > 1 ? t->url : "", b->of->backend);
+        mem_printf("HAProxy%s%s has a server of this name in backend %s: %s", r->target_count > 1 ? " " : "",
+                   r->target_count > 1 ? t->url : "", b->of->backend, hint);
     page_flow_line(p, INK_PLAIN, line);
 }
 

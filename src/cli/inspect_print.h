@@ -102,6 +102,7 @@ enum inspect_line {
     INSPECT_LINE_COMMANDED, /* it stays, and a runtime command sets its state */
     INSPECT_LINE_PARKED,    /* in maintenance and not desired: it stays */
     INSPECT_LINE_FOREIGN,   /* unmanaged */
+    INSPECT_LINE_OTHERS,    /* another cluster's */
 };
 
 /* What would happen to a server line of b->actual. Only where the desired state is known and nothing is refused. */

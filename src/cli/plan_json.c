@@ -178,7 +178,10 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_put_text(doc, obj, "runtime", b->runtime.readable ? NULL : b->runtime.why);
     put_servers(doc, obj, r, b);
     put_left_out(doc, obj, b);
-    json_put(doc, obj, "unmanaged", b->seen ? yyjson_mut_uint(doc, d->foreign_count) : yyjson_mut_null(doc));
+    json_put(doc, obj, "unmanaged",
+             b->seen ? yyjson_mut_uint(doc, d->foreign_count - d->others_count) : yyjson_mut_null(doc));
+    if (b->seen && d->others_count > 0)
+        json_put_count(doc, obj, "another_cluster", d->others_count);
 }
 
 /* ---- each HAProxy ---- */

@@ -30,13 +30,20 @@ static void print_settings(const struct diff *d, struct page *p)
 
 static void print_unmanaged(const struct diff *d, struct page *p)
 {
-    if (d->foreign_count == 0)
+    size_t unmanaged = d->foreign_count - d->others_count;
+    if (d->others_count > 0) {
+        page_to(p, MARGIN);
+        page_printf(p, INK_DIM, ". %zu %s another cluster's", d->others_count,
+                    d->others_count == 1 ? "server line is" : "server lines are");
+        page_end_line(p);
+    }
+    if (unmanaged == 0 && d->foreign_inherit_count == 0)
         return;
     page_to(p, MARGIN);
-    page_printf(p, INK_DIM, ". %zu %s unmanaged", d->foreign_count,
-                d->foreign_count == 1 ? "server line is" : "server lines are");
+    page_printf(p, INK_DIM, ". %zu %s unmanaged", unmanaged, unmanaged == 1 ? "server line is" : "server lines are");
     if (d->foreign_inherit_count > 0)
-        page_printf(p, INK_YELLOW, "; %zu of them would inherit send-proxy-v2", d->foreign_inherit_count);
+        page_printf(p, INK_YELLOW, "; %zu %s would inherit send-proxy-v2", d->foreign_inherit_count,
+                    d->others_count > 0 ? "that are not this cluster's" : "of them");
     page_end_line(p);
 }
 

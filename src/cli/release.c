@@ -308,7 +308,8 @@ int release_command(struct event_base *base, struct settings *settings, const st
     mappings_fini(&j.mappings);
     telemetry_fini(&j.telemetry);
     timer_fini(&j.look);
-    if (rc == 0 && j.writes && *ret_status == EXIT_SUCCESS && settings->local.file != NULL)
+    if (rc == 0 && j.writes && *ret_status == EXIT_SUCCESS && settings->local.file != NULL &&
+        !settings_share_backends(settings))
         local_forget_lock(settings->local.file);
     return rc;
 }

@@ -236,6 +236,7 @@ struct driver **clients_drivers(struct event_base *base, const struct clients *c
                                                .has_stats = l->stats_socket != NULL,
                                                .files_before = before[0] != NULL,
                                                .files_after = after[0] != NULL,
+                                               .takes_turns = settings_share_backends(settings),
                                                .by_master = l->reload == SETTINGS_RELOAD_MASTER};
     if (c->local_file != NULL)
         list[n++] = local_driver_new(base, &local);

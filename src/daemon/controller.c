@@ -617,6 +617,8 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     timer_init(&c->done, base, controller_look_whether_done, c);
     timer_init(&c->stepped_down, base, on_stepped_down, c);
     telemetry_init(&c->telemetry, version);
+    if (settings->cluster_name != NULL)
+        metrics_label(c->telemetry.registry, "cluster", settings->cluster_name);
     c->history = history_new();
     metric_set(c->telemetry.dry_run, settings->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);

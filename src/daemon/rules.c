@@ -30,6 +30,7 @@ struct plan_rules rules_for_plan(const struct settings *settings)
                  .keep_servers = settings->keep_servers,
                  .adopt = settings->adopt,
                  .server_name_format = settings->server_name_format,
+                 .cluster = settings_share_backends(settings) ? settings->cluster_name : NULL,
                  .keep_count = settings->keep_server_count,
                  .allow_empty = settings->allow_empty,
                  .create_backend = settings->create_backend,
@@ -44,7 +45,8 @@ static bool rules_manage(const void *settings, const char *server, bool backup)
 {
     const struct plan_rules rules = rules_for_plan(settings);
     const struct backend_server line = {.name = server, .backup = backup};
-    return diff_manages(&rules.diff, &line);
+    const struct diff_owner owner = {.rules = &rules.diff};
+    return diff_manages(&owner, &line);
 }
 
 struct keep_rules rules_for_keep(const struct settings *settings)

@@ -69,6 +69,7 @@ struct engine_wants {
     bool replacement; /* `replace` says of what; of the engine that owns the rest */
     bool storage;     /* before that: `store` says which files */
     bool served;      /* what HAProxy serves, before all of these: `served` is told */
+    bool reading;     /* before anything is written: what was read is too old for it */
 };
 
 struct engine_ops {

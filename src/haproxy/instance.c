@@ -334,6 +334,7 @@ struct instance_view instance_view(const struct instance *in)
         .user = user,
         .password = password,
         .version = in->version,
+        .read_began_ms = in->read_began_ms,
         .fresh = in->fresh,
         .away = in->away,
         .dirty = in->dirty,

@@ -419,6 +419,12 @@ void instance_decide(struct instance *in)
         all.overdue = all.overdue || w->overdue;
         all.replacement = all.replacement || w->replacement;
         all.storage = all.storage || w->storage;
+        all.reading = all.reading || w->reading;
+    }
+    if (all.reading) {
+        instance_outdated(in);
+        instance_step(in);
+        return;
     }
     in->left_dirty =
         in->dirty && !all.transaction && !all.reload && !all.waits && !all.update && !all.replacement && !all.storage;

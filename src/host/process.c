@@ -60,12 +60,14 @@ static long count_fds(void)
 }
 
 static void process_print_one(struct buf *out, const char *name, const char *type, const char *help, double value,
-                              int decimals)
+                              int decimals, const char *labels)
 {
-    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.*f\n", name, help, name, type, name, decimals, value);
+    bool any = labels[0] != '\0';
+    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s%s%s%s %.*f\n", name, help, name, type, name, any ? "{" : "", labels,
+               any ? "}" : "", decimals, value);
 }
 
-void process_print(double start_seconds, struct buf *out)
+void process_print(double start_seconds, const char *labels, struct buf *out)
 {
     uint64_t stat[STAT_FIELDS];
     struct rlimit limit;
@@ -73,19 +75,19 @@ void process_print(double start_seconds, struct buf *out)
     double ticks = (double)sysconf(_SC_CLK_TCK);
     if (start_seconds > 0)
         process_print_one(out, "process_start_time_seconds", "gauge",
-                          "Start time of the process since unix epoch in seconds.", start_seconds, 2);
+                          "Start time of the process since unix epoch in seconds.", start_seconds, 2, labels);
     if (read_stat(stat) == 0 && ticks > 0) {
         process_print_one(out, "process_cpu_seconds_total", "counter",
                           "Total user and system CPU time spent in seconds.",
-                          (double)(stat[STAT_UTIME] + stat[STAT_STIME]) / ticks, 2);
+                          (double)(stat[STAT_UTIME] + stat[STAT_STIME]) / ticks, 2, labels);
         process_print_one(out, "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.",
-                          (double)stat[STAT_VSIZE], 0);
+                          (double)stat[STAT_VSIZE], 0, labels);
         process_print_one(out, "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.",
-                          (double)stat[STAT_RSS] * (double)sysconf(_SC_PAGESIZE), 0);
+                          (double)stat[STAT_RSS] * (double)sysconf(_SC_PAGESIZE), 0, labels);
     }
     if (fds >= 0)
-        process_print_one(out, "process_open_fds", "gauge", "Number of open file descriptors.", (double)fds, 0);
+        process_print_one(out, "process_open_fds", "gauge", "Number of open file descriptors.", (double)fds, 0, labels);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         process_print_one(out, "process_max_fds", "gauge", "Maximum number of open file descriptors.",
-                          (double)limit.rlim_cur, 0);
+                          (double)limit.rlim_cur, 0, labels);
 }

@@ -8,7 +8,8 @@
  * clock may be set later, the start stays. */
 double process_start_seconds(void);
 
-/* Appends the figures as exposition text; those that /proc does not have are left out. */
-void process_print(double start_seconds, struct buf *out);
+/* Appends the figures as exposition text; those that /proc does not have are left out. labels: of each, as they are
+ * printed; "": none. */
+void process_print(double start_seconds, const char *labels, struct buf *out);
 
 #endif

@@ -49,6 +49,7 @@ struct metrics {
     struct metric *first, **last; /* in the order they were registered */
     void (*on_scrape)(void *arg); /* NULL: none */
     void *arg;
+    struct buf label; /* of each line, as it is printed; "": none */
     double start_seconds;
 };
 
@@ -93,6 +94,7 @@ void metrics_free(struct metrics *m)
         next = x->next;
         metric_free(x);
     }
+    buf_fini(&m->label);
     free(m);
 }
 
@@ -267,6 +269,14 @@ double metric_value(struct metric *x, ...)
     return s->histogram != NULL ? (double)s->histogram->count : s->value;
 }
 
+void metrics_label(struct metrics *m, const char *name, const char *value)
+{
+    buf_clear(&m->label);
+    buf_printf(&m->label, "%s=\"", name);
+    text_addn(&m->label, value, strlen(value), TEXT_LABEL, TEXT_WHOLE);
+    buf_add(&m->label, "\"");
+}
+
 void metrics_on_scrape(struct metrics *m, void (*fn)(void *arg), void *arg)
 {
     m->on_scrape = fn;
@@ -290,41 +300,46 @@ static void print_number(struct buf *out, double value)
     buf_add(out, text);
 }
 
-/* NAME{label="value",...,le="0.1"} and a space; le NULL: none. */
+/* NAME{label="value",...,all="x",le="0.1"} and a space; all "": none, le NULL: none. */
 static void print_series_name(struct buf *out, const struct metric *x, const struct series *s, const char *suffix,
-                              const char *le)
+                              const char *all, const char *le)
 {
-    bool any = s->labels[0] != '\0';
+    const char *between = s->labels[0] != '\0' ? "," : "";
+    bool any = s->labels[0] != '\0' || all[0] != '\0' || le != NULL;
     buf_add(out, x->name);
     buf_add(out, suffix);
-    if (any || le != NULL)
+    if (any)
         buf_add(out, "{");
     buf_add(out, s->labels);
+    if (all[0] != '\0') {
+        buf_printf(out, "%s%s", between, all);
+        between = ",";
+    }
     if (le != NULL)
-        buf_printf(out, "%sle=\"%s\"", any ? "," : "", le);
-    buf_add(out, any || le != NULL ? "} " : " ");
+        buf_printf(out, "%sle=\"%s\"", between, le);
+    buf_add(out, any ? "} " : " ");
 }
 
-static void print_histogram(struct buf *out, const struct metric *x, const struct series *s)
+static void print_histogram(struct buf *out, const struct metric *x, const struct series *s, const char *all)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < array_len(bounds); i++) {
         char le[16];
         snprintf(le, sizeof(le), "%g", bounds[i]);
         sum += s->histogram->buckets[i];
-        print_series_name(out, x, s, "_bucket", le);
+        print_series_name(out, x, s, "_bucket", all, le);
         buf_printf(out, "%llu\n", (unsigned long long)sum);
     }
-    print_series_name(out, x, s, "_bucket", "+Inf");
+    print_series_name(out, x, s, "_bucket", all, "+Inf");
     buf_printf(out, "%llu\n", (unsigned long long)s->histogram->count);
-    print_series_name(out, x, s, "_sum", NULL);
+    print_series_name(out, x, s, "_sum", all, NULL);
     print_number(out, s->histogram->sum);
     buf_add(out, "\n");
-    print_series_name(out, x, s, "_count", NULL);
+    print_series_name(out, x, s, "_count", all, NULL);
     buf_printf(out, "%llu\n", (unsigned long long)s->histogram->count);
 }
 
-static void print_metric(struct buf *out, const struct metric *x)
+static void print_metric(struct buf *out, const struct metric *x, const char *all)
 {
     static const char *const types[] = {"counter", "gauge", "histogram"};
     buf_printf(out, "# HELP %s ", x->name);
@@ -332,10 +347,10 @@ static void print_metric(struct buf *out, const struct metric *x)
     buf_printf(out, "\n# TYPE %s %s\n", x->name, types[x->type]);
     for (const struct series *s = x->series; s != NULL; s = s->hh.next) {
         if (s->histogram != NULL) {
-            print_histogram(out, x, s);
+            print_histogram(out, x, s, all);
             continue;
         }
-        print_series_name(out, x, s, "", NULL);
+        print_series_name(out, x, s, "", all, NULL);
         print_number(out, s->value);
         buf_add(out, "\n");
     }
@@ -346,6 +361,6 @@ void metrics_print(struct metrics *m, struct buf *out)
     if (m->on_scrape != NULL)
         m->on_scrape(m->arg);
     for (const struct metric *x = m->first; x != NULL; x = x->next)
-        print_metric(out, x);
-    process_print(m->start_seconds, out);
+        print_metric(out, x, buf_str(&m->label));
+    process_print(m->start_seconds, buf_str(&m->label), out);
 }

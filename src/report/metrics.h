@@ -44,6 +44,9 @@ void metrics_forget(struct metrics *m, const char *label, const char *value);
 /* 0 where not set; the number of observations of a histogram. For tests and readiness. */
 double metric_value(struct metric *x, ...) __attribute__((sentinel));
 
+/* A label that each line of the page has from now on, process_* ones, too; before its first line. The name is borrowed. */
+void metrics_label(struct metrics *m, const char *name, const char *value);
+
 /* Called before each scrape to set gauges. */
 void metrics_on_scrape(struct metrics *m, void (*fn)(void *arg), void *arg);
 

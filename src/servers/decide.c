@@ -14,6 +14,7 @@ enum need {
     NEED_UPDATE, /* the first update of its route */
     NEED_WRITE,  /* its plan, in a transaction */
     NEED_RELOAD, /* an empty commit */
+    NEED_READING, /* what was read is too old for its plan */
 };
 
 /* Nothing is left to write for the event that changed the desired state. */
@@ -125,6 +126,16 @@ static bool decide_awaits_command(const struct servers_backend *s)
            first->server.maintenance;
 }
 
+/* That another cluster's server is UP was read before, perhaps long before, the last own one was to go. */
+static bool decide_reads_first(struct servers_backend *s)
+{
+    if (!s->plan.diff.leaves_none)
+        return false;
+    if (s->leaves_none_since_ms == 0)
+        s->leaves_none_since_ms = clock_mono_ms();
+    return instance_view(s->engine->instance).read_began_ms < s->leaves_none_since_ms;
+}
+
 static enum need decide_write(struct servers_backend *s)
 {
     struct instance *in = s->engine->instance;
@@ -134,6 +145,8 @@ static enum need decide_write(struct servers_backend *s)
         servers_note_drift(s); /* for the history, once it is repaired */
     if (!v.file_allows)
         return NEED_TIME;
+    if (decide_reads_first(s))
+        return NEED_READING;
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
         return servers_may_write(s) && v.may_begin ? NEED_RELOAD : NEED_TIME;
     if (servers_is_fought_over(s) || !servers_may_write(s) || servers_does_not_stick(s))
@@ -322,6 +335,8 @@ static enum need decide_backend(struct servers_backend *s)
     enum plan_verdict verdict = s->plan.verdict;
     if (verdict != PLAN_NO_ENDPOINT && verdict != PLAN_LOSS_LIMIT && verdict != PLAN_NOT_WRITTEN)
         s->holding = false;
+    if (!s->plan.diff.leaves_none)
+        s->leaves_none_since_ms = 0;
     return decide_act(s);
 }
 
@@ -341,6 +356,7 @@ void servers_decide(void *engine, struct engine_wants *ret_wants)
         enum need need = decide_backend(s);
         ret_wants->waits = ret_wants->waits || need == NEED_TIME;
         ret_wants->reload = ret_wants->reload || need == NEED_RELOAD;
+        ret_wants->reading = ret_wants->reading || need == NEED_READING;
         /* The next after the last one: each has its turn. */
         if (need == NEED_UPDATE && (!ret_wants->update || (next <= e->last_updated && i > e->last_updated))) {
             ret_wants->update = true;

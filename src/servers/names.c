@@ -10,6 +10,7 @@
 #include "model/address.h"
 #include "haproxy/backend.h"
 #include "servers/change/diff.h"
+#include "servers/change/ownership.h"
 #include "haproxy/runtime.h"
 
 #define ADOPTED_SHOWN 5
@@ -21,17 +22,27 @@ static bool is_plain(const char *format)
     return format == NULL || str_eq(format, "{node}");
 }
 
+/* A '_' would shift the part of the name that is the cluster's. */
+static void fill_in_text(struct buf *out, const char *text, const char *cluster)
+{
+    for (; *text != '\0'; text++)
+        buf_addn(out, cluster != NULL && *text == '_' ? "-" : text, 1);
+}
+
 /* format[0..len) with its placeholders filled in. */
-static void fill_in(struct buf *out, const char *format, size_t len, const char *node, const char *address,
-                    uint16_t port)
+static void fill_in(struct buf *out, const char *format, size_t len, const char *cluster, const char *node,
+                    const char *address, uint16_t port)
 {
     for (const char *at = format, *end = format + len; at < end;) {
         if (str_has_prefix(at, "{node}")) {
-            buf_add(out, node);
+            fill_in_text(out, node, cluster);
             at += strlen("{node}");
         } else if (str_has_prefix(at, "{address}")) {
-            buf_add(out, address);
+            fill_in_text(out, address, cluster);
             at += strlen("{address}");
+        } else if (cluster != NULL && str_has_prefix(at, "{cluster}")) {
+            buf_add(out, cluster);
+            at += strlen("{cluster}");
         } else if (str_has_prefix(at, "{port}")) {
             buf_printf(out, "%u", port);
             at += strlen("{port}");
@@ -41,25 +52,26 @@ static void fill_in(struct buf *out, const char *format, size_t len, const char 
     }
 }
 
-static char *own_name(const char *format, const char *node, const char *address, uint16_t port)
+static char *own_name(const struct diff_rules *rules, const char *node, const char *address, uint16_t port)
 {
+    const char *format = rules->server_name_format;
     struct buf text = {0};
     if (is_plain(format))
         return mem_strdup(node);
-    fill_in(&text, format, strlen(format), node, address, port);
+    fill_in(&text, format, strlen(format), rules->cluster, node, address, port);
     return buf_take(&text);
 }
 
 /* The node that the format put into the name of this line; NULL: none. */
-static char *node_in_name(const char *format, const struct backend_server *line)
+static char *node_in_name(const char *format, const char *cluster, const struct backend_server *line)
 {
     const char *at = strstr(format, "{node}"), *rest = at != NULL ? at + strlen("{node}") : NULL;
     if (at == NULL)
         return NULL;
     cleanup(buf_fini) struct buf head = {0};
     cleanup(buf_fini) struct buf tail = {0};
-    fill_in(&head, format, (size_t)(at - format), "", line->address, line->port);
-    fill_in(&tail, rest, strlen(rest), "", line->address, line->port);
+    fill_in(&head, format, (size_t)(at - format), cluster, "", line->address, line->port);
+    fill_in(&tail, rest, strlen(rest), cluster, "", line->address, line->port);
     size_t len = strlen(line->name);
     if (len <= head.len + tail.len || !str_has_prefix(line->name, buf_str(&head)) ||
         strcmp(line->name + len - tail.len, buf_str(&tail)) != 0)
@@ -74,6 +86,7 @@ struct spot {
     const char *address; /* in its usual spelling */
     char canonical[ADDRESS_TEXT_BYTES];
     unsigned rank; /* among those of one place */
+    bool stranger; /* of no cluster's name */
     bool taken;
 };
 
@@ -130,11 +143,20 @@ static bool has_name(struct work *w, const char *name)
     return found != NULL;
 }
 
+/* Where several clusters share the backend, and this one is to rename what was there before. */
+static bool is_stranger(const struct work *w, const struct backend_server *line)
+{
+    const struct diff_rules *rules = w->in->rules;
+    return rules->cluster != NULL && rules->adopt == ADOPT_RENAME &&
+           ownership_of(rules->server_name_format, rules->cluster, line->name) == OWNERSHIP_NONE;
+}
+
 /* It may be changed, and is not there by its own right. */
 static bool is_free(struct work *w, const struct backend_server *line)
 {
+    struct desired stranger = {.took_over = (const char *[]){line->name}, .took_over_count = is_stranger(w, line)};
     bool implied_backup = line->default_backup && !line->no_backup;
-    return !diff_server_is_foreign(line, w->in->rules) && !implied_backup && line->address != NULL &&
+    return !diff_server_is_foreign(line, w->in->rules, &stranger) && !implied_backup && line->address != NULL &&
            !has_name(w, line->name) && backend_find_template(w->in->actual, line->name) == NULL;
 }
 
@@ -152,7 +174,7 @@ static unsigned names_rank_of(const struct names_input *in, const struct backend
 static void add_spot(struct work *w, const struct backend_server *line)
 {
     struct spot *s = mem_alloc(sizeof(*s));
-    *s = (struct spot){.line = line, .rank = names_rank_of(w->in, line)};
+    *s = (struct spot){.line = line, .rank = names_rank_of(w->in, line), .stranger = is_stranger(w, line)};
     s->address = address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;
     w->spots[w->spot_count++] = s;
 }
@@ -207,7 +229,7 @@ static void call_it(struct work *w, struct desired_server *s, char *name)
 static void format_list(struct work *w, struct desired_server *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        char *name = own_name(w->in->rules->server_name_format, list[i].name, list[i].address, list[i].port);
+        char *name = own_name(w->in->rules, list[i].name, list[i].address, list[i].port);
         if (str_eq(name, list[i].name)) {
             free(name);
             continue;
@@ -232,7 +254,13 @@ static void sort(struct desired_server *list, size_t count)
 
 static void names_add_node(struct work *w, struct desired_server *s)
 {
-    call_it(w, s, mem_printf("%s-%s", s->name, s->node != NULL ? s->node : s->name));
+    const struct diff_rules *rules = w->in->rules;
+    cleanup(buf_fini) struct buf more = {0};
+    buf_add(&more, "-");
+    fill_in_text(&more, s->node != NULL ? s->node : s->name, rules->cluster);
+    call_it(w, s,
+            rules->cluster != NULL ? ownership_extend(rules->server_name_format, s->name, buf_str(&more))
+                                   : mem_printf("%s%s", s->name, buf_str(&more)));
 }
 
 /* Two nodes at one address have one name by {address} alone: the later gets that of its node added. */
@@ -336,6 +364,17 @@ static bool serves(const struct names_input *in, const struct backend_server *ow
     return in->runtime == NULL || !in->runtime->readable || (is != NULL && is->admin == RUNTIME_READY);
 }
 
+/* From now on its line is managed, whatever its name is. */
+static void names_take_over(struct work *w, const struct spot *s)
+{
+    struct desired *d = w->out;
+    if (!s->stranger)
+        return;
+    w->differs = true;
+    d->took_over = mem_resize(d->took_over, d->took_over_count + 1, sizeof(d->took_over[0]));
+    d->took_over[d->took_over_count++] = desired_text(d, s->line->name);
+}
+
 static void rename_one(struct work *w, const struct backend_server *own, size_t which)
 {
     struct desired *d = w->out;
@@ -343,6 +382,7 @@ static void rename_one(struct work *w, const struct backend_server *own, size_t 
     for (struct spot *found; (found = next_at(w, &i, &d->servers[which])) != NULL;) {
         const struct desired_server *s = &d->servers[which];
         found->taken = w->differs = true;
+        names_take_over(w, found);
         if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))
             names_add_skip(d, mem_printf("server %s", found->line->name),
                            mem_printf("server %s has replaced it (ADOPT_SERVERS=rename)", s->name), found->line->name,
@@ -359,15 +399,18 @@ static char *node_of_line(const struct names_input *in, const struct backend_ser
     const char *node = in->before != NULL ? desired_node(in->before, line->name) : NULL;
     if (node != NULL && !str_eq(node, line->name))
         return mem_strdup(node);
-    char *by_format =
-        is_plain(in->rules->server_name_format) ? NULL : node_in_name(in->rules->server_name_format, line);
-    return by_format != NULL ? by_format : node_in_name("{node}-{port}", line);
+    const struct diff_rules *rules = in->rules;
+    char *by_format = is_plain(rules->server_name_format)
+                          ? NULL
+                          : node_in_name(rules->server_name_format, rules->cluster, line);
+    return by_format != NULL ? by_format : node_in_name("{node}-{port}", NULL, line);
 }
 
-static void add_alias(struct work *w, const struct backend_server *line)
+/* of: the line that says which node's it is, itself or the one that replaces it. */
+static void add_alias(struct work *w, const struct backend_server *line, const struct backend_server *of)
 {
     struct desired *d = w->out;
-    char *node = names_is_out(w, line->name) ? NULL : node_of_line(w->in, line); /* else it is that node's */
+    char *node = names_is_out(w, line->name) ? NULL : node_of_line(w->in, of); /* else it is that node's */
     if (node == NULL)
         return;
     for (size_t i = desired_outs_place(&w->outs, node); i < w->outs.count; i++) {
@@ -388,12 +431,30 @@ static int alias_order(const void *a, const void *b)
     return strcmp(((const struct desired_alias *)a)->name, ((const struct desired_alias *)b)->name);
 }
 
+/* The own line at the place of a stranger, by which that was taken over, also when neither is desired any more; NULL:
+ * it is not. */
+static const struct spot *taken_over_by(const struct work *w, const struct spot *stranger)
+{
+    for (size_t i = 0; i < w->spot_count; i++)
+        if (!w->spots[i]->stranger && !w->spots[i]->taken &&
+            names_place_order(w->spots[i], stranger->address, stranger->line->port) == 0)
+            return w->spots[i];
+    return NULL;
+}
+
 static void add_aliases(struct work *w)
 {
     struct desired *d = w->out;
-    for (size_t i = 0; i < w->spot_count; i++)
-        if (!w->spots[i]->taken)
-            add_alias(w, w->spots[i]->line);
+    for (size_t i = 0; i < w->spot_count; i++) {
+        struct spot *s = w->spots[i];
+        const struct spot *by = s->stranger && !s->taken ? taken_over_by(w, s) : s;
+        if (s->taken || by == NULL)
+            continue;
+        names_take_over(w, s);
+        add_alias(w, s->line, by->line);
+    }
+    if (d->took_over_count > 1)
+        qsort(d->took_over, d->took_over_count, sizeof(d->took_over[0]), str_order);
     if (d->alias_count > 1)
         qsort(d->aliases, d->alias_count, sizeof(d->aliases[0]), alias_order);
 }
@@ -465,7 +526,7 @@ char *names_adopted(const struct desired *named, const struct diff_rules *rules)
     for (size_t i = 0; i < named->server_count; i++) {
         const struct desired_server *s = &named->servers[i];
         cleanup(mem_free_ptr) char *own =
-            own_name(rules->server_name_format, s->node != NULL ? s->node : s->name, s->address, s->port);
+            own_name(rules, s->node != NULL ? s->node : s->name, s->address, s->port);
         if (s->node != NULL && !str_eq(own, s->name) && text_list_next(&adopted))
             buf_printf(&adopted.text, "%s (node %s)", s->name, s->node);
     }

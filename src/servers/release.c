@@ -112,7 +112,7 @@ static bool release_manages(const void *self, const struct instance_backend *b, 
 {
     const struct release *r = self;
     (void)b;
-    return diff_manages(&r->options.rules, line);
+    return !diff_server_is_foreign(line, &r->options.rules, NULL);
 }
 
 /* ---- the transaction ---- */

@@ -93,8 +93,10 @@ static void servers_refresh(void *engine)
 static bool servers_manages(const void *engine, const struct instance_backend *b, const struct backend_server *line)
 {
     const struct servers *e = engine;
-    (void)b;
-    return diff_manages(&e->options.rules.diff, line);
+    for (size_t i = 0; i < e->options.backend_count; i++)
+        if (e->backends[i].at == b)
+            return !diff_server_is_foreign(line, &e->options.rules.diff, e->backends[i].desired);
+    return false;
 }
 
 static const struct engine_ops servers_ops = {

@@ -79,6 +79,7 @@ struct servers_backend {
     struct admin_states states;    /* who set which state in the running HAProxy */
     struct route route;            /* which way the changes of plan go */
     uint64_t transaction_since_ms; /* it needs one; 0: it does not */
+    uint64_t leaves_none_since_ms; /* its plan does; 0: it does not */
     struct parking *parking;       /* NULL: servers that are out are removed */
     char *overrides;               /* what operators have set, as logged last; NULL: nothing */
 

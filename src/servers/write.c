@@ -105,6 +105,10 @@ bool servers_does_not_stick(struct servers_backend *s)
     return true;
 }
 
+static const char same_in_all_clusters[] =
+    " (that is the whole backend's: HAPROXY_BALANCE, HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK and HAPROXY_SEND_PROXY_V2 "
+    "have to be the same in all clusters that share it)";
+
 /* What was written instead is kept as it was then, whatever is desired later. */
 static void write_count_reverted(struct servers_backend *s, uint64_t now)
 {
@@ -112,8 +116,10 @@ static void write_count_reverted(struct servers_backend *s, uint64_t now)
     cleanup(buf_fini) struct buf text = {0};
     write_say_difference(s, &text);
     free(w->reverted_how);
-    w->reverted_how = mem_printf("version %lld differs from version %lld, which haproxy-k8s-sync wrote: %s",
-                                 (long long)s->at->actual.version, (long long)w->ours, buf_str(&text));
+    bool setting = s->plan.diff.change_count == 0, shared = s->engine->options.rules.diff.cluster != NULL;
+    w->reverted_how = mem_printf("version %lld differs from version %lld, which haproxy-k8s-sync wrote: %s%s",
+                                 (long long)s->at->actual.version, (long long)w->ours, buf_str(&text),
+                                 setting && shared ? same_in_all_clusters : "");
     w->ours = -1; /* counted */
     metric_add(servers_telemetry(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
     (void)conflict_reverted(&s->conflict, now);
@@ -242,7 +248,7 @@ static bool write_is_our_server(const struct servers_backend *s, const char *nam
 {
     for (size_t i = 0; i < s->at->actual.server_count; i++)
         if (str_eq(s->at->actual.servers[i].name, name))
-            return diff_manages(&s->engine->options.rules.diff, &s->at->actual.servers[i]);
+            return !diff_server_is_foreign(&s->at->actual.servers[i], &s->engine->options.rules.diff, s->desired);
     return true;
 }
 

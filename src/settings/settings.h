@@ -251,6 +251,8 @@ void settings_print_mappings(const struct settings *c, struct buf *out);
 
 /* As TEMPLATE_FROM has it; "" where there is none. */
 void settings_print_template_from(const struct settings *c, struct buf *out);
+/* SERVER_NAME_FORMAT has {cluster}: other clusters have servers in the same backends. */
+bool settings_share_backends(const struct settings *s);
 bool settings_template_pods(const struct settings *c); /* TEMPLATE_FROM=pods: */
 
 /* The URLs as HAPROXY_DATAPLANE_URL would have them: "http://a:5555,unix:/run/b.sock"; "" where there is none. For the

@@ -244,8 +244,10 @@ const struct setting setting_table[] = {
         TEXT(cluster_name, check_cluster_name),
         .unset = "none",
         .expected = "letters, digits, '-' and '.', at most 63 characters",
-        .help = "What CLUSTER becomes in the hostname of an annotation. With CONFIG_TARGET=etcd also whose the "
-                "published configuration is: that of another cluster is not overwritten.",
+        .help = "The name of this cluster, where several share HAProxies: what {cluster} becomes in "
+                "SERVER_NAME_FORMAT, what the label `cluster` of all metrics has, and what /status shows. Also what "
+                "CLUSTER becomes in the hostname of an annotation. With CONFIG_TARGET=etcd also whose the published "
+                "configuration is: that of another cluster is not overwritten.",
         .example = "east",
     },
     {
@@ -784,10 +786,13 @@ const struct setting setting_table[] = {
         .name = "SERVER_NAME_FORMAT",
         TEXT(server_name_format, check_server_name_format),
         .fallback = "{node}",
-        .expected = "letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address} and {port}, each at "
-                    "most once, with {node} or {address} among them, at most 64 characters",
+        .expected = "letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address}, {port} and "
+                    "{cluster}, each at most once, with {node} or {address} among them, at most 64 characters",
         .help = "Names of new servers. {node} is the node's name, or the address of an endpoint without a node; "
-                "{address} and {port} are the server's own. Servers that exist keep their names, see ADOPT_SERVERS.",
+                "{address} and {port} are the server's own. Servers that exist keep their names, see ADOPT_SERVERS. "
+                "With {cluster}, which is CLUSTER_NAME, several clusters share a backend: each manages the servers "
+                "whose names have its own name there, and no others (docs/several-clusters.md). A '_' separates "
+                "{cluster} from other placeholders.",
         .example = "{node}-{port}",
     },
     {

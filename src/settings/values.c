@@ -151,7 +151,7 @@ int check_adv_check(const char *s, struct buf *note)
 /* Which of the placeholders begins here; -1: none. */
 static int placeholder_at(const char *s, size_t *ret_len)
 {
-    static const char *const names[] = {"{node}", "{address}", "{port}"};
+    static const char *const names[] = {"{node}", "{address}", "{port}", "{cluster}"};
     for (size_t i = 0; i < array_len(names); i++) {
         *ret_len = strlen(names[i]);
         if (str_has_prefix(s, names[i]))
@@ -160,9 +160,11 @@ static int placeholder_at(const char *s, size_t *ret_len)
     return -1;
 }
 
+#define PLACEHOLDER_CLUSTER 8u
+
 int check_server_name_format(const char *s, struct buf *note)
 {
-    unsigned seen = 0;
+    unsigned seen = 0, part = 0; /* placeholders: of all, of those since the last '_' */
     for (const char *at = s; *at != '\0';) {
         size_t len = 1;
         int which = at[0] == '{' ? placeholder_at(at, &len) : -1;
@@ -171,11 +173,21 @@ int check_server_name_format(const char *s, struct buf *note)
         if (which < 0 && strchr(NAME_ALNUM "_.:-", at[0]) == NULL)
             return -1;
         seen |= which >= 0 ? 1u << which : 0;
+        part = at[0] == '_' ? 0 : part | (which >= 0 ? 1u << which : 0);
+        if ((part & PLACEHOLDER_CLUSTER) != 0 && part != PLACEHOLDER_CLUSTER)
+            return value_refuse(note, "only a '_' separates {cluster} from another placeholder, because all other "
+                                      "characters may be part of a cluster's name, so that a server could be of two "
+                                      "clusters: write {cluster}_{node}");
         at += len;
     }
     if ((seen & 3) == 0)
         return value_refuse(note, "without {node} or {address} all servers would have the same name");
     return strlen(s) <= NAME_FORMAT_MAX ? 0 : -1;
+}
+
+bool settings_share_backends(const struct settings *s)
+{
+    return s->server_name_format != NULL && strstr(s->server_name_format, "{cluster}") != NULL;
 }
 
 /* ---- NODE_SELECTOR, SERVICES_LABEL ---- */

@@ -55,3 +55,12 @@ def unknown_labels(expr: str, of_targets: set[str]) -> list[str]:
     all_labels = of_targets.union(*(metrics[name] for name in metric_names(expr)))
     grouped = {name.strip() for group in re.findall(r"\b(?:by|on) \(([^)]*)\)", expr) for name in group.split(",")}
     return odd + sorted(grouped - all_labels)
+
+
+def clusters_lost(expr: str) -> list[str]:
+    """What brings the series of several clusters together: an aggregation or a vector match that does not keep `cluster`, or one by no
+    labels at all."""
+    text = _without_strings(expr)
+    lists = re.findall(r"\b(?:by|on) \(([^)]*)\)", text)
+    lost = [labels for labels in lists if "cluster" not in {name.strip() for name in labels.split(",")}]
+    return lost + re.findall(r"\b(?:sum|max|min|avg|count)\s*\(", text) + re.findall(r"\b(?:without|ignoring)\b", text)

@@ -16,15 +16,15 @@ from tests.harness.process import ROOT
 
 from .chart.helm import CHART, Document, Refused, Values, only, render
 from .promtool import promtool, refused
-from .queries import known_metrics, matched_values, metric_names, unknown_labels
+from .queries import clusters_lost, known_metrics, matched_values, metric_names, unknown_labels
 
 RELEASE, NAMESPACE = "lb", "edge"
 JOB = f"{RELEASE}-haproxy-k8s-sync"
 PLAIN = CHART / "alerts" / "haproxy-k8s-sync.yaml"
 CASES = pathlib.Path(__file__).resolve().parent / "alerts.test.yaml"
 RUNBOOKS = ROOT / "docs" / "metrics-and-alerts.md"
-# What Prometheus puts on each target of a ServiceMonitor.
-TARGET_LABELS = {"namespace", "job", "pod", "instance"}
+# What Prometheus puts on each target of a ServiceMonitor, and what the daemon puts on each metric (CLUSTER_NAME).
+TARGET_LABELS = {"namespace", "job", "pod", "instance", "cluster"}
 
 Rule = dict[str, Any]
 
@@ -93,7 +93,7 @@ def test_alert_says_what_where_and_what_to_do(alert: str) -> None:
         # A label that the expression does not leave would be shown as nothing.
         left = {name.strip() for by in re.findall(r"by \(([^)]*)\)", rule["expr"]) for name in by.split(",")} or TARGET_LABELS
         if rule["expr"].startswith("absent("):
-            left = {"namespace", "job"}
+            left = {"namespace", "job", "cluster"}
         shown = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["description"]))
         assert shown and shown <= left, f"{shown - left} of {rule['annotations']['description']}"
         page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
@@ -110,6 +110,14 @@ def test_every_alert_of_the_page_is_there() -> None:
 
 def expressions() -> list[str]:
     return [r["expr"] for r in plain_rules()]
+
+
+@pytest.mark.parametrize("expr", expressions())
+def test_nothing_is_summed_up_over_clusters(expr: str) -> None:
+    """Several clusters may have one Prometheus, and the same backend of the same HAProxy."""
+    assert clusters_lost(expr) == []
+    broken = expr.replace(", cluster", "")
+    assert broken == expr or clusters_lost(broken), "the rule above sees nothing"
 
 
 @pytest.mark.parametrize("expr", expressions())

@@ -12,7 +12,7 @@ import pytest
 
 from .chart.helm import CHART, only, render
 from .promtool import refused
-from .queries import known_metrics, metric_names, unknown_labels
+from .queries import clusters_lost, known_metrics, metric_names, unknown_labels
 
 FILE = CHART / "dashboards" / "haproxy-k8s-sync.json"
 BOARD: dict[str, Any] = json.loads(FILE.read_text())
@@ -27,7 +27,7 @@ def expressions() -> list[tuple[str, str]]:
 
 def as_prometheus_gets_it(expr: str) -> str:
     """Grafana puts its variables in."""
-    for name, value in (("$__rate_interval", "1m"), ("$namespace", "edge|shop"), ("$job", ".*")):
+    for name, value in (("$__rate_interval", "1m"), ("$namespace", "edge|shop"), ("$job", ".*"), ("$cluster", ".*")):
         expr = expr.replace(name, value)
     assert "$" not in expr, f"an unknown variable in {expr}"
     return expr
@@ -43,15 +43,26 @@ def test_promtool_parses_every_query(tmp_path: pathlib.Path) -> None:
 def test_the_daemon_has_what_is_asked_for(title: str, expr: str) -> None:
     names = metric_names(expr)
     assert names and names <= set(known_metrics()), names - set(known_metrics())
-    assert unknown_labels(expr, {"namespace", "job", "pod", "instance"}) == []
-    assert expr.count("{") == expr.count('{namespace=~"$namespace", job=~"$job"'), f"{title}: a query that is not for the chosen ones"
+    assert unknown_labels(expr, {"namespace", "job", "pod", "instance", "cluster"}) == []
+    assert expr.count("{") == expr.count('{namespace=~"$namespace", job=~"$job", cluster=~"$cluster"'), f"{title}: a query that is not for the chosen ones"
+
+
+@pytest.mark.parametrize("title, expr", expressions())
+def test_nothing_is_summed_up_over_clusters(title: str, expr: str) -> None:
+    assert clusters_lost(expr) == [], title
+
+
+def test_every_query_names_its_cluster() -> None:
+    for panel in DATA:
+        for target in panel["targets"]:
+            assert "{{cluster}}" in target["legendFormat"], panel["title"]
 
 
 @pytest.mark.parametrize("panel", DATA, ids=lambda panel: panel["title"])
 def test_legends_name_labels_that_are_left(panel: dict[str, Any]) -> None:
     for target in panel["targets"]:
         by = re.search(r"by \(([^)]*)\)", target["expr"])
-        left = {name.strip() for name in by[1].split(",")} if by else {"pod"}
+        left = {name.strip() for name in by[1].split(",")} if by else {"pod", "cluster"}
         shown = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
         assert shown <= left, f"{shown - left}: {target}"
 

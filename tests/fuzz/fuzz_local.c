@@ -25,7 +25,7 @@ static void look_at_ask(const char *bytes, size_t len)
     struct buf out = {0};
     if (local_message_get_ask(bytes, len, &a) != 0)
         return;
-    check(a.bytes[a.len] == '\0' && a.kind <= LOCAL_KIND_NOTE_LOADED);
+    check(a.bytes[a.len] == '\0' && a.kind <= LOCAL_KIND_RELEASE_CONFIG);
     check(!local_message_name_fits(a.name) || strchr(a.name, '/') == NULL);
     check(local_message_put_ask(&out, &a) == 0);
     check(out.len == len + LOCAL_FRAME_HEAD_BYTES && memcmp(out.data + LOCAL_FRAME_HEAD_BYTES, bytes, len) == 0);

@@ -226,7 +226,7 @@ ASKED = (
     Mutant("a name with a dot in front is one", MESSAGE, "*name != '.' && ", ""),
     Mutant("a name with a control character is one", MESSAGE, "!str_has_control(name)", "true"),
     Mutant("a message of any length is one", MESSAGE, "    *ret = len;\n    return len <= LOCAL_FRAME_MAX_BYTES ? 0 : -1;", "    *ret = len;\n    return 0;"),
-    Mutant("a request of no known kind is one", MESSAGE, "message_get_number(&r, LOCAL_KIND_NOTE_LOADED)", "message_get_number(&r, UINT64_MAX)"),
+    Mutant("a request of no known kind is one", MESSAGE, "message_get_number(&r, LOCAL_KIND_RELEASE_CONFIG)", "message_get_number(&r, UINT64_MAX)"),
     Mutant("bytes behind a request are none of its", MESSAGE, "    ret->bytes = message_get_bytes(&r, &ret->len);\n    return r.bad || r.left > 0", "    ret->bytes = message_get_bytes(&r, &ret->len);\n    return r.bad"),
     Mutant("any folder is one", PROCESS, "if (a->where >= count || ", "if ("),
     Mutant("any name is one of the folder", PROCESS, "!local_message_name_fits(a->name)) {", "false) {"),

@@ -99,7 +99,8 @@ static const char *text_of(const struct local_ask *k)
                                         [LOCAL_KIND_WRITE_CONFIG] = "write",
                                         [LOCAL_KIND_LOCK_CONFIG] = "lock",
                                         [LOCAL_KIND_RELOAD] = "reload",
-                                        [LOCAL_KIND_NOTE_LOADED] = "note loaded"};
+                                        [LOCAL_KIND_NOTE_LOADED] = "note loaded",
+                                        [LOCAL_KIND_RELEASE_CONFIG] = "release"};
     return k->kind == LOCAL_KIND_COMMAND ? k->bytes : names[k->kind] != NULL ? names[k->kind] : "another";
 }
 

@@ -30,7 +30,7 @@ static bool report_exists(const struct doctor_haproxy_input *in, const struct in
     } else if (b->actual.exists) {
         size_t managed = 0;
         for (size_t i = 0; i < b->actual.server_count; i++)
-            managed += !diff_server_is_foreign(&b->actual.servers[i], in->seen->rules);
+            managed += !diff_server_is_foreign(&b->actual.servers[i], in->seen->rules, b->desired);
         doctor_ok(s, id, label, "server lines: %zu managed, %zu unmanaged", managed,
                   b->actual.server_count - managed + b->actual.template_count);
         return true;

@@ -229,6 +229,7 @@ static void print_news(const struct status *s, const struct status_now *now, str
     add_haproxies(s, now, &haproxies);
     cleanup(mem_free_ptr) char *summary = checks_summary(now->checks, "in sync");
     json_put_text(doc, root, "version", s->options.version);
+    json_put_text(doc, root, "cluster", s->options.settings->cluster_name);
     json_put_time(doc, root, "started_at", s->started_wall_ms);
     json_put_bool(doc, root, "dry_run", s->options.settings->dry_run);
     json_put_bool(doc, root, "stopping", now->stopping);

@@ -12,11 +12,12 @@
 
 /* ---- one server ---- */
 
-enum place { PLACE_LIVE, PLACE_DRAINING, PLACE_LEAVING, PLACE_PARKED, PLACE_SPARE, PLACE_UNMANAGED, PLACES };
+enum place { PLACE_LIVE, PLACE_DRAINING, PLACE_LEAVING, PLACE_PARKED, PLACE_SPARE, PLACE_UNMANAGED, PLACE_OTHERS, PLACES };
 
 static const char *const place_names[] = {
     [PLACE_LIVE] = "live",     [PLACE_DRAINING] = "draining", [PLACE_LEAVING] = "leaving",
     [PLACE_PARKED] = "parked", [PLACE_SPARE] = "spare",       [PLACE_UNMANAGED] = "unmanaged",
+    [PLACE_OTHERS] = "another_cluster",
 };
 
 struct server_view {
@@ -29,8 +30,9 @@ struct server_view {
 static enum place status_haproxy_place_of(const struct servers_backend *s, const struct server_view *v)
 {
     const struct desired_server *want = desired_find(s->desired, v->line->name);
-    if (diff_server_is_foreign(v->line, &s->engine->options.rules.diff))
-        return PLACE_UNMANAGED;
+    const struct diff_rules *rules = &s->engine->options.rules.diff;
+    if (diff_server_is_foreign(v->line, rules, s->desired))
+        return diff_server_is_others(v->line, rules) ? PLACE_OTHERS : PLACE_UNMANAGED;
     if (want == NULL && v->line->maintenance)
         return desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
     if (want == NULL && s->have_desired && s->desired->state == DESIRED_OK)

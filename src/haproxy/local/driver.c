@@ -12,6 +12,8 @@
 #include "haproxy/local/driver_internal.h"
 
 #define LOCK_AGAIN_MS 1000
+#define TURN_AGAIN_MS 20
+#define TURN_MAX_MS 60000 /* of another daemon, whose reload may hang */
 /* How long what `haproxy -c` said of a text holds. */
 #define CHECKED_MS 60000
 
@@ -90,6 +92,16 @@ void local_driver_wait(struct local_driver *d, pid_t other)
     d->base.waits = d->waits;
 }
 
+/* ---- one daemon after the other ---- */
+
+void local_driver_release(struct local_driver *d)
+{
+    enum local_reload_step step = d->reload.step;
+    bool loads = d->reload.number > 0 && step < LOCAL_RELOAD_SUCCEEDED;
+    if (d->options.takes_turns && !loads)
+        local_release_config(d->options.helper);
+}
+
 /* ---- reading ---- */
 
 /* Who wrote it meanwhile changed its identity, perhaps with the same bytes. */
@@ -142,8 +154,26 @@ static void local_driver_on_file(void *arg, const struct local_answer *a)
         return;
     }
     struct error err = {0};
+    local_driver_release(d);
     (void)error_set(&err, ERROR_RETRY, "%s", a->message);
     d->base.events->was_read(d->base.arg, &err);
+}
+
+/* Amid another one's turn the file is ahead of what runs, or behind it, and that is no drift. */
+static void local_driver_on_turn(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    d->request = NULL;
+    if (a->status == LOCAL_LOCKED && clock_mono_ms() < d->turn_until_ms)
+        timer_set(&d->turn, TURN_AGAIN_MS);
+    else
+        d->request = local_read_config(d->options.helper, local_driver_on_file, d);
+}
+
+static void local_driver_ask_turn(void *arg)
+{
+    struct local_driver *d = arg;
+    d->request = local_lock_config(d->options.helper, local_driver_on_turn, d);
 }
 
 static void local_driver_read(struct driver *base, struct readout *to)
@@ -152,7 +182,11 @@ static void local_driver_read(struct driver *base, struct readout *to)
     readout_begin(to);
     d->to = to;
     d->at = 0;
-    d->request = local_read_config(d->options.helper, local_driver_on_file, d);
+    d->turn_until_ms = clock_mono_ms() + TURN_MAX_MS;
+    if (d->options.takes_turns)
+        local_driver_ask_turn(d);
+    else
+        d->request = local_read_config(d->options.helper, local_driver_on_file, d);
 }
 
 /* ---- the whole file ---- */
@@ -279,9 +313,11 @@ static void local_driver_cancel(struct driver *base, bool commands)
     if (commands)
         return;
     timer_cancel(&d->tell);
+    timer_cancel(&d->turn);
     timer_cancel(&d->update.again);
     local_driver_verify_cancel(d);
     local_driver_write_forget(d);
+    local_driver_release(d);
     d->reload.waits = NULL;
 }
 
@@ -300,6 +336,7 @@ static void local_driver_free(struct driver *base)
     local_driver_reload_fini(d);
     local_driver_forget_lock(d);
     timer_fini(&d->tell);
+    timer_fini(&d->turn);
     timer_fini(&d->update.again);
     timer_fini(&d->verify.again);
     local_driver_forget_leaving(d);
@@ -343,6 +380,7 @@ struct driver *local_driver_new(struct event_base *base, const struct local_driv
     d->options = *options;
     timer_init(&d->tell, base, local_driver_on_tell, d);
     timer_init(&d->update.again, base, local_driver_update_again, d);
+    timer_init(&d->turn, base, local_driver_ask_turn, d);
     timer_init(&d->ask_again, base, local_driver_on_ask_again, d);
     local_driver_store_init(d);
     timer_init(&d->leaving.again, base, local_driver_leaving_again, d);

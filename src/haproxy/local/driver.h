@@ -28,6 +28,7 @@ struct local_driver_options {
     bool by_master;             /* which reloads */
     bool files_before;          /* the helper has some: HAProxy reads them in front of the file */
     bool files_after;           /* or behind it */
+    bool takes_turns;           /* with other daemons: the file is held only while it is read, or written and loaded */
     uint64_t deadline_ms;       /* of a reload that says nothing; 0: 60 s */
 };
 

@@ -138,6 +138,8 @@ struct local_driver {
     struct local_request *lock;              /* beside these, while another one has it */
     struct timer ask_again;
     char *waits;
+    struct timer turn;     /* asks whether another one has ended its turn, to read then, */
+    uint64_t turn_until_ms; /* or anyway */
     struct readout *to;
     struct served served; /* what was answered of it so far */
     size_t at;            /* the backend whose servers are read */
@@ -175,6 +177,8 @@ static inline struct local_driver *local_driver_of(struct driver *d)
 void local_driver_wait(struct local_driver *d, pid_t other);
 /* What is in the file runs. The request notes that; answered: it is to be waited for. NULL: cancel it. */
 struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered) must_check;
+/* Where daemons take turns: another one may have the file, unless something of this one is under way that needs it. */
+void local_driver_release(struct local_driver *d);
 void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d)); /* from the loop, once */
 
 /* driver_write.c */

@@ -7,6 +7,7 @@
 
 static void driver_read_finish(struct local_driver *d)
 {
+    local_driver_release(d);
     d->base.events->was_read(d->base.arg, NULL);
 }
 

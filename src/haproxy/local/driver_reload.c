@@ -38,6 +38,7 @@ static void driver_reload_end(struct local_driver *d, enum local_reload_step how
     o->step = how;
     if (how == LOCAL_RELOAD_SUCCEEDED && o->loads == d->version)
         local_request_cancel(local_driver_loaded(d, NULL));
+    local_driver_release(d);
     if (how == LOCAL_RELOAD_SUCCEEDED)
         local_driver_forget_leaving(d); /* they are in the worker from before, as long as they are used */
     if (why != NULL) {

@@ -19,6 +19,7 @@ static void driver_update_tell(struct driver *base)
     u->news.write_us = u->write_us;
     u->news.read_us = clock_mono_us() - u->begin_us - u->write_us;
     local_driver_write_forget(d);
+    local_driver_release(d);
     const struct updated news = u->news;
     base->events->updated(base->arg, &news);
 }

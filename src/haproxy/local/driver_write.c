@@ -25,6 +25,11 @@ enum transaction_result local_driver_failed(struct local_driver *d, const struct
         (void)error_set(err, ERROR_CONFLICT, "%s was changed meanwhile; it is read again", d->options.file);
         return TRANSACTION_CONFLICT;
     case LOCAL_LOCKED:
+        if (d->options.takes_turns) { /* the next reading waits until that one has ended */
+            (void)error_set(err, ERROR_CONFLICT, "another daemon (pid %d) writes %s; it is read again", (int)a->pid,
+                            d->options.file);
+            return TRANSACTION_CONFLICT;
+        }
         local_driver_wait(d, a->pid);
         (void)error_set(err, ERROR_RETRY, "%s", d->waits);
         return TRANSACTION_UNAVAILABLE;
@@ -52,7 +57,8 @@ void local_driver_wrote(struct local_driver *d, const struct local_answer *a, st
 {
     d->identity = a->identity;
     cfg_content_hold(&d->file, text);
-    d->unloaded = d->locked = true;
+    d->unloaded = true;
+    d->locked = !d->options.takes_turns;
     d->version++;
 }
 
@@ -139,6 +145,7 @@ static void driver_write_end(struct local_driver *d)
 {
     bool whole = d->replaces;
     timer_cancel(&d->tell);
+    local_driver_release(d);
     local_driver_write_forget(d);
     if (whole)
         driver_write_tell_whole(d);
@@ -370,7 +377,7 @@ static void driver_write_on_lock(void *arg, const struct local_answer *a)
         d->written = (struct written){.version = d->version, .retry_after_ms = -1};
         d->written.result = local_driver_failed(d, a, false, &d->written.error);
     } else if (writes) {
-        d->locked = true;
+        d->locked = !d->options.takes_turns;
         driver_write_begin_edits(d);
         return;
     } else {

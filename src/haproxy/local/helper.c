@@ -313,7 +313,7 @@ static const char *helper_request_name(const struct local_ask *a)
         [LOCAL_KIND_LOCK_CONFIG] = "lock",        [LOCAL_KIND_COMMAND] = "command",
         [LOCAL_KIND_RELOAD] = "reload",           [LOCAL_KIND_PUT_FILE] = "put file",
         [LOCAL_KIND_DELETE_FILE] = "delete file", [LOCAL_KIND_READ_FILE] = "read file",
-        [LOCAL_KIND_NOTE_LOADED] = "note loaded",
+        [LOCAL_KIND_NOTE_LOADED] = "note loaded", [LOCAL_KIND_RELEASE_CONFIG] = "release",
     };
     bool validates = a->kind == LOCAL_KIND_WRITE_CONFIG && (a->flags & LOCAL_WRITE_ONLY_VALIDATE) != 0;
     return validates ? "validate" : names[a->kind];
@@ -374,6 +374,12 @@ struct local_request *local_note_loaded(struct local_helper *h, const struct loc
     const struct local_ask a = {
         .kind = LOCAL_KIND_NOTE_LOADED, .name = "", .bytes = "", .expects = true, .expected = *identity};
     return helper_ask(h, &a, answered, arg);
+}
+
+void local_release_config(struct local_helper *h)
+{
+    const struct local_ask a = {.kind = LOCAL_KIND_RELEASE_CONFIG, .name = "", .bytes = ""};
+    local_request_cancel(helper_ask(h, &a, NULL, NULL));
 }
 
 struct local_request *local_command(struct local_helper *h, enum local_socket socket, const char *command,

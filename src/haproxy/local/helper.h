@@ -70,7 +70,7 @@ struct local_answer;
 
 /* From the loop; each may be NULL. */
 struct local_helper_events {
-    /* Each request, before its own call: "read", "validate", "write", "lock", "command", "reload", "put file", ... */
+    /* Each request, before its own call: "read", "validate", "write", "lock", "release", "command", "reload", "put file", ... */
     void (*answered)(void *arg, const char *request, const struct local_answer *a);
     /* Once, when the helper is gone: nothing is answered any more, the daemon has to be started again. Requests that
      * waited were told LOCAL_LOST before. */
@@ -149,6 +149,9 @@ struct local_request *local_lock_config(struct local_helper *h, local_answered *
 /* Removes that lock's file, which is left when a daemon ends, and what is noted in it: nothing is to follow. Not through a
  * helper, and nothing happens where another daemon has the lock. */
 void local_forget_lock(const char *config_file);
+
+/* Another daemon may have it. What was written and is not loaded stays noted. Nothing is answered. */
+void local_release_config(struct local_helper *h);
 
 /* HAProxy runs the file that has this identity. Until then a daemon that comes after this one is told that it was written
  * and not loaded, however this one ended. */

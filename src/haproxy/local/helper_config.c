@@ -173,6 +173,14 @@ void local_forget_lock(const char *config_file)
         close(fd);
 }
 
+void helper_config_release(struct helper_work *w)
+{
+    struct helper *h = w->helper;
+    if (h->lock >= 0)
+        close(h->lock);
+    h->lock = -1;
+}
+
 /* As the lock file has it, of the file that was just read. */
 static void helper_look_at_lock(struct helper_work *w, const struct local_place *p)
 {

@@ -45,6 +45,7 @@ int helper_run(struct helper_work *w, const struct child_options *o) must_check;
 /* helper_defaults.c: into the message; EINVAL: what they say is not known. */
 void helper_read_defaults(struct helper_work *w);
 void helper_config_read(struct helper_work *w);
+void helper_config_release(struct helper_work *w);
 void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a);
 void helper_config_write(struct helper_work *w, const struct local_ask *a);
 int helper_config_lock(struct helper_work *w) must_check; /* -1: said in w */

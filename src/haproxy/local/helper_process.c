@@ -331,6 +331,9 @@ static void helper_do(struct helper_work *w, const struct local_ask *a)
         if (helper_config_lock(w) == 0)
             w->answer.pid = w->helper->daemon;
         return;
+    case LOCAL_KIND_RELEASE_CONFIG:
+        helper_config_release(w);
+        return;
     case LOCAL_KIND_NOTE_LOADED:
         helper_config_note_loaded(w, a);
         return;

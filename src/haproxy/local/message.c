@@ -144,7 +144,7 @@ int local_message_length(const char head[LOCAL_FRAME_HEAD_BYTES], size_t *ret)
 int local_message_get_ask(const char *bytes, size_t len, struct local_ask *ret)
 {
     struct message_reader r = {.at = bytes, .left = len};
-    ret->kind = (enum local_kind)message_get_number(&r, LOCAL_KIND_NOTE_LOADED);
+    ret->kind = (enum local_kind)message_get_number(&r, LOCAL_KIND_RELEASE_CONFIG);
     ret->flags = (unsigned)message_get_number(&r, LOCAL_WRITE_ONLY_VALIDATE | LOCAL_WRITE_UNCHECKED);
     ret->where = (unsigned)message_get_number(&r, UINT_MAX);
     ret->expects = message_get_number(&r, 1) == 1;

@@ -21,7 +21,8 @@ enum local_kind {
     LOCAL_KIND_PUT_FILE,
     LOCAL_KIND_DELETE_FILE,
     LOCAL_KIND_READ_FILE,
-    LOCAL_KIND_NOTE_LOADED, /* the last one */
+    LOCAL_KIND_NOTE_LOADED,
+    LOCAL_KIND_RELEASE_CONFIG, /* the last one */
 };
 
 struct local_ask {

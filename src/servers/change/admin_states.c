@@ -175,7 +175,7 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
     if (!r->readable)
         return;
     cleanup(route_lines_fini) struct route_lines lines;
-    route_lines_read(&lines, actual, rules);
+    route_lines_read(&lines, actual, desired, rules);
     struct admin_state *marks = mem_array(lines.count, sizeof(marks[0]));
     size_t count = 0;
     bool first = !m->looked && desired->state == DESIRED_OK, empty = first && is_empty(&lines, r, desired);

@@ -11,6 +11,7 @@ void backend_decision_plan(const struct backend_decision_input *in, struct plan 
     struct plan_rules rules = *in->rules;
     rules.file_problem = in->file_problem;
     rules.diff.parking = in->parking;
+    rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);
     /* A plan that is only shown is as a transaction would do it, because runtime commands are no part of a
      * difference. */
     rules.diff.runtime = in->at.open && !in->for_file && !backend_decision_suspended(in);

@@ -7,7 +7,9 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/runtime.h"
 #include "servers/change/diff_internal.h"
+#include "servers/change/ownership.h"
 #include "servers/change/parking.h"
 
 /* The glob that a name matches; NULL: none. */
@@ -19,14 +21,38 @@ static const char *keep_glob(const char *name, const struct diff_rules *rules)
     return NULL;
 }
 
-bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules)
+bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
+                            const struct desired *desired)
 {
-    return s->backup || keep_glob(s->name, rules) != NULL;
+    if (s->backup || keep_glob(s->name, rules) != NULL)
+        return true;
+    return rules->cluster != NULL &&
+           ownership_of(rules->server_name_format, rules->cluster, s->name) != OWNERSHIP_OWN &&
+           (desired == NULL || !desired_took_over(desired, s->name));
 }
 
-bool diff_manages(const void *rules, const struct backend_server *line)
+bool diff_manages(const void *owner, const struct backend_server *line)
 {
-    return !diff_server_is_foreign(line, rules);
+    const struct diff_owner *o = owner;
+    return !diff_server_is_foreign(line, o->rules, o->desired);
+}
+
+bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules)
+{
+    return rules->cluster != NULL &&
+           ownership_of(rules->server_name_format, rules->cluster, s->name) == OWNERSHIP_OTHER;
+}
+
+bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules)
+{
+    for (size_t i = 0, at = 0; rules->cluster != NULL && r->readable && i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        const struct runtime_server *is = runtime_find_next(r, s->name, &at);
+        if (is != NULL && is->admin == RUNTIME_READY && !is->down && !s->maintenance && !s->backup &&
+            (is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))
+            return true;
+    }
+    return false;
 }
 
 static void change_fini(struct diff_change *c)
@@ -89,12 +115,14 @@ static bool same_name(const struct lines *l, size_t i, size_t j)
     return strcmp(l->list[i].server->name, l->list[j].server->name) == 0;
 }
 
-static void lines_read(struct lines *l, const struct backend *actual, const struct diff_rules *rules)
+static void lines_read(struct lines *l, const struct backend *actual, const struct desired *desired,
+                       const struct diff_rules *rules)
 {
     l->count = actual->server_count;
     l->list = mem_array(l->count, sizeof(l->list[0]));
     for (size_t i = 0; i < l->count; i++)
-        l->list[i] = (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules), false};
+        l->list[i] =
+            (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules, desired), false};
     if (l->count > 1)
         qsort(l->list, l->count, sizeof(l->list[0]), diff_line_order);
     for (size_t i = 1; i < l->count; i++)
@@ -124,13 +152,14 @@ static bool lines_have(const struct lines *l, const char *name)
 }
 
 static void count_lines(const struct lines *l, const struct backend *actual, const struct desired *desired,
-                        struct diff *d)
+                        const struct diff_rules *rules, struct diff *d)
 {
     bool known = desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY;
     for (size_t i = 0; i < l->count; i++) {
         const struct backend_server *s = l->list[i].server;
         if (l->list[i].foreign) {
             d->foreign_count++;
+            d->others_count += diff_server_is_others(s, rules);
             continue;
         }
         d->managed_count++;
@@ -396,6 +425,10 @@ static char *no_endpoint_reason(const struct desired *desired, const struct diff
                                 : "only draining servers would be left";
     if (kept == 0)
         return mem_printf("%s; there is no managed server to keep either", why);
+    if (rules->cluster != NULL)
+        return mem_printf("%s; no other cluster has a server in this backend that is UP, so the last servers of "
+                          "cluster %s stay (%zu)",
+                          why, rules->cluster, kept);
     return mem_printf("%s; ALLOW_EMPTY is false, so the last servers stay (%zu)", why, kept);
 }
 
@@ -405,8 +438,8 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
     cleanup(lines_fini) struct lines lines;
     cleanup(desired_outs_fini) struct desired_outs outs = {.count = 0};
     *ret = (struct diff){.verdict = DIFF_NOTHING};
-    lines_read(&lines, actual, rules);
-    count_lines(&lines, actual, desired, ret);
+    lines_read(&lines, actual, desired, rules);
+    count_lines(&lines, actual, desired, rules, ret);
     ret->why = refusal(actual, desired, rules);
     if (ret->why != NULL) {
         ret->verdict = DIFF_REFUSE;
@@ -421,12 +454,13 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
                       .d = ret,
                       .new_weight = diff_common_weight(actual, desired)};
     diff_servers(&m);
-    if (m.live == 0 && !rules->allow_empty) {
+    if (m.live == 0 && !rules->allow_empty && !rules->others_up) {
         drop_changes(ret);
         ret->verdict = DIFF_NO_ENDPOINT;
         ret->why = no_endpoint_reason(desired, rules, ret);
         return;
     }
+    ret->leaves_none = m.live == 0 && !rules->allow_empty && ret->change_count > 0;
     diff_sort(ret);
     bool http = diff_check_port(desired, rules) != 0;
     ret->settings = (struct backend_settings){.balance = rules->balance,

@@ -1,7 +1,8 @@
 /*
  * Actual backend and desired servers -> the exact list of writes. Pure. Nothing to do gives no change at all.
  *
- * All `server` lines are managed except `backup` ones and those whose name matches a keep glob (fnmatch(3)). Of managed
+ * All `server` lines are managed except `backup` ones, those whose name matches a keep glob (fnmatch(3)), and with
+ * rules.cluster those that are not its own (servers/change/ownership) and were not taken over (servers/names). Of managed
  * ones, these fields are written: address, port, check, weight (where the desired state rules none: only on a line that
  * has none), maintenance (on for a draining server, off for a live one), no send-proxy-v2 without proxy_v2, the check's
  * port where own_check_port. A draining server that has no line gets none. A desired name that clashes with an
@@ -45,7 +46,9 @@ struct diff_rules {
     size_t keep_count;
     enum adopt adopt;
     const char *server_name_format; /* NULL: {node} */
+    const char *cluster;            /* what {cluster} is there; NULL: the format has none, and all servers are managed */
     bool allow_empty;
+    bool others_up; /* another cluster's server is UP in what runs: the last own one may go */
     bool create_backend;
     bool own_check_port; /* the check's port is managed: that of the desired state, or none; otherwise both are left
                          * alone */
@@ -98,11 +101,13 @@ struct diff {
     struct diff_skip *skips;
     size_t skip_count;
     size_t foreign_count;         /* unmanaged lines: servers and server-templates */
+    size_t others_count;          /* of these, another cluster's */
     size_t foreign_inherit_count; /* of these, how many will inherit the send-proxy-v2 that backend_change adds */
     size_t managed_count;         /* managed lines, before the change */
     size_t live_count;            /* of these, not in maintenance */
     size_t parked_count; /* of these, in maintenance and not desired, spares too; 0 with no known desired state */
     size_t loss_count;   /* changes that are a loss and not announced */
+    bool leaves_none;    /* no managed server is live after it, which rules.others_up allows */
 };
 
 /* Without proxy_v2 send-proxy-v2 is removed from the lines of managed servers, and never from default-server (it may be
@@ -118,8 +123,19 @@ const struct diff_change *diff_find_change(const struct diff *d, const char *ser
  * After it loss_count and change_count are what is left; the other counts are unchanged. */
 bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const char *server), const void *arg);
 
-bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules);
-/* The opposite, as haproxy/runtime asks it. */
-bool diff_manages(const void *rules, const struct backend_server *line);
+/* desired NULL: nothing was taken over. */
+bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
+                            const struct desired *desired);
+/* The opposite, as haproxy/drift asks it. */
+struct diff_owner {
+    const struct diff_rules *rules;
+    const struct desired *desired; /* NULL: nothing was taken over */
+};
+bool diff_manages(const void *owner, const struct backend_server *line);
+/* Another cluster's by its name, whatever else is said of it. */
+bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules);
+/* Whether one of those takes new connections: neither in maintenance nor drained, not DOWN. */
+struct runtime;
+bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules);
 
 #endif

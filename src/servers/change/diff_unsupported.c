@@ -81,7 +81,7 @@ char *diff_backup_problem(const struct backend *actual, const struct desired *de
     struct text_list list = {.between = ", ", .max = UNSUPPORTED_SHOWN};
     for (size_t i = 0; i < actual->server_count; i++) {
         const struct backend_server *s = &actual->servers[i];
-        if (!s->default_backup || s->no_backup || diff_server_is_foreign(s, rules) ||
+        if (!s->default_backup || s->no_backup || diff_server_is_foreign(s, rules, desired) ||
             desired_find(desired, s->name) != NULL || desired_find_spare(desired, s->name) != NULL)
             continue;
         if (text_list_next(&list))

@@ -95,7 +95,7 @@ static struct entry *parking_list(const struct parking *p, const struct backend 
     struct entry *list = mem_array(in_maintenance, sizeof(list[0]));
     for (size_t i = 0; i < actual->server_count; i++) {
         const struct backend_server *s = &actual->servers[i];
-        if (s->maintenance && !diff_server_is_foreign(s, rules) && desired_find(desired, s->name) == NULL)
+        if (s->maintenance && !diff_server_is_foreign(s, rules, desired) && desired_find(desired, s->name) == NULL)
             list[count++] = entry_now(p, desired, s->name, now_ms);
     }
     if (count > 1)

@@ -10,7 +10,7 @@ static char *release_refusal(const struct backend *b, const struct release_plan 
         if (!b->unsupported[i].only_shown)
             return mem_printf("line %u of haproxy.cfg would be damaged by a write (%s): %s", b->unsupported[i].line,
                               b->unsupported[i].text, b->unsupported[i].reason);
-    if (!servers && p->kept == 0 && p->removed_count > 0)
+    if (!servers && p->kept == 0 && p->others_live == 0 && p->removed_count > 0)
         return mem_printf("no server of backend %s is live, and %zu %s parked: without them it would have none. To "
                           "remove them all the same: haproxy-k8s-sync release --servers",
                           b->name, p->removed_count, p->removed_count == 1 ? "is" : "are");
@@ -39,8 +39,9 @@ void release_plan_make(const struct backend *actual, const struct runtime *runti
     p.by_operator = mem_array(count, sizeof(p.by_operator[0]));
     for (size_t i = 0; i < count; i++) {
         const struct backend_server *line = &actual->servers[i];
-        if (!diff_manages(rules, line)) {
+        if (diff_server_is_foreign(line, rules, NULL)) {
             p.others++;
+            p.others_live += !line->backup && !line->maintenance;
         } else if (servers || line->maintenance) {
             p.removed[p.removed_count++] = line;
         } else {

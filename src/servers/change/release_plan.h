@@ -23,9 +23,10 @@ struct release_plan {
     size_t undrained_count;
     const char **by_operator; /* in maintenance at runtime alone */
     size_t by_operator_count;
-    size_t kept;   /* managed lines that stay */
-    size_t others; /* lines that are not managed: they stay, too */
-    char *refused; /* why nothing may be written; NULL: nothing stands against it. Then there is nothing above */
+    size_t kept;        /* managed lines that stay */
+    size_t others;      /* lines that are not managed: they stay, too; those of another cluster among them */
+    size_t others_live; /* of these, in rotation and no backup */
+    char *refused;      /* why nothing may be written; NULL: nothing stands against it. Then there is nothing above */
 };
 
 void release_plan_make(const struct backend *actual, const struct runtime *runtime, const struct diff_rules *rules,

@@ -22,7 +22,8 @@ static int route_line_order(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-void route_lines_read(struct route_lines *l, const struct backend *actual, const struct diff_rules *rules)
+void route_lines_read(struct route_lines *l, const struct backend *actual, const struct desired *desired,
+                      const struct diff_rules *rules)
 {
     size_t count = actual->server_count, i = 0;
     *l = (struct route_lines){.list = mem_array(count, sizeof(l->list[0]))};
@@ -34,7 +35,7 @@ void route_lines_read(struct route_lines *l, const struct backend *actual, const
         size_t first = i++;
         while (i < count && strcmp(l->list[first]->name, l->list[i]->name) == 0)
             i++;
-        if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules))
+        if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules, desired))
             l->list[l->count++] = l->list[first];
     }
 }
@@ -114,10 +115,13 @@ static bool may_be_stopped_yet(const struct chooser *c, const struct runtime_ser
 }
 
 /* Cannot be counted on for new connections whatever its state is: backup servers only stand in, a weight of 0 gets
- * none, and the result of a write or command that is under way or unanswered is unknown. */
+ * none, the result of a write or command that is under way or unanswered is unknown, and another cluster may take its
+ * own away in the same moment, which only a write finds out. */
 static bool does_not_count(const struct chooser *c, const struct backend_server *line, const struct runtime_server *row)
 {
-    return line->backup || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
+    return line->backup ||
+           (c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||
+           is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
            may_be_stopped_yet(c, row) || (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
@@ -367,7 +371,7 @@ void route_choose(const struct route_input *in, struct route *ret)
     if (!in->may_write || in->diff->verdict == DIFF_NO_ENDPOINT || in->diff->verdict == DIFF_REFUSE)
         return;
     cleanup(chooser_fini) struct chooser c = {.in = in, .ret = ret};
-    route_lines_read(&c.lines, in->actual, in->rules);
+    route_lines_read(&c.lines, in->actual, in->desired, in->rules);
     choose_transaction(&c, open);
     if (!open)
         return;

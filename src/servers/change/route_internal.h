@@ -10,7 +10,8 @@ struct route_lines {
     size_t count;
 };
 
-void route_lines_read(struct route_lines *l, const struct backend *actual, const struct diff_rules *rules);
+void route_lines_read(struct route_lines *l, const struct backend *actual, const struct desired *desired,
+                      const struct diff_rules *rules);
 void route_lines_fini(struct route_lines *l);
 
 /* As admin_states_find, with those that only say what the rows do not show yet. */

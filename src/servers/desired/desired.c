@@ -20,6 +20,7 @@ void desired_fini(struct desired *d)
     free(d->spares);
     free(d->skips);
     free(d->aliases);
+    free(d->took_over);
     free(d->problem);
     free(d->note);
     text_pool_unref(d->texts);
@@ -40,6 +41,8 @@ void desired_copy(struct desired *to, const struct desired *from)
     to->skip_room = from->skip_count;
     to->aliases = NULL;
     to->alias_count = 0;
+    to->took_over = NULL;
+    to->took_over_count = 0;
     to->problem = mem_strdup(from->problem);
     to->note = mem_strdup(from->note);
     to->servers = desired_copy_list(from->servers, from->server_count, sizeof(to->servers[0]));
@@ -236,6 +239,12 @@ const struct desired_skip *desired_outs_find(const struct desired_outs *o, const
 {
     size_t at = desired_outs_place(o, server_name);
     return at < o->count && str_eq(o->list[at]->server, server_name) ? o->list[at] : NULL;
+}
+
+bool desired_took_over(const struct desired *d, const char *server_name)
+{
+    return d->took_over_count > 0 &&
+           bsearch(&server_name, d->took_over, d->took_over_count, sizeof(d->took_over[0]), str_order) != NULL;
 }
 
 static int compare_alias(const void *name, const void *alias)

@@ -155,6 +155,8 @@ struct desired {
     size_t skip_count, skip_room;
     struct desired_alias *aliases; /* by servers/names, in the order of the lines' names */
     size_t alias_count;
+    const char **took_over; /* by servers/names: names of no cluster whose lines are managed, ordered */
+    size_t took_over_count;
     size_t endpoint_count;   /* all endpoints seen, usable or not; one that is in two slices counts twice */
     uint16_t check_port;     /* check by HTTP at this port of each node (healthCheckNodePort); 0: as the settings say */
     bool paused;             /* the Service is annotated: nothing is to be written */
@@ -169,7 +171,7 @@ struct desired {
 void desired_compute(const struct desired_input *in, struct desired *ret);
 void desired_init(struct desired *d);
 void desired_fini(struct desired *d);
-/* All but the aliases; the texts are shared. `to` is overwritten. */
+/* All but the aliases and what was taken over; the texts are shared. `to` is overwritten. */
 void desired_copy(struct desired *to, const struct desired *from);
 
 /* Texts that live as long as d; NULL gives NULL. _take frees what it is given. */
@@ -213,6 +215,9 @@ const struct desired_skip *desired_outs_find(const struct desired_outs *o, const
 const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name);
 const struct desired_server *desired_find(const struct desired *d, const char *server_name); /* NULL: not desired */
 const struct desired_server *desired_find_spare(const struct desired *d, const char *server_name); /* NULL: none */
+
+/* A line of no cluster's name that serves, or served, at the place of an own server. */
+bool desired_took_over(const struct desired *d, const char *server_name);
 
 /* The node of the server, or of the line, of that name; NULL: nothing is known of it. */
 const char *desired_node(const struct desired *d, const char *server_name);

@@ -119,11 +119,12 @@ START_TEST(a_backend_against_its_file)
     static char *const globs[] = {kept};
     const struct problem_row *row = &problem_rows[_i];
     const struct diff_rules rules = {.keep_servers = globs, .keep_count = 1};
+    const struct diff_owner owner = {.rules = &rules};
     struct backend b;
     struct runtime r;
     text_backend(&b, "web", row->file);
     text_runtime(&r, &b, row->running);
-    cleanup(mem_free_ptr) char *problem = drift_of_backend(&b, &r, diff_manages, &rules);
+    cleanup(mem_free_ptr) char *problem = drift_of_backend(&b, &r, diff_manages, &owner);
     cleanup(mem_free_ptr) char *expected = row->problem != NULL ? mem_printf("backend web: %s", row->problem) : NULL;
     ck_assert_msg(str_eq(problem, expected), "%s:\n  have %s\n  want %s", row->rule, problem, expected);
     backend_fini(&b);
@@ -134,12 +135,13 @@ END_TEST
 START_TEST(lines_that_the_file_lacks_hide_nothing)
 {
     const struct diff_rules rules = {.keep_count = 0};
+    const struct diff_owner owner = {.rules = &rules};
     struct backend b;
     struct runtime r;
     text_backend(&b, "web", "server n1 10.0.0.1:80\nalien 1 backend web | the API shows server n1, no line makes it\n");
     b.unsupported[0].only_shown = true;
     text_runtime(&r, &b, "x9 ready");
-    cleanup(mem_free_ptr) char *problem = drift_of_backend(&b, &r, diff_manages, &rules);
+    cleanup(mem_free_ptr) char *problem = drift_of_backend(&b, &r, diff_manages, &owner);
     ck_assert_pstr_eq(problem, "backend web: server x9: HAProxy runs it, haproxy.cfg has no such line");
     backend_fini(&b);
     runtime_fini(&r);

@@ -250,7 +250,7 @@ START_TEST(test_requests_that_are_none)
         ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, i, &got), -1);
     buf_addn(&b, "", 1);
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len + 1, &got), -1);
-    b.data[LOCAL_FRAME_HEAD_BYTES] = LOCAL_KIND_NOTE_LOADED + 1; /* no kind that there is */
+    b.data[LOCAL_FRAME_HEAD_BYTES] = LOCAL_KIND_RELEASE_CONFIG + 1; /* no kind that there is */
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len, &got), -1);
     buf_fini(&b);
 }

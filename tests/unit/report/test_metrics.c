@@ -60,6 +60,34 @@ START_TEST(counters_and_gauges)
 }
 END_TEST
 
+/* Behind the labels that a line has, in front of `le`. */
+START_TEST(a_label_of_all_lines)
+{
+    struct metrics *m = metrics_new();
+    struct metric *plain = metrics_register(m, METRIC_COUNTER, "plain_total", "No labels.", "");
+    struct metric *labelled = metrics_register(m, METRIC_GAUGE, "in_sync", "One or none.", "target");
+    struct metric *seconds = metrics_register(m, METRIC_HISTOGRAM, "seconds", "How long.", "");
+    metric_add(plain, 1, NULL);
+    metrics_label(m, "cluster", "east\"1");
+    metric_set(labelled, 1, "a", NULL);
+    metric_observe(seconds, 1, NULL);
+    struct buf b = {0};
+    metrics_print(m, &b);
+    const char *lines[] = {"\nhaproxy_k8s_sync_plain_total{cluster=\"east\\\"1\"} 1\n",
+                           "\nhaproxy_k8s_sync_in_sync{target=\"a\",cluster=\"east\\\"1\"} 1\n",
+                           "\nhaproxy_k8s_sync_seconds_bucket{cluster=\"east\\\"1\",le=\"0.5\"} 0\n",
+                           "\nhaproxy_k8s_sync_seconds_count{cluster=\"east\\\"1\"} 1\n",
+                           "\nprocess_open_fds{cluster=\"east\\\"1\"} "};
+    for (size_t i = 0; i < array_len(lines); i++)
+        ck_assert_msg(strstr(buf_str(&b), lines[i]) != NULL, "no %s in %s", lines[i], buf_str(&b));
+    ck_assert_double_eq(metric_value(labelled, "a", NULL), 1);
+    metrics_forget(m, "target", "a");
+    ck_assert_double_eq(metric_value(labelled, "a", NULL), 0);
+    buf_fini(&b);
+    metrics_free(m);
+}
+END_TEST
+
 START_TEST(without_labels_there_from_the_start)
 {
     struct metrics *m = metrics_new();
@@ -454,6 +482,7 @@ int main(void)
     Suite *s = suite_create("metrics");
     TCase *t = tcase_create("metrics");
     tcase_add_test(t, counters_and_gauges);
+    tcase_add_test(t, a_label_of_all_lines);
     tcase_add_test(t, without_labels_there_from_the_start);
     tcase_add_test(t, escaping);
     tcase_add_test(t, values_are_utf8_and_bounded);

@@ -37,7 +37,7 @@ static void apply_settings(const struct diff *d, const struct diff_rules *rules,
 static struct backend_server *find_managed(struct backend *b, const char *name, const struct diff_rules *rules)
 {
     for (size_t i = 0; i < b->server_count; i++)
-        if (strcmp(b->servers[i].name, name) == 0 && !diff_server_is_foreign(&b->servers[i], rules))
+        if (strcmp(b->servers[i].name, name) == 0 && !diff_server_is_foreign(&b->servers[i], rules, NULL))
             return &b->servers[i];
     return NULL;
 }

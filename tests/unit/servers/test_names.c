@@ -392,7 +392,7 @@ static void check_names(const struct desired *d)
 static const char *served_by(const struct backend *b, const struct desired_server *s, const struct diff_rules *rules)
 {
     const struct backend_server *line = backend_find(b, s->name);
-    return line != NULL && !diff_server_is_foreign(line, rules) && line->port == s->port &&
+    return line != NULL && !diff_server_is_foreign(line, rules, NULL) && line->port == s->port &&
                    str_eq(line->address, s->address) && line->check && !line->maintenance
                ? line->name
                : NULL;
@@ -404,7 +404,7 @@ static void desired_state_for_the_file(struct desired *d, const struct backend *
     cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
     for (size_t i = 0; i < b->server_count; i++)
-        if (!diff_server_is_foreign(&b->servers[i], rules) && b->servers[i].check && !b->servers[i].maintenance)
+        if (!diff_server_is_foreign(&b->servers[i], rules, NULL) && b->servers[i].check && !b->servers[i].maintenance)
             buf_printf(&text, "%sm%02zu %s:%u", text.len > 0 ? "; " : "", i, b->servers[i].address, b->servers[i].port);
     text_desired(d, buf_str(&text));
 }

@@ -130,7 +130,9 @@ static const struct {
     {{SERVICES, "SERVICES_PORTS=80-65536"}, "error: SERVICES_PORTS=\"80-65536\""},
     {{SERVICES, "SERVICES_CERTIFICATES_DIR=certs"}, "error: SERVICES_CERTIFICATES_DIR=\"certs\""},
     {{SERVICES, "SERVICES_SECRET_NAMESPACES=a.b"}, "error: SERVICES_SECRET_NAMESPACES=\"a.b\": expected 1 to 64 names"},
-    {{"CLUSTER_NAME=east"}, "warning: CLUSTER_NAME has no effect without CONFIG_SOURCE=services\n"},
+    {{"SERVER_NAME_FORMAT={cluster}_{node}"},
+     "error: SERVER_NAME_FORMAT has {cluster}, which needs CLUSTER_NAME: expected a name that no other cluster on these "
+     "HAProxies has (letters, digits, '-' and '.', at most 63 characters)\n"},
     {{"TEMPLATE_FROM=file:/t"}, "warning: TEMPLATE_FROM has no effect without CONFIG_SOURCE=template\n"},
     {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},
     {{"CONFIG_SOURCE=secret"},
@@ -183,6 +185,19 @@ START_TEST(the_cluster_of_what_is_published)
                                                  "ETCD_ENDPOINTS=http://a:1", "CLUSTER_NAME=east");
     assert_silent(&p);
     ck_assert_str_eq(p.settings.cluster_name, "east");
+}
+END_TEST
+
+/* It is the label of the metrics, too. */
+START_TEST(the_cluster_of_servers)
+{
+    cleanup(parsed_fini) struct parsed p = parse(LOGIN, "CLUSTER_NAME=east");
+    assert_silent(&p);
+    ck_assert(!settings_share_backends(&p.settings));
+    cleanup(parsed_fini) struct parsed shared =
+        parse(LOGIN, "CLUSTER_NAME=east-1.a", "SERVER_NAME_FORMAT=web_k8s-{cluster}-x_{node}:{port}");
+    assert_silent(&shared);
+    ck_assert(settings_share_backends(&shared.settings));
 }
 END_TEST
 
@@ -282,6 +297,7 @@ int main(void)
     tcase_add_test(t, templates_over_pods);
     tcase_add_test(t, templates_and_where_haproxy_is);
     tcase_add_test(t, the_cluster_of_what_is_published);
+    tcase_add_test(t, the_cluster_of_servers);
     tcase_add_test(t, templates_from_a_folder_or_an_object);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

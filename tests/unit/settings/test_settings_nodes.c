@@ -141,9 +141,11 @@ END_TEST
 #define FAMILY "expected dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4"
 #define ADOPT "expected keep, rename or no"
 #define FORMAT                                                                                                      \
-    "expected letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address} and {port}, each at most " \
-    "once, with "                                                                                                   \
-    "{node} or {address} among them, at most 64 characters"
+    "expected letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address}, {port} and {cluster}, "   \
+    "each at most once, with {node} or {address} among them, at most 64 characters"
+#define SEPARATED                                                                                                    \
+    FORMAT "; only a '_' separates {cluster} from another placeholder, because all other characters may be part of " \
+           "a cluster's name, so that a server could be of two clusters: write {cluster}_{node}"
 #define WEIGHTS "expected keep, equal or endpoints"
 #define CHECK "expected backend or node-port"
 #define DRAIN "expected a duration from 0 to 24h, such as 30s or 2m"
@@ -193,6 +195,13 @@ static const struct {
     {"ADOPT_SERVERS=Keep", ADOPT "; did you mean keep?"},
     {"SERVER_NAME_FORMAT={port}", FORMAT "; without {node} or {address} all servers would have the same name"},
     {"SERVER_NAME_FORMAT=server", FORMAT "; without {node} or {address} all servers would have the same name"},
+    {"SERVER_NAME_FORMAT={cluster}", FORMAT "; without {node} or {address} all servers would have the same name"},
+    {"SERVER_NAME_FORMAT={cluster}_{node}_{cluster}", FORMAT "; a placeholder is used twice"},
+    {"SERVER_NAME_FORMAT={cluster}-{node}", SEPARATED},
+    {"SERVER_NAME_FORMAT={node}.{cluster}", SEPARATED},
+    {"SERVER_NAME_FORMAT={cluster}:{port}_{node}", SEPARATED},
+    {"SERVER_NAME_FORMAT={node}_{cluster}{port}", SEPARATED},
+    {"SERVER_NAME_FORMAT=a_{cluster}-k8s-{node}", SEPARATED},
     {"SERVER_NAME_FORMAT={node}{node}", FORMAT "; a placeholder is used twice"},
     {"SERVER_NAME_FORMAT={node}/{port}", FORMAT},
     {"SERVER_NAME_FORMAT={node} {port}", FORMAT},

@@ -81,7 +81,7 @@ static inline char *foreign_text(const struct backend *b, const struct diff_rule
     struct buf text;
     buf_init(&text, 0);
     for (size_t i = 0; i < b->server_count; i++)
-        if (diff_server_is_foreign(&b->servers[i], rules)) {
+        if (diff_server_is_foreign(&b->servers[i], rules, NULL)) {
             text_print_server(&text, &b->servers[i]);
             buf_printf(&text, " %s\n", b->servers[i].json);
         }

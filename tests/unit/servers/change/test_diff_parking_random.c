@@ -111,7 +111,7 @@ static bool was_announced(const struct history *h, const struct diff *d, const c
 static bool is_lost(const struct history *h, const struct diff *d, const struct backend_server *was)
 {
     const struct backend_server *is = backend_find(&h->b, was->name);
-    return !diff_server_is_foreign(was, &h->rules) && !was->maintenance && (is == NULL || is->maintenance) &&
+    return !diff_server_is_foreign(was, &h->rules, NULL) && !was->maintenance && (is == NULL || is->maintenance) &&
            !was_announced(h, d, was->name);
 }
 
@@ -144,7 +144,7 @@ static void check_undesired(const struct history *h, const struct backend *befor
 {
     for (size_t i = 0; i < h->b.server_count; i++) {
         const struct backend_server *is = &h->b.servers[i], *was = backend_find(before, is->name);
-        if (diff_server_is_foreign(is, &h->rules) || desired_find(&h->desired, is->name) != NULL)
+        if (diff_server_is_foreign(is, &h->rules, NULL) || desired_find(&h->desired, is->name) != NULL)
             continue;
         ck_assert_msg(is->maintenance && !template_has(before, is->name), "%s", is->name);
         if (was == NULL)
@@ -186,7 +186,7 @@ static void count_parked(const struct history *h, size_t *ret_parked, size_t *re
     *ret_parked = *ret_spare = 0;
     for (size_t i = 0; i < h->b.server_count; i++) {
         const struct backend_server *s = &h->b.servers[i];
-        if (diff_server_is_foreign(s, &h->rules) || !s->maintenance || desired_find(&h->desired, s->name) != NULL)
+        if (diff_server_is_foreign(s, &h->rules, NULL) || !s->maintenance || desired_find(&h->desired, s->name) != NULL)
             continue;
         if (desired_find_spare(&h->desired, s->name) != NULL)
             (*ret_spare)++;

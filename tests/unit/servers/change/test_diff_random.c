@@ -48,7 +48,7 @@ static void check_ours(const struct backend *b, const struct backend *before, co
 {
     size_t ours = 0, desired_known = 0;
     for (size_t i = 0; i < b->server_count; i++)
-        ours += !diff_server_is_foreign(&b->servers[i], rules);
+        ours += !diff_server_is_foreign(&b->servers[i], rules, NULL);
     for (size_t i = 0; i < desired->server_count; i++) {
         const struct desired_server *w = &desired->servers[i];
         const struct backend_server *old = backend_find(before, w->name);
@@ -77,7 +77,7 @@ static size_t count_live(const struct backend *b, const struct diff_rules *rules
 {
     size_t live = 0;
     for (size_t i = 0; i < b->server_count; i++)
-        live += !diff_server_is_foreign(&b->servers[i], rules) && !b->servers[i].maintenance;
+        live += !diff_server_is_foreign(&b->servers[i], rules, NULL) && !b->servers[i].maintenance;
     return live;
 }
 
@@ -90,7 +90,7 @@ static void check_losses(const struct backend *before, const struct backend *b, 
     for (size_t i = 0; i < before->server_count; i++) {
         const struct backend_server *was = &before->servers[i], *is = backend_find(b, was->name);
         bool announced = is != NULL || (strcmp(was->name, "n0") == 0 && !is_skipped(d, "n0"));
-        if (!diff_server_is_foreign(was, rules) && !was->maintenance && (is == NULL || is->maintenance) && !announced)
+        if (!diff_server_is_foreign(was, rules, NULL) && !was->maintenance && (is == NULL || is->maintenance) && !announced)
             lost++;
     }
     ck_assert_uint_eq(d->loss_count, lost);
@@ -174,7 +174,7 @@ START_TEST(duplicates_settle_without_touching_what_is_not_ours)
             for (size_t i = 0; i < d.change_count; i++)
                 for (size_t k = 0; k < b.server_count; k++)
                     ck_assert_msg(strcmp(b.servers[k].name, d.changes[i].server.name) != 0 ||
-                                      !diff_server_is_foreign(&b.servers[k], &with),
+                                      !diff_server_is_foreign(&b.servers[k], &with, NULL),
                                   "round %u: a write to %s could hit a line that is not ours", round,
                                   b.servers[k].name);
             diff_apply(&d, &with, &b);

@@ -80,6 +80,8 @@ static const struct row {
     {"n1 n2- sorry! keep1-", "n1=ready", false, "-n2 keeps 1 others 2"},
     {"n1- n2-", "", false, "refused keeps 0 others 0"},
     {"n1- n2- sorry!", "", false, "refused keeps 0 others 0"},
+    {"n1- n2- keep1", "", false, "-n1 -n2 keeps 0 others 1"},
+    {"n1- keep1-", "", false, "refused keeps 0 others 0"},
     {"n1- n2-", "", true, "-n1 -n2 keeps 0 others 0"},
     {"n1 n2- sorry! keep1", "n1=drain", true, "-n1 -n2 keeps 0 others 2"},
     {"sorry!", "", false, "keeps 0 others 1 empty"},

@@ -1,0 +1,29 @@
+/*
+ * Whose a server is where several clusters share a backend: each has its own name in SERVER_NAME_FORMAT's {cluster}, and
+ * manages the servers whose names have it there. Pure.
+ *
+ * No name is of two clusters: nothing that fills a placeholder has a '_', and {cluster} is the only placeholder between
+ * two of them (settings/values), so the '_' of a name say which part of it is the cluster's.
+ */
+#ifndef SERVERS_CHANGE_OWNERSHIP_H
+#define SERVERS_CHANGE_OWNERSHIP_H
+
+#include "base/compiler.h"
+
+enum ownership {
+    OWNERSHIP_NONE,  /* no cluster's: the name is not as the format makes them */
+    OWNERSHIP_OWN,   /* this cluster's; without a cluster: each */
+    OWNERSHIP_OTHER, /* another cluster's */
+};
+
+/* cluster NULL: there is only one, and all servers are its own. */
+enum ownership ownership_of(const char *format, const char *cluster, const char *name);
+
+/* The cluster that a name of OWN or OTHER has. Allocates; NULL: none. */
+char *ownership_cluster(const char *format, const char *name) must_check;
+
+/* `name` is by the format: `more` put behind what the last placeholder but {cluster} became, so that it stays the same
+ * cluster's. Allocates. */
+char *ownership_extend(const char *format, const char *name, const char *more) must_check;
+
+#endif

@@ -1,0 +1,349 @@
+/* src/servers/names, change/diff, change/backend_decision: several clusters in one backend, each with its own servers. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../dice.h"
+#include "../route_text.h"
+#include "diff_apply.h"
+#include "servers/change/backend_decision.h"
+#include "servers/change/ownership.h"
+#include "servers/change/parking.h"
+#include "servers/names.h"
+
+#include "change/diff_text.h"
+
+#define FORMAT "{cluster}_{node}"
+#define OF_A .cluster = "a", .server_name_format = FORMAT
+#define W ":80 check weight 100"
+#define A1 "server a_n1 10.0.0.1" W "\n"
+#define A2 "server a_n2 10.0.0.2" W "\n"
+#define B1 "server b_n1 10.1.0.1" W "\n"
+#define B2 "server b_n2 10.1.0.2:81 weight 7 disabled\n"
+#define OLD1 "server n1 10.0.0.1" W "\n"
+#define OLD2 "server n2 10.0.0.2" W "\n"
+#define PARKED " disabled\n"
+
+struct row {
+    const char *rule, *file, *desired; /* by node */
+    struct diff_rules with;
+    enum diff_verdict verdict;
+    const char *writes, *why;
+};
+
+static char kept_k[] = "k*";
+static char *const kept[] = {kept_k};
+
+static const struct row rows[] = {
+    {"names have the cluster's", B1, "n1 10.0.0.1:80", {OF_A}, DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
+    {"the same node's name in another cluster does not clash", A1 B1 B2, "n1 10.0.0.1:80", {OF_A}, DIFF_NOTHING, "", NULL},
+    {"what is not desired goes, of the own ones", A1 A2 B1 B2, "n1 10.0.0.1:80", {OF_A}, DIFF_WRITE, "- a_n2 10.0.0.2" W, NULL},
+    {"another cluster's server at the same address is not adopted",
+     "server b_n1 10.0.0.1" W "\n",
+     "n1 10.0.0.1:80",
+     {OF_A, .adopt = ADOPT_KEEP},
+     DIFF_WRITE,
+     "+ a_n1 10.0.0.1" W,
+     NULL},
+    {"nor renamed",
+     A1 "server b_n1 10.0.0.1" W "\n",
+     "n1 10.0.0.1:80",
+     {OF_A, .adopt = ADOPT_RENAME},
+     DIFF_NOTHING,
+     "",
+     NULL},
+    {"a line of no cluster's name is left alone", A1 OLD1, "n1 10.0.0.1:80", {OF_A, .adopt = ADOPT_KEEP}, DIFF_NOTHING, "", NULL},
+    {"but for one at an own server's place, to be renamed: the new one comes first",
+     OLD1,
+     "n1 10.0.0.1:80",
+     {OF_A, .adopt = ADOPT_RENAME},
+     DIFF_WRITE,
+     "+ a_n1 10.0.0.1" W,
+     NULL},
+    {"then the old one goes",
+     A1 OLD1 OLD2,
+     "n1 10.0.0.1:80",
+     {OF_A, .adopt = ADOPT_RENAME},
+     DIFF_WRITE,
+     "- n1 10.0.0.1" W,
+     NULL},
+    {"also when its node goes meanwhile",
+     A1 OLD1 A2,
+     "n2 10.0.0.2:80; out n1 announced its node is going",
+     {OF_A, .adopt = ADOPT_RENAME},
+     DIFF_WRITE,
+     "- a_n1 10.0.0.1" W "\n- n1 10.0.0.1" W,
+     NULL},
+    {"one that is kept is not renamed",
+     A1 "server k1 10.0.0.1" W "\n",
+     "n1 10.0.0.1:80",
+     {OF_A, .adopt = ADOPT_RENAME, .keep_servers = kept, .keep_count = 1},
+     DIFF_NOTHING,
+     "",
+     NULL},
+    {"a new one gets the weight of the own ones",
+     "server a_n1 10.0.0.1:80 check weight 5\n" B1,
+     "n1 10.0.0.1:80; n2 10.0.0.2:80",
+     {OF_A},
+     DIFF_WRITE,
+     "+ a_n2 10.0.0.2:80 check weight 5",
+     NULL},
+    {"of two nodes at one address each keeps the cluster's part",
+     "",
+     "n1 10.0.0.1:80; n2 10.0.0.1:80",
+     {.cluster = "a", .server_name_format = "{address}_{cluster}"},
+     DIFF_WRITE,
+     "+ 10.0.0.1-n2_a 10.0.0.1" W "\n+ 10.0.0.1_a 10.0.0.1" W,
+     NULL},
+    {"the last own one stays while no other is up",
+     A1 B1,
+     "",
+     {OF_A},
+     DIFF_NO_ENDPOINT,
+     "",
+     "none of the Service's 2 endpoints is ready; no other cluster has a server in this backend that is UP, so the last servers of cluster a stay (1)"},
+    {"and goes where one is", A1 B1, "", {OF_A, .others_up = true}, DIFF_WRITE, "- a_n1 10.0.0.1" W, NULL},
+    {"an empty backend of one's own is in sync where others serve", B1, "", {OF_A, .others_up = true}, DIFF_NOTHING, "", NULL},
+};
+
+START_TEST(each_row)
+{
+    const struct row *row = &rows[_i];
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired desired;
+    struct desired named;
+    struct diff d;
+    text_backend(&b, "web", row->file);
+    text_desired(&desired, row->desired);
+    const struct names_input in = {.desired = &desired, .actual = &b, .rules = &row->with};
+    if (!names_apply(&in, &named))
+        desired_copy(&named, &desired);
+    diff_compute(&b, &named, &row->with, &d);
+    cleanup(mem_free_ptr) char *writes = text_of_writes(&d);
+    ck_assert_msg(str_eq(writes, row->writes), "%s:\n  have %s\n  want %s", row->rule, writes, row->writes);
+    ck_assert_msg(d.verdict == row->verdict, "%s: verdict %d", row->rule, d.verdict);
+    ck_assert_pstr_eq(d.why, row->why);
+    diff_fini(&d);
+    desired_fini(&named);
+}
+END_TEST
+
+/* ---- counts ---- */
+
+START_TEST(counts_are_of_the_own_part)
+{
+    const struct diff_rules rules = {OF_A};
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired desired;
+    struct diff d;
+    text_backend(&b, "web", A1 "server a_n2 10.0.0.2" W PARKED B1 B2 OLD1);
+    text_desired(&desired, "a_n1 10.0.0.1:80");
+    diff_compute(&b, &desired, &rules, &d);
+    ck_assert_uint_eq(d.managed_count, 2);
+    ck_assert_uint_eq(d.live_count, 1);
+    ck_assert_uint_eq(d.parked_count, 1);
+    ck_assert_uint_eq(d.others_count, 2);
+    ck_assert_uint_eq(d.foreign_count, 3);
+    diff_fini(&d);
+}
+END_TEST
+
+/* Three of the four own ones are more than half, however many others there are. */
+START_TEST(the_loss_limit_is_of_the_own_part)
+{
+    struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 50, .loss_window_ms = 1000};
+    cleanup(loss_limit_fini) struct loss_limit limit = {0};
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired desired;
+    struct plan p;
+    text_backend(&b, "web",
+                 A1 A2 "server a_n3 10.0.0.3" W "\nserver a_n4 10.0.0.4" W
+                       "\n" B1 "server b_n2 10.1.0.2" W "\nserver b_n3 10.1.0.3" W "\nserver b_n4 10.1.0.4" W "\n");
+    text_desired(&desired, "a_n1 10.0.0.1:80");
+    plan_make(&b, &desired, &rules, false, &limit, 1, &p);
+    ck_assert_uint_eq(p.held_back, 3);
+    plan_fini(&p);
+}
+END_TEST
+
+/* ---- the last own one ---- */
+
+static const struct {
+    const char *file, *running;
+    const char *down; /* of b_n1's check, if set */
+    bool goes;
+} last[] = {
+    {A1 B1, "", NULL, true},
+    {A1 B1, "", "b_n1", false},
+    {A1 B1, "b_n1 drain", NULL, false},
+    {A1 B1, "b_n1 maint", NULL, false},
+    {A1 B1, "b_n1 gone", NULL, false},
+    {A1 B1, "b_n1 weight 0", NULL, false},
+    {A1 B1, "unreadable", NULL, false},
+    {A1 "server b_n1 10.1.0.1" W PARKED, "b_n1 ready", NULL, false},
+    {A1 "server b_n1 10.1.0.1" W " backup\n", "", NULL, false},
+    {A1 OLD2, "", NULL, false}, /* no cluster's: nobody answers for it */
+    {A1 A2, "", NULL, false},
+};
+
+START_TEST(it_goes_while_another_clusters_is_up)
+{
+    struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
+    const struct admin_states memory = {.looked = true};
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired desired;
+    cleanup(plan_fini) struct plan p = {0};
+    cleanup(runtime_fini) struct runtime r;
+    cleanup(route_fini) struct route route = {0};
+    text_backend(&b, "web", last[_i].file);
+    text_runtime(&r, &b, last[_i].running);
+    for (size_t i = 0; i < r.count; i++)
+        r.servers[i].down = str_eq(r.servers[i].name, last[_i].down);
+    text_desired(&desired, "");
+    struct parking *parking = parking_new(3600000);
+    const struct backend_decision_input in = {
+        .at = {.actual = &b, .runtime = &r, .desired = &desired, .memory = &memory, .open = true},
+        .rules = &rules,
+        .parking = parking};
+    backend_decision_plan(&in, &p);
+    backend_decision_route(&in, &p, &route);
+    ck_assert_msg((p.verdict == PLAN_WRITE) == last[_i].goes, "%d: %s %s: %d", _i, last[_i].file, last[_i].running, p.verdict);
+    if (last[_i].goes) { /* by a write with a version, which fails where the others' last one went first */
+        ck_assert_uint_eq(route.command_count, 0);
+        ck_assert_uint_eq(route.update_count, 1);
+    }
+    parking_free(parking);
+}
+END_TEST
+
+/* While an own server is to come, one of another cluster that is there replaces none. */
+START_TEST(another_clusters_server_does_not_stand_in)
+{
+    struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
+    const struct admin_states memory = {.looked = true};
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired desired;
+    cleanup(plan_fini) struct plan p = {0};
+    cleanup(runtime_fini) struct runtime r;
+    cleanup(route_fini) struct route route = {0};
+    text_backend(&b, "web", A1 B1);
+    text_runtime(&r, &b, "");
+    text_desired(&desired, "a_n2 10.0.0.2:80; out a_n1 announced its pod ends");
+    struct parking *parking = parking_new(3600000);
+    const struct backend_decision_input in = {
+        .at = {.actual = &b, .runtime = &r, .desired = &desired, .memory = &memory, .open = true},
+        .rules = &rules,
+        .parking = parking};
+    backend_decision_plan(&in, &p);
+    backend_decision_route(&in, &p, &route);
+    ck_assert_uint_eq(route.command_count, 0);
+    ck_assert_uint_eq(route.update_count, 0);
+    ck_assert(route.transaction);
+    parking_free(parking);
+}
+END_TEST
+
+/* ---- any file ---- */
+
+static const char *const formats[] = {FORMAT, "{node}_{cluster}", "{address}_{cluster}", "w_{cluster}_{node}-{port}"};
+
+static void random_line(struct dice *dice, const char *format, struct buf *out)
+{
+    static const char *const clusters[] = {"a", "b", "a-b"};
+    unsigned n = dice_below(dice, 6), address = dice_below(dice, 6);
+    struct diff_rules of = {.cluster = clusters[dice_below(dice, 3)], .server_name_format = format};
+    cleanup(desired_fini) struct desired one, named;
+    cleanup(mem_free_ptr) char *node = mem_printf("n%u 10.0.0.%u:80", n, address);
+    text_desired(&one, node);
+    const struct backend none = {.exists = false};
+    const struct names_input in = {.desired = &one, .actual = &none, .rules = &of};
+    if (dice_one_in(dice, 3) || !names_apply(&in, &named))
+        desired_copy(&named, &one); /* of no cluster */
+    buf_printf(out, "server %s 10.0.0.%u:80 check weight %u%s\n", named.servers[0].name, address, dice_below(dice, 2) * 100,
+               dice_one_in(dice, 3) ? " disabled" : "");
+}
+
+static void random_servers(struct dice *dice, struct buf *out)
+{
+    for (unsigned i = 0; i < 6; i++)
+        if (dice_one_in(dice, 2))
+            buf_printf(out, "%sn%u 10.0.0.%u:80", out->len > 0 ? "; " : "", i, dice_below(dice, 6));
+}
+
+static bool is_at_own_place(const struct backend *b, const struct desired *named, const struct diff_rules *rules,
+                            const struct backend_server *line)
+{
+    for (size_t i = 0; i < named->server_count; i++)
+        if (str_eq(named->servers[i].address, line->address) && named->servers[i].port == line->port)
+            return true;
+    for (size_t i = 0; i < b->server_count; i++)
+        if (ownership_of(rules->server_name_format, rules->cluster, b->servers[i].name) == OWNERSHIP_OWN &&
+            str_eq(b->servers[i].address, line->address))
+            return true;
+    return false;
+}
+
+/* What is another cluster's is never changed; of no cluster's, only what is to be renamed. */
+START_TEST(nothing_of_another_cluster_is_written)
+{
+    struct dice dice = {.state = 0x9e3779b97f4a7c15u ^ ((uint64_t)_i << 20)};
+    unsigned writes = 0, others = 0, taken = 0;
+    struct parking *parking = parking_new(3600000);
+    for (int round = 0; round < 3000; round++) {
+        struct diff_rules rules = {.cluster = "a",
+                                   .server_name_format = formats[dice_below(&dice, 4)],
+                                   .adopt = (enum adopt)dice_below(&dice, 3),
+                                   .parking = dice_one_in(&dice, 2) ? parking : NULL,
+                                   .others_up = dice_one_in(&dice, 2)};
+        cleanup(buf_fini) struct buf lines = {0};
+        cleanup(buf_fini) struct buf servers = {0};
+        cleanup(backend_fini) struct backend b;
+        cleanup(desired_fini) struct desired desired, named;
+        struct diff d;
+        for (unsigned i = dice_below(&dice, 9); i > 0; i--)
+            random_line(&dice, rules.server_name_format, &lines);
+        random_servers(&dice, &servers);
+        text_backend(&b, "web", buf_str(&lines));
+        text_desired(&desired, servers.len > 0 ? buf_str(&servers) : "");
+        const struct names_input in = {.desired = &desired, .actual = &b, .rules = &rules};
+        if (!names_apply(&in, &named))
+            desired_copy(&named, &desired);
+        diff_compute(&b, &named, &rules, &d);
+        for (size_t i = 0; i < d.change_count; i++) {
+            const struct diff_change *c = &d.changes[i];
+            const struct backend_server *line = backend_find(&b, c->server.name);
+            enum ownership of = ownership_of(rules.server_name_format, "a", c->server.name);
+            writes++;
+            taken += of == OWNERSHIP_NONE;
+            ck_assert_msg(of == OWNERSHIP_OWN || (of == OWNERSHIP_NONE && c->op != DIFF_ADD &&
+                                                  rules.adopt == ADOPT_RENAME && is_at_own_place(&b, &named, &rules, line)),
+                          "round %d of %s changes %s of\n%s", round, buf_str(&servers), c->server.name, buf_str(&lines));
+        }
+        for (size_t i = 0; i < b.server_count; i++)
+            others += diff_server_is_others(&b.servers[i], &rules);
+        diff_fini(&d);
+    }
+    parking_free(parking);
+    ck_assert_uint_gt(writes, 1000);
+    ck_assert_uint_gt(others, 1000);
+    ck_assert_uint_gt(taken, 50);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("clusters");
+    TCase *t = tcase_create("clusters");
+    tcase_add_loop_test(t, each_row, 0, sizeof(rows) / sizeof(rows[0]));
+    tcase_add_test(t, counts_are_of_the_own_part);
+    tcase_add_test(t, the_loss_limit_is_of_the_own_part);
+    tcase_add_loop_test(t, it_goes_while_another_clusters_is_up, 0, sizeof(last) / sizeof(last[0]));
+    tcase_add_test(t, another_clusters_server_does_not_stand_in);
+    tcase_add_loop_test(t, nothing_of_another_cluster_is_written, 0, 4);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
