@@ -36,6 +36,7 @@
 #define HEARTBEAT_MS 1000 /* how often the loop shows that it runs */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
+#define STATUS_TIMES 1000   /* looking at the checks takes no more than 1/1000 of the time */
 #define DONE_MS 50          /* how often `apply` looks whether it is */
 #define LAST_TRACES_MS 1000 /* of these, when all else has ended */
 #define SERVERS 3
@@ -69,6 +70,7 @@ struct controller {
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
     uint64_t pause_ms;    /* until the next one is */
     uint64_t beat_ms;
+    uint64_t status_after_ms; /* the checks are not looked at before, for the status page */
     bool stopping;
 };
 
@@ -213,7 +215,20 @@ static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
                              .checks = &checks,
                              .stopping = c->stopping};
     now.ready = check_all(c, &checks);
+    status_look(c->status, &checks);
     status_print(c->status, &now, json, ret_news_at);
+}
+
+/* Whether somebody reads the status page or not, it says since when something is wrong. */
+static void look_for_status(struct controller *c)
+{
+    cleanup(checks_fini) struct checks checks = {0};
+    uint64_t began_us = clock_cpu_us();
+    if (c->status == NULL || c->beat_ms < c->status_after_ms)
+        return;
+    check_all(c, &checks);
+    status_look(c->status, &checks);
+    c->status_after_ms = c->beat_ms + (clock_cpu_us() - began_us) * STATUS_TIMES / 1000;
 }
 
 static void beat(void *arg)
@@ -222,6 +237,7 @@ static void beat(void *arg)
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, notify_next_ms(c->notify, HEARTBEAT_MS));
     notify_systemd(c);
+    look_for_status(c);
     log_report_losses(c->log);
     for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
         mapping_state_log_wait(&c->states[i], c->log);

@@ -339,6 +339,7 @@ struct instance_view instance_view(const struct instance *in)
         .away = in->away,
         .dirty = in->dirty,
         .silent = in->running.silent,
+        .answered_ms = in->answered_ms,
         .stopping = in->stopping,
         .reload = in->reload.state,
         .reload_id = in->reload.id,

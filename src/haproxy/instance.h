@@ -67,6 +67,7 @@ struct instance_view {
     bool away;            /* the last reading failed: what was read before is outdated */
     bool dirty;           /* running HAProxy may differ from haproxy.cfg */
     bool silent;          /* the API gets no answer from HAProxy */
+    uint64_t answered_ms; /* clock_mono_ms of the last reading that neither of the two kept from; 0: none yet */
     bool stopping;
     bool last_reload_known; /* how the last one before our start ended */
     const char *reload_id;  /* NULL: none */

@@ -79,6 +79,7 @@ struct instance {
     int64_t wall_minus_mono_ms;
 
     bool fresh, away;
+    uint64_t answered_ms; /* the last reading that got an answer from the API and from HAProxy; 0: none yet */
     int64_t version;
     uint64_t reread_ms; /* what could not be understood is read again then; 0: no need */
     unsigned as_last;   /* readings in a row that found the file as it was, and did not ask for the backends */

@@ -308,6 +308,8 @@ static void instance_read_take_runtime(struct instance *in)
 {
     struct instance_running *r = &in->running;
     r->silent = in->readout.worker_silent;
+    if (!r->silent)
+        in->answered_ms = clock_mono_ms();
     instance_read_version(in);
     bool other = instance_read_worker(in);
     if (other && r->worker == WORKER_SAME)
@@ -355,6 +357,7 @@ static void instance_take_backend(struct instance_backend *b, struct reading *fo
         return;
     }
     instance_backend_differs(b);
+    runtime_keep_since(&found->runtime, &b->runtime, (uint32_t)(clock_mono_ms() / 1000));
     runtime_fini(&b->runtime);
     b->runtime = found->runtime;
     runtime_init(&found->runtime);

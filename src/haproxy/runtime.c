@@ -89,3 +89,14 @@ bool runtime_fails_check(const struct runtime_server *s)
 {
     return s->down && s->admin != RUNTIME_MAINT;
 }
+
+void runtime_keep_since(struct runtime *r, const struct runtime *before, uint32_t now_s)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct runtime_server *s = &r->servers[i];
+        const struct runtime_server *was = runtime_fails_check(s) ? runtime_find(before, s->name) : NULL;
+        s->down_since_s = !runtime_fails_check(s)                 ? 0
+                          : was != NULL && was->down_since_s != 0 ? was->down_since_s
+                                                                  : now_s;
+    }
+}

@@ -16,9 +16,10 @@ struct runtime_server {
     const char *name;
     const char *address; /* an IP literal; of a line that names a host, what that resolved to */
     uint16_t port;
-    int weight; /* -1: not shown (Data Plane API 3.0) */
-    enum runtime_admin admin;
-    bool down; /* by its health check, or because it is in maint; without a check it never is by itself */
+    enum runtime_admin admin : 8;
+    bool down;             /* by its health check, or because it is in maint; without a check it never is by itself */
+    int weight;            /* -1: not shown (Data Plane API 3.0) */
+    uint32_t down_since_s; /* clock_mono_ms / 1000 of the first reading at which it failed its check; 0: it does not */
 };
 
 struct runtime {
@@ -31,8 +32,8 @@ struct runtime {
 void runtime_init(struct runtime *r);
 void runtime_fini(struct runtime *r); /* a zeroed one is allowed; leaves it as runtime_init does */
 void runtime_server_fini(struct runtime_server *s);
-void runtime_sort(struct runtime *r);                                                 /* after it was filled */
-bool runtime_same(const struct runtime *a, const struct runtime *b);                  /* in all of it; texts by place */
+void runtime_sort(struct runtime *r);                                /* after it was filled */
+bool runtime_same(const struct runtime *a, const struct runtime *b); /* in all that was read; texts by place */
 const struct runtime_server *runtime_find(const struct runtime *r, const char *name); /* NULL: not there */
 /* The same, of one name after the other: *at is where the next is looked for first, as lists mostly have the same order;
  * 0 at the beginning. */
@@ -58,6 +59,8 @@ void runtime_set_admin(struct runtime_server *s, enum runtime_admin admin);
 
 /* Takes traffic by its state, and its health check says that it is down. */
 bool runtime_fails_check(const struct runtime_server *s);
+/* After a reading: since when those fail that failed before is in `before`, those that did not fail since now_s. */
+void runtime_keep_since(struct runtime *r, const struct runtime *before, uint32_t now_s);
 
 const char *runtime_admin_name(enum runtime_admin a); /* "ready", "drain", "maint": the API's own words */
 

@@ -80,6 +80,8 @@ void servers_measure_all_up(void *engine)
 void servers_set_in_sync(struct servers_backend *s, bool in_sync)
 {
     struct telemetry *m = servers_telemetry(s);
+    if (s->in_sync != in_sync || s->since_ms == 0)
+        s->since_ms = clock_mono_ms();
     s->in_sync = in_sync;
     servers_measure(s, m->in_sync, in_sync ? 1 : 0);
     if (in_sync)

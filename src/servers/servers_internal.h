@@ -102,6 +102,7 @@ struct servers_backend {
     struct last_write last;
 
     bool in_sync, holding;
+    uint64_t since_ms;    /* it is in sync, or is not */
     bool asked;           /* "in sync" is to be logged (after the start, SIGHUP) */
     struct error problem; /* kind NONE: none; for /readyz */
     struct log_limit problem_limit, skip_limit, no_endpoint_limit, not_written_limit;

@@ -25,6 +25,7 @@ from .status_scene import NAMESPACE, SERVICE, Scene, ServicesScene, TemplateScen
 
 pytestmark = pytest.mark.skipif(binary() is None, reason="no Chromium here (Debian: chromium): the page is not looked at")
 
+CLOCK = r"\d\d:\d\d"
 HOSTILE = "<img src=x onerror=hacked=1>\u202e"
 MARK = "window.sameDocument = true"
 
@@ -63,16 +64,67 @@ def wait_rows(page: Page, wanted: dict[str, str]) -> None:
 def fits(page: Page) -> None:
     page.value("new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(seen)))")  # the lines are drawn anew before a frame is
     assert page.value("document.documentElement.scrollWidth") <= page.value("innerWidth"), "it has to be scrolled sideways"
-    out = page.value("""[...document.querySelectorAll('main .card')].flatMap(card => [...card.querySelectorAll('*')]
+    out = page.value("""[...document.querySelectorAll('main .card, .now')].flatMap(card => [...card.querySelectorAll('*')]
         .filter(e => e.checkVisibility() && !e.closest('.vh, thead') && e.getBoundingClientRect().right > card.getBoundingClientRect().right))
         .map(e => e.className + ' ' + e.textContent.slice(0, 40))""")
     assert not out, f"it sticks out of its card: {out[:5]}"
 
 
+def test_no_usable_endpoint_is_red(scene: Scene, page: Page) -> None:
+    """Though HAProxy keeps its servers, which are UP: at the top, with the reason and what to do; where it has none, too."""
+    daemon = scene.play()
+    scene.on(1, 2)
+    scene.wait_rotation(1, 2)
+    look(page, daemon)
+    scene.on()
+    page.wait_text("#say", "No usable endpoint")
+    assert page.value("document.getElementById('now').className") == "now bad" and page.value("document.title").startswith("No usable endpoint")
+    said = page.text("#say")
+    assert re.match(rf"No usable endpoint since {CLOCK}\n", said) and f"No usable endpoint of Service {NAMESPACE}/{SERVICE} since " in said
+    assert "the Service has no endpoints: no pod matches its selector" in said and "HAProxy keeps its last 2 servers." in said and "What to do: kubectl" in said
+    assert "no usable endpoint: " in page.text(".svc.bad") and page.text(".lb header").split("\n")[1:] == ["2 of 2 UP", "keeps its last servers"]
+    assert page.value("[...document.querySelectorAll('#figures div')].map(e => e.className + ' ' + e.innerText.replace(/\\s+/g, ' '))")[1] == "bad nodes live 0"
+    scene.on(1, 2)
+    page.wait_text("#say", "In sync")
+    daemon.stop()
+    daemon.env["ALLOW_EMPTY"] = "true"
+    daemon.start()
+    page.wait_text("#link", "connected")
+    scene.on()
+    page.wait_text("#say", "HAProxy has no server in backend be.")
+    page.wait_text(".lb", "in sync")
+    assert page.value("document.title").startswith("No usable endpoint") and page.value("!!document.querySelector('.lb .pill.bad')")
+
+
+def test_the_title_says_which_cluster(scene: Scene, page: Page) -> None:
+    daemon = scene.play()
+    look(page, daemon)
+    page.value("source.close(); clearInterval(ticking)")
+    page.value("show({...last, cluster: null})")
+    assert page.value("document.title") == "In sync · haproxy-k8s-sync" and not page.value("document.getElementById('cluster').checkVisibility()")
+    page.value(f"show({{...last, cluster: 'prod-east' + {json.dumps(HOSTILE)}}})")
+    assert page.value("document.title") == "In sync · prod-east<img src=x onerror=hacked=1>\\u{202e} · haproxy-k8s-sync"
+    assert page.text(".top").replace("\n", " ").startswith("haproxy-k8s-sync cluster prod-east<img") and page.value("document.querySelectorAll('img').length") == 0
+
+
+def test_wide_screens_are_filled_by_columns(scene: Scene, page: Page) -> None:
+    daemon = scene.play()
+    scene.on(1, 2, 3)
+    look(page, daemon)
+    columns = """new Set([...document.querySelectorAll('main section.card')].filter(e => e.checkVisibility()).map(e => Math.round(e.getBoundingClientRect().left))).size"""
+    for width, wanted in ((1280, 1), (1920, 2), (2560, 3)):
+        page.size(width, 1000)
+        fits(page)
+        assert page.value(columns) == wanted, width
+        edge = page.value("Math.max(...[...document.querySelectorAll('main section.card')].map(e => e.getBoundingClientRect().right))")
+        assert edge > width - 40, f"at {width} it ends at {edge}"
+        assert page.value("[...document.querySelectorAll('.wrap')].every(e => e.scrollWidth <= e.clientWidth)"), f"a table has to be scrolled at {width}"
+
+
 def test_a_change_appears_by_itself(scene: Scene, page: Page) -> None:
     daemon = scene.play()
     look(page, daemon)
-    page.wait_text("#link", "live")
+    page.wait_text("#link", "connected")
     wait_rows(page, {"worker-1": "live"})
     page.value(MARK)
     scene.on(1, 2)
@@ -95,12 +147,20 @@ def test_a_server_that_haproxy_calls_down_is_not_shown_as_live(scene: Scene, pag
     look(page, daemon)
     page.wait("document.querySelectorAll('.lb li.live').length === 2")
     scene.haproxy.runtime("set server be/worker-2 health down")
-    page.wait_text("#sub", "DOWN by the health check of")
+    page.wait_text("#say", "DOWN by the health check of")
     assert page.value("[...document.querySelectorAll('.lb li')].map(li => li.className).join()") == "live,bad"
-    assert "worker-2" in page.text("#sub") and "1 live, 1 DOWN" in page.text("#lbs")
-    assert "DOWN" in page.text("#nodes") and page.text("#say").startswith("In sync")
-    scene.haproxy.runtime("set server be/worker-2 health up")
+    words = page.value("[...document.querySelectorAll('.lb li .word')].map(e => e.innerText)")
+    assert words[0] == "UP" and re.fullmatch(rf"DOWN since {CLOCK}", words[1]), words
+    assert page.text(".lb .count") == "1 of 2 UP" and "1 UP, 1 DOWN" in page.text("#lbs") and "DOWN" in page.text("#nodes")
+    assert re.match(rf"In sync, 1 server DOWN since {CLOCK}", page.text("#say")) and re.search(rf"worker-2 since {CLOCK}", page.text("#say"))
+    assert page.value("document.title").startswith("In sync, 1 server DOWN")
+    scene.haproxy.runtime("set server be/worker-1 health down")
+    page.wait_text("#say", "In sync, but no server is UP")
+    assert page.value("document.getElementById('now').className") == "now bad" and page.text(".lb .count") == "0 of 2 UP"
+    for name in ("worker-1", "worker-2"):
+        scene.haproxy.runtime(f"set server be/{name} health up")
     page.wait("document.querySelectorAll('.lb li.live').length === 2")
+    assert page.text(".lb .count") == "2 of 2 UP" and re.match(rf"In sync since {CLOCK}", page.text("#say"))
     quiet(page, page_url(daemon))
 
 
@@ -112,15 +172,22 @@ def test_trouble_shows_and_a_lost_connection_comes_back(scene: Scene, page: Page
     page.wait_text("#say", "Out of sync")
     page.wait_text("#say", f"target {daemon.env['HAPROXY_DATAPLANE_URL']} backend be: ")
     assert page.value("document.title").startswith("Out of sync")
+    assert re.match(rf"Out of sync since {CLOCK}\n", page.text("#say")) and "What to do: " in page.text("#say")
+    page.wait_text(".lb header", "does not answer, as of ")
+    assert page.value("[...document.querySelectorAll('.lb li')].map(li => li.className).join()") == "out", "what it had is grey"
+    assert page.value("document.querySelector('.lb li').innerText").endswith("UP") and not page.text(".lb .count")
+    assert re.search(rf"UP as of {CLOCK}", page.text("#nodes")) and "not known" in page.text("#figures")
     scene.dataplane.start()
     page.wait_text("#say", "In sync")
+    page.wait("document.querySelectorAll('.lb li.live').length === 1")
     daemon.stop()
     page.wait_text("#link", "connection lost")
     page.wait_text("#say", "Connection lost")
+    assert re.fullmatch(rf"connection lost, as of {CLOCK}", page.text("#link")) and "as of " in page.text("#say")
     assert "worker-1" in page.text("#nodes"), "what was known last stays"
     scene.on(1, 3)
     daemon.start()
-    page.wait_text("#link", "live")
+    page.wait_text("#link", "connected")
     page.wait_text("#say", "In sync")
     wait_rows(page, {"worker-1": "live", "worker-3": "live"})
     assert page.value("window.sameDocument"), "the page was loaded again"
@@ -132,9 +199,9 @@ def test_what_is_wrong_is_red_in_its_place_and_said_to_its_end(scene: Scene, pag
     look(page, daemon)
     scene.kube.put(objects.service(SERVICE, namespace=NAMESPACE, node_ports={f"a-rather-long-name-{i}": (80 + i, 30080 + i) for i in (1, 2)}))
     page.wait_text("#say", "Out of sync")
-    page.wait_text("#facts", "Failing checks")
-    colour = "getComputedStyle(document.querySelector('{}')).backgroundColor"
-    page.wait(f"{colour.format('#facts .dot.bad')} !== {colour.format('#facts .dot.live')}")
+    page.wait_text("#say .wrongs .bad", "has 2 ports (")
+    colour = "getComputedStyle(document.querySelector('{}')).color"
+    page.wait(f"{colour.format('#say .wrongs .bad b')} !== {colour.format('#say .wrongs .bad')}")
     edge = "document.querySelector('.flow {}').getBoundingClientRect().{}"
     page.wait_text("#flows .rows", "has 2 ports (")
     assert page.value(edge.format(".rows .box span", "right")) < page.value(edge.format(".lbs", "left")), "one lies over the other"
@@ -159,7 +226,7 @@ def test_a_connection_that_says_nothing_is_made_anew(scene: Scene, page: Page) -
         return sum(e["request"]["url"].endswith("/status/stream") for e in page.events("Network.requestWillBeSent"))
 
     wait_until(lambda: asked() == 2, 20, "a second stream")
-    page.wait_text("#link", "live")
+    page.wait_text("#link", "connected")
     scene.on(1, 2)
     wait_rows(page, {"worker-1": "live", "worker-2": "live"})
 
@@ -220,7 +287,7 @@ def test_what_assistive_technology_gets(scene: Scene, page: Page) -> None:
     assert {"banner", "main", "contentinfo", "status", "table", "list"} <= roles, roles
     assert [name for role, name in tree if role == "heading"][0] == "haproxy-k8s-sync"
     assert page.value("[...document.querySelectorAll('h2')].filter(e => e.checkVisibility()).map(e => e.textContent)") == [
-        "From Service to server", "Nodes", "HAProxies", "History", "Details"]
+        "From Service to server", "HAProxies", "Nodes", "History", "Details"]
     assert {name for role, name in tree if role == "region"} >= {"From Service to server", "Nodes", "HAProxies", "History"}
     assert ("searchbox", "Filter the nodes") in tree
     assert {name for role, name in tree if role == "columnheader"} >= {"Node", "State", "Address", "In HAProxy", "Why"}
@@ -292,7 +359,9 @@ def test_every_size_every_state_light_and_dark(scene: Scene, page: Page) -> None
     for nodes in (1, 12, 60, 5000):
         shown = multiplied(page, nodes)
         shown["state"] = {1: "in_sync", 12: "problem", 60: "removal_delayed", 5000: "standby"}[nodes]
-        for width in (1280, 900, 821, 820, 600, PHONE):
+        shown["backends"][0].update(state="empty" if nodes == 60 else "ok", problem="x" * 400 if nodes == 60 else None)
+        shown["haproxies"][0].update(answers=nodes != 12, as_of=shown["started_at"] if nodes == 12 else None)
+        for width in (2560, 1920, 1280, 900, 821, 820, 600, PHONE):
             page.size(width, 800, mobile=width == PHONE)
             page.value(f"show({json.dumps(shown)})")
             fits(page)
@@ -377,14 +446,15 @@ def test_a_whole_configuration(page: Page) -> None:
         page.wait_text("#say", f"rejected: line {line}: unknown keyword 'timout'")
         page.wait_text("body", "rejected: " + hashed(balancer))
         assert f"runs {good} since " in page.text("body")
+        assert "What to do: Correct it at its source; HAProxy goes on with the last configuration that ran." in page.text("#say")
         facts = page.text("#facts")
-        assert "Failing checks" in facts and "Leader" in facts and "Watches" not in facts and "Loss limit" not in facts
+        assert "Leader" in facts and "Watches" not in facts and "Loss limit" not in facts
         heads = page.value("[...document.querySelectorAll('#lbs th[scope=col]')].map(e => e.textContent)")
         assert heads == ["HAProxy", "State", "Configuration", "Reload"]
         waits = """{configuration: {state: "valid", sha256: "f00d", runs: "", paused: true, failure: "ConnectionError", next_try: "2026-01-02T03:04:05Z",
                    rolled_back_to: 7, source: "Secret a/b"}}"""
         said = page.value(f"(() => {{ const all = document.createElement('div'); all.append(...configuration({waits})); return all.innerText; }})()")
-        assert re.fullmatch(r"valid: f00d.*paused by its source.*ConnectionError, next try .*:04:05.*rolled back to version 7.*Secret a/b", said), said
+        assert re.fullmatch(r"valid: f00d.*paused by its source.*ConnectionError, next try 2 Jan .*:04.*rolled back to version 7.*Secret a/b", said), said
 
 
 # --- templates
@@ -433,7 +503,7 @@ def test_templates(tmp_path: pathlib.Path, page: Page) -> None:
         targets = page.value("[...document.querySelectorAll('#set .flow > div:nth-child(3) li')].map(li => li.innerText.replace(/\\s+/g, ' '))")
         assert targets[0].startswith("lb-b.example:5555 new runs 0123456789ab to come: ") and [t.split()[1:3] for t in targets[1:]] == [["in", "sync"]] * 2
         shot = ROOT / "build" / "status-page" / "status-page-templates.png"
-        page.value("for (const e of document.querySelectorAll('main > section:not([aria-labelledby=h-set])')) e.hidden = true")
+        page.value("for (const e of document.querySelectorAll('main section:not([aria-labelledby=h-set])')) e.hidden = true")
         page.size(1280, 600)
         page.screenshot(shot)
         keep(shot)
@@ -471,7 +541,7 @@ def test_services(tmp_path: pathlib.Path, page: Page) -> None:
         many["services"].update(frontend_count=40, problem="none of them can be served",
                                 frontends=[{"address": "fd00::1", "port": n, "mode": "http", "tls": False, "route_count": 30, "routes": [route] * 30} for n in range(30)])
         shot = ROOT / "build" / "status-page" / "status-page-services.png"
-        page.value("for (const e of document.querySelectorAll('main > section:not([aria-labelledby=h-services])')) e.hidden = true")
+        page.value("for (const e of document.querySelectorAll('main section:not([aria-labelledby=h-services])')) e.hidden = true")
         page.size(1280, 600)
         page.screenshot(shot)
         keep(shot)
@@ -495,7 +565,7 @@ def test_etcd(scene: Scene, page: Page) -> None:
     """A producer with load balancers: in sync, behind, failed; a thousand of them; hostile names; a load balancer's own page; none."""
     daemon = scene.play()
     look(page, daemon)
-    page.wait_text("#link", "live")
+    page.wait_text("#link", "connected")
     page.value("source.close(); clearInterval(ticking)")
     seen = json.loads(json.dumps(page.value("last")))
     assert seen["etcd"] is None and not page.value("document.getElementById('etcd').checkVisibility()"), "nothing is shown where there is none"
@@ -505,13 +575,14 @@ def test_etcd(scene: Scene, page: Page) -> None:
     producer = {"role": "producer", "leading": True, "version": 7, "sha256": row["sha256"], "published_at": seen["started_at"], "problem": None, "load_balancers": balancers}
     seen.update(haproxies=[], backends=[], summary="in sync", state="in_sync")
     page.value(f"show({json.dumps({**seen, 'etcd': producer})})")
-    assert page.text("#say").split() == "In sync The configuration is published.".split()
+    said = page.text("#say")
+    assert said.startswith("In sync since ") and "The configuration is published." in said and "2 load balancers without the published configuration" in said
     assert page.text("#published") == "version 7 is published; 3 load balancers, 1 behind, 1 failed"
     table = page.value("[...document.querySelectorAll('#etcd tbody tr')].map(tr => tr.innerText.replace(/\\s+/g, ' '))")
     assert len(table) == 3 and "failed" in table[0] and "unknown keyword" in table[0] and table[2].startswith("lb-1 in sync version 7 0123456789ab"), table
     assert page.value("document.querySelectorAll('img').length") == 0 and page.value("typeof hacked") == "undefined"
     shot = ROOT / "build" / "status-page" / "status-page-etcd.png"
-    page.value("for (const e of document.querySelectorAll('main > section:not([aria-labelledby=h-etcd])')) e.hidden = true")
+    page.value("for (const e of document.querySelectorAll('main section:not([aria-labelledby=h-etcd])')) e.hidden = true")
     page.size(1280, 600)
     page.screenshot(shot)
     page.size(PHONE, 800, mobile=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import pathlib
 import re
 import socket
 import subprocess
+import time
 from typing import Any
 
 from tests.harness import objects
@@ -49,8 +51,11 @@ def test_a_server_that_is_down_is_shown_as_such(rig: Rig) -> None:
     rig.daemon.wait_metric("servers_up", 2)
     rig.haproxy.runtime("set server be/n2 health down")
     s = wait_status(rig.daemon, lambda s: s["haproxies"][0]["backends"][0]["servers"]["down"] == 1, "n2 is down")
-    servers = {x["name"]: x["health"] for x in s["haproxies"][0]["backends"][0]["servers"]["list"]}
-    assert (servers["n1"], servers["n2"]) == ("up", "down")
+    servers = {x["name"]: x for x in s["haproxies"][0]["backends"][0]["servers"]["list"]}
+    assert (servers["n1"]["health"], servers["n2"]["health"]) == ("up", "down") and s["haproxies"][0]["backends"][0]["servers"]["up"] == 1
+    assert servers["n1"]["down_since"] is None and servers["n2"]["down_since"] >= s["since"][:19]
+    check = next(c for c in s["checks"] if c["name"].startswith("target "))
+    assert check["state"] == "warn" and s["since"] < check["since"], check
     assert rig.daemon.metrics().sum("servers_up") == 1
     code, body = rig.daemon.get("/readyz")
     assert code == 200 and "in sync; HAProxy's health checks report 1 of 2 desired servers DOWN" in body, body
@@ -157,6 +162,9 @@ def test_a_service_that_may_not_be_read_is_no_trouble_where_it_is_not_needed(rig
 def test_trouble_is_said_in_the_words_of_readyz(rig: Rig) -> None:
     daemon = rig.start(RESYNC_PERIOD="1s")
     rig.wait_in_sync()
+    before = wait_status(daemon, lambda s: s["state"] == "in_sync", "it to be in sync")
+    assert before["haproxies"][0]["answers"] is True and before["haproxies"][0]["as_of"] is None
+    assert before["since"] == before["haproxies"][0]["backends"][0]["since"] > before["started_at"] and {c["since"] for c in before["checks"]} == {None}
     rig.dataplane.stop()
     body = daemon.wait_not_ready("target")
     s = wait_status(daemon, lambda s: s["state"] == "problem", "the trouble")
@@ -164,8 +172,26 @@ def test_trouble_is_said_in_the_words_of_readyz(rig: Rig) -> None:
     assert not s["ready"] and s["haproxies"][0]["state"] == "problem"
     assert [c["name"] for c in s["checks"] if c["state"] == "fail"] == [f"target {rig.dataplane.url} backend be"]
     assert servers(s) == {"n1": "live", "sorry": "unmanaged"}, "what was known last"
+    failed, haproxy = next(c for c in s["checks"] if c["state"] == "fail"), s["haproxies"][0]
+    assert haproxy["answers"] is False and before["started_at"] < haproxy["as_of"] < failed["since"] == s["since"]
+    later = wait_status(daemon, lambda s: s["generated_at"] > failed["since"] and s["uptime_seconds"] > before["uptime_seconds"] + 2, "time to go by")
+    assert (later["since"], later["haproxies"][0]["as_of"]) == (s["since"], haproxy["as_of"]), "it goes on"
     rig.dataplane.start()
-    wait_status(daemon, lambda s: s["state"] == "in_sync", "it to be over")
+    after = wait_status(daemon, lambda s: s["state"] == "in_sync", "it to be over")
+    assert after["since"] > failed["since"] and after["haproxies"][0]["answers"] is True and after["haproxies"][0]["as_of"] is None
+
+
+def test_since_when_is_known_to_one_who_looks_later(rig: Rig) -> None:
+    """Nobody reads /status while it fails: the daemon looks at its checks each second all the same."""
+    daemon = rig.start(RESYNC_PERIOD="1s")
+    rig.wait_in_sync()
+    rig.dataplane.stop()
+    daemon.wait_not_ready("target")
+    noticed = time.time()
+    wait_until(lambda: time.time() > noticed + 4, 10, "some seconds to pass")
+    s = status(daemon)
+    since = datetime.datetime.fromisoformat(next(c["since"] for c in s["checks"] if c["state"] == "fail").replace("Z", "+00:00")).timestamp()
+    assert since < noticed + 3, (since, noticed)
 
 
 def test_holding_draining_paused_and_by_hand(rig: Rig) -> None:

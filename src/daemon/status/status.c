@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/rfc3339.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "settings/settings.h"
 #include "daemon/certificates.h"
 #include "daemon/clients.h"
@@ -17,6 +18,7 @@
 #include "daemon/sources.h"
 #include "report/checks.h"
 #include "daemon/status/status_parts.h"
+#include "daemon/status/status_since.h"
 #include "daemon/targets.h"
 
 struct status {
@@ -25,6 +27,7 @@ struct status {
     uint64_t started_mono_ms;
     int64_t started_wall_ms;
     struct history_listener decided;
+    struct status_since since;
     void (*changed)(void *arg);
     void *arg;
 };
@@ -57,8 +60,14 @@ void status_free(struct status *s)
     history_forget_listener(&s->decided);
     for (size_t i = 0; i < s->options.mappings->count; i++)
         desired_unref(s->desired[i]);
+    status_since_fini(&s->since);
     free(s->desired);
     free(s);
+}
+
+void status_look(struct status *s, const struct checks *checks)
+{
+    status_since_look(&s->since, checks, clock_mono_ms());
 }
 
 void status_take(struct status *s, size_t mapping, const struct desired *desired)
@@ -77,6 +86,7 @@ struct listing {
     yyjson_mut_val *list;
     const struct checks *checks;
     enum status_state worst;
+    int64_t in_sync_since_ms; /* the last of the HAProxies, wall clock; 0: none is, or it is not known */
 };
 
 static void add_watch(void *arg, const struct source *of)
@@ -164,6 +174,7 @@ static void add_haproxies(const struct status *s, const struct status_now *now, 
     else
         for (size_t i = 0; i < targets_count(now->targets); i++)
             status_haproxy_add(targets_at(now->targets, i), &h, l->doc, l->list, &l->worst);
+    l->in_sync_since_ms = h.in_sync_since_ms;
 }
 
 /* ---- history ---- */
@@ -203,7 +214,12 @@ static const char *overall(const struct status_now *now, enum status_state worst
     return status_state_name(worst);
 }
 
-static void put_checks(const struct checks *checks, yyjson_mut_doc *doc, yyjson_mut_val *root)
+static int64_t status_wall_ms(const struct status *s, uint64_t mono_ms)
+{
+    return mono_ms != 0 ? (int64_t)mono_ms + wall_minus_mono_ms(s) : 0;
+}
+
+static void put_checks(const struct status *s, const struct checks *checks, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "checks");
     for (size_t i = 0; i < checks->count; i++) {
@@ -213,7 +229,17 @@ static void put_checks(const struct checks *checks, yyjson_mut_doc *doc, yyjson_
         json_put_text(doc, obj, "state", check_state_word(c->state));
         json_put_text(doc, obj, "reason", c->reason);
         json_put_text(doc, obj, "hint", c->hint);
+        json_put_time(doc, obj, "since", status_wall_ms(s, status_since_of(&s->since, c)));
     }
+}
+
+/* In sync: since the last HAProxy became so. Else what fails first, or has a remark, says it. */
+static int64_t status_holds_since_ms(const struct status *s, const char *state, const struct listing *haproxies)
+{
+    if (str_eq(state, status_state_name(STATUS_IN_SYNC)))
+        return haproxies->in_sync_since_ms;
+    uint64_t since_ms = status_since_oldest(&s->since, CHECK_FAIL);
+    return status_wall_ms(s, since_ms != 0 ? since_ms : status_since_oldest(&s->since, CHECK_WARN));
 }
 
 /* The part of the document that stays the same while nothing happens. */
@@ -233,10 +259,12 @@ static void print_news(const struct status *s, const struct status_now *now, str
     json_put_time(doc, root, "started_at", s->started_wall_ms);
     json_put_bool(doc, root, "dry_run", s->options.settings->dry_run);
     json_put_bool(doc, root, "stopping", now->stopping);
-    json_put_text(doc, root, "state", overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst));
+    const char *state = overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst);
+    json_put_text(doc, root, "state", state);
+    json_put_time(doc, root, "since", status_holds_since_ms(s, state, &haproxies));
     json_put_text(doc, root, "summary", summary);
     json_put_bool(doc, root, "ready", now->ready);
-    put_checks(now->checks, doc, root);
+    put_checks(s, now->checks, doc, root);
     put_leader(s, doc, root);
     json_put_count(doc, root, "nodes_known",
                    s->options.sources != NULL ? cache_count(sources_nodes(s->options.sources)) : 0);

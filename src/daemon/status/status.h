@@ -10,9 +10,10 @@
  *   version, started_at, dry_run, stopping
  *   state            the worst of all: "in_sync", "changing", "not_written" (a dry run or a pause), "removal_delayed" (by the loss limit,
  *                    or because there is no usable endpoint), "waiting" (for a first answer), "standby", "problem", "stopping"
+ *   since            "in_sync": since the last HAProxy became so; else since what is wrong longest is so, within seconds
  *   summary          the same in one line, as /readyz has it
  *   ready            as /readyz: one HAProxy in sync is enough
- *   checks           [{name, state, reason, hint}], as /readyz has them; state "ok", "warn", "fail"
+ *   checks           [{name, state, reason, hint, since}], as /readyz has them; state "ok", "warn", "fail"; since: it is not "ok"
  *   leader           {election, leading, lease, holder, problem}
  *   nodes_known      Nodes that match the selector
  *   watches          [{resource, service, state, objects, problem}]; state "synced", "stale", "waiting", "refused"
@@ -24,18 +25,21 @@
  *     list           [{name, state, address, port, weight, reason, subject, ordinary, announced}]: what is desired. name: of the
  *                    server; null if there would be none. Of "out": subject is what was left out, ordinary: in the normal
  *                    course of things, announced: its end was announced
- *   haproxies        [{url, pod ("ns/name", of one that is a pod), state, text, version, worker_pid, reload {state, id, problem}, runtime_verification, drift, backends [...]}]
- *                    state as above; runtime_verification: "untested", "verified", "suspended", "failed", "disabled", as the metric of
- *                    that name. Of a "standby" there are url, state, text and no backends
- *     backends       [{backend, state, text, readable, removal_delayed {servers, names, until}, overridden,
- *                      servers {live, draining, leaving, parked, spare, unmanaged, down, overridden, listed, list}, memory {...}}]
- *                      down: of the live ones, those that HAProxy's health check reports so
- *       list         [{name, address, port, weight, state, line, running, health, overridden, removal_delayed_until}]: what HAProxy
+ *   haproxies        [{url, pod ("ns/name", of one that is a pod), state, text, answers, as_of, version, worker_pid,
+ *                      reload {state, id, problem}, runtime_verification, drift, backends [...]}]
+ *                    state as above; answers false: its API does not, or HAProxy does not answer that; as_of: then, when both
+ *                    did last, as all that is shown of its servers is of then; runtime_verification: "untested", "verified",
+ *                    "suspended", "failed", "disabled", as the metric of that name. Of a "standby" there are url, state, text and no backends
+ *     backends       [{backend, state, text, readable, since, removal_delayed {servers, names, until}, overridden,
+ *                      servers {live, draining, leaving, parked, spare, unmanaged, up, down, overridden, listed, list}, memory {...}}]
+ *                      since: it is in sync, or is not; up, down: of the live ones, what HAProxy's health check says; up null: it
+ *                      cannot be read
+ *       list         [{name, address, port, weight, state, line, running, health, down_since, overridden, removal_delayed_until}]: what HAProxy
  *                    has. state "live", "draining", "parked" (kept in maintenance), "spare" (the same for a node that has no endpoint
  *                    yet), "leaving" (live, and not desired), "unmanaged"; line: "live" or "maintenance" in haproxy.cfg; running:
  *                    "ready", "drain", "maint"; health: "up" or "down" by HAProxy's check when it was last read (RESYNC_PERIOD), "up"
- *                    without a check; overridden: the admin state if an operator has set it; removal_delayed_until: the loss limit
- *                    keeps it until then
+ *                    without a check; down_since: when that was first read; overridden: the admin state if an operator has
+ *                    set it; removal_delayed_until: the loss limit keeps it until then
  *   memory           what is decided by and neither HAProxy nor Kubernetes shows, for `plan`; a list that would be too long is empty,
  *                    and complete is false
  *     nodes          of a Service [{server, state, until, announced}]: "draining" until then, or "out"
@@ -89,6 +93,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
+struct checks;
 struct clients;
 struct settings;
 struct desired;
@@ -120,6 +125,9 @@ struct status_options {
 /* changed: something may be new; it may start no request, and reads nothing of s (sets a timer). */
 struct status *status_new(const struct status_options *options, void (*changed)(void *arg), void *arg) must_check;
 void status_free(struct status *s); /* before the history; NULL is allowed */
+
+/* Now and then, and before it is printed: since when a check fails is known as exactly as that. */
+void status_look(struct status *s, const struct checks *checks);
 
 /* A mapping's desired state was computed: it is shared, so what is shown refers to it. s NULL: nothing happens. */
 void status_take(struct status *s, size_t mapping, const struct desired *desired);

@@ -59,6 +59,12 @@ static const char *health_of(const struct server_view *v)
     return runtime_fails_check(v->running) ? "down" : "up";
 }
 
+/* Takes connections as far as its check goes; without a check it does. */
+static bool is_up(const struct server_view *v)
+{
+    return v->place == PLACE_LIVE && v->running != NULL && !v->running->down;
+}
+
 static bool is_down(const struct server_view *v)
 {
     return v->place == PLACE_LIVE && v->running != NULL && runtime_fails_check(v->running);
@@ -80,6 +86,10 @@ static void status_haproxy_add_server(const struct servers_backend *s, const str
     json_put_text(doc, obj, "line", v->line->maintenance ? "maintenance" : "live");
     json_put_text(doc, obj, "running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL);
     json_put_text(doc, obj, "health", health_of(v));
+    json_put_time(doc, obj, "down_since",
+                  v->running != NULL && v->running->down_since_s != 0
+                      ? (int64_t)v->running->down_since_s * 1000 + h->wall_minus_mono_ms
+                      : 0);
     json_put_text(doc, obj, "overridden", v->theirs != RUNTIME_READY ? runtime_admin_name(v->theirs) : NULL);
     json_put_time(doc, obj, "removal_delayed_until",
                   held != NULL ? (int64_t)held->until_ms + h->wall_minus_mono_ms : 0);
@@ -95,7 +105,7 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
                                        yyjson_mut_val *obj)
 {
     yyjson_mut_val *servers = json_put_object(doc, obj, "servers"), *list = yyjson_mut_arr(doc);
-    size_t count[PLACES] = {0}, overridden = 0, down = 0, listed = 0;
+    size_t count[PLACES] = {0}, overridden = 0, up = 0, down = 0, listed = 0;
     size_t max = h->left < STATUS_LIST_MAX ? h->left : STATUS_LIST_MAX;
     for (int notable = 1; notable >= 0; notable--) {
         for (size_t i = 0; i < s->at->actual.server_count; i++) {
@@ -104,6 +114,7 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
                 continue;
             count[v.place]++;
             overridden += v.theirs != RUNTIME_READY;
+            up += is_up(&v);
             down += is_down(&v);
             if (listed < max) {
                 status_haproxy_add_server(s, h, doc, list, &v);
@@ -114,6 +125,7 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
     h->left -= listed;
     for (int i = 0; i < PLACES; i++)
         json_put_count(doc, servers, place_names[i], count[i]);
+    json_put_int_or_null(doc, servers, "up", s->at->runtime.readable ? (int64_t)up : -1);
     json_put_count(doc, servers, "down", down);
     json_put_count(doc, servers, "overridden", overridden);
     json_put_count(doc, servers, "listed", listed);
@@ -166,6 +178,7 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
     json_put_bool(doc, obj, "readable", s->at->runtime.readable);
+    json_put_time(doc, obj, "since", (int64_t)s->since_ms + h->wall_minus_mono_ms);
     put_removal_delayed(s, h, doc, obj);
     json_put_text(doc, obj, "overridden", s->overrides);
     status_haproxy_put_servers(s, h, doc, obj);
@@ -226,6 +239,27 @@ static void status_haproxy_put_configuration(const struct target *t, const struc
     *text = check != NULL ? checks_text(check) : NULL;
 }
 
+/* Since all that is managed in it is in sync; wall clock. */
+static int64_t status_haproxy_in_sync_since_ms(const struct target *t, const struct status_haproxies *h)
+{
+    int64_t since_ms = t->configuration != NULL ? configuration_view(t->configuration, t->number).runs_since_ms : 0;
+    for (size_t i = 0; t->servers != NULL && i < t->servers->options.backend_count; i++) {
+        int64_t of_ms = (int64_t)t->servers->backends[i].since_ms + h->wall_minus_mono_ms;
+        since_ms = of_ms > since_ms ? of_ms : since_ms;
+    }
+    return since_ms;
+}
+
+/* One that does not answer: everything that is shown of it is as of then. */
+static void put_answers(const struct instance_view *v, const struct status_haproxies *h, yyjson_mut_doc *doc,
+                        yyjson_mut_val *obj)
+{
+    bool answers = !v->away && !v->silent;
+    json_put_bool(doc, obj, "answers", answers);
+    json_put_time(doc, obj, "as_of",
+                  answers || v->answered_ms == 0 ? 0 : (int64_t)v->answered_ms + h->wall_minus_mono_ms);
+}
+
 void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list,
                         enum status_state *worst)
 {
@@ -249,8 +283,11 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
         status_haproxy_put_configuration(t, h, doc, obj, &state, &text);
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
+    put_answers(&v, h, doc, obj);
     put_facts(&v, doc, obj);
     json_put(doc, obj, "backends", backends);
+    int64_t since_ms = state == STATUS_IN_SYNC ? status_haproxy_in_sync_since_ms(t, h) : 0;
+    h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
     if (state > *worst)
         *worst = state;
 }

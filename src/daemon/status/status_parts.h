@@ -31,6 +31,7 @@ struct status_haproxies {
     int64_t wall_minus_mono_ms; /* constant, so that a future time is the same each time */
     size_t left;                /* servers that may still be listed */
     size_t memory_left;         /* what of the memory may still be */
+    int64_t in_sync_since_ms;   /* of those that are, the last one; wall clock, 0: none yet */
 };
 
 /* status_haproxy.c: adds one to the list; a worse state replaces *worst. */

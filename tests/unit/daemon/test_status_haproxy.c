@@ -3,12 +3,16 @@
 
 #include <yyjson.h>
 
+#include "base/rfc3339.h"
 #include "json/write.h"
 #include "daemon/status/status.h"
 #include "daemon/status/status_parts.h"
 
+#define WALL_MINUS_MONO_MS 1000000
+
 static size_t left;
 static enum status_state worst;
+static int64_t in_sync_since_ms;
 
 /* The document of the target, with what /readyz says. */
 static yyjson_doc *shown(void)
@@ -19,9 +23,10 @@ static yyjson_doc *shown(void)
     servers_ready(w.target.servers, &checks);
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    struct status_haproxies h = {.checks = &checks, .wall_minus_mono_ms = 1000000, .left = left};
+    struct status_haproxies h = {.checks = &checks, .wall_minus_mono_ms = WALL_MINUS_MONO_MS, .left = left};
     worst = STATUS_IN_SYNC;
     status_haproxy_add(&w.target, &h, doc, json_put_list(doc, root, "list"), &worst);
+    in_sync_since_ms = h.in_sync_since_ms;
     json_write(doc, false, &json);
     json_free(doc);
     yyjson_doc *read = yyjson_read(json.data, json.len, 0);
@@ -38,6 +43,20 @@ static void expect(const char *path, const char *text)
     cleanup(mem_free_ptr) char *is = yyjson_val_write(v, 0, NULL);
     ck_assert_msg(str_eq(is, text), "%s is %s, not %s", whole, is, text);
     yyjson_doc_free(doc);
+}
+
+/* A moment of the world, as the document has it. */
+static char *moment(uint64_t mono_ms)
+{
+    char text[RFC3339_BYTES];
+    rfc3339_format(((int64_t)mono_ms + WALL_MINUS_MONO_MS) * 1000, 3, text);
+    return mem_printf("\"%s\"", text);
+}
+
+static void expect_moment(const char *path, uint64_t mono_ms)
+{
+    cleanup(mem_free_ptr) char *text = moment(mono_ms);
+    expect(path, text);
 }
 
 /* "n1 live, n2 parked": the servers of a backend. */
@@ -103,8 +122,8 @@ START_TEST(in_step)
     expect_servers(0, "n1 live, n2 live, n3 live");
     expect("/backends/0/servers/list/0",
            "{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":80,\"weight\":100,\"state\":\"live\","
-           "\"line\":\"live\",\"running\":\"ready\",\"health\":\"up\",\"overridden\":null,\"removal_delayed_until\":"
-           "null}");
+           "\"line\":\"live\",\"running\":\"ready\",\"health\":\"up\",\"down_since\":null,\"overridden\":null,"
+           "\"removal_delayed_until\":null}");
     ck_assert_int_eq(worst, STATUS_IN_SYNC);
 }
 END_TEST
@@ -136,7 +155,13 @@ START_TEST(down_by_its_health_check)
     expect_servers(0, "n2 live, n1 live, n3 live");
     expect("/backends/0/servers/list/0/health", "\"down\"");
     expect("/backends/0/servers/list/1/health", "\"up\"");
+    uint64_t since_ms = clock_mono_ms() / 1000 * 1000;
+    pass(RESYNC_MS);
+    ck_assert(clock_mono_ms() - since_ms >= RESYNC_MS);
+    expect_moment("/backends/0/servers/list/0/down_since", since_ms);
+    expect("/backends/0/servers/list/1/down_since", "null");
     expect("/backends/0/servers/live", "3");
+    expect("/backends/0/servers/up", "2");
     expect("/backends/0/servers/down", "1");
     expect("/backends/0/state", "\"in_sync\"");
     desired("n1 n3", "MODIFIED slice");
@@ -183,6 +208,42 @@ START_TEST(trouble)
     expect("/state", "\"problem\"");
     ck_assert_int_eq(worst, STATUS_PROBLEM);
     expect_servers(0, "n1 live, n2 live, n3 live"); /* as known last */
+}
+END_TEST
+
+START_TEST(one_that_does_not_answer)
+{
+    uint64_t answered_ms = clock_mono_ms();
+    expect("/answers", "true"); /* it was not asked yet */
+    in_sync_with_three();
+    expect("/answers", "true");
+    expect("/as_of", "null");
+    w.faults[0] = (struct fault){.step = 'R', .status = 0};
+    pass(RESYNC_MS);
+    expect("/answers", "false");
+    expect_moment("/as_of", answered_ms);
+    w.faults[0] = (struct fault){0};
+    pass(RESYNC_MS);
+    expect("/answers", "true");
+    expect("/as_of", "null");
+}
+END_TEST
+
+START_TEST(since_when_it_is_in_sync)
+{
+    in_sync_with_three();
+    uint64_t since_ms = clock_mono_ms();
+    expect_moment("/backends/0/since", since_ms);
+    pass(3 * RESYNC_MS);
+    expect_moment("/backends/0/since", since_ms); /* readings that find the same change nothing */
+    ck_assert_int_eq(in_sync_since_ms, (int64_t)since_ms + WALL_MINUS_MONO_MS);
+    desired("", "DELETED slice");
+    since_ms = clock_mono_ms();
+    settle();
+    pass(3 * RESYNC_MS);
+    expect("/state", "\"removal_delayed\"");
+    expect_moment("/backends/0/since", since_ms);
+    ck_assert_int_eq(in_sync_since_ms, 0);
 }
 END_TEST
 
@@ -238,6 +299,8 @@ int main(void)
     tcase_add_test(tc, overridden);
     tcase_add_test(tc, a_reload_is_under_way);
     tcase_add_test(tc, trouble);
+    tcase_add_test(tc, one_that_does_not_answer);
+    tcase_add_test(tc, since_when_it_is_in_sync);
     tcase_add_test(tc, holding_the_last_good_servers);
     tcase_add_test(tc, lists_are_bounded_together);
     tcase_add_test(tc, of_a_standby);

@@ -90,12 +90,36 @@ START_TEST(the_next_is_found_wherever_it_is)
 }
 END_TEST
 
+START_TEST(since_when_a_check_fails)
+{
+    cleanup(runtime_fini) struct runtime first, second, third;
+    runtime_fill(&first);
+    first.servers[1].down = true;
+    runtime_keep_since(&first, &(struct runtime){.readable = false}, 100);
+    ck_assert_uint_eq(first.servers[0].down_since_s, 0);
+    ck_assert_uint_eq(first.servers[1].down_since_s, 100);
+    runtime_fill(&second);
+    second.servers[0].down = second.servers[1].down = true;
+    runtime_keep_since(&second, &first, 200);
+    ck_assert_uint_eq(second.servers[0].down_since_s, 200);
+    ck_assert_uint_eq(second.servers[1].down_since_s, 100);
+    ck_assert(sizeof(struct runtime_server) <= 2 * sizeof(void *) + 16); /* there are many */
+    runtime_fill(&third);
+    third.servers[0].down = true; /* as it is in maint: nothing is checked */
+    third.servers[0].admin = RUNTIME_MAINT;
+    runtime_keep_since(&third, &second, 300);
+    ck_assert_uint_eq(third.servers[0].down_since_s, 0);
+    ck_assert_uint_eq(third.servers[1].down_since_s, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("runtime");
     TCase *t = tcase_create("runtime");
     tcase_add_test(t, whatever_differs_is_seen);
     tcase_add_test(t, the_next_is_found_wherever_it_is);
+    tcase_add_test(t, since_when_a_check_fails);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
