@@ -41,7 +41,7 @@ def sources() -> str:
 def settings() -> set[str]:
     """All variables, with the _FILE forms."""
     table = (ROOT / "docs" / "settings.md").read_text()
-    names = {name for row in re.findall(r"^\| (`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
+    names = {name for row in re.findall(r"^\| \[?(`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
     names |= set(re.findall(r"Beside MODE: `([A-Z0-9_]+)", table)) | {"KUBE_APISERVER"}
     assert len(names) > 40
     return names
