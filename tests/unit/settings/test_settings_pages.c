@@ -134,32 +134,6 @@ START_TEST(each_page_tells_all_of_each_variable)
 }
 END_TEST
 
-/* A line of the page's tables: one sentence that fits, and says what the setting is about without the ones that follow. */
-START_TEST(first_sentences_stand_alone)
-{
-    for (const struct setting *f = setting_table; f->name != NULL; f++) {
-        size_t len = pages_first_sentence(f->help);
-        ck_assert_msg(len >= 20 && len <= SENTENCE_WIDTH, "%s: its first sentence has %zu characters", f->name, len);
-        ck_assert_msg(f->help[len - 1] == '.', "%s: its help does not end with a full stop", f->name);
-    }
-}
-END_TEST
-
-/* Each heading of the page comes, and in the order of the table. */
-START_TEST(each_group_has_its_heading)
-{
-    cleanup(mem_free_ptr) char *text = printed(print_markdown);
-    const char *at = text;
-    for (size_t i = 0; i < array_len(page_groups); i++) {
-        cleanup(mem_free_ptr) char *heading = mem_printf("### %s\n", page_groups[i].title);
-        const char *found = strstr(at, heading);
-        ck_assert_msg(found != NULL, "%s: no setting %s, or not in this order", page_groups[i].title,
-                      page_groups[i].first);
-        at = found;
-    }
-}
-END_TEST
-
 START_TEST(help_tells_how_to_start)
 {
     static const char *const words[] = {"usage: haproxy-k8s-sync",
@@ -268,6 +242,32 @@ START_TEST(each_row_has_a_member_of_its_own)
 }
 END_TEST
 
+/* A line of the page's tables: one sentence that fits, and says what the setting is about without the ones that follow. */
+START_TEST(first_sentences_stand_alone)
+{
+    for (const struct setting *f = setting_table; f->name != NULL; f++) {
+        size_t len = pages_first_sentence(f->help);
+        ck_assert_msg(len >= 20 && len <= SENTENCE_WIDTH, "%s: its first sentence has %zu characters", f->name, len);
+        ck_assert_msg(f->help[len - 1] == '.', "%s: its help does not end with a full stop", f->name);
+    }
+}
+END_TEST
+
+/* Each heading of the page comes, and in the order of the table. */
+START_TEST(each_group_has_its_heading)
+{
+    cleanup(mem_free_ptr) char *text = printed(print_markdown);
+    const char *at = text;
+    for (size_t i = 0; i < array_len(page_groups); i++) {
+        cleanup(mem_free_ptr) char *heading = mem_printf("### %s\n", page_groups[i].title);
+        const char *found = strstr(at, heading);
+        ck_assert_msg(found != NULL, "%s: no setting %s, or not in this order", page_groups[i].title,
+                      page_groups[i].first);
+        at = found;
+    }
+}
+END_TEST
+
 /* The table is whole, and what it says is a default or an example is one. */
 START_TEST(defaults_and_examples_are_accepted)
 {
@@ -357,14 +357,14 @@ static Suite *suite(void)
     tcase_add_test(t, the_example_is_the_table);
     tcase_add_loop_test(t, pages_hold_the_table, 0, array_len(pages));
     tcase_add_test(t, each_page_tells_all_of_each_variable);
-    tcase_add_test(t, first_sentences_stand_alone);
-    tcase_add_test(t, each_group_has_its_heading);
     tcase_add_test(t, help_tells_how_to_start);
     tcase_add_test(t, no_line_is_too_wide);
     tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, row_count());
     tcase_add_test(t, each_row_has_a_member_of_its_own);
     tcase_add_test(t, each_line_of_the_example_works);
     tcase_add_test(t, the_config_map_names_settings);
+    tcase_add_test(t, first_sentences_stand_alone);
+    tcase_add_test(t, each_group_has_its_heading);
     suite_add_tcase(s, t);
     return s;
 }
