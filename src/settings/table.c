@@ -52,9 +52,9 @@ const struct setting setting_table[] = {
         TEXT(ingress_port, name_check_port),
         .unset = "the Service's only port",
         .expected = "the name or number of a port of the Service",
-        .help = "The port of the Service that the servers are for. Required if the Service has several, unless "
-                "HAPROXY_BACKEND_PORT is set. A number is the Service's own port, not its nodePort or targetPort, "
-                "and needs the right to read the Service; a name does not.",
+        .help = "Port of the Service that the servers are for. Required if the Service has several ports, unless "
+                "HAPROXY_BACKEND_PORT is set. A number is the Service's own port, not its nodePort or "
+                "targetPort, and needs the right to read the Service; a name does not.",
         .example = "https",
         .single = true,
     },
@@ -64,10 +64,11 @@ const struct setting setting_table[] = {
         .unset = "one Service, from the settings above",
         .expected =
             "1 to 64 entries namespace/service[:port][=backend], separated by commas or white space, no backend twice",
-        .help = "Several backends in one daemon: each entry maps a port of a Service to a backend. Without :port, "
-                "the Service's only port; without =backend, a backend with the name of the Service. It replaces "
-                "INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, INGRESS_SERVICE_PORT and HAPROXY_BACKEND_NAME, which "
-                "must not be set beside it. Needs the rights of deploy/rbac.yaml in each of the namespaces.",
+        .help = "Several backends in one daemon: each entry maps a port of a Service to a backend. Without :port "
+                "the Service's only port is used; without =backend the backend has the name of the Service. It "
+                "replaces INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, INGRESS_SERVICE_PORT and "
+                "HAPROXY_BACKEND_NAME, which must not be set beside it. Needs the rights of deploy/rbac.yaml in "
+                "each of the namespaces.",
         .example = "ingress-nginx/web:https=be_https,ingress-nginx/web:http=be_http",
         .is_list = true,
     },
@@ -78,15 +79,16 @@ const struct setting setting_table[] = {
               [SETTINGS_CONFIG_SERVICES] = "services", [SETTINGS_CONFIG_ETCD] = "etcd"),
         .fallback = "none",
         .expected = "none, file, secret, template, services or etcd",
-        .help =
-            "Where a whole haproxy.cfg comes from (template: it is rendered, from the set of TEMPLATE_FROM; "
-            "services: it is made of Services with annotations; etcd: another haproxy-k8s-sync published it there): it "
-            "is validated by each HAProxy, then applied to all of them, "
-            "loaded and verified. Servers are managed then only where INGRESS_SERVICES, one of the settings above "
-            "or HAPROXY_BACKEND_NAME is set, and only the server lines of these backends, of which the "
-            "configuration has none; the rest of each is as the configuration has it. Without them of "
-            "Kubernetes the Secret alone is needed, with template what the set watches, with services the Services and "
-            "Nodes, with file and etcd nothing.",
+        .help = "Where a whole haproxy.cfg comes from. none: there is no such source, and only the servers of "
+                "backends are managed. file: CONFIG_FILE. secret: the Secret CONFIG_SECRET_NAME. template: it is "
+                "rendered from the template set of TEMPLATE_FROM. services: it is made of annotated Services. "
+                "etcd: another haproxy-k8s-sync published it there. Each HAProxy validates the configuration "
+                "first; then it is applied to all of them, loaded and verified. Servers are managed beside it "
+                "only if INGRESS_SERVICES, one of the settings above or HAPROXY_BACKEND_NAME is set: the "
+                "configuration has these backends without server lines, and the daemon writes the server lines "
+                "alone. Without these settings the daemon reads from Kubernetes only the Secret (secret), what "
+                "the set watches (template), Services, EndpointSlices and Nodes (services), or nothing (file, "
+                "etcd).",
         .example = "file",
         .alias = "MODE",
         .alias_words =
@@ -99,9 +101,9 @@ const struct setting setting_table[] = {
         TEXT(config_file, check_absolute_path),
         .unset = "no file",
         .expected = "the absolute path of a haproxy.cfg",
-        .help =
-            "The haproxy.cfg of CONFIG_SOURCE=file; with CONFIG_SOURCE=services what stands before that which is made "
-            "of them. It is followed: a change is applied at once. What is refused changes nothing in HAProxy.",
+        .help = "The haproxy.cfg of CONFIG_SOURCE=file. With CONFIG_SOURCE=services it is the part that stands "
+                "before what is made of the Services. The file is followed: a change is applied at once. A "
+                "change that is refused leaves HAProxy as it is.",
         .example = "/etc/haproxy-k8s-sync/haproxy.cfg",
         .alias = "LOCAL_CONFIG_PATH",
     },
@@ -110,18 +112,17 @@ const struct setting setting_table[] = {
         TEXT(config_files_dir, check_absolute_path),
         .unset = "no files",
         .expected = "the absolute path of a folder",
-        .help =
-            "The folder of the files that the haproxy.cfg of CONFIG_FILE refers to: maps/NAME, certs/NAME and "
-            "files/NAME. They are stored by the Data Plane API, in the folders that it is configured to use, or, with "
-            "HAPROXY_CONFIG_FILE, in HAPROXY_MAPS_DIR and its like, before the configuration is validated; maps lose "
-            "lines, and files are deleted, when it no longer needs them. It is followed, too. Names and paths: "
-            "docs/configuration-files.md.",
+        .help = "Folder of the files that CONFIG_FILE refers to: maps/NAME, certs/NAME and files/NAME. They are "
+                "stored before the configuration is validated: by the Data Plane API in its own folders or, with "
+                "HAPROXY_CONFIG_FILE, in HAPROXY_MAPS_DIR, HAPROXY_CERTS_DIR and HAPROXY_FILES_DIR. Map entries "
+                "and files are deleted when the configuration no longer needs them. The folder is followed, too. "
+                "Names and paths: docs/configuration-files.md.",
         .example = "/etc/haproxy-k8s-sync/haproxy.d",
     },
     {
         .name = "CONFIG_FILE_WATCH",
         FLAG_ON(config_file_watch),
-        .help = "Whether that file is followed. Without it, it is read at the start and at SIGHUP.",
+        .help = "Whether CONFIG_FILE is followed. With false it is read only at the start and at SIGHUP.",
         .alias = "LOCAL_WATCH",
     },
     {
@@ -140,10 +141,10 @@ const struct setting setting_table[] = {
         TEXT(config_secret_name, check_secret_name),
         .unset = "no Secret",
         .expected = "a Secret's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
-        .help =
-            "Name of the Secret of CONFIG_SOURCE=secret. It is watched by that name: a change is applied at once. "
-            "What is refused changes nothing in HAProxy, nor does a Secret that is deleted. Needs the rights list "
-            "and watch on this one Secret. While it has the annotation haproxy-k8s-sync/paused, nothing is written.",
+        .help = "Name of the Secret of CONFIG_SOURCE=secret. A change of the Secret is applied at once. A change "
+                "that is refused, or the deletion of the Secret, leaves HAProxy as it is. Needs the rights list "
+                "and watch on this one Secret. While the Secret has the annotation haproxy-k8s-sync/paused, "
+                "nothing is written.",
         .example = "haproxy-config",
         .alias = "SECRET_NAME",
         .alias_fallback = "haproxy-config",
@@ -153,7 +154,7 @@ const struct setting setting_table[] = {
         TEXT(config_secret_key, check_secret_key),
         .fallback = "haproxy.cfg",
         .expected = "a key of a Secret (letters, digits, '-', '_' and '.', at most 253 characters)",
-        .help = "The key of that Secret whose value is the haproxy.cfg.",
+        .help = "Key in the Secret of CONFIG_SOURCE=secret that holds the haproxy.cfg.",
         .example = "haproxy.cfg",
         .alias = "SECRET_KEY",
     },
@@ -162,9 +163,9 @@ const struct setting setting_table[] = {
         SPECIAL(config_certs_secrets, type_names),
         .unset = "none",
         .expected = "1 to 64 names of Secrets, separated by commas or spaces, none twice",
-        .help = "TLS Secrets in the same namespace: tls.crt, ca.crt (which may be absent) and tls.key of each become a "
-                "certificate that haproxy.cfg can refer to by the name of the Secret and .pem. Needs the rights list "
-                "and watch on each of them.",
+        .help = "TLS Secrets in the namespace of that Secret whose certificates haproxy.cfg uses. tls.crt, "
+                "ca.crt (which may be absent) and tls.key of each become one certificate, with the name of the "
+                "Secret and .pem. Needs the rights list and watch on each of them.",
         .example = "shop-tls,api-tls",
         .is_list = true,
         .alias = "CERTS_SECRET_NAMES",
@@ -174,13 +175,13 @@ const struct setting setting_table[] = {
         SPECIAL(template_from, type_template_from),
         .unset = "no templates",
         .expected = "file: and the absolute path of a folder, configmap:namespace/name, or pods:namespace",
-        .help =
-            "The template set of CONFIG_SOURCE=template: set.yaml and its templates, in a folder or as the keys of a "
-            "ConfigMap. It is followed, and so are the objects that it watches: each change is rendered and applied at "
-            "once. A set or a render with an error changes nothing in HAProxy. Needs the rights list and watch on each "
-            "resource that the set watches, and on the ConfigMap. With pods: the template of an older system, over the "
-            "pods that its services select: ConfigMaps services, certificates and config, Secret keys of that "
-            "namespace.",
+        .help = "Where the template set of CONFIG_SOURCE=template is: a folder, a ConfigMap, or pods:namespace. "
+                "set.yaml and its templates are files of the folder or keys of the ConfigMap. The set and the "
+                "objects that it watches are followed: each change is rendered and applied at once. An error in "
+                "the set or in a render leaves HAProxy as it is. Needs the rights list and watch on the "
+                "ConfigMap and on each resource that the set watches. pods:namespace reads the template of an "
+                "older system over pods: the ConfigMaps services, certificates and config and the Secret keys of "
+                "that namespace.",
         .example = "configmap:haproxy/templates",
     },
     {
@@ -188,7 +189,8 @@ const struct setting setting_table[] = {
         DURATION(template_timeout_ms, 100, HOUR_MS),
         .fallback = "10s",
         .expected = "a duration from 100ms to 1h",
-        .help = "How long a render of the template set may take; then it is ended, which is an error.",
+        .help = "How long a render of the template set may take. A render that takes longer is ended and counts "
+                "as an error.",
         .example = "30s",
     },
     {
@@ -196,7 +198,8 @@ const struct setting setting_table[] = {
         NUMBER(template_memory_mb, 16, 16384),
         .fallback = "256",
         .expected = "a number of megabytes, 16 to 16384",
-        .help = "How much memory a render of the template set may take beside the objects; more is an error.",
+        .help = "How much memory a render of the template set may take, beside the objects. A render that needs "
+                "more is an error.",
         .example = "512",
     },
     {
@@ -204,8 +207,8 @@ const struct setting setting_table[] = {
         DURATION(template_refractory_ms, 0, HOUR_MS),
         .fallback = "100ms",
         .expected = "a duration from 0s to 1h",
-        .help = "The least time from the beginning of one render to that of the next: the first change is rendered at "
-                "once, those that follow within this time together.",
+        .help = "Least time from the start of one render to the start of the next. The first change is rendered "
+                "at once; changes that follow within this time are rendered together.",
         .example = "1s",
     },
     {
@@ -213,8 +216,8 @@ const struct setting setting_table[] = {
         SECRET(statistics_password),
         .unset = "none: a template that asks for it is an error",
         .expected = "a password without control characters",
-        .help = "What templates of TEMPLATE_FROM=pods: see as stats.password. With _FILE it is read from a file, and "
-                "again when that file has changed and something is rendered.",
+        .help = "Password that templates of TEMPLATE_FROM=pods:namespace see as stats.password. With _FILE it is "
+                "read from a file, and read again when that file has changed and something is rendered.",
         .example = "change-me",
         .masked = true,
     },
@@ -223,9 +226,8 @@ const struct setting setting_table[] = {
         SPECIAL(services_label, type_selector),
         .fallback = "haproxy-kubefigurator.enabled=yes",
         .expected = "a label selector as for kubectl get -l",
-        .help = "Which Services CONFIG_SOURCE=services is about, in all namespaces. Each of their ports with a "
-                "nodePort and "
-                "annotations is served: docs/services.md.",
+        .help = "Label selector of the Services that CONFIG_SOURCE=services serves, in all namespaces. Each of "
+                "their ports that has a nodePort and annotations is served: docs/services.md.",
         .example = "haproxy-k8s-sync/enabled=yes",
         .is_list = true,
     },
@@ -235,8 +237,8 @@ const struct setting setting_table[] = {
         .fallback = "haproxy-kubefigurator",
         .expected = "what an annotation's name begins with (letters, digits, '-', '_', '.' and one '/', at most 128 "
                     "characters)",
-        .help = "What the annotations of CONFIG_SOURCE=services begin with: PREFIX.PORTNAME.OPTION. "
-                "haproxy-k8s-sync/PORTNAME.OPTION is read, too, and counts more.",
+        .help = "Prefix of the annotations of CONFIG_SOURCE=services: PREFIX.PORTNAME.OPTION. "
+                "haproxy-k8s-sync/PORTNAME.OPTION is read, too, and takes precedence.",
         .example = "example.com/haproxy",
     },
     {
@@ -244,10 +246,10 @@ const struct setting setting_table[] = {
         TEXT(cluster_name, check_cluster_name),
         .unset = "none",
         .expected = "letters, digits, '-' and '.', at most 63 characters",
-        .help = "The name of this cluster, where several share HAProxies: what {cluster} becomes in "
-                "SERVER_NAME_FORMAT, what the label `cluster` of all metrics has, and what /status shows. Also what "
-                "CLUSTER becomes in the hostname of an annotation. With CONFIG_TARGET=etcd also whose the published "
-                "configuration is: that of another cluster is not overwritten.",
+        .help = "The name of this cluster, where several clusters share HAProxies. It replaces {cluster} in "
+                "SERVER_NAME_FORMAT and CLUSTER in the hostname of an annotation, is the label `cluster` of all "
+                "metrics, and stands in /status. With CONFIG_TARGET=etcd it marks the published configuration: that of "
+                "another cluster is not overwritten.",
         .example = "east",
     },
     {
@@ -255,7 +257,7 @@ const struct setting setting_table[] = {
         SPECIAL(services_ports, type_ports),
         .unset = "all ports",
         .expected = "1 to 64 ports or ranges of them, such as 80,443,8000-8999",
-        .help = "The ports that annotations may let HAProxy listen at.",
+        .help = "Ports that annotations may let HAProxy listen at.",
         .example = "80,443,8000-8999",
         .is_list = true,
     },
@@ -264,7 +266,8 @@ const struct setting setting_table[] = {
         TEXT(services_certificates_dir, check_absolute_path),
         .fallback = "/etc/haproxy/ssl",
         .expected = "the absolute path of a folder",
-        .help = "Where the certificates that annotations name lie, on HAProxy's machine: each with its key.",
+        .help = "Folder on HAProxy's machine with the certificates that annotations name. Each file holds a "
+                "certificate and its key.",
         .example = "/etc/haproxy/certs",
     },
     {
@@ -272,9 +275,10 @@ const struct setting setting_table[] = {
         SPECIAL(services_secret_namespaces, type_names),
         .unset = "none",
         .expected = "1 to 64 names of namespaces, separated by commas or spaces, none twice",
-        .help = "Namespaces whose TLS Secrets the annotations of any Service may name "
-                "(ssl-certificate: secret:NAMESPACE/NAME), beside those of its own namespace. Each that is named is "
-                "watched, which needs the rights list and watch on it.",
+        .help = "Namespaces whose TLS Secrets the annotations of any Service may name. The annotation is "
+                "ssl-certificate with the value secret:NAMESPACE/NAME; the Secrets of a Service's own namespace "
+                "are always allowed. Each Secret that is named is watched, which needs the rights list and watch "
+                "on it.",
         .example = "certificates",
         .is_list = true,
     },
@@ -283,9 +287,8 @@ const struct setting setting_table[] = {
         WORDS(config_target, [SETTINGS_TARGET_HAPROXY] = "haproxy", [SETTINGS_TARGET_ETCD] = "etcd"),
         .fallback = "haproxy",
         .expected = "haproxy or etcd",
-        .help =
-            "Where the configuration of CONFIG_SOURCE goes: to HAProxy, or to etcd, from where a haproxy-k8s-sync on "
-            "each load balancer takes it (CONFIG_SOURCE=etcd). docs/etcd.md.",
+        .help = "Where the configuration of CONFIG_SOURCE goes: to HAProxy or to etcd. From etcd, a "
+                "haproxy-k8s-sync on each load balancer takes it (CONFIG_SOURCE=etcd): docs/etcd.md.",
         .example = "etcd",
     },
     {
@@ -293,8 +296,8 @@ const struct setting setting_table[] = {
         SPECIAL(etcd.endpoints, type_endpoints),
         .unset = "no etcd",
         .expected = "1 to 16 URLs http://host:port or https://host:port, separated by commas, none twice",
-        .help = "The members of an etcd cluster (3.4 or newer), for CONFIG_SOURCE=etcd and CONFIG_TARGET=etcd. One of "
-                "them is asked; where it does not answer, the next one.",
+        .help = "Members of the etcd cluster (3.4 or newer) of CONFIG_SOURCE=etcd or CONFIG_TARGET=etcd. One of "
+                "them is asked; if it does not answer, the next one is.",
         .example = "https://etcd-a:2379,https://etcd-b:2379",
         .is_list = true,
     },
@@ -303,8 +306,8 @@ const struct setting setting_table[] = {
         TEXT(etcd.path, check_etcd_path),
         .fallback = "/stackexchange.com/haproxy-kubefigurator/config",
         .expected = "an absolute path of letters, digits and -_./ without a slash at its end",
-        .help = "The key in etcd that holds the configuration. What belongs to it lies below: a manifest, its parts, "
-                "the state of each load balancer.",
+        .help = "Key in etcd that holds the configuration. Keys below it hold the manifest, its parts and the "
+                "state of each load balancer.",
         .example = "/haproxy/east",
     },
     {
@@ -312,7 +315,7 @@ const struct setting setting_table[] = {
         NUMBER(etcd.keep, 1, 100),
         .fallback = "5",
         .expected = "a number of versions, 1 to 100",
-        .help = "How many versions of the configuration CONFIG_TARGET=etcd keeps in etcd, with the newest.",
+        .help = "How many versions of the configuration CONFIG_TARGET=etcd keeps in etcd, the newest included.",
         .example = "10",
     },
     {
@@ -320,8 +323,8 @@ const struct setting setting_table[] = {
         TEXT(etcd.ca_file, check_path),
         .unset = "the system's trust store",
         .expected = "the path of a file with certificates in PEM form",
-        .help = "CA that signed etcd's certificate, for https URLs. This file and the two below are read again when "
-                "they change.",
+        .help = "CA that signed etcd's certificate, for https URLs. This file, ETCD_CERT_FILE and ETCD_KEY_FILE "
+                "are read again when they change.",
         .example = "/etc/haproxy-k8s-sync/etcd/ca.crt",
     },
     {
@@ -337,7 +340,7 @@ const struct setting setting_table[] = {
         TEXT(etcd.key_file, check_path),
         .unset = "no client certificate",
         .expected = "the path of a file with a private key in PEM form, without a passphrase",
-        .help = "Private key of that certificate.",
+        .help = "Private key of the certificate in ETCD_CERT_FILE.",
         .example = "/etc/haproxy-k8s-sync/etcd/tls.key",
     },
     {
@@ -345,8 +348,8 @@ const struct setting setting_table[] = {
         TEXT(etcd.user, check_text_line),
         .unset = "no authentication",
         .expected = "a user name without control characters",
-        .help = "User of etcd, where its authentication is enabled: the name in a client's certificate does not count "
-                "there. Needs ETCD_PASSWORD.",
+        .help = "User of etcd, if its authentication is enabled. The name in a client certificate does not count "
+                "as the user. Needs ETCD_PASSWORD.",
         .example = "haproxy",
     },
     {
@@ -354,7 +357,7 @@ const struct setting setting_table[] = {
         SECRET(etcd.password),
         .unset = "no authentication",
         .expected = "a password without control characters",
-        .help = "Password of that user. With _FILE it is read from a file, and again when that file changes.",
+        .help = "Password of ETCD_USER. With _FILE it is read from a file, and read again when that file changes.",
         .example = "change-me",
         .masked = true,
     },
@@ -363,31 +366,31 @@ const struct setting setting_table[] = {
         TEXT(etcd.name, check_etcd_name),
         .unset = "the name of the host",
         .expected = "letters, digits and -_., at most 253 characters",
-        .help = "What this load balancer (CONFIG_SOURCE=etcd) is called in etcd, where it says how it stands, and "
-                "this producer (CONFIG_TARGET=etcd) in what it publishes.",
+        .help = "Name of this load balancer or producer in etcd. A load balancer (CONFIG_SOURCE=etcd) writes its "
+                "state by this name; a producer (CONFIG_TARGET=etcd) puts it into what it publishes.",
         .example = "lb-1",
     },
     {
         .name = "CONFIG_REQUIRE_ALL",
         FLAG_OFF(config_require_all),
-        .help = "Whether a HAProxy that does not answer keeps the others from getting a new configuration. Without it "
-                "the others get it, and that one once it has validated it.",
+        .help = "Whether all HAProxies must answer before any of them gets a new configuration. With false those "
+                "that answer get it, and each of the others once it has validated it.",
     },
     {
         .name = "CONFIG_ALLOW_LOCKOUT",
         FLAG_OFF(config_allow_lockout),
-        .help = "Whether a configuration may lack what the daemon manages a HAProxy by, where its haproxy.cfg has it: "
-                "a userlist with the login's user and password, the stats socket of the Data Plane API, a program "
-                "section that runs it, master-worker. By default such a configuration is refused.",
+        .help = "Whether to apply a configuration that locks the daemon out of HAProxy. It lacks something that "
+                "haproxy.cfg has and the daemon needs: a userlist with the login's user and password, the stats "
+                "socket of the Data Plane API, the program section that runs it, or master-worker. By default "
+                "such a configuration is refused.",
     },
     {
         .name = "CONFIG_KEEP_BACKENDS",
         SPECIAL(config_keep_backends, type_names),
         .unset = "none",
         .expected = "1 to 64 names of backends, separated by commas or spaces, none twice",
-        .help =
-            "Backends whose server lines another daemon writes: the configuration has none for them, and those that "
-            "are in haproxy.cfg stay as they are.",
+        .help = "Backends whose server lines another daemon writes. The configuration has no server lines for "
+                "them, and those in haproxy.cfg stay as they are.",
         .example = "api,legacy",
         .is_list = true,
     },
@@ -397,8 +400,8 @@ const struct setting setting_table[] = {
               [SETTINGS_DRIFT_IGNORE] = "ignore"),
         .fallback = "report",
         .expected = "report, repair or ignore",
-        .help = "What to do where another writer has changed the haproxy.cfg that was applied: report it in the log, "
-                "/status and /readyz, repair it, or ignore it.",
+        .help = "What to do when another writer has changed the haproxy.cfg that was applied. report: say so in "
+                "the log, /status and /readyz. repair: write the configuration again. ignore: do nothing.",
         .example = "repair",
         .alias_fallback = "repair",
     },
@@ -407,8 +410,8 @@ const struct setting setting_table[] = {
         DURATION(config_min_interval_ms, 0, HOUR_MS),
         .fallback = "2s",
         .expected = "a duration from 0s to 1h",
-        .help = "The least time between two configurations: the first change is applied at once, of those that follow "
-                "within this time the latest.",
+        .help = "Least time between two configurations. The first change is applied at once; of the changes that "
+                "follow within this time only the latest is applied.",
         .example = "10s",
     },
     {
@@ -416,10 +419,10 @@ const struct setting setting_table[] = {
         NUMBER(config_canary, 0, SETTINGS_DATAPLANES_MAX),
         .fallback = "0",
         .expected = "a number below that of the HAProxies; 0: all get it at once",
-        .help =
-            "So many HAProxies get a new configuration first and are watched for CONFIG_CANARY_TIME: its reload went "
-            "well, the worker stays, the listeners are there, backends that had servers up have some. Then the "
-            "others get it. One that does badly stops it and goes back to the configuration from before.",
+        .help = "How many HAProxies get a new configuration before the others. They are watched for "
+                "CONFIG_CANARY_TIME: the reload succeeded, the worker stays, the listeners are there, and "
+                "backends that had servers up have some. Then the others get it. If one of the first does badly, "
+                "the others do not get it, and it goes back to the previous configuration.",
         .example = "1",
     },
     {
@@ -436,11 +439,12 @@ const struct setting setting_table[] = {
               [SETTINGS_ROLLBACK_REPORT] = "report"),
         .fallback = "auto",
         .expected = "auto, serving or report",
-        .help = "What a new configuration is rolled back for, on all HAProxies, within 10 s after it runs. auto: the "
-                "worker dies, or a listener is missing that it did not remove. serving: also backends that had servers "
-                "up and have none, while on no other HAProxy they lost theirs. report: nothing; it is only reported. A "
-                "file that HAProxy cannot load goes back in any case. What was rolled back is not tried again until it "
-                "changes, or by SIGHUP.",
+        .help = "What a new configuration is rolled back for, on all HAProxies, within 10 s after it runs. auto: "
+                "the worker dies, or a listener is missing that the configuration did not remove. serving: also "
+                "when a backend that had servers up has none, while on no other HAProxy it lost them. report: "
+                "nothing; problems are only reported. A file that HAProxy cannot load is replaced by the "
+                "previous one in any case. A configuration that was rolled back is not tried again until it "
+                "changes, or on SIGHUP.",
         .example = "serving",
     },
     {
@@ -448,11 +452,10 @@ const struct setting setting_table[] = {
         TEXT(state_dir, check_absolute_path),
         .unset = "memory only",
         .expected = "the absolute path of a folder",
-        .help = "Where the last 10 configurations that ran and what HAProxy rejected are kept over a restart, for "
-                "`config history` and `config rollback`. It is made if it is missing, for the daemon alone to read: "
-                "they may hold passwords. Replicas may share one: whoever leads has it, and another one waits. Other "
-                "daemons "
-                "need one of their own.",
+        .help = "Folder that keeps the last 10 configurations that ran, and what HAProxy rejected, over a "
+                "restart. `config history` and `config rollback` use it. It is created if it is missing, "
+                "readable by the daemon alone, because configurations may hold passwords. Replicas may share "
+                "one: the leader uses it, and the others wait. Other daemons need a folder of their own.",
         .example = "/var/lib/haproxy-k8s-sync",
     },
     {
@@ -460,11 +463,12 @@ const struct setting setting_table[] = {
         WORDS(node_mode, [NODE_MODE_ENDPOINTS] = "endpoints", [NODE_MODE_ALL] = "all"),
         .fallback = "endpoints",
         .expected = "endpoints or all",
-        .help = "Which nodes get a server. endpoints: nodes with a usable endpoint of the Service. all: every node "
-                "while the Service has a usable endpoint, because kube-proxy forwards a node port from any node; "
-                "with externalTrafficPolicy Local or without node ports it acts as endpoints. "
-                "CONFIG_SOURCE=services: all, unless it is set. Nodes that are being deleted, have a taint for their "
-                "removal, or have the label node.kubernetes.io/exclude-from-external-load-balancers never get one.",
+        .help = "Which nodes get a server. endpoints: nodes with a usable endpoint of the Service. all: every "
+                "node while the Service has a usable endpoint, because kube-proxy forwards a node port from any "
+                "node; with externalTrafficPolicy Local or without node ports it acts as endpoints. With "
+                "CONFIG_SOURCE=services the default is all. Nodes that are being deleted, have a taint for their "
+                "removal, or have the label node.kubernetes.io/exclude-from-external-load-balancers never get "
+                "one.",
         .example = "all",
     },
     {
@@ -472,8 +476,8 @@ const struct setting setting_table[] = {
         SPECIAL(node_selector, type_selector),
         .unset = "all nodes",
         .expected = "a label selector as for kubectl get -l, such as node-role=edge,zone in (a,b),!legacy",
-        .help = "Only nodes whose labels match can get a server. The API server does the selection: the daemon "
-                "never receives other nodes.",
+        .help = "Label selector of the nodes that can get a server. The API server applies it: the daemon never "
+                "receives other nodes.",
         .example = "node-role.kubernetes.io/edge,zone in (a,b)",
         .is_list = true,
     },
@@ -483,9 +487,9 @@ const struct setting setting_table[] = {
         .fallback = "InternalIP",
         .expected = "InternalIP, ExternalIP or Hostname, or several of them in order of preference, separated by "
                     "commas or spaces",
-        .help = "The node address that HAProxy connects to: the first of these types that the node has, in a "
-                "family that IP_FAMILY allows. HAProxy resolves a Hostname when it loads its configuration, and "
-                "fails to load if it cannot.",
+        .help = "Type of the node address that HAProxy connects to. Of several types the first one that the node "
+                "has, in a family that IP_FAMILY allows, is used. HAProxy resolves a Hostname when it loads its "
+                "configuration, and fails to load if it cannot.",
         .example = "ExternalIP,InternalIP",
         .is_list = true,
     },
@@ -495,10 +499,10 @@ const struct setting setting_table[] = {
               [IP_FAMILY_IPV4_FIRST] = "IPv4,IPv6", [IP_FAMILY_IPV6_FIRST] = "IPv6,IPv4"),
         .fallback = "dual",
         .expected = "dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4",
-        .help = "Which addresses of a node are used. IPv4 or IPv6: only that family. Both in order: the first one "
-                "that the node has. dual: either; if the node has both, the Service's first family or, if the "
-                "Service cannot be read, the one that the node lists first. With a nodePort, families that the "
-                "Service does not have are never used.",
+        .help = "Which addresses of a node are used, by their IP family. IPv4 or IPv6: only that family. Both in "
+                "order: the first one that the node has. dual: either; if the node has both, the Service's first "
+                "family or, if the Service cannot be read, the one that the node lists first. With a nodePort, "
+                "families that the Service does not have are never used.",
         .example = "IPv4,IPv6",
     },
     {
@@ -506,10 +510,11 @@ const struct setting setting_table[] = {
         TEXT(local.file, check_absolute_path),
         .unset = "by their Data Plane APIs",
         .expected = "the absolute path of HAProxy's own haproxy.cfg",
-        .help = "A HAProxy on this machine, without a Data Plane API: this is the file that it reads. The servers of a "
-                "Service are changed in their lines, and every other byte stays; a whole configuration replaces it "
-                "byte for byte, after `haproxy -c` has taken it. It is never written where somebody else has written "
-                "to it meanwhile. Not beside HAPROXY_DATAPLANE_URL.",
+        .help = "The haproxy.cfg of a HAProxy on this machine that is managed without a Data Plane API. For the "
+                "servers of a Service their lines are changed, and every other byte stays; a whole configuration "
+                "replaces the file byte for byte, after `haproxy -c` has accepted it. A file that another writer "
+                "has changed since it was read is never overwritten, but read again. Not together with "
+                "HAPROXY_DATAPLANE_URL.",
         .example = "/etc/haproxy/haproxy.cfg",
     },
     {
@@ -517,8 +522,8 @@ const struct setting setting_table[] = {
         TEXT(local.master_socket, check_absolute_path),
         .unset = "no master socket",
         .expected = "the absolute path of a unix socket",
-        .help = "HAProxy's master socket (`haproxy -W -S`), for HAPROXY_CONFIG_FILE: reloads go there, and what they "
-                "end with comes from there.",
+        .help = "HAProxy's master socket (`haproxy -W -S`), for HAPROXY_CONFIG_FILE. Reloads are requested "
+                "there, and their result is read there.",
         .example = "/run/haproxy-master.sock",
     },
     {
@@ -526,9 +531,8 @@ const struct setting setting_table[] = {
         TEXT(local.stats_socket, check_absolute_path),
         .unset = "by the master socket",
         .expected = "the absolute path of a unix socket",
-        .help =
-            "HAProxy's stats socket (level admin), for HAPROXY_CONFIG_FILE: what runs is read there, and servers are "
-            "changed there.",
+        .help = "HAProxy's stats socket (level admin), for HAPROXY_CONFIG_FILE. The state of the running HAProxy "
+                "is read there, and servers are changed there.",
         .example = "/run/haproxy/admin.sock",
     },
     {
@@ -536,7 +540,7 @@ const struct setting setting_table[] = {
         TEXT(local.program, check_path),
         .fallback = "haproxy",
         .expected = "the path of the haproxy program, or its name in PATH",
-        .help = "The program that checks the file of HAPROXY_CONFIG_FILE: the one that runs.",
+        .help = "The haproxy program that checks HAPROXY_CONFIG_FILE. It must be the one that runs.",
         .example = "/usr/local/sbin/haproxy",
     },
     {
@@ -544,8 +548,8 @@ const struct setting setting_table[] = {
         SPECIAL(local.check_files, type_names),
         .unset = "none",
         .expected = "1 to 64 absolute paths, separated by commas or white space, none twice",
-        .help = "Further files that this HAProxy reads (its other -f), in its order. Where HAPROXY_CONFIG_FILE itself "
-                "is among them, those behind it are read after it; else it is the last one.",
+        .help = "Further files that this HAProxy reads (its other -f), in its order. If HAPROXY_CONFIG_FILE is "
+                "in the list, it is read at that place; otherwise it is read last.",
         .example = "/etc/haproxy/static.cfg",
         .is_list = true,
     },
@@ -554,8 +558,9 @@ const struct setting setting_table[] = {
         TEXT(local.maps_dir, check_absolute_path),
         .unset = "maps, beside HAPROXY_CONFIG_FILE",
         .expected = "the absolute path of a folder",
-        .help = "Where the maps of a whole configuration are put for the HAProxy of HAPROXY_CONFIG_FILE. The folder is "
-                "made where only it itself is not there; so are the two that follow.",
+        .help = "Folder for the maps of a whole configuration, with HAPROXY_CONFIG_FILE. If it is missing, it is "
+                "created in its parent folder, which must exist; the same holds for HAPROXY_CERTS_DIR and "
+                "HAPROXY_FILES_DIR.",
         .example = "/etc/haproxy/maps",
     },
     {
@@ -563,8 +568,9 @@ const struct setting setting_table[] = {
         TEXT(local.certs_dir, check_absolute_path),
         .unset = "ssl, beside HAPROXY_CONFIG_FILE",
         .expected = "the absolute path of a folder",
-        .help = "Where its certificates are put, each with its key; but those with an Ed25519 key are put into "
-                "HAPROXY_FILES_DIR, as a Data Plane API has them.",
+        .help = "Folder for the certificates of a whole configuration, each with its key, with "
+                "HAPROXY_CONFIG_FILE. Those with an Ed25519 key are put into HAPROXY_FILES_DIR, as a Data Plane "
+                "API does.",
         .example = "/etc/haproxy/ssl",
     },
     {
@@ -572,7 +578,8 @@ const struct setting setting_table[] = {
         TEXT(local.files_dir, check_absolute_path),
         .unset = "general, beside HAPROXY_CONFIG_FILE",
         .expected = "the absolute path of a folder",
-        .help = "Where its other files are put, and the daemon's list of all that it put beside the configuration.",
+        .help = "Folder for the other files of a whole configuration, with HAPROXY_CONFIG_FILE. The daemon's "
+                "list of all files that it stored is there, too.",
         .example = "/etc/haproxy/general",
     },
     {
@@ -581,8 +588,8 @@ const struct setting setting_table[] = {
               [SETTINGS_RELOAD_COMMAND] = "command"),
         .fallback = "master",
         .expected = "master, signal or command",
-        .help = "How the HAProxy of HAPROXY_CONFIG_FILE is reloaded: by its master socket, by the signal USR2 to its "
-                "master process, or by a command.",
+        .help = "How the HAProxy of HAPROXY_CONFIG_FILE is reloaded. master: by its master socket. signal: by "
+                "the signal USR2 to its master process. command: by HAPROXY_RELOAD_COMMAND.",
         .example = "command",
     },
     {
@@ -590,7 +597,8 @@ const struct setting setting_table[] = {
         TEXT(local.reload_command, check_path),
         .unset = "no command",
         .expected = "a program and its arguments, separated by blanks; there is no shell",
-        .help = "The command of HAPROXY_RELOAD=command. It ends when HAProxy was told; 0 says that it was.",
+        .help = "The command of HAPROXY_RELOAD=command. It has to end once the reload was requested; exit status "
+                "0 means that it was.",
         .example = "systemctl reload haproxy",
     },
     {
@@ -599,13 +607,12 @@ const struct setting setting_table[] = {
         .fallback = "http://haproxy:5555",
         .expected = "http://host:port, https://host:port, or a unix socket as unix:/path; or up to 16 of them, "
                     "separated by commas, none twice",
-        .help =
-            "URL of HAProxy's Data Plane API (version 3). For several HAProxies, the URLs of all: each is kept "
-            "in sync by itself, and one that is down does not delay the others. With CONFIG_SOURCE=template there is "
-            "no default: without it, and without HAPROXY_CONFIG_FILE, the HAProxies are the pods that `targets` of "
-            "the template set names. IPv6 addresses need brackets. "
-            "Add a path only for a proxy in front of the API that needs it. Credentials and TLS files have "
-            "settings of their own.",
+        .help = "URL of HAProxy's Data Plane API (version 3), or of several. Each HAProxy is kept in sync "
+                "independently of the others: one that is down does not delay them. With CONFIG_SOURCE=template "
+                "there is no default: if neither this setting nor HAPROXY_CONFIG_FILE is set, the HAProxies are "
+                "the pods that `targets` of the template set names. IPv6 addresses need brackets. Add a path "
+                "only for a proxy in front of the API that needs it. Credentials and TLS files have settings of "
+                "their own.",
         .example = "http://haproxy-a:5555,https://[2001:db8::5]:5555",
         .is_list = true,
         .alias = "DATAPLANE_URL",
@@ -616,8 +623,9 @@ const struct setting setting_table[] = {
         SECRET(dataplane_username),
         .unset = "no basic authentication",
         .expected = "a user name without ':' and control characters",
-        .help = "User of the Data Plane API. Needs HAPROXY_DATAPLANE_PASSWORD. With _FILE the value is read from a "
-                "file, and again when that file changes; the same holds for the two settings below.",
+        .help = "User of the Data Plane API. Needs HAPROXY_DATAPLANE_PASSWORD. With _FILE the value is read from "
+                "a file, and read again when that file changes; the same holds for HAPROXY_DATAPLANE_PASSWORD "
+                "and HAPROXY_DATAPLANE_TOKEN.",
         .example = "admin",
         .alias = "DATAPLANE_USERNAME",
     },
@@ -626,7 +634,7 @@ const struct setting setting_table[] = {
         SECRET(dataplane_password),
         .unset = "no basic authentication",
         .expected = "a password without control characters",
-        .help = "Password of that user.",
+        .help = "Password of HAPROXY_DATAPLANE_USERNAME.",
         .example = "change-me",
         .masked = true,
         .alias = "DATAPLANE_PASSWORD",
@@ -636,8 +644,8 @@ const struct setting setting_table[] = {
         SECRET(dataplane_token),
         .unset = "no bearer token",
         .expected = "a token of visible ASCII characters, without the word Bearer",
-        .help = "Bearer token, instead of user name and password, for a proxy in front of the Data Plane API. The "
-                "API itself supports basic authentication only.",
+        .help = "Bearer token, instead of user name and password, for a proxy in front of the Data Plane API. "
+                "The API itself supports basic authentication only.",
         .example = "change-me",
         .masked = true,
     },
@@ -656,9 +664,9 @@ const struct setting setting_table[] = {
         TEXT(dataplane_ca_file, check_path),
         .unset = "the system's trust store",
         .expected = "the path of a file with certificates in PEM form",
-        .help = "CA that signed the Data Plane API's certificate, for https URLs. This file and the two below are "
-                "read again when they change. A new one that cannot be used is logged, and the old one stays in "
-                "use.",
+        .help = "CA that signed the Data Plane API's certificate, for https URLs. This file, "
+                "HAPROXY_DATAPLANE_CERT_FILE and HAPROXY_DATAPLANE_KEY_FILE are read again when they change. If "
+                "a new one cannot be used, an error is logged and the old one stays in use.",
         .example = "/etc/haproxy-k8s-sync/tls/ca.crt",
         .alias = "DATAPLANE_CA_CERT",
     },
@@ -676,7 +684,7 @@ const struct setting setting_table[] = {
         TEXT(dataplane_key_file, check_path),
         .unset = "no client certificate",
         .expected = "the path of a file with a private key in PEM form, without a passphrase",
-        .help = "Private key of that certificate.",
+        .help = "Private key of the certificate in HAPROXY_DATAPLANE_CERT_FILE.",
         .example = "/etc/haproxy-k8s-sync/tls/tls.key",
         .alias = "DATAPLANE_CLIENT_KEY",
     },
@@ -685,8 +693,7 @@ const struct setting setting_table[] = {
         TEXT(dataplane_server_name, check_host_name),
         .unset = "the host in the URL",
         .expected = "a host name",
-        .help = "Host name to verify in the Data Plane API's certificate and to send as SNI, if it is not the host "
-                "in the URL.",
+        .help = "Host name to verify in the Data Plane API's certificate and to send as SNI.",
         .example = "haproxy.example.com",
     },
     {
@@ -701,11 +708,10 @@ const struct setting setting_table[] = {
         TEXT(spire_socket, check_spire_socket),
         .unset = "no SPIFFE",
         .expected = "the absolute path of a unix socket, also as unix:///path",
-        .help =
-            "SPIFFE in place of the TLS files above: the socket of the Workload API, as of a SPIRE agent. The X.509 "
-            "SVID that it gives is the client certificate for each https URL, and its trust bundles are what the "
-            "Data Plane API's own SVID is verified by; the host name is not. Both are followed as they change. "
-            "Every URL must be an https one.",
+        .help = "Socket of the SPIFFE Workload API, as of a SPIRE agent, in place of the TLS files above. The "
+                "daemon's X.509 SVID is the client certificate for each URL. The Data Plane API's own SVID is "
+                "verified by the trust bundles; the host name is not checked. SVID and trust bundles are "
+                "followed as they change. Every URL must be an https one.",
         .example = "/run/spire/agent-sockets/spire-agent.sock",
         .flag = "spire-socket",
     },
@@ -714,9 +720,8 @@ const struct setting setting_table[] = {
         TEXT(spiffe_peer_id, check_spiffe_id),
         .unset = "any SPIFFE ID of our own trust domain, named in a warning",
         .expected = "a SPIFFE ID",
-        .help =
-            "With SPIRE_AGENT_SOCKET: the SPIFFE ID that the Data Plane API must have, exactly. With it, that may be "
-            "one of a federated trust domain.",
+        .help = "The SPIFFE ID that the Data Plane API must have, with SPIRE_AGENT_SOCKET. It may be one of a "
+                "federated trust domain.",
         .example = "spiffe://example.org/haproxy/dataplane",
         .safety = true,
     },
@@ -725,7 +730,7 @@ const struct setting setting_table[] = {
         TEXT(backend_name, name_check_backend),
         .unset = "the name of the Service",
         .expected = "a backend's name (letters, digits, '-', '_', '.' and ':')",
-        .help = "The HAProxy backend whose servers are kept equal to the nodes.",
+        .help = "HAProxy backend whose servers are kept equal to the nodes.",
         .example = "ingress",
         .single = true,
     },
@@ -745,16 +750,17 @@ const struct setting setting_table[] = {
         .name = "HAPROXY_SEND_PROXY_V2",
         FLAG_OFF(proxy_v2),
         .check = check_true_or_false,
-        .help = "Whether to send the client's address to the servers by PROXY protocol version 2, which they must "
-                "accept. true puts send-proxy-v2 into the backend's default-server; unmanaged servers inherit it.",
+        .help = "Whether to send the client's address to the servers by PROXY protocol version 2. The servers "
+                "must accept it. true puts send-proxy-v2 into the backend's default-server; unmanaged servers "
+                "inherit it.",
     },
     {
         .name = "HAPROXY_BALANCE",
         WORD_OR_KEEP(balance, check_balance),
         .fallback = "roundrobin",
         .expected = "roundrobin, static-rr, leastconn, first, source, random, uri, rdp-cookie or keep",
-        .help = "Balance algorithm of the backend. keep leaves the one in haproxy.cfg. For algorithms with an "
-                "argument (hash, hdr, url_param), write them there and use keep.",
+        .help = "Balance algorithm of the backend. keep leaves the one in haproxy.cfg. If an algorithm needs an "
+                "argument (hash, hdr, url_param), write it in haproxy.cfg and use keep.",
         .example = "leastconn",
     },
     {
@@ -800,8 +806,8 @@ const struct setting setting_table[] = {
         WORD_OR_KEEP(adv_check, check_adv_check),
         .fallback = "tcp-check",
         .expected = "tcp-check, httpchk, ssl-hello-chk, ldap-check, mysql-check, redis-check, smtpchk or keep",
-        .help = "Type of the servers' health check. keep leaves the one in haproxy.cfg. For a check with an "
-                "argument (pgsql-check), write it there and use keep.",
+        .help = "Type of the servers' health check. keep leaves the one in haproxy.cfg. If a check needs an "
+                "argument (pgsql-check), write it in haproxy.cfg and use keep.",
         .example = "httpchk",
     },
     {
@@ -837,11 +843,11 @@ const struct setting setting_table[] = {
         DURATION(drain_timeout_ms, 0, 24 * HOUR_MS),
         .fallback = "30s",
         .expected = "a duration from 0 to 24h, such as 30s or 2m",
-        .help = "How long a server drains at most. A server drains while all endpoints of its node are terminating "
-                "but still serve, and another node has ready ones: it gets no new connections, open ones continue. "
-                "If draining at runtime is not possible without a reload, the server goes to maintenance instead. "
-                "After this time, or as soon as the endpoints are gone, it is taken out: see PARK_TTL. A ready "
-                "endpoint brings it back. 0: taken out at once.",
+        .help = "How long a server drains at most. A server drains while all endpoints of its node are "
+                "terminating but still serve, and another node has ready ones: it gets no new connections, and "
+                "open ones continue. If it cannot be drained at runtime without a reload, it is put into "
+                "maintenance instead. After DRAIN_TIMEOUT, or as soon as the endpoints are gone, it is taken out "
+                "and parked (PARK_TTL). A ready endpoint ends the drain. 0: it is taken out at once.",
         .example = "2m",
     },
     {
@@ -849,22 +855,22 @@ const struct setting setting_table[] = {
         DURATION(park_ttl_ms, 0, 720 * HOUR_MS),
         .fallback = "1h",
         .expected = "a duration from 0 to 720h, such as 30m or 12h",
-        .help = "How long a server that was taken out stays in haproxy.cfg in maintenance (parked), so that its "
-                "return needs no reload. After that, or when its node is gone, it is removed with the next change "
-                "that needs a reload anyway. At most 64 servers are parked. 0: removed at once, with a reload.",
+        .help = "How long a server that was taken out stays parked: in haproxy.cfg, in maintenance. A parked "
+                "server returns without a reload. After PARK_TTL, or when its node is gone, it is removed by the "
+                "next transaction. At most 64 servers are parked. 0: it is removed at once, with a reload.",
         .example = "12h",
     },
     {
         .name = "PARK_NODES",
         FLAG_OFF(park_nodes),
-        .help = "Whether to park a server for each other node that could get one (at most 64), so that even the "
-                "first pod on a node needs no reload. CONFIG_SOURCE=services: true, unless it is set.",
+        .help = "Whether to park a server for each further node that could get one (at most 64). Then even the "
+                "first pod on a node needs no reload. With CONFIG_SOURCE=services the default is true.",
     },
     {
         .name = "ALLOW_EMPTY",
         FLAG_OFF(allow_empty),
-        .help = "Whether to take out the last server when no usable endpoint is left. By default the last servers "
-                "stay in use until there is a usable endpoint again.",
+        .help = "Whether to take out the last servers when no usable endpoint is left. By default they stay in "
+                "use until there is a usable endpoint again.",
         .safety = true,
     },
     {
@@ -872,12 +878,12 @@ const struct setting setting_table[] = {
         NUMBER(max_loss_percent, 0, 100),
         .fallback = "50",
         .expected = "a whole number from 0 to 100",
-        .help = "The loss limit: how many percent of the servers in use may be taken out within one RESYNC_PERIOD "
-                "without notice. A larger loss is often a fault of the control plane: removals beyond the limit "
-                "are delayed by one RESYNC_PERIOD for each server, while additions and changes are written. An "
-                "endpoint that terminates, or a node that is deleted, tainted for its removal or excluded by its "
-                "label, is notice and does not count; nor do parked servers. 100: no delay. For the last servers "
-                "see ALLOW_EMPTY.",
+        .help = "The loss limit: how many percent of the servers in use may be removed unannounced in one "
+                "RESYNC_PERIOD. A larger loss is often a fault of the control plane: removals beyond the limit "
+                "are delayed by one RESYNC_PERIOD for each server, while additions and changes are written. A "
+                "removal is announced, and does not count, if the endpoint terminates or the node is deleted, "
+                "tainted for its removal or excluded by its label. Parked servers do not count either. 100: no "
+                "delay. For the last servers see ALLOW_EMPTY.",
         .example = "25",
         .safety = true,
     },
@@ -885,7 +891,7 @@ const struct setting setting_table[] = {
         .name = "DRY_RUN",
         FLAG_OFF(dry_run),
         .help = "Whether to leave HAProxy unchanged. Everything else runs, and changes are logged and counted in "
-                "/metrics instead of written. Use it to compare with another controller first.",
+                "/metrics instead of written. Use it first to compare with another controller.",
         .flag = "dry-run",
         .safety = true,
     },
@@ -894,16 +900,16 @@ const struct setting setting_table[] = {
         DURATION(resync_period_ms, 1000, 24 * HOUR_MS),
         .fallback = "30s",
         .expected = "a duration from 1s to 24h, such as 30s, 1m30s or 2h",
-        .help = "How often to read HAProxy's configuration and runtime state, compare them with the desired state, "
-                "and repair drift. Changes in Kubernetes do not wait for it.",
+        .help = "How often to compare HAProxy with the desired state and repair drift. For this its "
+                "configuration and its runtime state are read. Changes in Kubernetes do not wait for it.",
         .example = "1m",
     },
     {
         .name = "LEADER_ELECT",
         FLAG_OFF(leader_elect),
-        .help = "Whether several replicas elect a leader by a Lease: the leader writes, the others stand by with "
-                "warm caches. Needs the rights on leases in deploy/rbac.yaml. Without it only one replica may run. "
-                "With DRY_RUN no Lease is used.",
+        .help = "Whether several replicas elect a leader by a Lease. The leader writes; the others stand by with "
+                "warm caches. Needs the rights on leases in deploy/rbac.yaml. Without it only one replica may "
+                "run. With DRY_RUN no Lease is used.",
         .safety = true,
         .flag = "leader-elect",
     },
@@ -912,8 +918,8 @@ const struct setting setting_table[] = {
         TEXT(lease_name, check_lease_name),
         .fallback = "haproxy-k8s-sync",
         .expected = "a Lease's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
-        .help = "Name of the Lease. Replicas of one group share it; daemons for other backends or other HAProxies "
-                "need another.",
+        .help = "Name of the Lease of LEADER_ELECT. Replicas of one group share it; daemons for other backends "
+                "or other HAProxies need another.",
         .example = "haproxy-k8s-sync-internal",
         .alias_fallback = "haproxy-operator.tlu.bcit.ca",
     },
@@ -922,7 +928,7 @@ const struct setting setting_table[] = {
         TEXT(lease_namespace, name_check_label),
         .unset = "the pod's own, or outside of a pod that of the first Service",
         .expected = "a namespace's " NAME_OF,
-        .help = "Namespace of the Lease.",
+        .help = "Namespace of the Lease of LEADER_ELECT.",
         .example = "ingress-nginx",
     },
     {
@@ -930,8 +936,8 @@ const struct setting setting_table[] = {
         TEXT(kubeconfig, check_kubeconfig),
         .unset = "the service account of the pod",
         .expected = "paths of kubeconfig files, separated by ':'",
-        .help = "Access to the Kubernetes API from outside a pod. Exec credential plugins (v1, v1beta1) run "
-                "without a terminal.",
+        .help = "Kubeconfig files, for access to the Kubernetes API from outside a pod. Exec credential plugins "
+                "(v1, v1beta1) run without a terminal.",
         .example = "/etc/haproxy-k8s-sync/kubeconfig",
         .flag = "kubeconfig",
     },
@@ -940,35 +946,35 @@ const struct setting setting_table[] = {
         WORDS(kube_encoding, [SETTINGS_KUBE_AUTO] = "auto", [SETTINGS_KUBE_JSON] = "json"),
         .fallback = "auto",
         .expected = "auto or json",
-        .help = "How the Kubernetes API is asked to write Nodes, Services, EndpointSlices, Endpoints, Pods and Leases. "
-                "auto: in protobuf, which costs the API server and the daemon a fraction of what JSON costs, and in "
-                "JSON from a server that has no protobuf or whose protobuf cannot be read. json: in JSON alone, as "
-                "all other resources are read in any case.",
+        .help = "Encoding in which Nodes, Services, EndpointSlices, Endpoints, Pods and Leases are read. auto: "
+                "protobuf, which costs the API server and the daemon a fraction of what JSON costs; JSON if a "
+                "server has no protobuf or its protobuf cannot be read. json: JSON only. All other resources are "
+                "read as JSON in any case.",
         .example = "json",
     },
     {
         .name = "PROXY_FROM_ENVIRONMENT",
         FLAG_OFF(proxy_from_environment),
-        .help = "Whether to use http_proxy, https_proxy and no_proxy (also HTTPS_PROXY and NO_PROXY; libcurl's "
-                "rules) for both APIs. By default they are ignored, and only a proxy-url in the kubeconfig is used.",
+        .help = "Whether to use http_proxy, https_proxy and no_proxy for both APIs. HTTPS_PROXY and NO_PROXY "
+                "count, too, by libcurl's rules. By default they are ignored, and only a proxy-url in the "
+                "kubeconfig is used.",
     },
     {
         .name = "SECCOMP",
         FLAG_OFF(seccomp),
-        .help = "Whether to install a system call filter after the start: the daemon can then start no program, "
+        .help = "Whether to install a system call filter after the start. The daemon can then start no program, "
                 "open no file for writing, and make no system call that it does not need. The image, the "
-                "manifests, the chart and the Debian package turn it on. Not possible with a credential plugin in "
-                "the kubeconfig, because that is a program.",
+                "manifests, the chart and the Debian package turn it on. It cannot be used with a credential "
+                "plugin in the kubeconfig, because that is a program.",
         .safety = true,
     },
     {
         .name = "EMIT_EVENTS",
         FLAG_OFF(emit_events),
-        .help =
-            "Whether to record changes of HAProxy as Kubernetes Events on the Service (`kubectl describe "
-            "service`): Synced, Draining, RemovalDelayed, ApplyFailed, ReloadFailed, DriftRepaired. What became of a "
-            "configuration from a Secret is recorded on that Secret. Needs the rights on events in "
-            "deploy/rbac.yaml. With DRY_RUN no Events are written.",
+        .help = "Whether to record changes of HAProxy as Kubernetes Events on the Service. `kubectl describe "
+                "service` shows them: Synced, Draining, RemovalDelayed, ApplyFailed, ReloadFailed, "
+                "DriftRepaired. Events about a configuration from a Secret are recorded on that Secret. Needs "
+                "the rights on events in deploy/rbac.yaml. With DRY_RUN no Events are written.",
         .alias_fallback = "true",
     },
     {
@@ -985,7 +991,7 @@ const struct setting setting_table[] = {
         SPECIAL(metrics_listen, type_listen_address),
         .unset = "/metrics at LISTEN_ADDRESS alone",
         .expected = "an address as LISTEN_ADDRESS, or 0 for none",
-        .help = "A further address, for /metrics alone.",
+        .help = "Further address for /metrics alone.",
         .example = ":9090",
         .alias = "METRICS_ADDR",
         .alias_fallback = ":9090",
@@ -996,7 +1002,7 @@ const struct setting setting_table[] = {
         SPECIAL(probe_listen, type_listen_address),
         .unset = "/healthz, /livez and /readyz at LISTEN_ADDRESS alone",
         .expected = "an address as LISTEN_ADDRESS, or 0 for none",
-        .help = "A further address, for /healthz, /livez and /readyz alone.",
+        .help = "Further address for /healthz, /livez and /readyz alone.",
         .example = ":8081",
         .alias = "PROBE_ADDR",
         .alias_fallback = ":8081",
@@ -1031,8 +1037,9 @@ const struct setting setting_table[] = {
         TEXT(traces.endpoint, check_otlp_url),
         .unset = "no traces",
         .expected = "a URL http(s)://host[:port][/path] without user name and query",
-        .help = "Where an OpenTelemetry collector takes OTLP/HTTP: traces of each change go to "
-                "this URL with /v1/traces behind it, as JSON. Nothing waits for it. Spans: docs/traces.md.",
+        .help = "URL of an OpenTelemetry collector that takes traces by OTLP/HTTP. Traces of each change are "
+                "sent as JSON to this URL with /v1/traces appended. No change waits for them. Spans: "
+                "docs/traces.md.",
         .example = "http://otel-collector:4318",
     },
     {
@@ -1040,7 +1047,7 @@ const struct setting setting_table[] = {
         TEXT(traces.own, check_otlp_url),
         .unset = "OTEL_EXPORTER_OTLP_ENDPOINT with /v1/traces behind it",
         .expected = "a URL http(s)://host[:port][/path] without user name and query",
-        .help = "The same for traces alone; it is used as it is.",
+        .help = "URL for traces, in place of OTEL_EXPORTER_OTLP_ENDPOINT. It is used as it is, without a suffix.",
         .example = "https://traces.example.com/otlp/v1/traces",
     },
     {
@@ -1048,9 +1055,9 @@ const struct setting setting_table[] = {
         SECRET(traces.headers),
         .unset = "no further headers",
         .expected = "headers as name=value, separated by commas, their values perhaps percent-encoded",
-        .help =
-            "Headers that go with traces, such as a credential of the collector. It is masked wherever settings are "
-            "shown. With _FILE it is read from a file, and again when that file changes.",
+        .help = "Headers that are sent with traces, such as a credential of the collector. They are masked "
+                "wherever settings are shown. With _FILE they are read from a file, and read again when that "
+                "file changes.",
         .example = "authorization=Bearer%20change-me",
         .masked = true,
     },
@@ -1067,9 +1074,8 @@ const struct setting setting_table[] = {
         TEXT(traces.protocol, check_otlp_protocol),
         .fallback = "http/json",
         .expected = "http/json",
-        .help =
-            "The one protocol is http/json. With grpc or http/protobuf there is a warning, and http/json is used all "
-            "the same.",
+        .help = "Protocol of the collector; http/json is the only one. With grpc or http/protobuf there is a "
+                "warning, and http/json is used.",
         .example = "http/json",
     },
     {
@@ -1077,7 +1083,7 @@ const struct setting setting_table[] = {
         TEXT(traces.ca_file, check_path),
         .unset = "the system's trust store",
         .expected = "the path of a PEM file",
-        .help = "CA certificates that a collector by https is verified by. The file is read again when it changes.",
+        .help = "CA certificates that an https collector is verified by. The file is read again when it changes.",
         .example = "/etc/haproxy-k8s-sync/collector-ca.pem",
     },
     {
@@ -1085,7 +1091,7 @@ const struct setting setting_table[] = {
         TEXT(traces.service_name, check_text_line),
         .unset = "that of OTEL_RESOURCE_ATTRIBUTES, or haproxy-k8s-sync",
         .expected = "a name without control characters",
-        .help = "The attribute service.name of traces.",
+        .help = "The attribute service.name of all traces.",
         .example = "haproxy-edge",
     },
     {
@@ -1093,8 +1099,8 @@ const struct setting setting_table[] = {
         TEXT(traces.attributes, check_pairs),
         .unset = "none",
         .expected = "key=value, separated by commas, values perhaps percent-encoded",
-        .help = "More attributes of all traces. service.version, service.instance.id, host.name and, in a pod, "
-                "k8s.pod.name and k8s.namespace.name are there by themselves.",
+        .help = "Further attributes of all traces. service.version, service.instance.id, host.name and, in a "
+                "pod, k8s.pod.name and k8s.namespace.name are always set.",
         .example = "deployment.environment.name=production,k8s.cluster.name=edge",
     },
     {
@@ -1102,9 +1108,9 @@ const struct setting setting_table[] = {
         TEXT(traces.sampler, check_sampler),
         .fallback = "parentbased_always_on",
         .expected = "always_on, always_off, traceidratio, or one of them behind parentbased_",
-        .help = "Which traces are recorded: all, none, or the part that OTEL_TRACES_SAMPLER_ARG says. No trace has a "
-                "parent elsewhere, so parentbased_ makes no difference. With jaeger_remote or xray there is a warning, "
-                "and all are recorded.",
+        .help = "Which traces are recorded: all, none, or the share of OTEL_TRACES_SAMPLER_ARG. No trace has a "
+                "parent elsewhere, so parentbased_ makes no difference. With jaeger_remote or xray there is a "
+                "warning, and all traces are recorded.",
         .example = "traceidratio",
     },
     {
@@ -1112,7 +1118,7 @@ const struct setting setting_table[] = {
         TEXT(traces.sampler_argument, check_ratio),
         .unset = "1",
         .expected = "a number from 0 to 1",
-        .help = "The part of traces that traceidratio records.",
+        .help = "Share of traces that traceidratio records.",
         .example = "0.1",
     },
     {

@@ -67,7 +67,7 @@ def check_command(words: list[str], helm: pathlib.Path) -> None:
     verb = [word for word in words[1:] if not word.startswith("-")][0]
     sub = [verb, "values"] if verb == "show" else [verb]
     helptext = said_by(str(helm), *sub, "--help")
-    if verb not in ("upgrade", "uninstall", "template", "show", "lint"):
+    if verb not in ("upgrade", "rollback", "uninstall", "template", "show", "lint"):
         raise Wrong(f"helm {verb}: not a verb that the test knows")
     check_flags(words, helptext)
     files = [words[i + 1] for i, word in enumerate(words) if word in ("--values", "-f")]

@@ -21,7 +21,7 @@ CHART = ROOT / "charts" / "haproxy-k8s-sync"
 NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "CHANGELOG", "PATH", "SECURITY",
                "CONTRIBUTING", "HELP", "TYPE"}
 # Variables of make targets; each has to be in Makefile or in what it includes or runs.
-MAKE_VARIABLES = {"HAPROXY_SOURCE", "RANDOM_FILES", "KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "SHARE", "API", "VERSION", "CK_FORK",
+MAKE_VARIABLES = {"HAPROXY_SOURCE", "TARGET", "RANDOM_FILES", "KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "SHARE", "API", "VERSION", "CK_FORK",
                   "DATAPLANEAPI", "K", "T", "V", "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
 # Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
 OTHERS_WORDS = {"maps_dir", "ssl_certs_dir", "general_storage_dir", "reload_delay", "reload_cmd", "master_worker_mode", "master_runtime",
@@ -41,7 +41,7 @@ def sources() -> str:
 def settings() -> set[str]:
     """All variables, with the _FILE forms."""
     table = (ROOT / "docs" / "settings.md").read_text()
-    names = {name for row in re.findall(r"^\| (`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
+    names = {name for row in re.findall(r"^\| \[?(`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
     names |= set(re.findall(r"Beside MODE: `([A-Z0-9_]+)", table)) | {"KUBE_APISERVER"}
     assert len(names) > 40
     return names

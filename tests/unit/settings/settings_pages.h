@@ -5,10 +5,12 @@
 #ifndef TESTS_SETTINGS_PAGES_H
 #define TESTS_SETTINGS_PAGES_H
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "settings/table.h"
 
 #define PAGE_WIDTH 110
@@ -84,33 +86,99 @@ static void print_example(struct buf *out)
     }
 }
 
-/* Text of ours inside a table cell: only what would end the cell or start markup by accident is escaped. */
+/* Text of the table in Markdown: only what would end a cell or start markup by accident is escaped. */
 static void pages_add_cell(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++)
         buf_printf(out, strchr("|*_<[", *text) != NULL ? "\\%c" : "%c", *text);
 }
 
+/* The headings of the page, by the first setting below each. */
+static const struct {
+    const char *first, *title;
+} page_groups[] = {
+    {"INGRESS_NAMESPACE", "The Service"},
+    {"CONFIG_SOURCE", "A whole haproxy.cfg from a file or a Secret"},
+    {"TEMPLATE_FROM", "Templates"},
+    {"SERVICES_LABEL", "Annotated Services"},
+    {"CONFIG_TARGET", "etcd"},
+    {"CONFIG_REQUIRE_ALL", "How a whole haproxy.cfg is applied"},
+    {"NODE_MODE", "Nodes and their addresses"},
+    {"HAPROXY_CONFIG_FILE", "HAProxy on this machine, without a Data Plane API"},
+    {"HAPROXY_DATAPLANE_URL", "The Data Plane API"},
+    {"HAPROXY_BACKEND_NAME", "The backend and its servers"},
+    {"DRAIN_TIMEOUT", "When servers leave"},
+    {"DRY_RUN", "The daemon and Kubernetes"},
+    {"LISTEN_ADDRESS", "Addresses and log"},
+    {"OTEL_EXPORTER_OTLP_ENDPOINT", "Traces"},
+};
+
+/* How many characters the first sentence has: it stands alone where there is one line for a setting. */
+static size_t pages_first_sentence(const char *text)
+{
+    const char *end = strstr(text, ". ");
+    return end != NULL ? (size_t)(end + 1 - text) : strlen(text);
+}
+
+static void pages_add_title(struct buf *out, const struct setting *row)
+{
+    for (size_t i = 0; i < array_len(page_groups); i++)
+        if (str_eq(row->name, page_groups[i].first))
+            buf_printf(out, "%s### %s\n| Variable | Default | |\n|---|---|---|\n", i == 0 ? "" : "\n",
+                       page_groups[i].title);
+}
+
+/* The anchor of its heading below, as GitHub makes it. */
+static void pages_add_link(struct buf *out, const char *name)
+{
+    buf_printf(out, "[`%s`](#", name);
+    for (; *name != '\0'; name++)
+        buf_printf(out, "%c", tolower((unsigned char)*name));
+    buf_add(out, ")");
+}
+
+static void pages_add_row(struct buf *out, const struct setting *row)
+{
+    cleanup(mem_free_ptr) char *sentence = mem_strndup(row->help, pages_first_sentence(row->help));
+    buf_add(out, "| ");
+    pages_add_link(out, row->name);
+    if (row->or_file)
+        buf_printf(out, " or `%s_FILE`", row->name);
+    if (row->fallback != NULL)
+        buf_printf(out, " | `%s` | ", row->fallback);
+    else
+        buf_printf(out, " | %s | ", row->unset);
+    pages_add_cell(out, sentence);
+    buf_add(out, " |\n");
+}
+
+/* All that the row says. */
+static void pages_add_section(struct buf *out, const struct setting *row)
+{
+    buf_printf(out, "\n#### %s\n", row->name);
+    pages_add_cell(out, row->help);
+    buf_add(out, "\n\nExpected: ");
+    pages_add_cell(out, row->expected);
+    if (row->fallback != NULL)
+        buf_printf(out, ". Default: `%s`", row->fallback);
+    else
+        buf_printf(out, ". Not set: %s", row->unset);
+    if (row->alias != NULL)
+        buf_printf(out, ". Beside MODE: `%s`", row->alias);
+    if (row->alias_fallback != NULL)
+        buf_printf(out, "%s default `%s`", row->alias != NULL ? "," : ". Beside MODE:", row->alias_fallback);
+    buf_add(out, ".\n");
+}
+
 static void print_markdown(struct buf *out)
 {
-    buf_add(out, "| Variable | Default | Meaning |\n|---|---|---|\n");
     for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        buf_printf(out, "| `%s`", row->name);
-        if (row->or_file)
-            buf_printf(out, " or `%s_FILE`", row->name);
-        if (row->fallback != NULL)
-            buf_printf(out, " | `%s` | ", row->fallback);
-        else
-            buf_printf(out, " | %s | ", row->unset);
-        pages_add_cell(out, row->help);
-        buf_add(out, " Expected: ");
-        pages_add_cell(out, row->expected);
-        if (row->alias != NULL)
-            buf_printf(out, ". Beside MODE: `%s`", row->alias);
-        if (row->alias_fallback != NULL)
-            buf_printf(out, "%s default `%s`", row->alias != NULL ? "," : ". Beside MODE:", row->alias_fallback);
-        buf_add(out, ". |\n");
+        pages_add_title(out, row);
+        pages_add_row(out, row);
     }
+    buf_add(out, "\n## In full\n");
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        pages_add_section(out, row);
 }
 
 static void print_man(struct buf *out)

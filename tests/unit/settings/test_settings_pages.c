@@ -20,6 +20,7 @@
 #define HTTPS_URL "HAPROXY_DATAPLANE_URL=https://a:1"
 #define PAGE "docs/settings.md"
 #define MANUAL "deploy/man/haproxy-k8s-sync.8"
+#define SENTENCE_WIDTH 130 /* of a line of the tables in docs/settings.md */
 #define RENEW "; renew it by RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages"
 
 /* A file that has the table between two lines of its own. */
@@ -247,6 +248,32 @@ START_TEST(each_row_has_a_member_of_its_own)
 }
 END_TEST
 
+/* A line of the page's tables: one sentence that fits, and says what the setting is about without the ones that follow. */
+START_TEST(first_sentences_stand_alone)
+{
+    for (const struct setting *f = setting_table; f->name != NULL; f++) {
+        size_t len = pages_first_sentence(f->help);
+        ck_assert_msg(len >= 20 && len <= SENTENCE_WIDTH, "%s: its first sentence has %zu characters", f->name, len);
+        ck_assert_msg(f->help[len - 1] == '.', "%s: its help does not end with a full stop", f->name);
+    }
+}
+END_TEST
+
+/* Each heading of the page comes, and in the order of the table. */
+START_TEST(each_group_has_its_heading)
+{
+    cleanup(mem_free_ptr) char *text = printed(print_markdown);
+    const char *at = text;
+    for (size_t i = 0; i < array_len(page_groups); i++) {
+        cleanup(mem_free_ptr) char *heading = mem_printf("### %s\n", page_groups[i].title);
+        const char *found = strstr(at, heading);
+        ck_assert_msg(found != NULL, "%s: no setting %s, or not in this order", page_groups[i].title,
+                      page_groups[i].first);
+        at = found;
+    }
+}
+END_TEST
+
 /* The table is whole, and what it says is a default or an example is one. */
 START_TEST(defaults_and_examples_are_accepted)
 {
@@ -343,6 +370,8 @@ static Suite *suite(void)
     tcase_add_test(t, each_row_has_a_member_of_its_own);
     tcase_add_test(t, each_line_of_the_example_works);
     tcase_add_test(t, the_config_map_names_settings);
+    tcase_add_test(t, first_sentences_stand_alone);
+    tcase_add_test(t, each_group_has_its_heading);
     suite_add_tcase(s, t);
     return s;
 }
