@@ -124,7 +124,7 @@ static void settings_check_proxies(char *const *env, const struct settings *s, s
 static void settings_check_namespace(char *const *env, const struct settings *s, struct settings_findings *found)
 {
     const char *value = environment_get(env, SETTING(ingress_namespace)->name);
-    if (value != NULL && value[0] == '\0' && s->mapping_count > 0)
+    if (value != NULL && value[0] == '\0' && s->mapping_count > 0 && !setting_is_given(s, SETTING(ingress_services)))
         finding_warning(found,
                         "INGRESS_NAMESPACE is set and empty: the Service is the one in namespace %s, and in no "
                         "other; name its namespace",
