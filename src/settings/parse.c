@@ -124,7 +124,7 @@ static void settings_check_proxies(char *const *env, const struct settings *s, s
 static void settings_check_namespace(char *const *env, const struct settings *s, struct settings_findings *found)
 {
     const char *value = environment_get(env, SETTING(ingress_namespace)->name);
-    if (value != NULL && value[0] == '\0' && s->mapping_count > 0 && s->ingress_services == NULL)
+    if (value != NULL && value[0] == '\0' && s->mapping_count > 0 && !setting_is_given(s, SETTING(ingress_services)))
         finding_warning(found,
                         "INGRESS_NAMESPACE is set and empty: the Service is the one in namespace %s, and in no "
                         "other; name its namespace",
@@ -196,11 +196,13 @@ static bool settings_is_fallback(const struct settings *s, const struct setting 
 static void settings_check_services(const struct settings *s, struct settings_findings *found)
 {
     const struct setting *theirs[] = {
-        SETTING(services_label), SETTING(annotation_prefix), SETTING(services_ports),
-        SETTING(services_certificates_dir), SETTING(services_secret_namespaces)};
+        SETTING(services_label), SETTING(annotation_prefix),         SETTING(cluster_name),
+        SETTING(services_ports), SETTING(services_certificates_dir), SETTING(services_secret_namespaces)};
     bool services = s->config_source == SETTINGS_CONFIG_SERVICES;
+    bool published = s->config_target == SETTINGS_TARGET_ETCD; /* whose it is there, CLUSTER_NAME says */
     for (size_t i = 0; i < array_len(theirs) && !services; i++)
-        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))
+        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]) &&
+            !(published && theirs[i] == SETTING(cluster_name)))
             finding_warning(found, "%s has no effect without CONFIG_SOURCE=services", theirs[i]->name);
     if (services && !setting_is_given(s, SETTING(config_file)) && s->local.file == NULL && s->config_file == NULL &&
         s->config_target != SETTINGS_TARGET_ETCD)
@@ -258,16 +260,6 @@ static void settings_check_both(struct settings *s, struct settings_findings *fo
     s->balance = s->adv_check = NULL; /* keep */
 }
 
-/* Without a name all clusters would have one, and remove each other's servers. */
-static void settings_check_cluster(const struct settings *s, struct settings_findings *found)
-{
-    if (settings_share_backends(s) && s->cluster_name == NULL && !setting_is_given(s, SETTING(cluster_name)))
-        finding_error(found,
-                      "SERVER_NAME_FORMAT has {cluster}, which needs CLUSTER_NAME: expected a name that no other "
-                      "cluster on these HAProxies has (%s)",
-                      SETTING(cluster_name)->expected);
-}
-
 int settings_parse(char *const *env, struct settings *ret, struct settings_findings *found)
 {
     struct settings s = {.beside_mode = aliases_count(env)};
@@ -284,7 +276,6 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     settings_check_canary(&s, found);
     dataplanes_check_pods(&s, found);
     settings_check_both(&s, found);
-    settings_check_cluster(&s, found);
     local_check(&s, found);
     etcd_check(&s, found);
     if (found->error_count == 0)

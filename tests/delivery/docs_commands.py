@@ -14,7 +14,7 @@ import tempfile
 from .docs_blocks import ROOT
 from .once import version
 
-KUBECTL = {"annotate", "apply", "config", "create", "delete", "describe", "exec", "get", "label", "logs", "patch", "port-forward", "rollout", "scale",
+KUBECTL = {"annotate", "apply", "config", "create", "delete", "describe", "exec", "get", "label", "logs", "port-forward", "rollout", "scale",
            "version"}
 GLOBAL_KUBECTL = {"-n", "--namespace"}
 # Packages of Debian's, and ours.

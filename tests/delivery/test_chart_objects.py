@@ -126,7 +126,7 @@ def test_the_pod_runs_this_program(rendered: cases.Renderings, name: str) -> Non
     """By name, whatever program the image starts by itself."""
     sidecar = "HAPROXY_CONFIG_FILE" in pod.settings(rendered[name])
     program, = pod.container(rendered[name])["command"][-1:]
-    assert program == ("/opt/haproxy-k8s-sync/haproxy-k8s-sync" if sidecar else "haproxy-k8s-sync")
+    assert program == ("/opt/haproxy-k8s-sync/haproxy-k8s-sync" if sidecar else "/usr/bin/haproxy-k8s-sync")
     for one in chart.only(rendered[name], "Deployment")["spec"]["template"]["spec"].get("initContainers", []):
         assert not sidecar or "command" in one
 
@@ -385,7 +385,7 @@ def test_the_notes_tell_the_next_three_commands(rendered: cases.Renderings, name
     deployment, namespace = (chart.only(found, "Deployment")["metadata"][key] for key in ("name", "namespace"))
     port = pod.container(found)["ports"][0]["containerPort"]
     commands = [line.strip() for line in said.splitlines() if line.startswith("     kubectl ")]
-    program = " ".join(pod.container(found)["command"])
+    program = " ".join(pod.container(found)["command"]).removeprefix("/usr/bin/")
     assert commands == [
         f"kubectl --namespace {namespace} rollout status deployment/{deployment}",
         f"kubectl --namespace {namespace} exec deployment/{deployment} --container haproxy-k8s-sync -- {program} doctor",

@@ -6,10 +6,11 @@ from __future__ import annotations
 import itertools
 import json
 import pathlib
-import shlex
+import re
 from collections.abc import Callable
 
 import pytest
+import yaml
 
 from tests.delivery.chart.helm import CHART, Document, Values, documents
 from tests.harness import realparts
@@ -113,32 +114,28 @@ def test_the_strategy_changes_and_changes_back(kube: RealKube, namespace: str, w
         assert deployment(kube, namespace)["metadata"]["uid"] == uid, "it was made anew"
 
 
-def commands(page: str, mark: str) -> str:
-    """The command line of a page that has this in it."""
-    line, = (line for line in (ROOT / "docs" / page).read_text().splitlines() if mark in line)
-    return line
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_over_another_chart_of_this_name(kube: RealKube, namespace: str, another: pathlib.Path, way: str) -> None:
     for values in (ONE, TWO):
         WAYS[way](kube, namespace, another, {})
         uid = deployment(kube, namespace)["metadata"]["uid"]
         if way == "server-side apply" and values is ONE:
-            # Nobody said so, so nobody's apply takes it away: docs/migrate.md has the patch.
+            # Nobody said what the server made of no strategy, so nobody's apply takes it away. docs/migrate.md: it is said in the dry run.
             with pytest.raises(AssertionError, match="may not be specified when strategy `type` is 'Recreate'"):
                 WAYS[way](kube, namespace, CHART, values)
-            words = shlex.split(commands("migrate.md", "$retainKeys"))
-            assert words[:5] == ["kubectl", "-n", "haproxy-sync", "patch", "deployment/the-other-controller"]
-            kubectl(kube, "-n", namespace, "patch", f"deployment/{NAME}", *words[5:])
+            said, = re.findall(r"`strategy: ({.*})`", (ROOT / "docs" / "migrate.md").read_text())
+            dry = {**ONE, "env": {**ONE["env"], "dryRun": True}, "strategy": yaml.safe_load(said)}
+            WAYS[way](kube, namespace, CHART, dry)
+            assert deployment(kube, namespace)["spec"]["strategy"] == dry["strategy"]
         WAYS[way](kube, namespace, CHART, values)
         is_ours(kube, namespace, values)
         assert deployment(kube, namespace)["metadata"]["uid"] == uid, "it was made anew"
 
 
 def test_server_side_apply_after_the_other_ways(kube: RealKube, namespace: str) -> None:
-    """What helm or kubectl had applied by patches is theirs; whoever moves on says so."""
+    """What kubectl had applied by patches becomes its own with the first apply that succeeds: docs/helm.md."""
     WAYS["three-way patch"](kube, namespace, CHART, TWO)
+    WAYS["server-side apply"](kube, namespace, CHART, TWO)
     WAYS["server-side apply"](kube, namespace, CHART, ONE)
     is_ours(kube, namespace, ONE)
 
@@ -150,3 +147,19 @@ def test_values_of_the_chart_before(kube: RealKube, namespace: str, another: pat
         helm(kube, "upgrade", "sync", CHART, "--namespace", namespace, "--reuse-values")
     helm(kube, "upgrade", "sync", CHART, "--namespace", namespace, "--reset-then-reuse-values")
     is_ours(kube, namespace, ONE)
+
+
+def test_a_release_of_the_chart_s_name(kube: RealKube, namespace: str, another: pathlib.Path) -> None:
+    """Other charts say the name twice; fullnameOverride (docs/migrate.md) keeps the Deployment what it is, and without it it is another one."""
+    twice = f"{CHART.name}-{CHART.name}"
+
+    def deployments() -> dict[str, str]:
+        return {d["metadata"]["name"]: d["metadata"]["uid"] for d in kube.admin.list("Deployment", namespace)}
+
+    helm(kube, "install", CHART.name, another, "--namespace", namespace)
+    before = deployments()
+    assert set(before) == {twice}
+    helm(kube, "upgrade", CHART.name, CHART, "--namespace", namespace, "--set", f"fullnameOverride={twice}", values=ONE)
+    assert deployments() == before
+    helm(kube, "upgrade", CHART.name, CHART, "--namespace", namespace, values=ONE)
+    assert set(deployments()) == {CHART.name}

@@ -4,12 +4,14 @@ themselves. This one's own slice is what it publishes by itself."""
 from __future__ import annotations
 
 import pathlib
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 import yaml
 
 from tests.harness import objects, realparts
+from tests.harness.daemon import clean_env, program
 from tests.harness.process import ROOT, wait_until
 from tests.harness.realkube import RealKube
 
@@ -69,6 +71,8 @@ def test_the_api_servers_are_servers(cluster: World) -> None:
             world.expect_servers({PUBLISHED: f"{PUBLISHED}:{port}", "192.0.2.3": more["192.0.2.3"]}, backend=API)
         daemon.wait_metric("servers_parked", 1)
         assert denials(daemon) == []
+        done = subprocess.run([program(), "plan"], env=clean_env(**daemon.env), capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and "ready endpoint 192.0.2.3 (slice kubernetes-more); the endpoint's own port https" in done.stdout, done.stdout
         text = world.dataplane.file()
         section = text[text.index(f"\nbackend {API}\n"):].split("\n\n")[0]
         assert "balance leastconn" in section and "mode tcp" in section and "option tcp-check" in section, section

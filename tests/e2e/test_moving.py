@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from tests.delivery.chart.helm import Document, Values
-from tests.harness.daemon import clean_env, program
+from tests.delivery.chart.helm import CHART, Document, Values
+from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.haproxy import AUTH
 from tests.harness.process import Process, wait_until
 
@@ -101,13 +101,19 @@ def test_there_and_back(world: World, other: tuple[pathlib.Path, pathlib.Path], 
         awaited(world, process, places(world, "node-a", "node-b", "node-c"))
     before = world.dataplane.file()
 
+    # Its own values file, as it is, names its image.
+    with pytest.raises(AssertionError, match="the Go controller's image: set it to the image of haproxy-k8s-sync"):
+        helm(world.kube, "upgrade", "sync", CHART, "--namespace", world.namespace, values=chart / "values.yaml")
+    helm(world.kube, "upgrade", "sync", CHART, "--namespace", world.namespace, "--dry-run=server", "--set",
+         "image.repository=registry.example.com/haproxy-k8s-sync,image.tag=", values=chart / "values.yaml")
+
     # This chart over the same release, with the same values: first it only says what it would do.
     image = {"repository": "registry.example.com/haproxy-k8s-sync"}
     release = Release(world.kube, "sync", world.namespace, {**values, "image": image, "env": {
         **values["env"], "dryRun": True, "serverNameFormat": names}}, verb="upgrade")
     spec = world.kube.admin.get("Deployment", NAME, world.namespace)["spec"]
     assert spec["strategy"] == {"type": "Recreate"}
-    assert [(c["name"], c["command"]) for c in spec["template"]["spec"]["containers"]] == [("haproxy-k8s-sync", ["haproxy-k8s-sync"])]
+    assert [(c["name"], c["command"]) for c in spec["template"]["spec"]["containers"]] == [("haproxy-k8s-sync", ["/usr/bin/haproxy-k8s-sync"])]
     with running(world, release, "dry") as daemon:
         daemon.wait_log("changes not written.* parked=old ")
         done = subprocess.run([program(), "plan"], env=clean_env(**daemon.env), capture_output=True, text=True, check=False)
@@ -134,6 +140,11 @@ def test_there_and_back(world: World, other: tuple[pathlib.Path, pathlib.Path], 
     helm(world.kube, "rollback", "sync", "1", "--namespace", world.namespace)
     assert "strategy" not in (yaml.safe_load(helm(world.kube, "get", "manifest", "sync", "--namespace", world.namespace).split(
         "# Source: haproxy-k8s-sync/templates/deployment.yaml\n")[1].split("\n---")[0]))["spec"]
+    # With the image alone replaced: its variables and its rights, which are none on Services, do.
+    assert not any("services" in rule["resources"] for rule in world.kube.admin.get("ClusterRole", NAME)["rules"])
+    with world.adopt(Daemon(world.home / "same", environment(world))) as daemon, world.no_reload():
+        daemon.wait_log("servers adopted under their names")
+        world.in_step()
     with go_controller(world, binary, environment(world), "second") as process:
         awaited(world, process, places(world, "node-a", "node-b", "node-d"))
         assert f"node-c-{world.node_port}" in world.parked()

@@ -21,6 +21,17 @@ NAMES = (
     Mutant("its secrets stay in the environment", PARSE, "        if (row->or_file && row->alias != NULL)\n", "        if (false)\n"),
 )
 
+TYPES = "settings/types.c"
+ELSEWHERE = (
+    Mutant("a proxy of the environment is passed over in silence", PARSE, "        if (!s->proxy_from_environment)\n", "        if (false)\n"),
+    Mutant("HTTP_PROXY is taken for http_proxy", PARSE, "        else if (str_eq(names[i], \"HTTP_PROXY\"))\n", "        else if (false)\n"),
+    Mutant("all namespaces are one in silence", PARSE, "    if (value != NULL && value[0] == '\\0' && s->mapping_count > 0 &&", "    if (false &&"),
+    Mutant("an empty namespace counts beside a list", PARSE, " && !setting_is_given(s, SETTING(ingress_services)))", ")"),
+    Mutant("what cannot be off is refused without a word", TYPES, "    if (is_duration && ms == 0 && row->min > 0)\n", "    if (false)\n"),
+    Mutant("what may be off cannot be", TYPES, "    if (is_duration && ms == 0 && row->min > 0)\n", "    if (is_duration && ms == 0)\n"),
+    Mutant("port 0 has no fix", TYPES, "    if (is_number && number == 0 && row->min > 0 && row->unset != NULL)\n", "    if (false)\n"),
+)
+
 COMMAND_LINE = (
     Mutant("a flag that is none here has no fix", FLAGS, "        if (fix != NULL)\n", "        if (false)\n"),
     Mutant("a secret may be a flag", FLAGS, "{\"dataplane-password\", ", "{\"dataplane-passwort\", "),
@@ -37,6 +48,7 @@ DECODING = (
 
 ROOMS = (
     Room("settings, aliases", ("test_aliases",), NAMES),
+    Room("settings, from elsewhere", ("test_settings", "test_services"), ELSEWHERE),
     Room("command line, flags", ("test_flags",), COMMAND_LINE),
     Room("kube, Secrets", ("test_decode_secret",), DECODING),
 )

@@ -230,7 +230,7 @@ true
 {{- else if .Values.sidecar.enabled }}
 {{- include "haproxy-k8s-sync.sidecarProgram" . }}
 {{- else -}}
-[haproxy-k8s-sync]
+[/usr/bin/haproxy-k8s-sync]
 {{- end }}
 {{- end }}
 

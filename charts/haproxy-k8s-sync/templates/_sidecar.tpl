@@ -6,7 +6,7 @@
   {{- with .Values.image.pullPolicy }}
   imagePullPolicy: {{ . }}
   {{- end }}
-  command: [haproxy-k8s-sync, copy-to, /opt/haproxy-k8s-sync]
+  command: [/usr/bin/haproxy-k8s-sync, copy-to, /opt/haproxy-k8s-sync]
   {{- with .Values.securityContext }}
   securityContext:
     {{- toYaml . | nindent 4 }}
