@@ -5,11 +5,12 @@
 #include <stddef.h>
 
 struct settings;
+struct doctor_names;
 struct doctor_report;
 struct inspect_report;
 
-/* Of mapping `at` of what was seen. */
+/* Of mapping `at` of what was seen. names: which Services there are, where that one is not. */
 void doctor_service_report(const struct inspect_report *seen, size_t at, const struct settings *settings,
-                           struct doctor_report *r);
+                           const struct doctor_names *names, struct doctor_report *r);
 
 #endif
