@@ -15,8 +15,8 @@ struct near_name {
 };
 
 struct nearest {
-    const char *name;                     /* unknown */
-    size_t limit;                         /* how many edits away */
+    const char *name;                   /* unknown */
+    size_t limit;                       /* how many edits away */
     size_t most;                        /* NEAREST_SHOWN or NEAREST_MAX */
     struct near_name list[NEAREST_MAX]; /* the nearest first */
     size_t count, more;                 /* so many others */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -41,7 +42,7 @@ def test_a_daemon_that_runs(running: Rig) -> None:
 def test_none_runs(rig: Rig) -> None:
     rig.service()
     found = look(rig, LISTEN_ADDRESS=f"127.0.0.1:{free_port()}")
-    found.says("daemon.running", "skip", "that is no failure")
+    found.says("daemon.running", "skip", "which is no failure")
     assert found.all("daemon.ready") == found.all("daemon.sync") == [] and "daemon.running" not in found.failed()
 
 
@@ -100,6 +101,13 @@ def test_another_one_answers(rig: Rig, ours: bool) -> None:
         assert "systemctl restart haproxy-k8s-sync" in lines(found.says("daemon.version", "warn", "9.9.9"))
     else:
         found.says("daemon.running", "warn", "something else answers")
+
+
+def test_one_that_hangs(rig: Rig) -> None:
+    rig.service()
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        found = look(rig, "--timeout=3s", LISTEN_ADDRESS=f"127.0.0.1:{deaf.getsockname()[1]}")
+    found.says("daemon.running", "warn", "does not answer")
 
 
 # --- HAProxy's health

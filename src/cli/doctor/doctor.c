@@ -179,7 +179,7 @@ static void add_service(struct doctor *d, const struct inspect_report *seen, siz
 {
     const struct inspect_mapping *m = &seen->mappings[at];
     cleanup(doctor_names_fini) struct doctor_names names = {0};
-    if (seen->sources != NULL && m->service_state == INSPECT_SERVICE_ABSENT)
+    if (m->service_state == INSPECT_SERVICE_ABSENT)
         doctor_names_find(&names, d->base, d->clients.kube, m->rules->namespace, m->rules->service);
     doctor_service_report(seen, at, d->settings, &names, d->report);
 }
@@ -189,7 +189,9 @@ static void on_refresh(void *arg, const struct inspect_report *seen)
     struct doctor *d = arg;
     if (d->kubernetes_section != NULL)
         doctor_kubernetes_report_missing(&seen->missing, d->report, d->kubernetes_section);
-    for (size_t i = 0; i < seen->mapping_count; i++)
+    if (seen->sources == NULL)
+        doctor_services_report_unread(seen, d->report);
+    for (size_t i = 0; seen->sources != NULL && i < seen->mapping_count; i++)
         add_service(d, seen, i);
     if (d->clients.spiffe != NULL)
         doctor_spiffe_report(d->clients.spiffe,

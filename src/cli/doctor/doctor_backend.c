@@ -166,8 +166,8 @@ static void report_health(const struct doctor_haproxy_input *in, const struct in
         return;
     }
     struct doctor_check *c =
-        doctor_warn(s, "backend.health", "health", "%zu of %zu desired servers are DOWN in HAProxy: %s%s", down,
-                    live, buf_str(&names), down > NAMES_SHOWN ? ", ..." : "");
+        doctor_warn(s, "backend.health", "health", "%zu of %zu desired servers are DOWN in HAProxy: %s%s", down, live,
+                    buf_str(&names), down > NAMES_SHOWN ? ", ..." : "");
     doctor_why(c, "they get no connections; the node's port does not answer HAProxy, or not this kind of check "
                   "(HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK), or only one side uses the PROXY protocol");
     doctor_fix(c, "on HAProxy's machine, see the result of its check",

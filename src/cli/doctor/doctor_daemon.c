@@ -24,6 +24,7 @@ static void daemon_on_answer(void *arg, const struct http_response *r, const str
     struct doctor_daemon *d = a->of;
     a->request = NULL;
     a->status = r->status;
+    a->connected = http_response_connection(r).reached >= HTTP_REACHED_PEER;
     if (err != NULL)
         a->error = *err;
     else
@@ -86,8 +87,9 @@ static void daemon_report_version(yyjson_val *root, const char *version, struct 
     }
     struct doctor_check *c = doctor_warn(s, id, label, "%s; this program is %s", is, version);
     doctor_why(c, "what this program says of plans may not be what that daemon does");
-    doctor_fix(c, "after an upgrade, start the daemon again",
-               "systemctl restart haproxy-k8s-sync\nkubectl -n haproxy-k8s-sync rollout restart deploy/haproxy-k8s-sync");
+    doctor_fix(
+        c, "after an upgrade, start the daemon again",
+        "systemctl restart haproxy-k8s-sync\nkubectl -n haproxy-k8s-sync rollout restart deploy/haproxy-k8s-sync");
 }
 
 /* "be at http://a:5555 (problem)" of those that are not in sync. */
@@ -146,12 +148,17 @@ static void daemon_report_ready(const struct doctor_daemon_answer *a, struct doc
 
 /* ---- the section ---- */
 
-/* None runs, or not here. */
-static void daemon_report_none(const struct doctor_daemon *d, struct doctor_section *s)
+/* None runs, or not here; or it hangs. */
+static void daemon_report_none(const struct doctor_daemon_answer *a, struct doctor_section *s)
 {
-    doctor_skip(s, "daemon.running", "daemon",
-                "none runs at LISTEN_ADDRESS, so nothing is kept in sync by one here; that is no failure (%s)",
-                d->answers[DOCTOR_DAEMON_READY].error.message);
+    static const char id[] = "daemon.running", label[] = "daemon";
+    if (!a->connected) {
+        doctor_skip(s, id, label, "not running: nothing answers at LISTEN_ADDRESS, which is no failure");
+        return;
+    }
+    struct doctor_check *c = doctor_warn(s, id, label, "does not answer: %s", a->error.message);
+    doctor_fix(c, "see its log",
+               "journalctl -u haproxy-k8s-sync -n 50\nkubectl -n haproxy-k8s-sync logs deploy/haproxy-k8s-sync");
 }
 
 static bool daemon_is_one(const struct doctor_daemon_answer *ready)
@@ -169,11 +176,12 @@ void doctor_daemon_report(const struct doctor_daemon *d, const char *version, st
         return;
     struct doctor_section *s = doctor_section(r, "daemon", d->url, NULL);
     if (ready->error.kind != ERROR_NONE) {
-        daemon_report_none(d, s);
+        daemon_report_none(ready, s);
         return;
     }
     if (!daemon_is_one(ready)) {
-        struct doctor_check *c = doctor_warn(s, id, label, "something else answers /readyz with HTTP %d", ready->status);
+        struct doctor_check *c =
+            doctor_warn(s, id, label, "something else answers /readyz with HTTP %d", ready->status);
         doctor_advice(c, "set LISTEN_ADDRESS to the address of the daemon, or to one that is free");
         return;
     }

@@ -5,6 +5,7 @@
 #ifndef CLI_DOCTOR_DOCTOR_DAEMON_H
 #define CLI_DOCTOR_DOCTOR_DAEMON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,7 +29,8 @@ struct doctor_daemon {
         struct http_request *request;
         struct error error; /* kind NONE: it answered */
         int status;
-        char *body; /* NULL: none */
+        bool connected; /* something is there, and perhaps hangs */
+        char *body;     /* NULL: none */
     } answers[DOCTOR_DAEMON_ANSWERS];
     size_t asking;
     void (*done)(void *arg);

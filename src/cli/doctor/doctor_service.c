@@ -45,9 +45,9 @@ static void report_absent(const struct inspect_mapping *m, const struct doctor_n
     cleanup(mem_free_ptr) char *other =
         names->other != NULL ? mem_printf("; one of that name is in %s", names->other) : mem_strdup("");
     bool served = m->desired.state == DESIRED_OK; /* by endpoints that another controller manages */
-    struct doctor_check *c = doctor_add(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
-                                        "there is no Service %s in namespace %s%s%s", of->service, of->namespace, here,
-                                        other);
+    struct doctor_check *c =
+        doctor_add(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
+                   "there is no Service %s in namespace %s%s%s", of->service, of->namespace, here, other);
     if (names->here == NULL && names->other == NULL) {
         doctor_fix(c, "find its name", "kubectl get services -A");
         doctor_fix(c, "correct the settings (or INGRESS_SERVICES)", "INGRESS_NAMESPACE=...\nINGRESS_SERVICE_NAME=...");
@@ -240,6 +240,20 @@ static void report_desired(const struct inspect_mapping *m, struct doctor_sectio
         doctor_warn(s, "service.note", "setting", "%s", desired->note);
 }
 
+void doctor_services_report_unread(const struct inspect_report *seen, struct doctor_report *r)
+{
+    struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
+    for (size_t i = 0; i < seen->mapping_count; i++)
+        if (text_list_next(&names))
+            buf_printf(&names.text, "%s/%s", seen->mappings[i].rules->namespace, seen->mappings[i].rules->service);
+    cleanup(mem_free_ptr) char *subject = text_list_take(&names);
+    cleanup(mem_free_ptr) char *remark =
+        seen->mapping_count == 1 ? mem_printf("for backend %s", seen->mappings[0].backend) : NULL;
+    if (subject != NULL)
+        doctor_skip(doctor_section(r, "service", subject, remark), "service.object", "object",
+                    "needs Kubernetes, see there");
+}
+
 void doctor_service_report(const struct inspect_report *seen, size_t at, const struct settings *settings,
                            const struct doctor_names *names, struct doctor_report *r)
 {
@@ -247,10 +261,6 @@ void doctor_service_report(const struct inspect_report *seen, size_t at, const s
     cleanup(mem_free_ptr) char *subject = mem_printf("%s/%s", m->rules->namespace, m->rules->service);
     cleanup(mem_free_ptr) char *remark = mem_printf("for backend %s", m->backend);
     struct doctor_section *s = doctor_section(r, "service", subject, remark);
-    if (seen->sources == NULL) {
-        doctor_skip(s, "service.object", "object", "needs Kubernetes, see there");
-        return;
-    }
     report_object(m, names, s);
     report_port(m, s);
     report_endpoints(seen, m, s);
