@@ -7,9 +7,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define FAR 1000 /* more than two names of Kubernetes can differ in */
+
 void nearest_init(struct nearest *n, const char *name)
 {
-    *n = (struct nearest){.name = name, .limit = 1 + strlen(name) / 4};
+    *n = (struct nearest){.name = name, .limit = 1 + strlen(name) / 4, .most = NEAREST_SHOWN};
+}
+
+void nearest_init_all(struct nearest *n, const char *name)
+{
+    *n = (struct nearest){.name = name, .limit = FAR, .most = NEAREST_MAX};
 }
 
 void nearest_fini(struct nearest *n)
@@ -30,7 +37,7 @@ static void nearest_move_up(struct nearest *n, size_t at)
 
 void nearest_add(struct nearest *n, const char *name, size_t distance)
 {
-    if (distance > n->limit)
+    if (distance > n->limit && n->most < NEAREST_MAX)
         return;
     for (size_t i = 0; i < n->count; i++) {
         if (!str_eq(n->list[i].name, name))
@@ -41,7 +48,8 @@ void nearest_add(struct nearest *n, const char *name, size_t distance)
         return;
     }
     size_t last = n->count;
-    if (n->count < NEAREST_SHOWN)
+    n->more += n->count >= n->most;
+    if (n->count < n->most)
         n->count++;
     else if (distance < n->list[--last].distance)
         free(n->list[last].name);
@@ -63,5 +71,7 @@ char *nearest_text(const struct nearest *n)
     cleanup(buf_fini) struct buf out = {0};
     for (size_t i = 0; i < n->count; i++)
         buf_printf(&out, "%s%s", i > 0 ? ", " : "", n->list[i].name);
+    if (n->more > 0 && n->most == NEAREST_MAX)
+        buf_printf(&out, " and %zu more", n->more);
     return n->count > 0 ? buf_take(&out) : NULL;
 }

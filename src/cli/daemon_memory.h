@@ -34,6 +34,9 @@ struct daemon_memory {
     void *arg;
 };
 
+/* Where the daemon of these settings answers, "http://127.0.0.1:8080"; NULL: nowhere. Allocates. */
+char *daemon_memory_url(const struct settings *s) must_check;
+
 /* url: "http://host:port"; "": at the LISTEN_ADDRESS of the settings; NULL: it is not to be asked. */
 void daemon_memory_init(struct daemon_memory *m, const struct settings *settings, const char *url);
 void daemon_memory_fini(struct daemon_memory *m);

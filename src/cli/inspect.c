@@ -214,6 +214,7 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
                                         .daemon = &i->daemon};
     t->url = h->driver->name;
     t->dirty = h->dirty;
+    t->file = h->readout.file;
     t->adds = h->driver->adds;
     t->drift = mem_strdup(h->drift);
     t->warning = mem_strdup(h->warning);

@@ -17,6 +17,7 @@
 #include "report/checks.h"
 #include "servers/change/plan.h"
 
+struct cfg_content;
 struct daemon_memory;
 struct parking;
 struct service;
@@ -93,6 +94,7 @@ struct inspect_backend {
 struct inspect_target {
     const char *url;                  /* of its Data Plane API; borrowed */
     struct inspect_backend *backends; /* as the mappings of the report */
+    struct cfg_content *file;         /* haproxy.cfg as it was read; borrowed; NULL: it was not */
     bool adds;                        /* servers come and go without a reload */
     bool dirty;                       /* it may not run what haproxy.cfg says: each change needs a reload */
     char

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
+#include "cli/daemon_memory.h"
 #include "daemon/leadership.h"
 #include "kube/client.h"
 #include "kube/lease/lease.h"
@@ -23,15 +24,6 @@ struct running_daemon {
     struct buf body;
     struct error error;
 };
-
-char *running_daemon_url(const struct settings *s)
-{
-    bool any6 = str_eq(s->listen.host, "::"),
-         any = any6 || str_empty(s->listen.host) || str_eq(s->listen.host, "0.0.0.0");
-    const char *host = any6 ? "::1" : any ? "127.0.0.1" : s->listen.host;
-    cleanup(mem_free_ptr) char *place = str_host_port(host, s->listen.port);
-    return mem_printf("http://%s", place);
-}
 
 static void running_daemon_on_answer(void *arg, const struct http_response *r, const struct error *err)
 {
@@ -111,8 +103,8 @@ char *running_daemon_find(struct event_base *base, const struct running_daemon_o
     char *found = NULL;
     *ret_unknown = NULL;
     if (o->url != NULL) {
-        cleanup(mem_free_ptr) char *url = *o->url != '\0' ? mem_strdup(o->url) : running_daemon_url(o->settings);
-        found = running_daemon_ask(&at_address, url, o->timeout_ms);
+        cleanup(mem_free_ptr) char *url = *o->url != '\0' ? mem_strdup(o->url) : daemon_memory_url(o->settings);
+        found = url != NULL ? running_daemon_ask(&at_address, url, o->timeout_ms) : NULL;
     }
     if (found == NULL && o->kube != NULL && o->settings->leader_elect)
         found = running_daemon_ask_lease(&by_lease, o, ret_unknown);

@@ -28,7 +28,4 @@ struct running_daemon_options {
 char *running_daemon_find(struct event_base *base, const struct running_daemon_options *options,
                           char **ret_unknown) must_check;
 
-/* "http://127.0.0.1:8080", where a daemon with these settings answers on this machine. Allocates. */
-char *running_daemon_url(const struct settings *settings) must_check;
-
 #endif

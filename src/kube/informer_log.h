@@ -33,11 +33,11 @@ struct informer_log {
     const char *last_key;
     struct kube_outage *outage; /* of its server; borrowed */
     bool is_out;                /* it has no contact for that cause */
-    uint64_t lost_ms;   /* contact was lost then; 0: it is there, or never was */
-    bool loss_was_said; /* so its end is said, too */
-    bool quiet;         /* that it has no list is known and lived with: debug level */
-    bool may_be_denied; /* its owner reports that it is denied: debug level */
-    bool warned;        /* the API server's warning was passed on */
+    uint64_t lost_ms;           /* contact was lost then; 0: it is there, or never was */
+    bool loss_was_said;         /* so its end is said, too */
+    bool quiet;                 /* that it has no list is known and lived with: debug level */
+    bool may_be_denied;         /* its owner reports that it is denied: debug level */
+    bool warned;                /* the API server's warning was passed on */
 };
 
 /* scope_is NULL: "service"; a constant. */

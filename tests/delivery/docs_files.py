@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from tests.harness.certificates import Authority
-from tests.harness.daemon import clean_env, program
+from tests.harness.daemon import check_env, program
 from tests.harness.kube import write_kubeconfig
 
 from .docs_blocks import ROOT
@@ -215,7 +215,7 @@ class Settings:
         """An env file, as systemd reads it: check-config has nothing against it, not even a warning."""
         given = dict(line.split("=", 1) for line in text.splitlines() if line and not line.startswith("#"))
         env = {name: value.replace("/etc/haproxy-k8s-sync/", f"{self.directory}/") for name, value in {**more, **given}.items()}
-        done = subprocess.run([program(), "check-config"], env=clean_env(**env), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        done = subprocess.run([program(), "check-config"], env=check_env(**env), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False)
         if done.returncode != 0 or done.stderr:
             raise Wrong(f"check-config: exit {done.returncode}\n{done.stderr}")

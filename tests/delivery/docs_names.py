@@ -138,7 +138,7 @@ def trouble_with_source(span: str) -> str:
 # What prose in backticks may begin with without being a message of the daemon's.
 COMMANDS = ("haproxy-k8s-sync", "kubectl", "helm", "make", "set server", "systemctl", "apt", "server ", "default-server", "openssl", "build/",
             "stats socket", "prepare map", "add map", "commit map", "set ssl cert", "commit ssl cert", "HTTP", "curl", "haproxy ", "scripts/", "/usr/bin/python3", "s6-", ".ci/", "int f(", "add server", "-W ", "ulimit",
-            "URL ", "docker ", "adduser ", "state BACKUP", "man ", "tests/", "plan ", "explain ", "Mutant(", "monitor ", "git ", "fsGroup", "defaultMode", "bind ", "haproxy-k8s-sync/")
+            "URL ", "docker ", "adduser ", "state BACKUP", "man ", "tests/", "plan ", "explain ", "config ", "template ", "services ", "Mutant(", "monitor ", "git ", "fsGroup", "defaultMode", "bind ", "haproxy-k8s-sync/")
 
 
 def trouble_with_message(span: str) -> str:

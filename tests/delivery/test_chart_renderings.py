@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tests.harness.certificates import Authority
-from tests.harness.daemon import clean_env, program
+from tests.harness.daemon import check_env, program
 
 from .chart import cases, helm as chart, pod, readme
 
@@ -57,7 +57,7 @@ def test_the_daemon_takes_the_rendered_settings(rendered: cases.Renderings, name
     for path, pem in certificates.items():
         for place in tmp_path.rglob(path):
             place.write_text(pem)
-    done = subprocess.run([program(), "check-config"], env=clean_env(**env), capture_output=True, text=True, check=False)
+    done = subprocess.run([program(), "check-config"], env=check_env(**env), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     warnings = [line for line in done.stderr.splitlines() if name != "default" or "gets requests without credentials" not in line]
     assert warnings == []

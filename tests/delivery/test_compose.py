@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.daemon import Daemon, clean_env, program
+from tests.harness.daemon import Daemon, check_env, program
 from tests.harness.haproxy import DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, real_dataplane_binary
 from tests.harness.process import ROOT
 
@@ -94,7 +94,7 @@ def test_settings_are_the_daemons(tmp_path: pathlib.Path) -> None:
     assert host and host[1] in services()
     (tmp_path / "state").mkdir()
     here = {name: value.replace("/config", str(FOLDER / "config")).replace("/state", str(tmp_path / "state")) for name, value in given.items()}
-    done = subprocess.run([program(), "check-config"], env=clean_env(**here), capture_output=True, text=True, check=False)
+    done = subprocess.run([program(), "check-config"], env=check_env(**here), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 

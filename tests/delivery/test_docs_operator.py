@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tests.harness.certificates import Authority
-from tests.harness.daemon import clean_env, program
+from tests.harness.daemon import check_env, program
 from tests.harness.process import ROOT
 
 from .chart import readme
@@ -37,7 +37,7 @@ SETTINGS = [(spans(variable), spans(flag), here) for variable, flag, here in row
 
 
 def check_config(*flags: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([program(), *flags, "check-config"], env=clean_env(**env), capture_output=True, text=True, check=False)
+    return subprocess.run([program(), *flags, "check-config"], env=check_env(**env), capture_output=True, text=True, check=False)
 
 
 def values(folder: pathlib.Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from tests.functional.wrapped import plain
-from tests.harness.daemon import clean_env
+from tests.harness.daemon import check_env, clean_env
 from tests.harness.process import ROOT, free_port
 
 from . import package
@@ -160,7 +160,7 @@ def shipped_settings() -> dict[str, str]:
 
 
 def check_config(**settings: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([plain(), "check-config"], env=clean_env(**settings), capture_output=True, text=True, timeout=20)
+    return subprocess.run([plain(), "check-config"], env=check_env(**settings), capture_output=True, text=True, timeout=20)
 
 
 def test_settings_that_are_shipped(tmp_path: pathlib.Path) -> None:

@@ -14,6 +14,8 @@ from .rig import Rig, program
 ESCAPE = "\x1b"
 LONGEST = 25  # s
 PASSWORD = "adminpwd"
+NO_DAEMON = "127.0.0.1:1"
+"""LISTEN_ADDRESS where none answers: one that runs on this machine is another test's."""
 
 
 @dataclasses.dataclass
@@ -47,7 +49,7 @@ def lines(check: dict[str, Any]) -> list[str]:
 
 
 def run(rig: Rig, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
-    env = clean_env(**rig.settings(**settings))
+    env = clean_env(**rig.settings(**{"LISTEN_ADDRESS": NO_DAEMON, **settings}))
     done = subprocess.run([program(), "doctor", *words], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST)
     for secret in filter(None, (PASSWORD, *(value for name, value in settings.items() if name.endswith(("PASSWORD", "TOKEN"))))):
         assert secret not in done.stdout + done.stderr, f"{secret} is shown"

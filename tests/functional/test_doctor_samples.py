@@ -14,7 +14,7 @@ import pytest
 from tests.harness.ingress import ingress
 from tests.harness.process import ROOT
 
-from .doctor import run
+from .doctor import NO_DAEMON, run
 from .rig import BY_NODE_PORT, NAMESPACE, Rig
 
 SAMPLES = ROOT / "docs" / "samples"
@@ -50,7 +50,7 @@ def as_elsewhere(rig: Rig, text: str, node_port: int = 0) -> str:
     places = {rig.kube.url: "https://10.0.0.1:6443", rig.kube.url.partition("://")[2]: "10.0.0.1:6443",
               rig.dataplane.url: "http://10.0.0.9:5555", rig.dataplane.url.partition("://")[2]: "10.0.0.9:5555",
               str(rig.home / "config"): "/etc/haproxy-k8s-sync/kubeconfig", str(rig.haproxy.socket): "/run/haproxy.sock",
-              "context test": "context prod"}
+              "context test": "context prod", f"http://{NO_DAEMON}": "http://127.0.0.1:8080"}
     out = "\n".join(lines)
     for here, there in places.items():
         out = out.replace(here, there)

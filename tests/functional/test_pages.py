@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.harness.certificates import Authority
-from tests.harness.daemon import clean_env
+from tests.harness.daemon import check_env
 from tests.harness.metrics import PREFIX, Metrics
 from tests.harness.process import ROOT, wait_until
 
@@ -245,7 +245,7 @@ def test_settings_of_the_manifests_are_accepted(rig: Rig) -> None:
         path = rig.home / env["name"]
         path.write_text("admin\n")
         files[env["name"]] = str(path)
-    done = subprocess.run([program(), "check-config"], env=clean_env(**config, **plain, **files), capture_output=True, text=True)
+    done = subprocess.run([program(), "check-config"], env=check_env(**config, **plain, **files), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 

@@ -36,6 +36,11 @@ def clean_env(**settings: str) -> dict[str, str]:
     return env | settings
 
 
+def check_env(**settings: str) -> dict[str, str]:
+    """The same for check-config, which fails where the daemon would not start: outside of a pod that is without a kubeconfig."""
+    return clean_env(**{"KUBECONFIG": str(ROOT / "tests/harness/anywhere.kubeconfig"), **settings})
+
+
 class Daemon:
     """start() and stop() may be called again and again: that is a restart, the log goes on in the same file."""
 

@@ -13,10 +13,12 @@
 #include "net/spiffe.h"
 #include "daemon/clients.h"
 #include "daemon/template/template_source.h"
+#include "cli/doctor/doctor_daemon.h"
 #include "cli/doctor/doctor_dataplane.h"
 #include "cli/doctor/doctor_etcd.h"
 #include "cli/doctor/doctor_haproxy.h"
 #include "cli/doctor/doctor_kubernetes.h"
+#include "cli/doctor/doctor_names.h"
 #include "cli/doctor/doctor_proxy.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/doctor/doctor_service.h"
@@ -38,6 +40,7 @@ struct doctor {
     struct doctor_dataplane *dataplanes;       /* as in settings */
     struct doctor_local local;
     struct doctor_etcd etcd;
+    struct doctor_daemon daemon;
     size_t asking; /* requests without an answer yet */
 };
 
@@ -108,6 +111,7 @@ static void ask_all(struct doctor *d)
     if (settings_use_etcd(d->settings))
         d->asking += doctor_etcd_start(&d->etcd, d->base, d->clients.http, d->settings, d->options->timeout_ms,
                                        d->options->log, on_asked, d);
+    d->asking += doctor_daemon_start(&d->daemon, d->base, d->settings, d->options->timeout_ms, on_asked, d);
     if (d->asking > 0)
         event_base_dispatch(d->base);
 }
@@ -171,13 +175,24 @@ static void add_local(struct doctor *d, const struct inspect_report *seen)
         doctor_backend_report(&in, &in.target->backends[i], d->report);
 }
 
+static void add_service(struct doctor *d, const struct inspect_report *seen, size_t at)
+{
+    const struct inspect_mapping *m = &seen->mappings[at];
+    cleanup(doctor_names_fini) struct doctor_names names = {0};
+    if (m->service_state == INSPECT_SERVICE_ABSENT)
+        doctor_names_find(&names, d->base, d->clients.kube, m->rules->namespace, m->rules->service);
+    doctor_service_report(seen, at, d->settings, &names, d->report);
+}
+
 static void on_refresh(void *arg, const struct inspect_report *seen)
 {
     struct doctor *d = arg;
     if (d->kubernetes_section != NULL)
         doctor_kubernetes_report_missing(&seen->missing, d->report, d->kubernetes_section);
-    for (size_t i = 0; i < seen->mapping_count; i++)
-        doctor_service_report(seen, i, d->settings, d->report);
+    if (seen->sources == NULL)
+        doctor_services_report_unread(seen, d->report);
+    for (size_t i = 0; seen->sources != NULL && i < seen->mapping_count; i++)
+        add_service(d, seen, i);
     if (d->clients.spiffe != NULL)
         doctor_spiffe_report(d->clients.spiffe,
                              doctor_section(d->report, "spiffe", spiffe_state(d->clients.spiffe).socket, NULL));
@@ -283,6 +298,7 @@ static void end(struct doctor *d)
     doctor_kubernetes_fini(&d->kubernetes);
     doctor_local_fini(&d->local);
     doctor_etcd_fini(&d->etcd);
+    doctor_daemon_fini(&d->daemon);
     for (size_t i = 0; i < d->settings->dataplane_count; i++)
         doctor_dataplane_fini(&d->dataplanes[i]);
     free(d->dataplanes);
@@ -306,6 +322,7 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
     if (settings_use_etcd(settings))
         doctor_etcd_report(&d.etcd, ret);
     look(&d);
+    doctor_daemon_report(&d.daemon, options->version, ret);
     add_clock(&d);
     end(&d);
 }

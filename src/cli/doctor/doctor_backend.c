@@ -3,8 +3,11 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "settings/settings.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/cfg/file.h"
 #include "cli/doctor/doctor_haproxy.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect_print.h"
@@ -12,9 +15,27 @@
 
 #define NAMES_SHOWN 5
 
-static void fail_missing(const struct inspect_backend *b, struct doctor_section *s)
+/* Of haproxy.cfg, the nearest first. */
+static void add_backends(struct cfg_content *content, struct nearest *n)
 {
-    struct doctor_check *c = doctor_fail(s, "backend.exists", "backend", "haproxy.cfg has no backend of this name");
+    const struct cfg_file *file = cfg_content_file(content, NULL);
+    for (size_t i = 0; file != NULL && i < file->section_count; i++) {
+        const struct cfg_file_section *section = &file->sections[i];
+        if (str_eq(section->kind, "backend") || str_eq(section->kind, "listen"))
+            nearest_add(n, section->name, nearest_distance(n, section->name));
+    }
+}
+
+static void fail_missing(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
+                         struct doctor_section *s)
+{
+    cleanup(nearest_fini) struct nearest n;
+    nearest_init_all(&n, b->of->backend);
+    if (in->target != NULL)
+        add_backends(in->target->file, &n);
+    cleanup(mem_free_ptr) char *names = nearest_text(&n);
+    struct doctor_check *c = doctor_fail(s, "backend.exists", "backend", "haproxy.cfg has no backend of this name%s%s",
+                                         names != NULL ? "; it has " : "", names != NULL ? names : "");
     doctor_why(c, "HAPROXY_BACKEND_NAME (or the name after = in INGRESS_SERVICES) must name one of its backends");
     doctor_fix(c, "add it to haproxy.cfg, then reload HAProxy", "backend %s\n  mode tcp", b->of->backend);
     doctor_fix(c, "let the daemon create it", "HAPROXY_CREATE_BACKEND=true");
@@ -37,7 +58,7 @@ static bool report_exists(const struct doctor_haproxy_input *in, const struct in
     } else if (in->settings->create_backend) {
         doctor_ok(s, id, label, "missing; the daemon will create it (HAPROXY_CREATE_BACKEND=true)");
     } else {
-        fail_missing(b, s);
+        fail_missing(in, b, s);
     }
     return false;
 }
@@ -120,11 +141,12 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
                 v == INSPECT_WAITING ? "servers, see the Service" : "lines that can be written");
 }
 
-/* Desired servers that get no traffic because their health check fails. */
+/* Of the desired servers those that the running HAProxy has, and those of them that get no traffic because their health
+ * check fails. */
 static void report_health(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
                           struct doctor_section *s)
 {
-    size_t live = 0, down = 0;
+    size_t live = 0, down = 0, known = 0;
     cleanup(buf_fini) struct buf names = {0};
     for (size_t i = 0; i < b->desired->server_count; i++) {
         const struct desired_server *want = &b->desired->servers[i];
@@ -132,16 +154,20 @@ static void report_health(const struct doctor_haproxy_input *in, const struct in
         if (want->state != SERVER_LIVE)
             continue;
         live++;
+        known += is != NULL && !is->down;
         if (is == NULL || !runtime_fails_check(is))
             continue;
         if (down++ < NAMES_SHOWN)
             buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", want->name);
     }
-    if (down == 0)
+    if (down == 0) {
+        if (known > 0)
+            doctor_ok(s, "backend.health", "health", "%zu of %zu desired servers are UP in HAProxy", known, live);
         return;
+    }
     struct doctor_check *c =
-        doctor_warn(s, "backend.health", "health checks", "%zu of %zu desired servers are DOWN in HAProxy: %s%s", down,
-                    live, buf_str(&names), down > NAMES_SHOWN ? ", ..." : "");
+        doctor_warn(s, "backend.health", "health", "%zu of %zu desired servers are DOWN in HAProxy: %s%s", down, live,
+                    buf_str(&names), down > NAMES_SHOWN ? ", ..." : "");
     doctor_why(c, "they get no connections; the node's port does not answer HAProxy, or not this kind of check "
                   "(HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK), or only one side uses the PROXY protocol");
     doctor_fix(c, "on HAProxy's machine, see the result of its check",

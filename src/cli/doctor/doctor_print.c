@@ -31,7 +31,7 @@ static const char *title_of(const char *kind)
     } titles[] = {{"settings", "Settings"}, {"kubernetes", "Kubernetes"}, {"service", "Service"},
                   {"haproxy", "HAProxy"},   {"backend", "Backend"},       {"proxy", "PROXY protocol, backend"},
                   {"spiffe", "SPIFFE"},     {"clock", "Clock"},           {"templates", "Templates"},
-                  {"etcd", "etcd"}};
+                  {"etcd", "etcd"},         {"daemon", "Daemon"}};
     for (size_t i = 0; i < array_len(titles); i++)
         if (str_eq(titles[i].kind, kind))
             return titles[i].title;

@@ -11,6 +11,7 @@
 #include "model/objects.h"
 #include "model/service_port.h"
 #include "cli/doctor/doctor_count.h"
+#include "cli/doctor/doctor_names.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect_report.h"
 #include "daemon/sources.h"
@@ -37,22 +38,34 @@ static char *ports_text(const struct service *svc)
     return text.len > 0 ? buf_take(&text) : mem_strdup("no TCP port");
 }
 
-static void report_absent(const struct inspect_mapping *m, struct doctor_section *s)
+static void report_absent(const struct inspect_mapping *m, const struct doctor_names *names, struct doctor_section *s)
 {
     const struct mapping_rules *of = m->rules;
+    cleanup(mem_free_ptr) char *here = names->here != NULL ? mem_printf("; there are %s", names->here) : mem_strdup("");
+    cleanup(mem_free_ptr) char *other =
+        names->other != NULL ? mem_printf("; one of that name is in %s", names->other) : mem_strdup("");
     bool served = m->desired.state == DESIRED_OK; /* by endpoints that another controller manages */
-    struct doctor_check *c = doctor_add(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
-                                        "there is no Service %s in namespace %s", of->service, of->namespace);
-    doctor_fix(c, "find its name", "kubectl get services -A");
-    doctor_fix(c, "correct the settings (or INGRESS_SERVICES)", "INGRESS_NAMESPACE=...\nINGRESS_SERVICE_NAME=...");
-    doctor_also(c);
+    struct doctor_check *c =
+        doctor_add(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
+                   "there is no Service %s in namespace %s%s%s", of->service, of->namespace, here, other);
+    if (names->here == NULL && names->other == NULL) {
+        doctor_fix(c, "find its name", "kubectl get services -A");
+        doctor_fix(c, "correct the settings (or INGRESS_SERVICES)", "INGRESS_NAMESPACE=...\nINGRESS_SERVICE_NAME=...");
+        doctor_also(c);
+        return;
+    }
+    if (names->first != NULL)
+        doctor_fix(c, "if that is meant (or in INGRESS_SERVICES)", "INGRESS_SERVICE_NAME=%s", names->first);
+    if (names->other != NULL)
+        doctor_fix(c, "if the namespace is wrong (or in INGRESS_SERVICES)", "INGRESS_NAMESPACE=%.*s",
+                   (int)strcspn(names->other, ", "), names->other);
 }
 
-static void report_object(const struct inspect_mapping *m, struct doctor_section *s)
+static void report_object(const struct inspect_mapping *m, const struct doctor_names *names, struct doctor_section *s)
 {
     static const char id[] = "service.object", label[] = "object";
     if (m->service_state == INSPECT_SERVICE_ABSENT) {
-        report_absent(m, s);
+        report_absent(m, names, s);
     } else if (m->service_state == INSPECT_SERVICE_DENIED) {
         doctor_skip(s, id, label, "may not be read, see the permission for services");
     } else if (m->service == NULL) {
@@ -227,18 +240,28 @@ static void report_desired(const struct inspect_mapping *m, struct doctor_sectio
         doctor_warn(s, "service.note", "setting", "%s", desired->note);
 }
 
+void doctor_services_report_unread(const struct inspect_report *seen, struct doctor_report *r)
+{
+    struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
+    for (size_t i = 0; i < seen->mapping_count; i++)
+        if (text_list_next(&names))
+            buf_printf(&names.text, "%s/%s", seen->mappings[i].rules->namespace, seen->mappings[i].rules->service);
+    cleanup(mem_free_ptr) char *subject = text_list_take(&names);
+    cleanup(mem_free_ptr) char *remark =
+        seen->mapping_count == 1 ? mem_printf("for backend %s", seen->mappings[0].backend) : NULL;
+    if (subject != NULL)
+        doctor_skip(doctor_section(r, "service", subject, remark), "service.object", "object",
+                    "needs Kubernetes, see there");
+}
+
 void doctor_service_report(const struct inspect_report *seen, size_t at, const struct settings *settings,
-                           struct doctor_report *r)
+                           const struct doctor_names *names, struct doctor_report *r)
 {
     const struct inspect_mapping *m = &seen->mappings[at];
     cleanup(mem_free_ptr) char *subject = mem_printf("%s/%s", m->rules->namespace, m->rules->service);
     cleanup(mem_free_ptr) char *remark = mem_printf("for backend %s", m->backend);
     struct doctor_section *s = doctor_section(r, "service", subject, remark);
-    if (seen->sources == NULL) {
-        doctor_skip(s, "service.object", "object", "needs Kubernetes, see there");
-        return;
-    }
-    report_object(m, s);
+    report_object(m, names, s);
     report_port(m, s);
     report_endpoints(seen, m, s);
     report_nodes(seen, m, settings, s);

@@ -5,11 +5,15 @@
 #include <stddef.h>
 
 struct settings;
+struct doctor_names;
 struct doctor_report;
 struct inspect_report;
 
-/* Of mapping `at` of what was seen. */
+/* Of all of them, where Kubernetes was not read: that is said once. */
+void doctor_services_report_unread(const struct inspect_report *seen, struct doctor_report *r);
+
+/* Where it was: of mapping `at` of what was seen. names: which Services there are, where that one is not. */
 void doctor_service_report(const struct inspect_report *seen, size_t at, const struct settings *settings,
-                           struct doctor_report *r);
+                           const struct doctor_names *names, struct doctor_report *r);
 
 #endif

@@ -1,0 +1,343 @@
+"""What people type: flags of settings, help, misspelt words, check-config beside the daemon's start, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.harness.daemon import Daemon, clean_env
+from tests.harness.process import ROOT, free_port
+
+from .rig import BY_NODE_PORT, NAMESPACE, SERVICE, SEVERAL, Rig, program
+
+LONGEST = 30  # s
+KUBECONFIG = ('{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],'
+              '"clusters": [{"name": "a", "cluster": %s}], "users": [{"name": "a", "user": %s}]}')
+
+
+def run(*words: str, env: dict[str, str], timeout: float = LONGEST) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([program(), *words], env=clean_env(**env), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+
+
+def with_rig(rig: Rig, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    return run(*words, env=rig.settings(LISTEN_ADDRESS=f"127.0.0.1:{free_port()}", **settings))
+
+
+# --- flags
+
+@pytest.mark.parametrize("words", [["plan", "--dry-run", "-o", "json"], ["--dry-run", "-o", "json", "plan"], ["-ojson", "plan", "--dry-run=true"]])
+def test_a_flag_is_its_variable(rig: Rig, words: list[str]) -> None:
+    rig.service()
+    rig.pods(1, 2)
+    assert json.loads(with_rig(rig, "plan", "-o", "json").stdout)["backends"][0]["verdict"] == "changes"
+    done = with_rig(rig, *words, "--daemon=none")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["backends"][0]["verdict"] == "not_written"
+
+
+def test_a_flag_is_stronger(rig: Rig) -> None:
+    good = rig.settings()["KUBECONFIG"]
+    for words in (["--kubeconfig", good, "check-config"], ["check-config", f"--kubeconfig={good}"]):
+        assert with_rig(rig, *words, KUBECONFIG="/nonexistent").returncode == 0
+    assert with_rig(rig, "check-config", "--kubeconfig=/nonexistent").returncode == 78
+
+
+def test_the_daemon_has_the_flags(rig: Rig) -> None:
+    rig.service()
+    rig.pods(1, 2)
+    daemon = rig.daemon = Daemon(rig.home / "daemon", rig.settings(LOG_LEVEL=""), program())
+    daemon.flags = ["--dry-run", "-v"]
+    daemon.start()
+    daemon.wait_log("msg=started.* dry_run=true")
+    daemon.wait_log("level=debug")
+    daemon.wait_ready()
+    assert not rig.writes()
+
+
+def test_verbose_plan_says_more(rig: Rig) -> None:
+    quiet, loud = with_rig(rig, "plan"), with_rig(rig, "plan", "-v")
+    assert "level=debug" not in quiet.stderr and "level=debug" in loud.stderr
+
+
+def test_check_config_says_where_from(rig: Rig) -> None:
+    out = with_rig(rig, "check-config", "--dry-run", "-v", f"--kubeconfig={rig.settings()['KUBECONFIG']}").stdout
+    assert "\nDRY_RUN=true  # by --dry-run\n" in out
+    assert "\nLOG_LEVEL=debug  # by -v\n" in out
+    assert re.search("^KUBECONFIG=.*  # by --kubeconfig$", out, re.M)
+    assert "\nRESYNC_PERIOD=30s  # from the environment\n" in out
+
+
+def test_only_what_is_changed(rig: Rig) -> None:
+    out = with_rig(rig, "check-config", "--changed", LOG_LEVEL="info", PARK_TTL="1h", DRAIN_TIMEOUT="31s").stdout
+    names = re.findall("^([A-Z_]+)=", out, re.M)
+    assert {"HAPROXY_BACKEND_NAME", "DRAIN_TIMEOUT", "INGRESS_NAMESPACE", "HAPROXY_DATAPLANE_PASSWORD"} <= set(names)
+    assert not {"LOG_LEVEL", "PARK_TTL", "RESYNC_PERIOD", "DRY_RUN", "IP_FAMILY"} & set(names), "these are at their defaults, in other words perhaps"
+    assert "adminpwd" not in out and "#" in out and not re.search("^#", out, re.M)
+
+
+# --- help, and words that there are not
+
+def test_help_fits_a_screen() -> None:
+    said = [run(*words, env={}) for words in (["--help"], ["help"], ["-h"])]
+    assert {done.returncode for done in said} == {0} and len({done.stdout for done in said}) == 1
+    lines = said[0].stdout.splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    assert "DRAIN_TIMEOUT" not in said[0].stdout
+
+
+def test_help_settings() -> None:
+    whole = run("--help", "settings", env={})
+    assert whole.returncode == 0 and whole.stdout == run("help", "settings", env={}).stdout
+    assert "  DRAIN_TIMEOUT\n" in whole.stdout and "  DRY_RUN\n" in whole.stdout
+    assert run("help", "settings", "DRAIN_TIMEOUT", env={}).stdout.startswith("  DRAIN_TIMEOUT\n")
+    wrong = run("help", "settings", "DRAIN_TIMEUT", env={})
+    assert wrong.returncode == 64 and "did you mean DRAIN_TIMEOUT?" in wrong.stderr
+
+
+def test_version() -> None:
+    assert run("version", env={}).stdout == run("--version", env={}).stdout != ""
+
+
+@pytest.mark.parametrize("words, says", [
+    (["plna"], 'unknown command "plna"; did you mean "plan"?'), (["config", "aply"], 'did you mean "apply"?'), (["help", "doktor"], 'did you mean "doctor"?'),
+    (["--dry-rnu"], 'unknown flag "--dry-rnu"; did you mean "--dry-run"?'), (["plan", "--kubeconfg=/k"], 'did you mean "--kubeconfig"?'),
+    (["plan", "--colr=never"], 'did you mean "--color"?'), (["explain", "-o", "json", "n1"], "explain prints text only"),
+    (["--namespace=x", "plan"], "counts beside --mode"), (["copy-to", "--dry-run", "/tmp"], "--dry-run means nothing to it")])
+def test_unknown_words_name_the_nearest(words: list[str], says: str) -> None:
+    done = run(*words, env={})
+    assert done.returncode == 64 and says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
+
+
+# --- check-config fails where the daemon fails
+
+Spoil = Callable[[pathlib.Path], dict[str, str]]
+
+
+def written(path: pathlib.Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def kubeconfig(home: pathlib.Path, cluster: str = '{"server": "http://127.0.0.1:1"}', user: str = "{}") -> dict[str, str]:
+    return {"KUBECONFIG": written(home / "kubeconfig", KUBECONFIG % (cluster, user))}
+
+
+def https(home: pathlib.Path, **more: str) -> dict[str, str]:
+    return {"HAPROXY_DATAPLANE_URL": "https://127.0.0.1:1", **more}
+
+
+def etcd(home: pathlib.Path, **more: str) -> dict[str, str]:
+    return {"CONFIG_TARGET": "etcd", "CONFIG_SOURCE": "file", "CONFIG_FILE": written(home / "h.cfg", "global\n"), "ETCD_ENDPOINTS": "https://127.0.0.1:1",
+            "INGRESS_NAMESPACE": "", "INGRESS_SERVICE_NAME": "", "HAPROXY_BACKEND_NAME": "", "HAPROXY_DATAPLANE_URL": "",
+            "HAPROXY_DATAPLANE_USERNAME": "", "HAPROXY_DATAPLANE_PASSWORD": "", **more}
+
+
+def file_source(home: pathlib.Path, **more: str) -> dict[str, str]:
+    return {"CONFIG_SOURCE": "file", "CONFIG_FILE": written(home / "h.cfg", "global\n"), "INGRESS_NAMESPACE": "", "INGRESS_SERVICE_NAME": "",
+            "HAPROXY_BACKEND_NAME": "", **more}
+
+
+def template_set(home: pathlib.Path, text: str) -> dict[str, str]:
+    (home / "set").mkdir()
+    (home / "set" / "set.yaml").write_text(text)
+    return {"CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"file:{home / 'set'}", "INGRESS_NAMESPACE": "", "INGRESS_SERVICE_NAME": "", "HAPROXY_BACKEND_NAME": ""}
+
+
+# None: the daemon runs on, as these it follows or asks again.
+STARTS: dict[str, tuple[Spoil, int | None]] = {
+    "good": (lambda home: {}, None),
+    "a value that is none": (lambda home: {"RESYNC_PERIOD": "soon"}, 78),
+    "a safety setting that is misspelt": (lambda home: {"DRYRUN": "1"}, 78),
+    "outside of a pod without KUBECONFIG": (lambda home: {"KUBECONFIG": ""}, 78),
+    "in a pod without a service account": (lambda home: {"KUBECONFIG": "", "KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}, 78),
+    "no kubeconfig there": (lambda home: {"KUBECONFIG": str(home / "none")}, 78),
+    "a kubeconfig that is no YAML": (lambda home: {"KUBECONFIG": written(home / "kubeconfig", "{:")}, 78),
+    "a kubeconfig without a context": (lambda home: {"KUBECONFIG": written(home / "kubeconfig", '{"apiVersion": "v1"}')}, 78),
+    "Kubernetes' CA is no PEM": (lambda home: kubeconfig(home, '{"server": "https://127.0.0.1:1", "certificate-authority": "%s"}' % written(home / "ca", "x")), 78),
+    "Kubernetes' CA is not there": (lambda home: kubeconfig(home, '{"server": "https://127.0.0.1:1", "certificate-authority": "/nonexistent"}'), 78),
+    "Kubernetes' client certificate is not there": (lambda home: kubeconfig(home, '{"server": "https://127.0.0.1:1"}',
+                                                                            '{"client-certificate": "/nonexistent", "client-key": "/nonexistent"}'), 78),
+    "Kubernetes' token is not there": (lambda home: kubeconfig(home, user='{"tokenFile": "/nonexistent"}'), 78),
+    "a plugin with SECCOMP": (lambda home: {"SECCOMP": "true", **kubeconfig(home, user='{"exec": {"apiVersion": "client.authentication.k8s.io/v1",'
+                                            ' "command": "/bin/true", "interactiveMode": "Never"}}')}, 78),
+    "a password file that is not there": (lambda home: {"HAPROXY_DATAPLANE_PASSWORD": "", "HAPROXY_DATAPLANE_PASSWORD_FILE": "/nonexistent"}, 78),
+    "a credentials file that is not there": (lambda home: {"HAPROXY_DATAPLANE_CREDENTIALS_FILE": "/nonexistent"}, 78),
+    "the API's CA is no PEM": (lambda home: https(home, HAPROXY_DATAPLANE_CA_FILE=written(home / "ca", "x")), 78),
+    "the API's CA is not there": (lambda home: https(home, HAPROXY_DATAPLANE_CA_FILE="/nonexistent"), 78),
+    "the API's client certificate is not there": (lambda home: https(home, HAPROXY_DATAPLANE_CERT_FILE="/nonexistent", HAPROXY_DATAPLANE_KEY_FILE="/nonexistent"), 78),
+    "etcd's CA is no PEM": (lambda home: etcd(home, ETCD_CA_FILE=written(home / "ca", "x")), 78),
+    "etcd's password is not there": (lambda home: etcd(home, ETCD_USER="u", ETCD_PASSWORD_FILE="/nonexistent"), 78),
+    "STATE_DIR is a file": (lambda home: file_source(home, STATE_DIR=written(home / "state", "")), 1),
+    "STATE_DIR cannot be made": (lambda home: file_source(home, STATE_DIR="/nonexistent/state/here"), 1),
+    "no haproxy.cfg there yet": (lambda home: file_source(home, CONFIG_FILE=str(home / "none")), None),
+    "a template set that is broken": (lambda home: template_set(home, "{:"), None),
+}
+
+
+@pytest.fixture
+def there(tmp_path: pathlib.Path) -> dict[str, str]:
+    """Settings that the daemon starts with, and nothing behind them."""
+    return {"INGRESS_NAMESPACE": "a", "INGRESS_SERVICE_NAME": "b", "HAPROXY_BACKEND_NAME": "be", "HAPROXY_DATAPLANE_URL": "http://127.0.0.1:1",
+            "HAPROXY_DATAPLANE_USERNAME": "u", "HAPROXY_DATAPLANE_PASSWORD": "p", "LISTEN_ADDRESS": f"127.0.0.1:{free_port()}", **kubeconfig(tmp_path)}
+
+
+def start_status(env: dict[str, str]) -> int | None:
+    """What the daemon ends with by itself; None: it has started."""
+    with subprocess.Popen([program()], env=clean_env(**env), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if "msg=started" in line:
+                process.send_signal(signal.SIGTERM)
+                process.stderr.read()
+                assert process.wait(LONGEST) == 0
+                return None
+        return process.wait(LONGEST)
+
+
+@pytest.mark.parametrize("case", STARTS)
+def test_check_config_fails_where_the_daemon_does(there: dict[str, str], tmp_path: pathlib.Path, case: str) -> None:
+    spoil, status = STARTS[case]
+    env = {name: value for name, value in {**there, **spoil(tmp_path)}.items() if value}
+    made = set(tmp_path.iterdir())
+    checked = run("check-config", env=env)
+    assert set(tmp_path.iterdir()) == made, "check-config makes nothing"
+    assert checked.returncode == (status or 0), checked.stderr
+    assert ("error: " in checked.stderr) == (status is not None) == (checked.stdout == "")
+    assert start_status(env) == status
+
+
+def test_check_config_beside_the_daemon(rig: Rig) -> None:
+    """It neither listens nor takes anything from it."""
+    daemon = rig.start()
+    daemon.wait_ready()
+    done = subprocess.run([program(), "check-config"], env=daemon.env, capture_output=True, text=True, timeout=LONGEST)
+    assert done.returncode == 0, done.stderr
+
+
+# --- one cause is said once
+
+@pytest.fixture
+def several(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    with Rig(tmp_path, SEVERAL, haproxies=2) as made:
+        made.service(node_ports={"http": (80, 30080), "https": (443, 30443)})
+        made.pods(1)
+        yield made
+
+
+def mapped(**more: str) -> dict[str, str]:
+    web = f"{NAMESPACE}/{SERVICE}"
+    return {**BY_NODE_PORT, "INGRESS_NAMESPACE": "", "INGRESS_SERVICE_NAME": "", "HAPROXY_BACKEND_NAME": "",
+            "INGRESS_SERVICES": f"{web}:https=be, {web}:http=be2, other/api=be3", **more}
+
+
+@pytest.mark.parametrize("level", ["info", "error"], ids=["", "of errors alone"])
+@pytest.mark.parametrize("words", [["plan", "--daemon=none"], ["explain", "n1"], ["doctor"]], ids=lambda words: words[0])
+def test_no_api_server_is_one_line(several: Rig, words: list[str], level: str) -> None:
+    several.kube.listening(False)
+    done = with_rig(several, *words, "--timeout=1s", **mapped(LOG_LEVEL=level))
+    assert done.returncode == 1
+    place = several.kube.url.rpartition(":")[2]
+    said = re.findall(rf"Failed\s+to\s+connect\s+to\s+127.0.0.1\s+port\s+{place}\s", done.stdout + done.stderr)
+    assert len(said) == 1, done.stdout + done.stderr
+
+
+def test_no_api_server_is_one_line_of_the_log(several: Rig) -> None:
+    several.kube.listening(False)
+    daemon = several.start(**mapped())
+    for watch in ("nodes", "endpointslices of ingress/web", "services of other/api"):
+        daemon.wait_not_ready(f"watch {watch}: not synced: .*refused")
+    assert len(re.findall("level=warn.*no complete list", daemon.log())) == 1
+    several.kube.listening(True)
+    daemon.wait_log("synced with Kubernetes\" resource=nodes")
+    daemon.wait_log("contact with the Kubernetes API recovered\" server=")
+    for resource in ("services", "endpointslices"):
+        daemon.wait_log(f'synced with Kubernetes" resource={resource} service=other/api')
+    assert daemon.log().count("contact with the Kubernetes API recovered") == 1
+
+
+def test_no_data_plane_api_is_one_line_for_each(several: Rig) -> None:
+    for pair in several.pairs:
+        pair.dataplane.stop()
+    done = with_rig(several, "plan", "--daemon=none", "--timeout=5s", **mapped())
+    assert done.returncode == 1
+    for pair in several.pairs:
+        place = pair.dataplane.url.rpartition(":")[2]
+        assert len(re.findall(rf"Failed\s+to\s+connect\s+to\s+127.0.0.1\s+port\s+{place}\s", done.stdout + done.stderr)) == 1, done.stdout
+
+
+# --- exit codes
+
+PAGE = (ROOT / "docs" / "exit-codes.md").read_text()
+
+
+def rows(n: int) -> list[list[str]]:
+    """Of the n-th table of the page, without its head."""
+    tables = re.findall(r"((?:^\|.*\n)+)", PAGE, re.M)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in tables[n].splitlines()[2:]]
+
+
+def test_the_page_has_all_codes_and_commands() -> None:
+    defined = {code for header in ROOT.glob("src/**/*.h") for code in re.findall(r"#define \w*EXIT\w* (\d+)", header.read_text())}
+    assert {row[0] for row in rows(0)} == defined | {"0", "1"}
+    usage = re.findall(r"^(?:usage:| {6}) haproxy-k8s-sync ([a-z][\w-]*(?: [a-z]+)?)", run("help", "all", env={}).stdout, re.M)
+    listed: set[str] = set()
+    for command, *_ in rows(1):
+        words = re.findall(r"`([a-z -]+)`", command)
+        listed |= {word if " " in word or words[0].count(" ") == 0 else f"{words[0].split()[0]} {word}" for word in words}
+    assert listed == set(usage)
+
+
+Case = tuple[list[str], dict[str, str]]
+
+
+def cases(rig: Rig, home: pathlib.Path) -> dict[tuple[str, int], Case]:
+    """What ends with what the table says. The others are in the tests of their commands."""
+    good = rig.settings(LISTEN_ADDRESS=f"127.0.0.1:{free_port()}")
+    away, bad = {**good, "HAPROXY_DATAPLANE_URL": "http://127.0.0.1:1"}, {**good, "RESYNC_PERIOD": "soon"}
+    templates = str(ROOT / "templates" / "ingress")
+    state = {**good, **file_source(home, STATE_DIR="/nonexistent/state/here")}
+    found: dict[tuple[str, int], Case] = {
+        ("check-config", 0): (["check-config"], good), ("check-config", 1): (["check-config"], state), ("check-config", 78): (["check-config"], bad),
+        ("plan", 0): (["plan"], good), ("plan", 1): (["plan"], away), ("plan", 2): (["plan"], {**good, "HAPROXY_BALANCE": "leastconn"}),
+        ("plan", 78): (["plan"], bad), ("explain", 0): (["explain", "n1"], good), ("explain", 1): (["explain", "n99"], good),
+        ("explain", 78): (["explain", "n1"], bad), ("doctor", 1): (["doctor"], away), ("doctor", 78): (["doctor"], bad),
+        ("config plan", 1): (["config", "plan", "/nonexistent"], good), ("config plan", 78): (["config", "plan"], bad),
+        ("config validate", 1): (["config", "validate", "/nonexistent"], good), ("config validate", 78): (["config", "validate", "f"], bad),
+        ("config apply", 1): (["config", "apply", "/nonexistent"], good), ("config apply", 78): (["config", "apply"], bad),
+        ("config history", 1): (["config", "history"], good), ("config history", 78): (["config", "history"], bad),
+        ("template render", 0): (["template", "schema"], {}), ("template render", 1): (["template", "render", "/nonexistent"], {}),
+        ("template diff", 0): (["template", "diff", templates, "--against", templates], {}),
+        ("template diff", 1): (["template", "diff", "/nonexistent", "--against", templates], {}),
+        ("services view", 78): (["services", "view"], good), ("apply", 78): (["apply"], bad), ("watch", 78): (["watch"], bad), ("view", 78): (["view"], bad),
+        ("copy-to", 1): (["copy-to", "/nonexistent"], {}), ("help", 0): (["help"], {}),
+        ("(the daemon)", 78): ([], bad),
+    }
+    return found
+
+
+def test_commands_end_with_what_the_page_says(rig: Rig, tmp_path: pathlib.Path) -> None:
+    table = {re.sub(r"[`,].*", "", row[0].lstrip("`")): row[1:] for row in rows(1)}
+    for (command, status), (words, env) in cases(rig, tmp_path).items():
+        assert table[command][(0, 1, 2, 78).index(status)], f"{command} has no {status} there"
+        done = run(*words, env={name: value for name, value in env.items() if value})
+        assert done.returncode == status, f"{words}: {done.stdout}{done.stderr}"
+    for command in set(table) - {"(the daemon)"}:
+        assert run(*command.split(), "--frobnicate", env={}).returncode == 64, command
+
+
+def test_signals_end_with_what_the_page_says(rig: Rig) -> None:
+    daemon = rig.start()
+    daemon.wait_ready()
+    daemon.stop()  # asserts 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run(env=rig.settings(LISTEN_ADDRESS=f"127.0.0.1:{taken.getsockname()[1]}"))
+    assert done.returncode == 1 and "cannot start" in done.stderr
+    with open("/dev/full", "w") as full:
+        assert subprocess.run([program(), "help"], env=clean_env(), stdout=full, timeout=LONGEST).returncode == 1
