@@ -158,12 +158,12 @@ def test_writers_at_the_same_time_all_come_to_an_end(clusters: Clusters, world: 
 @pytest.mark.one_combination
 def test_what_belongs_to_another_cluster_is_shown_as_such(clusters: Clusters, world: World, tmp_path: pathlib.Path) -> None:
     a, *_ = clusters.list
-    clusters.serve("node-1")
+    clusters.serve("node-1", RESYNC_PERIOD="1s")
     own = {"CLUSTER_NAME": "a", "SERVER_NAME_FORMAT": "{cluster}_{node}", "KUBECONFIG": str(a.kube.kubeconfig(a.rights.token))}
     done = world.command("plan", **own)
     assert done.returncode == 0 and "2 server lines are another cluster's" in " ".join(done.stdout.split()), done.stdout + done.stderr
     done = world.command("explain", "b_node-1", **own)
     assert "it is another cluster's, b, whose own haproxy-k8s-sync explains it" in " ".join(done.stderr.split()), done.stdout + done.stderr
-    status, body = a.daemon.get("/status")
-    assert status == 200 and '"cluster":"a"' in body and '"another_cluster":2' in body
+    wait_until(lambda: '"another_cluster":2' in a.daemon.get("/status")[1], 20, "/status to show the servers of b and c")
+    assert '"cluster":"a"' in a.daemon.get("/status")[1]
     assert a.daemon.metrics().value("servers_configured", backend=BACKEND, target=world.dataplane.url, cluster="a") == 1
