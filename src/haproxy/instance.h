@@ -58,15 +58,15 @@ void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg);
 /* ---- what is known of it now, as plain values for engines and reports */
 
 struct instance_view {
-    const char *url;      /* of its Data Plane API, or the path of the file */
-    const char *user;     /* of the login; NULL: there is none */
-    const char *password; /* of the login, never to be shown; NULL: there is none, or it is not known */
-    int64_t version;      /* that all backends were read at; -1: none yet */
+    const char *url;        /* of its Data Plane API, or the path of the file */
+    const char *user;       /* of the login; NULL: there is none */
+    const char *password;   /* of the login, never to be shown; NULL: there is none, or it is not known */
+    int64_t version;        /* that all backends were read at; -1: none yet */
     uint64_t read_began_ms; /* the last reading */
-    bool fresh;           /* they are as read last, and nothing since may have changed them */
-    bool away;            /* the last reading failed: what was read before is outdated */
-    bool dirty;           /* running HAProxy may differ from haproxy.cfg */
-    bool silent;          /* the API gets no answer from HAProxy */
+    bool fresh;             /* they are as read last, and nothing since may have changed them */
+    bool away;              /* the last reading failed: what was read before is outdated */
+    bool dirty;             /* running HAProxy may differ from haproxy.cfg */
+    bool silent;            /* the API gets no answer from HAProxy */
     bool stopping;
     bool last_reload_known; /* how the last one before our start ended */
     const char *reload_id;  /* NULL: none */
