@@ -4,6 +4,7 @@ nodes of the same names."""
 from __future__ import annotations
 
 import pathlib
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -153,6 +154,20 @@ def test_writers_at_the_same_time_all_come_to_an_end(clusters: Clusters, world: 
         cluster.expect("node-1", "node-2")
         cluster.in_sync()
     assert clusters.reverted() == 0
+
+
+@pytest.mark.one_combination
+def test_clusters_that_disagree_about_the_backend_are_told_so(clusters: Clusters) -> None:
+    a, b, c = clusters.list
+    for cluster, balance in ((a, "source"), (b, "leastconn"), (c, "keep")):
+        cluster.pods("node-1")
+        cluster.start(HAPROXY_BALANCE=balance, RESYNC_PERIOD="1s")
+    said = "another writer keeps reverting our changes.*HAPROXY_BALANCE, .* have to be the same in all clusters that share it"
+    wait_until(lambda: any(re.search(said, d.log()) for d in (a.daemon, b.daemon)), 60, "a or b to say why writes pause")
+    for cluster in clusters.list:
+        cluster.expect("node-1")
+    c.in_sync()
+    assert c.daemon.metrics().sum("changes_reverted_total") == 0
 
 
 @pytest.mark.one_combination

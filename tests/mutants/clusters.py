@@ -8,7 +8,6 @@ NAMES = "servers/names.c"
 ROUTE = "servers/change/route.c"
 DECIDE = "servers/decide.c"
 DECISION = "servers/change/backend_decision.c"
-LOCAL = "haproxy/local/driver.c"
 
 NAMES_OF_CLUSTERS = (
     Mutant("a placeholder takes a '_', too", OWNERSHIP, "while (*name != '\\0' && *name != '_')", "while (*name != '\\0')"),
@@ -41,11 +40,12 @@ LAST = (
     Mutant("a server of no weight is one to rely on", DIFF, "(is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))",
            "diff_server_is_others(s, rules))"),
     Mutant("one of no cluster is one to rely on", DIFF, "!= 0 && diff_server_is_others(s, rules))", "!= 0)"),
+    Mutant("it goes by whatever was read before", DECIDE, "if (decide_reads_first(s))", "if (false)"),
     Mutant("another cluster's server stands in for one that is to come", ROUTE,
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),
 )
 
 ROOMS = (
     Room("clusters, names", ("test_ownership",), NAMES_OF_CLUSTERS),
-    Room("clusters", ("test_clusters", "test_ownership"), OWN_PART + LAST),
+    Room("clusters", ("test_clusters", "test_ownership", "test_engine_clusters"), OWN_PART + LAST),
 )
