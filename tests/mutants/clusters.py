@@ -45,7 +45,16 @@ LAST = (
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),
 )
 
+TURNS = (
+    Mutant("a daemon reads amid another one's turn", "haproxy/local/driver.c", "if (d->options.takes_turns)\n        local_driver_ask_turn(d);",
+           "if (false)\n        local_driver_ask_turn(d);"),
+    Mutant("a daemon keeps the file after it has read", "haproxy/local/driver_read.c", "    local_driver_release(d);\n", ""),
+    Mutant("a daemon keeps the file after it has loaded it", "haproxy/local/driver_reload.c", "    local_driver_release(d);\n", ""),
+    Mutant("another one's turn is the end of writing", "haproxy/local/driver_write.c", "if (d->options.takes_turns) { /* the next", "if (false) { /* the next"),
+)
+
 ROOMS = (
     Room("clusters, names", ("test_ownership",), NAMES_OF_CLUSTERS),
+    Room("clusters, turns", ("test_local_driver_lock",), TURNS),
     Room("clusters", ("test_clusters", "test_ownership", "test_engine_clusters"), OWN_PART + LAST),
 )

@@ -384,7 +384,8 @@ static void put_servers(struct buf *b, const char *set, bool named)
         buf_printf(b,
                    "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,"
                    "\"check\":\"enabled\",\"weight\":100%s}",
-                   len, word, number_len(word, len), number_of(word), word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
+                   len, word, number_len(word, len), number_of(word),
+                   word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
         comma = ",";
     }
     buf_add(b, named ? "}" : "]");
@@ -488,8 +489,8 @@ static void put_file_servers(struct buf *b, const char *set)
     for (char *word; (word = strsep(&rest, " ")) != NULL;) {
         int len = (int)strcspn(word, "*");
         if (len > 0)
-            buf_printf(b, "  server %.*s 10.0.0.%.*s:80 check weight 100%s\n", len, word, number_len(word, len), number_of(word),
-                       word[len] == '*' ? " disabled" : "");
+            buf_printf(b, "  server %.*s 10.0.0.%.*s:80 check weight 100%s\n", len, word, number_len(word, len),
+                       number_of(word), word[len] == '*' ? " disabled" : "");
     }
 }
 

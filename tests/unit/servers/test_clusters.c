@@ -113,6 +113,7 @@ static const struct row rows[] = {
      DIFF_WRITE,
      "+ 10.0.0.1-n2_a 10.0.0.1" W "\n+ 10.0.0.1_a 10.0.0.1" W,
      NULL},
+    {"a '_' of a node's name is none", "", "n_1 10.0.0.1:80", {OF_A}, DIFF_WRITE, "+ a_n-1 10.0.0.1" W, NULL},
     {"the last own one stays while no other is up",
      A1 B1,
      "",

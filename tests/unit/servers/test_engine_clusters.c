@@ -49,7 +49,8 @@ START_TEST(it_goes_by_a_reading_of_that_moment)
     pass(1000);
     ck_assert_msg(count('R') > 0 || count('F') == 0, "%s", buf_str(&w.trace));
     ck_assert_str_eq(w.have.of[0], "a_n1 b_n1");
-    assert_ready(true, "no other cluster has a server in this backend that is UP, so the last servers of cluster a stay (1)");
+    assert_ready(true,
+                 "no other cluster has a server in this backend that is UP, so the last servers of cluster a stay (1)");
     w.failing = NULL;
     pass(RESYNC_MS + 1000);
     ck_assert_str_eq(w.have.of[0], "a_n1* b_n1");
