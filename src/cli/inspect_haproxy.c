@@ -30,9 +30,8 @@ static char *running_problem(const struct inspect_haproxy *h)
     const struct diff_owner owner = {.rules = h->rules};
     for (size_t i = 0; i < h->count; i++) {
         const struct reading *f = &h->found[i];
-        char *what = f->unreadable.kind == ERROR_NONE
-                         ? drift_of_backend(&f->backend, &f->runtime, diff_manages, &owner)
-                         : NULL;
+        char *what =
+            f->unreadable.kind == ERROR_NONE ? drift_of_backend(&f->backend, &f->runtime, diff_manages, &owner) : NULL;
         if (what != NULL)
             return what;
     }

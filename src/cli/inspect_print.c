@@ -280,9 +280,8 @@ static void print_namesake(const struct inspect_report *r, const struct inspect_
     const struct backend_server *is = b->seen ? backend_find(&b->actual, r->node) : NULL;
     if (is == NULL)
         return;
-    cleanup(mem_free_ptr) char *cluster = diff_server_is_others(is, r->rules)
-                                              ? ownership_cluster(r->rules->server_name_format, is->name)
-                                              : NULL;
+    cleanup(mem_free_ptr) char *cluster =
+        diff_server_is_others(is, r->rules) ? ownership_cluster(r->rules->server_name_format, is->name) : NULL;
     cleanup(mem_free_ptr) char *hint =
         cluster != NULL ? mem_printf("it is another cluster's, %s, whose own haproxy-k8s-sync explains it", cluster)
                         : mem_strdup("see haproxy-k8s-sync plan");

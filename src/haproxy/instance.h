@@ -58,16 +58,16 @@ void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg);
 /* ---- what is known of it now, as plain values for engines and reports */
 
 struct instance_view {
-    const char *url;      /* of its Data Plane API, or the path of the file */
-    const char *user;     /* of the login; NULL: there is none */
-    const char *password; /* of the login, never to be shown; NULL: there is none, or it is not known */
-    int64_t version;      /* that all backends were read at; -1: none yet */
+    const char *url;        /* of its Data Plane API, or the path of the file */
+    const char *user;       /* of the login; NULL: there is none */
+    const char *password;   /* of the login, never to be shown; NULL: there is none, or it is not known */
+    int64_t version;        /* that all backends were read at; -1: none yet */
     uint64_t read_began_ms; /* the last reading */
-    bool fresh;           /* they are as read last, and nothing since may have changed them */
-    bool away;            /* the last reading failed: what was read before is outdated */
-    bool dirty;           /* running HAProxy may differ from haproxy.cfg */
-    bool silent;          /* the API gets no answer from HAProxy */
-    uint64_t answered_ms; /* clock_mono_ms of the last reading that neither of the two kept from; 0: none yet */
+    bool fresh;             /* they are as read last, and nothing since may have changed them */
+    bool away;              /* the last reading failed: what was read before is outdated */
+    bool dirty;             /* running HAProxy may differ from haproxy.cfg */
+    bool silent;            /* the API gets no answer from HAProxy */
+    uint64_t answered_ms;   /* clock_mono_ms of the last reading that neither of the two kept from; 0: none yet */
     bool stopping;
     bool last_reload_known; /* how the last one before our start ended */
     const char *reload_id;  /* NULL: none */

@@ -10,10 +10,10 @@
 
 enum need {
     NEED_NOTHING,
-    NEED_TIME,   /* there is something to write, but not now */
-    NEED_UPDATE, /* the first update of its route */
-    NEED_WRITE,  /* its plan, in a transaction */
-    NEED_RELOAD, /* an empty commit */
+    NEED_TIME,    /* there is something to write, but not now */
+    NEED_UPDATE,  /* the first update of its route */
+    NEED_WRITE,   /* its plan, in a transaction */
+    NEED_RELOAD,  /* an empty commit */
     NEED_READING, /* what was read is too old for its plan */
 };
 

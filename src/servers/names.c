@@ -400,9 +400,8 @@ static char *node_of_line(const struct names_input *in, const struct backend_ser
     if (node != NULL && !str_eq(node, line->name))
         return mem_strdup(node);
     const struct diff_rules *rules = in->rules;
-    char *by_format = is_plain(rules->server_name_format)
-                          ? NULL
-                          : node_in_name(rules->server_name_format, rules->cluster, line);
+    char *by_format =
+        is_plain(rules->server_name_format) ? NULL : node_in_name(rules->server_name_format, rules->cluster, line);
     return by_format != NULL ? by_format : node_in_name("{node}-{port}", NULL, line);
 }
 
@@ -525,8 +524,7 @@ char *names_adopted(const struct desired *named, const struct diff_rules *rules)
     struct text_list adopted = {.between = ", ", .max = ADOPTED_SHOWN};
     for (size_t i = 0; i < named->server_count; i++) {
         const struct desired_server *s = &named->servers[i];
-        cleanup(mem_free_ptr) char *own =
-            own_name(rules, s->node != NULL ? s->node : s->name, s->address, s->port);
+        cleanup(mem_free_ptr) char *own = own_name(rules, s->node != NULL ? s->node : s->name, s->address, s->port);
         if (s->node != NULL && !str_eq(own, s->name) && text_list_next(&adopted))
             buf_printf(&adopted.text, "%s (node %s)", s->name, s->node);
     }

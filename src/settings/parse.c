@@ -195,14 +195,11 @@ static bool settings_is_fallback(const struct settings *s, const struct setting 
 
 static void settings_check_services(const struct settings *s, struct settings_findings *found)
 {
-    const struct setting *theirs[] = {
-        SETTING(services_label), SETTING(annotation_prefix),         SETTING(cluster_name),
-        SETTING(services_ports), SETTING(services_certificates_dir), SETTING(services_secret_namespaces)};
+    const struct setting *theirs[] = {SETTING(services_label), SETTING(annotation_prefix), SETTING(services_ports),
+                                      SETTING(services_certificates_dir), SETTING(services_secret_namespaces)};
     bool services = s->config_source == SETTINGS_CONFIG_SERVICES;
-    bool published = s->config_target == SETTINGS_TARGET_ETCD; /* whose it is there, CLUSTER_NAME says */
     for (size_t i = 0; i < array_len(theirs) && !services; i++)
-        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]) &&
-            !(published && theirs[i] == SETTING(cluster_name)))
+        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))
             finding_warning(found, "%s has no effect without CONFIG_SOURCE=services", theirs[i]->name);
     if (services && !setting_is_given(s, SETTING(config_file)) && s->local.file == NULL && s->config_file == NULL &&
         s->config_target != SETTINGS_TARGET_ETCD)

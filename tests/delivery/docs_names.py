@@ -25,7 +25,7 @@ MAKE_VARIABLES = {"HAPROXY_SOURCE", "TARGET", "RANDOM_FILES", "KEEP", "TIME", "E
                   "DATAPLANEAPI", "K", "T", "V", "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
 # Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
 OTHERS_WORDS = {"maps_dir", "ssl_certs_dir", "general_storage_dir", "reload_delay", "reload_cmd", "master_worker_mode", "master_runtime",
-                "tls_ca", "adv_check", "no_proxy", "http_proxy", "https_proxy", "url_param"}
+                "tls_ca", "adv_check", "no_proxy", "http_proxy", "https_proxy", "url_param", "exported_cluster"}
 # What the kernel and OpenSSL say, which the daemon hands on, and words of haproxy.cfg.
 OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name", "jwt on"}
 

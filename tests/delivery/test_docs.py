@@ -250,6 +250,7 @@ def test_values_of_settings_are_accepted(own_settings: Settings) -> None:
     assert len(given) >= 8
     for span in sorted(given):
         own_settings.check(span + "\n", HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p", **(
+            {"CLUSTER_NAME": "east"} if "{cluster}" in span else {}), **(
             {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") and "etcd" not in span else {}), **(
             {"TEMPLATE_FROM": "configmap:haproxy/templates", "HAPROXY_DATAPLANE_URL": "http://haproxy:5555"} if span == "CONFIG_SOURCE=template" else {}), **(
             {"ETCD_ENDPOINTS": "http://etcd:2379", "CONFIG_SOURCE": "services"} if span in ("CONFIG_TARGET=etcd", "CONFIG_SOURCE=etcd") else {}), **(

@@ -4,6 +4,7 @@ nodes of the same names."""
 from __future__ import annotations
 
 import pathlib
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -156,14 +157,28 @@ def test_writers_at_the_same_time_all_come_to_an_end(clusters: Clusters, world: 
 
 
 @pytest.mark.one_combination
+def test_clusters_that_disagree_about_the_backend_are_told_so(clusters: Clusters) -> None:
+    a, b, c = clusters.list
+    for cluster, balance in ((a, "source"), (b, "leastconn"), (c, "keep")):
+        cluster.pods("node-1")
+        cluster.start(HAPROXY_BALANCE=balance, RESYNC_PERIOD="1s")
+    said = "another writer keeps reverting our changes.*HAPROXY_BALANCE, .* have to be the same in all clusters that share it"
+    wait_until(lambda: any(re.search(said, d.log()) for d in (a.daemon, b.daemon)), 60, "a or b to say why writes pause")
+    for cluster in clusters.list:
+        cluster.expect("node-1")
+    c.in_sync()
+    assert c.daemon.metrics().sum("changes_reverted_total") == 0
+
+
+@pytest.mark.one_combination
 def test_what_belongs_to_another_cluster_is_shown_as_such(clusters: Clusters, world: World, tmp_path: pathlib.Path) -> None:
     a, *_ = clusters.list
-    clusters.serve("node-1")
+    clusters.serve("node-1", RESYNC_PERIOD="1s")
     own = {"CLUSTER_NAME": "a", "SERVER_NAME_FORMAT": "{cluster}_{node}", "KUBECONFIG": str(a.kube.kubeconfig(a.rights.token))}
     done = world.command("plan", **own)
     assert done.returncode == 0 and "2 server lines are another cluster's" in " ".join(done.stdout.split()), done.stdout + done.stderr
     done = world.command("explain", "b_node-1", **own)
     assert "it is another cluster's, b, whose own haproxy-k8s-sync explains it" in " ".join(done.stderr.split()), done.stdout + done.stderr
-    status, body = a.daemon.get("/status")
-    assert status == 200 and '"cluster":"a"' in body and '"another_cluster":2' in body
+    wait_until(lambda: '"another_cluster":2' in a.daemon.get("/status")[1], 20, "/status to show the servers of b and c")
+    assert '"cluster":"a"' in a.daemon.get("/status")[1]
     assert a.daemon.metrics().value("servers_configured", backend=BACKEND, target=world.dataplane.url, cluster="a") == 1

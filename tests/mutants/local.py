@@ -20,7 +20,7 @@ FILE = (
     Mutant("a validation writes", DRIVER, "unsigned flags = writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE", "unsigned flags = 0"),
     Mutant("somebody's file is overwritten", DRIVER, "writes ? &d->identity : NULL,", "NULL,"),
     Mutant("a file of another version is overwritten", DRIVER, "if (writes && version != d->version) {", "if (false) {"),
-    Mutant("a write is no new version", "haproxy/local/driver_write.c", "    d->unloaded = d->locked = true;\n    d->version++;\n", "    d->unloaded = true;\n"),
+    Mutant("a write is no new version", "haproxy/local/driver_write.c", "    d->locked = !d->options.takes_turns;\n    d->version++;\n", "    d->locked = !d->options.takes_turns;\n"),
     Mutant("the same file is another version", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = false;"),
     Mutant("what somebody wrote is not seen", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = d->file != NULL;"),
     Mutant("HAProxy's own words are told", "haproxy/local/driver_write.c", "validation_text_of_program(said, d->options.file, edits)", "mem_strdup(said)"),
@@ -172,7 +172,7 @@ WRITING = (
     Mutant("who leaves is asked once", RUN, "    timer_set(&l->again, l->wait_ms);\n", ""),
     Mutant("who is back in the file is deleted", RUN, "return section != NULL && local_config_server(section, slash + 1, &words) != NULL;", "return false;"),
     Mutant("changes are written without a look at the version", WRITE, "if (d->edits.count > 0 && version != d->version) {", "if (false) {"),
-    Mutant("what was refused is written with the next", WRITE, "    bool whole = d->replaces;\n    timer_cancel(&d->tell);\n    local_driver_write_forget(d);", "    bool whole = d->replaces;\n    timer_cancel(&d->tell);\n    if (d->written.result == TRANSACTION_COMMITTED)\n        local_driver_write_forget(d);"),
+    Mutant("what was refused is written with the next", WRITE, "    bool whole = d->replaces;\n    timer_cancel(&d->tell);\n    local_driver_release(d);\n    local_driver_write_forget(d);", "    bool whole = d->replaces;\n    timer_cancel(&d->tell);\n    if (d->written.result == TRANSACTION_COMMITTED)\n        local_driver_write_forget(d);"),
     Mutant("changes are written unchecked", WRITE, "driver_write_begin(d, &d->changes, 0);", "driver_write_begin(d, &d->changes, LOCAL_WRITE_UNCHECKED);"),
     Mutant("an update is not read back", UPDATE, "cleanup(mem_free_ptr) char *problem = driver_update_problem(u, &all);", "cleanup(mem_free_ptr) char *problem = NULL;"),
     Mutant("an update waits for a reload", UPDATE, "        d->unloaded = was_unloaded; /* the running HAProxy gets it now */\n", "        (void)was_unloaded;\n"),
@@ -286,7 +286,7 @@ NOTED = (
 )
 
 BESIDE = (
-    Mutant("what was written is loaded", WRITE, "    d->unloaded = d->locked = true;\n    d->version++;\n", "    d->locked = true;\n    d->version++;\n"),
+    Mutant("what was written is loaded", WRITE, "    d->unloaded = true;\n    d->locked", "    d->locked"),
     Mutant("what an earlier daemon wrote is loaded", DRIVER, "    return a->pid == 0;\n", "    return false;\n"),
     Mutant("what a daemon loads right now is ours to load", DRIVER, "    return a->pid == 0;\n", "    return true;\n"),
     Mutant("what another daemon leaves is never looked at", DRIVER, "    if (a->pid != 0 && d->waits == NULL)\n        timer_set", "    if (false)\n        timer_set"),

@@ -9,7 +9,7 @@ PARKING = "servers/change/parking.c"
 ADOPTION = (
     Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),
     Mutant("strangers are adopted though nobody wishes it", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (true) {"),
-    Mutant("backup servers and what is kept are adopted", NAMES, "return !diff_server_is_foreign(line, w->in->rules) && ", "return "),
+    Mutant("backup servers and what is kept are adopted", NAMES, "return !diff_server_is_foreign(line, w->in->rules, &stranger) && ", "return "),
     Mutant("backup servers by default are adopted", NAMES, "&& !implied_backup &&", "&&"),
     Mutant("a desired name is adopted for another", NAMES, "           !has_name(w, line->name) && ", "           "),
     Mutant("what a server-template makes is adopted", NAMES,
@@ -44,8 +44,8 @@ RENAMING = (
 
 KNOWING = (
     Mutant("the names before are forgotten", NAMES, "const char *node = in->before != NULL ? desired_node(in->before, line->name) : NULL;", "const char *node = NULL;"),
-    Mutant("NODE-PORT tells nothing", NAMES, 'return by_format != NULL ? by_format : node_in_name("{node}-{port}", line);', "return by_format;"),
-    Mutant("the format tells nothing", NAMES, "is_plain(in->rules->server_name_format) ? NULL", "true ? NULL"),
+    Mutant("NODE-PORT tells nothing", NAMES, 'return by_format != NULL ? by_format : node_in_name("{node}-{port}", NULL, line);', "return by_format;"),
+    Mutant("the format tells nothing", NAMES, "is_plain(rules->server_name_format) ? NULL", "true ? NULL"),
     Mutant("why a node is out does not hold for its line", NAMES, "        if (!str_eq(s->server, node))\n", "        if (true)\n"),
     Mutant("two servers have one name", NAMES, "            if (str_eq(list[i].name, list[i - 1].name)) {", "            if (false) {"),
     Mutant("a spare has a server's name", NAMES, "        if (desired_find(d, d->spares[i].name) != NULL)\n", "        if (false)\n"),

@@ -10,8 +10,8 @@ LOSS_LIMIT = "servers/change/loss_limit.c"
 NOTICE = "servers/change/loss_notice.c"
 
 LINES = (
-    Mutant("backup servers are ours", DIFF, "return s->backup || keep_glob", "return keep_glob"),
-    Mutant("HAPROXY_KEEP_SERVERS is not asked", DIFF, "return s->backup || keep_glob(s->name, rules) != NULL;", "return s->backup;"),
+    Mutant("backup servers are ours", DIFF, "if (s->backup || keep_glob", "if (keep_glob"),
+    Mutant("HAPROXY_KEEP_SERVERS is not asked", DIFF, "if (s->backup || keep_glob(s->name, rules) != NULL)", "if (s->backup)"),
     Mutant("the first of two equal names counts as single", DIFF,
            "l->list[i - 1].doubled = l->list[i].doubled = true;", "l->list[i].doubled = true;"),
     Mutant("the last of equal names decides", DIFF,
@@ -47,8 +47,8 @@ WRITES = (
     Mutant("an undecided wish is written", DIFF,
            "if (desired->state == DESIRED_NOT_SYNCED || desired->state == DESIRED_UNDECIDED)", "if (desired->state == DESIRED_NOT_SYNCED)"),
     Mutant("a backend that nobody asked for is made", DIFF, "if (!actual->exists && !rules->create_backend)", "if (false)"),
-    Mutant("ALLOW_EMPTY=false does not hold", DIFF, "if (m.live == 0 && !rules->allow_empty) {", "if (false) {"),
-    Mutant("ALLOW_EMPTY=true holds", DIFF, "if (m.live == 0 && !rules->allow_empty) {", "if (m.live == 0) {"),
+    Mutant("ALLOW_EMPTY=false does not hold", DIFF, "if (m.live == 0 && !rules->allow_empty && !rules->others_up) {", "if (false) {"),
+    Mutant("ALLOW_EMPTY=true holds", DIFF, "if (m.live == 0 && !rules->allow_empty && !rules->others_up) {", "if (m.live == 0 && !rules->others_up) {"),
     Mutant("what is held is still among the changes", DIFF, "        drop_changes(ret);\n", ""),
     Mutant("default-server is switched on again and again", DIFF, " && !actual->default_send_proxy_v2) {", ") {"),
     Mutant("an httpchk of ours is not written", DIFF, 'http ? "httpchk" : rules->adv_check', "rules->adv_check"),

@@ -8,10 +8,10 @@ MACHINE = "haproxy/dataplane/runtime_update.c"
 
 CHOICE = (
     Mutant("equal names are told something", LANE, "if (i - first == 1 && !diff_server", "if (!diff_server"),
-    Mutant("foreign lines are told something", LANE, "if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules))", "if (i - first == 1)"),
+    Mutant("foreign lines are told something", LANE, "if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules, desired))", "if (i - first == 1)"),
     Mutant("a removal tells nobody", LANE, "d->changes[i].op == DIFF_REMOVE || sets_maintenance", "sets_maintenance"),
-    Mutant("backup servers count as serving", LANE, "return line->backup || is_being_written", "return is_being_written"),
-    Mutant("who is being written counts as serving", LANE, "line->backup || is_being_written(c, line->name) ||", "line->backup ||"),
+    Mutant("backup servers count as serving", LANE, "return line->backup ||\n           (c->", "return (c->"),
+    Mutant("who is being written counts as serving", LANE, "is_being_written(c, line->name) || str_eq(c->in->being_stopped", "str_eq(c->in->being_stopped"),
     Mutant("who may be taken out by a call under way counts as serving", LANE, "str_eq(c->in->being_stopped, line->name) ||", ""),
     Mutant("a server of weight 0 counts as serving", LANE, "(row->weight >= 0 ? row->weight : line->weight) == 0;", "false;"),
     Mutant("the weight in the file counts though HAProxy runs another", LANE, "(row->weight >= 0 ? row->weight : line->weight) == 0;", "line->weight == 0;"),

@@ -95,12 +95,10 @@ static uint64_t usual_us(enum ask ask)
 
 static const char *text_of(const struct local_ask *k)
 {
-    static const char *const names[] = {[LOCAL_KIND_READ_CONFIG] = "read",
-                                        [LOCAL_KIND_WRITE_CONFIG] = "write",
-                                        [LOCAL_KIND_LOCK_CONFIG] = "lock",
-                                        [LOCAL_KIND_RELOAD] = "reload",
-                                        [LOCAL_KIND_NOTE_LOADED] = "note loaded",
-                                        [LOCAL_KIND_RELEASE_CONFIG] = "release"};
+    static const char *const names[] = {
+        [LOCAL_KIND_READ_CONFIG] = "read",        [LOCAL_KIND_WRITE_CONFIG] = "write",
+        [LOCAL_KIND_LOCK_CONFIG] = "lock",        [LOCAL_KIND_RELOAD] = "reload",
+        [LOCAL_KIND_NOTE_LOADED] = "note loaded", [LOCAL_KIND_RELEASE_CONFIG] = "release"};
     return k->kind == LOCAL_KIND_COMMAND ? k->bytes : names[k->kind] != NULL ? names[k->kind] : "another";
 }
 

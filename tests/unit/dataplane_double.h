@@ -1,7 +1,7 @@
 /*
  * A Data Plane API and the HAProxy behind it, in the test's own process and in virtual time: in place of
  * haproxy/dataplane/client, what it is asked waits in `w` until engine_world.h answers it by carry_out. n<i> has the address
- * 10.0.0.<i>. The backends are "be" and, where a test asks for it, "two".
+ * 10.0.0.<i>, as have a_n<i>, b_n<i>. The backends are "be" and, where a test asks for it, "two".
  *
  * Each request has a letter, its step:
  *
@@ -356,6 +356,18 @@ static inline void restart_haproxy(void)
 }
 
 /* As a list, or by name. */
+/* "1" of n1, and of a_n1, which is n1 of cluster a. */
+static const char *number_of(const char *word)
+{
+    const char *cluster = strchr(word, '_');
+    return (cluster != NULL ? cluster + 1 : word) + 1;
+}
+
+static int number_len(const char *word, int len)
+{
+    return len - (int)(number_of(word) - word);
+}
+
 static void put_servers(struct buf *b, const char *set, bool named)
 {
     char copy[SET_BYTES], *rest = copy;
@@ -372,7 +384,8 @@ static void put_servers(struct buf *b, const char *set, bool named)
         buf_printf(b,
                    "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,"
                    "\"check\":\"enabled\",\"weight\":100%s}",
-                   len, word, len - 1, word + 1, word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
+                   len, word, number_len(word, len), number_of(word),
+                   word[len] == '*' ? ",\"maintenance\":\"enabled\"" : "");
         comma = ",";
     }
     buf_add(b, named ? "}" : "]");
@@ -403,7 +416,7 @@ static void put_row(struct buf *b, const char *word)
     buf_printf(b,
                "{\"name\":\"%.*s\",\"address\":\"10.0.0.%.*s\",\"port\":80,\"id\":\"1\","
                "\"operational_state\":\"%s\",\"admin_state\":\"%s\"}",
-               len, word, len - 1, word + 1, word[len] == '*' || fails ? "down" : "up",
+               len, word, number_len(word, len), number_of(word), word[len] == '*' || fails ? "down" : "up",
                word[len] == '*'   ? "maint"
                : word[len] == '!' ? "drain"
                                   : "ready");
@@ -476,8 +489,8 @@ static void put_file_servers(struct buf *b, const char *set)
     for (char *word; (word = strsep(&rest, " ")) != NULL;) {
         int len = (int)strcspn(word, "*");
         if (len > 0)
-            buf_printf(b, "  server %.*s 10.0.0.%.*s:80 check weight 100%s\n", len, word, len - 1, word + 1,
-                       word[len] == '*' ? " disabled" : "");
+            buf_printf(b, "  server %.*s 10.0.0.%.*s:80 check weight 100%s\n", len, word, number_len(word, len),
+                       number_of(word), word[len] == '*' ? " disabled" : "");
     }
 }
 

@@ -12,11 +12,24 @@
 
 /* ---- one server ---- */
 
-enum place { PLACE_LIVE, PLACE_DRAINING, PLACE_LEAVING, PLACE_PARKED, PLACE_SPARE, PLACE_UNMANAGED, PLACE_OTHERS, PLACES };
+enum place {
+    PLACE_LIVE,
+    PLACE_DRAINING,
+    PLACE_LEAVING,
+    PLACE_PARKED,
+    PLACE_SPARE,
+    PLACE_UNMANAGED,
+    PLACE_OTHERS,
+    PLACES
+};
 
 static const char *const place_names[] = {
-    [PLACE_LIVE] = "live",     [PLACE_DRAINING] = "draining", [PLACE_LEAVING] = "leaving",
-    [PLACE_PARKED] = "parked", [PLACE_SPARE] = "spare",       [PLACE_UNMANAGED] = "unmanaged",
+    [PLACE_LIVE] = "live",
+    [PLACE_DRAINING] = "draining",
+    [PLACE_LEAVING] = "leaving",
+    [PLACE_PARKED] = "parked",
+    [PLACE_SPARE] = "spare",
+    [PLACE_UNMANAGED] = "unmanaged",
     [PLACE_OTHERS] = "another_cluster",
 };
 

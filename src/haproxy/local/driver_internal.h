@@ -138,7 +138,7 @@ struct local_driver {
     struct local_request *lock;              /* beside these, while another one has it */
     struct timer ask_again;
     char *waits;
-    struct timer turn;     /* asks whether another one has ended its turn, to read then, */
+    struct timer turn;      /* asks whether another one has ended its turn, to read then, */
     uint64_t turn_until_ms; /* or anyway */
     struct readout *to;
     struct served served; /* what was answered of it so far */

@@ -46,7 +46,7 @@ struct diff_rules {
     size_t keep_count;
     enum adopt adopt;
     const char *server_name_format; /* NULL: {node} */
-    const char *cluster;            /* what {cluster} is there; NULL: the format has none, and all servers are managed */
+    const char *cluster; /* what {cluster} is there; NULL: the format has none, and all servers are managed */
     bool allow_empty;
     bool others_up; /* another cluster's server is UP in what runs: the last own one may go */
     bool create_backend;

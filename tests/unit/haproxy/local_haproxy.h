@@ -31,6 +31,7 @@ static struct {
     enum local_status status;
     char *message, *data;
     pid_t pid;
+    struct local_identity identity;
 } seen;
 
 static inline void on_answer(void *arg, const struct local_answer *a)
@@ -41,6 +42,7 @@ static inline void on_answer(void *arg, const struct local_answer *a)
     seen.answered = true;
     seen.status = a->status;
     seen.pid = a->pid;
+    seen.identity = a->identity;
     seen.message = mem_strdup(a->message);
     seen.data = mem_strdup(a->data);
 }

@@ -9,7 +9,8 @@
 
 static struct driver *driver;
 static struct readout readout;
-static bool runtime, master_reloads;
+static bool runtime, master_reloads, turns;
+static unsigned refused_turns;
 
 static struct {
     unsigned told, went_on;
@@ -97,17 +98,25 @@ static void make_driver(void)
                                            .has_master = runtime,
                                            .has_stats = true,
                                            .by_master = master_reloads,
+                                           .takes_turns = turns,
                                            .deadline_ms = 5000};
     driver = local_driver_new(base, &o);
     driver->events = &events;
 }
 
+static void on_answered(void *arg, const char *request, const struct local_answer *a)
+{
+    (void)arg;
+    refused_turns += str_eq(request, "lock") && a->status == LOCAL_LOCKED;
+}
+
 static void start_helper(void)
 {
+    const struct local_helper_events of = {.answered = on_answered};
     struct error err = {0};
     helper = local_helper_start(&options, &err);
     ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, &(struct local_helper_events){0});
+    local_helper_attach(helper, base, &of);
 }
 
 static void set_up_driver(void)
@@ -115,6 +124,7 @@ static void set_up_driver(void)
     static const char *const names[] = {"web"};
     set_up();
     runtime = master_reloads = true;
+    turns = false;
     memset(&last, 0, sizeof(last));
     make_driver();
     readout_init(&readout, names, 1);
@@ -337,6 +347,54 @@ START_TEST(while_another_daemon_loads_what_it_wrote)
 }
 END_TEST
 
+/* Once ours has let it go. */
+static void lock_as(struct local_helper *theirs)
+{
+    enum local_status is;
+    while ((is = wait_for(local_lock_config(theirs, on_answer, NULL))) == LOCAL_LOCKED)
+        continue;
+    ck_assert_int_eq(is, LOCAL_OK);
+}
+
+/* It reads once the other one has loaded what it wrote, and keeps the file no longer than that takes itself. */
+START_TEST(daemons_that_take_turns)
+{
+    turns = true;
+    die_and_start();
+    ck_assert(!is_unloaded());
+    struct local_helper *ours = helper;
+    start_helper();
+    struct local_helper *theirs = helper;
+    char *two = mem_printf("%s    # two\n", text);
+    lock_as(theirs);
+    ck_assert_int_eq(wait_for(local_write_config(theirs, two, strlen(two), NULL, 0, on_answer, NULL)), LOCAL_OK);
+    const struct local_identity written = seen.identity;
+    helper = ours;
+    ck_assert_int_eq(ask_for_reload(), TRANSACTION_CONFLICT);
+    ck_assert_ptr_null(driver->waits);
+    refused_turns = 0;
+    driver->ops->read(driver, &readout);
+    while (refused_turns < 2)
+        event_base_loop(base, EVLOOP_ONCE);
+    ck_assert_uint_eq(last.told, 0);
+    local_request_cancel(local_note_loaded(theirs, &written, NULL, NULL));
+    local_release_config(theirs);
+    await_told();
+    ck_assert(!readout.unloaded && readout.loaded);
+    lock_as(theirs);
+    local_release_config(theirs);
+    ck_assert(!is_unloaded());
+    ck_assert_int_eq(replace("    # three\n"), TRANSACTION_COMMITTED);
+    ck_assert_int_eq(wait_for(local_lock_config(theirs, on_answer, NULL)), LOCAL_LOCKED); /* until that is loaded */
+    ck_assert_int_eq(ask_for_reload(), TRANSACTION_COMMITTED);
+    await_reload(RELOAD_DONE);
+    lock_as(theirs);
+    local_helper_free(theirs); /* which keeps it until it ends, as one that dies does */
+    ck_assert(!is_unloaded() && readout.loaded);
+    free(two);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("local_driver_lock");
@@ -353,6 +411,7 @@ int main(void)
     tcase_add_test(t, what_was_read_before_the_end_of_a_reload);
     tcase_add_test(t, while_another_daemon_has_the_file);
     tcase_add_test(t, while_another_daemon_loads_what_it_wrote);
+    tcase_add_test(t, daemons_that_take_turns);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

@@ -36,8 +36,20 @@ static char *const kept[] = {kept_k};
 
 static const struct row rows[] = {
     {"names have the cluster's", B1, "n1 10.0.0.1:80", {OF_A}, DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
-    {"the same node's name in another cluster does not clash", A1 B1 B2, "n1 10.0.0.1:80", {OF_A}, DIFF_NOTHING, "", NULL},
-    {"what is not desired goes, of the own ones", A1 A2 B1 B2, "n1 10.0.0.1:80", {OF_A}, DIFF_WRITE, "- a_n2 10.0.0.2" W, NULL},
+    {"the same node's name in another cluster does not clash",
+     A1 B1 B2,
+     "n1 10.0.0.1:80",
+     {OF_A},
+     DIFF_NOTHING,
+     "",
+     NULL},
+    {"what is not desired goes, of the own ones",
+     A1 A2 B1 B2,
+     "n1 10.0.0.1:80",
+     {OF_A},
+     DIFF_WRITE,
+     "- a_n2 10.0.0.2" W,
+     NULL},
     {"another cluster's server at the same address is not adopted",
      "server b_n1 10.0.0.1" W "\n",
      "n1 10.0.0.1:80",
@@ -52,7 +64,13 @@ static const struct row rows[] = {
      DIFF_NOTHING,
      "",
      NULL},
-    {"a line of no cluster's name is left alone", A1 OLD1, "n1 10.0.0.1:80", {OF_A, .adopt = ADOPT_KEEP}, DIFF_NOTHING, "", NULL},
+    {"a line of no cluster's name is left alone",
+     A1 OLD1,
+     "n1 10.0.0.1:80",
+     {OF_A, .adopt = ADOPT_KEEP},
+     DIFF_NOTHING,
+     "",
+     NULL},
     {"but for one at an own server's place, to be renamed: the new one comes first",
      OLD1,
      "n1 10.0.0.1:80",
@@ -95,15 +113,23 @@ static const struct row rows[] = {
      DIFF_WRITE,
      "+ 10.0.0.1-n2_a 10.0.0.1" W "\n+ 10.0.0.1_a 10.0.0.1" W,
      NULL},
+    {"a '_' of a node's name is none", "", "n_1 10.0.0.1:80", {OF_A}, DIFF_WRITE, "+ a_n-1 10.0.0.1" W, NULL},
     {"the last own one stays while no other is up",
      A1 B1,
      "",
      {OF_A},
      DIFF_NO_ENDPOINT,
      "",
-     "none of the Service's 2 endpoints is ready; no other cluster has a server in this backend that is UP, so the last servers of cluster a stay (1)"},
+     "none of the Service's 2 endpoints is ready; no other cluster has a server in this backend that is UP, so the "
+     "last servers of cluster a stay (1)"},
     {"and goes where one is", A1 B1, "", {OF_A, .others_up = true}, DIFF_WRITE, "- a_n1 10.0.0.1" W, NULL},
-    {"an empty backend of one's own is in sync where others serve", B1, "", {OF_A, .others_up = true}, DIFF_NOTHING, "", NULL},
+    {"an empty backend of one's own is in sync where others serve",
+     B1,
+     "",
+     {OF_A, .others_up = true},
+     DIFF_NOTHING,
+     "",
+     NULL},
 };
 
 START_TEST(each_row)
@@ -157,8 +183,8 @@ START_TEST(the_loss_limit_is_of_the_own_part)
     cleanup(desired_fini) struct desired desired;
     struct plan p;
     text_backend(&b, "web",
-                 A1 A2 "server a_n3 10.0.0.3" W "\nserver a_n4 10.0.0.4" W
-                       "\n" B1 "server b_n2 10.1.0.2" W "\nserver b_n3 10.1.0.3" W "\nserver b_n4 10.1.0.4" W "\n");
+                 A1 A2 "server a_n3 10.0.0.3" W "\nserver a_n4 10.0.0.4" W "\n" B1 "server b_n2 10.1.0.2" W
+                       "\nserver b_n3 10.1.0.3" W "\nserver b_n4 10.1.0.4" W "\n");
     text_desired(&desired, "a_n1 10.0.0.1:80");
     plan_make(&b, &desired, &rules, false, &limit, 1, &p);
     ck_assert_uint_eq(p.held_back, 3);
@@ -207,7 +233,8 @@ START_TEST(it_goes_while_another_clusters_is_up)
         .parking = parking};
     backend_decision_plan(&in, &p);
     backend_decision_route(&in, &p, &route);
-    ck_assert_msg((p.verdict == PLAN_WRITE) == last[_i].goes, "%d: %s %s: %d", _i, last[_i].file, last[_i].running, p.verdict);
+    ck_assert_msg((p.verdict == PLAN_WRITE) == last[_i].goes, "%d: %s %s: %d", _i, last[_i].file, last[_i].running,
+                  p.verdict);
     if (last[_i].goes) { /* by a write with a version, which fails where the others' last one went first */
         ck_assert_uint_eq(route.command_count, 0);
         ck_assert_uint_eq(route.update_count, 1);
@@ -259,8 +286,8 @@ static void random_line(struct dice *dice, const char *format, struct buf *out)
     const struct names_input in = {.desired = &one, .actual = &none, .rules = &of};
     if (dice_one_in(dice, 3) || !names_apply(&in, &named))
         desired_copy(&named, &one); /* of no cluster */
-    buf_printf(out, "server %s 10.0.0.%u:80 check weight %u%s\n", named.servers[0].name, address, dice_below(dice, 2) * 100,
-               dice_one_in(dice, 3) ? " disabled" : "");
+    buf_printf(out, "server %s 10.0.0.%u:80 check weight %u%s\n", named.servers[0].name, address,
+               dice_below(dice, 2) * 100, dice_one_in(dice, 3) ? " disabled" : "");
 }
 
 static void random_servers(struct dice *dice, struct buf *out)
@@ -315,9 +342,10 @@ START_TEST(nothing_of_another_cluster_is_written)
             enum ownership of = ownership_of(rules.server_name_format, "a", c->server.name);
             writes++;
             taken += of == OWNERSHIP_NONE;
-            ck_assert_msg(of == OWNERSHIP_OWN || (of == OWNERSHIP_NONE && c->op != DIFF_ADD &&
-                                                  rules.adopt == ADOPT_RENAME && is_at_own_place(&b, &named, &rules, line)),
-                          "round %d of %s changes %s of\n%s", round, buf_str(&servers), c->server.name, buf_str(&lines));
+            ck_assert_msg(
+                of == OWNERSHIP_OWN || (of == OWNERSHIP_NONE && c->op != DIFF_ADD && rules.adopt == ADOPT_RENAME &&
+                                        is_at_own_place(&b, &named, &rules, line)),
+                "round %d of %s changes %s of\n%s", round, buf_str(&servers), c->server.name, buf_str(&lines));
         }
         for (size_t i = 0; i < b.server_count; i++)
             others += diff_server_is_others(&b.servers[i], &rules);

@@ -131,7 +131,8 @@ static const struct {
     {{SERVICES, "SERVICES_CERTIFICATES_DIR=certs"}, "error: SERVICES_CERTIFICATES_DIR=\"certs\""},
     {{SERVICES, "SERVICES_SECRET_NAMESPACES=a.b"}, "error: SERVICES_SECRET_NAMESPACES=\"a.b\": expected 1 to 64 names"},
     {{"SERVER_NAME_FORMAT={cluster}_{node}"},
-     "error: SERVER_NAME_FORMAT has {cluster}, which needs CLUSTER_NAME: expected a name that no other cluster on these "
+     "error: SERVER_NAME_FORMAT has {cluster}, which needs CLUSTER_NAME: expected a name that no other cluster on "
+     "these "
      "HAProxies has (letters, digits, '-' and '.', at most 63 characters)\n"},
     {{"TEMPLATE_FROM=file:/t"}, "warning: TEMPLATE_FROM has no effect without CONFIG_SOURCE=template\n"},
     {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},

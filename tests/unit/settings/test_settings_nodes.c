@@ -140,8 +140,8 @@ END_TEST
     "spaces"
 #define FAMILY "expected dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4"
 #define ADOPT "expected keep, rename or no"
-#define FORMAT                                                                                                      \
-    "expected letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address}, {port} and {cluster}, "   \
+#define FORMAT                                                                                                    \
+    "expected letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address}, {port} and {cluster}, " \
     "each at most once, with {node} or {address} among them, at most 64 characters"
 #define SEPARATED                                                                                                    \
     FORMAT "; only a '_' separates {cluster} from another placeholder, because all other characters may be part of " \

@@ -90,7 +90,8 @@ static void check_losses(const struct backend *before, const struct backend *b, 
     for (size_t i = 0; i < before->server_count; i++) {
         const struct backend_server *was = &before->servers[i], *is = backend_find(b, was->name);
         bool announced = is != NULL || (strcmp(was->name, "n0") == 0 && !is_skipped(d, "n0"));
-        if (!diff_server_is_foreign(was, rules, NULL) && !was->maintenance && (is == NULL || is->maintenance) && !announced)
+        if (!diff_server_is_foreign(was, rules, NULL) && !was->maintenance && (is == NULL || is->maintenance) &&
+            !announced)
             lost++;
     }
     ck_assert_uint_eq(d->loss_count, lost);
