@@ -164,6 +164,11 @@ class ServicesScene:
         made["metadata"] |= {"labels": {f"{self.PREFIX}.enabled": "yes"}, "creationTimestamp": f"2026-01-01T00:00:{created:02}Z"}
         return made
 
+    def on(self, name: str, ready: dict[str, bool]) -> None:
+        """Its only pod."""
+        self.kube.put(objects.slice_(f"{name}-1", name, [objects.endpoint("10.244.1.7", "n1", ready)],
+                                     namespace="shop", ports=[objects.port(8080, "web")]))
+
     def __enter__(self) -> "ServicesScene":
         self.stack = contextlib.ExitStack()
         self.stack.enter_context(self.haproxy)
@@ -177,6 +182,8 @@ class ServicesScene:
                       self.service("database", 5, haproxy_mode="tcp", listen_port=str(self.tcp), ssl_certificate=""), self.service("copy", 6, hostname="shop.example.com"),
                       self.service("typo", 7, hostname="typo.example.com", bakcends_use_ssl="true"), self.service("bad", 8, hostname="<img src=x onerror=hacked=1>"),
                       self.service("later", 9, hostname="later.example.com", ssl_certificate="secret:later"))
+        for name in ("shop", "cart", "api", "status", "database", "copy", "typo", "bad", "later"):
+            self.on(name, objects.READY)
         settings = {"KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")), "CONFIG_SOURCE": "services",
                     "HAPROXY_CONFIG_FILE": str(self.dynamic), "HAPROXY_CHECK_FILES": f"{self.haproxy.config},{self.dynamic}",
                     "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket), "HAPROXY_STATS_SOCKET": str(self.haproxy.socket), "HAPROXY_BIN": self.haproxy.binary,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pathlib
 import re
 from collections.abc import Iterator, Mapping
@@ -155,6 +156,9 @@ def test_without_a_ready_pod_the_last_servers_stay(rows: Rows) -> None:
         wait_until(lambda: "no usable endpoint; keeping the last servers" in daemon.log(), 20, "it is said")
         assert rows.lines() == {"n1": "", "n2": ""} and rows.answers("a.example.com") == 200
         assert daemon.metrics().sum("annotated_ports", state="no_endpoint") == 1 and daemon.metrics().sum("annotated_ports", state="removal_delayed") == 0
+        seen = wait_until(lambda: (s := json.loads(daemon.get("/status")[1]))["services"]["no_endpoint"] == 1 and s, 20, "/status to have it")
+        check = next(c for c in seen["checks"] if c["name"] == "servers of annotated Services")
+        assert (check["state"], seen["services"]["removal_delayed"]) == ("warn", 0) and check["since"] > seen["started_at"], check
         rows.pods({"n1": UNREADY, "n2": objects.READY, "n3": objects.READY})
         wait_until(lambda: rows.lines() == {"n1": "", "n2": "", "n3": ""} or rows.lines() == {"n2": "", "n3": ""}, 20, "others are ready")
 

@@ -41,9 +41,25 @@ HEALTH = (
     Mutant("a server that is down is up on the page", STATUS, 'runtime_fails_check(v->running) ? "down" : "up";', '"up";'),
     Mutant("who is parked counts as down", STATUS, "v->running == NULL || v->running->admin == RUNTIME_MAINT", "v->running == NULL"),
     Mutant("no server is counted as down", STATUS, "            down += is_down(&v);\n", "            ;\n"),
+    Mutant("no server is counted as UP", STATUS, "            up += is_up(&v);\n", "            ;\n"),
+    Mutant("what cannot be read is not UP", STATUS, "s->at->runtime.readable ? (int64_t)up : -1", "(int64_t)up"),
+    Mutant("DOWN begins anew with each reading", RUNTIME, "was != NULL && was->down_since_s != 0 ? was->down_since_s", "false ? was->down_since_s"),
+    Mutant("who is up was DOWN once", RUNTIME, "s->down_since_s = !runtime_fails_check(s)                 ? 0", "s->down_since_s = false ? 0"),
+    Mutant("one that does not answer is of now", STATUS, "bool answers = !v->away && !v->silent;", "bool answers = !v->silent;"),
+    Mutant("in sync began with each reading", "servers/report.c", "if (s->in_sync != in_sync || s->since_ms == 0)", "if (true)"),
+    Mutant("it was never in sync", STATUS, "since_ms > h->in_sync_since_ms ? since_ms", "false ? since_ms"),
     Mutant("readiness says nothing of who is DOWN", "servers/report.c", "    if (down > 0)\n", "    if (false)\n"),
     Mutant("readiness calls those DOWN that are up", "servers/report.c", "is != NULL && runtime_fails_check(is);\n    }\n", "is != NULL;\n    }\n"),
     Mutant("what is read is not shown", "servers/read.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
+)
+
+SINCE_FILE = "daemon/status/status_since.c"
+SINCE = (
+    Mutant("what fails begins anew each time", SINCE_FILE, "since_ms != 0 ? since_ms : now_ms", "now_ms"),
+    Mutant("a remark is as old as the failure before", SINCE_FILE, "s->list[i].state == c->state && str_eq", "str_eq"),
+    Mutant("the newest is the oldest", SINCE_FILE, "s->list[i].since_ms < oldest", "s->list[i].since_ms > oldest"),
+    Mutant("remarks are not kept", SINCE_FILE, "c->state != CHECK_FAIL && c->state != CHECK_WARN", "c->state != CHECK_FAIL"),
+    Mutant("all is kept", SINCE_FILE, "        if (c->state != CHECK_FAIL && c->state != CHECK_WARN)\n            continue;\n", ""),
 )
 
 EXPLAIN = "cli/explain_print.c"
@@ -61,5 +77,6 @@ ROOMS = (
     Room("what is said", ("test_engine_runtime_update", "test_explain_print", "test_plan_text"), SAID),
     Room("settings", ("test_unknown", "test_settings"), MISSPELT),
     Room("metrics", ("test_metrics",), SERIES),
-    Room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state", "test_status_haproxy"), HEALTH),
+    Room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state", "test_runtime", "test_status_haproxy"), HEALTH),
+    Room("since when", ("test_status_since",), SINCE),
 )

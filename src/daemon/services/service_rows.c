@@ -375,8 +375,8 @@ void service_rows_check(const struct service_rows *r, struct checks *checks)
         buf_printf(&text, "; %zu with servers whose removal is delayed (MAX_LOSS_PERCENT)", view.delayed);
     if (view.kept > 0)
         buf_printf(&text, "; %zu without a usable endpoint, with the last servers or every node", view.kept);
-    checks_add(checks, view.delayed > 0 ? CHECK_WARN : CHECK_OK, mem_strdup("servers of annotated Services"),
-               buf_take(&text), NULL);
+    checks_add(checks, view.delayed > 0 || view.kept > 0 ? CHECK_WARN : CHECK_OK,
+               mem_strdup("servers of annotated Services"), buf_take(&text), NULL);
 }
 
 /* ---- explain ---- */

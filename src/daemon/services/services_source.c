@@ -518,7 +518,15 @@ bool services_source_ready(const struct services_source *s, struct checks *check
 
 struct services_view services_source_view(const struct services_source *s)
 {
-    return (struct services_view){s->count, s->served, s->refused, &s->report, s->remarks, s->said};
+    const struct service_rows_view rows = service_rows_view(s->rows);
+    return (struct services_view){.services = s->count,
+                                  .served = s->served,
+                                  .refused = s->refused,
+                                  .report = &s->report,
+                                  .remarks = s->remarks,
+                                  .problem = s->said,
+                                  .no_endpoint = rows.kept,
+                                  .delayed = rows.delayed};
 }
 
 bool services_source_explain(const struct services_source *s, const char *name, struct buf *out)

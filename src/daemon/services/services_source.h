@@ -61,6 +61,8 @@ struct services_view {
     const struct service_report *report;
     const struct remarks *remarks;
     const char *problem; /* why there is no configuration; NULL: there is one, or it is not known yet */
+    size_t no_endpoint;  /* backends that keep their last servers, or have every node: nothing is desired there */
+    size_t delayed;      /* those with servers whose removal the loss limit delays */
 };
 struct services_view services_source_view(const struct services_source *s);
 

@@ -65,9 +65,10 @@
  *                    the first 50, those that warn() left out before the others; remarks: how many there are
  *     watches        [{name, resource, state, objects, bytes, left_out, problem}]: by their names in the set; bytes: as they are kept; left_out:
  *                    by warn(); state "synced", "stale", "waiting", "not served", "refused"
- *   services         {services, served, refused, frontend_count, frontends [...], remarks, remark_list, problem}; null without
- *                    CONFIG_SOURCE=services. services: that have the label; served, refused: ports of theirs; problem: why there is no
- *                    configuration
+ *   services         {services, served, refused, no_endpoint, removal_delayed, frontend_count, frontends [...], remarks, remark_list,
+ *                      problem}; null without CONFIG_SOURCE=services. services: that have the label; served, refused: ports of
+ *                    theirs; no_endpoint, removal_delayed: backends without a usable endpoint, with their last servers or every node;
+ *                    with servers that the loss limit keeps; problem: why there is no configuration
  *     frontends      [{address, port, mode, tls, route_count, routes [{host, path, service, port, backend, redirect}]}]: mode "http" or
  *                    "tcp"; service: "namespace/name"; redirect: where clients are sent, then backend is null; path null: all. Of all
  *                    frontends together the first 500 routes

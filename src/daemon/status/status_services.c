@@ -60,6 +60,8 @@ void status_services_put(const struct services_source *s, yyjson_mut_doc *doc, y
     json_put_count(doc, obj, "services", v.services);
     json_put_count(doc, obj, "served", v.served);
     json_put_count(doc, obj, "refused", v.refused);
+    json_put_count(doc, obj, "no_endpoint", v.no_endpoint);
+    json_put_count(doc, obj, "removal_delayed", v.delayed);
     json_put_text(doc, obj, "problem", v.problem);
     json_put_count(doc, obj, "frontend_count", v.report->frontend_count);
     yyjson_mut_val *frontends = json_put_list(doc, obj, "frontends");
