@@ -23,7 +23,7 @@ COPY --from=build /rootfs/ /
 ARG VERSION=1.0.0
 ARG REVISION
 LABEL org.opencontainers.image.title="haproxy-k8s-sync" \
-    org.opencontainers.image.description="Keeps the servers of a HAProxy outside of Kubernetes equal to the nodes behind an ingress Service" \
+    org.opencontainers.image.description="Keeps a HAProxy outside a Kubernetes cluster up to date with the nodes and Services inside it" \
     org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"

@@ -718,7 +718,7 @@ const struct setting setting_table[] = {
     {
         .name = "SPIFFE_PEER_ID",
         TEXT(spiffe_peer_id, check_spiffe_id),
-        .unset = "any SPIFFE ID of our own trust domain, named in a warning",
+        .unset = "any SPIFFE ID of the daemon's own trust domain, named in a warning",
         .expected = "a SPIFFE ID",
         .help = "The SPIFFE ID that the Data Plane API must have, with SPIRE_AGENT_SOCKET. It may be one of a "
                 "federated trust domain.",
