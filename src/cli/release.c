@@ -21,6 +21,7 @@
 
 #define LOOK_MS 10 /* whether all is known */
 #define ASK_MS 2000
+#define STOP_MS 5000
 #define NAMES_SHOWN 20
 
 struct release_target {
@@ -39,7 +40,7 @@ struct release_job {
     struct plan_rules rules;
     struct release_target *targets;
     size_t target_count, running;
-    struct timer look;
+    struct timer look, end;
     uint64_t until_ms;
 };
 
@@ -72,6 +73,12 @@ static void release_on_stopped(void *arg)
     struct release_job *j = arg;
     if (--j->running == 0)
         event_base_loopbreak(j->base);
+}
+
+static void release_on_end(void *arg)
+{
+    const struct release_job *j = arg;
+    event_base_loopbreak(j->base);
 }
 
 static int release_start(struct release_job *j, struct settings *settings, const struct log *log, struct error *err)
@@ -114,6 +121,7 @@ static void release_stop(struct release_job *j)
     j->running = j->target_count + 1;
     for (size_t i = 0; i < j->target_count; i++)
         instance_stop(j->targets[i].instance, release_on_stopped, j);
+    timer_set(&j->end, STOP_MS);
     if (--j->running > 0)
         event_base_dispatch(j->base);
 }
@@ -284,6 +292,7 @@ int release_command(struct event_base *base, struct settings *settings, const st
                             .writes = options->yes && !settings->dry_run,
                             .rules = rules_for_plan(settings)};
     timer_init(&j.look, base, release_look, &j);
+    timer_init(&j.end, base, release_on_end, &j);
     telemetry_init(&j.telemetry, options->version);
     mappings_init(&j.mappings, settings);
     int rc = clients_make(base, settings, options->access != NULL ? options->access : &none, options->version, &hooks,
@@ -308,6 +317,7 @@ int release_command(struct event_base *base, struct settings *settings, const st
     mappings_fini(&j.mappings);
     telemetry_fini(&j.telemetry);
     timer_fini(&j.look);
+    timer_fini(&j.end);
     if (rc == 0 && j.writes && *ret_status == EXIT_SUCCESS && settings->local.file != NULL &&
         !settings_share_backends(settings))
         local_forget_lock(settings->local.file);
