@@ -3,6 +3,7 @@
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -51,6 +52,21 @@ static struct log run_log(const struct run *r, enum log_level least)
 
 /* ---- check-config ---- */
 
+/* In a copy of this process, as there is no way back. */
+static int run_check_enter(const struct start *start, const struct settings *s, struct error *err)
+{
+    int status = 0;
+    if (!s->seccomp)
+        return EXIT_SUCCESS;
+    pid_t copy = fork();
+    if (copy == 0)
+        _exit(start_enter(start, s, err));
+    if (copy > 0 && waitpid(copy, &status, 0) == copy && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS)
+        return EXIT_SUCCESS;
+    (void)error_set(err, ERROR_FATAL, "SECCOMP=true: this kernel takes no filter of system calls");
+    return SETTINGS_EXIT_CODE;
+}
+
 /* As the daemon starts, but beside one that runs: nothing listens, and nothing is made in STATE_DIR. */
 static int run_check_start(const struct run *r, struct error *err)
 {
@@ -63,6 +79,8 @@ static int run_check_start(const struct run *r, struct error *err)
     s->state_dir = NULL;
     settings_listen_nowhere(s);
     int status = start_make(s, r->environ, r->version, &silent, &start, err);
+    if (status == EXIT_SUCCESS)
+        status = run_check_enter(&start, s, err);
     start_fini(&start);
     return status != EXIT_SUCCESS || tracing_check(s, err) == 0 ? status : SETTINGS_EXIT_CODE;
 }

@@ -42,13 +42,14 @@ int start_make(struct settings *settings, char **environ_, const char *version, 
         return EXIT_FAILURE;
     }
     ret->controller = controller_new(ret->base, settings, &ret->access, version, log, err);
-    if (ret->controller == NULL)
-        return start_status(err);
-    /* The last thing before the loop: what is needed once only (sockets that listen) is there by now. */
+    return ret->controller == NULL ? start_status(err) : EXIT_SUCCESS;
+}
+
+int start_enter(const struct start *s, const struct settings *settings, struct error *err)
+{
     bool copies = settings->config_source == SETTINGS_CONFIG_TEMPLATE;
-    if (settings->seccomp && sandbox_enter(controller_state_fd(ret->controller), copies, err) != 0)
-        return SETTINGS_EXIT_CODE;
-    return EXIT_SUCCESS;
+    return settings->seccomp && sandbox_enter(controller_state_fd(s->controller), copies, err) != 0 ? SETTINGS_EXIT_CODE
+                                                                                                    : EXIT_SUCCESS;
 }
 
 void start_fini(struct start *s)
