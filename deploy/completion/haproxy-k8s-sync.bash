@@ -12,7 +12,7 @@ _haproxy_k8s_sync() {
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if [ "$COMP_CWORD" = 1 ]; then
-        words='plan explain doctor config template services apply view watch check-config copy-to help version --help --version'
+        words='plan explain doctor release config template services apply view watch check-config copy-to help version --help --version'
         words="$words $settings"
     else
         case $option in
@@ -30,9 +30,10 @@ _haproxy_k8s_sync() {
             case ${COMP_WORDS[1]} in
             plan) words="--output= --color= --timeout= --daemon= $settings --help" ;;
             doctor) words="--output= --color= --timeout= $settings --help" ;;
+            release) words="--servers --yes --daemon= --color= --timeout= $settings --help" ;;
             explain) words="--color= --timeout= $settings --help" ;;
             check-config) words="--changed $settings --help" ;;
-            help) [ "$COMP_CWORD" != 2 ] || words='all settings plan explain doctor config template services apply view watch check-config copy-to' ;;
+            help) [ "$COMP_CWORD" != 2 ] || words='all settings plan explain doctor release config template services apply view watch check-config copy-to' ;;
             config)
                 words="--output= --color= --timeout= $settings --help"
                 [ "$COMP_CWORD" != 2 ] || words='plan validate apply history rollback --help'

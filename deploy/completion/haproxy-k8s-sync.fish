@@ -1,9 +1,9 @@
 # Completion of haproxy-k8s-sync(8) for fish.
 
 for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
-    set -l none 'not __fish_seen_subcommand_from plan explain doctor config template services apply view watch check-config copy-to help version'
-    set -l settings '__fish_seen_subcommand_from plan explain doctor config services check-config; and not __fish_seen_subcommand_from template help'
-    set -l asking '__fish_seen_subcommand_from plan explain doctor config template services'
+    set -l none 'not __fish_seen_subcommand_from plan explain doctor release config template services apply view watch check-config copy-to help version'
+    set -l settings '__fish_seen_subcommand_from plan explain doctor release config services check-config; and not __fish_seen_subcommand_from template help'
+    set -l asking '__fish_seen_subcommand_from plan explain doctor release config template services'
     set -l config '__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from plan validate apply history rollback'
     set -l file '__fish_seen_subcommand_from config; and __fish_seen_subcommand_from plan validate apply'
     set -l template '__fish_seen_subcommand_from template'
@@ -11,6 +11,9 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $none -a plan -d 'What would change in HAProxy, and why'
     complete -c $program -n $none -a explain -d 'Why a node is in use, draining or out'
     complete -c $program -n $none -a doctor -d 'What a sync needs, and how to fix what fails'
+    complete -c $program -n $none -a release -d 'Give the backends up: live servers stay'
+    complete -c $program -n '__fish_seen_subcommand_from release; and not __fish_seen_subcommand_from help' -l servers -d 'Remove all servers that are managed'
+    complete -c $program -n '__fish_seen_subcommand_from release; and not __fish_seen_subcommand_from help' -l yes -d 'Do it'
     complete -c $program -n $none -a check-config -d 'The settings in effect, and what is wrong with them'
     complete -c $program -n $none -a copy-to -d 'This program with its libraries, into a folder'
     complete -c $program -n '__fish_seen_subcommand_from copy-to' -F
@@ -36,7 +39,7 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $none -a watch -d 'The same, from now on'
     complete -c $program -n $none -a help -d 'The usual commands, or all about one'
     complete -c $program -n $none -a version -d 'The version'
-    complete -c $program -n '__fish_seen_subcommand_from help; and not __fish_seen_subcommand_from all settings plan explain doctor config template services apply view watch check-config copy-to' -a 'all settings plan explain doctor config template services apply view watch check-config copy-to'
+    complete -c $program -n '__fish_seen_subcommand_from help; and not __fish_seen_subcommand_from all settings plan explain doctor release config template services apply view watch check-config copy-to' -a 'all settings plan explain doctor release config template services apply view watch check-config copy-to'
     complete -c $program -n '__fish_seen_subcommand_from check-config; and not __fish_seen_subcommand_from help' -l changed -d 'Those alone that differ from their defaults'
     complete -c $program -n "$none; or $settings" -l kubeconfig -r -F -d 'How to reach the Kubernetes API'
     complete -c $program -n "$none; or $settings" -l dry-run -d 'Leave HAProxy unchanged'

@@ -18,7 +18,7 @@ FOLDER = ROOT / "deploy/completion"
 NAME = "haproxy-k8s-sync"
 
 # The words that were typed, the last one as far as it was -> what is offered.
-COMMANDS = {"plan", "explain", "doctor", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to", "help", "version"}
+COMMANDS = {"plan", "explain", "doctor", "release", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to", "help", "version"}
 CASES: list[tuple[list[str], set[str]]] = [
     ([""], COMMANDS),
     (["pl"], {"plan"}),
@@ -32,6 +32,8 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["plan", "--daemon", "n"], {"none"}),
     (["doctor", "--timeout", "3"], {"30s"}),
     (["check-config", "x"], set()),
+    (["re"], {"release"}),
+    (["release", "--y"], {"--yes"}),
     (["check-config", "--ch"], {"--changed"}),
     (["plan", "--log-level", "d"], {"debug"}),
     (["--dry"], {"--dry-run"}),
@@ -49,7 +51,8 @@ CASES: list[tuple[list[str], set[str]]] = [
 ]
 SETTINGS = {"--kubeconfig", "--dry-run", "--log-level"}
 OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"} | SETTINGS, "doctor": {"--output", "--color", "--timeout", "--help"} | SETTINGS,
-           "explain": {"--color", "--timeout", "--help"} | SETTINGS, "check-config": {"--changed", "--help"} | SETTINGS}
+           "explain": {"--color", "--timeout", "--help"} | SETTINGS, "check-config": {"--changed", "--help"} | SETTINGS,
+           "release": {"--servers", "--yes", "--daemon", "--color", "--timeout", "--help"} | SETTINGS}
 
 
 def shell(name: str) -> str:

@@ -89,7 +89,7 @@ def test_one_cluster_dies_comes_back_and_leaves(clusters: Clusters, world: World
 @pytest.mark.one_combination
 def test_last_server_stays_while_no_other_cluster_is_up(clusters: Clusters, world: World) -> None:
     a, b, c = clusters.list
-    clusters.serve("node-1")
+    clusters.serve("node-1", RESYNC_PERIOD="1s")
     for cluster in (b, c):
         cluster.nodes.kill(f"{cluster.name}.node-1")
     wait_until(lambda: up(world) & set(clusters.all_lines()) == {"a_node-1"}, 30, "the nodes of b and c to be DOWN")
