@@ -13,6 +13,7 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $none -a doctor -d 'What a sync needs, and how to fix what fails'
     complete -c $program -n $none -a release -d 'Give the backends up: live servers stay'
     complete -c $program -n '__fish_seen_subcommand_from release; and not __fish_seen_subcommand_from help' -l servers -d 'Remove all servers that are managed'
+    complete -c $program -n '__fish_seen_subcommand_from release; and not __fish_seen_subcommand_from help' -l daemon -x -a 'none http://127.0.0.1:8080' -d 'The running daemon'
     complete -c $program -n '__fish_seen_subcommand_from release; and not __fish_seen_subcommand_from help' -l yes -d 'Do it'
     complete -c $program -n $none -a check-config -d 'The settings in effect, and what is wrong with them'
     complete -c $program -n $none -a copy-to -d 'This program with its libraries, into a folder'

@@ -106,6 +106,7 @@ START_TEST(before_the_first_answer)
     expect("/url", "\"" API_URL "\"");
     expect("/version", "null");
     expect("/worker_pid", "null");
+    expect("/backends/0/servers/up", "null");
     expect("/runtime_verification", "\"untested\"");
     expect("/reload", "{\"state\":\"none\",\"id\":null,\"problem\":null}");
     expect_servers(0, "");

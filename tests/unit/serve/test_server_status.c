@@ -28,7 +28,7 @@ START_TEST(the_page_and_its_policy)
     const char *page = body_of(answer);
     ck_assert(str_has_prefix(page, "<!doctype html>"));
     ck_assert_uint_gt(strlen(page), 1000);
-    ck_assert_uint_le(strlen(page), 72 * 1024);
+    ck_assert_uint_le(strlen(page), 68 * 1024);
     ck_assert_pstr_eq(header(answer, "X-Frame-Options"), "DENY");
     ck_assert_pstr_eq(header(answer, "X-Content-Type-Options"), "nosniff");
     ck_assert_pstr_eq(header(answer, "Referrer-Policy"), "no-referrer");
