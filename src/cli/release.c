@@ -56,12 +56,24 @@ static bool release_is_settled(const struct release_job *j, const struct release
     return true;
 }
 
+/* It cannot be read, and nothing was written that is to be followed. */
+static bool release_is_away(const struct release_job *j, const struct release_target *t)
+{
+    for (size_t i = 0; i < j->mappings.count; i++) {
+        const struct release_view v = release_view(t->engine, i);
+        if (v.removed > 0 || v.undrained > 0)
+            return false;
+    }
+    const struct instance_view v = instance_view(t->instance);
+    return v.away || v.waits != NULL;
+}
+
 static void release_look(void *arg)
 {
     struct release_job *j = arg;
     bool settled = true;
     for (size_t i = 0; i < j->target_count; i++)
-        settled = settled && (release_is_settled(j, &j->targets[i]) || instance_view(j->targets[i].instance).waits);
+        settled = settled && (release_is_settled(j, &j->targets[i]) || release_is_away(j, &j->targets[i]));
     if (settled || clock_mono_ms() >= j->until_ms)
         event_base_loopbreak(j->base);
     else

@@ -259,7 +259,7 @@ static void report_settings(const struct settings *settings, const struct settin
     report_findings(findings, s);
     if (settings == NULL) {
         struct doctor_check *c = doctor_skip(s, "settings.others", "everything else", "needs valid settings");
-        doctor_fix(c, "list all settings", "haproxy-k8s-sync --help");
+        doctor_fix(c, "list all settings", "haproxy-k8s-sync help settings");
         return;
     }
     cleanup(buf_fini) struct buf services = {0};
