@@ -228,7 +228,9 @@ static void unknown_report_one(const struct known *k, const char *name, struct s
         finding_warning(found, "%s is not a setting of this program and is ignored; did you mean %s?", quoted,
                         suggestion);
     else
-        finding_warning(found, "%s is not a setting of this program and is ignored; haproxy-k8s-sync help settings lists all", quoted);
+        finding_warning(found,
+                        "%s is not a setting of this program and is ignored; haproxy-k8s-sync help settings lists all",
+                        quoted);
 }
 
 void unknown_report(char *const *env, struct settings_findings *found)
