@@ -42,7 +42,7 @@ deployment.yaml names those files.
 {{- range $name, $value := pick .Values.etcd "endpoints" "path" "keep" "name" "user" }}
 {{- $_ := set $settings (upper $name | printf "ETCD_%s") $value }}
 {{- end }}
-{{- $_ := set $settings "CLUSTER_NAME" .Values.annotatedServices.clusterName }}
+{{- $_ := set $settings "CLUSTER_NAME" (default .Values.env.clusterName .Values.annotatedServices.clusterName) }}
 {{- end }}
 {{- if and (eq (default "" $config.source) "template") .Values.templates.targetsNamespace }}
 {{- $settings = omit $settings "HAPROXY_DATAPLANE_URL" }}
@@ -72,7 +72,7 @@ deployment.yaml names those files.
 {{- $_ := set $settings (snakecase $name | upper | printf "SERVICES_%s") $value }}
 {{- end }}
 {{- $_ := set $settings "ANNOTATION_PREFIX" .Values.annotatedServices.annotationPrefix }}
-{{- $_ := set $settings "CLUSTER_NAME" .Values.annotatedServices.clusterName }}
+{{- $_ := set $settings "CLUSTER_NAME" (default .Values.env.clusterName .Values.annotatedServices.clusterName) }}
 {{- else if eq $config.source "template" }}
 {{- $settings = omit $settings "CONFIG_CERTS_SECRETS" }}
 {{- with .Values.templates }}
