@@ -299,7 +299,7 @@ BY_OTHER_VALUES |= {"SPIRE_AGENT_SOCKET", "SPIFFE_PEER_ID"}
 # What is mounted into a pod is always followed.
 NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_CHECK_FILES", "HAPROXY_MAPS_DIR",
                     "HAPROXY_CERTS_DIR", "HAPROXY_FILES_DIR", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
-OF_ANNOTATED = {"SERVICES_LABEL", "SERVICES_PORTS", "SERVICES_CERTIFICATES_DIR", "SERVICES_SECRET_NAMESPACES", "ANNOTATION_PREFIX", "CLUSTER_NAME"}
+OF_ANNOTATED = {"SERVICES_LABEL", "SERVICES_PORTS", "SERVICES_CERTIFICATES_DIR", "SERVICES_SECRET_NAMESPACES", "ANNOTATION_PREFIX"}
 BY_OTHER_VALUES |= OF_ANNOTATED
 OF_ETCD = {name for name in of_the_daemon() if name.startswith("ETCD_")}
 BY_OTHER_VALUES |= OF_ETCD | {"CONFIG_TARGET"}
@@ -358,7 +358,7 @@ def test_each_setting_of_annotated_services_has_its_value_and_default() -> None:
         first, *others = name.removeprefix("SERVICES_").lower().split("_")
         return f"annotatedServices.{first}" + "".join(word.capitalize() for word in others)
     there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("annotatedServices.")}
-    assert there == {value(name) for name in OF_ANNOTATED} | {"annotatedServices.secretsOf"}, "the last one is rights alone"
+    assert there == {value(name) for name in OF_ANNOTATED | {"CLUSTER_NAME"}} | {"annotatedServices.secretsOf"}, "the last one is rights alone"
     settings = {name: default for name, default in of_the_daemon().items() if name in OF_ANNOTATED and default is not None}
     assert {name: as_text(readme.at(given, value(name))) for name in settings} == settings and len(settings) == 3
 
