@@ -81,7 +81,10 @@ def test_nobody_at_the_url_says_why(rig: Rig) -> None:
 def test_dead_proxy_is_told_from_the_server(rig: Rig) -> None:
     port = free_port()
     rig.start(PROXY_FROM_ENVIRONMENT="true", http_proxy=f"http://127.0.0.1:{port}", HTTPS_PROXY="http://other.invalid:1")
-    body = rig.daemon.wait_not_ready(r"\[-\]target .*Connection refused")
+    rig.daemon.wait_not_ready(r"\[-\]target .*Connection refused")
+    waits = "waiting for the first answer"
+    wait_until(lambda: waits not in rig.daemon.get("/readyz")[1], what="an answer to each watch")
+    body = rig.daemon.get("/readyz")[1]
     for line in re.findall(r"^\[-\].*$", body, re.M):
         assert f"port {port} " in line and line.endswith("(http_proxy names a proxy)")
 

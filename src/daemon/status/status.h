@@ -31,12 +31,12 @@
  *                    did last, as all that is shown of its servers is of then; runtime_verification: "untested", "verified",
  *                    "suspended", "failed", "disabled", as the metric of that name. Of a "standby" there are url, state, text and no backends
  *     backends       [{backend, state, text, readable, since, removal_delayed {servers, names, until}, overridden,
- *                      servers {live, draining, leaving, parked, spare, unmanaged, up, down, overridden, listed, list}, memory {...}}]
+ *                      servers {live, draining, leaving, parked, spare, unmanaged, another_cluster, up, down, overridden, listed, list}, memory {...}}]
  *                      since: it is in sync, or is not; up, down: of the live ones, what HAProxy's health check says; up null: it
  *                      cannot be read
  *       list         [{name, address, port, weight, state, line, running, health, down_since, overridden, removal_delayed_until}]: what HAProxy
  *                    has. state "live", "draining", "parked" (kept in maintenance), "spare" (the same for a node that has no endpoint
- *                    yet), "leaving" (live, and not desired), "unmanaged"; line: "live" or "maintenance" in haproxy.cfg; running:
+ *                    yet), "leaving" (live, and not desired), "unmanaged", "another_cluster"; line: "live" or "maintenance" in haproxy.cfg; running:
  *                    "ready", "drain", "maint"; health: "up" or "down" by HAProxy's check when it was last read (RESYNC_PERIOD), "up"
  *                    without a check; down_since: when that was first read; overridden: the admin state if an operator has
  *                    set it; removal_delayed_until: the loss limit keeps it until then
