@@ -257,6 +257,16 @@ static void settings_check_both(struct settings *s, struct settings_findings *fo
     s->balance = s->adv_check = NULL; /* keep */
 }
 
+/* Without a name all clusters would have one, and remove each other's servers. */
+static void settings_check_cluster(const struct settings *s, struct settings_findings *found)
+{
+    if (settings_share_backends(s) && s->cluster_name == NULL && !setting_is_given(s, SETTING(cluster_name)))
+        finding_error(found,
+                      "SERVER_NAME_FORMAT has {cluster}, which needs CLUSTER_NAME: expected a name that no other "
+                      "cluster on these HAProxies has (%s)",
+                      SETTING(cluster_name)->expected);
+}
+
 int settings_parse(char *const *env, struct settings *ret, struct settings_findings *found)
 {
     struct settings s = {.beside_mode = aliases_count(env)};
@@ -273,6 +283,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     settings_check_canary(&s, found);
     dataplanes_check_pods(&s, found);
     settings_check_both(&s, found);
+    settings_check_cluster(&s, found);
     local_check(&s, found);
     etcd_check(&s, found);
     if (found->error_count == 0)
