@@ -83,8 +83,9 @@ def prepare(shell: Shell) -> None:
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-7"}},
         *({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "haproxy-config", "namespace": namespace}}
           for namespace in ("haproxy", "haproxy-dev")),
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "the-other-controller", "namespace": "haproxy-sync"},
-         "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": pod}}]
+        *({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace},
+           "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": pod}}
+          for name, namespace in (("the-other-controller", "haproxy-sync"), ("haproxy-k8s-sync", "haproxy-k8s-sync")))]
     namespaces: list[dict[str, Any]] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
     for name, listed in (("namespaces", namespaces), ("prepared", items)):
         (shell.home / "work" / f"{name}.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": listed}))
