@@ -4,11 +4,12 @@ names."""
 from __future__ import annotations
 
 import contextlib
+import subprocess
 from collections.abc import Iterator, Sequence
 
 from tests.harness import objects
 from tests.harness.backends import node_port
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, program
 from tests.harness.load import Load
 from tests.harness.load_records import Traffic
 from tests.harness.nodes import Nodes
@@ -64,6 +65,12 @@ class Cluster:
                "KUBECONFIG": str(self.kube.kubeconfig(self.rights.token)), **settings}
         self._daemon = Daemon(self.world.home / f"daemon-{self.name}", self.world.settings(**own)).start()
         return self._daemon
+
+    def release(self, *words: str) -> tuple[int, str]:
+        """By the settings of its daemon."""
+        ran = subprocess.run([program(), "release", *words], env=self.daemon.env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                             timeout=90, check=False)
+        return ran.returncode, ran.stdout + ran.stderr
 
     def in_sync(self) -> None:
         self.daemon.wait_ready(60)

@@ -83,6 +83,14 @@ def test_one_cluster_dies_comes_back_and_leaves(clusters: Clusters, world: World
         c.in_sync()
         c.answers("node-3")
         assert a.lines() == lines, "another cluster's daemon changed what cluster a left"
+
+        # It is released: its lines go, and no other's.
+        others = {**b.lines(), **c.lines()}
+        status, said = a.release("--yes")
+        assert status == 0 and f"{len(lines)} lines removed" in said, said
+        assert not a.lines() and {**b.lines(), **c.lines()} == others
+        b.in_sync()
+        c.answers("node-3")
     assert sum(cluster.daemon.metrics().sum("changes_reverted_total") for cluster in (b, c)) == 0
 
 
