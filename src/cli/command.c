@@ -121,7 +121,8 @@ static int command_unknown_word(const char *of, const char *word, struct error *
 
 static const char *command_expected(int option, const struct command *c)
 {
-    return option == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json" : command_option_of(option)->expected;
+    const struct command_option *o = command_option_of(option);
+    return option == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json" : o != NULL ? o->expected : "a value";
 }
 
 /* As http_endpoint wants it; what is shown holds no password. */

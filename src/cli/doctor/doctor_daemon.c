@@ -114,7 +114,8 @@ static void daemon_report_sync(yyjson_val *root, struct doctor_section *s)
     yyjson_val *list = yyjson_obj_get(root, "haproxies"), *haproxy;
     size_t i, max, all = 0;
     yyjson_arr_foreach (list, i, max, haproxy)
-        daemon_add_late(haproxy, &late, &all);
+        if (yyjson_is_obj(haproxy))
+            daemon_add_late(haproxy, &late, &all);
     size_t behind = late.count;
     cleanup(mem_free_ptr) char *which = text_list_take(&late);
     if (str_eq(state, "in_sync"))

@@ -75,7 +75,7 @@ char *ownership_cluster(const char *format, const char *name)
 
 char *ownership_extend(const char *format, const char *name, const char *more)
 {
-    const char *last = NULL;
+    const char *last = format; /* which has {node} or {address} */
     for (const char *at = format; *at != '\0'; at++)
         if (ownership_placeholder(at) > 0 && !str_has_prefix(at, cluster_mark))
             last = at + ownership_placeholder(at);
