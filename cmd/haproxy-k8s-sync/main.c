@@ -23,6 +23,7 @@
 #include "cli/help.h"
 #include "cli/older.h"
 #include "cli/run.h"
+#include "cli/show.h"
 #include "cli/start.h"
 
 #ifdef WITHOUT_TEMPLATES
@@ -181,7 +182,7 @@ static int main_help(const struct command *command)
     struct error err = {0};
     if (help_print(command, &out, &err) != 0)
         return main_misuse(&err);
-    return fputs(buf_str(&out), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return show_text(&out, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int argc, char **argv, char **environ_)

@@ -97,7 +97,7 @@ int run_check_config(const struct run *r)
     int status = run_check_start(r, &err);
     if (status != EXIT_SUCCESS)
         return run_fail(&err, status);
-    return fputs(buf_str(&out), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return show_text(&out, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* ---- plan, explain ---- */
@@ -203,7 +203,7 @@ int run_release(const struct run *r)
     if (release_command(base, r->settings, &log, &options, &status, &err) != 0)
         status = run_fail(&err, start_status(&err));
     event_base_free(base);
-    return fputs(buf_str(&text), stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : status;
+    return show_text(&text, stdout) == 0 ? status : EXIT_FAILURE;
 }
 
 /* ---- doctor ---- */

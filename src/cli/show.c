@@ -27,7 +27,7 @@ void show_page_init(struct page *p, struct buf *out, FILE *to, const struct comm
     page_init(p, out, colour, size.ws_col);
 }
 
-static int write_out(const struct buf *b, FILE *to)
+int show_text(const struct buf *b, FILE *to)
 {
     return fwrite(buf_str(b), 1, b->len, to) == b->len && fflush(to) == 0 ? 0 : -1;
 }
@@ -45,8 +45,8 @@ int inspect_show(const struct inspect_report *report, const struct command *comm
     else
         inspect_print_plan(report, &page);
     inspect_print_problems(report, &problem_page);
-    int written = write_out(&text, stdout);
-    if (write_out(&problems, stderr) != 0 || written != 0)
+    int written = show_text(&text, stdout);
+    if (show_text(&problems, stderr) != 0 || written != 0)
         return EXIT_FAILURE;
     return command->kind == COMMAND_EXPLAIN ? inspect_explain_status(report) : inspect_plan_status(report);
 }
@@ -60,7 +60,7 @@ int config_show_report(const struct config_report *report, const struct command 
         config_print_json(report, &text);
     else
         config_print(report, &page);
-    return write_out(&text, stdout) == 0 ? config_status(report) : EXIT_FAILURE;
+    return show_text(&text, stdout) == 0 ? config_status(report) : EXIT_FAILURE;
 }
 
 int config_show_history(const struct settings *settings, const struct command *command, char *const *environ_)
@@ -79,7 +79,7 @@ int config_show_history(const struct settings *settings, const struct command *c
     else
         config_history_print(store, &page);
     store_free(store);
-    return write_out(&text, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return show_text(&text, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int doctor_show(const struct doctor_report *report, const struct command *command, char *const *environ_)
@@ -91,5 +91,5 @@ int doctor_show(const struct doctor_report *report, const struct command *comman
         doctor_print_json(report, &text);
     else
         doctor_print(report, &page);
-    return write_out(&text, stdout) == 0 ? doctor_status(report) : EXIT_FAILURE;
+    return show_text(&text, stdout) == 0 ? doctor_status(report) : EXIT_FAILURE;
 }

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "base/compiler.h"
+
 struct buf;
 struct command;
 struct config_report;
@@ -14,6 +16,9 @@ struct settings;
 
 /* For what goes to that file: colours and width as it, the command and the environment want them. */
 void show_page_init(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ);
+
+/* -1: it cannot be written. */
+int show_text(const struct buf *b, FILE *to) must_check;
 
 /* What concerns no backend goes to standard error. */
 int inspect_show(const struct inspect_report *report, const struct command *command, char *const *environ);

@@ -124,7 +124,7 @@ static void release_collect(void *self)
         struct release_backend *b = &r->backends[i];
         struct error err = {0};
         b->in_hand = 0;
-        if (b->failed != NULL || b->plan.removed_count == 0 || b->plan.undrained_count > 0)
+        if (b->failed != NULL || b->plan.removed_count == 0)
             continue;
         struct change *list = mem_array(b->plan.removed_count, sizeof(list[0]));
         for (size_t k = 0; k < b->plan.removed_count; k++)
