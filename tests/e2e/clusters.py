@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tests.harness import objects
 from tests.harness.backends import node_port
@@ -66,9 +66,9 @@ class Cluster:
         self._daemon = Daemon(self.world.home / f"daemon-{self.name}", self.world.settings(**own)).start()
         return self._daemon
 
-    def release(self, *words: str) -> tuple[int, str]:
-        """By the settings of its daemon."""
-        ran = subprocess.run([program(), "release", *words], env=self.daemon.env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    def release(self, *words: str, env: Mapping[str, str] | None = None) -> tuple[int, str]:
+        """By the settings of its daemon, or by env."""
+        ran = subprocess.run([program(), "release", *words], env=env or self.daemon.env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                              timeout=90, check=False)
         return ran.returncode, ran.stdout + ran.stderr
 

@@ -16,7 +16,7 @@ from tests.harness.backends import wait_traffic
 from tests.harness.process import wait_until
 from tests.harness.realkube import RealKube
 
-from .clusters import Clusters, up
+from .clusters import RATE, Clusters, up
 from .world import BACKEND, World
 
 
@@ -135,6 +135,33 @@ def test_a_backend_of_one_cluster_is_taken_over_by_renaming(clusters: Clusters, 
         b.answers("node-1")
         a.answers("node-1", "node-2")
     assert set(clusters.all_lines()) == {"a_node-1", "a_node-2", "b_node-1"}
+
+
+@pytest.mark.one_combination
+def test_a_cluster_gets_another_name(clusters: Clusters, world: World) -> None:
+    a, b, _ = clusters.list
+    for cluster in (a, b):
+        cluster.pods("node-1", "node-2")
+        cluster.start()
+        cluster.in_sync()
+    with clusters.under_load() as load:
+        a.daemon.stop()
+        old = a.daemon
+        a.name = "renamed"
+        a.start()
+        a.expect("node-1", "node-2")
+        a.in_sync()
+        assert set(clusters.all_lines()) >= {"a_node-1", "a_node-2", "b_node-1", "b_node-2"}
+        a.daemon.stop()
+        status, said = a.release("--servers", "--yes", env=old.env)
+        assert status == 0, said
+        a.start()
+        for cluster in (a, b):
+            cluster.expect("node-1", "node-2")
+            cluster.in_sync()
+        wait_until(lambda: len(load.so_far().connections) > RATE, 30, "traffic after the change, too")
+    assert set(clusters.all_lines()) == {f"{name}_{node}" for name in ("renamed", "b") for node in ("node-1", "node-2")}
+    assert sum(cluster.daemon.metrics().sum("changes_reverted_total") for cluster in (a, b)) == 0
 
 
 def test_writers_at_the_same_time_all_come_to_an_end(clusters: Clusters, world: World) -> None:
