@@ -1,6 +1,6 @@
 """The status page in a real browser, drawn by the daemon that is delivered: what people see, and what their readers read out.
 
-RENEW_SCREENSHOTS=1 pytest tests/delivery/test_status_page.py -k screenshots     draws docs/status-page*.png anew"""
+RENEW_SCREENSHOTS=1 pytest tests/delivery/test_status_page.py     draws docs/status-page*.png anew"""
 
 from __future__ import annotations
 
