@@ -203,7 +203,7 @@ def test_two_producers(line: Line) -> None:
     # And where somebody else's value lies, without a manifest.
     line.etcd.put(f"{PATH}-taken", "mine\n")
     taken = line.producer("taken", path=f"{PATH}-taken", source=other)
-    taken.wait_not_ready("somebody else uses it")
+    taken.wait_not_ready("another program uses it")
     assert line.etcd.get(f"{PATH}-taken") == "mine\n"
     line.etcd.delete(f"{PATH}-taken")
     taken.wait_ready()

@@ -293,7 +293,7 @@
 {{- $problems = append $problems (printf "replicaCount is %d and leaderElection.enabled is false: all of them would write to HAProxy; leave leaderElection.enabled out or use one replica" (int .Values.replicaCount)) }}
 {{- end }}
 {{- if and (eq $elected "true") (ne (toString .Values.leaderElection.enabled) "true") (not .Values.rbac.create) (not .Values.kubeconfig.existingSecret) }}
-{{- $problems = append $problems (printf "replicaCount is %d and rbac.create is false: whoever leads is settled by a Lease, and without rights on it nothing is written; grant ServiceAccount %s get, watch, update and create on leases (coordination.k8s.io) in namespace %s and set leaderElection.enabled to true, or use one replica" (int .Values.replicaCount) (include "haproxy-k8s-sync.serviceAccountName" .) (include "haproxy-k8s-sync.leaseNamespace" .)) }}
+{{- $problems = append $problems (printf "replicaCount is %d and rbac.create is false: a Lease elects the leader, and without rights on it nothing is written; grant ServiceAccount %s get, watch, update and create on leases (coordination.k8s.io) in namespace %s and set leaderElection.enabled to true, or use one replica" (int .Values.replicaCount) (include "haproxy-k8s-sync.serviceAccountName" .) (include "haproxy-k8s-sync.leaseNamespace" .)) }}
 {{- end }}
 {{- if and .Values.config.stateClaim (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "config.stateClaim is set and replicaCount is %d without leader election: only one daemon at a time may have that volume; use one replica, %s" (int .Values.replicaCount) ($alone | ternary "or leave leaderElection.enabled out" "or leave config.stateClaim out")) }}

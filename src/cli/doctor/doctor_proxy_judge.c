@@ -136,7 +136,7 @@ static void fail_mixed(const char *seen, struct doctor_section *s)
 {
     struct doctor_check *c = doctor_fail(s, "proxy.nodes", "nodes", "some expect the PROXY protocol and some do not");
     doctor_why(c, "whatever HAProxy sends is wrong for some: %s", seen);
-    doctor_fix(c, "look for pods with other settings, such as those of an unfinished rollout",
+    doctor_fix(c, "find the pods with other settings, such as those of an unfinished rollout",
                "kubectl get pods -A -o wide");
 }
 

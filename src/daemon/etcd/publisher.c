@@ -288,10 +288,9 @@ static int publisher_refuse_foreign(const struct publisher *p, struct error *err
     const char *cluster = p->options.settings->cluster_name;
     const struct published_manifest *last = p->there.version != 0 ? &p->there : kept_newest(&p->kept);
     if (p->plain.mod_revision != 0 && last == NULL)
-        return error_set(
-            err, ERROR_INVALID,
-            "the key has a value in etcd, and no manifest lies below it: somebody else uses it; delete it, or set "
-            "another ETCD_PATH");
+        return error_set(err, ERROR_INVALID,
+                         "the key has a value in etcd but no manifest below it: another program uses it; delete it, or "
+                         "set another ETCD_PATH");
     if (last != NULL && !str_empty(last->cluster) && cluster != NULL && !str_eq(last->cluster, cluster))
         return error_set(
             err, ERROR_INVALID,
