@@ -37,7 +37,7 @@ Values of an operator for a haproxy.cfg in a Secret, accepted by their names: th
   (list "" "spiffe.socket" "spire-agent.sock" (base $socket))) }}
 {{- range list "dataplane.tls.existingSecret" "dataplane.serverCA.configMap.name" "dataplane.serverCA.secretKeyRef.name" "dataplane.caCertPath" "dataplane.clientCertPath" "dataplane.clientKeyPath" }}
 {{- if get $at . }}
-{{- $problems = append $problems (printf "spire.enabled is true beside %s: set either, as SPIFFE says who both sides are" .) }}
+{{- $problems = append $problems (printf "spire.enabled is true beside %s: set either, because SPIFFE identifies both sides" .) }}
 {{- end }}
 {{- end }}
 {{- else if hasPrefix "https://" (default "https://" (get $at "dataplane.url")) }}
