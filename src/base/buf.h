@@ -15,7 +15,7 @@ struct buf {
     char *data;
     size_t len;
     size_t size;      /* bytes allocated */
-    size_t max_bytes; /* cap for len; 0: none (only for what we build ourselves) */
+    size_t max_bytes; /* cap for len; 0: none (only for what this program builds) */
     bool secret;      /* nothing of it stays in memory that is free */
 };
 
@@ -30,7 +30,7 @@ void buf_reserve(struct buf *b, size_t more);
 /* -1 when the cap would be passed; then nothing was added. */
 int buf_append(struct buf *b, const void *bytes, size_t len) must_check;
 
-/* For text of our own in buffers without a cap (passing a cap aborts: that would be a programming error). */
+/* For text of this program in buffers without a cap (passing a cap aborts: that would be a programming error). */
 void buf_add(struct buf *b, const char *s);
 void buf_addn(struct buf *b, const char *s, size_t len);
 void buf_printf(struct buf *b, const char *fmt, ...) printf_like(2, 3);

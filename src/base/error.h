@@ -11,9 +11,9 @@ enum error_kind {
     ERROR_NONE = 0,
     ERROR_RETRY,    /* may work later: connection lost, timeout, 5xx, 429 */
     ERROR_CONFLICT, /* another writer was faster: read again, then try again */
-    ERROR_GONE,     /* what we referred to is not there any more: 404, 410 */
+    ERROR_GONE,     /* what was referred to is not there any more: 404, 410 */
     ERROR_AUTH,     /* 401 or 403: read the credentials again */
-    ERROR_INVALID,  /* what we sent or got is wrong; the same again will fail the same way */
+    ERROR_INVALID,  /* what was sent or received is wrong; the same again will fail the same way */
     ERROR_FATAL,    /* no way to go on: only at start, for settings and resources */
 };
 

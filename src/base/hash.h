@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-/* uthash's own answer to a full memory is exit(); ours is the one of base/mem. */
+/* uthash's own answer to a full memory is exit(); here it is the one of base/mem. */
 #define uthash_malloc(bytes) mem_alloc(bytes)
 #define uthash_free(pointer, bytes) free(pointer)
 #include <uthash.h>

@@ -28,7 +28,7 @@ void mem_wipe_free_list(char **list); /* ends with NULL; NULL is allowed */
 char *mem_join(const char *a, const char *b) must_check;
 
 /* As free and realloc, but nothing of what was in the block stays in memory that is free; for those who hold secrets,
- * and for libraries that let us choose how they allocate. NULL comes back where malloc has no more. */
+ * and for libraries that let their user choose how they allocate. NULL comes back where malloc has no more. */
 void mem_wiping_free(void *p);
 void *mem_wiping_realloc(void *p, size_t bytes);
 

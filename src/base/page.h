@@ -1,5 +1,5 @@
 /*
- * Text for people: colours where wanted, columns, words that wrap. What goes through here is safe to show: characters
+ * Text for people: colours where asked for, columns, words that wrap. What goes through here is safe to show: characters
  * that could drive a terminal or turn text around are escaped, for names and messages come from Kubernetes and HAProxy.
  */
 #ifndef BASE_PAGE_H

@@ -287,8 +287,7 @@ int command_check_flags(const struct command *c, const struct flags *flags, stru
 {
     if (c->kind == COMMAND_HELP || c->row == NULL || !c->row->has_no_settings || flags->given_count == 0)
         return 0;
-    return error_set(err, ERROR_INVALID, "%s reads no settings: %s means nothing to it", c->row->word,
-                     flags->given[0].word);
+    return error_set(err, ERROR_INVALID, "%s reads no settings: %s has no effect", c->row->word, flags->given[0].word);
 }
 
 /* ---- which command ---- */
@@ -339,9 +338,9 @@ static int command_parse_none(int argc, char *const *argv, struct command *c, st
     size_t len = strcspn(word, "=");
     bool known = str_has_prefix(word, "-o") || (str_has_prefix(word, "--") && !command_is_cut_short(word, len));
     if (known && word[2] != '\0')
-        return error_set(err, ERROR_INVALID, "%s goes with a command: haproxy-k8s-sync plan %s", word, word);
+        return error_set(err, ERROR_INVALID, "%s needs a command: haproxy-k8s-sync plan %s", word, word);
     if (known)
-        return error_set(err, ERROR_INVALID, "\"%s\" goes with a command, such as plan", word);
+        return error_set(err, ERROR_INVALID, "\"%s\" needs a command, such as plan", word);
     return command_unknown_flag(NULL, word, err);
 }
 

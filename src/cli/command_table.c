@@ -89,7 +89,7 @@ const struct command_row command_table[] = {
         .takes = TAKES_USUAL,
         .operand = "FILE",
         .what = "a file",
-        .help = "Prints what each HAProxy says of it. Writes nothing.",
+        .help = "Lets each HAProxy check it and prints the results. Writes nothing.",
         .status = "0 accepted, 1 not",
         .run = run_config,
     },
@@ -127,7 +127,8 @@ const struct command_row command_table[] = {
     {
         TEMPLATE_ROW("render", COMMAND_TEMPLATE_RENDER, 0),
         .brief = "template sets",
-        .help = "Prints what a template set gives on the fixtures of its tests (--test=NAME: on those of one).",
+        .help = "Renders a template set with the fixtures of its tests (--test=NAME: with those of one) and prints the "
+                "result.",
         .status = "0 good, 1 an error",
     },
     {
@@ -142,7 +143,7 @@ const struct command_row command_table[] = {
     },
     {
         TEMPLATE_ROW("validate", COMMAND_TEMPLATE_VALIDATE, 0),
-        .help = "Asks haproxy -c about what it gives.",
+        .help = "Renders it and checks the result with haproxy -c.",
         .status = "0 good, 1 an error",
     },
     {
@@ -180,16 +181,15 @@ const struct command_row command_table[] = {
         .takes = TAKES_COLOUR | TAKES_TIMEOUT,
         .operand = "NAMESPACE/NAME",
         .what = "a Service",
-        .help = "Prints what came of each annotation of one.",
+        .help = "Prints how each annotation of one Service is used.",
         .status = "0 read, 1 not, or there is no such Service",
         .run = run_services,
     },
     {
         .word = "apply",
         .kind = COMMAND_APPLY,
-        .help =
-            "Publishes what annotated Services give in etcd, or writes it to a file, once. With the flags of an older "
-            "system, as watch and view: docs/etcd.md.",
+        .help = "Publishes the configuration made of annotated Services in etcd, or writes it to a file, once. Takes "
+                "the flags of an older system, as do watch and view: docs/etcd.md.",
         .status = "as the daemon",
     },
     {.word = "watch", .kind = COMMAND_OLDER, .help = "The same, from now on.", .status = "as the daemon"},

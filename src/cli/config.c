@@ -87,7 +87,7 @@ static int config_start(struct config_job *j, struct settings *settings, const s
     if (settings_haproxies_are_pods(settings))
         return error_set(
             err, ERROR_INVALID,
-            "the HAProxies are pods (`targets` of the template set), which this command does not look for: set "
+            "the HAProxies are pods (`targets` of the template set), which this command does not read: set "
             "HAPROXY_DATAPLANE_URL to one of them");
     j->store = store_new(NULL, log, err);
     if (j->store == NULL ||

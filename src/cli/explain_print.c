@@ -200,7 +200,7 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
         return mem_strdup("nothing: its line is as desired");
     const struct runtime_server *is = runtime_find(&b->runtime, line->name);
     if (is != NULL && is->admin == RUNTIME_READY && runtime_fails_check(is))
-        return mem_strdup("nothing: its line is as desired; haproxy-k8s-sync doctor says how to see why it is DOWN");
+        return mem_strdup("nothing: its line is as desired; haproxy-k8s-sync doctor shows how to see why it is DOWN");
     return mem_strdup("nothing: it is as desired");
 }
 

@@ -172,11 +172,10 @@ int flags_take(int argc, char *const *argv, char *const *environ_, struct flags 
     memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));
     const char *alone = flag_without_mode(&f);
     if (alone != NULL) {
-        (void)error_set(
-            err, ERROR_INVALID,
-            "%s counts beside --mode=k8s or --mode=local (or MODE) alone: add that, or set our own variable "
-            "(docs/settings.md)",
-            alone);
+        (void)error_set(err, ERROR_INVALID,
+                        "%s is used only with --mode=k8s or --mode=local (or MODE): add one of them, or set the "
+                        "variable of haproxy-k8s-sync instead (docs/settings.md)",
+                        alone);
         flags_fini(&f);
         return -1;
     }

@@ -19,7 +19,7 @@ static const char screen_head[] = PROGRAM " keeps HAProxy's servers equal to the
 
 static const char screen_tail[] = "  help, version   help COMMAND: all about it; help all: the other commands, too\n"
                                   "\n"
-                                  "Flags, before or behind the command; each counts more than its variable:\n"
+                                  "Flags, before or behind the command; each overrides its variable:\n"
                                   "  --kubeconfig=FILE (KUBECONFIG), --dry-run (DRY_RUN), --log-level=LEVEL\n"
                                   "  (LOG_LEVEL), -v (LOG_LEVEL=debug). Where a command prints: -o json,\n"
                                   "  --color=auto|always|never, --timeout=30s\n"
@@ -35,9 +35,9 @@ static const char all_head[] =
 
 static const char all_tail[] =
     "\n"
-    "Flags before or behind any command that reads settings, each the same as its variable, which it beats:\n"
+    "Flags before or behind any command that reads settings, each the same as its variable, which it overrides:\n"
     "--kubeconfig=FILE (KUBECONFIG), --dry-run (DRY_RUN), --log-level=LEVEL (LOG_LEVEL), -v (LOG_LEVEL=debug);\n"
-    "beside MODE those of an operator, too. All but apply, watch, config apply and config rollback write nothing.\n"
+    "with MODE set also those of an operator. All but apply, watch, config apply and config rollback write nothing.\n"
     "--version and -V are version, --help and -h are help.\n"
     "\n"
     "exit status of all: 64 unknown words or flags, 78 invalid settings; docs/exit-codes.md has all of them.\n"

@@ -218,8 +218,8 @@ static void decide_pause(struct inspect_backend *b, int64_t wall_minus_mono_ms)
     char *delayed = b->plan.text;
     rfc3339_format(((int64_t)b->daemon.paused_until_ms + wall_minus_mono_ms) * 1000, 0, until);
     b->plan.text =
-        mem_printf("another writer keeps reverting our changes, so the daemon pauses writes until %s: %s%s%s", until,
-                   b->daemon.reverted != NULL ? b->daemon.reverted : "", delayed != NULL ? "; besides, " : "",
+        mem_printf("another writer keeps reverting the daemon's changes, so the daemon pauses writes until %s: %s%s%s",
+                   until, b->daemon.reverted != NULL ? b->daemon.reverted : "", delayed != NULL ? "; besides, " : "",
                    delayed != NULL ? delayed : "");
     free(delayed);
     b->plan.why = b->plan.text;

@@ -222,7 +222,7 @@ char *inspect_reload_why(const struct inspect_backend *b)
         return mem_printf("cannot read the running HAProxy: %s", b->runtime.why);
     if (!inspect_updates(b) && b->daemon.used)
         return mem_strdup("HAProxy did not apply a runtime update, so the daemon makes none for now");
-    return mem_strdup(b->choice.why != NULL ? b->choice.why : "HAProxy is reloaded anyway");
+    return mem_strdup(b->choice.why != NULL ? b->choice.why : "HAProxy is reloaded in any case");
 }
 
 static const char *known_reason(const struct inspect_backend *b, const char *server)

@@ -220,7 +220,7 @@ int older_take(int argc, char *const *argv, char *const *environ_, const char *f
             return -1;
     if (older_has(&o, OLDER_ETCD_HOST) && (older_has(&o, OLDER_FILE) || older_has(&o, OLDER_EXEC)))
         return error_set(err, ERROR_INVALID,
-                         "--etcd-host goes with neither --haproxy-config nor --exec: expected etcd, or a file");
+                         "--etcd-host is set beside --haproxy-config or --exec: expected etcd, or a file");
     while (environ_[variables] != NULL)
         variables++;
     ret->argv = mem_array((size_t)argc + 3, sizeof(ret->argv[0]));

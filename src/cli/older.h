@@ -1,6 +1,6 @@
 /*
  * The command line of an older system for annotated Services (docs/services.md): apply, view and watch, with its flags before or behind
- * them. They become our settings and commands:
+ * them. They become settings and commands of this program:
  *
  *     view     services view
  *     watch    the daemon

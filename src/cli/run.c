@@ -117,10 +117,9 @@ static void on_report(void *arg, const struct inspect_report *report)
 static int run_manages_servers(const struct settings *s, struct error *err)
 {
     if (s->config_target == SETTINGS_TARGET_ETCD)
-        return error_set(
-            err, ERROR_INVALID,
-            "CONFIG_TARGET=etcd manages no servers, which this command is about: how what is published stands, the "
-            "running daemon says at /status");
+        return error_set(err, ERROR_INVALID,
+                         "CONFIG_TARGET=etcd manages no servers, which this command is about: the running daemon shows "
+                         "the state of what is published at /status");
     if (s->mapping_count == 0)
         return error_set(err, ERROR_INVALID,
                          "CONFIG_SOURCE alone manages no servers, which this command is about: set "
@@ -245,7 +244,7 @@ static int config_ask(const struct settings *settings, const struct command *com
     if (config_history_ask(settings, command, &number, &paused, &err) != 0)
         return run_fail(&err, EXIT_FAILURE);
     if (number != 0)
-        printf("The daemon goes back to version %u, and stays there until its source changes.\n", number);
+        printf("The daemon rolls back to version %u, and stays there until its source changes.\n", number);
     else
         puts("The daemon tries again what its source has.");
     if (paused)

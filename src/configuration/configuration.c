@@ -225,8 +225,8 @@ static const struct {
     [PROGRESS_APPLIED] = {"applied", "applied", STATUS_IN_SYNC},
     [PROGRESS_DRIFTED] = {"drifted", "applied, and changed since", STATUS_PROBLEM},
     [PROGRESS_REJECTED] = {"rejected", "rejected", STATUS_PROBLEM},
-    [PROGRESS_RESTORING] = {"restoring", "the configuration from before goes back", STATUS_PROBLEM},
-    [PROGRESS_RESTORED] = {"restoring", "the configuration from before goes back", STATUS_PROBLEM},
+    [PROGRESS_RESTORING] = {"restoring", "the previous configuration is restored", STATUS_PROBLEM},
+    [PROGRESS_RESTORED] = {"restoring", "the previous configuration is restored", STATUS_PROBLEM},
 };
 
 const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
@@ -266,7 +266,7 @@ static const char *configuration_obstacle(const struct target *t)
     if (t->why.kind != ERROR_NONE)
         return t->why.message;
     if (t->own != NULL)
-        return "it is new, and has the last one that ran: the latest is rejected";
+        return "this HAProxy is new and has the last configuration that ran: the latest is rejected";
     return t->in != NULL && t->progress != PROGRESS_APPLIED ? instance_view(t->in).waits : NULL;
 }
 

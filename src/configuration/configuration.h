@@ -62,7 +62,7 @@ const struct engine *configuration_engine(const struct configuration *c, size_t 
  * one. name: what it is remembered by over a restart; NULL: its URL. Returns its number, which may be that of one that was
  * removed. The caller then makes its instance. */
 size_t configuration_add(struct configuration *c, const char *name);
-/* It counts no more: what is under way there holds nothing up, and is told to nobody. Its instance may go on to its end;
+/* It counts no more: what is under way there holds nothing up, and is not reported. Its instance may go on to its end;
  * its engine stays until configuration_forget. */
 void configuration_remove(struct configuration *c, size_t number);
 void configuration_forget(struct configuration *c,
@@ -108,7 +108,7 @@ const struct cfg_difference *configuration_difference(const struct configuration
 /* How that would come about: without a reload, by these commands to the running HAProxy, one a line (none: nothing
  * differs). -1: by a reload, and why (ERROR_INVALID). */
 int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err) must_check;
-/* And each of its files, after that; empty where they were not looked at. Borrowed until the loop goes on. */
+/* And each of its files, after that; empty where they were not read. Borrowed until the loop goes on. */
 const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target);
 /* The same by lines. */
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret);

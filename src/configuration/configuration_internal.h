@@ -67,8 +67,8 @@ struct target {
     bool compared;                      /* it, and the document: */
     bool comparable;                    /* both are configurations, and */
     struct cfg_difference differs;
-    enum cfg_effect effect;         /* of the document, by the file that was read last */
-    bool needs_verdict;             /* HAProxy was told the document's files, and did not take them all */
+    enum cfg_effect effect; /* of the document, by the file that was read last */
+    bool needs_verdict;     /* the document's files were sent by runtime commands, and HAProxy did not take them all */
     struct cfg_content *sent;       /* the document or `good`, with server lines that are not its own, as it is sent, */
     struct cfg_edits edits;         /* printed with these */
     struct document *asked;         /* that the request in hand is about; NULL: the file from before, or none is */

@@ -68,7 +68,7 @@ static inline bool configuration_event_of_watch(enum configuration_event_kind ki
 
 /* Called from inside the engine: it may call nothing of it but configuration_view. */
 struct configuration_listener {
-    void (*happened)(void *arg, const struct configuration_event *e); /* NULL: nobody */
+    void (*happened)(void *arg, const struct configuration_event *e); /* NULL: not called */
     void *arg;
 };
 

@@ -5,7 +5,7 @@
  *
  *   worker     one that answered before does not, three readings in a row; or after one another process does, or twice another one, which
  *              no reload of the daemon and no other writer's version of the file explains. (Once may be a reload that
- *              somebody else asked for.)
+ *              another writer asked for.)
  *   listener   one that took connections before, or is new, does not, in two readings in a row
  *   backend    one that had servers up has none, in four readings in a row, or from the write to the end of the time in
  *              which that counts; whether that says anything of the configuration, the owner knows (probation_judge)
@@ -57,7 +57,7 @@ struct probation_worker {
     unsigned reloads;    /* of the daemon, when it answered */
     int64_t version;     /* and of the file; -1: not known */
     uint64_t settled_ms; /* until then another process is the reload's */
-    unsigned changes;    /* of the process, that nobody is known to have asked for */
+    unsigned changes;    /* of the process, that no known writer asked for */
     bool gap;            /* the last reading was not answered */
 };
 

@@ -1,4 +1,4 @@
-/* What a haproxy.cfg promises to whoever connects: listeners, and backends with servers. Pure. */
+/* What a haproxy.cfg promises to its clients: listeners, and backends with servers. Pure. */
 #ifndef CONFIGURATION_PROMISED_H
 #define CONFIGURATION_PROMISED_H
 

@@ -376,11 +376,10 @@ int published_files(const struct published_manifest *m, const char *bytes, size_
     for (size_t i = 0; i < m->file_count; i++) {
         const struct published_file *f = &m->list[i];
         if (f->len > len - at || !published_is(bytes + at, f->len, f->hash))
-            return error_set(err, ERROR_INVALID, "%s/%s is not what the manifest says", storage_folder(f->kind),
-                             f->name);
+            return error_set(err, ERROR_INVALID, "%s/%s does not match the manifest", storage_folder(f->kind), f->name);
         if (storage_files_add(ret, f->kind, f->name, bytes + at, f->len, err) != 0)
             return -1;
         at += f->len;
     }
-    return at == len ? 0 : error_set(err, ERROR_INVALID, "its files are longer than the manifest says");
+    return at == len ? 0 : error_set(err, ERROR_INVALID, "its files are longer than in the manifest");
 }

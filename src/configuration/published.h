@@ -64,7 +64,7 @@ int published_manifest_parse(const char *json, size_t len, struct published_mani
                              struct error *err) must_check;
 /* As JSON; the same manifest gives the same bytes. */
 void published_manifest_print(const struct published_manifest *m, struct buf *out);
-/* The same configuration, with the same files and certificates, whoever published it when. */
+/* The same configuration, with the same files and certificates, by any producer, at any time. */
 bool published_manifest_same(const struct published_manifest *a, const struct published_manifest *b);
 bool published_manifest_names(const struct published_manifest *m, const char *part);
 

@@ -11,7 +11,7 @@
 void configuration_report(struct target *t, const struct error *evidence)
 {
     const struct configuration *c = t->of;
-    log_warn(c->options.log, "HAProxy does badly with the configuration; nothing is rolled back",
+    log_warn(c->options.log, "HAProxy has problems with the configuration; nothing is rolled back",
              log_str("target", target_url(t)), log_str("sha256", c->document->hash),
              log_str("evidence", evidence->message));
     configuration_tell(c, CONFIGURATION_DEGRADED, t, evidence);
@@ -82,12 +82,13 @@ static void rollback(struct target *bad, const char *reason, const struct error 
         configuration_report(bad, &why);
         return;
     }
-    log_error(c->options.log, "configuration rolled back by itself; it is tried again when it changes, or by SIGHUP",
+    log_error(c->options.log,
+              "configuration rolled back automatically; it is tried again when it changes, or on SIGHUP",
               log_str("target", target_url(bad)), log_str("from_sha256", from->hash),
               log_str("to_sha256", d != NULL ? d->hash : NULL), log_if(d != NULL, log_int("version", number)),
               log_str("reason", reason), log_str("evidence", evidence->message));
     if (d != NULL)
-        (void)error_prefix(&why, "version %u goes back", number);
+        (void)error_prefix(&why, "rolling back to version %u", number);
     rollback_tell(c, from, reason, &why);
 }
 

@@ -57,7 +57,7 @@ static void store_trouble(struct store *s)
     cleanup(mem_free_ptr) char *why = mem_printf("%s: %m", s->folder);
     unsigned held_back;
     if (log_limit_pass_message(&s->trouble, clock_mono_ms(), why, &held_back))
-        log_warn(s->log, "cannot write to STATE_DIR; what is remembered of configurations is lost at the next restart",
+        log_warn(s->log, "cannot write to STATE_DIR; the history of configurations is lost at the next restart",
                  log_str("error", why));
 }
 
@@ -245,7 +245,7 @@ static void store_load(struct store *s)
             store_get_proven(s, root, &err) == 0 && json_get_bool(root, "paused", false, &s->paused, &err) == 0)
             return;
     }
-    log_warn(s->log, "what was remembered of configurations cannot be read; the rest of it is forgotten",
+    log_warn(s->log, "the history of configurations cannot be read completely; the rest is dropped",
              log_str("file", path), log_str("error", err.message));
 }
 

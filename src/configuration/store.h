@@ -40,11 +40,11 @@ struct store_version {
 
 /* Empty until it is taken. folder NULL: memory only. NULL, ERROR_FATAL: it cannot be used. */
 struct store *store_new(const char *folder, const struct log *log, struct error *err) must_check;
-/* The same to look at it, beside the daemon that has it: nothing may be changed. */
+/* The same to read it, beside the daemon that has it: nothing may be changed. */
 struct store *store_read(const char *folder, const struct log *log, struct error *err) must_check;
 /* Whether store_new could use it, for check-config: nothing is made. */
 int store_check(const char *folder, struct error *err) must_check;
-/* For writing, with what whoever had it last left there; false: another daemon has it. */
+/* For writing, with what the last daemon left there; false: another daemon has it. */
 bool store_take(struct store *s);
 void store_give_back(struct store *s);
 void store_free(struct store *s);                       /* NULL is allowed */
@@ -82,7 +82,7 @@ void store_forget_rejections(struct store *s, const char *hash, const char *url)
 /* A HAProxy that there will not be any more: what ran there, and what it rejected. */
 void store_forget_target(struct store *s, const char *url);
 
-/* ---- whether its source pauses it, for those who look at what is kept */
+/* ---- whether its source pauses it, for commands that read what is kept */
 
 void store_pause(struct store *s, bool paused);
 bool store_paused(const struct store *s);

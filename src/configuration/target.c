@@ -239,7 +239,7 @@ static void target_remember(struct target *t)
     t->progress = PROGRESS_REJECTED;
     snprintf(t->judge, sizeof(t->judge), "%s", haproxy);
     (void)error_set(&t->why, ERROR_INVALID, "%s", message);
-    log_warn(t->of->options.log, "configuration was rejected before; it is tried again when it changes, or by SIGHUP",
+    log_warn(t->of->options.log, "configuration was rejected before; it is tried again when it changes, or on SIGHUP",
              log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("error", message));
     configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
     timer_set(&t->of->step, 0);
@@ -274,7 +274,10 @@ static void target_check(struct target *t)
     if (wanted == NULL || t->progress != PROGRESS_NEW)
         return;
     if (keep_check(wanted, &t->of->options.keep, &err) != 0)
-        target_reject(t, "configuration refused: not all of it is its own; no HAProxy gets it", &err);
+        target_reject(
+            t,
+            "configuration refused: its backends conflict with servers that are managed elsewhere; no HAProxy gets it",
+            &err);
     else if (!t->of->options.allow_lockout && is != NULL &&
              lockout_check(is, wanted, &(struct lockout_login){view.user, view.password}, &err) != 0)
         target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);

@@ -140,7 +140,7 @@ static void target_files_looked_at(struct target *t, const struct stored *s)
         return;
     }
     (void)error_set(
-        &why, ERROR_CONFLICT, "HAProxy does not have its files as it has them, and nothing may be written (%s): %s%s",
+        &why, ERROR_CONFLICT, "HAProxy has other files than the configuration, and nothing may be written (%s): %s%s",
         t->of->options.dry_run ? "DRY_RUN" : "it is paused", s->differs, s->differing > 1 ? " and others" : "");
     if (!str_eq(why.message, t->why.message))
         log_warn(t->of->options.log, "configuration cannot be validated yet", log_str("target", target_url(t)),

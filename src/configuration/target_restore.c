@@ -54,7 +54,7 @@ void target_left_alone(struct target *t)
     t->writing = NULL;
     timer_set(&t->of->step, 0);
     log_warn(t->of->options.log,
-             "haproxy.cfg was changed by another writer after it could not be loaded; the one from before stays away",
+             "haproxy.cfg was changed by another writer after it could not be loaded; the previous one is not restored",
              log_str("target", target_url(t)));
     if (t->progress == PROGRESS_RESTORING)
         target_keep_rejection(t);
@@ -70,7 +70,7 @@ void target_reload_failed(void *self, bool lost)
         return;
     t->restores = true;
     cfg_content_hold(&t->unloadable, t->writing != NULL ? t->writing->content : t->file);
-    log_error(c->options.log, "configuration could not be loaded; the one from before goes back",
+    log_error(c->options.log, "configuration could not be loaded; the previous one is restored",
               log_str("target", target_url(t)),
               log_str("sha256", t->writing != NULL ? t->writing->hash
                                 : latest           ? target_document(t)->hash
@@ -95,7 +95,7 @@ void target_restored(struct target *t, const struct replaced *r)
     t->restores = t->unloaded = false;
     if (refused)
         log_error(c->options.log,
-                  "the configuration from before cannot go back; HAProxy runs it, and haproxy.cfg is "
+                  "the previous configuration cannot be restored; HAProxy runs it, and haproxy.cfg is "
                   "one that it cannot load",
                   log_str("target", target_url(t)), log_str("error", r->error.message));
     if (t->progress == PROGRESS_RESTORING)

@@ -66,8 +66,8 @@ static void target_superseded(struct target *t)
     if (loaded && d->with_files)
         t->runs[0] = '\0';
     if (loaded && !d->with_files) {
-        log_info(t->of->options.log, "configuration applied that a newer one replaces",
-                 log_str("target", target_url(t)), log_str("sha256", d->hash));
+        log_info(t->of->options.log, "configuration applied; a newer one replaces it", log_str("target", target_url(t)),
+                 log_str("sha256", d->hash));
         target_runs(t, d);
         target_runs_file_now(t);
         return;
@@ -98,7 +98,7 @@ void target_concluded(void *self)
     if (t->progress == PROGRESS_RESTORED) {
         target_keep_rejection(t);
         target_runs_file_now(t);
-        log_warn(t->of->options.log, "configuration from before loaded again", log_str("target", target_url(t)));
+        log_warn(t->of->options.log, "previous configuration loaded again", log_str("target", target_url(t)));
         timer_set(&t->of->step, 0);
     }
     target_superseded(t);

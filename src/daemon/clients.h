@@ -86,7 +86,7 @@ int clients_dataplane_tls(const struct settings *settings, const struct log *log
                           struct error *err) must_check;
 
 /* Where the settings ask for it: the identity that the Data Plane APIs are spoken to with, in c. A part of clients_make.
- * The first requests need it: whoever has no other work runs the loop until it came, or turned out not to
+ * The first requests need it: a caller without other work runs the loop until it came, or turned out not to
  * (clients_settle). */
 void clients_spiffe(struct event_base *base, const struct settings *settings, const struct clients_hooks *hooks,
                     const struct log *log, struct clients *c);

@@ -276,7 +276,7 @@ static void on_helper_request(void *arg, const char *request, const struct local
 static void on_helper_lost(void *arg, const char *why)
 {
     struct controller *c = arg;
-    log_error(c->log, "the way to HAProxy is gone; stopping, to be started again", log_str("error", why));
+    log_error(c->log, "the helper process ended; stopping, to be started again", log_str("error", why));
     c->failed = true;
     controller_stop(c);
 }

@@ -1,4 +1,4 @@
-/* Traces of this run: who it is and where they go, by the settings (OTEL_...); what is told in them is its parts' own. */
+/* Traces of this run: who it is and where they go, by the settings (OTEL_...); what they contain is its parts' own. */
 #ifndef DAEMON_TRACING_H
 #define DAEMON_TRACING_H
 
@@ -25,7 +25,7 @@ struct tracing_options {
     const struct log *log;
 };
 
-/* NULL: none are wanted, or (logged) the certificates for them cannot be used: HAProxy is managed without. */
+/* NULL: none are asked for, or (logged) the certificates for them cannot be used: HAProxy is managed without. */
 struct tracing *tracing_new(struct event_base *base, const struct tracing_options *options) must_check;
 /* NULL is allowed in all of these. */
 void tracing_free(struct tracing *t);

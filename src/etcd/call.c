@@ -127,7 +127,7 @@ static void note_try(struct etcd_call *call, const struct error *why)
 static void try_elsewhere(struct etcd_call *call, const struct error *why)
 {
     etcd_client_failed(call->client, index_of(call));
-    log_debug(call->client->log, "etcd endpoint did not do it", log_str("error", why->message));
+    log_debug(call->client->log, "request to an etcd endpoint failed", log_str("error", why->message));
     note_try(call, why);
     go_on(call);
 }

@@ -97,7 +97,7 @@ void etcd_client_failed(struct etcd_client *c, size_t endpoint);
 
 /* The last thing that touches it. */
 void etcd_call_end(struct etcd_call *call, const struct error *err);
-/* There is a token now, or none is wanted; or why there is none. */
+/* There is a token now, or none is needed; or why there is none. */
 void etcd_call_token_came(struct etcd_call *call, const struct error *err);
 
 /* True: a request may go out, with etcd_token_header. False: the token is fetched first. */

@@ -124,7 +124,7 @@ static void collect(struct etcd_watch *w, struct etcd_watch_message *m)
 static void on_events(struct etcd_watch *w, struct etcd_watch_message *m)
 {
     if (m->bytes > COLLECTED_MAX_BYTES - w->batch.bytes) {
-        error_set(&w->why, ERROR_INVALID, "events of one batch have more than %u bytes; all is read anew",
+        error_set(&w->why, ERROR_INVALID, "events of one batch have more than %u bytes; all keys are read again",
                   COLLECTED_MAX_BYTES);
         watch_step(w, ETCD_WATCH_UNREADABLE, 0, 0);
         return;

@@ -2,7 +2,7 @@
  * What changes below a key in etcd, by /v3/watch of the JSON gateway: a stream of JSON documents, one a line, that
  * begins with the revision behind the one that was read. Lost connections are made again (backoff 0.2 to 10 s, the next
  * endpoint each time) from the last revision that came; progress notifications carry that forward while nothing
- * changes. A revision that was compacted, or a cluster that was restored to an older one, is told: read anew, and start
+ * changes. A revision that was compacted, or a cluster that was restored to an older one, is reported: read again, and start
  * again from there; so is what can never be taken (a line of more than 16 MiB, a batch of more than 64 MiB), behind the
  * state with ERROR_INVALID.
  *
@@ -35,7 +35,7 @@ struct etcd_watch_callbacks {
     /* The watch has stopped. compact_revision: the oldest there is, or the newest of a cluster that was set back. */
     void (*compacted)(void *arg, int64_t compact_revision);
     /* It changed, or the kind of error did; err: why not, NULL where connected. It is tried again in each case.
-     * NULL: not told. */
+     * NULL: unknown. */
     void (*state)(void *arg, bool connected, const struct error *err);
 };
 

@@ -97,7 +97,7 @@ static unsigned on_no_token(struct etcd_watch_machine *m, uint64_t now)
 static unsigned on_running_timer(struct etcd_watch_machine *m, uint64_t now)
 {
     if (m->missing != 0 && now >= m->missing_ms)
-        return lose(m, "a change that etcd has did not come by the watch", now);
+        return lose(m, "the watch missed a change that etcd has", now);
     if (now >= m->heard_ms + ETCD_WATCH_SILENCE_MS)
         return lose(m, "nothing came for 25 minutes", now);
     if (m->check_ms == 0 || now < m->check_ms)

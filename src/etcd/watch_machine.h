@@ -31,7 +31,7 @@
 enum etcd_watch_state { ETCD_WATCH_STOPPED, ETCD_WATCH_ASKING, ETCD_WATCH_RUNNING, ETCD_WATCH_WAITING };
 
 enum etcd_watch_event_type {
-    ETCD_WATCH_START, /* revision: the first that is wanted */
+    ETCD_WATCH_START, /* revision: the first that is asked for */
     ETCD_WATCH_STOP,
     ETCD_WATCH_TIMER,       /* the time of etcd_watch_due_ms has come, or any other time */
     ETCD_WATCH_CREATED,     /* revision: of the member */
@@ -72,7 +72,7 @@ struct etcd_watch_machine {
     struct backoff backoff;
     uint64_t since_ms;   /* ASKING: asked; RUNNING: created; WAITING: until then */
     uint64_t heard_ms;   /* RUNNING: something came */
-    uint64_t check_ms;   /* RUNNING: when to look; 0: a look is under way */
+    uint64_t check_ms;   /* RUNNING: when to check; 0: a check is under way */
     int64_t missing;     /* RUNNING: a change that has to come; 0: none is known */
     uint64_t missing_ms; /* until then */
     bool token_renewed;  /* since the last stream that began */
@@ -81,7 +81,7 @@ struct etcd_watch_machine {
 void etcd_watch_machine_init(struct etcd_watch_machine *m, unsigned seed);
 /* Bits of enum etcd_watch_action. Every event may come in every state; one that means nothing there is 0. */
 unsigned etcd_watch_step(struct etcd_watch_machine *m, const struct etcd_watch_input *e, uint64_t now_ms) must_check;
-/* When ETCD_WATCH_TIMER is wanted next; 0: not at all. */
+/* When ETCD_WATCH_TIMER is due next; 0: not at all. */
 uint64_t etcd_watch_due_ms(const struct etcd_watch_machine *m);
 
 #endif

@@ -72,7 +72,7 @@ static int add(struct etcd_watch_stream *s, const char *bytes, size_t len, struc
     if (buf_append(&s->line, bytes, len) == 0)
         return 0;
     s->over_cap = true;
-    return error_set(err, ERROR_INVALID, "a line of the watch has more than %u bytes; all is read anew",
+    return error_set(err, ERROR_INVALID, "a line of the watch has more than %u bytes; all keys are read again",
                      ETCD_WATCH_LINE_MAX_BYTES);
 }
 

@@ -1,7 +1,7 @@
 /*
  * A way to one HAProxy: its Data Plane API (haproxy/dataplane/driver), or its own files and sockets on this machine
- * (haproxy/local/driver). Its owner (haproxy/instance) asks for one thing at a time and is told once, from the loop, how
- * it ended; a command to the running HAProxy goes beside that, one at a time, too. Whatever it is told is there for that
+ * (haproxy/local/driver). Its owner (haproxy/instance) asks for one thing at a time and gets the result once, from the loop, how
+ * it ended; a command to the running HAProxy goes beside that, one at a time, too. What it gets is there for that
  * call alone.
  *
  * Versions count the writes to the file, the owner's and everybody else's: a write names the version that it is for, and
@@ -56,7 +56,7 @@ struct written {
     struct error error;     /* why, with what was being done; kind NONE where committed */
     int64_t version;        /* after TRANSACTION_COMMITTED the new one */
     const char *reload_id;  /* NULL: none comes, it is applied already */
-    const char *reload_why; /* it could not be without; NULL: nobody tried, or nothing is to be said */
+    const char *reload_why; /* it could not be without; NULL: not tried, or nothing is to be said */
     int64_t retry_after_ms;
     bool gone_at_commit;                     /* perhaps committed all the same */
     uint64_t begin_us, change_us, commit_us; /* time spent in requests of each part */
@@ -72,7 +72,7 @@ struct replacement_request {
     struct cfg_content *before;
     bool restores;                 /* text is a file from before, too, which perhaps was no document */
     const struct cfg_edits *edits; /* that text was printed with; NULL: none. Borrowed, too */
-    /* All in which text differs from what is there, which HAProxy runs: to be told to it instead of a reload, as far as this
+    /* All in which text differs from what is there, which HAProxy runs: to be changed there instead of a reload, as far as this
      * way can. NULL: a reload has to come. Borrowed, too. */
     const struct changes *changes;
     bool plain;      /* and there is nothing in them that HAProxy could refuse */
@@ -87,7 +87,7 @@ struct replaced {
     int64_t version;
     const char *reload_id;
     bool runs;              /* the running HAProxy has all of its changes, and was read back: no reload */
-    const char *reload_why; /* it could not be without; NULL: nobody tried, or nothing is to be said */
+    const char *reload_why; /* it could not be without; NULL: not tried, or nothing is to be said */
     int64_t retry_after_ms;
     uint64_t took_us;
     struct cfg_content *file; /* after COMMITTED: as it is now; NULL: not known */
@@ -195,7 +195,7 @@ struct driver_events {
     void (*commanded)(void *arg, uint64_t took_us, const struct error *err); /* NULL: it is in that state */
     void (*reload_told)(void *arg);
     void (*last_reload_told)(void *arg, const struct reload_history *h, const struct error *err);
-    /* s NULL: err says why it is not known; ERROR_GONE: this way never tells it. That HAProxy does not answer is known. */
+    /* s NULL: err says why it is not known; ERROR_GONE: this way never shows it. That HAProxy does not answer is known. */
     void (*served_told)(void *arg, const struct served *s, const struct error *err);
     /* At any time: the file may be another by now. waited: `waits` is over, what failed by it may be tried again. */
     void (*go_on)(void *arg, bool waited);
@@ -225,12 +225,12 @@ struct driver_ops {
     void (*store)(struct driver *d, const struct storage_request *request);
     int (*update)(struct driver *d, int64_t version, const struct update_request *request, struct error *err);
     void (*command)(struct driver *d, const char *backend, const char *server, enum runtime_admin state);
-    void (*ask_reload)(struct driver *d, struct reload *r); /* and tells it how it stands */
+    void (*ask_reload)(struct driver *d, struct reload *r); /* and sets its state */
     void (*ask_last_reload)(struct driver *d);
     void (*ask_served)(struct driver *d); /* what HAProxy serves now (haproxy/served) */
-    /* It refused us, on the way that commands go or on the other. True: there are new credentials by now. */
+    /* It refused the credentials, on the way that commands go or on the other. True: there are new credentials by now. */
     bool (*renew)(struct driver *d, bool commands);
-    void (*cancel)(struct driver *d, bool commands); /* what is under way there: nothing is told of it any more */
+    void (*cancel)(struct driver *d, bool commands); /* what is under way there: nothing is reported of it any more */
     void (*login)(const struct driver *d, const char **ret_user, const char **ret_password); /* NULL: there is none */
     void (*free)(struct driver *d);                                                          /* and cancels */
 };
@@ -241,7 +241,7 @@ struct driver {
     bool runtime;      /* the running HAProxy is read and written to, too; else all goes by the file and reloads */
     bool adds;         /* servers come and go without a reload, where HAProxy lets them */
     bool tells_ends;   /* of reloads, by itself: ask_reload may be asked at once, and once for each */
-    const char *fails; /* what to say of it where it fails and nobody answered */
+    const char *fails; /* what to say of it where it fails without an answer */
     const char *waits; /* for another daemon, which has the file: what to say of it; NULL: for none */
     const struct driver_events *events; /* the owner sets it and arg */
     void *arg;

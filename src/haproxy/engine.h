@@ -68,7 +68,7 @@ struct engine_wants {
     bool reload;      /* an empty commit */
     bool replacement; /* `replace` says of what; of the engine that owns the rest */
     bool storage;     /* before that: `store` says which files */
-    bool served;      /* what HAProxy serves, before all of these: `served` is told */
+    bool served;      /* what HAProxy serves, before all of these: `served` is called */
     bool reading;     /* before anything is written: what was read is too old for it */
 };
 
@@ -100,7 +100,7 @@ struct engine_ops {
     void (*committed)(void *self, const struct written *w); /* whether it had changes of this engine or not */
     void (*not_committed)(void *self);                      /* it is repeated, or rejected: */
     void (*rejected)(void *self, const char *what, const struct error *err); /* the same would be rejected again */
-    /* The file is perhaps not what was committed. lost: nobody knows whether HAProxy tried to load it. */
+    /* The file is perhaps not what was committed. lost: it is unknown whether HAProxy tried to load it. */
     void (*reload_failed)(void *self, bool lost);
     void (*reload_ended)(void *self);  /* not so: what runs by it is read next */
     void (*reloads_known)(void *self); /* it is known how those before the start ended */

@@ -69,7 +69,7 @@ struct instance_view {
     bool silent;            /* the API gets no answer from HAProxy */
     uint64_t answered_ms;   /* clock_mono_ms of the last reading that neither of the two kept from; 0: none yet */
     bool stopping;
-    bool last_reload_known; /* how the last one before our start ended */
+    bool last_reload_known; /* how the last one before this start ended */
     const char *reload_id;  /* NULL: none */
     unsigned reloads;       /* that the daemon caused, so far */
     enum reload_state reload;

@@ -56,7 +56,7 @@ struct instance_reload_end {
     unsigned unconfirmed;                /* reloads in a row that succeeded by the API, with the same HAProxy process */
 };
 
-/* How the last reload before our start ended; a commit settles it, too. */
+/* How the last reload before this start ended; a commit settles it, too. */
 struct instance_last_reload {
     bool known;
     bool again; /* it is asked again, because another writer may have repaired what is dirty */
@@ -156,7 +156,7 @@ void instance_go_on(void *in, bool waited);
 void instance_read(struct instance *in);
 void instance_outdated(struct instance *in);               /* what was read may be: it is read again */
 void instance_backend_differs(struct instance_backend *b); /* from what was read of it */
-/* The daemon wrote `version`; the rest is as it was read. False: another writer wrote just before, and the API let us. */
+/* The daemon wrote `version`; the rest is as it was read. False: another writer wrote just before, and the API allowed it. */
 bool instance_wrote_next(struct instance *in, int64_t version);
 void instance_was_read(void *in, const struct error *err);
 bool instance_is_confirmed(const struct instance *in); /* the running HAProxy was read and does not differ from
@@ -183,7 +183,7 @@ bool instance_may_ever_write(const struct instance *in);
 void instance_wrote(struct instance *in, int64_t version);
 void instance_writes_none(struct instance *in); /* no write is in hand */
 /* Its text, unless a transaction is still to be compared with it; a large one until there is one. Of what stays nothing
- * is parsed any more, unless an engine looks at it. */
+ * is parsed any more, unless an engine reads it. */
 void instance_free_file(struct instance *in);
 char *instance_judge(void *in, const char *text, size_t len, bool previews) must_check;
 void instance_cleaned(void *in, const struct written *w);
@@ -220,7 +220,7 @@ void instance_reload_comes(struct instance *in, const char *id);
 void instance_poll_reload(struct instance *in); /* in->reload, which is pending */
 void instance_reload_told(void *in);
 void instance_last_reload_told(void *in, const struct reload_history *h, const struct error *err);
-/* lost: nobody knows whether it was tried. differs: what runs is not haproxy.cfg, whatever the API says. */
+/* lost: it is unknown whether it was tried. differs: what runs is not haproxy.cfg, whatever the API says. */
 void instance_reload_failed(struct instance *in, const struct error *err, bool lost, bool differs);
 void instance_count_reload(struct instance *in, const char *result);
 void instance_ask_last_reload(struct instance *in); /* until last_reload.known */

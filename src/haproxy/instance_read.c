@@ -209,7 +209,7 @@ static void instance_judge_reload(struct instance *in)
     } else if (!end->done && !other && instance_driver(in)->tells_ends) {
         err = end->error;
     } else if (problem != NULL) {
-        error_set(&err, ERROR_INVALID, "reload %s is said to have succeeded, but HAProxy does not run haproxy.cfg: %s",
+        error_set(&err, ERROR_INVALID, "reload %s was reported as successful, but HAProxy does not run haproxy.cfg: %s",
                   end->id, problem);
     } else if (other) {
         end->unconfirmed = 0;
@@ -225,7 +225,7 @@ static void instance_judge_reload(struct instance *in)
         return;
     } else {
         error_set(&err, ERROR_INVALID,
-                  "reload %s is said to have succeeded, but HAProxy's process %lld is older than it", end->id,
+                  "reload %s was reported as successful, but HAProxy's process %lld is older than it", end->id,
                   (long long)in->running.pid);
     }
     instance_count_reload(in, "unknown");

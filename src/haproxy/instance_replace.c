@@ -12,7 +12,7 @@ int instance_foresee(const struct instance *in, const struct cfg_file *to, const
 {
     const struct driver *d = instance_driver(in);
     if (d->ops->foresee == NULL)
-        return error_set(err, ERROR_INVALID, "this HAProxy gets changes by reloads alone");
+        return error_set(err, ERROR_INVALID, "this HAProxy takes changes only by reloads");
     return d->ops->foresee(d, to, changes, ret, err);
 }
 

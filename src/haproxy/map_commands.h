@@ -13,7 +13,7 @@
 #define MAP_COMMANDS_MAX 32
 #define MAP_COMMAND_MAX_BYTES 2048
 
-/* haproxy.cfg looks up what is stored by that name so, wherever it names it. False: in another way, or it cannot be told. */
+/* haproxy.cfg looks up what is stored by that name so, wherever it names it. False: in another way, or it is unknown. */
 bool map_is_unordered(const char *config, const char *stored);
 
 /* What makes a map that has the entries of `now` have those of `next`, one command a line: first what comes, then what is

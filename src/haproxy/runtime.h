@@ -35,7 +35,7 @@ void runtime_server_fini(struct runtime_server *s);
 void runtime_sort(struct runtime *r);                                /* after it was filled */
 bool runtime_same(const struct runtime *a, const struct runtime *b); /* in all that was read; texts by place */
 const struct runtime_server *runtime_find(const struct runtime *r, const char *name); /* NULL: not there */
-/* The same, of one name after the other: *at is where the next is looked for first, as lists mostly have the same order;
+/* The same, of one name after the other: *at is where the next is searched first, as lists mostly have the same order;
  * 0 at the beginning. */
 const struct runtime_server *runtime_find_next(const struct runtime *r, const char *name, size_t *at);
 

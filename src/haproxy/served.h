@@ -25,7 +25,7 @@ struct served_list {
 struct served {
     bool answers; /* false: HAProxy does not, and nothing else is known */
     int64_t pid, uptime_s;
-    int64_t version; /* of the file, as it was told beside; -1: it was not */
+    int64_t version; /* of the file, as it was read beside; -1: it was not */
     bool lists;      /* these are known; false: nothing but the process is */
     struct served_list frontends, backends;
 };

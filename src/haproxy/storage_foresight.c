@@ -66,5 +66,5 @@ void storage_foresight_load(struct storage_foresight *s)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->list[i].effect == STORAGE_BY_RUNTIME)
-            storage_foreseen_reload(&s->list[i], "the reload that comes anyway loads it");
+            storage_foreseen_reload(&s->list[i], "the same change takes a reload, which loads it");
 }

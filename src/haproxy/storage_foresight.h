@@ -16,7 +16,7 @@
 enum storage_effect {
     STORAGE_UNCHANGED,
     STORAGE_UNUSED,     /* it is stored; HAProxy has nothing of it */
-    STORAGE_BY_RUNTIME, /* and HAProxy is told */
+    STORAGE_BY_RUNTIME, /* by runtime commands */
     STORAGE_BY_RELOAD,
     STORAGE_GOES, /* it is deleted, once the configuration runs */
 };
@@ -46,7 +46,7 @@ const char *storage_effect_name(enum storage_effect e); /* "unchanged", "stored"
 bool storage_foresight_has(const struct storage_foresight *s, enum storage_effect e);
 /* The first one that takes a reload; NULL: none. */
 const struct storage_foreseen *storage_foresight_reloads(const struct storage_foresight *s);
-/* A reload comes, for whatever: it loads the files that HAProxy would have been told of. */
+/* A reload comes in any case: it loads the files that runtime commands would have changed. */
 void storage_foresight_load(struct storage_foresight *s);
 
 #endif

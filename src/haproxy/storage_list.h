@@ -43,7 +43,7 @@ void storage_entry_settle(struct storage_entry *e); /* what is there is what run
 
 /* Adds those of a list's text, of which one that was known already stays as it is. */
 void storage_list_read(struct storage_entries *s, const char *text);
-/* Allocates. announces: files that are about to be written; of what they change no digest is told. NULL: nothing is. */
+/* Allocates. announces: files that are about to be written; of what they change no digest is shown. NULL: nothing is. */
 char *storage_list_text(const struct storage_entries *s, const struct storage_files *announces);
 
 /* "maps": of the list, and of the Data Plane API. */

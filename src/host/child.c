@@ -310,7 +310,7 @@ static int say_not_started(const char *command, int why, struct error *err)
     char reason[128];
     const char *text = strerror_r(why, reason, sizeof(reason));
     if (!is_path && (why == ENOENT || why == EACCES))
-        return error_set(err, ERROR_RETRY, "%s cannot be started: %s: looked for in PATH, which is %s", command, text,
+        return error_set(err, ERROR_RETRY, "%s cannot be started: %s: searched in PATH, which is %s", command, text,
                          path != NULL ? path : "not set");
     if (why == ENOENT && access(command, F_OK) == 0)
         return error_set(

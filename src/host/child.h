@@ -22,8 +22,8 @@ struct event_base;
 enum child_outcome {
     CHILD_EXITED,   /* with `status` */
     CHILD_SIGNALED, /* by the signal `status` */
-    CHILD_OVERDUE,  /* killed by us at its deadline */
-    CHILD_OVER_CAP, /* killed by us because it printed too much */
+    CHILD_OVERDUE,  /* killed at its deadline */
+    CHILD_OVER_CAP, /* killed because it printed too much */
 };
 
 struct child_result {
@@ -34,11 +34,11 @@ struct child_result {
 };
 
 struct child_options {
-    /* Instead of a program this function, in a copy of our process (fork(2)) with all that it knows, until it returns the
+    /* Instead of a program this function, in a copy of this process (fork(2)) with all that it knows, until it returns the
      * exit status: no other thread is there, and nothing of the event loop may be touched. NULL: the program. */
     int (*run)(void *run_arg);
     void *run_arg;
-    const char *command; /* with a slash: a path; without: looked for in our PATH */
+    const char *command; /* with a slash: a path; without: searched in this process's PATH */
     char *const *args;   /* without the command; ends with NULL */
     char *const *env;    /* all of its environment, "NAME=value"; ends with NULL */
     size_t max_out_bytes;

@@ -1,5 +1,5 @@
 /*
- * What a copy of our process that computes something (child_options.run) may take of the machine, by the kernel's limits, and that it
+ * What a copy of this process that computes something (child_options.run) may take of the machine, by the kernel's limits, and that it
  * ends with its parent. To be called in the child, before its filter of system calls.
  */
 #ifndef HOST_LIMITS_H

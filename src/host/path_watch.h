@@ -18,7 +18,7 @@ struct path_watch;
 #define PATH_WATCH_SETTLE_MS 200
 #define PATH_WATCH_ANY "*" /* as the last component of a path: whatever is in that folder */
 
-/* changed: in wait_ms there is something to read; 0: nobody writes to it any more. NULL, ERROR_FATAL: no inotify; what
+/* changed: in wait_ms there is something to read; 0: no process writes to it any more. NULL, ERROR_FATAL: no inotify; what
  * names what was to be followed. */
 struct path_watch *path_watch_new(struct event_base *base, const char *what,
                                   void (*changed)(void *arg, uint64_t wait_ms), void *arg,

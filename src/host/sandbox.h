@@ -1,5 +1,5 @@
 /*
- * Less than the kernel would give us. A daemon that holds credentials of a load balancer and of a cluster, and that
+ * Less than the kernel would allow. A daemon that holds credentials of a load balancer and of a cluster, and that
  * reads what any peer sends, drops the rights that it does not need: an attacker inside it has little to go on.
  *
  * The filter of system calls (libseccomp) is an allowlist of what this daemon, libcurl, OpenSSL, libevent, and the
@@ -8,7 +8,7 @@
  *     files      opened for reading only; where the daemon has a STATE_DIR, written by its descriptor
  *     sockets    unix, IPv4, IPv6 (streams and datagrams), and netlink's routes, which getaddrinfo asks
  *     memory     never both writable and executable, executable only from a file: getaddrinfo loads modules late
- *     processes  threads only (libcurl resolves names in them), no child, no signal but to ourselves; where the daemon renders
+ *     processes  threads only (libcurl resolves names in them), no child, no signal but to itself; where the daemon renders
  *                templates copies of itself, which are waited for and killed (by SIGKILL, whose numbers a filter cannot know),
  *                and give up the rest of their rights themselves (sandbox_enter_strict)
  *

@@ -1,6 +1,6 @@
 /*
- * Questions about ourselves: who the API server takes us for (authentication.k8s.io/v1 SelfSubjectReview, Kubernetes
- * 1.28 and later), and whether we may do something (authorization.k8s.io/v1 SelfSubjectAccessReview). Both are POSTs
+ * Questions about this client: who the API server takes it for (authentication.k8s.io/v1 SelfSubjectReview, Kubernetes
+ * 1.28 and later), and whether it may do something (authorization.k8s.io/v1 SelfSubjectAccessReview). Both are POSTs
  * that leave nothing behind. Requests and answers as text; who asks moves them.
  */
 #ifndef KUBE_ACCESS_REVIEW_H

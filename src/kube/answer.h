@@ -23,7 +23,7 @@ struct kube_answer {
     struct proto_frame protobuf;
 };
 
-/* What to ask for (RFC 9110, Accept): JSON alone where protobuf is not wanted or the resource has none. A constant. */
+/* What to ask for (RFC 9110, Accept): JSON alone where protobuf is not asked for or the resource has none. A constant. */
 const char *kube_answer_accept(const struct kube_resource *of, bool protobuf) must_check;
 
 /* max_object_bytes: of one object, in either encoding; 0: FRAME_MAX_OBJECT_BYTES. A zeroed one is allowed for _fini, which leaves it

@@ -37,7 +37,7 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
 void kube_client_credentials_refused(struct kube_client *c);
 
 /*
- * A listener that waits for credentials: embedded in its owner, called from the loop (never from inside a call of ours
+ * A listener that waits for credentials: embedded in its owner, called from the loop (never from inside a call of this client
  * or of libcurl: requests may be started) when a run of the plugin has ended, well or not, and since the last time
  * any request could not be started for want of credentials, or got a 401. Then requests that wait for their
  * backoff are to be tried at once: either they go, or their error says why the plugin failed. Without a plugin it is

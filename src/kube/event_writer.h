@@ -17,7 +17,7 @@ struct kube_client;
 enum event_outcome {
     EVENT_WRITTEN,
     EVENT_GONE,    /* 404 of a repeat: the API has forgotten it (after an hour, by default); it is to be made anew */
-    EVENT_EXISTS,  /* 409 of a new one: by our request whose answer was lost, mostly; it is to be repeated */
+    EVENT_EXISTS,  /* 409 of a new one: by a request whose answer was lost, mostly; it is to be repeated */
     EVENT_DENIED,  /* 403: no right to, or the namespace is going */
     EVENT_LATER,   /* no answer, 401, 409 of a repeat, 408, 429, 5xx */
     EVENT_REFUSED, /* the same again will be refused: 400, 422, 404 of a new one (there is no such namespace), ... */

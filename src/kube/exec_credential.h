@@ -1,5 +1,5 @@
 /*
- * The two texts between us and a credential plugin: its input (in KUBERNETES_EXEC_INFO), and what it answers on its
+ * The two texts between the daemon and a credential plugin: its input (in KUBERNETES_EXEC_INFO), and what it answers on its
  * standard output. Both are an ExecCredential of client.authentication.k8s.io, v1 or v1beta1; what is demanded of the
  * answer is what client-go 1.34 demands. https://kubernetes.io/docs/reference/config-api/client-authentication.v1/
  */
@@ -15,13 +15,13 @@
 struct kube_access;
 
 #define EXEC_CREDENTIAL_MAX_BYTES (1u << 20)   /* of an answer */
-#define EXEC_CREDENTIAL_MAX_TOKEN (64u * 1024) /* what no server takes in a header anyway */
+#define EXEC_CREDENTIAL_MAX_TOKEN (64u * 1024) /* what no server takes in a header */
 #define EXEC_CREDENTIAL_NEVER INT64_MAX
 
 /* Secrets; each NULL where the answer does not have it. */
 struct exec_answer {
     char *token;
-    char *cert_pem, *key_pem; /* both or neither; not looked into yet */
+    char *cert_pem, *key_pem; /* both or neither; not parsed yet */
     int64_t expires_ms;       /* since the Unix epoch; EXEC_CREDENTIAL_NEVER: not said */
 };
 

@@ -32,7 +32,7 @@ struct exec_plugin_options {
 };
 
 /* changed: a run has ended, and in the meantime a caller had to wait, or reported a refusal. From the loop, never
- * from inside a call of ours. */
+ * from inside a call of this one. */
 struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, void (*changed)(void *arg),
                                     void *arg) must_check;
 void exec_plugin_free(struct exec_plugin *p); /* kills the program; NULL is allowed */

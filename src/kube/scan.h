@@ -1,5 +1,5 @@
 /*
- * Finds where a JSON object or array ends, 64 bytes at a time, without looking at what it says: strings (with escapes)
+ * Finds where a JSON object or array ends, 64 bytes at a time, without reading what it says: strings (with escapes)
  * and brackets are all that count. Brackets are counted, not paired; a parser sees the text afterwards and is stricter.
  */
 #ifndef KUBE_SCAN_H

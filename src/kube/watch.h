@@ -29,7 +29,7 @@ struct watch_deadlines {
     uint64_t list_silence_ms; /* without a byte in the middle of a list */
     uint64_t list_ms;         /* a page as a whole */
     uint64_t silence_ms;      /* without a byte in a watch, once a bookmark was seen */
-    uint64_t grace_ms;        /* beyond the timeoutSeconds that we asked for */
+    uint64_t grace_ms;        /* beyond the timeoutSeconds that was asked for */
     unsigned timeout_least_s; /* timeoutSeconds is random, so that the watches of many clients do not end together */
     unsigned timeout_most_s;
 };
@@ -160,7 +160,7 @@ void watch_fini(struct watch *w);
 /* Bits of enum watch_action. Every event may come in every state; one that means nothing there is 0. */
 unsigned watch_step(struct watch *w, const struct watch_event *e, uint64_t now_ms) must_check;
 
-/* When WATCH_EVENT_TIMER is wanted next; 0: not at all. */
+/* When WATCH_EVENT_TIMER is due next; 0: not at all. */
 uint64_t watch_due_ms(const struct watch *w);
 
 /* Path and query of the request that WATCH_REQUEST asked for. Allocates. */

@@ -15,8 +15,8 @@ enum watch_trouble {
     TROUBLE_CLOSED,         /* the server ended the stream, as it may */
     TROUBLE_LOST,           /* the connection broke in the middle */
     TROUBLE_SILENT,         /* half-open, or stuck in the middle of a list */
-    TROUBLE_MUTE,           /* answered, and then not one byte: half-open again, or our version is from a lost future */
-    TROUBLE_OVERDUE,        /* alive, but past the time that we asked for */
+    TROUBLE_MUTE,           /* answered, and then not one byte: half-open again, or the version is from a lost future */
+    TROUBLE_OVERDUE,        /* alive, but past the time that was asked for */
     TROUBLE_GARBLED,        /* cannot be split or decoded; truncated */
     TROUBLE_EXPIRED,        /* 410, both forms */
     TROUBLE_TOO_LARGE,      /* 504 with the cause ResourceVersionTooLarge: the server went back in time */
@@ -24,7 +24,7 @@ enum watch_trouble {
     TROUBLE_UNAUTHORIZED,   /* 401 */
     TROUBLE_FORBIDDEN,      /* 403 */
     TROUBLE_NOT_FOUND,      /* 404 */
-    TROUBLE_BAD_REQUEST,    /* 400, 422: how a server refuses streaming lists, or our version */
+    TROUBLE_BAD_REQUEST,    /* 400, 422: how a server refuses streaming lists, or the version */
     TROUBLE_SERVER_ERROR,   /* 500 */
     TROUBLE_OTHER_ANSWER,   /* 3xx (never followed), 502, 503, ... */
     TROUBLE_STREAM_500,     /* in the stream: also how a server over an old etcd refuses streaming lists */
@@ -32,7 +32,7 @@ enum watch_trouble {
     WATCH_TROUBLES
 };
 
-/* At once never twice in a row without news in between, so that no server can make us spin. */
+/* At once never twice in a row without news in between, so that no server can cause a busy loop. */
 enum watch_reaction {
     REACT_LATER,      /* back off, then the same again: a list, or a watch from the last version */
     REACT_AGAIN,      /* a watch from the last version, at once where this one was stable, otherwise LATER */

@@ -61,7 +61,7 @@ const char *node_exclusion(const struct node *n);
 const struct node_address *node_address_choose(const struct node *n, const struct node_rules *rules,
                                                const struct service *service, bool strict);
 
-/* "InternalIP, IPv4": what was looked for, for messages. Allocates. */
+/* "InternalIP, IPv4": what was required, for messages. Allocates. */
 char *node_rules_text(const struct node_rules *rules, const struct service *service, bool strict) must_check;
 
 #endif

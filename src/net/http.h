@@ -41,7 +41,7 @@ struct http_tls {
 /* A server with an X.509 SVID (net/spiffe_identity.h). */
 struct http_spiffe {
     struct spiffe_identity *identity; /* whose bundles are trusted */
-    const char *peer_id;              /* NULL: any ID of our own trust domain */
+    const char *peer_id;              /* NULL: any ID of the daemon's own trust domain */
     /* Told the ID before each request that goes out, from inside libcurl: no request is started or cancelled there. */
     void (*seen)(void *arg, const char *base_url, const char *id);
     void *arg;

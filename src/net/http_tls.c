@@ -116,7 +116,7 @@ const char *http_tls_hint(const struct http_request *q, CURLcode code)
     bool ended = code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING;
     if (!ended || connects == 0 || header_bytes > 0 || !str_has_prefix(q->url, "https:"))
         return "";
-    return q->key_pem != NULL ? " (the server ended a new TLS connection: it may not accept our client certificate)"
+    return q->key_pem != NULL ? " (the server ended a new TLS connection: it may not accept the client certificate)"
                               : " (the server ended a new TLS connection: it may want a client certificate)";
 }
 

@@ -1,6 +1,6 @@
 /*
  * libcurl and OpenSSL copy what they are given (user name and password, header lines, keys) and free it as it is. Both
- * let us choose how they allocate: what they free, or move when it grows, is overwritten first.
+ * let their user choose how they allocate: what they free, or move when it grows, is overwritten first.
  */
 #ifndef NET_LIBRARY_MEMORY_H
 #define NET_LIBRARY_MEMORY_H

@@ -19,7 +19,7 @@ struct spiffe;
 
 struct spiffe_options {
     const char *socket;  /* the agent's; path */
-    const char *peer_id; /* the SPIFFE ID that servers have to have; NULL: any of our own trust domain */
+    const char *peer_id; /* the SPIFFE ID that servers have to have; NULL: any of the daemon's own trust domain */
     const struct log *log;
     /* From the loop: there is an identity and was none, or it turned out for the first time that none comes. */
     void (*news)(void *arg); /* may be NULL */
@@ -46,7 +46,7 @@ struct spiffe_state {
     const char *socket;
     const char *id;      /* NULL: none yet */
     int64_t not_after_s; /* of the SVID; INT64_MAX: none */
-    const char *peer_id; /* that is expected; NULL: any of our own trust domain */
+    const char *peer_id; /* that is expected; NULL: any of the daemon's own trust domain */
     bool expired;
     const char *problem; /* why the stream is down; NULL: it is not */
 };

@@ -382,16 +382,17 @@ static const struct bundle *bundle_for(const struct spiffe_identity *i, const ch
         return NULL;
     }
     if (peer_id == NULL && b != &i->bundles[0]) {
-        error_set(err, ERROR_INVALID,
-                  "its SPIFFE ID is %s: expected one of our own trust domain, %s; if it is the Data Plane API, set "
-                  "SPIFFE_PEER_ID=%s",
-                  id, i->bundles[0].domain, id);
+        error_set(
+            err, ERROR_INVALID,
+            "its SPIFFE ID is %s: expected one of the daemon's own trust domain, %s; if it is the Data Plane API, set "
+            "SPIFFE_PEER_ID=%s",
+            id, i->bundles[0].domain, id);
         return NULL;
     }
     if (b == NULL)
         error_set(err, ERROR_INVALID,
                   "its SPIFFE ID is %s, and the SPIFFE Workload API has no trust bundle of that trust domain: federate "
-                  "it, and name it in our registration entry (federatesWith)",
+                  "it, and name it in the daemon's registration entry (federatesWith)",
                   id);
     return b;
 }

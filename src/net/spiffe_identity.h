@@ -1,5 +1,5 @@
 /*
- * Who we are to others and whom we trust, as the SPIFFE Workload API says it in one message: the X.509 SVID with its
+ * The daemon's identity and its trust bundles, as the SPIFFE Workload API says it in one message: the X.509 SVID with its
  * key, and the trust bundles (X509SVIDResponse of the "SPIFFE Workload API", 5.2.1). And how a server is verified by
  * that: the "X.509 SVID" specification, sections 2 to 5, in place of host names.
  */
@@ -32,7 +32,7 @@ const char *spiffe_identity_key_pem(const struct spiffe_identity *i);
 const char *spiffe_identity_bundles_pem(const struct spiffe_identity *i);
 bool spiffe_identity_same(const struct spiffe_identity *a, const struct spiffe_identity *b);
 
-/* In place of OpenSSL's verification of a server: its ID is peer_id, or, NULL, any one of our own trust domain, and its
+/* In place of OpenSSL's verification of a server: its ID is peer_id, or, NULL, any one of the daemon's own trust domain, and its
  * chain leads to the bundle of its trust domain. -1: *err says why, and so does the context. */
 int spiffe_identity_verify(const struct spiffe_identity *i, const char *peer_id, struct x509_store_ctx_st *context,
                            struct error *err) must_check;

@@ -52,7 +52,7 @@ struct correlator {
     struct correlator_bucket buckets[2]; /* normal, warning */
 };
 
-/* One occurrence, as it is to be told. */
+/* One occurrence, as it is to be reported. */
 struct correlated {
     bool send;     /* there is room for a request */
     uint64_t id;   /* of the Event; never that of another one of this Service */

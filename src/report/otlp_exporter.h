@@ -1,7 +1,7 @@
 /*
  * Sends spans to an OpenTelemetry collector by OTLP/HTTP in JSON: a batch at a time, each soon after its first span
  * ended. What a collector asks to be sent again (429, 502, 503, 504, and where there was no answer) is, by Retry-After or
- * backoff, for some minutes; whatever else it answers costs that batch. Nobody waits for it: while it is away spans wait
+ * backoff, for some minutes; whatever else it answers costs that batch. Nothing waits for it: while it is away spans wait
  * in the tracer, which drops the oldest ones.
  */
 #ifndef REPORT_OTLP_EXPORTER_H

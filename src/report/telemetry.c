@@ -72,11 +72,12 @@ static const struct {
      "the oldest.",
      "resource"},
     {AT(certificate_expiration), METRIC_GAUGE, "tls_certificate_expiration_timestamp_seconds",
-     "When a TLS certificate expires, in seconds since the Unix epoch: ca (the first of its file), client (ours), "
-     "server (as last seen).",
+     "When a TLS certificate expires, in seconds since the Unix epoch: ca (the first of its file), client (the "
+     "daemon's), server (as last seen).",
      "peer,certificate"},
     {AT(svid_expiration), METRIC_GAUGE, "spiffe_svid_expiration_timestamp_seconds",
-     "When our X.509 SVID, which a SPIFFE Workload API renews, expires, in seconds since the Unix epoch.", "spiffe_id"},
+     "When the daemon's X.509 SVID, which a SPIFFE Workload API renews, expires, in seconds since the Unix epoch.",
+     "spiffe_id"},
     {AT(kubernetes_events), METRIC_COUNTER, "kubernetes_events_total",
      "Kubernetes Events about the Services, by result.", "result"},
     {AT(configuration_applied), METRIC_GAUGE, "configuration_applied",
@@ -84,17 +85,16 @@ static const struct {
     {AT(configuration_last_applied), METRIC_GAUGE, "configuration_last_applied_timestamp_seconds",
      "When a whole configuration was last verified to run, in seconds since the Unix epoch.", "target"},
     {AT(configuration_results), METRIC_COUNTER, "configuration_results_total",
-     "What became of whole configurations: changed, refused and recovered (of their source), validated, applied, "
+     "Events of whole configurations: changed, refused and recovered (of their source), validated, applied, "
      "unchanged, rejected, load_failed, drifted, failed, canary_passed, canary_failed, degraded (reported, and nothing "
      "rolled back), rolled_back.",
      "result,target"},
     {AT(configuration_rollbacks), METRIC_COUNTER, "configuration_rollbacks_total",
-     "Whole configurations that the daemon rolled back by itself, by reason: reload (it could not be loaded), worker "
-     "(it "
-     "died), listener (one is missing), backend (it lost all of its servers).",
+     "Whole configurations that the daemon rolled back automatically, by reason: reload (it could not be loaded), "
+     "worker (it died), listener (one is missing), backend (it lost all of its servers).",
      "reason"},
     {AT(configuration_rolled_back), METRIC_GAUGE, "configuration_rolled_back",
-     "1 while a version from before runs, because the daemon rolled back what the source has.", ""},
+     "1 while a previous version runs, because the daemon rolled back the version of the source.", ""},
     {AT(configuration_canary_pending), METRIC_GAUGE, "configuration_canary_pending",
      "HAProxies that wait for CONFIG_CANARY: another one has a whole configuration first.", ""},
     {AT(template_renders), METRIC_COUNTER, "template_renders_total",

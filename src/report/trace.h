@@ -1,6 +1,6 @@
 /*
  * Spans of traces, as OpenTelemetry has them: what was done for one cause, from when to when, and how it ended. A span
- * that has ended waits in a ring until it is taken (report/otlp_exporter); where nobody takes them the oldest ones are
+ * that has ended waits in a ring until it is taken (report/otlp_exporter); where they are not taken the oldest ones are
  * dropped, and counted. Plain memory: times are handed in.
  *
  * A tracer that is NULL records nothing, nor does a span that is NULL: all functions take it. A span stays within its

@@ -282,7 +282,7 @@ static void stream(struct server *s, struct evhttp_request *req)
         answer(req, 200, EVENT_STREAM, "", 0);
     } else if (c == NULL || s->count >= s->max_connections || status_feed_streams(s->feed) >= STATUS_FEED_STREAMS_MAX) {
         evhttp_add_header(evhttp_request_get_output_headers(req), "Retry-After", STREAM_RETRY_S);
-        answer_text(req, 503, "as many follow the status as may; /status can be asked for meanwhile\n");
+        answer_text(req, 503, "too many clients follow the status; ask for /status instead\n");
     } else {
         answer_add_headers(req, EVENT_STREAM);
         evhttp_add_header(evhttp_request_get_output_headers(req), "X-Accel-Buffering", "no"); /* nginx in front */

@@ -46,7 +46,7 @@ struct last_write {
     uint64_t number;    /* of what was desired then */
     size_t held_back;   /* by the loss limit, from that commit */
     bool commanded;     /* draining servers were not in it, because runtime commands were sent */
-    int64_t ours;       /* of our last write, until another writer undid it; -1: none that can be compared with */
+    int64_t ours;       /* of the last write, until another writer undid it; -1: none that can be compared with */
     char *reverted_how; /* the last time; NULL: never */
 
     bool by_update; /* since the last reading there was a runtime update */
@@ -159,7 +159,7 @@ void last_write_init(struct last_write *w, unsigned seed);
 void last_write_fini(struct last_write *w);
 /* It is in sync: what differs from now on is another writer's doing. */
 void servers_stuck(struct servers_backend *s);
-/* The API took our change and answers as if it had not: the same again would be a commit and a reload for nothing. */
+/* The API took a change and answers as if it had not: the same again would be a commit and a reload for nothing. */
 bool servers_does_not_stick(struct servers_backend *s);
 /* What was written for this desired state is gone, at another writer's version. True: writes pause, because that was
  * too often, or a pause is not over. */

@@ -12,7 +12,7 @@
 #include "servers/change/changes.h"
 #include "servers/servers_internal.h"
 
-static const char cannot_be_worded[] = "cannot put the change into words of haproxy.cfg";
+static const char cannot_be_worded[] = "cannot express the change in haproxy.cfg";
 
 /* ---- whether it sticks ---- */
 
@@ -142,7 +142,7 @@ bool servers_is_fought_over(struct servers_backend *s)
               "%s; reverted %d times within %d minutes, or again after a pause. Stop the other writer (another "
               "controller on this backend?) and send SIGHUP; otherwise writes resume %d minutes after the last revert",
               s->last.reverted_how, CONFLICT_TIMES, CONFLICT_WINDOW_MS / 60000, CONFLICT_PAUSE_MS / 60000);
-    servers_problem(s, "another writer keeps reverting our changes; pausing writes for 10 min", &err);
+    servers_problem(s, "another writer keeps reverting the daemon's changes; pausing writes for 10 min", &err);
     return true;
 }
 

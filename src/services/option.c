@@ -263,7 +263,7 @@ const struct service_option service_options[] = {
      "a file's path below SERVICES_CERTIFICATES_DIR (letters, digits and ._-/, no part of it begins with a dot), or "
      "secret:NAME or secret:NAMESPACE/NAME of a TLS Secret",
      "The certificate of clients' TLS, with its key.", parse_certificate},
-    {"path", "/", A_PATH, "The path that requests are for, or that theirs lie below; the longest one counts.",
+    {"path", "/", A_PATH, "The path of the requests; paths below it are included, and the longest match is used.",
      parse_path},
     {"http-redirect", "false", TRUE_OR_FALSE, "Whether port 80 sends clients of this host name to its TLS port.",
      parse_redirect},
@@ -273,7 +273,7 @@ const struct service_option service_options[] = {
      parse_backends_tls},
     {"backends-verify-ssl", "false", TRUE_OR_FALSE, "Whether it then checks their certificates.",
      parse_backends_verify},
-    {"send-proxy-v2", "false", TRUE_OR_FALSE, "Whether HAProxy tells the nodes who the client is, by PROXY v2.",
+    {"send-proxy-v2", "false", TRUE_OR_FALSE, "Whether HAProxy sends the client's address to the nodes, by PROXY v2.",
      parse_proxy_v2},
     {"health-path", "none: a TCP connection", A_PATH, "The path of an HTTP health check of the nodes.",
      parse_health_path},

@@ -150,9 +150,9 @@ static const char *why_not(const struct service_route *r, const struct services_
 {
     const struct port_options *o = &r->options;
     if (!o->tcp && o->hostname == NULL)
-        return "hostname is missing: with haproxy-mode http it says which requests are for this port";
+        return "hostname is missing: with haproxy-mode http it selects the requests for this port";
     if (o->tls && o->certificate == NULL && o->secret == NULL)
-        return "ssl-certificate is missing: with use-ssl, and without a hostname, it says which certificate";
+        return "ssl-certificate is missing: with use-ssl, and without a hostname, it selects the certificate";
     if (o->tcp && (o->path != NULL || o->redirect))
         return "path and http-redirect are of haproxy-mode http, not of tcp";
     if (o->redirect && (!o->tls || o->listen_port == SERVICES_REDIRECT_PORT))

@@ -21,7 +21,7 @@
 /* Borrowed. */
 struct services_rules {
     struct option_rules options;
-    const char *prefix; /* of the older system's annotations, without the dot behind it; NULL: ours alone */
+    const char *prefix; /* of the older system's annotations, without the dot behind it; NULL: only this program's */
     /* Whether there is such a file in the folder of certificates; NULL: not known. */
     bool (*has_certificate)(void *arg, const char *name);
     /* Whether the TLS Secret "namespace/name" can be used, else why it cannot: "it does not exist". Asked of each that a port
@@ -51,7 +51,7 @@ struct service_frontend {
     const struct service_route *oldest;
 };
 
-/* What a Service is told. */
+/* What is reported to a Service. */
 struct service_remark {
     const struct annotated_service *service; /* borrowed */
     const char *port;                        /* borrowed; NULL: the whole Service */
@@ -73,7 +73,7 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
                         const struct services_rules *rules, struct services_plan *ret);
 void services_plan_fini(struct services_plan *p);
 
-/* What says that option of a port, NULL: any; ours before those of the older system. NULL: nothing does. */
+/* What says that option of a port, NULL: any; this program's before those of the older system. NULL: nothing does. */
 const struct object_annotation *services_annotation(const struct annotated_service *s, const struct service_port *port,
                                                     const char *option, const struct services_rules *rules);
 

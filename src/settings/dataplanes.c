@@ -197,7 +197,8 @@ static void dataplanes_check_spiffe(const struct settings *c, struct settings_fi
     for (size_t i = 0; i < array_len(files); i++)
         if (files[i].set)
             finding_error(
-                found, "%s is set beside SPIRE_AGENT_SOCKET: expected one of them, as SPIFFE says who both sides are",
+                found,
+                "%s is set beside SPIRE_AGENT_SOCKET: expected one of them, because SPIFFE identifies both sides",
                 files[i].row->name);
     if (!dataplanes_all_https(c) && !settings_haproxies_are_pods(c) && found->error_count == 0)
         finding_error(found, "SPIRE_AGENT_SOCKET is set, and not every HAProxy has an https URL in "

@@ -157,7 +157,7 @@ static void settings_check_secret(const struct settings *s, struct settings_find
 static void settings_check_pods(char *const *env, const struct settings *s, struct settings_findings *found)
 {
     if (settings_template_pods(s) && !str_empty(environment_get(env, "ETCD2BASE")))
-        finding_warning(found, "ETCD2BASE is no longer needed: templates read Kubernetes alone, and HAProxy is told "
+        finding_warning(found, "ETCD2BASE is no longer needed: templates read only Kubernetes, and HAProxy is updated "
                                "without etcd; unset it");
     if (!settings_template_pods(s) && setting_is_given(s, SETTING(statistics_password)))
         finding_warning(found, "STATISTICS_PASSWORD has no effect without TEMPLATE_FROM=pods:NAMESPACE");

@@ -201,7 +201,7 @@ struct settings {
     char *dataplane_server_name; /* to verify and to send as SNI; NULL: the URL's host */
     bool dataplane_insecure;     /* no verification at all */
     char *spire_socket;          /* path, perhaps behind unix://; then the others above are not set; NULL: none */
-    char *spiffe_peer_id;        /* NULL: any of our own trust domain */
+    char *spiffe_peer_id;        /* NULL: any of the daemon's own trust domain */
 
     char *backend_name;    /* the single variable, or its default */
     unsigned backend_port; /* 0: the Service's nodePort, or else the endpoint's own */
@@ -268,7 +268,7 @@ void settings_listen_nowhere(struct settings *s);
 /* By CONFIG_SOURCE or CONFIG_TARGET. */
 bool settings_use_etcd(const struct settings *s);
 
-/* The first namespace that the settings name: where the daemon would be looked for. */
+/* The first namespace that the settings name: where the daemon is expected. */
 const char *settings_first_namespace(const struct settings *c);
 
 /* They are none of the settings': CONFIG_SOURCE is template, and neither HAPROXY_DATAPLANE_URL nor HAPROXY_CONFIG_FILE is

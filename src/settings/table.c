@@ -421,8 +421,8 @@ const struct setting setting_table[] = {
         .expected = "a number below that of the HAProxies; 0: all get it at once",
         .help = "How many HAProxies get a new configuration before the others. They are watched for "
                 "CONFIG_CANARY_TIME: the reload succeeded, the worker stays, the listeners are there, and "
-                "backends that had servers up have some. Then the others get it. If one of the first does badly, "
-                "the others do not get it, and it goes back to the previous configuration.",
+                "backends that had servers up have some. Then the others get it. If there is a problem on one of the "
+                "first, the others do not get it, and the first ones are rolled back.",
         .example = "1",
     },
     {

@@ -44,7 +44,7 @@ struct setting {
     const char *alias;              /* its name there; NULL: it has none */
     const char *const *alias_words; /* its words for those of `words` */
     const char *alias_expected;     /* these, as `expected` */
-    const char *alias_fallback;     /* its default; NULL: the same as ours */
+    const char *alias_fallback;     /* its default; NULL: the same as this one's */
     const char *flag;               /* "namespace"; NULL: the alias in lower case with '-' */
     bool single;                    /* for one Service; INGRESS_SERVICES stands in for it */
     bool is_list;                   /* white space around it is no mistake */

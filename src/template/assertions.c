@@ -240,12 +240,12 @@ char *assertion_difference(const struct rendered *a, const struct rendered *b)
         const struct render_file *x = &a->files[i], *y = &b->files[i];
         cleanup(mem_free_ptr) char *name = assertion_target_of(x);
         if (x->kind != y->kind || !str_eq(x->name, y->name))
-            return mem_printf("two renders gave other files: %s once, once not", name);
+            return mem_printf("two renders made different files: only one has %s", name);
         struct template_assertion equal = {.target = name, .expected = y->bytes};
         cleanup(mem_free_ptr) char *why =
             x->len == y->len && memcmp(x->bytes, y->bytes, x->len) == 0 ? NULL : judge_equals(&equal, x);
         if (why != NULL)
             return mem_printf("two renders differ: %s", why);
     }
-    return a->file_count == b->file_count ? NULL : mem_strdup("two renders gave another number of files");
+    return a->file_count == b->file_count ? NULL : mem_strdup("two renders made different numbers of files");
 }

@@ -1,5 +1,5 @@
 /*
- * The template engine: what src/template/src/ (Rust: minijinja, and ours around it) offers to C and needs of it. Jinja's
+ * The template engine: what src/template/src/ (Rust: minijinja, and a shim around it) offers to C and needs of it. Jinja's
  * syntax and semantics: jinja.palletsprojects.com/templates; what differs stands in docs/templates.md.
  *
  * All of it runs in a child process (template/render): memory that is over its limit, a panic, a template without an end
@@ -97,7 +97,7 @@ struct engine_job {
     size_t output_count;
     struct engine_text folders[3]; /* of maps, certificates and other files, each with a slash at its end: path() */
     struct objects *objects;       /* `resources`; NULL: none */
-    struct storage_known *known;   /* certificates that need no other look; NULL: none are */
+    struct storage_known *known;   /* certificates that need no other check; NULL: none are */
     struct engine_unset unset;
     void *arg;
     void (*emit)(void *arg, const struct engine_record *record);

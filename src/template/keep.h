@@ -1,6 +1,6 @@
 /*
  * What is kept of an object that comes in: the paths of its watch's `keep`, all but managedFields and kubectl's last applied
- * configuration without one; always what tells it from others (apiVersion, kind; metadata's name, namespace, uid and
+ * configuration without one; always what identifies it (apiVersion, kind; metadata's name, namespace, uid and
  * creationTimestamp).
  */
 #ifndef TEMPLATE_KEEP_H

@@ -73,7 +73,7 @@ struct pods_view {
     size_t pod_count;
     const char *ssldir;              /* as templates write it: "/etc/haproxy/ssl" */
     const char *statistics_password; /* NULL: not set; a template that asks for it is an error then */
-    char *const *env;                /* "NAME=value", ends with NULL; our own credentials are left out of it */
+    char *const *env;                /* "NAME=value", ends with NULL; the daemon's credentials are left out of it */
 };
 /* Makes the variables, once. */
 void pods_see(struct pods *p, const struct pods_view *view);

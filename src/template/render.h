@@ -48,7 +48,7 @@ void rendered_fini(struct rendered *r); /* wipes, for there are private keys in 
 struct render_options {
     const struct template_set *set;
     struct objects *objects;                 /* as they are now */
-    struct storage_known *known;             /* certificates that need no other look; NULL: none are */
+    struct storage_known *known;             /* certificates that need no other check; NULL: none are */
     const struct engine_variable *variables; /* besides those of the set */
     size_t variable_count;
     struct engine_unset unset;

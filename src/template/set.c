@@ -305,7 +305,7 @@ static const struct set_key root_keys[] = {
     {"undefined", set_take_undefined, "{\"enum\": [\"strict\", \"lenient\"]}",
      "strict: what is undefined is an error (default); lenient: it is nothing."},
     {"trim_blocks", set_take_trim, SCHEMA_BOOL, "A line that has a block alone leaves nothing; default: true."},
-    {"targets", set_take_targets, "{\"$ref\": \"#/$defs/targets\"}", "Where it goes to."},
+    {"targets", set_take_targets, "{\"$ref\": \"#/$defs/targets\"}", "Where the configuration is applied."},
     {"pod_selector", set_take_pod_selector, SCHEMA_SELECTOR, "Of an older controller: as targets.labelSelector."},
     {"tests", set_later_tests, "{\"$ref\": \"#/$defs/tests\"}", "What `template test` tries."},
     {"validation_tests", set_later_tests, "{\"$ref\": \"#/$defs/tests\"}", NULL},

@@ -615,14 +615,14 @@ def test_etcd(scene: Scene, page: Page) -> None:
     page.screenshot(shot)
     page.size(PHONE, 800, mobile=True)
     page.screenshot(shot.with_name("status-page-etcd-phone.png"))
-    many = {**producer, "problem": "/haproxy/east: the key has a value in etcd, and no manifest lies below it", "load_balancers": {
+    many = {**producer, "problem": "/haproxy/east: the key has a value in etcd but no manifest below it", "load_balancers": {
         "in_sync": 1000, "behind": 0, "failed": 0, "list": [{**row, "name": f"lb-{i}." + "a" * 60 + ".example.com"} for i in range(500)]}}
     for etcd in (producer, many):
         page.value(f"show({json.dumps({**seen, 'etcd': etcd})})")
         for width in (1280, 900, 821, 820, 600, PHONE):
             page.size(width, 800, mobile=width == PHONE)
             fits(page)
-    assert "and 950 more" in page.text("#etcd") and "no manifest lies below it" in page.text("#etcd .wrong")
+    assert "and 950 more" in page.text("#etcd") and "no manifest below it" in page.text("#etcd .wrong")
     for scheme in ("light", "dark"):
         page.prefer(color_scheme=scheme, reduced_motion="reduce")
         assert page.value(CONTRAST) == []

@@ -197,7 +197,7 @@ def test_clusters_that_disagree_about_the_backend_are_told_so(clusters: Clusters
     for cluster, balance in ((a, "source"), (b, "leastconn"), (c, "keep")):
         cluster.pods("node-1")
         cluster.start(HAPROXY_BALANCE=balance, RESYNC_PERIOD="1s")
-    said = "another writer keeps reverting our changes.*HAPROXY_BALANCE, .* have to be the same in all clusters that share it"
+    said = "another writer keeps reverting the daemon's changes.*HAPROXY_BALANCE, .* have to be the same in all clusters that share it"
     wait_until(lambda: any(re.search(said, d.log()) for d in (a.daemon, b.daemon)), 60, "a or b to say why writes pause")
     for cluster in clusters.list:
         cluster.expect("node-1")

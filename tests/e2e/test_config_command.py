@@ -89,7 +89,7 @@ def test_history_and_rollback(sites: Sites, tmp_path: pathlib.Path) -> None:
     assert done.returncode == 1 and "there is no version 7" in done.stderr
 
     done = sites.command("rollback", STATE_DIR=state)
-    assert done.returncode == 0 and "The daemon goes back to version 1" in done.stdout, done.stderr
+    assert done.returncode == 0 and "The daemon rolls back to version 1" in done.stdout, done.stderr
     wait_until(sites.runs(0, "roundrobin"), 20)
     seen = len(daemon.log())
     daemon.stop()

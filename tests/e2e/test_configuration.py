@@ -92,7 +92,7 @@ def test_what_cannot_be_loaded_goes_back(sites: Sites) -> None:
         seen = len(daemon.log())
         sites.source.write_text(sites.text(balance="first") + f"\nfrontend more\n  mode tcp\n  bind 127.0.0.1:{taken.getsockname()[1]}\n")
         daemon.wait_log("msg=\"configuration could not be loaded", 40, seen)
-        daemon.wait_log("msg=\"configuration from before loaded again", 40, seen)
+        daemon.wait_log("msg=\"previous configuration loaded again", 40, seen)
         wait_until(sites.runs(0, "roundrobin"), 10)
         assert "frontend more" not in dataplane.file()
         daemon.wait_not_ready("could not load it")

@@ -203,7 +203,7 @@ def test_two_producers(line: Line) -> None:
     # And where somebody else's value lies, without a manifest.
     line.etcd.put(f"{PATH}-taken", "mine\n")
     taken = line.producer("taken", path=f"{PATH}-taken", source=other)
-    taken.wait_not_ready("somebody else uses it")
+    taken.wait_not_ready("another program uses it")
     assert line.etcd.get(f"{PATH}-taken") == "mine\n"
     line.etcd.delete(f"{PATH}-taken")
     taken.wait_ready()
@@ -223,7 +223,7 @@ def test_a_part_is_missing_or_changed(line: Line) -> None:
     for broken in (None, "a c\n"):
         line.etcd.delete(part) if broken is None else line.etcd.put(part, broken)
         lb = line.load_balancer("lb-m" if broken is None else "lb-c")
-        lb.daemon.wait_not_ready("is missing" if broken is None else "is not what it was")
+        lb.daemon.wait_not_ready("is missing" if broken is None else "in etcd has changed")
         assert lb.dynamic["dynamic"].read_text() == "# nothing yet\n"
         producer.start()
         wait_until(lambda: line.etcd.get(part) == "a b\n", 20, f"the producer repairs it: {producer.tail()}")

@@ -133,11 +133,11 @@ def test_change_undone_three_times_is_left_to_the_other_writer(world: World) -> 
         world.expect("node-a", "node-b")
         world.in_step()
     ours, theirs = str(world.version()), str(undo(world, "node-b"))
-    body = daemon.wait_not_ready("another writer keeps reverting our changes", timeout=60)
+    body = daemon.wait_not_ready("another writer keeps reverting the daemon's changes", timeout=60)
     if world.combination.is_local:  # the daemon's own count of what it saw
         ours = theirs = r"\d+"
     assert re.search(f"version {theirs} differs from version {ours}, which haproxy-k8s-sync wrote: server node-b: it is gone", body), body
-    daemon.wait_log(f"level=error msg=\"another writer keeps reverting our changes; pausing writes for 10 min\".*version {theirs} ")
+    daemon.wait_log(f"level=error msg=\"another writer keeps reverting the daemon's changes; pausing writes for 10 min\".*version {theirs} ")
     before = traces(world)
     # Nor is anything else written there now.
     world.put_nodes("node-c")

@@ -123,7 +123,7 @@ def test_a_failed_canary_goes_back_and_no_other_gets_it(two: Two) -> None:
     two.runs("bad", first)
     first.haproxy.runtime("shutdown frontend second")
     daemon.wait_log("canary failed; no other HAProxy gets the configuration.*takes no connections for: second")
-    daemon.wait_log("configuration rolled back by itself.*reason=listener")
+    daemon.wait_log("configuration rolled back automatically.*reason=listener")
     two.runs("first", first)
     wait_until(daemon.ready, 20, "ready")
     assert second.haproxy.worker() == worker and not two.has("bad", second)
@@ -137,7 +137,7 @@ def test_backends_without_servers_fail_a_canary(two: Two) -> None:
     two.put("bad", "backend more\n")
     two.runs("bad", first)
     first.haproxy.runtime("set server be/s state maint")
-    daemon.wait_log("configuration rolled back by itself.*reason=backend.*be .1 before")
+    daemon.wait_log("configuration rolled back automatically.*reason=backend.*be .1 before")
     two.runs("first", first)
     assert not two.has("bad", second)
 
@@ -151,14 +151,14 @@ def test_servers_that_died_everywhere_fail_none(two: Two) -> None:
         pair.haproxy.runtime("set server be/s state maint")
     daemon.wait_log("nothing is rolled back.*on another HAProxy, too")
     two.runs("good", second)
-    assert "rolled back by itself" not in daemon.log()
+    assert "rolled back automatically" not in daemon.log()
 
 
 def test_what_one_cannot_load_goes_back_on_the_other(two: Two) -> None:
     daemon = two.begin()
     two.put("bad", 'frontend third\n  bind "127.0.0.1:${SITE_THIRD}"\n')
-    daemon.wait_log("configuration could not be loaded; the one from before goes back")
-    daemon.wait_log("configuration rolled back by itself.*reason=reload")
+    daemon.wait_log("configuration could not be loaded; the previous one is restored")
+    daemon.wait_log("configuration rolled back automatically.*reason=reload")
     two.runs("first", *two.pairs)
     wait_until(lambda: not any(two.has("bad", pair) for pair in two.pairs), 20, "none runs it")
     wait_until(daemon.ready, 20, "ready")
@@ -169,5 +169,5 @@ def test_a_backend_without_servers_is_reported_or_rolled_back(two: Two) -> None:
     two.put("bad")
     two.runs("bad", *two.pairs)
     two.pairs[0].haproxy.runtime("set server be/s state maint")
-    daemon.wait_log("configuration rolled back by itself.*reason=backend.*be .1 before")
+    daemon.wait_log("configuration rolled back automatically.*reason=backend.*be .1 before")
     two.runs("first", *two.pairs)

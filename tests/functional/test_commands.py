@@ -109,7 +109,7 @@ def test_version() -> None:
     (["plna"], 'unknown command "plna"; did you mean "plan"?'), (["config", "aply"], 'did you mean "apply"?'), (["help", "doktor"], 'did you mean "doctor"?'),
     (["--dry-rnu"], 'unknown flag "--dry-rnu"; did you mean "--dry-run"?'), (["plan", "--kubeconfg=/k"], 'did you mean "--kubeconfig"?'),
     (["plan", "--colr=never"], 'did you mean "--color"?'), (["explain", "-o", "json", "n1"], "explain prints text only"),
-    (["--namespace=x", "plan"], "counts beside --mode"), (["copy-to", "--dry-run", "/tmp"], "--dry-run means nothing to it")])
+    (["--namespace=x", "plan"], "is used only with --mode"), (["copy-to", "--dry-run", "/tmp"], "--dry-run has no effect")])
 def test_unknown_words_name_the_nearest(words: list[str], says: str) -> None:
     done = run(*words, env={})
     assert done.returncode == 64 and says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout

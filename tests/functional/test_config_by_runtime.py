@@ -14,7 +14,7 @@ from tests.harness.process import wait_until
 from .rig import TEMPLATE, Rig
 from .test_config_secret import SOURCE, secret
 
-# No health check says anything of servers that nobody listens at.
+# No health check says anything of servers that no process listens at.
 PLAIN = TEMPLATE.replace("  default-server inter 5s rise 2 fall 2 addr 127.0.0.1 port {fe}\n", "").replace(" check ", " ")
 ADDRESS, WEIGHT = "127.0.11.1:30443", "weight 100"
 WRITE = "configuration/raw.*skip_reload"
@@ -144,7 +144,7 @@ def test_what_does_not_come_about_is_loaded(site: Site) -> None:
         site.reloaded()
         assert site.agrees()
     assert site.daemon.log().count("HAProxy runs it at") >= 2
-    assert "HAProxy did not run what the Data Plane API told it before" in site.daemon.log()
+    assert "HAProxy did not apply an earlier runtime update of the Data Plane API" in site.daemon.log()
 
 
 @pytest.mark.parametrize("how", ["close", "truncate"])

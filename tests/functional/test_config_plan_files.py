@@ -95,7 +95,7 @@ def test_what_is_planned_beside_its_haproxy_is_what_happens(site: Site) -> None:
                         "certs/www.example.com.pem": site.pem(0), "files/sorry.http": "HTTP/1.0 503 x\r\n\r\n"}.items():
         site.give(name, first)
     page, listed = "it is neither a map nor a certificate", "HAProxy has it as a list for an ACL"
-    anyway = "the reload that comes anyway loads it"
+    anyway = "the same change takes a reload, which loads it"
     kinds: list[tuple[dict[str, str | None], str | None, dict[str, tuple[str, Any]]]] = [
         ({}, None, {}),
         ({"maps/hosts.map": "x two\nb 1\nb 3\nc 1\n"}, None, {"maps/hosts.map": ("runtime", as_map)}),
@@ -207,7 +207,7 @@ def test_what_is_planned_by_an_api_is_what_happens(tmp_path: pathlib.Path, play:
         a_map, a_certificate = [f"PUT {api}/runtime/maps/hosts.map"], [f"PUT {api}/storage/ssl_certificates/www_example_com.pem"]
         unloaded = "HAProxy has none by its path, or this Data Plane API is older than 3.2"
         told_certificate: tuple[str, Any] = ("runtime", a_certificate) if play == "3.4" else ("reload", unloaded)
-        words = "the Data Plane API cannot tell, or not show, the value of a.example (several words, none, a ';')"
+        words = "the Data Plane API cannot set or cannot show the value of a.example (several words, none, a ';')"
         page = "HAProxy reads it when it starts"
         kinds: list[tuple[dict[str, str | None], dict[str, tuple[str, Any]]]] = [
             ({}, {}),
@@ -257,5 +257,5 @@ def test_a_change_of_haproxy_cfg_and_a_map(tmp_path: pathlib.Path) -> None:
         assert found["effect"] == files["maps/hosts.map"]["effect"] == "runtime" and found["commands"] == ["SetServerAddr be n1 127.0.11.3 30443"], found
         config.write_text(whole.replace("timeout client", "timeout http-keep-alive 3s\n  timeout client"))
         found, files = planned(rig.settings(**site.settings), to, config)
-        assert (found["effect"], files["maps/hosts.map"]["why"]) == ("reload", "the reload that comes anyway loads it"), found
+        assert (found["effect"], files["maps/hosts.map"]["why"]) == ("reload", "the same change takes a reload, which loads it"), found
         assert found["reload_why"].startswith("defaults"), found

@@ -110,7 +110,7 @@ def test_what_is_somebody_elses_is_named(etcd: Etcd, tmp_path: pathlib.Path) -> 
     etcd.put(PATH, "frontend of-a-script\n")
     for settings in (producer(tmp_path, etcd.url), balancer(tmp_path, etcd.url)):
         found = look(settings, etcd)
-        found.says("etcd.published", "fail", "somebody else uses it")
+        found.says("etcd.published", "fail", "another program uses it")
     etcd.put(f"{PATH}/manifest", "{}")
     look(producer(tmp_path, etcd.url), etcd).says("etcd.published", "fail", "is no manifest")
     etcd.delete(PATH)

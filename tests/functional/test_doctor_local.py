@@ -133,7 +133,7 @@ def test_all_is_well(running: Place) -> None:
     assert {check["status"] for check in found.checks if check["id"] not in ("clock.synchronised", "haproxy.service", "daemon.running")} == {"ok"}, found.text
     worker, master = running.haproxy.worker(), running.haproxy.process.pid  # type: ignore[union-attr]
     version = ".".join(map(str, haproxy_version(running.haproxy.binary)))
-    for id_, text in (("config", f"{running.config.stat().st_size} bytes"), ("write", "may replace it"), ("lock", "no daemon keeps this file"),
+    for id_, text in (("config", f"{running.config.stat().st_size} bytes"), ("write", "may replace it"), ("lock", "no daemon manages this file"),
                       ("program", f"{running.haproxy.binary} is HAProxy {version}"), ("check", "takes the file as it is"),
                       ("running", f"runs, process {worker}, for "), ("master-worker", f"master {master}, worker {worker};"),
                       ("reload", "by the master's socket; 0 so far"), ("runtime", f"{running.haproxy.socket} answers, level admin"),
@@ -172,7 +172,7 @@ def test_while_the_daemon_runs(running: Place) -> None:
                 for how in ("json", "text")]
         found = compare(*done)
         assert found.status == 0, found.text
-        found.says("haproxy.lock", "ok", f"process {daemon.pid} keeps this file")
+        found.says("haproxy.lock", "ok", f"process {daemon.pid} manages this file")
         found.says("haproxy.reload", "ok", "1 so far, the last one succeeded")
 
 
@@ -292,7 +292,7 @@ def test_a_file_that_is_mounted_by_itself(running: Place) -> None:
     check = running.look(before=mounts).says("haproxy.write", "fail", f"{running.config} is mounted by itself")
     assert any("mount the folder" in fix["how"] for fix in check["fixes"])
     read_only = ["unshare", "-m", "sh", "-c", f"d={running.haproxy.dir}; mount --bind $d $d && mount -o remount,bind,ro $d && exec \"$@\"", "sh"]
-    check = running.look(before=read_only).says("haproxy.write", "fail", f"{running.haproxy.dir} is read-only for us")
+    check = running.look(before=read_only).says("haproxy.write", "fail", f"{running.haproxy.dir} is read-only for this process")
     assert f"ReadWritePaths={running.haproxy.dir}" in lines(check)
 
 
@@ -389,8 +389,8 @@ def test_sockets_that_are_none(running: Place) -> None:
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(dead))
     found = running.look(settings={"HAPROXY_MASTER_SOCKET": str(dead), "HAPROXY_STATS_SOCKET": str(dead)})
-    found.says("haproxy.master-worker", "fail", f"nobody listens at {dead} any more")
-    found.says("haproxy.runtime", "fail", f"nobody listens at {dead} any more")
+    found.says("haproxy.master-worker", "fail", f"no process listens at {dead} any more")
+    found.says("haproxy.runtime", "fail", f"no process listens at {dead} any more")
     found = running.look(settings={"HAPROXY_MASTER_SOCKET": str(running.haproxy.socket)})
     found.says("haproxy.master-worker", "fail", f"{running.haproxy.socket}: HAProxy says: Unknown command")
 
@@ -437,7 +437,7 @@ def test_sockets_of_two_haproxies(running: Place) -> None:
     other = Balancer(running.home / "o", TEMPLATE)
     with other:
         found = running.look(settings={"HAPROXY_STATS_SOCKET": str(other.socket)})
-        found.says("haproxy.runtime", "fail", f"{other.socket} is of process {other.worker()}, which is none of master ")
+        found.says("haproxy.runtime", "fail", f"{other.socket} belongs to process {other.worker()}, which is no worker of master ")
         found = running.look(settings={"HAPROXY_CONFIG_FILE": str(other.config)})
         check = found.says("haproxy.files", "fail", f"reads {running.config}, not {other.config}")
         assert f"HAPROXY_CONFIG_FILE={running.config}" in lines(check)

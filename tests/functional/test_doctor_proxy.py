@@ -64,7 +64,7 @@ def test_a_peer_that_does_not_show_it(rig: Rig, behaviour: str) -> None:
         for sent, mark in (("false", "skip"), ("true", "warn")):
             status, checks = look(rig, port, HAPROXY_SEND_PROXY_V2=sent)
             assert (status, checks["proxy.nodes"]["status"]) == (0, mark), checks
-            assert "cannot tell" in checks["proxy.nodes"]["found"]
+            assert "unknown" in checks["proxy.nodes"]["found"]
 
 
 def test_no_listener(rig: Rig) -> None:

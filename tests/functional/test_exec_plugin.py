@@ -323,8 +323,7 @@ def test_missing_plugin_says_where_to_get_it(world: World) -> None:
 
 def test_plugin_that_is_not_in_path(world: World) -> None:
     world.start(command="kubectl-no-such-login")
-    world.rig.daemon.wait_not_ready("kubectl-no-such-login cannot be started: No such file or directory: looked for in PATH, "
-                                    "which is /usr/bin:/bin")
+    world.rig.daemon.wait_not_ready("kubectl-no-such-login cannot be started: No such file or directory: searched in PATH, which is /usr/bin:/bin")
 
 
 # --- client certificates

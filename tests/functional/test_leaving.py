@@ -303,7 +303,7 @@ def test_fight_is_ended_and_told(rig: Rig) -> None:
         wait_until(lambda: "127.0.11.1:" in rig.addresses()["n1"], 20, "our address is back")
         rig.wait_in_sync()
     theirs = undo(rig)
-    body = rig.daemon.wait_not_ready("another writer keeps reverting our changes")
+    body = rig.daemon.wait_not_ready("another writer keeps reverting the daemon's changes")
     assert f"version {theirs} differs" in body and "server n1: address 127.0.11.77 -> 127.0.11.1" in body
     assert rig.daemon.metrics().sum("changes_reverted_total") == 3
     rig.pods(1, 2, 3)

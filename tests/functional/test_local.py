@@ -165,7 +165,7 @@ def test_a_helper_that_dies_ends_the_daemon_with_a_reason(local: Local) -> None:
     assert len(helpers) == 2
     os.kill(int(helpers[0]), signal.SIGKILL)
     assert daemon.process and daemon.process.wait(10) == 1
-    assert "the way to HAProxy is gone; stopping, to be started again" in daemon.log()
+    assert "the helper process ended; stopping, to be started again" in daemon.log()
     with local.daemon("next") as again:
         wait_until(again.ready, 10, "ready")
         assert local.says() == "one"

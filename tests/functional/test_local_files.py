@@ -152,7 +152,7 @@ def test_what_haproxy_cannot_load_leaves_them_as_they_were(site: Site) -> None:
         site.settled("maps/hosts.map")
         site.give("maps/hosts.map", "x two\n")
         site.put(site.text(more="  bind 192.0.2.1:80\n"))
-        await_log(daemon, 'msg="configuration could not be loaded; the one from before goes back"')
+        await_log(daemon, 'msg="configuration could not be loaded; the previous one is restored"')
         wait_until(lambda: site.beside()["maps/hosts.map"] == "x one\n", 20, "the map from before")
         wait_until(lambda: site.haproxy.config.read_text() == site.text(), 20, "the file from before")
         assert site.says() == "one"

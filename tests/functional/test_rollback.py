@@ -63,7 +63,7 @@ def watched(tmp_path: pathlib.Path) -> Iterator[Watched]:
         yield made
 
 
-ROLLED_BACK = "configuration rolled back by itself"
+ROLLED_BACK = "configuration rolled back automatically"
 LISTENER = "HAProxy takes no connections for: second"
 
 
@@ -169,6 +169,6 @@ def test_report_puts_nothing_back(watched: Watched) -> None:
     with watched.daemon(CONFIG_ROLLBACK="report") as daemon:
         watched.prove("good")
         put_bad(watched, daemon, "bad")
-        daemon.wait_log(f"does badly with the configuration; nothing is rolled back.*{LISTENER}")
+        daemon.wait_log(f"has problems with the configuration; nothing is rolled back.*{LISTENER}")
         assert ROLLED_BACK not in daemon.log() and watched.says() == "bad"
         assert daemon.metrics().sum("configuration_rollbacks_total") == 0

@@ -345,7 +345,7 @@ def test_federated_trust_domain(world: World) -> None:
 
 
 REFUSED: dict[str, tuple[str, str, bool, str]] = {
-    "another trust domain": (f"{FOREIGN}/plane", "", False, f"its SPIFFE ID is {FOREIGN}/plane: expected one of our own trust domain, {DOMAIN}"),
+    "another trust domain": (f"{FOREIGN}/plane", "", False, f"its SPIFFE ID is {FOREIGN}/plane: expected one of the daemon's own trust domain, {DOMAIN}"),
     "a federated one, without a peer ID": (f"{FOREIGN}/plane", "", True, f"if it is the Data Plane API, set SPIFFE_PEER_ID={FOREIGN}/plane"),
     "no bundle for it": (f"{FOREIGN}/plane", f"{FOREIGN}/plane", False, "has no trust bundle of that trust domain"),
     "our trust domain by another's CA": (PLANE, PLANE, True, f"the certificate of {PLANE} is not trusted by the bundle of {DOMAIN}"),

@@ -131,7 +131,7 @@ REFUSALS: dict[str, tuple[dict[str, str], str]] = {
     "another name": ({"HAPROXY_DATAPLANE_SERVER_NAME": NAME}, f"{NAME}"),
     "no client certificate": ({"HAPROXY_DATAPLANE_CERT_FILE": "", "HAPROXY_DATAPLANE_KEY_FILE": ""}, "it may want a client certificate"),
     "a stranger's client certificate": ({"HAPROXY_DATAPLANE_CERT_FILE": "pki/stranger.crt", "HAPROXY_DATAPLANE_KEY_FILE": "pki/stranger.key"},
-                                        "it may not accept our client certificate"),
+                                        "it may not accept the client certificate"),
 }
 
 

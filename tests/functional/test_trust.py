@@ -230,7 +230,7 @@ def test_reload_that_lies_is_not_believed(rig: Rig) -> None:
     worker = rig.haproxy.worker()
     rig.dataplane.fault({"action": "lie-reload"})
     rig.pods(1, 2)
-    rig.daemon.wait_log("is said to have succeeded, but HAProxy does not run haproxy.cfg: .*server n2: HAProxy does not run it")
+    rig.daemon.wait_log("was reported as successful, but HAProxy does not run haproxy.cfg: .*server n2: HAProxy does not run it")
     assert rig.haproxy.worker() == worker and rig.daemon.metrics().sum("in_sync") == 0
     assert "does not run haproxy.cfg" in rig.daemon.wait_not_ready("reload failed")
     rig.wait_servers(1, 2)
@@ -279,7 +279,7 @@ def test_strangers_reload_of_the_same_id_is_not_taken_for_ours(rig: Rig) -> None
     wait_until(lambda: {"id": ours, "status": "succeeded"}.items() <= rig.dataplane.get("/reloads").json()[0].items(), 20, "the first lie")
     rig.dataplane.fault({"action": "forget-reloads"})
     assert rig.dataplane.commit(rig.dataplane.begin()).headers["Reload-ID"] == ours
-    rig.daemon.wait_log(f"reload {ours} is said to have succeeded, but HAProxy does not run haproxy.cfg")
+    rig.daemon.wait_log(f"reload {ours} was reported as successful, but HAProxy does not run haproxy.cfg")
     rig.dataplane.clear_faults()
     rig.wait_servers(1, 2)
     settled(rig)

@@ -137,7 +137,7 @@ TOLD = (
     Mutant("the first path is told alone", RUN, "    d->store.run.name++;\n", "    d->store.run.name = SIZE_MAX / 2;\n"),
     Mutant("what has not changed is told, too", RUN, "if (!store_run_concerns(&d->store, f) || (r->name == 0", "if ((r->name == 0"),
     Mutant("none are told to have run", RUN, "        d->store.news.ran++;\n", ""),
-    Mutant("without a socket all of it runs", RUN, '        d->store.run.why = mem_strdup("there is no socket to tell it by");\n', "        ;\n"),
+    Mutant("without a socket all of it runs", RUN, '        d->store.run.why = mem_strdup("there is no socket for runtime commands");\n', "        ;\n"),
     Mutant("what was good before is good", LIST, "    e->changed = e->added = false;\n    storage_entry_keep(e, NULL, 0);", "    e->changed = e->added = false;"),
 )
 

@@ -59,7 +59,7 @@ KEEPING = (
 TAKING = (
     Mutant("a part is taken as it is", SOURCE, "else if (!published_is(got->list[0].value, got->list[0].value_len, hash))", "else if (false)"),
     Mutant("somebody else's value is taken", SOURCE, "return !published_is(buf_str(&s->plain), s->plain.len, s->manifest.hash) &&", "return false &&"),
-    Mutant("a value without its manifest is taken", SOURCE, "    else if (got->count > 0)\n        source_refuse(\n", "    else if (false)\n        source_refuse(\n"),
+    Mutant("a value without its manifest is taken", SOURCE, "    else if (got->count > 0)\n        source_refuse(", "    else if (false)\n        source_refuse("),
     Mutant("the manifest is another revision's", SOURCE, "{.key = key, .revision = revision};", "{.key = key};"),
     Mutant("a failure is the end", SOURCE, "    timer_set(&s->retry, backoff_limit_ms(RETRY_MIN_MS, RETRY_MAX_MS, s->tries++));", "    s->tries++;"),
     Mutant("what is compacted is the end", SOURCE, "log_int(\"compact_revision\", compact_revision));\n    source_read(s);", "log_int(\"compact_revision\", compact_revision));"),

@@ -1,5 +1,5 @@
 {{/*
-Values of an operator for a haproxy.cfg in a Secret, taken by their names: they become ours, once, before anything else is made of
+Values of an operator for a haproxy.cfg in a Secret, accepted by their names: they become this chart's values, once, before anything else is made of
 .Values (every template that depends on it begins with this). What has no counterpart here is refused with what to do instead.
 */}}
 {{- define "haproxy-k8s-sync.operator" -}}
@@ -18,7 +18,7 @@ Values of an operator for a haproxy.cfg in a Secret, taken by their names: they 
 {{- $problems = append $problems (printf "config.source is %s beside values of an operator for a Secret (watchNamespace, secretName, dataplane, ...): set either" $values.config.source) }}
 {{- end }}
 {{- $_ := set $values.config "source" "secret" }}
-{{- /* By whose name, ours, its default, the operator's default. */}}
+{{- /* By the operator's name, this chart's name, its default, the operator's default. */}}
 {{- $rows := list
   (list "watchNamespace" "config.secret.namespace" "" "haproxy-operator")
   (list "secretName" "config.secret.name" "haproxy-config" "haproxy-config")
@@ -37,7 +37,7 @@ Values of an operator for a haproxy.cfg in a Secret, taken by their names: they 
   (list "" "spiffe.socket" "spire-agent.sock" (base $socket))) }}
 {{- range list "dataplane.tls.existingSecret" "dataplane.serverCA.configMap.name" "dataplane.serverCA.secretKeyRef.name" "dataplane.caCertPath" "dataplane.clientCertPath" "dataplane.clientKeyPath" }}
 {{- if get $at . }}
-{{- $problems = append $problems (printf "spire.enabled is true beside %s: set either, as SPIFFE says who both sides are" .) }}
+{{- $problems = append $problems (printf "spire.enabled is true beside %s: set either, because SPIFFE identifies both sides" .) }}
 {{- end }}
 {{- end }}
 {{- else if hasPrefix "https://" (default "https://" (get $at "dataplane.url")) }}

@@ -129,7 +129,7 @@ deployment.yaml names those files.
 {{- end }}
 
 {{/*
-A YAML list of the URLs as the daemon has them: the scheme in lower case, the port told, without the path that it adds itself.
+A YAML list of the URLs as the daemon has them: the scheme in lower case, the port always given, without the path that it adds itself.
 */}}
 {{- define "haproxy-k8s-sync.dataplaneURLs" -}}
 {{- $given := .Values.env.haproxy.dataplaneURL }}

@@ -167,7 +167,7 @@ request alone is given, which is more than that, the limit is the request: no po
 {{- $source := default "" .Values.config.source }}
 {{- $elsewhere := and (eq $source "secret") (ne (include "haproxy-k8s-sync.configNamespace" .) (include "haproxy-k8s-sync.namespace" .)) }}
 {{- if and (not .Values.sidecar.configMap) (or (has $source (list "" "template" "services")) $elsewhere) }}
-{{- $problems = append $problems "sidecar.configMap is empty: set it to a ConfigMap with the haproxy.cfg that HAProxy begins with" }}
+{{- $problems = append $problems "sidecar.configMap is empty: set it to a ConfigMap with the haproxy.cfg that HAProxy starts with" }}
 {{- end }}
 {{- $urls := .Values.env.haproxy.dataplaneURL }}
 {{- if not (has (toString $urls) (list "" "<nil>" "[]" "http://haproxy:5555")) }}
@@ -182,7 +182,7 @@ request alone is given, which is more than that, the limit is the request: no po
 {{- $problems = append $problems "leaderElection.enabled is true beside sidecar.enabled: each replica has a HAProxy of its own, and all of them have to write; leave it out" }}
 {{- end }}
 {{- if .Values.networkPolicy.enabled }}
-{{- $problems = append $problems "networkPolicy.enabled is true beside sidecar.enabled: the policy knows what the daemon needs, not whom HAProxy serves and reaches; apply one of your own" }}
+{{- $problems = append $problems "networkPolicy.enabled is true beside sidecar.enabled: the policy allows what the daemon needs, not the clients and servers of HAProxy; apply one of your own" }}
 {{- end }}
 {{- $ours := list (include "haproxy-k8s-sync.port" .) }}
 {{- range $name, $of := pick .Values "metrics" "probes" }}

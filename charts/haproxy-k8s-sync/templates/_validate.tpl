@@ -84,7 +84,7 @@
 {{- $problems = append $problems (printf "env.ingressServices is set beside %s: set either the list or the values for one Service" (join ", " $beside)) }}
 {{- end }}
 {{- if and (gt (len $services) 1) (include "haproxy-k8s-sync.backendPort" .) }}
-{{- $problems = append $problems "env.haproxy.backendPort is set, but env.ingressServices has several entries, whose ports the Services say: leave it out" }}
+{{- $problems = append $problems "env.haproxy.backendPort is set, but env.ingressServices has several entries, whose ports come from the Services: leave it out" }}
 {{- end }}
 {{- end }}
 {{- toYaml $problems }}
@@ -103,7 +103,7 @@
 {{- $problems = append $problems "config.certsSecrets is set, but config.source is file, which needs no Kubernetes: put the certificates into config.file.filesDir" }}
 {{- end }}
 {{- if and (eq (default "" .source) "services") (eq (empty .file.configMap) (empty .file.volume)) (or .file.configMap (not (include "haproxy-k8s-sync.publishes" $))) }}
-{{- $problems = append $problems "config.source is services: set config.file.configMap to a ConfigMap or config.file.volume to one of extraVolumes, not both, with what stands before that which is made of them" }}
+{{- $problems = append $problems "config.source is services: set config.file.configMap to a ConfigMap or config.file.volume to one of extraVolumes, not both, with the part in front of what is made of the Services" }}
 {{- end }}
 {{- if and (eq (default "" .source) "services") (or .certsSecrets .file.filesDir) }}
 {{- $problems = append $problems "config.certsSecrets or config.file.filesDir is set, but config.source is services, where annotations name certificates" }}
@@ -127,7 +127,7 @@
 {{- $problems = append $problems "templates is set, but config.source is not template" }}
 {{- end }}
 {{- if and (not .source) .stateClaim }}
-{{- $problems = append $problems "config.stateClaim is set, but config.source is not: there is nothing to remember" }}
+{{- $problems = append $problems "config.stateClaim is set, but config.source is not: there is no configuration to keep" }}
 {{- end }}
 {{- end }}
 {{- toYaml $problems }}
@@ -221,7 +221,7 @@
 {{- $problems = append $problems "spiffe.enabled is true, but not every HAProxy has an https URL in env.haproxy.dataplaneURL: without TLS no SPIFFE ID is checked" }}
 {{- end }}
 {{- if and $enabled (or $files $haproxy.dataplaneServerName (eq (toString $haproxy.dataplaneInsecure) "true")) }}
-{{- $problems = append $problems "spiffe.enabled is true beside tls, env.haproxy.dataplaneServerName or dataplaneInsecure: set either, as SPIFFE says who both sides are" }}
+{{- $problems = append $problems "spiffe.enabled is true beside tls, env.haproxy.dataplaneServerName or dataplaneInsecure: set either, because SPIFFE identifies both sides" }}
 {{- end }}
 {{- if and $enabled (not .hostPath) (not .csiDriver) }}
 {{- $problems = append $problems "spiffe.enabled is true, but spiffe.csiDriver and hostPath are empty: set where the agent's socket comes from" }}
@@ -293,7 +293,7 @@
 {{- $problems = append $problems (printf "replicaCount is %d and leaderElection.enabled is false: all of them would write to HAProxy; leave leaderElection.enabled out or use one replica" (int .Values.replicaCount)) }}
 {{- end }}
 {{- if and (eq $elected "true") (ne (toString .Values.leaderElection.enabled) "true") (not .Values.rbac.create) (not .Values.kubeconfig.existingSecret) }}
-{{- $problems = append $problems (printf "replicaCount is %d and rbac.create is false: whoever leads is settled by a Lease, and without rights on it nothing is written; grant ServiceAccount %s get, watch, update and create on leases (coordination.k8s.io) in namespace %s and set leaderElection.enabled to true, or use one replica" (int .Values.replicaCount) (include "haproxy-k8s-sync.serviceAccountName" .) (include "haproxy-k8s-sync.leaseNamespace" .)) }}
+{{- $problems = append $problems (printf "replicaCount is %d and rbac.create is false: a Lease elects the leader, and without rights on it nothing is written; grant ServiceAccount %s get, watch, update and create on leases (coordination.k8s.io) in namespace %s and set leaderElection.enabled to true, or use one replica" (int .Values.replicaCount) (include "haproxy-k8s-sync.serviceAccountName" .) (include "haproxy-k8s-sync.leaseNamespace" .)) }}
 {{- end }}
 {{- if and .Values.config.stateClaim (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "config.stateClaim is set and replicaCount is %d without leader election: only one daemon at a time may have that volume; use one replica, %s" (int .Values.replicaCount) ($alone | ternary "or leave leaderElection.enabled out" "or leave config.stateClaim out")) }}

@@ -8,15 +8,15 @@ note() {
     printf '%s' "{.metadata.annotations.haproxy\\.operator/$1}"
 }
 
-wanted=$(sha256sum "$file")
-wanted=${wanted%% *}
+expected=$(sha256sum "$file")
+expected=${expected%% *}
 said=$(kubectl -n "$namespace" get secret "$secret" -o "jsonpath=$(note last-applied-hash) $(note status) $(note status-message)")
 case $said in
-"$wanted Applied "*)
-    echo "$namespace runs $file ($wanted)"
+"$expected Applied "*)
+    echo "$namespace runs $file ($expected)"
     ;;
 *)
-    echo "$namespace does not run $file ($wanted); the Secret $secret says: $said" >&2
+    echo "$namespace does not run $file ($expected); the Secret $secret says: $said" >&2
     exit 1
     ;;
 esac

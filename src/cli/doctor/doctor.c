@@ -281,9 +281,10 @@ static void report_settings(const struct settings *settings, const struct settin
               setting_count_given(settings), buf_str(&services));
     if (settings->config_target == SETTINGS_TARGET_ETCD)
         doctor_ok(s, "settings.target", "HAProxy",
-                  "none is written to: it is published in etcd for load balancers, which are not looked at here");
+                  "none is written to: the configuration is published in etcd for load balancers, which doctor does "
+                  "not check");
     if (settings_haproxies_are_pods(settings))
-        doctor_ok(s, "settings.pods", "HAProxy", "pods, by `targets` of the template set; they are not looked at here");
+        doctor_ok(s, "settings.pods", "HAProxy", "pods, by `targets` of the template set; doctor does not check them");
     if (settings->dry_run) {
         struct doctor_check *c = doctor_warn(s, "settings.dry-run", "DRY_RUN", "is true: the daemon writes nothing");
         doctor_why(c, "it only logs what it would change");

@@ -86,7 +86,7 @@ static void daemon_report_version(yyjson_val *root, const char *version, struct 
         return;
     }
     struct doctor_check *c = doctor_warn(s, id, label, "%s; this program is %s", is, version);
-    doctor_why(c, "what this program says of plans may not be what that daemon does");
+    doctor_why(c, "a plan of this program may differ from what that daemon does");
     doctor_fix(
         c, "after an upgrade, start the daemon again",
         "systemctl restart haproxy-k8s-sync\nkubectl -n haproxy-k8s-sync rollout restart deploy/haproxy-k8s-sync");
@@ -119,7 +119,7 @@ static void daemon_report_sync(yyjson_val *root, struct doctor_section *s)
     size_t behind = late.count;
     cleanup(mem_free_ptr) char *which = text_list_take(&late);
     if (str_eq(state, "in_sync"))
-        doctor_ok(s, id, label, "yes, by the daemon's own account");
+        doctor_ok(s, id, label, "yes, as the daemon reports");
     else if (str_eq(state, "standby"))
         doctor_ok(s, id, label, "this daemon stands by: another one leads");
     else if (which != NULL)

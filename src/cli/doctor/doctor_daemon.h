@@ -42,7 +42,7 @@ size_t doctor_daemon_start(struct doctor_daemon *d, struct event_base *base, con
                            uint64_t timeout_ms, void (*done)(void *arg), void *arg) must_check;
 void doctor_daemon_fini(struct doctor_daemon *d); /* a zeroed one is allowed */
 
-/* version: ours. */
+/* version: of this program. */
 void doctor_daemon_report(const struct doctor_daemon *d, const char *version, struct doctor_report *r);
 
 #endif

@@ -112,7 +112,7 @@ static void report_foreign(const struct doctor_etcd *d, struct doctor_section *s
         c = doctor_fail(s, id, label, "the cluster %s publishes there (its producer: %s), and CLUSTER_NAME is %s",
                         d->there.cluster, d->there.producer, d->settings->cluster_name);
     else
-        c = doctor_fail(s, id, label, "the key has a value, and no manifest lies below it: somebody else uses it");
+        c = doctor_fail(s, id, label, "the key has a value but no manifest below it: another program uses it");
     doctor_why(c, "%s",
                d->settings->config_target == SETTINGS_TARGET_ETCD
                    ? "the producer does not overwrite it: nothing is published"

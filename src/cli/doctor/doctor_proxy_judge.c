@@ -136,7 +136,7 @@ static void fail_mixed(const char *seen, struct doctor_section *s)
 {
     struct doctor_check *c = doctor_fail(s, "proxy.nodes", "nodes", "some expect the PROXY protocol and some do not");
     doctor_why(c, "whatever HAProxy sends is wrong for some: %s", seen);
-    doctor_fix(c, "look for pods with other settings, such as those of an unfinished rollout",
+    doctor_fix(c, "find the pods with other settings, such as those of an unfinished rollout",
                "kubectl get pods -A -o wide");
 }
 
@@ -146,7 +146,7 @@ static void not_reached(const struct doctor_place *places, size_t count, struct 
     int why = places[0].os_error;
     cleanup(mem_free_ptr) char *place = place_text(&places[0]);
     struct doctor_check *c = doctor_warn(
-        s, "proxy.nodes", "nodes", "cannot tell what they expect: %s%s not reached from here (%s)", place,
+        s, "proxy.nodes", "nodes", "what they expect is unknown: %s%s not reached from here (%s)", place,
         count > 1 ? " and others were" : " was", why != 0 ? strerror_r(why, words, sizeof(words)) : "no answer");
     doctor_why(c, "%s",
                why == ECONNREFUSED
@@ -178,10 +178,11 @@ static void unknown(enum doctor_sends sends, const char *seen, struct doctor_sec
 {
     static const char id[] = "proxy.nodes", label[] = "nodes";
     if (sends == DOCTOR_SENDS_NOTHING) {
-        doctor_skip(s, id, label, "cannot tell what they expect: %s", seen);
+        doctor_skip(s, id, label, "what they expect is unknown: %s", seen);
         return;
     }
-    struct doctor_check *c = doctor_warn(s, id, label, "cannot tell whether they expect what HAProxy sends: %s", seen);
+    struct doctor_check *c =
+        doctor_warn(s, id, label, "it is unknown whether they expect what HAProxy sends: %s", seen);
     doctor_why(c, "the port answers neither HTTP nor TLS");
 }
 

@@ -1,5 +1,5 @@
 /*
- * What `doctor` found: sections with checks, each with its mark, what was looked at, and for what is not well why that
+ * What `doctor` found: sections with checks, each with its mark, what was checked, and for what is not well why that
  * matters and how to fix it. Plain values, made by cli/doctor, shown by cli/doctor/doctor_print. Texts may hold names
  * that others chose; no secret is ever in one.
  */
@@ -23,7 +23,7 @@ struct doctor_fix {
 
 struct doctor_check {
     const char *id;           /* "kubernetes.credentials"; a constant, stable, for JSON */
-    struct check is;          /* reason: what was seen, or for a SKIP why it was not looked at */
+    struct check is;          /* reason: what was seen, or for a SKIP why it was not checked */
     char *why;                /* its effect or its cause, as far as known; NULL: none */
     struct doctor_fix *fixes; /* in place of a hint */
     size_t fix_count;
@@ -40,7 +40,7 @@ struct doctor_section {
 struct doctor_report {
     struct doctor_section **sections;
     size_t section_count;
-    bool settings_failed; /* nothing but the settings could be looked at */
+    bool settings_failed; /* nothing but the settings could be checked */
 };
 
 void doctor_report_fini(struct doctor_report *r); /* a zeroed one is allowed */

@@ -1,4 +1,4 @@
-/* The checks of SPIFFE: the Workload API, our identity, and that of each Data Plane API. */
+/* The checks of SPIFFE: the Workload API, the daemon's identity, and that of each Data Plane API. */
 #ifndef CLI_DOCTOR_DOCTOR_SPIFFE_H
 #define CLI_DOCTOR_DOCTOR_SPIFFE_H
 

@@ -13,7 +13,7 @@
 #include "haproxy/local/cli.h"
 #include "cli/doctor_local/doctor_local_command_line.h"
 
-/* As whom we run, which is as whom the daemon runs. */
+/* The user of this process, which is the daemon's user. */
 struct local_self {
     char *user, *group;    /* "haproxy-k8s-sync", or the number where there is no name */
     bool may_give_files;   /* CAP_CHOWN */
@@ -79,7 +79,7 @@ struct local_socket_facts {
     bool asked, answered;
     int ask_error; /* errno of the first command; 0: another reason */
     char *problem; /* why there is no answer; NULL: there is one */
-    char *level;   /* "admin", "operator", "user"; NULL: not told */
+    char *level;   /* "admin", "operator", "user"; NULL: unknown */
 };
 
 /* One HAProxy that runs here: its first process, and the others as their children. */

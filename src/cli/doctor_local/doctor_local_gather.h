@@ -1,4 +1,4 @@
-/* Looks at what is there, without changing anything: the file system and /proc. */
+/* Reads what is there, without changing anything: the file system and /proc. */
 #ifndef CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_GATHER_H
 #define CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_GATHER_H
 
@@ -13,11 +13,11 @@ struct local_global;
 struct local_socket_facts;
 struct settings_local;
 
-/* Who we are, and the file: also what is in it, as far as it can be read. */
+/* The user of this process, and the file: also what is in it, as far as it can be read. */
 void local_gather_file(const struct settings_local *l, struct local_facts *f);
 /* path NULL: none is set. */
 void local_gather_socket(const char *path, struct local_socket_facts *s);
-/* A path, or a name in PATH; NULL: there is no such program that we may run. Allocates. */
+/* A path, or a name in PATH; NULL: there is no such program that this user may run. Allocates. */
 char *local_gather_program(const char *name) must_check;
 
 /* Every HAProxy that is to be seen; after local_gather_file. */

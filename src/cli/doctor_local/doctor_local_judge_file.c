@@ -36,14 +36,14 @@ static void judge_missing(const struct local_judged *in, struct doctor_section *
     struct doctor_check *c =
         f->file.link != NULL ? doctor_fail(s, "haproxy.config", "haproxy.cfg", "is a link to %s: %s", f->file.link, why)
                              : doctor_fail(s, "haproxy.config", "haproxy.cfg", "%s: %s", f->file.path, why);
-    doctor_why(c, "this is the file that the daemon keeps; nothing is written without it");
+    doctor_why(c, "the daemon manages this file; nothing is written without it");
     for (size_t i = 0; i < f->instance_count && i < NAMED; i++) {
         const struct haproxy_command_line *l = &f->instances[i].line;
         if (l->file_count > 0 && !str_eq(l->files[l->file_count - 1], f->file.path))
             doctor_fix(c, "name a file that HAProxy reads here", "HAPROXY_CONFIG_FILE=%s", l->files[l->file_count - 1]);
     }
     doctor_advice(c,
-                  f->file.error == EACCES ? "let user %s look into each of its folders (x)"
+                  f->file.error == EACCES ? "let user %s enter each of its folders (x)"
                                           : "create it, readable and writable for user %s",
                   f->self.user);
 }
@@ -57,10 +57,11 @@ static bool judge_config(const struct local_judged *in, struct doctor_section *s
         return false;
     }
     if (!f->is_regular || f->size > LOCAL_FILE_MAX_BYTES) {
-        struct doctor_check *c = f->is_regular ? doctor_fail(s, id, label, "%" PRIu64 " bytes; up to %zu are kept",
-                                                             f->size, (size_t)LOCAL_FILE_MAX_BYTES)
-                                               : doctor_fail(s, id, label, "%s is no file", f->real);
-        doctor_advice(c, "let HAPROXY_CONFIG_FILE be the one file that the daemon is to keep; further ones belong into "
+        struct doctor_check *c = f->is_regular
+                                     ? doctor_fail(s, id, label, "%" PRIu64 " bytes; at most %zu are supported",
+                                                   f->size, (size_t)LOCAL_FILE_MAX_BYTES)
+                                     : doctor_fail(s, id, label, "%s is no file", f->real);
+        doctor_advice(c, "set HAPROXY_CONFIG_FILE to the one file that the daemon manages; list further ones in "
                          "HAPROXY_CHECK_FILES");
         return false;
     }
@@ -85,7 +86,7 @@ static void judge_folder_closed(const struct local_facts *f, struct doctor_secti
     const struct local_owner *o = &file->folder_owner;
     struct doctor_check *c;
     if (file->folder_error == EROFS) {
-        c = doctor_fail(s, write_id, write_label, "%s is read-only for us", file->folder);
+        c = doctor_fail(s, write_id, write_label, "%s is read-only for this process", file->folder);
         doctor_fix(c, "under systemd, in the daemon's unit (systemctl edit haproxy-k8s-sync)",
                    "[Service]\nReadWritePaths=%s", file->folder);
         doctor_advice(c,
@@ -113,9 +114,8 @@ static void judge_rename(const struct local_facts *f, struct doctor_section *s)
     if (file->is_mount) {
         struct doctor_check *c =
             doctor_fail(s, write_id, write_label, "%s is mounted by itself: no file can be renamed to it", file->real);
-        doctor_why(c,
-                   "a bind mount of one file, or subPath of a pod's volume, holds on to the old file; each change is "
-                   "a new one that takes its name");
+        doctor_why(c, "each change is a new file that is renamed to this one; a bind mount of one file, or subPath of "
+                      "a pod's volume, would keep the old one");
         doctor_advice(c, "mount the folder that it is in, not the file, and into HAProxy's container, too");
     }
     if (file->replace_error == EPERM) {
@@ -185,15 +185,15 @@ static void judge_lock(const struct local_judged *in, struct doctor_section *s)
         cleanup(mem_free_ptr) char *why = judge_errno(f->file.lock_error);
         struct doctor_check *c =
             doctor_fail(s, id, label, "user %s cannot open the lock %s: %s", f->self.user, f->file.lock, why);
-        doctor_why(c, "a daemon of another user left it; who does not get the lock writes nothing");
+        doctor_why(c, "a daemon of another user left it; without the lock nothing is written");
         doctor_fix(c, "as root, while no daemon runs", "rm %s", f->file.lock);
     } else if (f->file.lock_held && f->file.lock_pid > 0) {
-        doctor_ok(s, id, label, "process %d keeps this file; a second daemon would wait for its end",
+        doctor_ok(s, id, label, "process %d manages this file; a second daemon would wait until it ends",
                   (int)f->file.lock_pid);
     } else if (f->file.lock_held) {
-        doctor_ok(s, id, label, "a daemon keeps this file; a second one would wait for its end");
+        doctor_ok(s, id, label, "a daemon manages this file; a second one would wait until it ends");
     } else {
-        doctor_ok(s, id, label, "no daemon keeps this file now");
+        doctor_ok(s, id, label, "no daemon manages this file now");
     }
 }
 
@@ -295,7 +295,7 @@ static void judge_check(const struct local_judged *in, struct doctor_section *s)
     doctor_why(c, "each change is checked with the rest of the file, as user %s: until this works, none is written",
                f->self.user);
     cleanup(mem_free_ptr) char *line = judge_check_line(in);
-    doctor_fix(c, "see all that it says", "%s", line);
+    doctor_fix(c, "see its whole output", "%s", line);
 }
 
 void local_judge_program(const struct local_judged *in, struct doctor_section *s)

@@ -125,9 +125,8 @@ static void judge_process(const struct local_judged *in, struct doctor_section *
         !str_eq(program.text, f->info.version)) {
         struct doctor_check *c = doctor_warn(s, id, label, "%s runs, process %d; HAPROXY_BIN is %s", f->info.version,
                                              (int)f->info.pid, program.text);
-        doctor_why(c,
-                   "changes are checked by another HAProxy than the one that gets them: after an upgrade the running "
-                   "one stays until it is restarted");
+        doctor_why(c, "changes are checked by another HAProxy than the one that runs: after an upgrade the old one "
+                      "runs until it is restarted");
         doctor_fix(c, "as root; a restart ends open connections", "systemctl restart haproxy");
         return;
     }
@@ -147,14 +146,14 @@ static struct doctor_check *judge_socket(const struct local_socket_facts *k, con
     if (k->error == ENOENT || k->error == ENOTDIR)
         return doctor_fail(s, id, label, "there is no %s (%s)", k->path, setting);
     if (k->error == EACCES)
-        return doctor_fail(s, id, label, "user %s may not look into the folder of %s", self->user, k->path);
+        return doctor_fail(s, id, label, "user %s may not enter the folder of %s", self->user, k->path);
     if (k->error == 0 && !k->is_socket)
         return doctor_fail(s, id, label, "%s is no socket (%s)", k->path, setting);
     if (k->ask_error == EACCES || k->ask_error == EPERM)
         return doctor_fail(s, id, label, "user %s may not connect to %s (%s:%s, mode %04o)", self->user, k->path,
                            k->owner.user, k->owner.group, k->owner.mode);
     if (k->ask_error == ECONNREFUSED)
-        return doctor_fail(s, id, label, "nobody listens at %s any more (%s)", k->path, setting);
+        return doctor_fail(s, id, label, "no process listens at %s any more (%s)", k->path, setting);
     return doctor_fail(s, id, label, "%s: %s", k->path, k->problem != NULL ? k->problem : "not asked");
 }
 
@@ -182,7 +181,7 @@ static void master_why(const struct local_judged *in, struct doctor_check *c)
         doctor_why(c, "process %d was started without a socket for its master (-S)", (int)one->pid);
         local_judge_fix_start(in, in->settings->local.master_socket, c);
     } else {
-        doctor_why(c, "by it HAProxy is reloaded, and says how that ended");
+        doctor_why(c, "through this socket the daemon reloads HAProxy and reads the result");
         local_judge_fix_start(in, in->settings->local.master_socket, c);
     }
 }
@@ -192,7 +191,7 @@ static void master_forbidden(const struct local_judged *in, struct doctor_check 
     const struct local_owner *o = &in->facts->master.owner;
     const char *group = o->group != NULL && o->gid != 0 ? o->group : "haproxy";
     cleanup(mem_free_ptr) char *socket = mem_printf("%s,mode,660,group,%s", in->settings->local.master_socket, group);
-    doctor_why(c, "the socket is of whom HAProxy was started by, unless -S says otherwise");
+    doctor_why(c, "the socket belongs to the user that started HAProxy, unless -S sets another one");
     local_judge_fix_start(in, socket, c);
     doctor_fix(c, "and in the daemon's unit (systemctl edit haproxy-k8s-sync)", "[Service]\nSupplementaryGroups=%s",
                group);
@@ -205,8 +204,8 @@ static void master_answers(const struct local_facts *f, struct doctor_section *s
     const struct cli_processes *p = &f->processes;
     if (p->worker_pid == 0) {
         struct doctor_check *c = doctor_fail(s, id, label, "master %d has no worker", (int)p->master_pid);
-        doctor_why(c, "nobody takes connections: the last start or reload failed");
-        doctor_fix(c, "see what it says", "journalctl -u haproxy -n 50");
+        doctor_why(c, "no process takes connections: the last start or reload failed");
+        doctor_fix(c, "see its log", "journalctl -u haproxy -n 50");
         return;
     }
     if (p->old_workers > OLD_WORKERS_MANY) {
@@ -236,7 +235,7 @@ static void judge_master(const struct local_judged *in, struct doctor_section *s
         master_answers(f, s);
     } else if (str_eq(f->master.level, "user")) { /* HAProxy 3 refuses to say more */
         struct doctor_check *c = doctor_fail(s, id, label, "%s has level user, which may not ask", f->master.path);
-        doctor_why(c, "by it HAProxy is reloaded, and says how that ended");
+        doctor_why(c, "through this socket the daemon reloads HAProxy and reads the result");
         local_judge_fix_start(in, f->master.path, c);
     } else {
         struct doctor_check *c = judge_socket(&f->master, "HAPROXY_MASTER_SOCKET", &f->self, id, label, s);
@@ -326,7 +325,7 @@ static void judge_stats(const struct local_judged *in, struct doctor_section *s)
     }
     if (!f->stats.answered && f->stats.path == NULL) {
         c = doctor_fail(s, id, label, "no worker answers through the master's socket: %s", f->stats.problem);
-        doctor_fix(c, "see what it says", "journalctl -u haproxy -n 50");
+        doctor_fix(c, "see its log", "journalctl -u haproxy -n 50");
         return;
     }
     if (!f->stats.answered) {
@@ -336,9 +335,10 @@ static void judge_stats(const struct local_judged *in, struct doctor_section *s)
         return;
     }
     if (!stats_are_of_master(f)) {
-        c = doctor_fail(s, id, label, "%s is of process %d, which is none of master %d's", by, (int)f->info.pid,
+        c = doctor_fail(s, id, label, "%s belongs to process %d, which is no worker of master %d", by, (int)f->info.pid,
                         (int)f->processes.master_pid);
-        doctor_why(c, "the two sockets belong to two HAProxies: one is reloaded, the other one commanded");
+        doctor_why(c,
+                   "the two sockets belong to two HAProxies: one is reloaded, the other one gets the runtime commands");
         stats_fix(in, false, c);
         return;
     }
@@ -352,7 +352,7 @@ static void judge_stats(const struct local_judged *in, struct doctor_section *s)
         return;
     }
     doctor_ok(s, id, label, "%s answers, level %s: changes of servers need no reload", by,
-              f->stats.level != NULL ? f->stats.level : "not told");
+              f->stats.level != NULL ? f->stats.level : "unknown");
 }
 
 /* ---- what runs is the file ---- */

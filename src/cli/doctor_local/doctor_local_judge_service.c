@@ -111,8 +111,8 @@ static void judge_instances(const struct local_judged *in, struct doctor_section
     if (ours != NULL && others != NULL) {
         struct doctor_check *c = doctor_warn(s, id, label, "%s read%s the same file, and %d is the one at the sockets",
                                              others, one_other ? "s" : "", (int)ours->pid);
-        doctor_why(c,
-                   "only the one at the sockets is reloaded and commanded; clients of the other one get what it had");
+        doctor_why(c, "only the one at the sockets is reloaded and gets runtime commands; the other one keeps its old "
+                      "configuration");
         doctor_fix(c, "see both, and stop the one that is not meant", "ps -o pid,ppid,user,lstart,args -C haproxy");
     } else if (f->instance_count > 1 && ours == NULL) {
         struct doctor_check *c = doctor_warn(s, id, label,
@@ -182,8 +182,8 @@ static bool service_starts_well(const struct local_judged *in, const char *id, c
         struct doctor_check *c =
             line->socket == NULL
                 ? doctor_warn(s, id, label, "haproxy.service starts HAProxy without a socket for its master (-S)")
-                : doctor_warn(s, id, label, "haproxy.service puts the master's socket to %s", line->socket);
-        doctor_why(c, "%s%s%s", "HAPROXY_MASTER_SOCKET is another one: after the next restart nobody answers there",
+                : doctor_warn(s, id, label, "haproxy.service sets the master's socket to %s", line->socket);
+        doctor_why(c, "%s%s%s", "HAPROXY_MASTER_SOCKET is another one: after the next restart no process answers there",
                    f->service.extra_options != NULL ? "; EXTRAOPTS is " : "",
                    f->service.extra_options != NULL ? f->service.extra_options : "");
         local_judge_fix_start(in, l->master_socket, c);

@@ -78,8 +78,8 @@ static void config_engine_fall_back(const struct config_engine *e)
         log_warn(e->options.log, "the last configuration cannot be read from STATE_DIR", log_str("error", err.message));
         return;
     }
-    log_warn(e->options.log, "etcd cannot be read: what ran last is used until it can", log_str("source", d->origin),
-             log_str("sha256", d->hash));
+    log_warn(e->options.log, "etcd cannot be read: the configuration that ran last is used until then",
+             log_str("source", d->origin), log_str("sha256", d->hash));
     configuration_set(e->configuration, d);
 }
 

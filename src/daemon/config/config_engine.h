@@ -1,5 +1,5 @@
 /*
- * The second engine in the daemon: from CONFIG_SOURCE to the configuration that the targets drive, and to what is told
+ * The second engine in the daemon: from CONFIG_SOURCE to the configuration that the targets drive, and to what is reported
  * about it. The source is read by every replica; the configuration is there while this one leads.
  */
 #ifndef DAEMON_CONFIG_CONFIG_ENGINE_H

@@ -76,7 +76,7 @@ static const struct {
     [CONFIGURATION_UNCHANGED] = {"unchanged", EVENT_CONFIG_UNCHANGED, "unchanged; HAProxy runs it"},
     [CONFIGURATION_REJECTED] = {"rejected", EVENT_CONFIG_REJECTED, "rejected"},
     [CONFIGURATION_LOAD_FAILED] = {"load_failed", EVENT_APPLY_FAILED,
-                                   "could not be loaded; the one from before goes back"},
+                                   "could not be loaded; the previous one is restored"},
     [CONFIGURATION_DRIFTED] = {"drifted", EVENT_CONFIG_DRIFT, "changed by another writer"},
     [CONFIGURATION_FAILED] = {"failed", EVENT_TRANSIENT_ERROR, "not possible yet; tried again"},
     [CONFIGURATION_NOT_STORED] = {"failed", EVENT_TRANSIENT_ERROR, "files not stored yet; tried again"},
@@ -86,11 +86,11 @@ static const struct {
     [CONFIGURATION_WRITTEN] = {NULL, EVENT_NONE, ""},
     [CONFIGURATION_LOADED] = {NULL, EVENT_NONE, ""},
     [CONFIGURATION_CANARY_PASSED] = {"canary_passed", EVENT_CANARY_PASSED,
-                                     "does well on the HAProxies that got it first; the others get it"},
+                                     "works on the HAProxies that got it first; the others get it"},
     [CONFIGURATION_CANARY_FAILED] = {"canary_failed", EVENT_CANARY_FAILED,
-                                     "does badly on a HAProxy that got it first; no other one gets it"},
-    [CONFIGURATION_DEGRADED] = {"degraded", EVENT_CONFIG_DEGRADED, "does badly; nothing is rolled back"},
-    [CONFIGURATION_ROLLED_BACK] = {"rolled_back", EVENT_CONFIG_ROLLED_BACK, "rolled back by itself"},
+                                     "causes problems on a HAProxy that got it first; no other one gets it"},
+    [CONFIGURATION_DEGRADED] = {"degraded", EVENT_CONFIG_DEGRADED, "causes problems; nothing is rolled back"},
+    [CONFIGURATION_ROLLED_BACK] = {"rolled_back", EVENT_CONFIG_ROLLED_BACK, "rolled back automatically"},
 };
 
 /* Of what is tried again. */

@@ -1,5 +1,5 @@
 /*
- * What the configuration engine did, told: as annotations and Events on the Secret that the document comes from (where
+ * Reports what the configuration engine did: as annotations and Events on the Secret that the document comes from (where
  * it comes from one), and as metrics. Names and values are those of an operator for such Secrets. Nothing is written
  * that the Secret says already, nor by a dry run.
  */

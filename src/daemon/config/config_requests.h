@@ -27,7 +27,7 @@ struct config_requests_callbacks {
 struct config_requests *config_requests_new(struct event_base *base, const char *folder, int fd, uint64_t reread_ms,
                                             const struct config_requests_callbacks *callbacks, void *arg,
                                             const struct log *log, struct error *err) must_check;
-void config_requests_poke(struct config_requests *r); /* looks again; NULL is allowed */
+void config_requests_poke(struct config_requests *r); /* reads again; NULL is allowed */
 void config_requests_free(struct config_requests *r); /* NULL is allowed */
 
 #endif

@@ -56,7 +56,7 @@ void config_source_start(struct config_source *s);
 void config_source_stop(struct config_source *s);
 void config_source_poke(struct config_source *s); /* SIGHUP: asks again now */
 void config_source_give(struct config_source *s); /* calls back with what it has now */
-/* This replica leads: what templates say of objects is told, now and whenever it is another thing; NULL: no longer. */
+/* This replica leads: notes of templates about objects are reported, now and whenever it is another thing; NULL: no longer. */
 void config_source_tell_to(struct config_source *s, struct events *events);
 void config_source_measure(const struct config_source *s);
 /* What it reads in etcd; NULL: nothing. */

@@ -35,7 +35,7 @@ static const struct {
     [ATTEMPTS] = {METRIC_COUNTER, "reconcile_attempts_total",
                   "Validations and writes of a configuration that were sent, by phase (validate, apply).", "phase"},
     [RESULTS] = {METRIC_COUNTER, "reconcile_results_total",
-                 "What became of configurations: applied (verified), ConfigRejected, ApplyFailed (not loaded), or the "
+                 "Configurations by their result: applied (verified), ConfigRejected, ApplyFailed (not loaded), or the "
                  "class of a failure.",
                  "class"},
     [TRANSIENT] = {METRIC_COUNTER, "transient_errors_total", "Failures after which it is tried again, by class.",
@@ -52,9 +52,9 @@ static const struct {
                             "When the certificate of this Data Plane API, as last seen, expires, in seconds since the "
                             "Unix epoch.",
                             "gateway"},
-    [CLIENT_CERTIFICATE] = {METRIC_GAUGE, "dataplane_client_cert_expiry_timestamp_seconds",
-                            "When our client certificate expires, in seconds since the Unix epoch; 0: there is none.",
-                            ""},
+    [CLIENT_CERTIFICATE] =
+        {METRIC_GAUGE, "dataplane_client_cert_expiry_timestamp_seconds",
+         "When the daemon's client certificate expires, in seconds since the Unix epoch; 0: there is none.", ""},
 };
 
 struct operator_metrics *operator_metrics_new(struct metrics *registry, const char *source)

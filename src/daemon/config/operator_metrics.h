@@ -1,5 +1,5 @@
 /*
- * The metrics of an operator for haproxy.cfg in a Secret, by its names and labels, beside ours (report/telemetry): its
+ * The metrics of an operator for haproxy.cfg in a Secret, by its names and labels, beside the daemon's own (report/telemetry): its
  * users have alerts and dashboards on them. They are on the page where CONFIG_SOURCE is set. Of several HAProxies,
  * counters count each.
  */

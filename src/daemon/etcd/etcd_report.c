@@ -110,7 +110,7 @@ static void report_rest(struct etcd_report *r, uint64_t ms)
 static void report_fail(struct etcd_report *r, const struct error *err)
 {
     if (!r->failed)
-        log_warn(r->options.log, "how this load balancer stands cannot be said in etcd", log_str("key", r->key),
+        log_warn(r->options.log, "cannot write the state of this load balancer to etcd", log_str("key", r->key),
                  log_str("error", err->message));
     r->failed = true;
     r->again = false;

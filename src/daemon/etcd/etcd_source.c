@@ -140,8 +140,7 @@ static void source_on_part(void *arg, const struct etcd_got *got, const struct e
     if (got->count != 1)
         (void)error_set(&problem, ERROR_INVALID, "the part %s is missing in etcd; the producer repairs that", hash);
     else if (!published_is(got->list[0].value, got->list[0].value_len, hash))
-        (void)error_set(&problem, ERROR_INVALID, "the part %s in etcd is not what it was; the producer repairs that",
-                        hash);
+        (void)error_set(&problem, ERROR_INVALID, "the part %s in etcd has changed; the producer repairs that", hash);
     if (problem.kind != ERROR_NONE) {
         source_fail(s, &problem);
         return;
@@ -171,9 +170,8 @@ static void source_on_versions(void *arg, const struct etcd_got *got, const stru
     if (err != NULL)
         source_fail(s, err);
     else if (got->count > 0)
-        source_refuse(
-            s, "its manifest in etcd is gone: which files belong to the value is not known; the producer repairs "
-               "that with its RESYNC_PERIOD");
+        source_refuse(s, "its manifest in etcd is gone: which files belong to the value is unknown; the producer "
+                         "repairs it within its RESYNC_PERIOD");
     else
         source_finish(s);
 }
@@ -202,10 +200,8 @@ static void source_take_manifest(struct etcd_source *s, const struct etcd_kv *kv
         (void)error_prefix(&err, "its manifest in etcd cannot be read");
         source_fail(s, &err);
     } else if (source_is_foreign(s)) {
-        source_refuse(
-            s,
-            "its value in etcd is not the one of its manifest: somebody else has written there; the producer repairs "
-            "that with its RESYNC_PERIOD");
+        source_refuse(s, "its value in etcd does not match its manifest: another writer changed it; the producer "
+                         "repairs it within its RESYNC_PERIOD");
     } else {
         s->part = source_first_part(s);
         source_next(s);
@@ -316,7 +312,7 @@ static void source_on_changed(void *arg, const struct etcd_event *events, size_t
 static void source_on_compacted(void *arg, int64_t compact_revision)
 {
     struct etcd_source *s = arg;
-    log_info(s->options.log, "etcd was compacted behind what was read; reading anew",
+    log_info(s->options.log, "etcd was compacted after the last read; reading again",
              log_int("compact_revision", compact_revision));
     source_read(s);
 }
@@ -327,8 +323,8 @@ static void source_on_state(void *arg, bool connected, const struct error *err)
     if (connected && !s->connected && s->away.kind != ERROR_NONE)
         log_info(s->options.log, "etcd is followed again", log_str("path", s->options.settings->etcd.path));
     if (!connected && s->connected)
-        log_warn(s->options.log, "etcd is away; what runs stays", log_str("path", s->options.settings->etcd.path),
-                 log_str("error", err != NULL ? err->message : NULL));
+        log_warn(s->options.log, "etcd does not answer; HAProxy keeps its configuration",
+                 log_str("path", s->options.settings->etcd.path), log_str("error", err != NULL ? err->message : NULL));
     s->connected = connected;
     s->away = err != NULL ? *err : (struct error){0};
 }

@@ -1,6 +1,6 @@
 /*
  * The source of CONFIG_SOURCE=etcd: what a producer published (configuration/published.h), read as it was at one revision and
- * followed from there by a watch on its one key; with each RESYNC_PERIOD it is looked whether it is still that. Sums are checked; what is
+ * followed from there by a watch on its one key; with each RESYNC_PERIOD it is checked whether it is still that. Sums are checked; what is
  * incomplete changes nothing. An older producer's value, with neither manifest nor versions, is taken as it is.
  */
 #ifndef DAEMON_ETCD_ETCD_SOURCE_H

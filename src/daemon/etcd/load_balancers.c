@@ -95,7 +95,7 @@ static void load_balancers_take(struct load_balancers *l, const struct etcd_kv *
     struct error err = {0};
     const char *name = kv->key + strlen(l->prefix);
     if (load_balancer_parse(kv->value, kv->value_len, &one, &err) != 0) {
-        log_warn(l->log, "what a load balancer says of itself cannot be read", log_str("key", kv->key),
+        log_warn(l->log, "cannot read the state of a load balancer in etcd", log_str("key", kv->key),
                  log_str("error", err.message));
         list_remove(l, name);
         return;

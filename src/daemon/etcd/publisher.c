@@ -99,7 +99,7 @@ static void publisher_fail(struct publisher *p, const struct error *err)
 static void publisher_done(struct publisher *p, uint64_t version, int64_t published_ms)
 {
     if (p->problem.kind != ERROR_NONE)
-        log_info(p->options.log, "what was wrong with etcd is over", log_str("path", p->options.settings->etcd.path));
+        log_info(p->options.log, "etcd works again", log_str("path", p->options.settings->etcd.path));
     error_clear(&p->problem);
     p->in_sync = p->publication.document == p->document; /* else that is the next round's */
     p->version = version;
@@ -247,7 +247,7 @@ static void publisher_on_part(void *arg, const struct etcd_got *got, const struc
         p->part++;
         publisher_put_next(p);
     } else {
-        log_warn(p->options.log, "a part in etcd is not what its name says; putting it anew",
+        log_warn(p->options.log, "a part in etcd does not match its name; writing it again",
                  log_str("part", part.hash));
         publisher_put(p, got->count > 0 ? got->list[0].mod_revision : 0);
     }
@@ -288,10 +288,9 @@ static int publisher_refuse_foreign(const struct publisher *p, struct error *err
     const char *cluster = p->options.settings->cluster_name;
     const struct published_manifest *last = p->there.version != 0 ? &p->there : kept_newest(&p->kept);
     if (p->plain.mod_revision != 0 && last == NULL)
-        return error_set(
-            err, ERROR_INVALID,
-            "the key has a value in etcd, and no manifest lies below it: somebody else uses it; delete it, or set "
-            "another ETCD_PATH");
+        return error_set(err, ERROR_INVALID,
+                         "the key has a value in etcd but no manifest below it: another program uses it; delete it, or "
+                         "set another ETCD_PATH");
     if (last != NULL && !str_empty(last->cluster) && cluster != NULL && !str_eq(last->cluster, cluster))
         return error_set(
             err, ERROR_INVALID,

@@ -31,7 +31,7 @@ struct kept {
 };
 
 void kept_fini(struct kept *k);
-/* What is no part, or no manifest, is left alone: somebody else's. */
+/* What is no part, or no manifest, is left alone: another program's. */
 void kept_take_parts(struct kept *k, const struct etcd_got *got);
 void kept_take_versions(struct kept *k, const struct etcd_got *got);
 /* Another one, or the same at another revision. */

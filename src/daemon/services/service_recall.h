@@ -1,5 +1,5 @@
 /*
- * The servers that a haproxy.cfg of ours has, for a daemon that starts: its losses are counted from them, and where nothing is
+ * The servers that a haproxy.cfg of this program has, for a daemon that starts: its losses are counted from them, and where nothing is
  * desired they stay. It knows the lines that service_row prints and passes over all else. Pure.
  */
 #ifndef DAEMON_SERVICES_SERVICE_RECALL_H

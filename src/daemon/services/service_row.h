@@ -40,7 +40,7 @@ struct service_servers {
 struct service_row {
     struct service_servers *servers; /* NULL: none yet */
     struct loss_limit losses;
-    uint64_t due_ms;     /* look again then; 0: no need */
+    uint64_t due_ms;     /* refresh then; 0: no need */
     uint16_t check_port; /* HAProxy checks this port of each node by HTTP; 0: none of its own */
     size_t delayed;      /* so many lines are kept by the loss limit */
     bool guess;          /* the endpoints were not known */

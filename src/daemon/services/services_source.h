@@ -1,7 +1,7 @@
 /*
  * The source of CONFIG_SOURCE=services: annotated Services, EndpointSlices and the Nodes, each watched once for all namespaces, and
  * what stands before (CONFIG_FILE); of them services/plan makes a configuration, and service_rows the servers in it. The first change is taken up at once, those that follow
- * within 100 ms together. What is wrong with a Service is told by the log, and by an Event on it from the replica that leads;
+ * within 100 ms together. What is wrong with a Service is reported by the log, and by an Event on it from the replica that leads;
  * the rest goes on. Without any Service that is served what runs stays, unless ALLOW_EMPTY says otherwise.
  */
 #ifndef DAEMON_SERVICES_SERVICES_SOURCE_H

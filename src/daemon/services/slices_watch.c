@@ -79,7 +79,7 @@ static void slices_settle(void *arg)
     } else if (status.denied == INFORMER_ALLOWED && w->refused && status.synced && !status.stale) {
         w->refused = false;
         informer_set_quiet(w->source.informer, false);
-        log_info(w->options.log, "EndpointSlices are readable; servers are by them");
+        log_info(w->options.log, "EndpointSlices are readable; servers follow them");
         w->options.changed(w->options.arg, "EndpointSlices are readable");
     }
 }

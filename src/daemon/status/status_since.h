@@ -20,7 +20,7 @@ struct status_since {
 
 /* To be called again and again: what is not known yet begins at now_ms, what is over is forgotten. */
 void status_since_look(struct status_since *s, const struct checks *checks, uint64_t now_ms);
-/* 0: it is ok, or was not looked at. */
+/* 0: it is ok, or was not checked. */
 uint64_t status_since_of(const struct status_since *s, const struct check *c);
 /* The oldest in that state; 0: none is. */
 uint64_t status_since_oldest(const struct status_since *s, enum check_state state);

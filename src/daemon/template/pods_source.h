@@ -1,7 +1,7 @@
 /*
  * The four objects of TEMPLATE_FROM=pods:NAMESPACE (template/pods), each watched by its name, and what a render takes of them
  * and of the pods that are watched beside them. While one of them is not known there is nothing; one that is gone or wrong is
- * an error; a key that is wrong is left out, told by the log, and by an Event on its object from the replica that leads.
+ * an error; a key that is wrong is left out, reported by the log, and by an Event on its object from the replica that leads.
  */
 #ifndef DAEMON_TEMPLATE_PODS_SOURCE_H
 #define DAEMON_TEMPLATE_PODS_SOURCE_H

@@ -112,7 +112,7 @@ static const char *remark_log_message(enum remarks_of of, const struct remark *m
         return m->left_out ? "a port of a Service is not served" : "an annotation has no effect";
     return m->part       ? "part of an object is left out"
            : m->left_out ? "templates leave an object out"
-                         : "templates say something of an object";
+                         : "a template has a note about an object";
 }
 
 void remarks_replace(struct remarks *r, struct remark *list, size_t count)

@@ -1,4 +1,4 @@
-/* What a source of configurations says of objects (templates by warn and event; annotations that are wrong), told once for as
+/* What a source of configurations says of objects (templates by warn and event; annotations that are wrong), reported once for as
  * long as it says it: a line of the log, and an Event on the object from the replica that leads. */
 #ifndef DAEMON_TEMPLATE_REMARKS_H
 #define DAEMON_TEMPLATE_REMARKS_H
@@ -15,7 +15,7 @@ struct remarks;
 struct rendered;
 struct template_set;
 
-#define REMARKS_MAX 1000 /* that are told apart: each is looked for among all */
+#define REMARKS_MAX 1000 /* that are kept apart: each is searched among all */
 
 struct remark {
     char *resource;                                    /* of the set; NULL: the object is of none */

@@ -26,7 +26,7 @@ struct template_set;
 struct set_source_options {
     const struct settings *settings;
     struct kube_client *kube;
-    struct storage_known *known; /* certificates that need no other look; NULL: none are */
+    struct storage_known *known; /* certificates that need no other check; NULL: none are */
     struct telemetry *telemetry;
     const struct log *log;
 };

@@ -143,7 +143,7 @@ static void template_source_fall_back(struct template_source *s)
 {
     uint64_t now_ms = clock_mono_ms(), pause_ms = TRY_AFTER * (now_ms - s->began_ms);
     if (!s->fails)
-        log_warn(s->options.log, "template set cannot be rendered; the last good one goes on",
+        log_warn(s->options.log, "template set cannot be rendered; the last good one stays in use",
                  log_str("from", set_source_name(s->source)), log_str("good", s->good.hash));
     s->fails = true;
     s->try_ms = now_ms + (pause_ms > RETRY_MS ? pause_ms : RETRY_MS);

@@ -1,7 +1,7 @@
 /*
  * Where a haproxy.cfg listens for TCP: its `bind` lines (HAProxy's configuration manual, 4.2 "bind", and 11 "Address
  * formats"), in whatever section. Names of hosts, environment variables, file descriptors and sockets that are files are no
- * addresses that can be told from the text. Pure.
+ * addresses that are known from the text. Pure.
  */
 #ifndef HAPROXY_CFG_BINDS_H
 #define HAPROXY_CFG_BINDS_H

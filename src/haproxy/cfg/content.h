@@ -1,6 +1,6 @@
 /*
- * The text of a haproxy.cfg and what it parses to: immutable, shared by counted references, parsed once, by whoever
- * asks first. A file may have 16 MiB, and several parts of the daemon look at the same one.
+ * The text of a haproxy.cfg and what it parses to: immutable, shared by counted references, parsed once, by the part that
+ * asks first. A file may have 16 MiB, and several parts of the daemon read the same one.
  */
 #ifndef HAPROXY_CFG_CONTENT_H
 #define HAPROXY_CFG_CONTENT_H
@@ -37,7 +37,7 @@ void cfg_content_hold(struct cfg_content **held,
 
 /* As cfg_file_init has it; c's own. NULL with *err (may be NULL) set: it is no configuration; or c is NULL. */
 const struct cfg_file *cfg_content_file(struct cfg_content *c, struct error *err);
-/* Nobody looks at it for now: it is parsed again when somebody does. references: the caller's; where there are more it
+/* It is not read for now: it is parsed again when it is. references: the caller's; where there are more it
  * stays as it is. */
 void cfg_content_rest(struct cfg_content *c, unsigned references);
 /* `written` is what a Data Plane API made of c, and means the same: where another one makes the same of it, that is known

@@ -3,7 +3,7 @@
  * is "***". The one place that knows which words those are: passwords of userlists and of `stats auth`, values of
  * headers that carry credentials, what is compared with them, what is sent to a server that is checked, values of the
  * environment, arguments of Lua and of programs, keys within converters, credentials in URLs (HAProxy's configuration
- * manual). In doubt a word is a secret. Pure.
+ * manual). A word that may be one is a secret. Pure.
  */
 #ifndef HAPROXY_CFG_MASK_H
 #define HAPROXY_CFG_MASK_H

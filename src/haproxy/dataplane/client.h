@@ -85,7 +85,7 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
                           const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                           void *arg);
 /* As dataplane_send: a POST of plain text, the head, which is copied, and behind it len bytes, which are not: they stay
- * where they are until on_answer or dataplane_cancel. actions: what the API is to tell HAProxy beside it; NULL: nothing. */
+ * where they are until on_answer or dataplane_cancel. actions: the runtime commands that the API sends beside it; NULL: nothing. */
 void dataplane_send_text(struct dataplane_client *c, const char *path, const char *actions, const char *head,
                          const char *text, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                          void *arg);

@@ -114,7 +114,7 @@ static const char *driver_file_needs_reload(const struct dataplane_driver *d)
 {
     return !d->base.runtime ? "nothing is read of the running HAProxy"
            : !verification_usable(&d->verification, false)
-               ? "HAProxy did not run what the Data Plane API told it before"
+               ? "HAProxy did not apply an earlier runtime update of the Data Plane API"
                : NULL;
 }
 

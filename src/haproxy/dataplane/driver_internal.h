@@ -33,12 +33,12 @@ struct dataplane_driver {
     struct runtime_update update;
     struct timer again;                                                          /* what runs is read once more: */
     struct transaction_action reading;                                           /* so, */
-    void (*reads)(struct dataplane_driver *d, struct transaction_action action); /* by whoever this is */
+    void (*reads)(struct dataplane_driver *d, struct transaction_action action); /* of the machine that reads */
     bool hurry;
 
     struct replacement replacement;
     struct cfg_content *file;         /* what it made of the text; NULL: nothing that is known */
-    struct verification verification; /* whether HAProxy runs what the API tells it beside a write of the whole file */
+    struct verification verification; /* whether HAProxy applies the runtime commands of a whole file's write */
     struct storage storage;
 
     struct served served; /* what was answered of it so far */

@@ -137,13 +137,13 @@ int map_payload_print(const struct map_entries *entries, struct buf *ret, struct
         if (!payload_can_say(e))
             return error_set(
                 err, ERROR_INVALID,
-                "the Data Plane API cannot tell, or not show, the value of %.*s (several words, none, a ';')",
+                "the Data Plane API cannot set or cannot show the value of %.*s (several words, none, a ';')",
                 (int)e->key_len, e->key);
         lengths[i] = payload_bytes(e);
         bytes += lengths[i];
     }
     if (bytes > MAX_BYTES || payload_blanks(lengths, entries->count, blanks) != 0)
-        return error_set(err, ERROR_INVALID, "the Data Plane API cannot replace all of its %zu entries at one stroke",
+        return error_set(err, ERROR_INVALID, "the Data Plane API cannot replace all of its %zu entries at once",
                          entries->count);
     payload_write(entries, blanks, ret);
     return 0;
@@ -155,8 +155,7 @@ int map_payload_append(const struct map_entries *entries, struct buf *ret, struc
     for (size_t i = 0; i < entries->count; i++)
         bytes += payload_bytes(&entries->list[i]);
     if (bytes >= BLOCK_BYTES)
-        return error_set(err, ERROR_INVALID, "the Data Plane API cannot append %zu entries at one stroke",
-                         entries->count);
+        return error_set(err, ERROR_INVALID, "the Data Plane API cannot append %zu entries at once", entries->count);
     payload_write(entries, NULL, ret);
     return 0;
 }

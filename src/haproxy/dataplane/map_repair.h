@@ -1,7 +1,7 @@
 /*
  * A map to which a Data Plane API that does not know the version of its HAProxy appended entries, instead of replacing all of
  * them: the entries of the file come behind all that is there, which is then deleted, each by its id. Nothing that was there
- * stays, however it looks: of a value the API shows the first word. Pure.
+ * stays, whatever is shown: of a value the API shows the first word. Pure.
  */
 #ifndef HAPROXY_DATAPLANE_MAP_REPAIR_H
 #define HAPROXY_DATAPLANE_MAP_REPAIR_H

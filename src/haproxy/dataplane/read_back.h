@@ -1,5 +1,5 @@
 /*
- * The machine that asks a Data Plane API whether HAProxy runs changes of servers as it was told: one GET for each backend,
+ * The machine that asks a Data Plane API whether HAProxy runs changes of servers as it was commanded: one GET for each backend,
  * compared by drift_of_changes, as (state, event) -> action over plain structs. It sends nothing itself.
  */
 #ifndef HAPROXY_DATAPLANE_READ_BACK_H
@@ -18,10 +18,10 @@ struct read_back {
     const struct changes *changes; /* borrowed until it has finished */
     size_t at;                     /* the first of the backend in hand */
     unsigned reads;                /* of that */
-    bool strict;                   /* what the API does not show is not as it was told: weights, of 3.0 */
+    bool strict;                   /* what the API does not show is not as commanded: weights, of 3.0 */
     struct buf path;
     struct error
-        why; /* TRANSACTION_FINISHED: kind NONE, HAProxy runs all of it; else what it does not run, or why nobody knows */
+        why; /* TRANSACTION_FINISHED: kind NONE, HAProxy runs all of it; else what it does not run, or why it is unknown */
 };
 
 void read_back_fini(struct read_back *r); /* a zeroed one is allowed */

@@ -34,7 +34,7 @@ enum reader_step {
     READER_SERVERS,
     READER_TEMPLATES,
     READER_COMPARE, /* with the file */
-    READER_TOLD,    /* whether HAProxy runs what it was told beside the last write: of an earlier run */
+    READER_TOLD,    /* whether HAProxy runs the runtime commands of the last write: of an earlier run */
     READER_WORKER,  /* of the running HAProxy; */
     READER_RUNTIME, /* each backend of it */
 };
@@ -74,7 +74,7 @@ struct reader {
     struct reader_lane lanes[READER_LANES];
     size_t lane_count;
     int64_t runs_version; /* of the file that HAProxy runs without a load since its write; -1: none is known */
-    struct changes told;  /* what it was told beside that */
+    struct changes told;  /* the runtime commands beside that */
     struct read_back back;
     /* err NULL: `to` is complete. Otherwise its kind says how to go on. */
     void (*done)(void *arg, const struct error *err);

@@ -133,14 +133,14 @@ static const char *replacement_doing(const struct replacement *r)
     static const char *const doing[] = {[REPLACEMENT_VALIDATE] = "validation",
                                         [REPLACEMENT_WRITE] = "write of the configuration",
                                         [REPLACEMENT_LOOK] = "reading the configuration that was written",
-                                        [REPLACEMENT_RESTORE] = "write of the configuration from before"};
+                                        [REPLACEMENT_RESTORE] = "write of the previous configuration"};
     return doing[r->state];
 }
 
 static struct transaction_action replacement_not_back(struct replacement *r, enum error_kind kind, const char *why)
 {
     const struct error harm = r->error;
-    (void)error_set(&r->error, kind, "%s; the file from before could not be put back: %s", harm.message, why);
+    (void)error_set(&r->error, kind, "%s; the previous file could not be restored: %s", harm.message, why);
     return replacement_done(r, TRANSACTION_UNKNOWN);
 }
 

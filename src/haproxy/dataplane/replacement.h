@@ -3,11 +3,11 @@
  * only_validate (HAProxy checks the bytes as they are; their line numbers are the sender's), or a write with
  * skip_reload. The API does not store the bytes but what its parser makes of them: so the answer is compared with what
  * was sent, and where that means something else, the file from before goes back. Loading it is an empty commit, later:
- * until then a comment at its top says so, because neither the API nor HAProxy tells whoever starts in between.
+ * until then a comment at its top says so, because neither the API nor HAProxy tells a daemon that starts in between.
  *
- * Changes of servers alone need no load: the API tells them to HAProxy with the write, and they are read back. That comment
- * is there all the same, for until they are read back nobody knows; to take it out again would be a second write, with
- * another `haproxy -c`. So a second one names what HAProxy was told, and whoever finds both reads that back himself before
+ * Changes of servers alone need no load: the API sends them to HAProxy with the write, and they are read back. That comment
+ * is there all the same, for until they are read back the result is unknown; to take it out again would be a second write, with
+ * another `haproxy -c`. So a second one lists the runtime commands, and a daemon that finds both reads them back before
  * he loads the file (replacement_told).
  * It sends nothing itself (haproxy/dataplane/driver does).
  */
@@ -32,9 +32,9 @@ enum replacement_state {
     REPLACEMENT_IDLE,
     REPLACEMENT_VALIDATE,
     REPLACEMENT_WRITE,
-    REPLACEMENT_LOOK, /* what was written, which the answer does not say: HAProxy refused what it was told beside it */
+    REPLACEMENT_LOOK, /* what was written, which the answer does not say: HAProxy refused a runtime command beside it */
     REPLACEMENT_RESTORE, /* what was written means something else: the file from before */
-    REPLACEMENT_VERIFY,  /* whether HAProxy runs what it was told */
+    REPLACEMENT_VERIFY,  /* whether HAProxy applied the runtime commands */
     REPLACEMENT_DONE,
 };
 
@@ -49,7 +49,7 @@ struct replacement {
     struct error error; /* why; kind NONE with PREVIEWED and COMMITTED */
     char *reload_id;    /* of an API that reloads all the same; NULL: none */
     bool runs;          /* COMMITTED: HAProxy has all of its changes, and was read back */
-    char *why;          /* it takes a reload; NULL: nobody tried it without, or nothing is to be said */
+    char *why;          /* it takes a reload; NULL: it was not tried without, or nothing is to be said */
     int64_t retry_after_ms;
     uint64_t took_us;
     struct buf path, head;
@@ -66,7 +66,7 @@ struct transaction_action replacement_start(struct replacement *r, int64_t versi
                                             const struct replacement_request *request);
 /* It takes a reload; right after the start, of a request without `changes`. */
 void replacement_takes_reload(struct replacement *r, const char *why);
-/* HAProxy was told something, and whether it runs that is known by now. */
+/* There were runtime commands, and whether HAProxy applied them is known by now. */
 bool replacement_tried(const struct replacement *r);
 /* TRANSACTION_JUDGE: the answer's body is the file as it is now; replacement_judged is next. */
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a);

@@ -78,7 +78,7 @@ int server_actions_print(const struct changes *changes, struct buf *ret, struct 
             if (actions_takes_away(changes->list[i]) == (leave == 1))
                 actions_add(&b, changes->list[i]);
     if (b.len > ACTIONS_MAX_BYTES)
-        return error_set(err, ERROR_INVALID, "%zu changes are more than the Data Plane API is told at once",
+        return error_set(err, ERROR_INVALID, "%zu changes are more than one request to the Data Plane API can hold",
                          changes->count);
     buf_add(ret, buf_str(&b));
     return 0;

@@ -1,5 +1,5 @@
 /*
- * Changes of servers as the Data Plane API tells them to HAProxy beside a write of the whole file: the words of its header
+ * Changes of servers as the Data Plane API sends them to HAProxy beside a write of the whole file: the words of its header
  * X-Runtime-Actions ("SetServerAddr be n1 10.0.0.1 80;SetServerState be n1 maint"). It can change servers that run, and
  * bring none. Pure.
  */

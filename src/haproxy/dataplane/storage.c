@@ -191,7 +191,7 @@ static struct storage_action storage_next_run(struct storage *s);
 int storage_may_run(struct storage *s, const struct storage_file *f, bool added, struct error *err)
 {
     if (f == NULL || added)
-        return error_set(err, ERROR_INVALID, f == NULL ? "it goes" : "it is new");
+        return error_set(err, ERROR_INVALID, f == NULL ? "it is removed" : "it is new");
     return storage_run_check(&s->run, f, err);
 }
 

@@ -3,7 +3,7 @@
  * haproxy/driver), in an order in which no reload at any moment finds a file missing, as (state, event) -> action over
  * plain structs.
  *
- * All with skip_reload, but what HAProxy is told of instead of a reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
+ * All with skip_reload, but what runtime commands change instead of a reload. Which files it put there, and the digests of what runs, it keeps in a file of its own beside them
  * (STORAGE_LIST): another run of the daemon deletes no other files, and knows certificates, which are never read.
  * It sends nothing itself (haproxy/dataplane/driver does).
  */

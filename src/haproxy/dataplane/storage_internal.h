@@ -11,7 +11,7 @@ struct storage_action storage_get(struct storage *s, enum storage_state state, e
 bool storage_is_put(const struct storage_entry *e, const struct storage_file *f); /* nothing is to be written */
 /* What was read are its bytes: it need not be put. Not so of a certificate. */
 bool storage_take_as_put(const struct storage *s, const struct storage_file *f, struct storage_entry *e);
-/* -1: HAProxy cannot be told of that one, and why. f NULL: the configuration has it no more. added: HAProxy has none. */
+/* -1: runtime commands cannot change that one, and why. f NULL: the configuration has it no more. added: HAProxy has none. */
 int storage_may_run(struct storage *s, const struct storage_file *f, bool added, struct error *err) must_check;
 
 /* storage_check.c: STORAGE_CHECK, what is next; and after an answer of storage_run_foresee. */

@@ -201,8 +201,8 @@ struct storage_action storage_run_foresee(struct storage_run *r, const struct st
 
 static struct storage_action storage_run_failed(struct storage_run *r, const struct dataplane_answer *a)
 {
-    static const char *const doing[] = {[STORAGE_RUN_FIND] = "looking for it",
-                                        [STORAGE_RUN_TELL] = "telling HAProxy",
+    static const char *const doing[] = {[STORAGE_RUN_FIND] = "finding it",
+                                        [STORAGE_RUN_TELL] = "updating HAProxy",
                                         [STORAGE_RUN_READ] = "reading what HAProxy has",
                                         [STORAGE_RUN_DELETE] = "deleting what HAProxy had"};
     if (r->state == STORAGE_RUN_LOOK && transaction_is_gone(a))

@@ -1,5 +1,5 @@
 /*
- * The machine that has a Data Plane API tell HAProxy of one file beside the configuration, instead of a reload, and reads it
+ * The machine that has a Data Plane API change one file in HAProxy beside the configuration, instead of a reload, and reads it
  * back: all entries of a map (haproxy/dataplane/map_payload), or, from 3.2 on, a certificate with its key. Only what HAProxy
  * has loaded under the path that the API stores it by. A map to which an API appended them is repaired then
  * (haproxy/dataplane/map_repair). (state, event) -> action over plain structs; it sends nothing itself.
@@ -42,20 +42,20 @@ struct storage_run {
     struct map_repair repair;        /* what is still to be deleted */
     struct buf path, body;
     char *place;      /* where HAProxy shows it */
-    bool asks;        /* whether HAProxy has one; nothing is told */
+    bool asks;        /* whether HAProxy has one; nothing is changed */
     struct error why; /* finished: kind NONE, HAProxy has it */
 };
 
 void storage_run_init(struct storage_run *r);
 void storage_run_fini(struct storage_run *r);
 
-/* -1: HAProxy cannot be told of that one, and why. Nothing is begun. */
+/* -1: runtime commands cannot change that one, and why. Nothing is begun. */
 int storage_run_check(struct storage_run *r, const struct storage_file *f, struct error *err) must_check;
 struct storage_action storage_run_start(struct storage_run *r,
                                         const struct storage_file *f); /* which passed the check */
-/* Asks whether HAProxy could be told. */
+/* Asks whether HAProxy could be changed. */
 struct storage_action storage_run_foresee(struct storage_run *r, const struct storage_file *f);
-void storage_run_print(const struct storage_file *f, struct buf *ret); /* the request that tells it, a line */
+void storage_run_print(const struct storage_file *f, struct buf *ret); /* the request that changes it, a line */
 struct storage_action storage_run_answer(struct storage_run *r, const struct dataplane_answer *a);
 
 #endif

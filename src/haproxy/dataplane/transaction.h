@@ -73,7 +73,7 @@ struct transaction {
     size_t held_count;
     char *noted; /* what refusals named, until a clean-up has deleted it all; NULL: nothing is left */
     enum transaction_state failed_in; /* the state whose answer decided the result */
-    char *refusal;                    /* what the API said to our begin, with a 500; NULL: nothing */
+    char *refusal;                    /* what the API answered to the begin, with a 500; NULL: nothing */
     bool cleaned;                     /* the 429 clean-up was done once */
     bool abort_wanted;
     bool cleanup_only;

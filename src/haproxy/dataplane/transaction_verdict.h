@@ -13,7 +13,7 @@ bool transaction_is_commit_answer(const struct dataplane_answer *a);
 
 /* Of an answer that did not do what was asked in that state. */
 enum transaction_result transaction_result_of(enum transaction_state state, const struct dataplane_answer *a);
-/* The answer to the DELETE of our transaction may say more about the answer that made us give it up. */
+/* The answer to the DELETE of a transaction may say more about the answer for which it was given up. */
 enum transaction_result transaction_result_in_hindsight(const struct transaction *t, const struct dataplane_answer *a);
 
 /* What is wrong with an answer whose status is fine but that is not the API's; NULL: the status is not fine. */

@@ -12,7 +12,7 @@
 
 #define LOCAL_ALIKE_MAX_CHANGES 32
 
-/* The lines themselves are compared: changes say which servers are looked for. Both files are all that HAProxy reads.
+/* The lines themselves are compared: changes say which servers are searched. Both files are all that HAProxy reads.
  * false: or it is not certain. */
 bool local_alike(const struct cfg_file *from, const struct cfg_file *to, const struct changes *changes) must_check;
 

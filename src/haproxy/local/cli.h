@@ -50,7 +50,7 @@ struct cli_process {
     pid_t pid;
     bool is_worker, is_old; /* neither: a program, or the master */
     unsigned reloads;
-    const char *version; /* "" where it is not told */
+    const char *version; /* "" where it is unknown */
 };
 
 struct cli_processes {
@@ -73,7 +73,7 @@ void cli_processes_fini(struct cli_processes *p);
 
 struct cli_info {
     int64_t pid;      /* of the process that answers: a worker */
-    int64_t uptime_s; /* -1: not told */
+    int64_t uptime_s; /* -1: unknown */
     char version[CLI_VERSION_BYTES];
 };
 

@@ -15,7 +15,7 @@ struct cfg_file_section;
 struct cfg_file_line;
 
 /* Fills ret, of which the name is given; exists stays false where the file has none of that name. json is NULL of all of
- * it. A server line that HAProxy reads in a way that cannot be told here goes into `unsupported`.
+ * it. A server line that HAProxy reads in a way that is unknown here goes into `unsupported`.
  * ERROR_INVALID, with the line: what is read depends on a conditional or on a variable of the environment, the backend
  * stands there twice, or a line is broken. Elsewhere in the file these are no matter. */
 int local_config_read(const struct cfg_file *f, struct backend *ret, struct error *err) must_check;

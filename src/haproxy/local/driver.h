@@ -2,8 +2,8 @@
  * The way to a HAProxy on this machine, by its file and its sockets (haproxy/local/helper), for haproxy/driver.
  *
  * The file is written as it is given, byte for byte, after `haproxy -c` took it (or HAProxy itself all that is new in it,
- * haproxy/local/alike), and only where nobody else wrote it since it was read. A reload is asked for with the write that
- * loads it; how it ended is told by the master, or, where that says nothing (HAProxy 2.6, a signal, a command), by the
+ * haproxy/local/alike), and only where no other writer wrote it since it was read. A reload is asked for with the write that
+ * loads it; how it ended is answered by the master, or, where that says nothing (HAProxy 2.6, a signal, a command), by the
  * worker that runs afterwards.
  */
 #ifndef HAPROXY_LOCAL_DRIVER_H

@@ -23,11 +23,11 @@
 enum local_reload_step {
     LOCAL_RELOAD_NONE,
     LOCAL_RELOAD_BEFORE,  /* who runs? */
-    LOCAL_RELOAD_ASKED,   /* the helper was told to reload */
+    LOCAL_RELOAD_ASKED,   /* the helper was asked to reload */
     LOCAL_RELOAD_WATCHED, /* who runs now? */
     LOCAL_RELOAD_SUCCEEDED,
     LOCAL_RELOAD_FAILED,
-    LOCAL_RELOAD_LOST, /* nobody knows */
+    LOCAL_RELOAD_LOST, /* its result is unknown */
 };
 
 /* The last one that was asked for. */
@@ -40,7 +40,7 @@ struct local_reload {
     uint64_t until_ms;
     char *why;            /* LOCAL_RELOAD_FAILED, LOCAL_RELOAD_LOST */
     char *unanswered;     /* what the last question ended with; NULL: an answer */
-    struct reload *waits; /* that is to be told; NULL: nobody asked yet */
+    struct reload *waits; /* that gets the result; NULL: not asked yet */
     struct timer again;
     struct local_request *request;
 };
@@ -82,11 +82,11 @@ struct local_update {
     bool hurry;
     unsigned reads; /* of what runs, so far */
     uint64_t begin_us, write_us;
-    struct updated news; /* to be told */
+    struct updated news; /* to be reported */
     struct timer again;
 };
 
-/* What of them the running HAProxy is told. */
+/* What of them runtime commands change. */
 struct local_store_run {
     struct cli_names loaded[CLI_LISTS]; /* by path */
     size_t lists;                       /* so many were asked for */
@@ -103,9 +103,9 @@ struct local_store_run {
 struct local_store {
     char *folders[STORAGE_KINDS];
     struct storage_request request;
-    struct storage_entries entries; /* with digests of what is there, as far as it was looked at; "": another one */
+    struct storage_entries entries; /* with digests of what is there, as far as it was read; "": another one */
     bool known;                     /* the list was read */
-    bool held;                      /* the lock was ours when the list was read, or came to be before it was used */
+    bool held; /* the daemon had the lock when the list was read, or came to be before it was used */
     bool locked, announced, looked; /* in this request */
     char *list;                     /* as it is there; NULL: not known */
     char *writes;                   /* and as it is about to be */
@@ -130,7 +130,7 @@ struct local_driver {
     struct cfg_content *checked;    /* the text that `haproxy -c` took last, at checked_ms; NULL: none */
     uint64_t checked_ms;
     bool silent;                  /* what runs could not be read last */
-    bool unloaded;                /* it was written, here or before our start, and no reload has loaded it */
+    bool unloaded;                /* it was written, here or before this start, and no reload has loaded it */
     struct local_identity loaded; /* the last one that was loaded */
 
     struct local_request *request, *command; /* under way; NULL: none */
@@ -139,7 +139,7 @@ struct local_driver {
     struct timer ask_again;
     char *waits;
     struct timer turn;      /* asks whether another one has ended its turn, to read then, */
-    uint64_t turn_until_ms; /* or anyway */
+    uint64_t turn_until_ms; /* or in any case */
     struct readout *to;
     struct served served; /* what was answered of it so far */
     size_t at;            /* the backend whose servers are read */
@@ -159,7 +159,7 @@ struct local_driver {
     bool replaces; /* the write in hand is that */
     struct local_verify verify;
     struct local_store store;
-    struct written written; /* to be told from the loop */
+    struct written written; /* to be reported from the loop */
     struct replaced replaced;
     void (*tells)(struct driver *d); /* which of them */
     struct timer tell;
@@ -173,7 +173,7 @@ static inline struct local_driver *local_driver_of(struct driver *d)
 }
 
 /* driver.c */
-/* Another daemon has the file: its owner is told when to go on. */
+/* Another daemon has the file: its owner is called when to go on. */
 void local_driver_wait(struct local_driver *d, pid_t other);
 /* What is in the file runs. The request notes that; answered: it is to be waited for. NULL: cancel it. */
 struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered) must_check;
@@ -187,7 +187,7 @@ void local_driver_write(struct driver *d, int64_t version, bool review, bool rel
 void local_driver_abort(struct driver *d);
 void local_driver_write_forget(struct local_driver *d); /* the write to come */
 void local_driver_write_fini(struct local_driver *d);
-/* d->replacement, with changes: told as `replaced`. flags: of local_write_config. */
+/* d->replacement, with changes: reported as `replaced`. flags: of local_write_config. */
 void local_driver_write_whole(struct local_driver *d, unsigned flags);
 int local_driver_foresee(const struct driver *d, const struct cfg_file *to, const struct changes *changes,
                          struct buf *ret, struct error *err) must_check;
@@ -216,7 +216,7 @@ void local_driver_verify_cancel(struct local_driver *d);
 /* driver_commands.c */
 /* ended: from here, where there are none. */
 void local_run_begin(struct local_run *r, struct local_driver *d, void (*ended)(struct local_driver *d));
-void local_run_clear(struct local_run *r); /* nothing is told any more */
+void local_run_clear(struct local_run *r); /* nothing is changed any more */
 /* It is to undo what was done, and should not have been: servers that were added are in maintenance at once, and deleted. */
 void local_run_take_back(struct local_run *r, const struct local_run *done);
 bool local_driver_leaves(const struct local_driver *d, const char *backend, const char *server) must_check;

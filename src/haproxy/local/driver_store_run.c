@@ -466,7 +466,7 @@ static void store_run_foresee_file(const struct local_driver *d, const struct st
 static void store_run_need_socket(struct local_driver *d)
 {
     if (d->options.commands == NULL)
-        d->store.run.why = mem_strdup("there is no socket to tell it by");
+        d->store.run.why = mem_strdup("there is no socket for runtime commands");
 }
 
 void local_driver_store_run_foresee(struct local_driver *d)

@@ -189,7 +189,7 @@ static int file_fill(int to, int from, const struct stat *like, const char *byte
     *ret_step = "give its label and attributes to";
     if (from >= 0 && file_copy_attributes(from, to) != 0)
         return -1;
-    *ret_step = "bring to the disk";
+    *ret_step = "sync to the disk";
     return fsync(to);
 }
 

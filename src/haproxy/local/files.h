@@ -32,8 +32,8 @@ enum local_swap {
     LOCAL_SWAP_FAILED, /* errno */
 };
 
-/* Puts the temporary file in place. expected not NULL: only if that is what it replaces, also where somebody writes at the
- * same moment, as far as the file system can exchange two names. Otherwise the temporary file is gone; bytes of somebody
+/* Puts the temporary file in place. expected not NULL: only if that is what it replaces, also where another one writes at the
+ * same moment, as far as the file system can exchange two names. Otherwise the temporary file is gone; bytes of another
  * else are never deleted: should he be in the way of their way back, too, they stay beside, as "TEMPORARY.INODE". */
 enum local_swap local_file_swap(const struct local_place *p, const char *temporary,
                                 const struct local_identity *expected) must_check;

@@ -3,11 +3,11 @@
  * programs, files that are written by name) a small process does for it: the helper. It is forked before the filter is put
  * on, has a filter of its own, and knows its files, sockets and programs from the options that it began with: no request
  * names a path. Over a socket pair it gets fixed requests, one at a time, and answers each; it ends when the daemon does,
- * and leaves no temporary file and no child behind. The closed socket tells it so, also of a daemon that was killed. A
+ * and leaves no temporary file and no child behind. The closed socket shows it, also of a daemon that was killed. A
  * signal of the kernel's (PR_SET_PDEATHSIG) would end it before it has tidied up.
  *
  * What the daemon's memory held at the fork, the helper's holds, too: settings, and what a kubeconfig has in it (a token, a
- * key). It does not use that, and cannot find and wipe it: those are the daemon's objects. It keeps it to itself: nobody can
+ * key). It does not use that, and cannot find and wipe it: those are the daemon's objects. It keeps it to itself: no other process can
  * attach to it or read its memory but root, it dumps no core, and a program that it runs gets nothing but its arguments
  * and our PATH.
  *
@@ -63,7 +63,7 @@ struct local_helper_options {
 };
 
 /* Forks it. Before threads, before secrets, before the filter; an event loop may be there already, or not. The answers
- * come by an event base that is told later. ERROR_FATAL. */
+ * come by an event base that is set later. ERROR_FATAL. */
 struct local_helper *local_helper_start(const struct local_helper_options *options, struct error *err) must_check;
 
 struct local_answer;
@@ -73,12 +73,12 @@ struct local_helper_events {
     /* Each request, before its own call: "read", "validate", "write", "lock", "release", "command", "reload", "put file", ... */
     void (*answered)(void *arg, const char *request, const struct local_answer *a);
     /* Once, when the helper is gone: nothing is answered any more, the daemon has to be started again. Requests that
-     * waited were told LOCAL_LOST before. */
+     * waited were answered LOCAL_LOST before. */
     void (*ended)(void *arg, const char *why);
     void *arg;
 };
 
-/* events: copied; NULL: nobody wants to know. */
+/* events: copied; NULL: none are called. */
 void local_helper_attach(struct local_helper *h, struct event_base *base, const struct local_helper_events *events);
 /* Ends the helper and waits for it, some milliseconds (2 s at most). Requests that wait are dropped without a word. NULL is allowed. */
 void local_helper_free(struct local_helper *h);
@@ -98,7 +98,7 @@ enum local_status {
     /* `haproxy -c` refused the file; `message` is what HAProxy said, with the user's name of the file. Of a reload: the
      * program ended in an error. */
     LOCAL_REJECTED,
-    LOCAL_CHANGED, /* somebody else wrote the file meanwhile; nothing was written. `identity`: what is there now */
+    LOCAL_CHANGED, /* another writer wrote the file meanwhile; nothing was written. `identity`: what is there now */
     LOCAL_LOCKED,  /* another daemon has the file: its pid in `pid` (0: not known). Nothing was done; ask again later */
     LOCAL_FAILED,  /* `message`: what, where, why; nothing was changed, no temporary file stays */
     LOCAL_LOST,    /* the helper is gone; what became of the request is not known */
@@ -144,7 +144,7 @@ struct local_request *local_write_config(struct local_helper *h, const char *byt
                                          local_answered *answered, void *arg) must_check;
 
 /* One daemon for each file: a lock on the file ".<name>.lock" beside the real one, held until the helper ends. Comes back
- * at once: LOCAL_OK (ours, also when it was before) or LOCAL_LOCKED. */
+ * at once: LOCAL_OK (it is held, also when it was before) or LOCAL_LOCKED. */
 struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg) must_check;
 /* Removes that lock's file, which is left when a daemon ends, and what is noted in it: nothing is to follow. Not through a
  * helper, and nothing happens where another daemon has the lock. */
@@ -153,7 +153,7 @@ void local_forget_lock(const char *config_file);
 /* Another daemon may have it. What was written and is not loaded stays noted. Nothing is answered. */
 void local_release_config(struct local_helper *h);
 
-/* HAProxy runs the file that has this identity. Until then a daemon that comes after this one is told that it was written
+/* HAProxy runs the file that has this identity. Until then a daemon that comes after this one knows that it was written
  * and not loaded, however this one ended. */
 struct local_request *local_note_loaded(struct local_helper *h, const struct local_identity *identity,
                                         local_answered *answered, void *arg) must_check;
@@ -165,7 +165,7 @@ struct local_request *local_command(struct local_helper *h, enum local_socket so
 
 /* By the way of the options. `data`: what the master answered (cli.h reads it; 2.6 answers nothing), or the program
  * printed. LOCAL_OK says that it was asked for, LOCAL_REJECTED that the program ended in an error, LOCAL_FAILED that
- * nobody could be asked, or that it did not end. Which worker runs afterwards is the caller's to look at. */
+ * it could not be asked, or that it did not end. Which worker runs afterwards is the caller's to find out. */
 struct local_request *local_reload(struct local_helper *h, local_answered *answered, void *arg) must_check;
 
 /* A file in options.folders[folder]. name: no slash, not "." nor "..", no control character, no dot in front. A new one
@@ -179,7 +179,7 @@ struct local_request *local_delete_file(struct local_helper *h, unsigned folder,
 /* `data` and `identity`; a link is not followed (ELOOP). No file or no folder: ENOENT. */
 struct local_request *local_read_folder_file(struct local_helper *h, unsigned folder, const char *name,
                                              local_answered *answered, void *arg) must_check;
-/* Its answer is not told any more; what it asks for may be done all the same. Not from its own call. */
+/* Its answer is not reported any more; what it asks for may be done all the same. Not from its own call. */
 void local_request_cancel(struct local_request *r);
 
 #endif

@@ -13,8 +13,8 @@ struct helper {
     struct event_base *base; /* for programs; nothing else is waited for in it */
     int socket;
     pid_t daemon;
-    int lock; /* -1: not ours */
-    /* The file in its place was written by a daemon, and loaded. Known while the lock is ours. */
+    int lock; /* -1: not held */
+    /* The file in its place was written by a daemon, and loaded. Known while the lock is held. */
     bool has_written, loaded;
     struct local_identity written;
     bool peer_gone;

@@ -46,7 +46,7 @@ void helper_warn_unsynced(struct helper_work *w, const struct local_place *p)
 {
     char *before = w->message;
     w->message = mem_printf("%s/%s is written, and may be lost if the machine goes down now: its folder cannot be "
-                            "brought to the disk: %m\n%s",
+                            "synced to the disk: %m\n%s",
                             p->folder_path, p->name, before != NULL ? before : "");
     free(before);
 }
@@ -96,7 +96,7 @@ int helper_run(struct helper_work *w, const struct child_options *o)
     if (!started)
         helper_fail(w, "%s", err.message);
     else if (!w->ended)
-        helper_fail(w, "%s: nobody waits for it any more", o->command);
+        helper_fail(w, "%s: ended, because the daemon is gone", o->command);
     return started && w->ended ? 0 : -1;
 }
 

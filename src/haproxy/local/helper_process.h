@@ -4,7 +4,7 @@
 
 #include "haproxy/local/helper.h"
 
-/* socket: our end. daemon: who holds the lock, for others to read. Returns when the other end is closed or sends what is
+/* socket: this end. daemon: who holds the lock, for others to read. Returns when the other end is closed or sends what is
  * no message; the process has to end then. */
 void local_helper_serve(const struct local_helper_options *options, int socket, pid_t daemon);
 

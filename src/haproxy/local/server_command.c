@@ -245,9 +245,9 @@ int server_commands_add(struct server_commands *c, const struct cfg_file *f, boo
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
                          change->server->name);
     if (change->kind == CHANGE_ADD_SERVER && s != NULL && command_defaults_may_be_before(s))
-        return error_set(
-            err, ERROR_INVALID,
-            "backend %s: its defaults may stand in a file of HAPROXY_CHECK_FILES, and cannot be told from it", backend);
+        return error_set(err, ERROR_INVALID,
+                         "backend %s: its defaults may be in a file of HAPROXY_CHECK_FILES, so they are unknown",
+                         backend);
     int status = 0;
     if (change->kind == CHANGE_ADD_SERVER)
         status = command_add_server(c, f, change, err);

@@ -3,7 +3,7 @@
  * wait. The rules are kube/lease/lease_machine's; this moves the bytes and keeps the timers. A standby also watches the
  * Lease, so that a clean release does not wait for the next try.
  *
- * Time is that of CLOCK_BOOTTIME: no step of the wall clock and no suspended machine makes an old lease look fresh.
+ * Time is that of CLOCK_BOOTTIME: no step of the wall clock and no suspended machine makes an old lease valid.
  */
 #ifndef KUBE_LEASE_ELECTION_H
 #define KUBE_LEASE_ELECTION_H
@@ -51,7 +51,7 @@ bool election_may_act(const struct election *e);
  * less one for what is under way). */
 bool election_may_clean_up(const struct election *e);
 
-/* The last step of a clean stop, after the last write: gives the Lease up (empty holder, 1 s), where it is ours; then,
+/* The last step of a clean stop, after the last write: gives the Lease up (empty holder, 1 s), where this replica holds it; then,
  * and at the latest after 1 s, calls done once (perhaps at once), from where election_free may be called. No other
  * callback comes after this call. */
 void election_release(struct election *e, void (*done)(void *arg), void *arg);

@@ -94,13 +94,13 @@ struct lease_machine {
     /* the Lease, as last seen */
     bool known;   /* read, or known to be missing */
     bool missing; /* 404 */
-    bool stale;   /* the result of our write is unknown: read it before the next */
+    bool stale;   /* the result of the last write is unknown: read it before the next */
     struct lease lease;
     uint64_t taken_until_ms; /* another holder may rely on it until then, as far as was seen; 0: none */
-    uint64_t written_us;     /* our last renewTime */
+    uint64_t written_us;     /* this replica's last renewTime */
 
-    /* ours */
-    bool held;           /* our write succeeded, and no other holder was seen since */
+    /* this replica's */
+    bool held;           /* a write of this replica succeeded, and no other holder was seen since */
     bool leading;        /* LEASE_ELECTED was said, LEASE_DEPOSED was not */
     uint64_t renewed_ms; /* held: when the last successful write was sent */
 };
@@ -110,7 +110,7 @@ void lease_machine_init(struct lease_machine *l, const char *identity, unsigned 
 /* Bits of enum lease_machine_action. An event that means nothing in the present state is 0. */
 unsigned lease_machine_step(struct lease_machine *l, const struct lease_machine_event *e, uint64_t now_ms) must_check;
 
-/* When LEASE_EVENT_TIMER is wanted next; 0: not at all. */
+/* When LEASE_EVENT_TIMER is due next; 0: not at all. */
 uint64_t lease_machine_due_ms(const struct lease_machine *l);
 
 /* What LEASE_POST or LEASE_PUT is to write; asked once for each. wall_us: since the epoch, for people only. */

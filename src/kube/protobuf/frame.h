@@ -4,7 +4,7 @@
  * raw message is the list: its elements are handed out one by one). Bytes may arrive in any split, down to one. Keeps
  * at most one object in memory, and none that arrived in one piece.
  *
- * What is inside an object is not looked into here.
+ * What is inside an object is not parsed here.
  */
 #ifndef KUBE_PROTOBUF_FRAME_H
 #define KUBE_PROTOBUF_FRAME_H

@@ -1,7 +1,7 @@
 /*
  * Messages of the Kubernetes API (application/vnd.kubernetes.protobuf), as far as a table of their fields says, become
  * the JSON values that the API server sends for the same object: one decoder then serves both. What no row names is
- * skipped without being looked into or copied.
+ * skipped without being parsed or copied.
  *
  * A scalar that Go leaves out of JSON where it is zero is left out here, too; `keeps_zero` marks the others.
  */

@@ -17,7 +17,7 @@ struct backend_decision_input {
     struct loss_limit *loss_limit; /* NULL: nothing was lost before */
     uint64_t now_ms;
     bool dirty;    /* HAProxy may run something else than its file says */
-    bool conflict; /* another writer reverts our changes, so that they pause */
+    bool conflict; /* another writer reverts the daemon's changes, so that they pause */
     bool as_if;    /* neither paused nor a dry run: to show what would be done */
     bool for_file; /* the file is to say everything, as a reload forgets what the running HAProxy alone was commanded */
 };

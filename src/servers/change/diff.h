@@ -11,7 +11,7 @@
  * them is unmanaged.
  *
  * Parking (rules.parking): a line that is not desired is put into maintenance and kept otherwise, and its removal waits
- * for a transaction that is made anyway, or for room (servers/change/parking). Spares of the desired state without a
+ * for a transaction that is made in any case, or for room (servers/change/parking). Spares of the desired state without a
  * line get one in maintenance, as long as no more than PARKING_MAX lines are parked with it. Removed at once, as
  * without parking: a managed line that cannot stay (a server-template makes its name, or several lines have it: HAProxy
  * would not start with that), and a live one, no spare, that finds no room. Room, with rules.runtime: PARKING_MAX in

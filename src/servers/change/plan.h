@@ -15,7 +15,7 @@
 #include "servers/change/loss_limit.h"
 
 enum plan_verdict {
-    PLAN_WAIT,         /* the desired state is not known yet or needs a decision by the user: nothing is written */
+    PLAN_WAIT,         /* the desired state is not known yet or needs a choice by the user: nothing is written */
     PLAN_IN_SYNC,      /* nothing to do */
     PLAN_WRITE,        /* a transaction with diff's changes; held_back of them wait */
     PLAN_RELOAD_AGAIN, /* an empty commit: the last reload failed or its end is not known */

@@ -32,7 +32,7 @@ struct admin_state {
     enum runtime_admin theirs; /* an operator has set it; READY: nothing */
     enum runtime_admin ours;   /* the daemon has set it; READY: nothing */
     bool parked;               /* theirs: the line is in maintenance now, and forgets it when it comes back */
-    bool lost;                 /* theirs: HAProxy forgot it, and no one ended it; it is to be set again */
+    bool lost;                 /* theirs: HAProxy forgot it, and it was not ended; it is to be set again */
     bool in_file; /* the line was in maintenance: where it is not any more, and HAProxy is, that is no operator's */
     bool asked;   /* a command has set the state `told`, and no reading has shown it yet */
     enum runtime_admin told;
@@ -50,7 +50,7 @@ struct admin_states {
 
 void admin_states_fini(struct admin_states *m); /* a zeroed one is allowed */
 /* After each reading of file and runtime, and again with the same reading when the first desired state comes. worker:
- * with another one than at the last reading, states are gone though no one ended them; an operator's is remembered
+ * with another one than at the last reading, states are gone though they were not ended; an operator's is remembered
  * then, and while the line is in maintenance; else it counts as ended. At the first call with a desired state of state
  * OK, a drain that fits it (the server drains, or is out) counts as the daemon's; so does any drain where no managed
  * server is ready though one is desired live, because an earlier run may have died with it, and nothing would serve.

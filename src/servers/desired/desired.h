@@ -82,7 +82,7 @@ enum desired_why_kind {
 
 #define DESIRED_SETS 2
 
-/* What a reason is made of when it is read: for thousands of servers nobody asks. */
+/* What a reason is made of when it is read: for thousands of servers it is never read. */
 struct desired_why {
     union {
         const char *sets[DESIRED_SETS]; /* the slices that list the endpoints; NULL: no more of them */
@@ -145,7 +145,7 @@ struct desired {
     enum desired_state state;
     struct desired_server *servers; /* ordered by name */
     size_t server_count;
-    /* With park_nodes, state OK, and where not every node is a server anyway (NODE_MODE all): eligible nodes with an
+    /* With park_nodes, state OK, and where not every node is a server already (NODE_MODE all): eligible nodes with an
      * address and without a server, the first DESIRED_SPARES_MAX by server name, for lines in maintenance that are
      * ready for an endpoint to come. state is OUT; the port is the one of all nodes, or that of the first server where
      * each has its own; weight is SERVER_WEIGHT_DEFAULT with WEIGHTS_EQUAL, else -1. */

@@ -6,7 +6,7 @@
  * That holds only while nothing changes that concerns all places. So all is computed where the Service changed, a
  * slice came or went, or a Node went; where the answer is not DESIRED_OK, or every node is a server (NODE_MODE all); where no
  * endpoint is ready; where a place is new whose server could have the name of another. What time changes
- * (a drain, what is out) is looked at each time.
+ * (a drain, what is out) is checked each time.
  */
 #ifndef SERVERS_DESIRED_UPDATE_H
 #define SERVERS_DESIRED_UPDATE_H

@@ -22,9 +22,9 @@ struct kube_pem {
 /* A program that prints credentials. */
 struct kube_exec {
     char *api_version; /* one of the two above, and the one of its answer */
-    char *command;     /* with a slash: a path; without: looked for in PATH */
+    char *command;     /* with a slash: a path; without: searched in PATH */
     char **args;       /* without the command; ends with NULL, as env does */
-    char **env;        /* "NAME=value", beside our own; of two with the same name the last one counts */
+    char **env;        /* "NAME=value", beside the daemon's own; of two with the same name the last one counts */
     char *install_hint;
     bool provide_cluster_info;
     char *cluster_config; /* JSON: what the cluster's entry says to plugins; NULL: nothing */

@@ -59,7 +59,7 @@ int kubeconfig_bool(const struct kubeconfig_object *o, const char *key, bool *re
 int kubeconfig_line(const struct kubeconfig_object *o, const char *key, const char **ret, struct error *err) must_check;
 bool kubeconfig_has(const struct kubeconfig_object *o, const char *key); /* there, and not null */
 
-/* Paths in a kubeconfig are relative to it, not to where we run. Allocates. */
+/* Paths in a kubeconfig are relative to it, not to the working directory. Allocates. */
 char *kubeconfig_path(const struct kubeconfig_object *o, const char *path) must_check;
 
 /* "kubeconfig FILE:LINE: users["x"].user.token: ..."; -1. */

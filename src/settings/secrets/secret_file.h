@@ -1,4 +1,4 @@
-/* Reading small files that hold secrets: what was read is wiped, and what the file looked like is remembered. */
+/* Reading small files that hold secrets: what was read is wiped, and the state of the file is remembered. */
 #ifndef SETTINGS_SECRETS_SECRET_FILE_H
 #define SETTINGS_SECRETS_SECRET_FILE_H
 
@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
-/* What a file looked like; all zero: nothing is known. */
+/* The state of a file; all zero: nothing is known. */
 struct secret_stamp {
     dev_t dev;
     ino_t ino;
@@ -31,7 +31,7 @@ struct secret_file {
 int secret_file_read(const char *path, size_t max_bytes, struct secret_file *ret, struct error *err) must_check;
 void secret_file_fini(struct secret_file *f); /* wipes */
 
-/* Whether the file that is there now looks as it did. */
+/* Whether the file that is there now is in the same state. */
 bool secret_file_unchanged(const char *path, const struct secret_stamp *then);
 
 #endif

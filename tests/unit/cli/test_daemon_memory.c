@@ -323,8 +323,9 @@ START_TEST(said)
     w.daemon = w.report.daemon = &m;
     struct inspect_backend *b = world_add(&w, "be", S("1"));
     world_see_running(&w, b, L("1") L("2"), "n1 ready; n2 ready");
-    ck_assert_str_eq(b->plan.why, "another writer keeps reverting our changes, so the daemon pauses writes until "
-                                  "2222-01-02T03:04:05Z: version 7 differs");
+    ck_assert_str_eq(b->plan.why,
+                     "another writer keeps reverting the daemon's changes, so the daemon pauses writes until "
+                     "2222-01-02T03:04:05Z: version 7 differs");
     cleanup(mem_free_ptr) char *used = world_print(&w, inspect_print_plan, false);
     ck_assert(str_has_prefix(used, "daemon at http://d:1: its memory is used\n\nbackend be"));
     daemon_memory_fini(&m);

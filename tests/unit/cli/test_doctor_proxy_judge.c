@@ -109,9 +109,9 @@ static const struct {
     {"u", DOCTOR_SENDS_NOTHING, CHECK_WARN, "n1 at 10.0.0.1:30443 was not reached from here (Connection refused)"},
     {"uu", DOCTOR_SENDS_BY_FILE, CHECK_WARN, "and others were not reached"},
     {"u", DOCTOR_SENDS_NOTHING, CHECK_WARN, "nc -zv -w 2 10.0.0.1 30443\n"},
-    {"?", DOCTOR_SENDS_NOTHING, CHECK_SKIP, "cannot tell what they expect"},
-    {"u?", DOCTOR_SENDS_NOTHING, CHECK_SKIP, "cannot tell what they expect"},
-    {"?", DOCTOR_SENDS_BY_SETTING, CHECK_WARN, "cannot tell whether they expect what HAProxy sends"},
+    {"?", DOCTOR_SENDS_NOTHING, CHECK_SKIP, "what they expect is unknown"},
+    {"u?", DOCTOR_SENDS_NOTHING, CHECK_SKIP, "what they expect is unknown"},
+    {"?", DOCTOR_SENDS_BY_SETTING, CHECK_WARN, "it is unknown whether they expect what HAProxy sends"},
     {"", DOCTOR_SENDS_BY_SETTING, CHECK_SKIP, "needs a server with an IP address"},
 };
 

@@ -69,7 +69,7 @@ static const struct {
     {"-vv watch", "CONFIG_SOURCE=services;LOG_LEVEL=info;" ETCD ";" HERE},
     {"watch -vvvv", "CONFIG_SOURCE=services;LOG_LEVEL=debug;" ETCD ";" HERE},
     {"apply --exec true --etcd-host http://a:1",
-     "--etcd-host goes with neither --haproxy-config nor --exec: expected etcd, or a file"},
+     "--etcd-host is set beside --haproxy-config or --exec: expected etcd, or a file"},
     {"--dry-run apply", "CONFIG_SOURCE=services;DRY_RUN=true;" ETCD ";" HERE " | apply"},
     {"watch -v --log-level warn", "CONFIG_SOURCE=services;LOG_LEVEL=warn;" ETCD ";" HERE},
     {"apply --help", "none"},

@@ -315,7 +315,7 @@ START_TEST(it_runs_something_else)
     world_see_running(&w, b, "server n1 10.0.0.9:30443 check weight 100", "n1 ready");
     expect(HEADING "  ~ n1  address 10.0.0.9 -> 10.0.0.1  n1 is wanted\n"
                    "\n"
-                   "  1 change: 1 to change; by a transaction and a reload (HAProxy is reloaded anyway)\n");
+                   "  1 change: 1 to change; by a transaction and a reload (HAProxy is reloaded in any case)\n");
 }
 END_TEST
 

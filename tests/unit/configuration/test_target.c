@@ -258,7 +258,7 @@ START_TEST(what_was_repaired_by_hand_is_not_replaced)
     w.in.engine->ops->decide(w.in.engine->self, &wants);
     ck_assert_int_eq(wants.replacement, !repaired[_i].stays);
     ck_assert_str_eq(configuration_view(w.c, 0).state, repaired[_i].stays ? "rejected" : "restoring");
-    ck_assert_uint_eq(log_count(w.log.fd, "the one from before stays away"), repaired[_i].stays);
+    ck_assert_uint_eq(log_count(w.log.fd, "the previous one is not restored"), repaired[_i].stays);
     world_end();
 }
 END_TEST
@@ -289,7 +289,7 @@ START_TEST(what_cannot_go_back_is_said)
     w.in.engine->ops->read(w.in.engine->self);
     w.in.engine->ops->reload_failed(w.in.engine->self, false);
     ask((enum transaction_result)_i, 400, -1);
-    ck_assert_uint_eq(log_count(w.log.fd, "the configuration from before cannot go back"), 1);
+    ck_assert_uint_eq(log_count(w.log.fd, "the previous configuration cannot be restored"), 1);
     read_it();
     ck_assert_str_eq(configuration_view(w.c, 0).state, "rejected");
     struct engine_wants wants = {0};

@@ -251,7 +251,7 @@ END_TEST
 /* Where nothing may be written, HAProxy would refuse what refers to files that it does not have yet. */
 START_TEST(files_are_looked_at_where_nothing_may_be_written)
 {
-    static const char missing[] = "HAProxy does not have its files as it has them, and nothing may be written";
+    static const char missing[] = "HAProxy has other files than the configuration, and nothing may be written";
     const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
     bool dry_run = _i == 1;

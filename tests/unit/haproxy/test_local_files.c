@@ -103,7 +103,7 @@ START_TEST(a_file_that_does_not_come_to_the_disk_is_not_put_in_place)
     fsync_error = EIO;
     ck_assert_int_eq(local_file_write_beside(&place, ".new", "# ours\n", 7, &step), -1);
     ck_assert_int_eq(errno, EIO);
-    ck_assert_str_eq(step, "bring to the disk");
+    ck_assert_str_eq(step, "sync to the disk");
     ck_assert_uint_eq(left_behind(), 0);
 }
 END_TEST

@@ -548,7 +548,7 @@ START_TEST(without_a_socket)
     options.stats_socket = NULL;
     begin();
     must(STORAGE_ADD);
-    assert_takes_reload("there is no socket to tell it by");
+    assert_takes_reload("there is no socket for runtime commands");
     assert_told("");
 }
 END_TEST

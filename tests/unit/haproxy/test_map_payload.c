@@ -185,7 +185,7 @@ START_TEST(what_is_appended)
     ck_assert_str_eq(buf_str(&out), "[{\"key\":\"b\",\"value\":\"2\"}]");
     entries.count = 2; /* with a blank and a newline each it is a block, which would replace all, or less */
     ck_assert_int_eq(map_payload_append(&entries, &out, &err), _i == 0 ? 0 : -1);
-    ck_assert(_i == 0 || strstr(err.message, "cannot append 2 entries at one stroke") != NULL);
+    ck_assert(_i == 0 || strstr(err.message, "cannot append 2 entries at once") != NULL);
 }
 END_TEST
 

@@ -126,13 +126,13 @@ static const struct row rows[] = {
     {WRITES, "201 harm 201", "WR", TRANSACTION_HARMFUL, ERROR_INVALID, "would change its meaning: line 3 would be lost",
      9},
     {WRITES, "201 harm 201 harm", "WR", TRANSACTION_UNKNOWN, ERROR_INVALID,
-     "could not be put back: line 3 would be lost", 9},
+     "could not be restored: line 3 would be lost", 9},
     {WRITES, "202R harm 201", "WR", TRANSACTION_HARMFUL, ERROR_INVALID, "line 3 would be lost", 9},
     {WRITES, "201 harm 409", "WR", TRANSACTION_UNKNOWN, ERROR_CONFLICT,
-     "line 3 would be lost; the file from before could not be put back: write of the configuration from before: HTTP "
+     "line 3 would be lost; the previous file could not be restored: write of the previous configuration: HTTP "
      "409",
      8},
-    {WRITES, "201 harm lost", "WR", TRANSACTION_UNKNOWN, ERROR_RETRY, "could not be put back", 8},
+    {WRITES, "201 harm lost", "WR", TRANSACTION_UNKNOWN, ERROR_RETRY, "could not be restored", 8},
     {WRITES, "500v8", "W", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 7},
 
     /* HAProxy is told, and read back */

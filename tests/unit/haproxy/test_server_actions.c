@@ -131,7 +131,7 @@ START_TEST(too_many)
     ck_assert_ptr_nonnull(printed(&out, &err));
     add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
     ck_assert_ptr_null(printed(&out, &err));
-    ck_assert_ptr_nonnull(strstr(err.message, "more than the Data Plane API is told at once"));
+    ck_assert_ptr_nonnull(strstr(err.message, "more than one request to the Data Plane API can hold"));
 }
 END_TEST
 

@@ -124,7 +124,7 @@ START_TEST(by_an_api)
                      "maps/half.map runtime PUT /v3/services/haproxy/runtime/maps/half.map\n"
                      "maps/new.map reload: it is new\n"
                      "maps/same.map unchanged\n"
-                     "maps/words.map reload: the Data Plane API cannot tell, or not show, the value of a (several "
+                     "maps/words.map reload: the Data Plane API cannot set or cannot show the value of a (several "
                      "words, none, a ';')\n"
                      "files/page reload: HAProxy reads it when it starts\n"
                      "maps/goes.map deleted\n");

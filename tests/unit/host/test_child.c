@@ -437,7 +437,7 @@ static const struct {
     const char *says;
 } unstartable[] = {
     {"no-such-program-here", NULL, 0,
-     "no-such-program-here cannot be started: No such file or directory: looked for in PATH, which is /usr/bin:/bin"},
+     "no-such-program-here cannot be started: No such file or directory: searched in PATH, which is /usr/bin:/bin"},
     {"/nowhere/program", NULL, 0, "/nowhere/program cannot be started: No such file or directory"},
     {"./program", "#!/bin/sh\n", 0600, "./program cannot be started: Permission denied"},
     {"./program", "#!/nowhere/python\n", 0700, "the file exists, but its interpreter"},

@@ -132,7 +132,7 @@ START_TEST(what_is_undone_three_times_is_left_alone)
     pass(RESYNC_MS + 5000);
     ck_assert_uint_eq(w.commits, commits);
     ck_assert(!in_sync());
-    assert_ready(false, "another writer keeps reverting our changes");
+    assert_ready(false, "another writer keeps reverting the daemon's changes");
     cleanup(mem_free_ptr) char *version = mem_printf("version %lld differs", (long long)w.version);
     assert_ready(false, version);
     assert_ready(false, "server n2: it is gone");
@@ -172,7 +172,7 @@ START_TEST(an_operator_says_go_on)
         stranger("n7");
         pass(RESYNC_MS + 5000);
     }
-    assert_ready(false, "another writer keeps reverting our changes");
+    assert_ready(false, "another writer keeps reverting the daemon's changes");
     instance_refresh(w.target.instance);
     pass(5000);
     assert_settled("n2");
@@ -195,7 +195,7 @@ START_TEST(a_fight_about_one_backend_leaves_the_other_alone)
         assert_settled_two(i % 2 == 0 ? "n3" : "n2");
     }
     ck_assert_str_eq(w.have.of[0], "n7");
-    assert_ready(false, "backend be: another writer keeps reverting our changes");
+    assert_ready(false, "backend be: another writer keeps reverting the daemon's changes");
     assert_ready(false, "[+]target http://api backend two: in sync");
     pass(10 * MINUTES_MS);
     assert_settled("n2");
@@ -242,7 +242,7 @@ START_TEST(the_other_side_comes_round)
         stranger("n7");
         pass(RESYNC_MS + 5000);
     }
-    assert_ready(false, "another writer keeps reverting our changes");
+    assert_ready(false, "another writer keeps reverting the daemon's changes");
     stranger("n2");
     pass(RESYNC_MS + 5000);
     assert_settled("n2");

@@ -173,7 +173,7 @@ START_TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
         stranger("n1 n2 n3 n7");
         pass(RESYNC_MS + 5000);
     }
-    assert_ready(false, "another writer keeps reverting our changes");
+    assert_ready(false, "another writer keeps reverting the daemon's changes");
     pass(12 * MINUTES_MS);
     assert_settled("n1 n2 n3 n4");
     buf_clear(&w.trace);

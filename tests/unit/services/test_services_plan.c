@@ -409,7 +409,7 @@ static const struct {
     {"2:a/b p/80:30002 p.hostname=y.example p.hostnam=z",
      "noted a/b: " OLD ".p.hostnam: there is no such option; did you mean hostname?"},
     {"2:a/b p/80:30002 p.use-ssl=false",
-     "refused a/b: port p: hostname is missing: with haproxy-mode http it says which requests are for this port"},
+     "refused a/b: port p: hostname is missing: with haproxy-mode http it selects the requests for this port"},
     {"2:a/b p/80:30002 p.hostname=missing.example",
      "refused a/b: port p: its certificate is not there (see ssl-certificate)"},
     {"2:a/b p/80:30002 p.hostname=y.example p.ssl-certificate=secret:gone",
@@ -427,7 +427,7 @@ static const struct {
     {"2:a/b p/80:30002 own:paused=true other:example.com/p.hostname=y",
      "refused a/b: none of its ports has an annotation " OLD ".PORT.hostname, so none is served"},
     {"2:a/b p/80:30002 p.haproxy-mode=tcp p.listen-port=81 p.use-ssl=true",
-     "refused a/b: port p: ssl-certificate is missing: with use-ssl, and without a hostname, it says which "
+     "refused a/b: port p: ssl-certificate is missing: with use-ssl, and without a hostname, it selects the "
      "certificate"},
     {"2:a/b p/80:30002 p.haproxy-mode=tcp p.listen-port=81 p.path=/a",
      "refused a/b: port p: path and http-redirect are of haproxy-mode http, not of tcp"},

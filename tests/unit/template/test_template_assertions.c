@@ -136,8 +136,8 @@ START_TEST(of_two_renders)
     b[1].bytes = other;
     assert_difference(files, array_len(files), b, array_len(files),
                       "two renders differ: map:hosts.map:2 is \"b be_b\", expected \"b be_x\"");
-    assert_difference(files, array_len(files), files, 1, "two renders gave another number of files");
-    assert_difference(files, 1, files, array_len(files), "two renders gave another number of files");
+    assert_difference(files, array_len(files), files, 1, "two renders made different numbers of files");
+    assert_difference(files, 1, files, array_len(files), "two renders made different numbers of files");
     memcpy(b, files, sizeof(b));
     b[4].name = (char[]){"full"};
     assert_difference(files, array_len(files), b, array_len(files),

@@ -487,12 +487,9 @@ static const struct {
     void (*harm)(void);
     const char *problem;
 } harms[] = {
-    {overwrite_part, "is not what it was"},
-    {delete_part, "is missing in etcd"},
-    {overwrite_value, "somebody else has written"},
-    {delete_value, "no such key in etcd"},
-    {delete_manifest, "its manifest in etcd is gone"},
-    {spoil_manifest, "its manifest in etcd cannot be read"},
+    {overwrite_part, "in etcd has changed"},           {delete_part, "is missing in etcd"},
+    {overwrite_value, "another writer changed it"},    {delete_value, "no such key in etcd"},
+    {delete_manifest, "its manifest in etcd is gone"}, {spoil_manifest, "its manifest in etcd cannot be read"},
 };
 
 /* What was taken stays, and why is said. */
