@@ -120,6 +120,20 @@ static void settings_check_proxies(char *const *env, const struct settings *s, s
     }
 }
 
+/* Likewise: they replace the system's trust store of a program in Go, and of none that is built with libcurl. */
+static void settings_check_trust(char *const *env, const struct settings *s, struct settings_findings *found)
+{
+    static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};
+    if (!dataplanes_any_https(s) || s->dataplane_ca_file != NULL || s->dataplane_insecure || s->spire_socket != NULL)
+        return;
+    for (size_t i = 0; i < array_len(names); i++)
+        if (!str_empty(environment_get(env, names[i])))
+            finding_warning(found,
+                            "%s is set and not used: set HAPROXY_DATAPLANE_CA_FILE to the CA that signed the Data "
+                            "Plane API's certificate, or unset it",
+                            names[i]);
+}
+
 /* An empty variable is as good as none, but here another program meant all namespaces. */
 static void settings_check_namespace(char *const *env, const struct settings *s, struct settings_findings *found)
 {
@@ -290,6 +304,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
         settings_check_effects(&s, found);
     dataplanes_check_tls(&s, found);
     settings_check_proxies(env, &s, found);
+    settings_check_trust(env, &s, found);
     settings_check_namespace(env, &s, found);
     unknown_report(env, found);
     enum log_format format = s.log_format;

@@ -1,14 +1,13 @@
 """Moving from the Go controller, with that controller itself: its chart in a real API server, its program beside a HAProxy, then this chart
-over the same release with the same values, and the way back. Named by $GO_CONTROLLER (the program) and $GO_CONTROLLER_CHART (the folder
-of its chart); nothing of either is here."""
+over the same release with the same values. And the way back: what it does with what this program leaves, with and without `release`. Named by
+$GO_CONTROLLER (the program) and $GO_CONTROLLER_CHART (the folder of its chart); nothing of either is here. Without them a model of it
+plays the way back."""
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import os
 import pathlib
-import socket
 import subprocess
 from collections.abc import Iterator
 
@@ -18,25 +17,28 @@ import yaml
 from tests.delivery.chart.helm import CHART, Document, Values
 from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.haproxy import AUTH
-from tests.harness.process import Process, wait_until
+from tests.harness.process import wait_until
 
+from . import go_controller
 from .release import Release, helm
 from .test_chart import running
+from .test_release import release as release_command
+from .test_takeover import weights
 from .world import BACKEND, NODES, SERVICE, World
 
+pytestmark = pytest.mark.needs_api("the Go controller knows no other way")
+
 NAME = "sync-haproxy-k8s-sync"
-HEALTH_PORT = 8080  # which it cannot be talked out of
+ITS_NAMES = "{node}-{port}"
 
 
 @pytest.fixture
-def other() -> tuple[pathlib.Path, pathlib.Path]:
-    given = [os.environ.get(name, "") for name in ("GO_CONTROLLER", "GO_CONTROLLER_CHART")]
-    if not all(given):
-        pytest.skip("GO_CONTROLLER and GO_CONTROLLER_CHART name no Go controller and its chart")
-    with socket.socket() as probe:
-        if probe.connect_ex(("127.0.0.1", HEALTH_PORT)) == 0:
-            pytest.skip(f"port {HEALTH_PORT} is taken here, and the Go controller knows no other")
-    return pathlib.Path(given[0]), pathlib.Path(given[1])
+def other() -> Iterator[tuple[pathlib.Path, pathlib.Path]]:
+    with go_controller.program() as binary:
+        chart = os.environ.get("GO_CONTROLLER_CHART", "")
+        if not chart:
+            pytest.skip("moving from the Go controller itself: GO_CONTROLLER_CHART does not name its chart")
+        yield binary, pathlib.Path(chart)
 
 
 def values_of(world: World) -> Values:
@@ -62,20 +64,11 @@ def environment(world: World) -> dict[str, str]:
     return {**env, "KUBECONFIG": str(world.kube.kubeconfig(token)), "PATH": "/usr/bin:/bin"}
 
 
-@contextlib.contextmanager
-def go_controller(world: World, binary: pathlib.Path, env: dict[str, str], name: str) -> Iterator[Process]:
-    process = Process([binary], world.home / f"{name}.log", env=env, name="the Go controller")
-    try:
-        yield process
-    finally:
-        process.stop()
-
-
 def places(world: World, *nodes: str) -> dict[str, str]:
     return {f"{node}-{world.node_port}": f"{NODES[node]}:{world.node_port}" for node in nodes}
 
 
-def awaited(world: World, process: Process, wanted: dict[str, str]) -> None:
+def awaited(world: World, process: go_controller.Running, wanted: dict[str, str]) -> None:
     """Until HAProxy runs with these, whatever else it has."""
     def there() -> bool:
         assert process.alive, process.log()[-3000:]
@@ -86,9 +79,8 @@ def awaited(world: World, process: Process, wanted: dict[str, str]) -> None:
     wait_until(there, 30, f"{wanted} by the Go controller")
 
 
-@pytest.mark.needs_api("the Go controller knows no other way")
 @pytest.mark.one_combination
-@pytest.mark.parametrize("names", ["{node}-{port}", "{node}"])
+@pytest.mark.parametrize("names", [ITS_NAMES, "{node}"])
 def test_there_and_back(world: World, other: tuple[pathlib.Path, pathlib.Path], names: str) -> None:
     binary, chart = other
     fourth = "node-d" if names == "{node}" else f"node-d-{world.node_port}"
@@ -96,7 +88,7 @@ def test_there_and_back(world: World, other: tuple[pathlib.Path, pathlib.Path], 
     world.put_nodes("node-a", "node-b", "node-c")
     world.put_slice("node-a", "node-b", "node-c")
     helm(world.kube, "install", "sync", chart, "--namespace", world.namespace, values=values)
-    with go_controller(world, binary, environment(world), "first") as process:
+    with go_controller.run(world, binary, environment(world), "first") as process:
         # `old`, which it found, it leaves.
         awaited(world, process, places(world, "node-a", "node-b", "node-c"))
     before = world.dataplane.file()
@@ -145,7 +137,7 @@ def test_there_and_back(world: World, other: tuple[pathlib.Path, pathlib.Path], 
     with world.adopt(Daemon(world.home / "same", environment(world))) as daemon, world.no_reload():
         daemon.wait_log("servers adopted under their names")
         world.in_step()
-    with go_controller(world, binary, environment(world), "second") as process:
+    with go_controller.run(world, binary, environment(world), "second") as process:
         awaited(world, process, places(world, "node-a", "node-b", "node-d"))
         assert f"node-c-{world.node_port}" in world.parked()
         world.put_slice("node-a", "node-b", "node-c", "node-d")
@@ -153,3 +145,111 @@ def test_there_and_back(world: World, other: tuple[pathlib.Path, pathlib.Path], 
         # What was named otherwise is there twice from then on.
         assert set(world.ours()) == {*places(world, "node-a", "node-b", "node-c", "node-d"), fourth}
     helm(world.kube, "uninstall", "sync", "--namespace", world.namespace)
+
+
+# --- the way back, as docs/migrate.md says it
+
+@pytest.fixture(params=go_controller.KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def left(world: World, end: str) -> None:
+    """What the daemon leaves: node-a and node-d live, the latter with an operator's maintenance; node-b, which drains; node-c and another's, parked."""
+    world.put_nodes("node-a", "node-b", "node-c", "node-d")
+    world.begin("node-a", "node-b", "node-c", "node-d", SERVER_NAME_FORMAT=ITS_NAMES, DRAIN_TIMEOUT="1h")
+    world.expect_servers(places(world, "node-a", "node-b", "node-c", "node-d"))
+    world.in_step()
+    a, b, c, d = (f"{node}-{world.node_port}" for node in ("node-a", "node-b", "node-c", "node-d"))
+    world.put_slice("node-a", "node-d", terminating=["node-b"])
+    wait_until(lambda: world.draining() == {b} and world.parked() == {c, "old"}, what="node-b drains, node-c is parked")
+    world.haproxy.runtime(f"set server {BACKEND}/{d} state maint")
+    world.in_step()
+    if end == "stopped":
+        world.daemon.stop()
+        assert world.parked() == {b, c, "old"} and set(world.ours()) == {a, d}
+    else:
+        world.daemon.kill()
+        assert world.parked() == {c, "old"} and set(world.ours()) == {a, b, d} and world.draining() == {b}
+
+
+@pytest.mark.one_combination
+@pytest.mark.parametrize("released", [False, True], ids=["as it is", "released"])
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_what_it_does_with_what_is_left(world: World, kind: str, end: str, released: bool) -> None:
+    left(world, end)
+    a, b, c, d = (f"{node}-{world.node_port}" for node in ("node-a", "node-b", "node-c", "node-d"))
+    kept = {"old", c} | ({b} if end == "stopped" else set())  # parked
+    if released:
+        status, said = release_command(world, "--yes", SERVER_NAME_FORMAT=ITS_NAMES)
+        assert status == 0 and f"{len(kept)} lines removed" in said, said
+        kept = set()
+    # What an operator has set in the running HAProxy alone is over with the first reload, which is `release`'s own where it removes a line.
+    wait_until(lambda: world.runtime_states()[d] == ("ready" if released else "maint"), what=f"the state of {d}")
+    worker = world.haproxy.worker()
+
+    with go_controller.started(world, kind) as process:
+        # Its first commit reloads, which ends the drain that a death has left, and the operator's maintenance.
+        live = {a, d} | ({b} if end == "killed" else set())
+        wait_until(lambda: world.haproxy.worker() != worker and set(world.running()) == live, 30, f"{live} in a new worker\n{process.log()[-2000:]}")
+        assert set(world.runtime_states().values()) <= {"ready", "maint"} and world.runtime_states()[d] == "ready"
+        assert set(world.ours()) == live and world.parked() == kept
+        if end == "stopped":
+            world.expect_traffic("node-a", "node-d")
+        else:
+            # Its servers have weight 1: what it does not want and does not touch gets nearly all that comes.
+            assert weights(world) | {a: "1", d: "1"} == weights(world) and weights(world)[b] == "100"
+            wait_until(lambda: world.who_answers() == "node-b", what="a new connection to the node that drained")
+        # What comes back is put into service, or made; what goes stays.
+        world.put_slice("node-a", "node-c")
+        awaited(world, process, places(world, "node-a", "node-c"))
+        assert set(world.ours()) == live | {c} and world.parked() == kept - {c}
+    for line in (world.all_ours()[a], world.all_ours()[c]):
+        assert line.split()[1:] == ["check", "weight", "1"]
+
+
+@pytest.mark.one_combination
+def test_servers_of_other_names_stay_beside_its_own(world: World, kind: str) -> None:
+    """Twice in the backend, and the old ones without an owner, unless they are renamed before: no gap, and one transaction more."""
+    world.serve("node-a", "node-b")
+    world.daemon.stop()
+    before = world.dataplane.file()
+    assert release_command(world, "--yes")[0] == 0
+    with go_controller.started(world, kind) as process:
+        awaited(world, process, places(world, "node-a", "node-b"))
+        wait_until(lambda: weights(world) == {"node-a": "100", "node-b": "100", **dict.fromkeys(places(world, "node-a", "node-b"), "1")},
+                   what="each of them twice, the old ones with their weights")
+    assert set(world.ours()) == {"node-a", "node-b", *places(world, "node-a", "node-b")}
+
+    world.start_with((world.dataplane.file(), before))
+    world.start_daemon(SERVER_NAME_FORMAT=ITS_NAMES, ADOPT_SERVERS="rename")
+    world.expect_servers(places(world, "node-a", "node-b"))
+    world.in_step()
+    world.daemon.stop()
+    status, said = release_command(world, "--yes", SERVER_NAME_FORMAT=ITS_NAMES)
+    assert status == 0 and set(world.all_ours()) == set(places(world, "node-a", "node-b")), said
+    worker = world.haproxy.worker()
+    with go_controller.started(world, kind) as process:
+        wait_until(lambda: world.haproxy.worker() != worker, 30, f"its first reload\n{process.log()[-2000:]}")
+        awaited(world, process, places(world, "node-a", "node-b"))
+    assert set(world.all_ours()) == set(places(world, "node-a", "node-b"))
+
+
+@pytest.mark.one_combination
+def test_the_model_makes_what_the_program_makes(world: World) -> None:
+    """Of the same file: a live line with words of others, a parked one that it wants, parked and live ones that it does not, and none for a node."""
+    left(world, "killed")
+    a, d = (f"{node}-{world.node_port}" for node in ("node-a", "node-d"))
+    world.put_nodes("node-a-moved")
+    world.put_slice("node-a", "node-c", "node-a-moved", terminating=["node-b"])
+    line = f"server {a} {NODES['node-a']}:{world.node_port}"
+    world.start_with((line, f"server {a} {NODES['node-b']}:{world.node_port} slowstart 5s"), (f"server {d} ", "server another "))
+    first, made = world.dataplane.file(), {}
+    for kind in ("program", "model"):
+        world.start_with((world.dataplane.file(), first))
+        worker = world.haproxy.worker()
+        with go_controller.started(world, kind) as process:
+            awaited(world, process, places(world, "node-a", "node-c", "node-a-moved"))
+            wait_until(lambda: world.haproxy.worker() != worker, 30, "its reload")
+        made[kind] = [line for line in world.dataplane.file().splitlines() if not line.startswith(("# _version", "# _md5hash"))]
+    assert made["model"] == made["program"] != first.splitlines()

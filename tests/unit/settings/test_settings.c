@@ -359,6 +359,14 @@ START_TEST(warnings_do_not_refuse)
     assert_silent(&u);
     cleanup(parsed_fini) struct parsed v = parse(LOGIN, "PROXY_FROM_ENVIRONMENT=true", "HTTP_PROXY=http://p:1");
     assert_says(&v, "call it http_proxy");
+    cleanup(parsed_fini) struct parsed w = parse(LOGIN, "HAPROXY_DATAPLANE_URL=https://h:5555", "SSL_CERT_DIR=/c");
+    ck_assert_int_eq(w.rc, 0);
+    assert_says(&w, "SSL_CERT_DIR is set and not used: set HAPROXY_DATAPLANE_CA_FILE");
+    cleanup(parsed_fini) struct parsed x = parse(LOGIN, "HAPROXY_DATAPLANE_URL=https://h:5555", "SSL_CERT_FILE=/c",
+                                                 "HAPROXY_DATAPLANE_CA_FILE=/c");
+    assert_silent(&x);
+    cleanup(parsed_fini) struct parsed y = parse(LOGIN, "SSL_CERT_FILE=/c");
+    assert_silent(&y);
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "PARK_NODES=true", "PARK_TTL=x");
     ck_assert_uint_eq(q.report.count, 1); /* nothing beside the error */
 }
