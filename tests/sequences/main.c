@@ -1,6 +1,6 @@
 /*
  * sequences                            the cases of a folder, then the fixed seeds: what `make test` runs
- * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"] [--local]
+ * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"] [--local] [--clusters]
  *                                      --local: HAProxies that are reached by their own files and sockets
  *                                      --whole: whole configurations for such HAProxies; --api: for those of a Data Plane API
  * sequences --play FILE [-v]           one case; -v tells all that happens
@@ -186,7 +186,7 @@ static void shrink(const struct stream *failing, const struct verdict *verdict, 
 struct arguments {
     unsigned long seed, count, events, seconds;
     const char *play, *settings;
-    bool chatty, shrinks, prints, local, whole, api;
+    bool chatty, shrinks, prints, local, whole, api, clusters;
 };
 
 static bool play_case(const char *path, bool chatty)
@@ -214,7 +214,7 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     static struct shrinking shrunk;
     struct verdict v;
     stream_by_chance(&s, seed, a->events, a->local ? LOCAL_NONE + 1 + (unsigned)(seed % (LOCALS - 1)) : LOCAL_NONE,
-                     a->whole);
+                     a->whole, a->clusters);
     if (stream_set(&s, a->settings) != 0) {
         fprintf(stderr, "--world %s: no such settings\n", a->settings);
         exit(2);
@@ -226,7 +226,7 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     play(&s, false, &v);
     if (v.text[0] == '\0')
         return true;
-    printf("sequences: FAILED: seed %lu (%lu events)%s: %s", seed, a->events,
+    printf("sequences: FAILED: seed %lu (%lu events)%s%s: %s", seed, a->events, a->clusters ? " --clusters" : "",
            a->whole && !a->local ? " --whole --api"
            : a->whole            ? " --whole"
            : a->local            ? " --local"
@@ -314,6 +314,8 @@ int main(int argc, char **argv)
             a.prints = true;
         else if (strcmp(argv[i], "--local") == 0)
             a.local = true;
+        else if (strcmp(argv[i], "--clusters") == 0)
+            a.clusters = true;
         else if (strcmp(argv[i], "--whole") == 0)
             a.local = a.whole = true;
         else if (strcmp(argv[i], "--api") == 0)

@@ -13,6 +13,9 @@
 /* n1, which no other controller calls a server. */
 static bool is_own_name(const char *name)
 {
+    if (name_is_anothers(name))
+        return false;
+    name += strlen(own_prefix());
     return name[0] == 'n' && name[1] != '\0' && strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
