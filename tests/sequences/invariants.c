@@ -10,6 +10,7 @@
 #define REQUESTS_MAX 600 /* of one HAProxy within a window */
 #define LOOK_US 45000000 /* after which a look has seen what somebody else did */
 #define BUSY_US 1500000  /* with a transaction */
+#define TURN_US 1500000  /* until what another one kept waiting was done */
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
 
@@ -233,7 +234,9 @@ static bool is_wrong(struct api *a, size_t backend, struct buf *why)
 {
     struct world *w = a->world;
     uint64_t other = a->touched_us > a->troubled_us ? a->touched_us : a->troubled_us;
-    if (gauge(a, w->telemetry.in_sync, backend) != 1 || w->now_us < other + LOOK_US ||
+    /* It reads when it is its turn. */
+    bool waits = w->settings.clusters != 0 && w->now_us < a->local.locked_until_us + TURN_US;
+    if (gauge(a, w->telemetry.in_sync, backend) != 1 || w->now_us < other + LOOK_US || waits ||
         w->desired_states[backend].state != DESIRED_OK)
         return false;
     difference(a, backend, why);
