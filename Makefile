@@ -11,7 +11,7 @@
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
 # make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
 # make chaos      every part x every fault under a seeded stream of changes  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
-# make sequences  random streams of events against a model of HAProxy, in virtual time  SEED= COUNT= EVENTS= TIME=seconds LOCAL=1 WHOLE=1 API=1 PLAY=case
+# make sequences  random streams of events against a model of HAProxy, in virtual time  SEED= COUNT= EVENTS= TIME=seconds LOCAL=1 CLUSTERS=1 WHOLE=1 API=1 PLAY=case
 # make mutants    breaks what decides in 1,600 ways: do the unit tests notice each?      K=WORD: some of them
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=    make uninstall     make clean
@@ -148,10 +148,10 @@ $B/sequences: $(patsubst %.c,$B/san/%.o,$(wildcard tests/sequences/*.c)) $(SAN_L
 streams: $B/sequences
 	@$B/sequences
 
-# TIME: go on for so many seconds instead of COUNT streams. LOCAL: HAProxies of files and sockets. WHOLE: their whole configurations, with API: by Data Plane APIs. PLAY: this case, and all that happens.
+# TIME: go on for so many seconds instead of COUNT streams. LOCAL: HAProxies of files and sockets. CLUSTERS: another cluster writes, too. WHOLE: their whole configurations, with API: by Data Plane APIs. PLAY: this case, and all that happens.
 sequences: deps
 	@$(MAKE) --no-print-directory $(PARALLEL) $B/sequences
-	@$B/sequences $(if $(PLAY),--play $(PLAY) -v,--seed $(or $(SEED),1) $(if $(COUNT),--count $(COUNT)) $(if $(EVENTS),--events $(EVENTS)) $(if $(LOCAL),--local) $(if $(WHOLE),--whole) $(if $(API),--api) \
+	@$B/sequences $(if $(PLAY),--play $(PLAY) -v,--seed $(or $(SEED),1) $(if $(COUNT),--count $(COUNT)) $(if $(EVENTS),--events $(EVENTS)) $(if $(LOCAL),--local) $(if $(CLUSTERS),--clusters) $(if $(WHOLE),--whole) $(if $(API),--api) \
 		$(if $(filter file,$(origin TIME)),,--time $(TIME)))
 
 # Every fuzz target also runs over its stored corpus, without libFuzzer, in `make test`.

@@ -32,16 +32,16 @@ static void add_another(struct section *s, size_t backend, unsigned nodes)
 /* Each of our backends has what an operator keeps there; be has n0, too. */
 void api_init(struct api *a, struct world *w, size_t number)
 {
+    struct server first = {.address = "10.0.0.10",
+                           .port = 30080,
+                           .weight = 100,
+                           .check = ON,
+                           .maxconn = 77,
+                           .options = "crc32c,unique-id"};
     static const struct server
-        first = {.name = "n0",
-                 .address = "10.0.0.10",
-                 .port = 30080,
-                 .weight = 100,
-                 .check = ON,
-                 .maxconn = 77,
-                 .options = "crc32c,unique-id"},
         spare = {.name = "spare", .address = "10.9.9.9", .port = 80, .weight = 1, .check = ON, .backup = ON},
         keep = {.name = "keep1", .address = "10.9.9.8", .port = 80, .weight = 7, .options = "ssl,cert-cn"};
+    snprintf(first.name, NAME_BYTES, "%sn0", own_prefix());
     memset(a, 0, sizeof(*a));
     a->world = w;
     a->number = number;
@@ -63,6 +63,7 @@ void api_init(struct api *a, struct world *w, size_t number)
         if (w->settings.another != 0)
             add_another(s, b, w->settings.nodes);
     }
+    clusters_init(a);
     a->on_disk = a->good = a->kept = a->memory;
     local_init(a);
     running_load(&a->running, &a->on_disk);
@@ -225,6 +226,8 @@ void api_send(struct dataplane_client *c, const char *method, const char *path, 
     request_fini(r);
     *r = (struct request){
         .busy = true, .sent_us = a->world->now_us, .life = a->world->life, .on_answer = on_answer, .arg = arg};
+    r->ask = ask;
+    r->decided = clusters_decided(a);
     buf_init(&r->reply.body, 0);
     r->json = mem_strdup(json);
     r->actions = mem_strdup(actions);
@@ -356,6 +359,7 @@ uint64_t api_next_us(const struct api *a)
         sooner(&next, a->haproxy_back_us);
     if (a->other_writer_due_us != 0)
         sooner(&next, a->other_writer_due_us);
+    sooner(&next, clusters_next_us(a));
     return next;
 }
 
@@ -407,7 +411,7 @@ void api_happen(struct api *a)
         (a->world->settings.local != LOCAL_NONE ? local_reload_ends : api_reload_ends)(a);
         return;
     }
-    if (local_happen(a))
+    if (clusters_happen(a) || local_happen(a))
         return;
     for (size_t i = 0; i < ORPHANS_MAX; i++) {
         if (carry_out_if_due(a, &a->orphans[i])) {

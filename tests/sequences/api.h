@@ -8,6 +8,7 @@
 #ifndef SEQUENCES_API_H
 #define SEQUENCES_API_H
 
+#include "clusters.h"
 #include "conf.h"
 #include "haproxy/dataplane/client.h"
 #include "local.h"
@@ -73,6 +74,8 @@ struct request {
     uint64_t sent_us, at_us, answer_us; /* at_us 0: it is not carried out */
     bool deaf;
     unsigned life; /* of the daemon that sent it */
+    enum ask ask;
+    struct decided decided;
     struct reply reply;
     void (*on_answer)(void *arg, const struct dataplane_answer *a);
     void *arg;
@@ -89,7 +92,7 @@ struct transaction {
     int64_t version;
     bool foreign;
     bool lost; /* the daemon was never told its id */
-    uint64_t begun_us;
+    struct decided decided; /* when it was begun */
     struct conf *conf;
 };
 
@@ -109,6 +112,7 @@ struct api {
     struct dataplane_client file, runtime;
     struct local_model local; /* in place of these */
     struct whole_target whole;
+    struct other_cluster others;
     struct conf memory, on_disk,
         good;                     /* what the API answers, haproxy.cfg, and that of the last reload that went well */
     struct conf kept;             /* what another writer puts back */
@@ -137,6 +141,7 @@ struct api {
     uint64_t reloaded_us;              /* for the daemon */
     uint64_t refused_us;      /* HAProxy refused a change or a reload last, or another writer undid one; 0: never */
     uint64_t touched_us;      /* somebody else changed something last */
+    uint64_t edited_us;       /* the file */
     uint64_t unseen_until_us; /* the last edit moved no version */
     uint64_t read_us;         /* when the daemon had the file last */
     bool unread[OURS];        /* what runs of it: the daemon got no answer to that when it asked last */
@@ -192,6 +197,8 @@ bool api_is_operated(const struct api *a, size_t backend, const char *name);
 /* api_write.c: carries a request out. */
 void api_carry_out(struct api *a, struct request *r);
 void api_reload_ends(struct api *a);
+void api_schedule_reload(struct api *a);          /* by another writer */
+void api_outdate(struct api *a, int64_t version); /* transactions that were begun at it, or before */
 void api_provoke(struct api *a); /* somebody else sees what the daemon wrote */
 
 bool api_take_fault(struct api *a, enum ask ask, enum fault_mode *ret);

@@ -66,15 +66,19 @@ void api_provoke(struct api *a)
 
 /* ---- reloads ---- */
 
-static void schedule_reload(struct api *a, struct request *r)
+void api_schedule_reload(struct api *a)
 {
     if (!a->reload_pending) {
         a->reload_pending = true;
         a->reload_number++;
         a->reload_due_us = (a->world->now_us / RELOAD_DELAY_US + 1) * RELOAD_DELAY_US;
     }
-    if (r != NULL)
-        snprintf(r->reply.reload_id, sizeof(r->reply.reload_id), "r-%u", a->reload_number);
+}
+
+static void schedule_reload(struct api *a, struct request *r)
+{
+    api_schedule_reload(a);
+    snprintf(r->reply.reload_id, sizeof(r->reply.reload_id), "r-%u", a->reload_number);
 }
 
 void api_reload_ends(struct api *a)
@@ -82,6 +86,7 @@ void api_reload_ends(struct api *a)
     bool failed = a->fail_reloads > 0 || a->haproxy_back_us != 0 || local_is_broken(a);
     a->reload_pending = false;
     a->reloaded_us = a->world->now_us;
+    clusters_loaded(a, failed);
     a->outcomes[a->reload_number % sizeof(a->outcomes)] = failed ? 'f' : 's';
     if (failed) {
         a->fail_reloads -= a->fail_reloads > 0;
@@ -143,7 +148,7 @@ static struct transaction *find(struct api *a, const char *id)
     return NULL;
 }
 
-static void outdate(struct api *a, int64_t version)
+void api_outdate(struct api *a, int64_t version)
 {
     for (size_t i = 0; i < array_len(a->transactions); i++)
         if (a->transactions[i].number != 0 && a->transactions[i].status == IN_PROGRESS &&
@@ -179,7 +184,7 @@ static void begin(struct api *a, struct request *r, const struct address *at)
     *t = (struct transaction){.number = ++a->transaction_number,
                               .version = a->memory.version,
                               .lost = r->reply.status < 0 || r->life != a->world->life,
-                              .begun_us = r->sent_us,
+                              .decided = r->decided,
                               .conf = mem_alloc(sizeof(*t->conf))};
     *t->conf = a->memory;
     r->reply.status = 201;
@@ -208,7 +213,7 @@ static void commit_servers(struct api *a, struct transaction *t)
 {
     struct serving before;
     int64_t version = a->memory.version;
-    uint64_t since_us = t->begun_us;
+    const struct decided decided = t->decided;
     check_written(a, t->conf->changed, "a commit");
     check_adoption(a, t->conf);
     a->written++;
@@ -217,7 +222,7 @@ static void commit_servers(struct api *a, struct transaction *t)
     a->memory.version = version + 1;
     a->memory.changed = false;
     a->on_disk = a->memory;
-    check_taken(a, &before, since_us, "a commit");
+    check_taken(a, &before, &decided, "a commit");
 }
 
 static void commit(struct api *a, struct request *r, struct transaction *t)
@@ -237,7 +242,7 @@ static void commit(struct api *a, struct request *r, struct transaction *t)
     else
         commit_servers(a, t);
     api_end_transaction(t);
-    outdate(a, version);
+    api_outdate(a, version);
     api_provoke(a);
     schedule_reload(a, r);
     r->reply.status = 202;
@@ -330,7 +335,7 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
     check_adoption(a, &to);
     a->written++;
     section_put(s, &line);
-    outdate(a, a->memory.version);
+    api_outdate(a, a->memory.version);
     a->memory.version++;
     a->on_disk = a->memory;
     api_provoke(a);
@@ -349,7 +354,7 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
                 is->admin = section_says_maintenance(s, &line) ? MAINT : READY;
         }
     }
-    check_taken(a, &before, r->sent_us, "a write without a reload");
+    check_taken(a, &before, &r->decided, "a write without a reload");
 }
 
 static void read_section(struct request *r, const struct conf *c, size_t backend, const struct address *at)
@@ -460,14 +465,20 @@ static void tell(struct api *a, struct request *r, size_t backend, struct runnin
         admin++;
     if (admin == array_len(bodies))
         unexpected(a, r);
-    if (is->backup || str_has_prefix(is->name, "keep"))
+    if (is->backup || str_has_prefix(is->name, "keep") || name_is_anothers(is->name))
         violate(a->world, "unmanaged", "%s: the daemon sets the state of %s, which is not ours", a->url, is->name);
     serving_of(a, &before);
     if (!r->deaf)
         is->admin = (enum admin)admin;
     if (r->life != a->world->life || a->world->targets == NULL) /* nobody knows any more whose it is */
         api_operate(a, backend, is->name, (enum admin)admin);
-    check_taken(a, &before, r->sent_us, "a runtime update");
+    check_taken(a, &before, &r->decided, "a runtime update");
+}
+
+/* And the daemon waits for that. */
+static bool answered_to(const struct api *a, const struct request *r)
+{
+    return r == &a->file.request || r == &a->runtime.request;
 }
 
 static void runtime(struct api *a, struct request *r, const struct address *at)
@@ -504,6 +515,8 @@ static void runtime(struct api *a, struct request *r, const struct address *at)
         running_print(is, &r->reply.body);
         return;
     }
+    if (backend < OURS && answered_to(a, r))
+        clusters_note_running(a, backend);
     buf_add(&r->reply.body, "[");
     for (size_t i = 0; i < a->running.of[backend].count; i++) {
         buf_add(&r->reply.body, i > 0 ? "," : "");
@@ -517,7 +530,10 @@ void api_carry_out(struct api *a, struct request *r)
     struct address at;
     int answered = r->reply.status;
     address_split(&at, r->path);
+    clusters_amid(a, r->ask);
     a->writes += strcmp(r->method, "GET") != 0;
+    if (r->ask == ASK_READ && answered_to(a, r))
+        clusters_note_file(a);
     if (is_part(&at, 0, "configuration"))
         configuration(a, r, &at);
     else if (is_part(&at, 0, "transactions"))

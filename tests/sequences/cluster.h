@@ -23,6 +23,7 @@ struct settings {
     unsigned create;  /* a backend that is missing, as the second is at the start, is made */
     unsigned local;   /* how HAProxy is reached: enum local_way */
     unsigned another; /* HAProxy has another controller's servers at the start */
+    unsigned clusters; /* another cluster has servers in the same backends */
     unsigned whole;   /* it has the configuration engine, and no servers engine; with these: */
     unsigned drift;   /* CONFIG_DRIFT: enum configuration_drift */
     unsigned kept;    /* STATE_DIR outlives the daemon */

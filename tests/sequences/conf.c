@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "world.h"
 
 const char *const conf_backends[BACKENDS] = {"be", "two", "other"};
 
@@ -47,7 +48,7 @@ bool section_remove(struct section *s, const char *name)
 
 bool server_is_ours(const struct server *s)
 {
-    return s->backup != ON && !str_has_prefix(s->name, "keep");
+    return s->backup != ON && !str_has_prefix(s->name, "keep") && !name_is_anothers(s->name);
 }
 
 bool server_eq(const struct server *a, const struct server *b)

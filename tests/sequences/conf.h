@@ -85,7 +85,7 @@ struct server *section_find(struct section *s, const char *name); /* NULL: none 
 void section_put(struct section *s,
                  const struct server *server); /* in place of the one of that name, else at the end */
 bool section_remove(struct section *s, const char *name);
-bool server_is_ours(const struct server *s); /* not a backup, not named "keep..." */
+bool server_is_ours(const struct server *s); /* not a backup, not named "keep...", nor as another cluster's */
 bool server_eq(const struct server *a, const struct server *b);
 bool section_says_maintenance(const struct section *s, const struct server *server);
 

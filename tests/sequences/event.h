@@ -19,7 +19,7 @@ struct event {
 };
 
 struct event_kind {
-    const char *name;            /* "local-...": only where HAProxy is reached by its own file and sockets */
+    const char *name;            /* "local-...": only where HAProxy is reached by its own file and sockets; "cluster-...": with another cluster */
     unsigned weight;             /* how often, by chance */
     unsigned below[NUMBERS_MAX]; /* each number is below this; 0: it has no more */
     void (*happen)(struct world *w, const unsigned *n);
@@ -37,8 +37,8 @@ struct stream {
     size_t count;
 };
 
-/* local, whole: as in its settings */
-void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local, bool whole);
+/* local, whole, clusters: as in its settings */
+void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local, bool whole, bool clusters);
 int stream_set(struct stream *s, const char *settings); /* "limit=50 targets=1" */
 void stream_print(const struct stream *s, FILE *out);
 int stream_read(struct stream *s, FILE *in, const char *name); /* -1: said on stderr */

@@ -201,7 +201,8 @@ static void edit_add(struct world *w, const unsigned *n)
     struct api *a = api_of(w, n[0]);
     struct conf to = a->on_disk;
     struct server line = {.port = 80, .weight = 3, .check = n[2] % 2 == 0 ? ON : UNSAID};
-    snprintf(line.name, NAME_BYTES, "%s%u", n[2] < 4 ? "x" : "keep", n[2]);
+    bool nobodys = w->settings.clusters != 0 && n[2] >= 6;
+    snprintf(line.name, NAME_BYTES, "%s%s%u", n[2] < 4 ? own_prefix() : "", n[2] < 4 || nobodys ? "x" : "keep", n[2]);
     snprintf(line.address, NAME_BYTES, "10.8.0.%u", n[2]);
     section_put(&to.of[n[1]], &line);
     api_edit(a, &to, n[3] != 0);
@@ -246,7 +247,7 @@ static void edit_double(struct world *w, const unsigned *n)
     if (like == NULL)
         return;
     struct server line = *like;
-    snprintf(line.name, NAME_BYTES, "d%u", n[2] % 4);
+    snprintf(line.name, NAME_BYTES, "%sd%u", own_prefix(), n[2] % 4);
     if (section_find(&to.of[n[1]], line.name) != NULL)
         return;
     section_put(&to.of[n[1]], &line);
@@ -481,5 +482,8 @@ const struct event_kind event_kinds[] = {
      "target times(less 1): servers added without a reload"},
     {"local-other", 1, {TARGETS_MAX, 40}, local_other_daemon, "target how-long(s): another daemon has the file"},
     {"local-break", 1, {TARGETS_MAX, 2}, local_break, "target on: HAProxy refuses the file as an operator left it"},
+    {"cluster-act", 24, {TARGETS_MAX, OURS, CLUSTER_ACTS, 8}, cluster_act, "target backend what server(2 for each, odd: without a reload); see clusters.h"},
+    {"cluster-amid", 12, {TARGETS_MAX, ASKS, OURS * CLUSTER_ACTS, 8}, cluster_amid, "target request what server: with the daemon's next one"},
+    {"cluster-busy", 1, {TARGETS_MAX, OURS, 40, 30}, cluster_busy, "target backend times every(0.1 s): it writes again and again"},
 };
 const size_t event_kind_count = sizeof(event_kinds) / sizeof(event_kinds[0]);

@@ -10,6 +10,7 @@
 #define REQUESTS_MAX 600 /* of one HAProxy within a window */
 #define LOOK_US 45000000 /* after which a look has seen what somebody else did */
 #define BUSY_US 1500000  /* with a transaction */
+#define TURN_US 1500000  /* until what another one kept waiting was done */
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
 
@@ -28,16 +29,30 @@ static bool runs(struct api *a, size_t backend, const char *name)
     return is != NULL && is->admin == READY;
 }
 
+/* In the file, and in what runs where that is read. */
+static size_t count_own(struct api *a, size_t backend)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->memory.of[backend].count; i++) {
+        const char *name = a->memory.of[backend].servers[i].name;
+        count += serves_in_file(a, backend, name) && (a->world->settings.routes == 0 || runs(a, backend, name));
+    }
+    return count;
+}
+
 void serving_of(struct api *a, struct serving *ret)
 {
     const struct world *w = a->world;
     for (size_t b = 0; b < OURS; b++)
         for (size_t i = 0; i < w->want_counts[b]; i++)
             ret->of[b][i] = place_serves(a, b, &w->wants[b][i]);
+    for (size_t b = 0; b < OURS; b++)
+        ret->own[b] = count_own(a, b);
 }
 
-static void taken(struct api *a, size_t backend, const struct want *want, uint64_t since_us, const char *by)
+static void taken(struct api *a, size_t backend, const struct want *want, const struct decided *decided, const char *by)
 {
+    uint64_t since_us = decided->us;
     struct world *w = a->world;
     bool operated = place_is_operated(a, backend, want);
     /* What is not known at the end is left out of rotation: the next start brings it back, and takes nothing for an operator's. */
@@ -45,14 +60,28 @@ static void taken(struct api *a, size_t backend, const struct want *want, uint64
     if (want->state == WANT_LIVE && want->since_us < since_us && !operated && !unknown)
         violate(w, "serving", "%s backend %s: %s is wanted, and %s takes it out of rotation", a->url,
                 conf_backends[backend], want->name, by);
-    if (want->state == WANT_OUT && w->settings.empty == 0 && w->empty_since_us[backend] < since_us)
+    if (want->state == WANT_OUT && w->settings.empty == 0 && w->empty_since_us[backend] < since_us &&
+        !decided->others_up[backend])
         violate(w, "last-good", "%s backend %s: nothing is wanted, and %s takes %s out of rotation", a->url,
                 conf_backends[backend], by, want->name);
     if (!operated)
         loss_left(a, backend, want, since_us, by);
 }
 
-void check_taken(struct api *a, const struct serving *before, uint64_t since_us, const char *by)
+/* The last of ours goes by a reading of that very moment, which shows that another cluster's serves. */
+static void last_taken(struct api *a, size_t backend, const struct decided *decided, const char *by)
+{
+    const struct world *w = a->world;
+    if (w->settings.clusters == 0 || w->settings.empty != 0 || w->none_live_since_us[backend] >= decided->us ||
+        (decided->others_up[backend] && decided->fresh[backend]))
+        return;
+    violate(a->world, "last-own", "%s backend %s: %s takes the last own server out of rotation, and %s", a->url,
+            conf_backends[backend], by,
+            decided->others_up[backend] ? "what was read of the other cluster's is old"
+                                        : "no reading shows one of the other cluster's UP");
+}
+
+void check_taken(struct api *a, const struct serving *before, const struct decided *decided, const char *by)
 {
     struct world *w = a->world;
     struct serving now;
@@ -60,7 +89,10 @@ void check_taken(struct api *a, const struct serving *before, uint64_t since_us,
     for (size_t b = 0; b < OURS; b++)
         for (size_t i = 0; i < w->want_counts[b]; i++)
             if (before->of[b][i] && !now.of[b][i])
-                taken(a, b, &w->wants[b][i], since_us, by);
+                taken(a, b, &w->wants[b][i], decided, by);
+    for (size_t b = 0; b < OURS; b++)
+        if (before->own[b] > 0 && now.own[b] == 0)
+            last_taken(a, b, decided, by);
 }
 
 /* ---- what is not ours ---- */
@@ -122,7 +154,8 @@ static size_t count_ready(const struct api *a, size_t backend)
 {
     size_t count = 0;
     for (size_t i = 0; i < a->running.of[backend].count; i++)
-        count += a->running.of[backend].servers[i].admin == READY && !a->running.of[backend].servers[i].backup;
+        count += a->running.of[backend].servers[i].admin == READY && !a->running.of[backend].servers[i].backup &&
+                 !name_is_anothers(a->running.of[backend].servers[i].name);
     return count;
 }
 
@@ -158,6 +191,12 @@ static bool leaves(const struct api *a, const struct running_server *is)
     return is->admin == MAINT && a->world->settings.local != LOCAL_NONE;
 }
 
+/* What the other cluster has just written is loaded in a moment. */
+static bool is_others_turn(const struct api *a, const char *name)
+{
+    return name_is_other_clusters(name) && a->world->now_us < a->others.acted_us + LOOK_US;
+}
+
 /* What keeps one backend from being what is wanted; nothing: it is. */
 static void difference(struct api *a, size_t backend, struct buf *why)
 {
@@ -185,7 +224,7 @@ static void difference(struct api *a, size_t backend, struct buf *why)
     }
     for (size_t i = 0; i < a->running.of[backend].count && why->len == 0; i++) {
         const struct running_server *is = &a->running.of[backend].servers[i];
-        if (section_find(s, is->name) == NULL && !leaves(a, is))
+        if (section_find(s, is->name) == NULL && !leaves(a, is) && !is_others_turn(a, is->name))
             buf_printf(why, "HAProxy runs %s, which has no line", is->name);
     }
 }
@@ -195,7 +234,9 @@ static bool is_wrong(struct api *a, size_t backend, struct buf *why)
 {
     struct world *w = a->world;
     uint64_t other = a->touched_us > a->troubled_us ? a->touched_us : a->troubled_us;
-    if (gauge(a, w->telemetry.in_sync, backend) != 1 || w->now_us < other + LOOK_US ||
+    /* It reads when it is its turn. */
+    bool waits = w->settings.clusters != 0 && w->now_us < a->local.locked_until_us + TURN_US;
+    if (gauge(a, w->telemetry.in_sync, backend) != 1 || w->now_us < other + LOOK_US || waits ||
         w->desired_states[backend].state != DESIRED_OK)
         return false;
     difference(a, backend, why);
@@ -267,7 +308,8 @@ static void unfinished(struct world *w, struct buf *why)
         struct api *a = &w->apis[t];
         for (size_t b = 0; b < OURS && why->len == 0; b++) {
             const struct desired *d = &w->desired_states[b];
-            if (d->state == DESIRED_OK || (d->state == DESIRED_EMPTY && w->settings.empty != 0))
+            if (d->state == DESIRED_OK ||
+                (d->state == DESIRED_EMPTY && (w->settings.empty != 0 || clusters_up(a, b))))
                 difference(a, b, why);
             if (why->len == 0 && d->state == DESIRED_OK && count_spares(a, b) < d->spare_count)
                 buf_printf(why, "of %zu spares %zu have a line", d->spare_count, count_spares(a, b));

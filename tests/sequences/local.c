@@ -131,7 +131,7 @@ static void put_file(struct api *a, const struct local_request *r)
     local_put_text(a, mem_strdup(r->ask.bytes));
     a->local.unloaded = true;
     api_provoke(a);
-    check_taken(a, &before, r->asked_us, "a write");
+    check_taken(a, &before, &r->decided, "a write");
 }
 
 static bool is_refused(const struct api *a, const char *text)
@@ -197,6 +197,7 @@ void local_reload_ends(struct api *a)
     l->reload_failed = a->fail_reloads > 0 || a->haproxy_back_us != 0 || local_is_broken(a);
     a->reload_pending = false;
     a->reloaded_us = a->world->now_us;
+    clusters_loaded(a, l->reload_failed);
     world_say(a->world, "  %s: reload %s", a->url, l->reload_failed ? "fails" : "is done");
     if (l->reload_failed) {
         a->fail_reloads -= a->fail_reloads > 0;
@@ -216,6 +217,7 @@ void local_reload_ends(struct api *a)
 static void read_file(struct api *a, struct local_request *r)
 {
     whole_is_read(a);
+    clusters_note_file(a);
     buf_add(&r->data, a->local.text);
     r->answer.identity = identity(a);
     r->answer.unloaded = a->local.unloaded;
@@ -236,6 +238,11 @@ void local_carry_out(struct api *a, struct local_request *r)
     case LOCAL_KIND_LOCK_CONFIG:
         if (local_is_locked(a) || r->refused)
             answer_locked(r);
+        else
+            a->local.held = a->world->settings.clusters != 0;
+        break;
+    case LOCAL_KIND_RELEASE_CONFIG:
+        a->local.held = false;
         break;
     case LOCAL_KIND_NOTE_LOADED:
         if (local_identity_same(&now, &r->ask.expected))

@@ -5,6 +5,7 @@
 #ifndef SEQUENCES_LOCAL_H
 #define SEQUENCES_LOCAL_H
 
+#include "clusters.h"
 #include "conf.h"
 #include "haproxy/local/message.h"
 
@@ -29,6 +30,7 @@ struct local_request {
     bool refused, deaf, quiet; /* quiet: nothing is answered */
     bool takes_back;           /* a server that the file did not have then */
     unsigned life;             /* of the daemon that asked */
+    struct decided decided;
     struct local_answer answer;
     struct buf data;
     local_answered *answered;
@@ -50,8 +52,10 @@ struct local_model {
     bool reload_failed;               /* the last one */
     unsigned failed_reloads, refuse_adds;
     uint64_t locked_until_us;                 /* by another daemon */
+    bool held;                                /* by ours, which takes turns */
     bool was_locked;                          /* the daemon was told so last */
-    uint64_t lock_asked_us, lock_answered_us; /* of the last lock: what is written behind it was decided before */
+    struct decided lock_decided;              /* of the last lock: what is written behind it was decided before */
+    uint64_t lock_answered_us;
     uint64_t talk_troubled_us;                /* a command did not go well */
     uint64_t lineless_us;                     /* a server serves that the file does not have since then; 0: none does */
     uint64_t excused_us;                      /* a reload after this one has a reason */

@@ -84,7 +84,8 @@ static void take_name(struct command *c)
     snprintf(c->name, NAME_BYTES, "%s", slash + 1);
     if (c->api->world->settings.whole != 0)
         return;
-    if (c->backend >= OURS || str_has_prefix(c->name, "keep") || str_eq(c->name, "spare"))
+    if (c->backend >= OURS || str_has_prefix(c->name, "keep") || str_eq(c->name, "spare") ||
+        name_is_anothers(c->name))
         violate(c->api->world, "unmanaged", "%s: %s, which is not ours", c->api->url, c->whole);
 }
 
@@ -301,7 +302,7 @@ static bool carry_out_change(struct api *a, struct local_request *r, const char 
         else
             changes[i].carry_out(&c);
         if (!r->takes_back)
-            check_taken(a, &before, r->asked_us, text);
+            check_taken(a, &before, &r->decided, text);
         return true;
     }
     return false;
@@ -353,6 +354,8 @@ void local_carry_out_commands(struct api *a, struct local_request *r)
         size_t backend = conf_backend(text + strlen("show servers state "));
         if (backend == BACKENDS)
             unexpected(a, text);
+        if (backend < OURS)
+            clusters_note_running(a, backend);
         show_servers(a, backend, &r->data);
     } else {
         cleanup(mem_free_ptr) char *copy = mem_strdup(text);

@@ -58,6 +58,7 @@ void local_drop(struct api *a)
 {
     helper_end(&a->local.file, &a->local.orphans[0]);
     helper_end(&a->local.commands, &a->local.orphans[1]);
+    a->local.held = false;
 }
 
 static bool is_write(const struct local_ask *k)
@@ -153,7 +154,7 @@ static void begin(struct local_helper *h)
     r->begun = true;
     r->at_us = a->world->now_us + usual_us(ask) / 2;
     r->answer_us = a->world->now_us + usual_us(ask);
-    if (api_take_fault(a, ask, &mode))
+    if (r->ask.kind != LOCAL_KIND_RELEASE_CONFIG && api_take_fault(a, ask, &mode))
         befall(a, r, mode);
     world_say(a->world, "  %s <- %s", a->url, text_of(&r->ask));
 }
@@ -169,9 +170,10 @@ static struct local_request *ask(struct local_helper *h, const struct local_ask 
         whole_write_begins(a, k->bytes, is_write(k));
     r->ask = *k;
     r->ask.bytes = mem_strndup(k->bytes, k->len);
-    r->asked_us = k->kind == LOCAL_KIND_WRITE_CONFIG && a->local.lock_answered_us == a->world->now_us
-                      ? a->local.lock_asked_us
-                      : a->world->now_us;
+    r->decided = k->kind == LOCAL_KIND_WRITE_CONFIG && a->local.lock_answered_us == a->world->now_us
+                     ? a->local.lock_decided
+                     : clusters_decided(a);
+    r->asked_us = r->decided.us;
     r->life = a->world->life;
     r->answered = answered;
     r->arg = arg;
@@ -219,7 +221,7 @@ static void answer(struct local_helper *h)
     if (r->answer.status == LOCAL_LOCKED || r->ask.kind == LOCAL_KIND_LOCK_CONFIG)
         a->local.was_locked = r->answer.status == LOCAL_LOCKED;
     if (r->ask.kind == LOCAL_KIND_LOCK_CONFIG) {
-        a->local.lock_asked_us = r->asked_us;
+        a->local.lock_decided = r->decided;
         a->local.lock_answered_us = a->world->now_us;
     }
     if (r->ask.kind == LOCAL_KIND_WRITE_CONFIG)
@@ -258,6 +260,7 @@ static bool happens(struct local_helper *h)
         return false;
     if (r->at_us != 0 && !r->carried_out) {
         r->carried_out = true;
+        clusters_amid(a, ask_of(&r->ask));
         local_carry_out(a, r);
         return true;
     }
@@ -309,10 +312,9 @@ struct local_request *local_lock_config(struct local_helper *h, local_answered *
     return ask(h, &(struct local_ask){.kind = LOCAL_KIND_LOCK_CONFIG, .bytes = ""}, answered, arg);
 }
 
-/* There is one daemon that takes turns with nobody. */
 void local_release_config(struct local_helper *h)
 {
-    (void)h;
+    (void)ask(h, &(struct local_ask){.kind = LOCAL_KIND_RELEASE_CONFIG, .bytes = ""}, NULL, NULL);
 }
 
 struct local_request *local_note_loaded(struct local_helper *h, const struct local_identity *is,

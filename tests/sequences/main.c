@@ -1,7 +1,8 @@
 /*
  * sequences                            the cases of a folder, then the fixed seeds: what `make test` runs
- * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"] [--local]
+ * sequences --seed N [--count N] [--events N] [--time S] [--world "limit=50 targets=1"] [--local] [--clusters]
  *                                      --local: HAProxies that are reached by their own files and sockets
+ *                                      --clusters: another cluster writes its own servers there
  *                                      --whole: whole configurations for such HAProxies; --api: for those of a Data Plane API
  * sequences --play FILE [-v]           one case; -v tells all that happens
  * sequences --print --seed N           that stream as a case
@@ -24,9 +25,6 @@
 #define VERDICT_BYTES 4096
 #define TRIES_MAX 1500
 #define FIXED_SEEDS 45
-#define FIXED_LOCAL_SEEDS 45
-#define FIXED_WHOLE_SEEDS 25
-#define FIXED_WHOLE_API_SEEDS 10
 #define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
@@ -186,7 +184,7 @@ static void shrink(const struct stream *failing, const struct verdict *verdict, 
 struct arguments {
     unsigned long seed, count, events, seconds;
     const char *play, *settings;
-    bool chatty, shrinks, prints, local, whole, api;
+    bool chatty, shrinks, prints, local, whole, api, clusters;
 };
 
 static bool play_case(const char *path, bool chatty)
@@ -214,7 +212,7 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     static struct shrinking shrunk;
     struct verdict v;
     stream_by_chance(&s, seed, a->events, a->local ? LOCAL_NONE + 1 + (unsigned)(seed % (LOCALS - 1)) : LOCAL_NONE,
-                     a->whole);
+                     a->whole, a->clusters);
     if (stream_set(&s, a->settings) != 0) {
         fprintf(stderr, "--world %s: no such settings\n", a->settings);
         exit(2);
@@ -226,7 +224,7 @@ static bool play_seed(unsigned long seed, const struct arguments *a)
     play(&s, false, &v);
     if (v.text[0] == '\0')
         return true;
-    printf("sequences: FAILED: seed %lu (%lu events)%s: %s", seed, a->events,
+    printf("sequences: FAILED: seed %lu (%lu events)%s%s: %s", seed, a->events, a->clusters ? " --clusters" : "",
            a->whole && !a->local ? " --whole --api"
            : a->whole            ? " --whole"
            : a->local            ? " --local"
@@ -276,6 +274,25 @@ static unsigned long play_seeds(const struct arguments *a, unsigned *failed)
     return played;
 }
 
+/* What `make test` plays. */
+static unsigned long play_fixed(struct arguments *a, unsigned *failed)
+{
+    static const struct {
+        bool local, whole, clusters;
+        unsigned count;
+    } fixed[] = {{false, false, false, FIXED_SEEDS}, {true, false, false, FIXED_SEEDS}, {false, false, true, 25},
+                 {true, false, true, 25},            {true, true, false, 25},           {false, true, false, 10}};
+    unsigned long played = 0;
+    for (size_t i = 0; i < array_len(fixed); i++) {
+        a->local = fixed[i].local;
+        a->whole = fixed[i].whole;
+        a->clusters = fixed[i].clusters;
+        a->count = a->shrinks || fixed[i].count < QUICK_SEEDS ? fixed[i].count : QUICK_SEEDS;
+        played += play_seeds(a, failed);
+    }
+    return played;
+}
+
 static int usage(void)
 {
     fprintf(stderr, "sequences [--seed N] [--count N] [--events N] [--time SECONDS] [--world SETTINGS] | "
@@ -314,6 +331,8 @@ int main(int argc, char **argv)
             a.prints = true;
         else if (strcmp(argv[i], "--local") == 0)
             a.local = true;
+        else if (strcmp(argv[i], "--clusters") == 0)
+            a.clusters = true;
         else if (strcmp(argv[i], "--whole") == 0)
             a.local = a.whole = true;
         else if (strcmp(argv[i], "--api") == 0)
@@ -330,24 +349,11 @@ int main(int argc, char **argv)
             return usage();
     }
     a.local = a.local && !a.api;
-    if (argc == 1 && !a.shrinks)
-        a.count = QUICK_SEEDS;
     if (a.play != NULL)
         return play_case(a.play, a.chatty) ? 0 : 1;
     if (argc == 1)
         cases = play_cases(&failed);
-    unsigned long played = play_seeds(&a, &failed);
-    if (argc == 1) {
-        a.local = true;
-        a.count = a.shrinks ? FIXED_LOCAL_SEEDS : QUICK_SEEDS;
-        played += play_seeds(&a, &failed);
-        a.whole = true;
-        a.count = a.shrinks ? FIXED_WHOLE_SEEDS : QUICK_SEEDS;
-        played += play_seeds(&a, &failed);
-        a.local = false;
-        a.count = FIXED_WHOLE_API_SEEDS;
-        played += play_seeds(&a, &failed);
-    }
+    unsigned long played = argc == 1 ? play_fixed(&a, &failed) : play_seeds(&a, &failed);
     printf("sequences: %u cases and %lu streams of %lu events, %u failed\n", cases, played, a.events, failed);
     return failed == 0 ? 0 : 1;
 }

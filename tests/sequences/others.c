@@ -57,7 +57,7 @@ void api_edit(struct api *a, const struct conf *to, bool reload)
     a->on_disk.version = version;
     a->memory = a->on_disk;
     local_edited(a);
-    a->touched_us = a->world->now_us;
+    a->touched_us = a->edited_us = a->world->now_us;
     a->unseen_until_us = down ? a->api_back_us + LOOK_US : 0;
     if (reload || a->world->settings.routes == 0) /* what runs is not read then */
         api_reload_by_hand(a);
@@ -119,7 +119,7 @@ void api_begin_foreign(struct api *a, unsigned count)
         *t = (struct transaction){.number = ++a->transaction_number,
                                   .version = a->memory.version,
                                   .foreign = true,
-                                  .begun_us = a->world->now_us,
+                                  .decided = {.us = a->world->now_us},
                                   .conf = mem_alloc(sizeof(*t->conf))};
         *t->conf = a->memory;
         count--;
@@ -201,6 +201,7 @@ void api_mend(struct api *a)
 {
     memset(a->faults, 0, sizeof(a->faults));
     local_mend(a);
+    clusters_mend(a);
     a->fail_reloads = a->whole.refuse_actions = 0;
     a->other_writer = 0;
     a->other_writer_due_us = 0;

@@ -13,6 +13,9 @@
 /* n1, which no other controller calls a server. */
 static bool is_own_name(const char *name)
 {
+    if (name_is_anothers(name))
+        return false;
+    name += strlen(own_prefix());
     return name[0] == 'n' && name[1] != '\0' && strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
@@ -84,7 +87,7 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
         /* What does not run serves with the reload that takes the other one out. */
         bool blind = (a->world->settings.routes == 0 || a->unread[backend]) && a->world->settings.adopt == ADOPT_RENAME;
         /* What somebody has just put out in the file, and HAProxy runs still, the daemon takes to be there. */
-        bool unseen = a->touched_us > a->read_us && is != NULL && is->admin == READY;
+        bool unseen = a->edited_us > a->read_us && is != NULL && is->admin == READY;
         if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || !section_says_maintenance(s, line)) &&
             (blind || (is != NULL && is->admin == READY)))
             return true;

@@ -50,7 +50,7 @@ static void compare(struct api *a, struct servers_backend *s, const struct inspe
     cleanup(loss_limit_fini) struct loss_limit losses = {.over = s->loss_limit.over, .of = s->loss_limit.of};
     struct backend_decision_input in = servers_decision_input(s);
     const struct servers_options *o = &s->engine->options;
-    bool only_shown = backend_decision_suspended(&in) || in.conflict;
+    bool only_shown = backend_decision_suspended(&in);
     if (s->parking != NULL) /* as the next decision does */
         parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg, in.now_ms);
     for (size_t i = 0; i < s->loss_limit.count; i++) /* to look is no report */
@@ -58,10 +58,14 @@ static void compare(struct api *a, struct servers_backend *s, const struct inspe
     in.loss_limit = &losses;
     backend_decision_plan(&in, &plan);
     backend_decision_route(&in, &plan, &route);
-    if (in.conflict && plan.verdict == PLAN_WRITE)
-        plan.verdict = PLAN_NOT_WRITTEN; /* the daemon says so by a problem */
-    cleanup(mem_free_ptr) char *is = only_shown ? told(&b->plan, NULL) : told(&b->first, &b->choice);
-    cleanup(mem_free_ptr) char *should = told(&plan, only_shown ? NULL : &route);
+    /* What is shown while a conflict pauses writes is how a transaction would write it, which the daemon does not plan yet. */
+    bool pauses = in.conflict && !only_shown;
+    if (pauses && (plan.verdict == PLAN_WRITE) != (b->plan.verdict == PLAN_NOT_WRITTEN))
+        violate(a->world, "planned", "%s backend %s: writes pause, and by /status it is verdict %d", a->url, s->name,
+                (int)b->plan.verdict);
+    cleanup(mem_free_ptr) char *is =
+        only_shown ? told(&b->plan, NULL) : told(&b->first, pauses ? NULL : &b->choice);
+    cleanup(mem_free_ptr) char *should = told(&plan, only_shown || pauses ? NULL : &route);
     /* What follows the first updates is added to the commands. */
     if (!str_eq(is, should) && (b->choice.update_count == 0 || only_shown))
         violate(a->world, "planned", "%s backend %s: by /status it is\n%s\nand the daemon does\n%s", a->url, s->name,

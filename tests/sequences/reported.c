@@ -79,7 +79,7 @@ static const char *state_of_line(struct api *a, size_t backend, const struct ser
     const struct want *of = place_want(a, backend, line);
     bool rests = section_says_maintenance(&a->memory.of[backend], line);
     if (!server_is_ours(line))
-        return "unmanaged";
+        return name_is_other_clusters(line->name) ? "another_cluster" : "unmanaged";
     if (of == NULL || of->state == WANT_OUT)
         return !rests ? "leaving" : place_is_spare(a, backend, line) ? "spare" : "parked";
     rests = rests || (is != NULL && is->admin != READY);
@@ -168,7 +168,8 @@ static void check_backend(struct api *a, size_t backend, yyjson_mut_val *said, c
         w->settings.adopt == ADOPT_RENAME)
         return;
     for (size_t i = 0; i < s->count; i++)
-        check_server(a, backend, &s->servers[i], named(servers, "name", s->servers[i].name));
+        if (!name_is_other_clusters(s->servers[i].name) || w->now_us >= a->others.acted_us + LOOK_US)
+            check_server(a, backend, &s->servers[i], named(servers, "name", s->servers[i].name));
     check_up(a, backend);
 }
 

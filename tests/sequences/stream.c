@@ -30,6 +30,7 @@ static const struct {
     {"create", offsetof(struct settings, create), {0, 0, 0, 1}, 4},
     {"local", offsetof(struct settings, local), {0}, 0}, /* by who plays it */
     {"whole", offsetof(struct settings, whole), {0}, 0},
+    {"clusters", offsetof(struct settings, clusters), {0}, 0},
     {"drift", offsetof(struct settings, drift), {0, 1, 2}, 3},
     {"kept", offsetof(struct settings, kept), {1, 1, 0}, 3},
     {"apart", offsetof(struct settings, apart_s), {0, 0, 2, 30}, 4},
@@ -88,16 +89,22 @@ static const struct event_kind *whole_kind_by_chance(struct dice *dice, bool loc
     return &event_kinds[i];
 }
 
-static const struct event_kind *kind_by_chance(struct dice *dice, bool local)
+static unsigned weight_of(const struct event_kind *k, const struct settings *s)
+{
+    bool is_none = (s->local == LOCAL_NONE && str_has_prefix(k->name, "local-")) ||
+                   (s->clusters == 0 && str_has_prefix(k->name, "cluster-"));
+    return is_none ? 0 : k->weight;
+}
+
+static const struct event_kind *kind_by_chance(struct dice *dice, const struct settings *s)
 {
     unsigned all = 0;
-    size_t count = 0;
-    while (count < event_kind_count && (local || !str_has_prefix(event_kinds[count].name, "local-")))
-        all += event_kinds[count++].weight; /* these are the last ones */
+    for (size_t i = 0; i < event_kind_count; i++)
+        all += weight_of(&event_kinds[i], s);
     unsigned left = dice_below(dice, all);
     size_t i = 0;
-    for (; left >= event_kinds[i].weight; i++)
-        left -= event_kinds[i].weight;
+    for (; left >= weight_of(&event_kinds[i], s); i++)
+        left -= weight_of(&event_kinds[i], s);
     return &event_kinds[i];
 }
 
@@ -121,13 +128,15 @@ static unsigned pause_by_chance(struct dice *dice)
     }
 }
 
-static void settings_by_chance(struct stream *s, struct dice *dice, unsigned local, bool whole)
+static void settings_by_chance(struct stream *s, struct dice *dice, unsigned local, bool whole, bool clusters)
 {
     size_t i = 0;
     for (; i < array_len(setting_rows) && setting_rows[i].count > 0; i++)
         *setting(&s->settings, i) = setting_rows[i].choices[dice_below(dice, (unsigned)setting_rows[i].count)];
     s->settings.local = local;
     s->settings.whole = whole;
+    s->settings.clusters = clusters;
+    s->settings.another = clusters ? 0 : s->settings.another; /* whose would be none's */
     if (!whole)
         return;
     s->settings.targets = local != LOCAL_NONE || s->settings.targets == 1 ? 1 : 2;
@@ -138,16 +147,16 @@ static void settings_by_chance(struct stream *s, struct dice *dice, unsigned loc
     s->settings.files = local == LOCAL_NONE ? s->settings.files : 0;
 }
 
-void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local, bool whole)
+void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsigned local, bool whole, bool clusters)
 {
     struct dice dice = {seed * 0x9e3779b97f4a7c15UL + 0x1234567};
     for (unsigned i = 0; i < 8; i++)
         (void)dice_below(&dice, 2);
-    settings_by_chance(s, &dice, local, whole);
+    settings_by_chance(s, &dice, local, whole, clusters);
     for (s->count = 0; s->count < count && s->count < EVENTS_MAX; s->count++) {
         struct event *e = &s->events[s->count];
         *e = (struct event){.after_ms = pause_by_chance(&dice)};
-        e->kind = whole ? whole_kind_by_chance(&dice, local != LOCAL_NONE) : kind_by_chance(&dice, local != LOCAL_NONE);
+        e->kind = whole ? whole_kind_by_chance(&dice, local != LOCAL_NONE) : kind_by_chance(&dice, &s->settings);
         for (size_t n = 0; n < NUMBERS_MAX && e->kind->below[n] != 0; n++)
             e->numbers[n] = dice_below(&dice, e->kind->below[n]);
     }

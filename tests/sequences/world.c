@@ -167,13 +167,20 @@ static void take_wants(struct world *w, size_t backend)
         return;
     if (d->state == DESIRED_OK && (w->empty_since_us[backend] != UINT64_MAX || w->wanted_since_us[backend] == 0))
         w->wanted_since_us[backend] = w->now_us;
+    size_t live = 0;
+    for (size_t i = 0; i < d->server_count; i++)
+        live += d->servers[i].state == SERVER_LIVE;
+    if (live > 0)
+        w->none_live_since_us[backend] = UINT64_MAX;
+    else if (w->none_live_since_us[backend] == UINT64_MAX)
+        w->none_live_since_us[backend] = w->now_us;
     if (d->state != DESIRED_EMPTY)
         w->empty_since_us[backend] = UINT64_MAX;
     else if (w->empty_since_us[backend] == UINT64_MAX)
         w->empty_since_us[backend] = w->now_us;
     for (size_t i = 0; i < w->want_counts[backend]; i++) {
         const char *name = w->wants[backend][i].name;
-        const struct desired_skip *out = desired_why_out(d, name);
+        const struct desired_skip *out = desired_why_out(d, name + strlen(own_prefix()));
         if (desired_find(d, name) == NULL)
             (void)set_want(w, backend, name, WANT_OUT, out != NULL && out->announced);
     }
@@ -202,6 +209,7 @@ void world_read(struct world *w)
         take_due(w, shared->due_ms);
         desired_fini(&w->desired_states[i]);
         desired_copy(&w->desired_states[i], shared);
+        clusters_name(&w->desired_states[i]);
         take_wants(w, i);
         if (w->targets != NULL && mapping_state_take(&w->states[i], shared)) {
             loss_reported(w, i);
@@ -222,7 +230,8 @@ static struct driver *driver_of(struct world *w, struct api *a)
                                                  .file = a->url,
                                                  .has_master = true,
                                                  .has_stats = w->settings.local != LOCAL_MASTER,
-                                                 .by_master = true};
+                                                 .by_master = true,
+                                                 .takes_turns = w->settings.clusters != 0};
     if (w->settings.local != LOCAL_NONE)
         return local_driver_new(NULL, &options);
     return dataplane_driver_new(NULL, &a->file, w->settings.routes != 0 ? &a->runtime : NULL);
@@ -247,6 +256,8 @@ void daemon_start(struct world *w)
                                        .keep_count = 1,
                                        .allow_empty = w->settings.empty != 0,
                                        .adopt = (enum adopt)w->settings.adopt,
+                                       .server_name_format = w->settings.clusters != 0 ? CLUSTER_FORMAT : NULL,
+                                       .cluster = w->settings.clusters != 0 ? CLUSTER_NAME : NULL,
                                        .create_backend = w->settings.create != 0},
                               .dry_run = w->settings.dry != 0,
                               .max_loss_percent = w->settings.limit,
@@ -265,7 +276,7 @@ void daemon_start(struct world *w)
         w->mappings[i] = (struct mapping){.backend = conf_backends[i]};
         mapping_state_init(&w->states[i], &w->mappings[i]);
         w->want_counts[i] = 0;
-        w->empty_since_us[i] = UINT64_MAX;
+        w->empty_since_us[i] = w->none_live_since_us[i] = UINT64_MAX;
     }
     loss_forget(w);
     w->targets = targets_new(NULL, &options, drivers, w->settings.targets, &err);

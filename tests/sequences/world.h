@@ -5,6 +5,7 @@
 #include "api.h"
 #include "base/log.h"
 #include "cluster.h"
+#include "clusters.h"
 #include "whole.h"
 #include <yyjson.h>
 
@@ -58,6 +59,7 @@ struct world {
     size_t want_counts[OURS];
     uint64_t empty_since_us[OURS];  /* nothing is wanted; UINT64_MAX: something is */
     uint64_t wanted_since_us[OURS]; /* something is */
+    uint64_t none_live_since_us[OURS]; /* nothing is but what drains, if that; UINT64_MAX: something is */
     unsigned step;                  /* number of the event in hand, for messages */
     int verdict_fd;
     bool chatty;
@@ -94,12 +96,13 @@ void place_take_over(struct api *a, size_t backend, int weight,
                      struct conf *to); /* another controller makes our lines its own */
 
 /* invariants.c */
-/* A write of the daemon's, decided at since_us, changed what is there. */
+/* A write of the daemon's changed what is there. */
 struct serving {
     bool of[OURS][SERVERS_MAX];
+    size_t own[OURS]; /* wanted or not */
 };
 void serving_of(struct api *a, struct serving *ret); /* by the rows of world.wants */
-void check_taken(struct api *a, const struct serving *before, uint64_t since_us, const char *by);
+void check_taken(struct api *a, const struct serving *before, const struct decided *decided, const char *by);
 void check_line(struct api *a, size_t backend, const struct server *was, const struct server *is, const char *by);
 void check_written(struct api *a, bool loses, const char *by); /* loses: what is fragile */
 void check_sent(struct api *a, const char *method, const char *path);
