@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/client.h"
-#include "kube/informer_log.h"
+#include "kube/outage.h"
 #include "daemon/source.h"
 #include "daemon/sources_service.h"
 #include "report/telemetry.h"
