@@ -248,7 +248,9 @@ void kube_client_note_answer(struct kube_client *c, const struct http_response *
     if (r->status == 401)
         kube_client_credentials_refused(c);
     snprintf(status, sizeof(status), "HTTP %d", r->status);
-    const struct kube_outage_loss loss = {.text = "no contact with the Kubernetes API; keeping the last state",
+    const struct kube_outage_loss loss = {.text = c->outage.met
+                                                      ? "no contact with the Kubernetes API; keeping the last state"
+                                                      : "no contact with the Kubernetes API yet",
                                           .reason = reason,
                                           .error = err != NULL ? err->message : status};
     if (reason != NULL)

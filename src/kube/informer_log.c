@@ -52,6 +52,12 @@ static bool is_denial(const char *reason)
     return str_eq(reason, "forbidden") || str_eq(reason, "not_found");
 }
 
+/* The next request tells whether there is a connection to be had. */
+static bool is_cut(const char *reason)
+{
+    return str_eq(reason, "lost") || str_eq(reason, "closed");
+}
+
 static const char *lost_text(const struct watch *w)
 {
     return w->synced ? "no contact with the Kubernetes API; keeping the last state"
@@ -75,7 +81,8 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
 {
     unsigned held_back;
     const char *key = key_of(w->reason);
-    if (l->lost_ms == 0)
+    bool first = l->lost_ms == 0;
+    if (first)
         l->lost_ms = now_ms;
     if ((l->quiet && !w->synced) || (l->may_be_denied && is_denial(w->reason))) {
         log_debug(l->log, w->synced ? "still denied" : "still no list", OF(l), log_str("error", w->detail));
@@ -90,6 +97,10 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
         return;
     }
     l->is_out = false;
+    if (first && is_cut(w->reason)) {
+        log_debug(l->log, "connection ended", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
+        return;
+    }
     if (!log_limit_pass(&l->trouble, now_ms, key, &held_back))
         return;
     if (!str_eq(key, l->last_key))

@@ -63,5 +63,6 @@ void kube_outage_end(struct kube_outage *o, const struct log *log, uint64_t now_
         log_info(log, "contact with the Kubernetes API recovered", log_str("server", o->server),
                  log_us_as_ms("away_ms", (now_ms - o->lost_ms) * 1000));
     o->was_said = false;
+    o->met = true;
     o->lost_ms = 0;
 }

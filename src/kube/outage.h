@@ -18,6 +18,7 @@ struct kube_outage {
     const char *server; /* borrowed */
     uint64_t lost_ms;   /* 0: there is none */
     bool was_said;
+    bool met; /* there was contact before */
     struct log_limit limit;
 };
 

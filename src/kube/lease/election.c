@@ -62,11 +62,10 @@ static void trouble(struct election *e, bool refused, const char *what)
     unsigned held_back;
     e->refused = refused;
     snprintf(e->problem, sizeof(e->problem), "%s", what);
-    if (kube_client_is_away(e->client)) {
+    bool said = kube_client_is_away(e->client);
+    if (said)
         log_debug(e->log, "Lease out of reach", log_str("lease", e->name), log_str("error", e->problem));
-        return;
-    }
-    if (!log_limit_pass_message(&e->limit, clock_mono_ms(), e->problem, &held_back))
+    if (said || !log_limit_pass_message(&e->limit, clock_mono_ms(), e->problem, &held_back))
         return;
     e->said = true;
     log_warn(e->log, "cannot read or write the Lease of the leader election", log_str("namespace", e->namespace),
