@@ -99,12 +99,13 @@ static void on_deadline(void *arg)
     read_haproxies(i);
 }
 
-/* Does not wait for what will not come. */
+/* Does not wait for what will not come: an API server that is not there, or refuses the credentials, is hardly so for
+ * the next seconds alone. */
 static void check_refusals(void *arg)
 {
     struct inspect *i = arg;
     i->refused_reads = sources_refused(i->sources) ? i->refused_reads + 1 : 0;
-    if (i->refused_reads >= (i->options->refusals_count ? 1 : REFUSED_READS))
+    if (sources_away(i->sources) || i->refused_reads >= (i->options->refusals_count ? 1 : REFUSED_READS))
         on_deadline(i);
     else
         timer_set(&i->refused, REFUSED_READ_MS);

@@ -1,5 +1,6 @@
 #include "kube/outage.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -43,6 +44,8 @@ bool kube_outage_begin(struct kube_outage *o, const struct log *log, const struc
                        uint64_t now_ms)
 {
     unsigned held_back;
+    const char *hint = str_eq(loss->reason, "forbidden") ? kube_client_refusal_hint(loss->error) : NULL;
+    snprintf(o->problem, sizeof(o->problem), "%s%s%s", loss->error, hint != NULL ? "; " : "", hint != NULL ? hint : "");
     if (o->lost_ms == 0)
         o->lost_ms = now_ms;
     /* Reasons that take turns, as while a server starts, pass once each. */
@@ -51,7 +54,7 @@ bool kube_outage_begin(struct kube_outage *o, const struct log *log, const struc
     o->was_said = true;
     log_warn(log, loss->text, log_str("server", o->server), log_str("reason", loss->reason),
              log_str("error", loss->error),
-             log_if(str_eq(loss->reason, "forbidden"), log_str("hint", kube_client_refusal_hint(loss->error))),
+             log_str("hint", hint),
              log_if(loss->repeats, log_us_as_ms("retry_ms", loss->retry_ms * 1000)),
              log_if(held_back > 0, log_int("repeated", held_back)));
     return true;

@@ -18,7 +18,8 @@ struct kube_outage {
     const char *server; /* borrowed */
     uint64_t lost_ms;   /* 0: there is none */
     bool was_said;
-    bool met; /* there was contact before */
+    bool met;          /* there was contact before */
+    char problem[512]; /* as last noticed, with what to do about it */
     struct log_limit limit;
 };
 

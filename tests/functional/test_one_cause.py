@@ -12,8 +12,10 @@ import pytest
 from tests.harness import objects
 from tests.harness.certificates import Authority
 from tests.harness.daemon import Daemon
+from tests.harness.process import free_port
 
 from .rig import BY_NODE_PORT, NAMESPACE, SERVICE, SEVERAL, Rig
+from .test_commands import run
 from .test_config_secret import NAME, SOURCE, secret
 from .test_config_secret import NAMESPACE as SECRETS
 from .test_template_source import ingress
@@ -123,26 +125,44 @@ def test_credentials_that_are_refused_are_one_line(rig: Rig, site: str) -> None:
     check_loss(daemon, since, "401")
 
 
-CAUSES: dict[str, tuple[Callable[[pathlib.Path], dict[str, Any]], str]] = {
-    "refused": (lambda home: {"cluster": {"server": "https://127.0.0.1:1"}}, "refused"),
-    "name": (lambda home: {"cluster": {"server": "https://nowhere.invalid:6443"}}, "resolve"),
-    "no TLS": (lambda home: {"cluster": {"server": "https://127.0.0.1:{port}"}}, "TLS"),
-    "401": (lambda home: {"token": "wrong"}, "401"),
-    "anonymous": (lambda home: {"token": ""}, "system:anonymous.*no credentials are sent"),
+# What is wrong in the kubeconfig, and what is said of it.
+CAUSES: dict[str, tuple[dict[str, str], str]] = {
+    "refused": ({"server": "https://127.0.0.1:1"}, "Connection refused"),
+    "name": ({"server": "https://nowhere.invalid:6443"}, "Could not resolve host"),
+    "no TLS": ({"server": "https://127.0.0.1:{port}"}, "is this an https port"),
+    "401": ({"token": "wrong"}, "HTTP 401"),
+    "anonymous": ({"token": ""}, "system:anonymous.*no credentials are sent"),
 }
+
+
+def wrong(rig: Rig, cause: str) -> dict[str, Any]:
+    said = CAUSES[cause][0]
+    return said if "token" in said else {"cluster": {"server": said["server"].replace("{port}", rig.kube.url.rpartition(":")[2])}}
 
 
 @pytest.mark.parametrize("cause", CAUSES)
 @pytest.mark.parametrize("site", SITES)
 def test_one_that_was_never_there(rig: Rig, site: str, cause: str) -> None:
-    more, says = CAUSES[cause]
-    wrong = more(rig.home)
-    if "cluster" in wrong:
-        wrong = {"cluster": {"server": wrong["cluster"]["server"].replace("{port}", rig.kube.url.rpartition(":")[2])}}
-    daemon = start(rig, site, **wrong)
+    daemon, says = start(rig, site, **wrong(rig, cause)), CAUSES[cause][1]
     daemon.wait_log(f'msg="({AWAY}).*{says}')
     daemon.wait_log("level=debug.*(no contact|out of reach)")
     check_loss(daemon, 0, says)
+
+
+# --- commands
+
+COMMANDS = {"plan": (servers, ["plan", "--daemon=none"]), "explain": (servers, ["explain", "n1"]), "services view": (annotated, ["services", "view"]),
+            "services explain": (annotated, ["services", "explain", "shop/shop"])}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_does_not_wait_for_it(rig: Rig, command: str, cause: str) -> None:
+    site, words = COMMANDS[command]
+    settings = {**rig.settings(**site(rig)), "LOG_LEVEL": "info", "LISTEN_ADDRESS": f"127.0.0.1:{free_port()}",
+                "KUBECONFIG": str(rig.kube.kubeconfig(rig.home / "mine", **{"token": "good", **wrong(rig, cause)}))}
+    done = run(*words, "--timeout=10m", env={name: value for name, value in settings.items() if value})
+    assert done.returncode == 1 and len(re.findall(CAUSES[cause][1], done.stdout + done.stderr)) == 1, done.stdout + done.stderr
 
 
 def test_a_certificate_of_another_authority_is_one_line(tmp_path: pathlib.Path) -> None:
