@@ -99,12 +99,13 @@ static void on_deadline(void *arg)
     read_haproxies(i);
 }
 
-/* Does not wait for what will not come. */
+/* Does not wait for what will not come: an API server that is not there, or refuses the credentials, is hardly so for
+ * the next seconds alone. */
 static void check_refusals(void *arg)
 {
     struct inspect *i = arg;
     i->refused_reads = sources_refused(i->sources) ? i->refused_reads + 1 : 0;
-    if (i->refused_reads >= (i->options->refusals_count ? 1 : REFUSED_READS))
+    if (sources_away(i->sources) || i->refused_reads >= (i->options->refusals_count ? 1 : REFUSED_READS))
         on_deadline(i);
     else
         timer_set(&i->refused, REFUSED_READ_MS);
@@ -216,6 +217,7 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
     t->dirty = h->dirty;
     t->file = h->readout.file;
     t->adds = h->driver->adds;
+    t->served = &h->served;
     t->drift = mem_strdup(h->drift);
     t->warning = mem_strdup(h->warning);
     t->file_problem = mem_strdup(h->readout.file_problem);
@@ -282,9 +284,11 @@ static void begin(struct inspect *i, struct settings *settings, const struct log
     timer_init(&i->deadline, i->base, on_deadline, i);
     cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(i->base, i->clients, settings, &i->haproxy_count);
     i->haproxies = mem_array(i->haproxy_count, sizeof(i->haproxies[0]));
-    for (size_t h = 0; h < i->haproxy_count; h++)
+    for (size_t h = 0; h < i->haproxy_count; h++) {
         inspect_haproxy_init(&i->haproxies[h], i->base, drivers[h], i->mappings.backends, i->mappings.count,
                              &i->rules.diff, on_haproxy, i);
+        i->haproxies[h].wants_checks = i->options->checks;
+    }
     begin_sources(i, settings, log);
 }
 

@@ -24,6 +24,7 @@ struct inspect_options {
     uint64_t timeout_ms; /* how long Kubernetes may take, and after it each HAProxy */
     const char *daemon;  /* as in cli/daemon_memory.h; NULL: it is not asked */
     bool refusals_count; /* the API server is known to have read its roles: what it refuses is not waited for */
+    bool checks;         /* what their checks say of the servers that are down */
     /* Called once; what it gets is valid in the call. What could not be read is in the report. */
     void (*show)(void *arg, const struct inspect_report *report);
     void *arg;

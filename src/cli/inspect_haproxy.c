@@ -24,6 +24,34 @@ static void finish_unseen(struct inspect_haproxy *h, const struct error *err)
     finish(h);
 }
 
+static bool some_fail(const struct inspect_haproxy *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        for (size_t k = 0; k < h->found[i].runtime.count; k++)
+            if (runtime_fails_check(&h->found[i].runtime.servers[k]))
+                return true;
+    return false;
+}
+
+static void finish_with_checks(struct inspect_haproxy *h)
+{
+    h->asks_checks = h->wants_checks && some_fail(h);
+    if (h->asks_checks)
+        h->driver->ops->ask_served(h->driver, true);
+    else
+        finish(h);
+}
+
+/* Without it, all that is missing is why they fail. */
+static void on_served(void *arg, const struct served *s, const struct error *err)
+{
+    struct inspect_haproxy *h = arg;
+    (void)err;
+    if (s != NULL)
+        served_copy(&h->served, s);
+    finish(h);
+}
+
 /* How what it runs differs from haproxy.cfg; NULL: it does not. */
 static char *running_problem(const struct inspect_haproxy *h)
 {
@@ -73,7 +101,7 @@ static void on_history(void *arg, const struct reload_history *history, const st
     } else {
         check_drift(h);
     }
-    finish(h);
+    finish_with_checks(h);
 }
 
 /* ---- the backends ---- */
@@ -141,6 +169,10 @@ static void on_deadline(void *arg)
     struct inspect_haproxy *h = arg;
     struct error err = {0};
     h->driver->ops->cancel(h->driver, false);
+    if (h->asks_checks) {
+        finish(h);
+        return;
+    }
     error_set(&err, ERROR_RETRY, "%s did not answer all requests within %.1f s", h->driver->name,
               (double)h->timeout_ms / 1000.0);
     if (!h->seen)
@@ -151,7 +183,8 @@ static void on_deadline(void *arg)
         finish_unseen(h, &err);
 }
 
-static const struct driver_events events = {.was_read = on_observed, .last_reload_told = on_history};
+static const struct driver_events events = {
+    .was_read = on_observed, .last_reload_told = on_history, .served_told = on_served};
 
 void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
                           const char *const *names, size_t count, const struct diff_rules *rules,
@@ -181,6 +214,7 @@ void inspect_haproxy_fini(struct inspect_haproxy *h)
     free(h->found);
     free(h->drift);
     free(h->warning);
+    served_fini(&h->served);
     timer_fini(&h->again);
     timer_fini(&h->deadline);
 }

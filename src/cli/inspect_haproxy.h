@@ -12,6 +12,7 @@
 #include "host/timer.h"
 #include "haproxy/driver.h"
 #include "haproxy/readout.h"
+#include "haproxy/served.h"
 
 struct diff_rules;
 
@@ -26,6 +27,9 @@ struct inspect_haproxy {
     char *warning; /* what is unknown about reloads; NULL: nothing */
     struct timer again, deadline;
     bool read_again, seen;
+    bool wants_checks;    /* set after init: what their checks say of the servers that are down, where there are any */
+    bool asks_checks;     /* that was asked for */
+    struct served served; /* that */
     uint64_t timeout_ms;
     void (*done)(void *arg);
     void *arg;

@@ -20,6 +20,7 @@
 struct cfg_content;
 struct daemon_memory;
 struct parking;
+struct served;
 struct service;
 struct sources;
 
@@ -95,6 +96,7 @@ struct inspect_target {
     const char *url;                  /* of its Data Plane API; borrowed */
     struct inspect_backend *backends; /* as the mappings of the report */
     struct cfg_content *file;         /* haproxy.cfg as it was read; borrowed; NULL: it was not */
+    const struct served *served;      /* which servers are down by their checks; borrowed; NULL: a test's */
     bool adds;                        /* servers come and go without a reload */
     bool dirty;                       /* it may not run what haproxy.cfg says: each change needs a reload */
     char

@@ -14,15 +14,20 @@
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
 #include "kube/client.h"
+#include "kube/outage.h"
 #include "net/http.h"
 #include "report/checks.h"
 #include "settings/settings.h"
+
+#define AWAY_MS 500
 
 struct services_look {
     struct event_base *base;
     struct buf text;   /* the configuration, and its files as comments */
     struct error said; /* kind NONE: it was made */
     bool done;
+    struct kube_client *kube;
+    struct timer deadline, away;
 };
 
 /* As comments, so that what is printed is a haproxy.cfg; of a certificate no more than the name. */
@@ -62,12 +67,27 @@ static void look_on_deadline(void *arg)
     event_base_loopbreak(l->base);
 }
 
+/* An API server that is away is not waited for. */
+static void look_on_away(void *arg)
+{
+    struct services_look *l = arg;
+    if (kube_client_outage(l->kube)->lost_ms != 0)
+        event_base_loopbreak(l->base);
+    else
+        timer_set(&l->away, AWAY_MS);
+}
+
 /* ---- what is said ---- */
 
-static int look_not_read(const struct services_source *source)
+static int look_not_read(const struct services_source *source, const struct services_look *l)
 {
     cleanup(checks_fini) struct checks checks = {0};
     cleanup(buf_fini) struct buf lines = {0};
+    const struct kube_outage *o = kube_client_outage(l->kube);
+    if (o->lost_ms != 0) {
+        fprintf(stderr, "error: Kubernetes API %s: %s\n", o->server, o->problem);
+        return EXIT_FAILURE;
+    }
     services_source_ready(source, &checks);
     checks_print(&checks, &lines);
     fprintf(stderr, "error: Kubernetes could not be read in time (--timeout):\n%s", buf_str(&lines));
@@ -109,22 +129,24 @@ static int look_run(struct services_look *l, const struct services_source_option
                     const struct command *command)
 {
     static const struct services_source_callbacks callbacks = {.made = look_on_made, .failed = look_on_failed};
-    struct timer deadline;
     struct error err = {0};
     struct services_source *source = services_source_new(l->base, options, &callbacks, l, &err);
     if (source == NULL) {
         fprintf(stderr, "error: %s\n", err.message);
         return EXIT_FAILURE;
     }
-    timer_init(&deadline, l->base, look_on_deadline, l);
-    timer_set(&deadline, command->timeout_ms);
+    timer_init(&l->deadline, l->base, look_on_deadline, l);
+    timer_init(&l->away, l->base, look_on_away, l);
+    timer_set(&l->deadline, command->timeout_ms);
+    timer_set(&l->away, AWAY_MS);
     services_source_start(source);
     event_base_dispatch(l->base);
     services_source_stop(source);
-    int status = !l->done                                        ? look_not_read(source)
+    int status = !l->done                                        ? look_not_read(source, l)
                  : command->services == COMMAND_SERVICES_EXPLAIN ? look_explain(source, command->operand)
                                                                  : look_view(source, l);
-    timer_fini(&deadline);
+    timer_fini(&l->deadline);
+    timer_fini(&l->away);
     services_source_free(source);
     return status;
 }
@@ -143,6 +165,7 @@ int services_command(struct event_base *base, const struct settings *settings, c
     if (kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
         kube_client_set_json(kube);
     const struct services_source_options options = {.settings = settings, .kube = kube, .log = log};
+    l.kube = kube;
     if (kube == NULL)
         fprintf(stderr, "error: %s\n", err.message);
     else

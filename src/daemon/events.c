@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "kube/client.h"
 #include "kube/event_writer.h"
 #include "host/name.h"
 #include "host/timer.h"
@@ -265,7 +266,8 @@ static void log_trouble(struct events *e, struct log_limit *limit, const char *w
 {
     const struct place place = events_place(e, item);
     unsigned held_back;
-    if (!log_limit_pass_message(limit, clock_mono_ms(), err->message, &held_back))
+    if (kube_client_is_away(e->options.client) ||
+        !log_limit_pass_message(limit, clock_mono_ms(), err->message, &held_back))
         return;
     e->about[item->service].in_trouble = true;
     log_warn(e->options.log, what, log_str("namespace", place.namespace), log_str(events_field(&place), place.name),

@@ -1,6 +1,5 @@
 #include "daemon/sources.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -8,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/client.h"
-#include "kube/informer_log.h"
+#include "kube/outage.h"
 #include "daemon/source.h"
 #include "daemon/sources_service.h"
 #include "report/telemetry.h"
@@ -188,7 +187,6 @@ bool sources_ready(const struct sources *s, struct checks *checks)
 
 struct outage_count {
     size_t out, missing;
-    char problem[sizeof((struct informer_status){0}.problem)];
 };
 
 static void outage_count_one(void *arg, const struct source *of)
@@ -197,19 +195,29 @@ static void outage_count_one(void *arg, const struct source *of)
     const struct informer_status status = source_status(of);
     bool missing = !status.synced || status.stale;
     n->missing += missing;
-    if (missing && status.outage && n->out++ == 0)
-        snprintf(n->problem, sizeof(n->problem), "%s", status.problem);
+    n->out += missing && status.outage;
+}
+
+static bool sources_count_outage(const struct sources *s, struct outage_count *n)
+{
+    sources_each(s, outage_count_one, n);
+    return n->out > 0 && n->out == n->missing;
+}
+
+bool sources_away(const struct sources *s)
+{
+    struct outage_count n = {0};
+    return sources_count_outage(s, &n);
 }
 
 bool sources_outage(const struct sources *s, struct checks *checks, bool *ret_logged)
 {
     struct outage_count n = {0};
     const struct kube_outage *o = kube_client_outage(s->client);
-    sources_each(s, outage_count_one, &n);
-    if (n.out == 0 || n.out < n.missing)
+    if (!sources_count_outage(s, &n))
         return false;
     *ret_logged = o->was_said;
-    checks_add(checks, CHECK_FAIL, mem_printf("Kubernetes API %s", o->server), mem_strdup(n.problem), NULL);
+    checks_add(checks, CHECK_FAIL, mem_printf("Kubernetes API %s", o->server), mem_strdup(o->problem), NULL);
     return true;
 }
 

@@ -71,8 +71,9 @@ bool sources_refused(const struct sources *s);
  * Service is not needed. */
 bool sources_ready(const struct sources *s, struct checks *checks);
 
-/* Whether all that is missing is so for one cause, which keeps every watch from the API server: then adds one check, in place
- * of those of sources_ready, and says whether the log has it. */
+/* Whether all that is missing is so for one cause, which keeps every watch from the API server (kube/outage.h). */
+bool sources_away(const struct sources *s);
+/* The same; then adds one check, in place of those of sources_ready, and says whether the log has it. */
 bool sources_outage(const struct sources *s, struct checks *checks, bool *ret_logged);
 
 /* Calls fn for each watch that is in use. */

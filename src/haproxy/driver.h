@@ -227,7 +227,8 @@ struct driver_ops {
     void (*command)(struct driver *d, const char *backend, const char *server, enum runtime_admin state);
     void (*ask_reload)(struct driver *d, struct reload *r); /* and sets its state */
     void (*ask_last_reload)(struct driver *d);
-    void (*ask_served)(struct driver *d); /* what HAProxy serves now (haproxy/served) */
+    /* What HAProxy serves now (haproxy/served); servers: and which of them are down by their checks. */
+    void (*ask_served)(struct driver *d, bool servers);
     /* It refused the credentials, on the way that commands go or on the other. True: there are new credentials by now. */
     bool (*renew)(struct driver *d, bool commands);
     void (*cancel)(struct driver *d, bool commands); /* what is under way there: nothing is reported of it any more */

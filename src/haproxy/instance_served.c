@@ -8,7 +8,7 @@ bool instance_let_ask_served(struct instance *in)
             continue;
         instance_begin(in, INSTANCE_POLLING);
         in->asking = in->engines[i];
-        instance_driver(in)->ops->ask_served(instance_driver(in));
+        instance_driver(in)->ops->ask_served(instance_driver(in), false);
         return true;
     }
     return false;

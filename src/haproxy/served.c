@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 static void served_list_fini(struct served_list *l)
 {
@@ -16,6 +17,14 @@ void served_fini(struct served *s)
 {
     served_list_fini(&s->frontends);
     served_list_fini(&s->backends);
+    for (size_t i = 0; i < s->failures.count; i++) {
+        const struct served_failure *f = &s->failures.list[i];
+        free(f->backend);
+        free(f->server);
+        free(f->check);
+        free(f->detail);
+    }
+    free(s->failures.list);
     *s = (struct served){0};
 }
 
@@ -36,6 +45,32 @@ void served_add_frontend(struct served *s, const char *name, bool open)
 void served_add_backend(struct served *s, const char *name, unsigned up)
 {
     served_add(&s->backends, (struct served_proxy){.name = mem_strdup(name), .up = up});
+}
+
+/* "* L4TOUT" is the last result while the next check runs; "DOWN 1/2" is on its way up. */
+void served_add_server(struct served *s, const char *backend, const char *server, const char *status, const char *check,
+                       const char *detail)
+{
+    struct served_failures *f = &s->failures;
+    if (status == NULL || !str_has_prefix(status, "DOWN"))
+        return;
+    if (check != NULL && str_has_prefix(check, "* "))
+        check += 2;
+    if (f->count == f->room) {
+        f->room = f->room > 0 ? 2 * f->room : 16;
+        f->list = mem_resize(f->list, f->room, sizeof(f->list[0]));
+    }
+    f->list[f->count++] =
+        (struct served_failure){mem_strdup(backend), mem_strdup(server), mem_strdup(check != NULL ? check : ""),
+                                mem_strdup(detail != NULL ? detail : "")};
+}
+
+const struct served_failure *served_failure_of(const struct served *s, const char *backend, const char *server)
+{
+    for (size_t i = 0; i < s->failures.count; i++)
+        if (str_eq(s->failures.list[i].backend, backend) && str_eq(s->failures.list[i].server, server))
+            return &s->failures.list[i];
+    return NULL;
 }
 
 static int served_order(const void *a, const void *b)
@@ -68,6 +103,10 @@ void served_copy(struct served *ret, const struct served *s)
         .answers = s->answers, .pid = s->pid, .uptime_s = s->uptime_s, .version = s->version, .lists = s->lists};
     served_list_copy(&copy.frontends, &s->frontends);
     served_list_copy(&copy.backends, &s->backends);
+    for (size_t i = 0; i < s->failures.count; i++) {
+        const struct served_failure *f = &s->failures.list[i];
+        served_add_server(&copy, f->backend, f->server, "DOWN", f->check, f->detail);
+    }
     served_fini(ret);
     *ret = copy;
 }

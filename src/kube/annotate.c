@@ -47,6 +47,7 @@ static void annotator_on_done(void *arg, const struct http_response *r, const st
     struct annotator *a = arg;
     struct error err = {0};
     a->request = NULL;
+    kube_client_note_answer(a->client, r, failure);
     if (failure == NULL && r->status >= 200 && r->status <= 202) {
         a->done(a->arg, ANNOTATE_WRITTEN, NULL);
         return;
@@ -57,8 +58,6 @@ static void annotator_on_done(void *arg, const struct http_response *r, const st
     }
     cleanup(kube_event_fini) struct kube_event status = {0};
     kube_decode_status(buf_str(r->body), r->body->len, &status);
-    if (r->status == 401)
-        kube_client_credentials_refused(a->client);
     (void)error_set_http(&err, r->status, "PATCH %s%s: HTTP %d%s%s", kube_client_server(a->client), a->path, r->status,
                          str_empty(status.status_message) ? "" : ": ", status.status_message);
     a->done(a->arg, r->status == 409 ? ANNOTATE_CONFLICT : r->status == 403 ? ANNOTATE_DENIED : ANNOTATE_LATER, &err);

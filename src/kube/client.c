@@ -1,5 +1,6 @@
 #include "kube/client.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/secrets/secret.h"
 #include "kube/exec_plugin.h"
-#include "kube/informer_log.h"
+#include "kube/outage.h"
 #include "kube/watch.h"
 #include "net/tls_files.h"
 
@@ -99,6 +100,7 @@ struct kube_client *kube_client_new(struct http *http, const struct kube_access 
     c->log = log;
     c->token_limit.period_ms = TOKEN_LOG_PERIOD_MS;
     c->endpoint.base_url = mem_strdup(access->server);
+    kube_outage_init(&c->outage, c->endpoint.base_url);
     c->endpoint.proxy_url = mem_strdup(access->proxy_url);
     c->username = mem_strdup(access->username);
     c->password = mem_strdup(access->password);
@@ -236,8 +238,30 @@ struct watch_server *kube_client_watch_server(struct kube_client *c)
 
 struct kube_outage *kube_client_outage(struct kube_client *c)
 {
-    c->outage.server = kube_client_server(c);
     return &c->outage;
+}
+
+void kube_client_note_answer(struct kube_client *c, const struct http_response *r, const struct error *err)
+{
+    char status[32];
+    const char *reason = kube_outage_reason(&c->outage, r, err);
+    if (r->status == 401)
+        kube_client_credentials_refused(c);
+    snprintf(status, sizeof(status), "HTTP %d", r->status);
+    const struct kube_outage_loss loss = {.text = c->outage.met
+                                                      ? "no contact with the Kubernetes API; keeping the last state"
+                                                      : "no contact with the Kubernetes API yet",
+                                          .reason = reason,
+                                          .error = err != NULL ? err->message : status};
+    if (reason != NULL)
+        (void)kube_outage_begin(&c->outage, c->log, &loss, clock_mono_ms());
+    else if (err == NULL)
+        kube_outage_end(&c->outage, c->log, clock_mono_ms());
+}
+
+bool kube_client_is_away(const struct kube_client *c)
+{
+    return c->outage.lost_ms != 0 || kube_client_lacks_credentials(c);
 }
 
 const char *kube_client_refusal_hint(const char *said)

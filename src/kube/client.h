@@ -75,8 +75,14 @@ void kube_client_protobuf_failed(struct kube_client *c, const char *resource, co
 
 /* What watches learn of this server and share. */
 struct watch_server *kube_client_watch_server(struct kube_client *c);
-/* What keeps all of them from it. */
+/* What keeps all of them, and all other requests, from it. */
 struct kube_outage *kube_client_outage(struct kube_client *c);
+/* How a request ended that is not a watch's, in on_done before anything is logged about it: credentials that were
+ * refused are read again, and an outage that begins or ends is logged. */
+void kube_client_note_answer(struct kube_client *c, const struct http_response *r, const struct error *err);
+/* Requests fail for an outage, or for credentials that a plugin has not given: that was logged once, and what fails for
+ * it is for the debug level. */
+bool kube_client_is_away(const struct kube_client *c);
 
 /* What to do about a 403 of the API, for the log and /readyz. said: the server's message, which only chooses between
  * hints: a request without credentials is refused to a user system:anonymous, and no server says that credentials are

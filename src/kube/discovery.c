@@ -96,8 +96,6 @@ static void discovery_on_answer(const struct discovery *d, const struct http_res
             error_prefix(&err, "GET %s%s", kube_client_server(d->client), d->path);
     } else {
         kube_decode_status(buf_str(r->body), r->body->len, &status);
-        if (r->status == 401)
-            kube_client_credentials_refused(d->client);
         (void)error_set_http(&err, r->status, "GET %s%s: HTTP %d%s%s", kube_client_server(d->client), d->path,
                              r->status, str_empty(status.status_message) ? "" : ": ", status.status_message);
     }
@@ -109,6 +107,7 @@ static void discovery_on_done(void *arg, const struct http_response *r, const st
 {
     struct discovery *d = arg;
     d->request = NULL;
+    kube_client_note_answer(d->client, r, err);
     if (err != NULL)
         d->done(d->arg, NULL, err);
     else

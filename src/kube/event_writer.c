@@ -83,8 +83,6 @@ static void event_writer_on_answer(struct event_writer *w, const struct http_res
     int64_t retry_after_ms = http_response_retry_after_ms(r);
     if (retry_after_ms < 0 && status.retry_after_seconds >= 0)
         retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
-    if (r->status == 401)
-        kube_client_credentials_refused(w->client);
     error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s", method_of(w), kube_client_server(w->client), w->path,
                    r->status, str_empty(status.status_message) ? "" : ": ", status.status_message);
     w->done(w->arg, outcome, retry_after_ms, &err);
@@ -94,6 +92,7 @@ static void event_writer_on_done(void *arg, const struct http_response *r, const
 {
     struct event_writer *w = arg;
     w->request = NULL;
+    kube_client_note_answer(w->client, r, err);
     if (err != NULL)
         w->done(w->arg, EVENT_LATER, -1, err);
     else

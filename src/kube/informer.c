@@ -15,6 +15,7 @@
 #include "kube/answer.h"
 #include "kube/client.h"
 #include "kube/informer_log.h"
+#include "kube/outage.h"
 #include "kube/watch.h"
 #include "net/http.h"
 #include "host/timer.h"
@@ -68,7 +69,7 @@ void informer_get_status(const struct informer *i, struct informer_status *ret)
         .last_byte_ms = i->last_byte_ms,
     };
     ret->stale = ret->synced && !i->watch.contact;
-    ret->outage = !i->watch.contact && kube_outage_is(i->watch.reason);
+    ret->outage = !i->watch.contact && kube_outage_is(i->watch.reason, i->watch.detail);
     if (!i->watch.contact)
         snprintf(ret->problem, sizeof(ret->problem), "%s", i->watch.detail);
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "kube/client.h"
+#include "kube/outage.h"
 
 #define LIMIT_MS 60000
 /* Says which watch a line is about. */
@@ -16,7 +17,6 @@ void informer_log_init(struct informer_log *l, const struct log *log, struct kub
                                .resource = resource,
                                .scope = scope,
                                .scope_is = scope_is != NULL ? scope_is : "service"};
-    outage->limit.period_ms = LIMIT_MS;
     l->trouble.period_ms = l->relists.period_ms = l->skipped.period_ms = LIMIT_MS;
 }
 
@@ -52,9 +52,10 @@ static bool is_denial(const char *reason)
     return str_eq(reason, "forbidden") || str_eq(reason, "not_found");
 }
 
-bool kube_outage_is(const char *reason)
+/* The next request tells whether there is a connection to be had. */
+static bool is_cut(const char *reason)
 {
-    return str_eq(reason, "unreachable") || str_eq(reason, "unauthorized");
+    return str_eq(reason, "lost") || str_eq(reason, "closed");
 }
 
 static const char *lost_text(const struct watch *w)
@@ -66,37 +67,22 @@ static const char *lost_text(const struct watch *w)
 /* The others have nothing to add: it is one server. */
 static void log_outage(struct informer_log *l, const struct watch *w, uint64_t now_ms)
 {
-    struct kube_outage *o = l->outage;
-    unsigned held_back;
+    const struct kube_outage_loss loss = {.text = lost_text(w),
+                                          .reason = w->reason,
+                                          .error = w->detail,
+                                          .repeats = w->state == WATCH_WAITING,
+                                          .retry_ms = w->wait_until_ms - now_ms};
     l->is_out = true;
-    if (o->lost_ms == 0)
-        o->lost_ms = now_ms;
-    if (!log_limit_pass(&o->limit, now_ms, w->reason, &held_back)) {
+    if (!kube_outage_begin(l->outage, l->log, &loss, now_ms))
         log_debug(l->log, "no contact", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
-        return;
-    }
-    o->was_said = true;
-    log_warn(l->log, lost_text(w), log_str("server", o->server), log_str("reason", w->reason),
-             log_str("error", w->detail),
-             log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
-             log_if(held_back > 0, log_int("repeated", held_back)));
-}
-
-static void log_outage_over(struct informer_log *l, uint64_t now_ms)
-{
-    struct kube_outage *o = l->outage;
-    if (o->was_said)
-        log_info(l->log, "contact with the Kubernetes API recovered", log_str("server", o->server),
-                 log_us_as_ms("away_ms", (now_ms - o->lost_ms) * 1000));
-    o->was_said = false;
-    o->lost_ms = 0;
 }
 
 static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now_ms)
 {
     unsigned held_back;
     const char *key = key_of(w->reason);
-    if (l->lost_ms == 0)
+    bool first = l->lost_ms == 0;
+    if (first)
         l->lost_ms = now_ms;
     if ((l->quiet && !w->synced) || (l->may_be_denied && is_denial(w->reason))) {
         log_debug(l->log, w->synced ? "still denied" : "still no list", OF(l), log_str("error", w->detail));
@@ -106,11 +92,15 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
         log_debug(l->log, "waiting for credentials", OF(l), log_str("error", w->detail));
         return;
     }
-    if (kube_outage_is(w->reason)) {
+    if (kube_outage_is(w->reason, w->detail)) {
         log_outage(l, w, now_ms);
         return;
     }
     l->is_out = false;
+    if (first && is_cut(w->reason)) {
+        log_debug(l->log, "connection ended", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
+        return;
+    }
     if (!log_limit_pass(&l->trouble, now_ms, key, &held_back))
         return;
     if (!str_eq(key, l->last_key))
@@ -127,7 +117,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
 static void log_back(struct informer_log *l, uint64_t now_ms)
 {
     if (l->is_out)
-        log_outage_over(l, now_ms);
+        kube_outage_end(l->outage, l->log, now_ms);
     l->is_out = false;
     if (l->loss_was_said)
         log_info(l->log, "contact with the Kubernetes API recovered", OF(l),

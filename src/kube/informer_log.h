@@ -10,19 +10,7 @@
 #include "kube/decode/decode.h"
 #include "kube/watch.h"
 
-/*
- * What keeps all watches of an API server from it: no connection, or credentials that are refused. One for each server,
- * shared by the informers: the first to notice says it, and the first to be back says that.
- */
-struct kube_outage {
-    const char *server; /* borrowed */
-    uint64_t lost_ms;   /* 0: there is none */
-    bool was_said;
-    struct log_limit limit;
-};
-
-/* Whether that is the cause, by the reason of a watch. */
-bool kube_outage_is(const char *reason);
+struct kube_outage;
 
 struct informer_log {
     const struct log *log;

@@ -73,6 +73,19 @@ def test_what_it_serves(fresh: Callable[..., DataPlane]) -> None:
     assert statistics(plane, "frontend")["fe"]["status"] != "OPEN"
 
 
+def test_what_the_checks_say(fresh: Callable[..., DataPlane]) -> None:
+    """Nobody is at the address of the server old: with what that looks like, not only that it is down."""
+    plane = fresh()
+
+    def down() -> dict[str, object]:
+        row = next(row for row in plane.get("/stats/native?type=server").json()["stats"] if row["name"] == "old")
+        assert row["backend_name"] == "be" and str(row["stats"]["status"]).startswith("DOWN"), row
+        return dict(row["stats"])
+
+    stats = wait_until(down, 20, "its check to fail")
+    assert str(stats["check_status"]).removeprefix("* ") == "L4CON" and "onnect" in str(stats["last_chk"]), stats
+
+
 def test_get(plane: DataPlane) -> None:
     answer = plane.get(SERVERS)
     assert answer.status == 200

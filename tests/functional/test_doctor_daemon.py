@@ -11,10 +11,10 @@ from threading import Thread
 import pytest
 
 from tests.harness import objects
-from tests.harness.process import free_port
+from tests.harness.process import free_port, wait_until
 
 from .doctor import lines, look
-from .rig import BACKEND, BY_NODE_PORT, NAMESPACE, SERVICE, SEVERAL, Rig
+from .rig import BACKEND, BY_NODE_PORT, NAMESPACE, PORT, SERVICE, SEVERAL, TEMPLATE, Rig
 
 
 @pytest.fixture
@@ -114,6 +114,17 @@ def test_one_that_hangs(rig: Rig) -> None:
 
 def test_servers_that_are_up(running: Rig) -> None:
     look(running).says("backend.health", "ok", "1 of 1 desired servers are UP")
+
+
+@pytest.mark.parametrize("play", ["3.0", "3.4"])
+def test_servers_that_are_down_and_what_their_checks_say(tmp_path: pathlib.Path, play: str) -> None:
+    """Their checks go to the nodes' own port, where nobody is."""
+    with Rig(tmp_path, TEMPLATE.replace(" addr 127.0.0.1 port {fe}", "").replace("inter 5s", "inter 200ms"), play) as rig:
+        rig.service()
+        wait_until(lambda: look(rig).one("backend.health")["status"] == "warn", 20, "the check to fail")
+        found = look(rig).says("backend.health", "warn", "1 of 1 desired servers are DOWN in HAProxy: n1 (L4CON: ")
+        assert "onnect" in found["found"] and "nothing listens at that port" in found["why"]
+        assert f"nc -zv -w 2 127.0.11.1 {PORT}" in lines(found)
 
 
 # --- names

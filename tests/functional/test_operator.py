@@ -202,7 +202,7 @@ def test_who_sends_no_credentials_is_not_told_to_grant_rights(rig: Rig) -> None:
     rig.start()
     body = rig.daemon.wait_not_ready('watch nodes: not synced: .*"system:anonymous"')
     assert "; no credentials are sent" in body and "deploy/rbac.yaml" not in body
-    rig.daemon.wait_log('level=warn .*resource=nodes reason=forbidden .*hint="no credentials are sent')
+    rig.daemon.wait_log('level=warn .*server=.* reason=forbidden .*hint="no credentials are sent')
 
 
 def test_forbidden_nodes_name_the_fix(rig: Rig) -> None:

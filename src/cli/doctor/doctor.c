@@ -222,6 +222,7 @@ static void look(struct doctor *d)
     const struct doctor_reply *rights = &d->kubernetes.rights_reply;
     const struct inspect_options options = {.timeout_ms = d->options->timeout_ms,
                                             .refusals_count = rights->asked && rights->error.kind == ERROR_NONE,
+                                            .checks = true,
                                             .show = on_refresh,
                                             .arg = d};
     struct clients usable = {.http = d->clients.http};

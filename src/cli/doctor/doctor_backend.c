@@ -1,7 +1,6 @@
 /* The checks of one backend in one HAProxy. */
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/str.h"
@@ -9,11 +8,10 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/file.h"
 #include "cli/doctor/doctor_haproxy.h"
+#include "cli/doctor/doctor_health.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
-
-#define NAMES_SHOWN 5
 
 /* Of haproxy.cfg, the nearest first. */
 static void add_backends(struct cfg_content *content, struct nearest *n)
@@ -141,40 +139,6 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
                 v == INSPECT_WAITING ? "servers, see the Service" : "lines that can be written");
 }
 
-/* Of the desired servers those that the running HAProxy has, and those of them that get no traffic because their health
- * check fails. */
-static void report_health(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
-                          struct doctor_section *s)
-{
-    size_t live = 0, down = 0, known = 0;
-    cleanup(buf_fini) struct buf names = {0};
-    for (size_t i = 0; i < b->desired->server_count; i++) {
-        const struct desired_server *want = &b->desired->servers[i];
-        const struct runtime_server *is = runtime_find(&b->runtime, want->name);
-        if (want->state != SERVER_LIVE)
-            continue;
-        live++;
-        known += is != NULL && !is->down;
-        if (is == NULL || !runtime_fails_check(is))
-            continue;
-        if (down++ < NAMES_SHOWN)
-            buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", want->name);
-    }
-    if (down == 0) {
-        if (known > 0)
-            doctor_ok(s, "backend.health", "health", "%zu of %zu desired servers are UP in HAProxy", known, live);
-        return;
-    }
-    struct doctor_check *c =
-        doctor_warn(s, "backend.health", "health", "%zu of %zu desired servers are DOWN in HAProxy: %s%s", down, live,
-                    buf_str(&names), down > NAMES_SHOWN ? ", ..." : "");
-    doctor_why(c, "they get no connections; the node's port does not answer HAProxy, or not this kind of check "
-                  "(HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK), or only one side uses the PROXY protocol");
-    doctor_fix(c, "on HAProxy's machine, see the result of its check",
-               "echo 'show stat %s 4 -1' | socat stdio %s | cut -d, -f2,18,37", b->of->backend,
-               in->settings->local.stats_socket != NULL ? in->settings->local.stats_socket : "/run/haproxy/admin.sock");
-}
-
 void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
                            struct doctor_report *r)
 {
@@ -187,5 +151,5 @@ void doctor_backend_report(const struct doctor_haproxy_input *in, const struct i
     report_mode(b, s);
     report_lines(in, b, s);
     report_plan(b, s);
-    report_health(in, b, s);
+    doctor_health_report(b, in->target != NULL ? in->target->served : NULL, in->settings->local.stats_socket, s);
 }

@@ -230,7 +230,10 @@ static void watch_on_found(void *arg, struct discovered *found, const struct err
     }
     if (err->http_status == 401 || err->http_status == 403)
         e->refused_us = clock_mono_us();
-    if (log_limit_pass_message(&e->limit, clock_mono_ms(), err->message, &held_back))
+    if (kube_client_is_away(e->in->options.kube))
+        log_debug(e->in->options.log, "resource of the templates out of reach", log_str("resource", e->text),
+                  log_str("error", err->message));
+    else if (log_limit_pass_message(&e->limit, clock_mono_ms(), err->message, &held_back))
         log_warn(e->in->options.log, "resource of the templates cannot be watched; asked for again",
                  log_str("name", e->watch->name), log_str("resource", e->text), log_str("error", err->message));
     e->problem = *err;

@@ -85,8 +85,10 @@ struct codec_worker {
 };
 int codec_read_worker(const char *json, size_t len, struct codec_worker *ret, struct error *err) must_check;
 
-/* GET .../stats/native?type=frontend, or of type backend: adds the proxies. ERROR_RETRY: HAProxy did not answer. */
-int codec_read_served(const char *json, size_t len, bool backends, struct served *ret, struct error *err) must_check;
+enum codec_served { CODEC_SERVED_FRONTENDS, CODEC_SERVED_BACKENDS, CODEC_SERVED_SERVERS };
+/* GET .../stats/native?type=frontend, or of type backend or server: adds them. ERROR_RETRY: HAProxy did not answer. */
+int codec_read_served(const char *json, size_t len, enum codec_served of, struct served *ret,
+                      struct error *err) must_check;
 
 #define CODEC_MAX_REFUSAL_BYTES 4096
 /* What the API says of a request that it refuses, whole but for its end beyond the cap: for a machine to read. NULL:

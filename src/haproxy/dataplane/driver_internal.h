@@ -16,7 +16,7 @@
 #include "host/timer.h"
 
 /* What is asked one after the other. */
-enum served_step { SERVED_WORKER, SERVED_FRONTENDS, SERVED_BACKENDS, SERVED_STEPS };
+enum served_step { SERVED_WORKER, SERVED_FRONTENDS, SERVED_BACKENDS, SERVED_SERVERS, SERVED_STEPS };
 
 struct dataplane_driver {
     struct driver base; /* the first one: a struct driver * is one of it */
@@ -43,6 +43,7 @@ struct dataplane_driver {
 
     struct served served; /* what was answered of it so far */
     enum served_step serving;
+    bool serves_servers; /* they are asked for, too */
 };
 
 static inline struct dataplane_driver *dataplane_driver_of(struct driver *d)
@@ -64,7 +65,7 @@ int dataplane_driver_update(struct driver *d, int64_t version, const struct upda
                             struct error *err) must_check;
 
 /* driver_served.c */
-void dataplane_driver_ask_served(struct driver *d);
+void dataplane_driver_ask_served(struct driver *d, bool servers);
 
 /* driver_file.c */
 int dataplane_driver_foresee(const struct driver *d, const struct cfg_file *to, const struct changes *changes,

@@ -8,6 +8,7 @@ static const char *const served_paths[SERVED_STEPS] = {
     [SERVED_WORKER] = "/runtime/info",
     [SERVED_FRONTENDS] = "/stats/native?type=frontend",
     [SERVED_BACKENDS] = "/stats/native?type=backend",
+    [SERVED_SERVERS] = "/stats/native?type=server",
 };
 
 static void driver_served_tell(struct dataplane_driver *d, const struct error *err)
@@ -22,9 +23,12 @@ static void driver_served_tell(struct dataplane_driver *d, const struct error *e
 
 static int driver_served_take(struct dataplane_driver *d, const struct dataplane_answer *a, struct error *err)
 {
+    static const enum codec_served of[SERVED_STEPS] = {[SERVED_FRONTENDS] = CODEC_SERVED_FRONTENDS,
+                                                       [SERVED_BACKENDS] = CODEC_SERVED_BACKENDS,
+                                                       [SERVED_SERVERS] = CODEC_SERVED_SERVERS};
     struct codec_worker worker;
     if (d->serving != SERVED_WORKER)
-        return codec_read_served(a->body, a->body_len, d->serving == SERVED_BACKENDS, &d->served, err);
+        return codec_read_served(a->body, a->body_len, of[d->serving], &d->served, err);
     if (codec_read_worker(a->body, a->body_len, &worker, err) != 0)
         return -1;
     d->served = (struct served){.answers = true, .pid = worker.pid, .uptime_s = worker.uptime_s, .version = a->version};
@@ -42,7 +46,7 @@ static void driver_served_on_answer(void *arg, const struct dataplane_answer *a)
     struct dataplane_driver *d = arg;
     struct error err = {0};
     if (dataplane_answer_check(a, &err) == 0 && driver_served_take(d, a, &err) == 0) {
-        if (++d->serving < SERVED_STEPS)
+        if (++d->serving < (d->serves_servers ? SERVED_STEPS : SERVED_SERVERS))
             driver_served_ask(d);
         else
             driver_served_tell(d, NULL);
@@ -57,9 +61,10 @@ static void driver_served_ask(struct dataplane_driver *d)
     dataplane_send(d->client, "GET", served_paths[d->serving], NULL, driver_served_on_answer, d);
 }
 
-void dataplane_driver_ask_served(struct driver *base)
+void dataplane_driver_ask_served(struct driver *base, bool servers)
 {
     struct dataplane_driver *d = dataplane_driver_of(base);
+    d->serves_servers = servers;
     served_fini(&d->served);
     d->serving = SERVED_WORKER;
     driver_served_ask(d);

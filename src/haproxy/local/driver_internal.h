@@ -142,6 +142,7 @@ struct local_driver {
     uint64_t turn_until_ms; /* or in any case */
     struct readout *to;
     struct served served; /* what was answered of it so far */
+    bool served_servers;  /* they are asked for, too */
     size_t at;            /* the backend whose servers are read */
 
     struct cfg_edits edits;       /* of the write to come */
@@ -230,7 +231,7 @@ void local_driver_take_server(struct runtime_server *ret, const struct cli_serve
 void local_driver_read_running(struct local_driver *d);
 
 /* driver_served.c */
-void local_driver_ask_served(struct driver *base);
+void local_driver_ask_served(struct driver *base, bool servers);
 
 /* driver_store.c */
 void local_driver_store(struct driver *d, const struct storage_request *request);

@@ -47,7 +47,8 @@ static void driver_served_on_info(void *arg, const struct local_answer *a)
         driver_served_tell(d, &err);
     } else {
         d->served = (struct served){.answers = true, .pid = info.pid, .uptime_s = info.uptime_s, .version = -1};
-        d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, CLI_STAT, driver_served_on_stat, d);
+        d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS,
+                                   d->served_servers ? CLI_STAT_SERVERS : CLI_STAT, driver_served_on_stat, d);
     }
 }
 
@@ -58,9 +59,10 @@ static void driver_served_tell_none(struct driver *base)
     driver_served_tell(local_driver_of(base), &err);
 }
 
-void local_driver_ask_served(struct driver *base)
+void local_driver_ask_served(struct driver *base, bool servers)
 {
     struct local_driver *d = local_driver_of(base);
+    d->served_servers = servers;
     served_fini(&d->served);
     if (d->base.runtime)
         d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, "show info", driver_served_on_info, d);

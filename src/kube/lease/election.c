@@ -62,7 +62,10 @@ static void trouble(struct election *e, bool refused, const char *what)
     unsigned held_back;
     e->refused = refused;
     snprintf(e->problem, sizeof(e->problem), "%s", what);
-    if (!log_limit_pass_message(&e->limit, clock_mono_ms(), e->problem, &held_back))
+    bool said = kube_client_is_away(e->client);
+    if (said)
+        log_debug(e->log, "Lease out of reach", log_str("lease", e->name), log_str("error", e->problem));
+    if (said || !log_limit_pass_message(&e->limit, clock_mono_ms(), e->problem, &held_back))
         return;
     e->said = true;
     log_warn(e->log, "cannot read or write the Lease of the leader election", log_str("namespace", e->namespace),
@@ -214,8 +217,6 @@ static void on_refusal(struct election *e, const struct http_response *r)
     int64_t retry_after_ms = http_response_retry_after_ms(r);
     if (retry_after_ms < 0 && status.retry_after_seconds >= 0)
         retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
-    if (r->status == 401)
-        kube_client_credentials_refused(e->client);
     const char *said = str_empty(status.status_message) ? "" : status.status_message;
     error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s%s%s", e->method, kube_client_server(e->client),
                    str_eq(e->method, "POST") ? e->collection : e->path, r->status, said[0] != '\0' ? ": " : "", said,
@@ -233,6 +234,7 @@ static void election_on_done(void *arg, const struct http_response *r, const str
     struct election *e = arg;
     e->request = NULL;
     e->fresh_connection = err != NULL;
+    kube_client_note_answer(e->client, r, err);
     if (err != NULL) {
         trouble(e, false, err->message);
         election_feed_type(e, LEASE_EVENT_FAILED);

@@ -221,7 +221,7 @@ COUNTS = ("act", "bck", "scur", "stot", "iid", "sid", "pid", "weight", "chkdown"
 def statistics_json(row: dict[str, str]) -> dict[str, Any]:
     kind = {"FRONTEND": "frontend", "BACKEND": "backend"}.get(row["svname"], "server")
     stats: dict[str, Any] = {name: int(row[name]) for name in COUNTS if row.get(name)}
-    stats |= {name: row[name] for name in ("status", "mode", "algo") if row.get(name)}
+    stats |= {name: row[name] for name in ("status", "mode", "algo", "check_status", "last_chk") if row.get(name)}
     if kind == "server":
         return {"type": kind, "name": row["svname"], "backend_name": row["pxname"], "stats": stats}
     return {"type": kind, "name": row["pxname"], "stats": stats}

@@ -64,6 +64,41 @@ START_TEST(of_show_stat)
 }
 END_TEST
 
+#define WITH_CHECKS "# pxname,svname,status,act,bck,check_status,last_chk,\n"
+
+static void failure_is(const struct served *s, const char *server, const char *check, const char *detail)
+{
+    const struct served_failure *f = served_failure_of(s, "be", server);
+    ck_assert_ptr_nonnull(f);
+    ck_assert_str_eq(f->check, check);
+    ck_assert_str_eq(f->detail, detail);
+}
+
+START_TEST(of_show_stat_with_servers)
+{
+    struct served s = {.answers = true}, copy = {0};
+    struct error err = {0};
+    ck_assert_int_eq(cli_stat_read(&s,
+                                   WITH_CHECKS "be,up,UP,1,0,L4OK,,\n"
+                                               "be,refused,DOWN,0,1,* L4CON,\"Connection refused, \"\"twice\"\"\",\n"
+                                               "be,late,DOWN 1/2,0,1,L4TOUT,,\n"
+                                               "be,off,MAINT,0,1,,,\n"
+                                               "other,late,DOWN,0,1,L7STS,404,\n"
+                                               "be,BACKEND,UP,1,0,,,\n",
+                                   &err),
+                     0);
+    ck_assert_uint_eq(s.failures.count, 3);
+    failure_is(&s, "refused", "L4CON", "Connection refused, \"twice\"");
+    failure_is(&s, "late", "L4TOUT", "");
+    ck_assert_ptr_null(served_failure_of(&s, "be", "up"));
+    ck_assert_ptr_null(served_failure_of(&s, "be", "off"));
+    served_copy(&copy, &s);
+    failure_is(&copy, "refused", "L4CON", "Connection refused, \"twice\"");
+    served_fini(&copy);
+    served_fini(&s);
+}
+END_TEST
+
 START_TEST(of_show_stat_that_is_none)
 {
     static const char *const bad[] = {"",
@@ -89,7 +124,8 @@ END_TEST
 
 static int read_json(struct served *s, const char *json, bool backends, struct error *err)
 {
-    int status = codec_read_served(json, strlen(json), backends, s, err);
+    enum codec_served of = backends ? CODEC_SERVED_BACKENDS : CODEC_SERVED_FRONTENDS;
+    int status = codec_read_served(json, strlen(json), of, s, err);
     served_sort(s);
     return status;
 }
@@ -111,6 +147,27 @@ START_TEST(of_an_api)
         ck_assert_uint_eq(served_up(&s, "none"), 0);
         served_fini(&s);
     }
+}
+END_TEST
+
+START_TEST(of_an_api_with_servers)
+{
+    static const char json[] =
+        "{\"stats\":[{\"name\":\"n1\",\"backend_name\":\"be\",\"stats\":{\"status\":\"DOWN\",\"check_status\":\"* "
+        "L4TOUT\"}},"
+        "{\"name\":\"n2\",\"backend_name\":\"be\",\"stats\":{\"status\":\"DOWN\",\"check_status\":\"L4CON\",\"last_"
+        "chk\":\"no\"}},"
+        "{\"name\":\"n3\",\"backend_name\":\"be\",\"stats\":{\"status\":\"UP\",\"check_status\":\"L4OK\"}}]}";
+    struct served s = {0};
+    struct error err = {0};
+    ck_assert_int_eq(codec_read_served(json, strlen(json), CODEC_SERVED_SERVERS, &s, &err), 0);
+    ck_assert_uint_eq(s.failures.count, 2);
+    failure_is(&s, "n1", "L4TOUT", "");
+    failure_is(&s, "n2", "L4CON", "no");
+    served_fini(&s);
+    static const char bad[] = "{\"stats\":[{\"name\":\"n1\",\"stats\":{\"status\":\"DOWN\"}}]}";
+    ck_assert_int_eq(codec_read_served(bad, strlen(bad), CODEC_SERVED_SERVERS, &s, &err), -1);
+    served_fini(&s);
 }
 END_TEST
 
@@ -160,6 +217,8 @@ int main(void)
     tcase_add_test(t, proxies_are_found_by_name);
     tcase_add_test(t, of_show_stat);
     tcase_add_test(t, of_show_stat_that_is_none);
+    tcase_add_test(t, of_show_stat_with_servers);
+    tcase_add_test(t, of_an_api_with_servers);
     tcase_add_test(t, of_an_api);
     tcase_add_test(t, of_an_api_that_cannot_read_it);
     tcase_add_test(t, of_an_api_that_says_none);

@@ -1,0 +1,103 @@
+/* src/kube/outage: what is an outage of an API server, and how often it is said. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "kube/outage.h"
+#include "net/http.h"
+
+#define ANONYMOUS "nodes is forbidden: User \"system:anonymous\" cannot list resource \"nodes\""
+#define NAMED "nodes is forbidden: User \"system:serviceaccount:a:b\" cannot list resource \"nodes\""
+
+static const struct {
+    const char *reason, *detail;
+    bool is;
+} watches[] = {
+    {"unreachable", "", true},          {"unauthorized", "", true}, {"forbidden", NAMED, false},
+    {"forbidden", ANONYMOUS, true},     {"lost", "", false},        {"silent", "", false},
+    {"server_error", ANONYMOUS, false},
+};
+
+START_TEST(by_the_reason_of_a_watch)
+{
+    ck_assert_int_eq(kube_outage_is(watches[_i].reason, watches[_i].detail), watches[_i].is);
+}
+END_TEST
+
+static const struct {
+    int status;
+    const char *body, *reason;
+} answers[] = {
+    {200, "", NULL},
+    {401, "", "unauthorized"},
+    {403, "{\"message\": \"User \\\"system:anonymous\\\" cannot\"}", "forbidden"},
+    {403, "{\"message\": \"User \\\"system:anonymous-2\\\" cannot\"}", NULL},
+    {500, "system:anonymous\"", NULL},
+    {503, "", NULL},
+};
+
+START_TEST(by_an_answer)
+{
+    struct kube_outage o;
+    struct buf body = {0};
+    kube_outage_init(&o, "https://api:6443");
+    buf_addn(&body, answers[_i].body, strlen(answers[_i].body));
+    const struct http_response r = {.status = answers[_i].status, .body = &body, .progress = HTTP_ANSWERED};
+    const char *reason = kube_outage_reason(&o, &r, NULL);
+    ck_assert_msg(str_eq(reason, answers[_i].reason), "%s", reason != NULL ? reason : "none");
+    buf_fini(&body);
+}
+END_TEST
+
+/* Without a request there was no connection. */
+START_TEST(by_a_connection)
+{
+    struct kube_outage o;
+    const struct error err = {.kind = ERROR_RETRY, .message = "refused"};
+    const struct http_response r = {.progress = HTTP_NOT_SENT};
+    kube_outage_init(&o, "https://api:6443");
+    ck_assert_str_eq(kube_outage_reason(&o, &r, &err), "unreachable");
+}
+END_TEST
+
+static bool begin(struct kube_outage *o, const char *reason, uint64_t now_ms)
+{
+    const struct kube_outage_loss loss = {.text = "away", .reason = reason, .error = ""};
+    return kube_outage_begin(o, NULL, &loss, now_ms);
+}
+
+START_TEST(reasons_that_take_turns_pass_once_each)
+{
+    struct kube_outage o;
+    kube_outage_init(&o, "https://api:6443");
+    ck_assert(begin(&o, "unreachable", 1000));
+    ck_assert(begin(&o, "unauthorized", 1001));
+    ck_assert(!begin(&o, "unreachable", 1002));
+    ck_assert(!begin(&o, "unauthorized", 1003));
+    ck_assert(o.was_said && !o.met);
+    ck_assert_uint_eq(o.lost_ms, 1000);
+    kube_outage_end(&o, NULL, 2000);
+    ck_assert(!o.was_said && o.met);
+    ck_assert_uint_eq(o.lost_ms, 0);
+    ck_assert(begin(&o, "unreachable", 61000));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("outage");
+    TCase *t = tcase_create("outage");
+    tcase_add_loop_test(t, by_the_reason_of_a_watch, 0, (int)array_len(watches));
+    tcase_add_loop_test(t, by_an_answer, 0, (int)array_len(answers));
+    tcase_add_test(t, by_a_connection);
+    tcase_add_test(t, reasons_that_take_turns_pass_once_each);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
