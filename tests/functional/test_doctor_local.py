@@ -490,7 +490,7 @@ def test_a_service_that_starts_it_well(running: Place) -> None:
 
 @pytest.mark.parametrize(("default", "status", "says", "fix"), [
     ('EXTRAOPTS="-de -m 16"\n', "warn", "without a socket for its master (-S)", 'EXTRAOPTS="-de -m 16 -S {master}"'),
-    ('EXTRAOPTS="-S /run/other.sock"\n', "warn", "puts the master's socket to /run/other.sock", 'EXTRAOPTS="-S {master}"'),
+    ('EXTRAOPTS="-S /run/other.sock"\n', "warn", "sets the master's socket to /run/other.sock", 'EXTRAOPTS="-S {master}"'),
     ("CONFIG=/etc/hostname\n", "fail", "haproxy.service reads /etc/hostname, not {config}", 'CONFIG="{config}"'),
     ('EXTRAOPTS="-S {master} -f /etc/hostname"\n', "warn", "haproxy.service reads /etc/hostname, too", "HAPROXY_CHECK_FILES={config},/etc/hostname"),
 ])

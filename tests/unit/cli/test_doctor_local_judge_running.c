@@ -396,9 +396,9 @@ static const struct wrong rows[] = {
      CHECK_WARN,
      {STATS_PATH " has level operator", "level admin", "each takes a reload"}},
     {level_operator_by_master, "haproxy.runtime", CHECK_WARN, {"the master's socket has level operator", "EXTRAOPTS"}},
-    {of_another_haproxy, "haproxy.runtime", CHECK_FAIL, {"is of process 99, which is none of master 70's"}},
+    {of_another_haproxy, "haproxy.runtime", CHECK_FAIL, {"belongs to process 99, which is no worker of master 70"}},
     {of_an_old_worker, "haproxy.runtime", CHECK_OK, {"answers"}},
-    {level_not_told, "haproxy.runtime", CHECK_OK, {"level not told"}},
+    {level_not_told, "haproxy.runtime", CHECK_OK, {"level unknown"}},
     {no_master_is_set, "haproxy.runtime", CHECK_OK, {"answers, level admin"}},
 };
 

@@ -199,7 +199,7 @@ static const struct wrong rows[] = {
      "haproxy.service",
      CHECK_WARN,
      {"without a socket for its master (-S)", "; EXTRAOPTS is -de", "EXTRAOPTS=\"-de -S " MASTER_PATH "\""}},
-    {service_with_another_socket, "haproxy.service", CHECK_WARN, {"puts the master's socket to /run/other.sock"}},
+    {service_with_another_socket, "haproxy.service", CHECK_WARN, {"sets the master's socket to /run/other.sock"}},
     {no_socket_is_set, "haproxy.service", CHECK_OK, {"haproxy.service, process 70\n"}},
     {service_with_another_file,
      "haproxy.service",
