@@ -314,7 +314,7 @@ static const struct wrong rows[] = {
     {NULL, "haproxy.reload", CHECK_OK, {"by the master's socket; 3 so far, the last one succeeded"}},
     {NULL, "haproxy.runtime", CHECK_OK, {STATS_PATH " answers, level admin: changes of servers need no reload"}},
     {silent, "haproxy.running", CHECK_FAIL, {"process 70 reads this file, and answers at no socket"}},
-    {nobody, "haproxy.running", CHECK_FAIL, {"none with this file is to be seen", "systemctl start haproxy"}},
+    {nobody, "haproxy.running", CHECK_FAIL, {"no HAProxy with this file can be seen", "systemctl start haproxy"}},
     {nobody_and_no_systemd, "haproxy.running", CHECK_FAIL, {"haproxy -W -S " MASTER_PATH " -f " FILE_PATH}},
     {no_sockets, "haproxy.running", CHECK_SKIP, {"needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET"}},
     {runs_too_old, "haproxy.running", CHECK_FAIL, {"2.4.22 runs, process 71; 2.6 or later is needed"}},
