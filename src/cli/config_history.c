@@ -105,7 +105,7 @@ static int config_history_wait(const char *folder, uint64_t timeout_ms, struct e
     for (uint64_t until = clock_mono_ms() + timeout_ms; access(path, F_OK) == 0;) {
         if (clock_mono_ms() >= until) {
             unlink(path);
-            return error_set(err, ERROR_INVALID, "no running daemon has taken it up: is there one with STATE_DIR=%s?",
+            return error_set(err, ERROR_INVALID, "no running daemon has processed it: is there one with STATE_DIR=%s?",
                              folder);
         }
         nanosleep(&pause, NULL);

@@ -330,7 +330,7 @@ static int memory_check(const struct daemon_memory *m, struct error *err)
         json_get_int(root, "schema_version", 0, COUNT_MAX, -1, &schema, err) != 0)
         return -1;
     if (schema != STATUS_SCHEMA_VERSION)
-        return error_set(err, ERROR_INVALID, "its status is none of this version of haproxy-k8s-sync");
+        return error_set(err, ERROR_INVALID, "its status is that of another version of haproxy-k8s-sync");
     if (json_get_bool(root, "stopping", true, &stopping, err) != 0 ||
         json_get_object(root, "leader", &leader, err) != 0 ||
         json_get_bool(leader, "leading", false, &leading, err) != 0)

@@ -31,19 +31,19 @@ char *value_next_entry(const char **rest)
 
 int check_service(const char *s, struct buf *note)
 {
-    return strchr(s, '/') != NULL ? value_refuse(note, "the namespace goes into INGRESS_NAMESPACE")
+    return strchr(s, '/') != NULL ? value_refuse(note, "set the namespace in INGRESS_NAMESPACE")
                                   : name_check_label(s, note);
 }
 
 int check_lease_name(const char *s, struct buf *note)
 {
-    return strchr(s, '/') != NULL ? value_refuse(note, "the namespace goes into LEASE_NAMESPACE")
+    return strchr(s, '/') != NULL ? value_refuse(note, "set the namespace in LEASE_NAMESPACE")
                                   : name_check_subdomain(s, note);
 }
 
 int check_secret_name(const char *s, struct buf *note)
 {
-    return strchr(s, '/') != NULL ? value_refuse(note, "the namespace goes into CONFIG_SECRET_NAMESPACE")
+    return strchr(s, '/') != NULL ? value_refuse(note, "set the namespace in CONFIG_SECRET_NAMESPACE")
                                   : name_check_subdomain(s, note);
 }
 

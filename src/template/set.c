@@ -103,10 +103,10 @@ static int text_name(void *of, const char *key, const struct yaml_node *value, s
 static const struct set_key text_keys[] = {
     {"template", text_template, SCHEMA_TEXT, "The template."},
     {"priority", text_priority, "{\"type\": \"integer\"}",
-     "Of a snippet among those that snippets() finds: the least first."},
+     "Order of a snippet among those that snippets() finds: the lowest comes first."},
     {"name", text_name, SCHEMA_TEXT, "Of an older controller; without effect."},
 };
-const struct set_keys set_text_keys = SET_KEYS("text", "A template with more about it.", text_keys);
+const struct set_keys set_text_keys = SET_KEYS("text", "A template with further settings.", text_keys);
 
 static int set_take_text(struct template_set *s, enum template_kind kind, const struct yaml_node *at, const char *name,
                          const struct yaml_node *value, struct error *err)
@@ -286,7 +286,7 @@ static int set_take_trim(void *of, const char *key, const struct yaml_node *valu
 #define SCHEMA_TEMPLATE "{\"$ref\": \"#/$defs/template\"}"
 
 static const struct set_key root_keys[] = {
-    {"watch", set_read_watches, SCHEMA_EACH("watch"), "What is watched, by the names that templates have for it."},
+    {"watch", set_read_watches, SCHEMA_EACH("watch"), "Watched resources, by the names that templates use."},
     {"watched_resources", set_read_watches, SCHEMA_EACH("watch"), NULL},
     {"watched_resources_ignore_fields", set_later_ignored, SCHEMA_TEXTS, "Paths of fields that no watch keeps."},
     {"haproxy.cfg", set_take_haproxy, SCHEMA_TEMPLATE, "The template of haproxy.cfg, unless it is in haproxy.cfg.j2."},
@@ -303,8 +303,8 @@ static const struct set_key root_keys[] = {
     {"extra_context", set_take_extra, SCHEMA_OBJECT, NULL},
     {"templating_settings", set_take_settings, "{\"$ref\": \"#/$defs/settings\"}", "Of an older controller."},
     {"undefined", set_take_undefined, "{\"enum\": [\"strict\", \"lenient\"]}",
-     "strict: what is undefined is an error (default); lenient: it is nothing."},
-    {"trim_blocks", set_take_trim, SCHEMA_BOOL, "A line that has a block alone leaves nothing; default: true."},
+     "strict: an undefined value is an error (default); lenient: it is empty."},
+    {"trim_blocks", set_take_trim, SCHEMA_BOOL, "Whether a line with only a block leaves no line; default: true."},
     {"targets", set_take_targets, "{\"$ref\": \"#/$defs/targets\"}", "Where the configuration is applied."},
     {"pod_selector", set_take_pod_selector, SCHEMA_SELECTOR, "Of an older controller: as targets.labelSelector."},
     {"tests", set_later_tests, "{\"$ref\": \"#/$defs/tests\"}", "What `template test` tries."},

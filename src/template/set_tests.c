@@ -139,10 +139,10 @@ static const struct set_key assertion_keys[] = {
     {"target", assertion_target, SCHEMA_TEXT, "haproxy.cfg (default), map:NAME, file:NAME, certificate:NAME."},
     {"pattern", assertion_pattern, SCHEMA_TEXT, "An extended regular expression; ^ and $ are those of a line."},
     {"patterns", assertion_patterns, "{\"type\": \"array\", \"items\": {\"type\": \"string\"}, \"minItems\": 1}",
-     "Of match_order: each behind the one before."},
+     "For match_order: patterns in their order."},
     {"expected", assertion_expected, "{\"type\": [\"string\", \"number\", \"boolean\", \"null\"]}",
-     "The text that it has to be."},
-    {"count", assertion_count, "{\"type\": \"integer\", \"minimum\": 0}", "Of match_count: how many."},
+     "The expected text."},
+    {"count", assertion_count, "{\"type\": \"integer\", \"minimum\": 0}", "For match_count: the number of matches."},
     {"jsonpath", assertion_path, SCHEMA_TEXT, "Of a target that is JSON; without a target, of resources and extra."},
 };
 const struct set_keys set_assertion_keys = SET_KEYS("assertion", "What has to hold.", assertion_keys);
@@ -250,7 +250,7 @@ static int test_name(void *of, const char *key, const struct yaml_node *value, s
 {
     const char *name = ((struct test_reader *)of)->test->name;
     if (value->kind != NODE_SCALAR || !str_eq(value->text, name))
-        return set_wrong(value, err, "%s: the test is called %s already", key, name);
+        return set_wrong(value, err, "%s: the test already has the name %s", key, name);
     return 0;
 }
 
@@ -259,12 +259,11 @@ static const struct set_key test_keys[] = {
     {"description", test_description, SCHEMA_TEXT, "For people."},
     {"fixtures", test_fixtures,
      "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}}}",
-     "Names of watches, and the objects there."},
+     "Objects, by the names of their watches."},
     {"assertions", test_assertions, "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/assertion\"}}",
      "What has to hold."},
 };
-const struct set_keys set_test_keys =
-    SET_KEYS("test", "A test; one called _global has the fixtures of all.", test_keys);
+const struct set_keys set_test_keys = SET_KEYS("test", "A test; _global has the fixtures of all tests.", test_keys);
 
 void set_test_fini(struct template_test *t)
 {

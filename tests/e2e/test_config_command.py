@@ -107,4 +107,4 @@ def test_history_and_rollback(sites: Sites, tmp_path: pathlib.Path) -> None:
     assert "request=apply" in daemon.log()[seen:]
     daemon.stop()
     done = sites.command("rollback", "1", "--timeout=100ms", STATE_DIR=state)
-    assert done.returncode == 1 and "no running daemon has taken it up" in done.stderr
+    assert done.returncode == 1 and "no running daemon has processed it" in done.stderr

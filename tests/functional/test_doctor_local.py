@@ -350,7 +350,7 @@ def test_files_beside_it_count(place: Place) -> None:
 def test_nobody_runs(place: Place) -> None:
     found = place.look()
     assert found.failed() == ["haproxy.running", "haproxy.master-worker", "haproxy.runtime"]
-    check = found.says("haproxy.running", "fail", "none with this file is to be seen here")
+    check = found.says("haproxy.running", "fail", "no HAProxy with this file can be seen here")
     assert lines(check) == [f"haproxy -W -S /run/haproxy-master.sock -f {place.config}"]
     found.says("haproxy.master-worker", "fail", f"there is no {place.haproxy.master_socket} (HAPROXY_MASTER_SOCKET)")
     found.says("haproxy.reload", "skip", "needs the master's socket")
@@ -490,7 +490,7 @@ def test_a_service_that_starts_it_well(running: Place) -> None:
 
 @pytest.mark.parametrize(("default", "status", "says", "fix"), [
     ('EXTRAOPTS="-de -m 16"\n', "warn", "without a socket for its master (-S)", 'EXTRAOPTS="-de -m 16 -S {master}"'),
-    ('EXTRAOPTS="-S /run/other.sock"\n', "warn", "puts the master's socket to /run/other.sock", 'EXTRAOPTS="-S {master}"'),
+    ('EXTRAOPTS="-S /run/other.sock"\n', "warn", "sets the master's socket to /run/other.sock", 'EXTRAOPTS="-S {master}"'),
     ("CONFIG=/etc/hostname\n", "fail", "haproxy.service reads /etc/hostname, not {config}", 'CONFIG="{config}"'),
     ('EXTRAOPTS="-S {master} -f /etc/hostname"\n', "warn", "haproxy.service reads /etc/hostname, too", "HAPROXY_CHECK_FILES={config},/etc/hostname"),
 ])
@@ -516,4 +516,4 @@ def test_a_service_that_is_not_the_one(running: Place) -> None:
     running.look(settings=more).says("haproxy.service", "warn", "and another one is at the sockets")
     running.haproxy.stop()
     found = running.look(settings=systemd(running, active="failed"))
-    assert "systemctl start haproxy" in lines(found.says("haproxy.running", "fail", "none with this file"))
+    assert "systemctl start haproxy" in lines(found.says("haproxy.running", "fail", "no HAProxy with this file"))

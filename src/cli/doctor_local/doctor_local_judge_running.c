@@ -92,8 +92,8 @@ static void running_silent(const struct local_judged *in, struct doctor_section 
         doctor_advice(c, "see the sockets below");
         return;
     }
-    c = doctor_fail(s, id, label, "none with this file is to be seen here, and none answers");
-    doctor_why(c, "it does not run, or in a container of its own whose sockets are not shared");
+    c = doctor_fail(s, id, label, "no HAProxy with this file can be seen here, and none answers");
+    doctor_why(c, "it does not run, or runs in a container whose sockets are not shared");
     if (f->service.is_there)
         doctor_fix(c, "start it, and see why it ended", "systemctl start haproxy\nsystemctl status haproxy");
     else

@@ -70,7 +70,7 @@ static bool service_files(const struct local_judged *in, const char *start, cons
     cleanup(mem_free_ptr) char *all = service_all(l, files, in->settings->local.file);
     struct doctor_check *c = doctor_warn(s, id, label, "%s reads %s, too", start, others);
     doctor_why(c,
-               "the daemon checks its changes without that: what HAProxy would refuse of all together may be written");
+               "the daemon checks its changes without that file: what HAProxy refuses together with it may be written");
     doctor_fix(c, "name all of them in that order", "HAPROXY_CHECK_FILES=%s", all);
     return false;
 }
@@ -126,7 +126,7 @@ static void judge_instances(const struct local_judged *in, struct doctor_section
     } else if (ours != NULL) {
         doctor_ok(s, id, label, "process %d is the only one here", (int)ours->pid);
     } else if (f->has_info || f->has_processes) {
-        doctor_skip(s, id, label, "the process at the sockets is not to be seen from here");
+        doctor_skip(s, id, label, "the process at the sockets cannot be seen from here");
     }
 }
 

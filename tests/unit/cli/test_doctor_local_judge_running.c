@@ -314,7 +314,7 @@ static const struct wrong rows[] = {
     {NULL, "haproxy.reload", CHECK_OK, {"by the master's socket; 3 so far, the last one succeeded"}},
     {NULL, "haproxy.runtime", CHECK_OK, {STATS_PATH " answers, level admin: changes of servers need no reload"}},
     {silent, "haproxy.running", CHECK_FAIL, {"process 70 reads this file, and answers at no socket"}},
-    {nobody, "haproxy.running", CHECK_FAIL, {"none with this file is to be seen", "systemctl start haproxy"}},
+    {nobody, "haproxy.running", CHECK_FAIL, {"no HAProxy with this file can be seen", "systemctl start haproxy"}},
     {nobody_and_no_systemd, "haproxy.running", CHECK_FAIL, {"haproxy -W -S " MASTER_PATH " -f " FILE_PATH}},
     {no_sockets, "haproxy.running", CHECK_SKIP, {"needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET"}},
     {runs_too_old, "haproxy.running", CHECK_FAIL, {"2.4.22 runs, process 71; 2.6 or later is needed"}},
@@ -396,9 +396,9 @@ static const struct wrong rows[] = {
      CHECK_WARN,
      {STATS_PATH " has level operator", "level admin", "each takes a reload"}},
     {level_operator_by_master, "haproxy.runtime", CHECK_WARN, {"the master's socket has level operator", "EXTRAOPTS"}},
-    {of_another_haproxy, "haproxy.runtime", CHECK_FAIL, {"is of process 99, which is none of master 70's"}},
+    {of_another_haproxy, "haproxy.runtime", CHECK_FAIL, {"belongs to process 99, which is no worker of master 70"}},
     {of_an_old_worker, "haproxy.runtime", CHECK_OK, {"answers"}},
-    {level_not_told, "haproxy.runtime", CHECK_OK, {"level not told"}},
+    {level_not_told, "haproxy.runtime", CHECK_OK, {"level unknown"}},
     {no_master_is_set, "haproxy.runtime", CHECK_OK, {"answers, level admin"}},
 };
 

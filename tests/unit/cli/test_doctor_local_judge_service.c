@@ -176,7 +176,7 @@ static const struct wrong rows[] = {
      CHECK_WARN,
      {"2 run here (processes 70, 80), and none of them is known"}},
     {two_by_the_worker, "haproxy.instances", CHECK_OK, {"the one at the sockets is process 70"}},
-    {in_another_container, "haproxy.instances", CHECK_SKIP, {"is not to be seen from here"}},
+    {in_another_container, "haproxy.instances", CHECK_SKIP, {"cannot be seen from here"}},
 
     {no_systemd, "haproxy.service", CHECK_SKIP, {"it is not here (no systemctl)"}},
     {systemd_is_silent, "haproxy.service", CHECK_SKIP, {"systemctl: exit status 1: Host is down"}},
@@ -199,7 +199,7 @@ static const struct wrong rows[] = {
      "haproxy.service",
      CHECK_WARN,
      {"without a socket for its master (-S)", "; EXTRAOPTS is -de", "EXTRAOPTS=\"-de -S " MASTER_PATH "\""}},
-    {service_with_another_socket, "haproxy.service", CHECK_WARN, {"puts the master's socket to /run/other.sock"}},
+    {service_with_another_socket, "haproxy.service", CHECK_WARN, {"sets the master's socket to /run/other.sock"}},
     {no_socket_is_set, "haproxy.service", CHECK_OK, {"haproxy.service, process 70\n"}},
     {service_with_another_file,
      "haproxy.service",

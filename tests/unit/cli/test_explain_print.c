@@ -200,8 +200,8 @@ START_TEST(down_by_its_health_check)
            "\n"
            "                  DOWN: its admin state is ready, but its health check fails, so it gets no\n"
            "                  connections\n"
-           "  next            nothing: its line is as desired; haproxy-k8s-sync doctor says how to see why it is\n"
-           "                  DOWN\n");
+           "  next            nothing: its line is as desired; haproxy-k8s-sync doctor shows how to see why it\n"
+           "                  is DOWN\n");
 }
 END_TEST
 

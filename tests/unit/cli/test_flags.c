@@ -56,10 +56,11 @@ static const struct {
     {"--mode=k8s --dataplane-ca-cert=/c --dataplane-insecure",
      "MODE=k8s DATAPLANE_CA_CERT=/c DATAPLANE_INSECURE=true |"},
     {"--spire-socket=/s", "SPIRE_AGENT_SOCKET=/s |"},
-    {"--secret-name=s", "--secret-name counts beside --mode=k8s or --mode=local (or MODE) alone: add that, or set our "
-                        "own variable (docs/settings.md)"},
-    {"--leader-elect --namespace n plan", "--namespace counts beside --mode=k8s or --mode=local (or MODE) alone: add "
-                                          "that, or set our own variable (docs/settings.md)"},
+    {"--secret-name=s", "--secret-name is used only with --mode=k8s or --mode=local (or MODE): add one of them, or set "
+                        "the variable of haproxy-k8s-sync instead (docs/settings.md)"},
+    {"--leader-elect --namespace n plan",
+     "--namespace is used only with --mode=k8s or --mode=local (or MODE): add one of them, or set the variable of "
+     "haproxy-k8s-sync instead (docs/settings.md)"},
     {"--mode=k8s --help", "MODE=k8s | --help"},
     {"--mode=k8s --wrong=1", "MODE=k8s | --wrong=1"},
     {"--dataplane-password=p", /* for all to read */
@@ -85,9 +86,8 @@ static const struct {
     {"config plan -", "| config plan -"},
     {"--kubeconfig --dry-run", "--kubeconfig needs a value"},
     {"plan --log-level", "--log-level needs a value"},
-    {"plan --secret-name=s",
-     "--secret-name counts beside --mode=k8s or --mode=local (or MODE) alone: add that, or set our "
-     "own variable (docs/settings.md)"},
+    {"plan --secret-name=s", "--secret-name is used only with --mode=k8s or --mode=local (or MODE): add one of them, "
+                             "or set the variable of haproxy-k8s-sync instead (docs/settings.md)"},
     {"-vv", "| -vv"},
 };
 

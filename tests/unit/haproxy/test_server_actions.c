@@ -84,7 +84,7 @@ struct refused {
 
 static const struct refused refused[] = {
     {CHANGE_ADD_SERVER, "be", "n1", 0, "server be/n1: it is new"},
-    {CHANGE_REMOVE_SERVER, "be", "n1", 0, "server be/n1: it goes"},
+    {CHANGE_REMOVE_SERVER, "be", "n1", 0, "server be/n1: it is removed"},
     {CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT | SERVER_CHECK,
      "server be/n1: its check or its PROXY protocol changes"},
     {CHANGE_SET_SERVER, "b;e", "n1", SERVER_WEIGHT, "server b;e/n1 has a name that fits into no action"},

@@ -85,7 +85,7 @@ START_TEST(a_server_that_comes)
 END_TEST
 
 #define COMMANDS "add server be/n1 10.0.0.1:80\nenable server be/n1\n"
-#define ELSEWHERE "backend be: its defaults may stand in a file of HAPROXY_CHECK_FILES, and cannot be told from it"
+#define ELSEWHERE "backend be: its defaults may be in a file of HAPROXY_CHECK_FILES, so they are unknown"
 
 /* HAProxy reads other files before this one. */
 static const struct {

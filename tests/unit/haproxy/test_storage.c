@@ -503,10 +503,10 @@ START_TEST(what_the_runtime_cannot)
         const char *trace, *why;
     } rows[] = {
         {"a 1\nc 3\n", "y", 201, false, "", "files/e: HAProxy reads it when it starts"},
-        {"a two words\n", "x", 201, false, "", "maps/a.map: the Data Plane API cannot tell"},
+        {"a two words\n", "x", 201, false, "", "maps/a.map: the Data Plane API cannot set"},
         {"a 1\nc 3\n", "x", 201, true, "TELL, SHOW, TELL, SHOW", "maps/a.map: HAProxy has other entries"},
-        {"a 1\nc 3\n", "x", 404, false, "TELL", "maps/a.map: telling HAProxy: HTTP 404"},
-        {"a 1\nc 3\n", "x", 500, false, "TELL", "maps/a.map: telling HAProxy: HTTP 500"},
+        {"a 1\nc 3\n", "x", 404, false, "TELL", "maps/a.map: updating HAProxy: HTTP 404"},
+        {"a 1\nc 3\n", "x", 500, false, "TELL", "maps/a.map: updating HAProxy: HTTP 500"},
     };
     begin_to_run();
     for (size_t i = 0; i < array_len(rows); i++) {
@@ -594,7 +594,7 @@ START_TEST(what_is_new_or_goes_takes_a_reload)
     ck_assert_str_eq(w.s.why, "maps/b.map: it is new");
     want_anew();
     runs(STORAGE_RUN);
-    ck_assert_str_eq(w.s.why, "maps/b.map: it goes");
+    ck_assert_str_eq(w.s.why, "maps/b.map: it is removed");
     ck_assert(w.s.changed);
 }
 END_TEST

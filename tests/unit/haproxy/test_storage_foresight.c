@@ -140,7 +140,7 @@ START_TEST(a_file_that_is_half_done_and_goes)
         {"/storage/maps", "[{\"storage_name\":\"goes.map\"}]"},
         {NULL, NULL}};
     foresee(&files, there, &is);
-    ck_assert_str_eq(buf_str(&is), "maps/goes.map reload: it goes\nmaps/gone.map reload: it goes\n");
+    ck_assert_str_eq(buf_str(&is), "maps/goes.map reload: it is removed\nmaps/gone.map reload: it is removed\n");
 }
 END_TEST
 

@@ -73,13 +73,13 @@ static const struct row rows[] = {
     {"file own 200 own", "FRTR", NULL}, /* what is behind its first certificate may be another */
     {"file other 200 other", "FRTR", "HAProxy shows another certificate"},
     {"file other 202R", "FRT", "HAProxy did not take it from the Data Plane API"},
-    {"file other 500", "FRT", "telling HAProxy: HTTP 500"},
-    {"file other lost", "FRT", "telling HAProxy: lost"},
+    {"file other 500", "FRT", "updating HAProxy: HTTP 500"},
+    {"file other lost", "FRT", "updating HAProxy: lost"},
     {"file 404", "FR", "HAProxy has none by its path, or this Data Plane API is older than 3.2"},
     {"file 500", "FR", "reading what HAProxy has: HTTP 500"},
     {"file other 200 404", "FRTR", "reading what HAProxy has: HTTP 404"},
     {"file other 200 200", "FRTR", "the certificate that runs"},
-    {"404", "F", "looking for it: HTTP 404"},
+    {"404", "F", "finding it: HTTP 404"},
     {"200", "F", "the certificate"},
     {"own", "F", "file is missing"},
 };

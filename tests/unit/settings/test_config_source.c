@@ -143,7 +143,7 @@ static const struct {
     {{SECRET_SOURCE, "CONFIG_FILE=/f"}, "warning: CONFIG_FILE has no effect without CONFIG_SOURCE=file or services\n"},
     {{SECRET_SOURCE, "CONFIG_SECRET_KEY=maps/a"}, "error: CONFIG_SECRET_KEY=\"maps/a\": expected a key of a Secret ("},
     {{"CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=ns/s"},
-     "the namespace goes into CONFIG_SECRET_NAMESPACE\n"},
+     "set the namespace in CONFIG_SECRET_NAMESPACE\n"},
     {{FILE_SOURCE, BOTH, "HAPROXY_BALANCE=first"}, "error: HAPROXY_BALANCE" BESIDE},
     {{FILE_SOURCE, BOTH, "HAPROXY_ADV_CHECK=httpchk"}, "error: HAPROXY_ADV_CHECK" BESIDE},
     {{FILE_SOURCE, BOTH, "HAPROXY_SEND_PROXY_V2=false"}, "error: HAPROXY_SEND_PROXY_V2" BESIDE},

@@ -180,7 +180,7 @@ static const struct {
     {"INGRESS_NAMESPACE=a\n", "INGRESS_NAMESPACE=\"a\\n\": expected"},
     {"INGRESS_NAMESPACE=\"a\"", "the quotes are part of the value"},
     {"INGRESS_NAMESPACE=\xc3\xa4", "\\xc3\\xa4"},
-    {"INGRESS_SERVICE_NAME=ns/web", "the namespace goes into INGRESS_NAMESPACE"},
+    {"INGRESS_SERVICE_NAME=ns/web", "set the namespace in INGRESS_NAMESPACE"},
     {"INGRESS_SERVICE_NAME=a234567890123456789012345678901234567890123456789012345678901234", "64 characters"},
     {"HAPROXY_DATAPLANE_URL=haproxy:5555", "does not begin with a scheme"},
     {"HAPROXY_DATAPLANE_URL=ftp://haproxy:5555", "neither http nor https"},

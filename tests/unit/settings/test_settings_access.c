@@ -88,7 +88,7 @@ static const struct {
     {"SPIFFE_PEER_ID=example.org/a", "it does not begin with spiffe://"},
     {"SPIFFE_PEER_ID=spiffe://example.org/a", "SPIFFE_PEER_ID is set and SPIRE_AGENT_SOCKET is not"},
     {"LEADER_ELECT=2", "expected true or false"},
-    {"LEASE_NAME=a/b", "the namespace goes into LEASE_NAMESPACE"},
+    {"LEASE_NAME=a/b", "set the namespace in LEASE_NAMESPACE"},
     {"LEASE_NAME=A", "names in Kubernetes have no upper-case letters"},
     {"LEASE_NAME=a..b", "expected a Lease's name"},
     {"LEASE_NAME=a.-b", "expected a Lease's name"},

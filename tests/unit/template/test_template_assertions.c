@@ -141,7 +141,7 @@ START_TEST(of_two_renders)
     memcpy(b, files, sizeof(b));
     b[4].name = (char[]){"full"};
     assert_difference(files, array_len(files), b, array_len(files),
-                      "two renders gave other files: file:empty once, once not");
+                      "two renders made different files: only one has file:empty");
 }
 END_TEST
 

@@ -19,7 +19,7 @@ static const struct {
     {HEAD "tests: {t: []}\n", "set.yaml:3: tests.t: expected a mapping"},
     {HEAD "tests: {t: {assertion: []}}\n", "set.yaml:3: tests.t has no key assertion; did you mean assertions?"},
     {HEAD "tests: {t: {assertions: {}}}\n", "set.yaml:3: assertions: expected a list"},
-    {HEAD "tests: {t: {name: u}}\n", "set.yaml:3: name: the test is called t already"},
+    {HEAD "tests: {t: {name: u}}\n", "set.yaml:3: name: the test already has the name t"},
     {HEAD "tests:\n- {}\n", "set.yaml:4: tests: a test in a list needs a name"},
     {HEAD "tests:\n- name: a\n- name: a\n", "set.yaml:5: there are two tests a"},
     {HEAD "tests:\n- name: _global\n  fixtures: {}\n- name: _global\n  fixtures: {}\n",
