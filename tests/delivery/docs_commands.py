@@ -15,7 +15,7 @@ from .docs_blocks import ROOT
 from .once import version
 
 KUBECTL = {"annotate", "apply", "config", "create", "delete", "describe", "exec", "get", "label", "logs", "port-forward", "rollout", "scale",
-           "version"}
+           "set", "version"}
 GLOBAL_KUBECTL = {"-n", "--namespace"}
 # Packages of Debian's, and ours.
 PACKAGES = {"haproxy", "keepalived", "curl", "make", "haproxy-k8s-sync"}
@@ -120,7 +120,7 @@ def kubectl(words: list[str], helm: pathlib.Path, program: pathlib.Path) -> None
         rest = rest[:rest.index("--")]
         check(inner, helm, program)
     if flags_of(rest):
-        sub = [rest[0], *([rest[1]] if rest[0] in ("config", "create", "rollout") else [])]
+        sub = [rest[0], *([rest[1]] if rest[0] in ("config", "create", "rollout", "set") else [])]
         sub += [rest[2]] if sub == ["create", "secret"] else []
         check_flags([w for w in rest if w not in GLOBAL_KUBECTL], said_by(str(program), *sub, "--help") + said_by(str(program), "options"))
 

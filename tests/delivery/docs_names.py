@@ -27,7 +27,7 @@ MAKE_VARIABLES = {"HAPROXY_SOURCE", "TARGET", "RANDOM_FILES", "KEEP", "TIME", "E
 OTHERS_WORDS = {"maps_dir", "ssl_certs_dir", "general_storage_dir", "reload_delay", "reload_cmd", "master_worker_mode", "master_runtime",
                 "tls_ca", "adv_check", "no_proxy", "http_proxy", "https_proxy", "url_param", "exported_cluster"}
 # What the kernel and OpenSSL say, which the daemon hands on, and words of haproxy.cfg.
-OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name", "jwt on"}
+OTHERS_MESSAGES = {"Permission denied", "local issuer", "subject name", "jwt on", "stick on"}
 
 
 @functools.cache
@@ -136,7 +136,7 @@ def trouble_with_source(span: str) -> str:
 
 
 # What prose in backticks may begin with without being a message of the daemon's.
-COMMANDS = ("haproxy-k8s-sync", "kubectl", "helm", "make", "set server", "systemctl", "apt", "server ", "default-server", "openssl", "build/",
+COMMANDS = ("dpkg ", "haproxy-k8s-sync", "kubectl", "helm", "make", "set server", "systemctl", "apt", "server ", "default-server", "openssl", "build/",
             "stats socket", "prepare map", "add map", "commit map", "set ssl cert", "commit ssl cert", "HTTP", "curl", "haproxy ", "scripts/", "/usr/bin/python3", "s6-", ".ci/", "int f(", "add server", "-W ", "ulimit",
             "URL ", "docker ", "adduser ", "state BACKUP", "man ", "tests/", "plan ", "explain ", "config ", "template ", "services ", "Mutant(", "monitor ", "git ", "fsGroup", "defaultMode", "bind ", "haproxy-k8s-sync/")
 

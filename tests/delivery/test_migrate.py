@@ -66,7 +66,10 @@ def test_value(helm: pathlib.Path, given: str, here: str) -> None:
         assert refused in str(e.value)
         return
     found = chart.render(helm, values, release=RELEASE)
-    for span in spans(here):
+    here, _, gone = here.partition("not there: ")
+    for span in spans(gone) if gone else []:
+        assert f"{span}:" not in (text := yaml.safe_dump_all(found)) and f"kind: {span}\n" not in text, text
+    for span in spans(here) if here.strip() else []:
         if here.startswith("in the objects: "):
             (name, value), = yaml.safe_load(span).items()
             assert holds(found, name, value), f"{span} is nowhere in {yaml.safe_dump_all(found)}"

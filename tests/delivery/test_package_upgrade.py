@@ -13,7 +13,7 @@ from . import package
 from .docs_blocks import DOCS, blocks
 from .machine import Machine, marks
 from .once import run, version
-from .test_package_service import ASK, UNIT, Balancer, rig  # noqa: F401
+from .test_package_service import ASK, UNIT, Balancer
 
 pytestmark = [*marks, package.needs_debhelper]
 
@@ -41,11 +41,11 @@ def pack_older(deb: pathlib.Path, home: pathlib.Path) -> pathlib.Path:
 
 
 @pytest.fixture
-def balancer(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Balancer]:  # noqa: F811
+def balancer(tmp_path: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Balancer]:
     """The older package runs there, in sync; the newer one lies where the page has it."""
     home = package.folder(tmp_path_factory)
-    older = pack_older(package.find(home), rig.home)
-    with Machine(rig.home / "balancer") as machine:
+    older = pack_older(package.find(home), tmp_path)
+    with Rig(tmp_path) as rig, Machine(tmp_path / "balancer") as machine:
         made = Balancer(machine, rig, home)
         machine.run("mkdir", "-p", "/root/build")
         machine.copy(package.find(home), "/root/build")

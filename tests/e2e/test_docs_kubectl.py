@@ -45,7 +45,7 @@ case $verb in
     create) case "$*" in *' namespace '*) side=client ;; *) side=server ;; esac
         exec "$KUBECTL" "$@" --dry-run=$side ;;
     delete) exec "$KUBECTL" "$@" --dry-run=server --ignore-not-found ;;
-    apply | annotate | label | scale) exec "$KUBECTL" "$@" --dry-run=server ;;
+    apply | annotate | label | scale | set) exec "$KUBECTL" "$@" --dry-run=server ;;
     *) echo "no rule for kubectl $verb" >&2; exit 1 ;;
 esac
 """
@@ -77,7 +77,7 @@ class Shell:
 
 
 def prepare(shell: Shell) -> None:
-    pod = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
+    pod = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "controller", "image": "x"}]}}
     items: list[dict[str, Any]] = [
         *(objects.service(name, namespace=namespace, type_="ClusterIP", node_ports={"https": (443, 0)}) for namespace, name in SERVICES.items()),
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-7"}},
@@ -85,7 +85,8 @@ def prepare(shell: Shell) -> None:
           for namespace in ("haproxy", "haproxy-dev")),
         *({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace},
            "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": pod}}
-          for name, namespace in (("the-other-controller", "haproxy-sync"), ("haproxy-k8s-sync", "haproxy-k8s-sync")))]
+          for name, namespace in (("the-other-controller", "haproxy-sync"), ("haproxy-k8s-sync-controller", "haproxy-sync"),
+                                  ("haproxy-k8s-sync", "haproxy-k8s-sync")))]
     namespaces: list[dict[str, Any]] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
     for name, listed in (("namespaces", namespaces), ("prepared", items)):
         (shell.home / "work" / f"{name}.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": listed}))

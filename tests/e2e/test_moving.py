@@ -6,8 +6,11 @@ plays the way back."""
 from __future__ import annotations
 
 import base64
+import json
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 
@@ -15,12 +18,14 @@ import pytest
 import yaml
 
 from tests.delivery.chart.helm import CHART, Document, Values
+from tests.delivery.docs_blocks import blocks
 from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.haproxy import AUTH
-from tests.harness.process import wait_until
+from tests.harness.lines import section
+from tests.harness.process import ROOT, wait_until
 
 from . import go_controller
-from .release import Release, helm
+from .release import Release, helm, kubectl
 from .test_chart import running
 from .test_release import release as release_command
 from .test_takeover import weights
@@ -48,19 +53,21 @@ def values_of(world: World) -> Values:
         "dataplaneURL": world.dataplane.url, "username": user, "password": password, "backendName": BACKEND, "backendPort": world.node_port}}}
 
 
-def environment(world: World) -> dict[str, str]:
+def environment(world: World, name: str = NAME, namespace: str = "") -> dict[str, str]:
     """What the live Deployment gives its container, from its ConfigMap and Secret."""
+    namespace = namespace or world.namespace
+
     def referred(kind: str, ref: Document) -> str:
-        data = world.kube.admin.get(kind, ref["name"], world.namespace)["data"]
+        data = world.kube.admin.get(kind, ref["name"], namespace)["data"]
         return base64.b64decode(data.get(ref["key"], "")).decode() if kind == "Secret" else data[ref["key"]]
 
-    spec = world.kube.admin.get("Deployment", NAME, world.namespace)["spec"]["template"]["spec"]
+    spec = world.kube.admin.get("Deployment", name, namespace)["spec"]["template"]["spec"]
     env = {}
     for one in spec["containers"][0]["env"]:
         source = one.get("valueFrom", {})
         env[one["name"]] = (one["value"] if "value" in one else referred("ConfigMap", source["configMapKeyRef"])
                             if "configMapKeyRef" in source else referred("Secret", source["secretKeyRef"]))
-    token = world.kube.admin.service_account_token(spec["serviceAccountName"], world.namespace)
+    token = world.kube.admin.service_account_token(spec["serviceAccountName"], namespace)
     return {**env, "KUBECONFIG": str(world.kube.kubeconfig(token)), "PATH": "/usr/bin:/bin"}
 
 
@@ -145,6 +152,48 @@ def test_there_and_back(world: World, other: tuple[pathlib.Path, pathlib.Path], 
         # What was named otherwise is there twice from then on.
         assert set(world.ours()) == {*places(world, "node-a", "node-b", "node-c", "node-d"), fourth}
     helm(world.kube, "uninstall", "sync", "--namespace", world.namespace)
+
+
+@pytest.mark.one_combination
+def test_its_plain_manifests_with_the_image_replaced(world: World, other: tuple[pathlib.Path, pathlib.Path], request: pytest.FixtureRequest) -> None:
+    """They are beside the charts, in deploy/. The commands are those of docs/migrate.md, but for what asks a pod."""
+    binary, chart = other
+    block, = [block for block in blocks(ROOT / "docs" / "migrate.md") if "set image" in block.text]
+    lines = [shlex.split(line) for line in block.text.splitlines() if " exec " not in line]
+    namespace, name = lines[0][2], lines[0][4].removeprefix("deployment/")
+    world.put_namespace(namespace)
+    # Other cases share this server, and have a Deployment of that name.
+    request.addfinalizer(lambda: world.kube.admin.delete("Deployment", name, namespace))
+    user, password = AUTH.split(":")
+    ours = {"ingress_namespace": world.namespace, "ingress_service_name": SERVICE, "haproxy_backend_name": BACKEND,
+            "haproxy_backend_port": str(world.node_port), "haproxy_dataplane_url": world.dataplane.url, "haproxy_dataplane_username": user,
+            "haproxy_dataplane_password": password}
+    world.put_nodes("node-a", "node-b")
+    world.put_slice("node-a", "node-b")
+    documents = [document for path in sorted((chart.parents[1] / "deploy").glob("*.yaml")) for document in yaml.safe_load_all(path.read_text())]
+    assert {"Deployment", "ConfigMap", "Secret", "ClusterRole"} <= {document["kind"] for document in documents}
+    for document in documents:
+        for member in ("data", "stringData"):
+            document |= {member: {key: ours.get(key, value) for key, value in document[member].items()}} if member in document else {}
+        file = world.home / "document.json"
+        file.write_text(json.dumps(document))
+        kubectl(world.kube, "-n", namespace, "apply", "-f", file)
+    with go_controller.run(world, binary, environment(world, name, namespace), "plain") as process:
+        awaited(world, process, places(world, "node-a", "node-b"))
+
+    kubectl(world.kube, *lines[0][1:])
+    for line in lines[1:]:
+        kubectl(world.kube, *line[1:])
+        if "DRY_RUN=true" in line:
+            assert environment(world, name, namespace)["DRY_RUN"] == "true"
+    spec = world.kube.admin.get("Deployment", name, namespace)["spec"]
+    container, = spec["template"]["spec"]["containers"]
+    assert spec["replicas"] == 1 and container["image"].endswith("/haproxy-k8s-sync:1.0.0") and "command" not in container
+    env = environment(world, name, namespace)
+    assert "DRY_RUN" not in env
+    with world.adopt(Daemon(world.home / "plain-daemon", env)), world.no_reload():
+        world.expect_servers(places(world, "node-a", "node-b"))
+        world.in_step()
 
 
 # --- the way back, as docs/migrate.md says it
@@ -233,6 +282,27 @@ def test_servers_of_other_names_stay_beside_its_own(world: World, kind: str) -> 
         wait_until(lambda: world.haproxy.worker() != worker, 30, f"its first reload\n{process.log()[-2000:]}")
         awaited(world, process, places(world, "node-a", "node-b"))
     assert set(world.all_ours()) == set(places(world, "node-a", "node-b"))
+
+
+@pytest.mark.one_combination
+def test_the_backend_is_written_whole(world: World, kind: str) -> None:
+    """And what it does not know is lost; where a rule needs what is lost, HAProxy refuses each of its commits."""
+    first, table = world.dataplane.file(), "  stick-table type ip size 10k expire 5m\n"
+    world.put_nodes("node-a")
+    world.put_slice("node-a")
+    world.start_with(("  balance leastconn\n", f"  balance leastconn\n{table}"))
+    with go_controller.started(world, kind) as process:
+        awaited(world, process, places(world, "node-a"))
+    text = world.dataplane.file()
+    words = [line.split()[0] for line in section(text, f"backend {BACKEND}")]
+    assert set(words) == {"balance", "option", "timeout", "server"} and re.search(rf"^backend {BACKEND}$", text, re.M), text
+
+    world.start_with((text, first))
+    world.start_with(("  balance leastconn\n", f"  balance leastconn\n{table}  stick on src\n"))
+    before = world.dataplane.file()
+    with go_controller.started(world, kind) as process:
+        wait_until(lambda: "unable to find stick-table" in process.log(), 30, "a commit to be refused")
+    assert section(world.dataplane.file(), f"backend {BACKEND}") == section(before, f"backend {BACKEND}")
 
 
 @pytest.mark.one_combination

@@ -362,8 +362,8 @@ START_TEST(warnings_do_not_refuse)
     cleanup(parsed_fini) struct parsed w = parse(LOGIN, "HAPROXY_DATAPLANE_URL=https://h:5555", "SSL_CERT_DIR=/c");
     ck_assert_int_eq(w.rc, 0);
     assert_says(&w, "SSL_CERT_DIR is set and not used: set HAPROXY_DATAPLANE_CA_FILE");
-    cleanup(parsed_fini) struct parsed x = parse(LOGIN, "HAPROXY_DATAPLANE_URL=https://h:5555", "SSL_CERT_FILE=/c",
-                                                 "HAPROXY_DATAPLANE_CA_FILE=/c");
+    cleanup(parsed_fini) struct parsed x =
+        parse(LOGIN, "HAPROXY_DATAPLANE_URL=https://h:5555", "SSL_CERT_FILE=/c", "HAPROXY_DATAPLANE_CA_FILE=/c");
     assert_silent(&x);
     cleanup(parsed_fini) struct parsed y = parse(LOGIN, "SSL_CERT_FILE=/c");
     assert_silent(&y);
