@@ -48,6 +48,18 @@ def test_another_writer_that_is_first_costs_a_second_try(rig_of: Callable[..., R
     rig.wait_closed("in_progress")
 
 
+@pytest.mark.parametrize("fault", [answer({"method": "PUT", "path": "/runtime/backends/be/servers/n1$"}, 400, "no such command"),
+                                   {"action": "lie", "method": "PUT", "path": "/runtime/backends/be/servers/n1$"}], ids=["refused", "not applied"])
+@pytest.mark.parametrize("lines", [LIVE + PARKED, LIVE], ids=["parked lines", "drains alone"])
+def test_drains_end_by_the_reload_where_commands_do_not_reach_haproxy(rig_of: Callable[..., Rig], lines: str, fault: dict[str, Any]) -> None:
+    rig = rig_of(lines)
+    rig.haproxy.runtime("set server be/n1 state drain")
+    rig.dataplane.fault({**fault, "times": 0})
+    status, said = release(rig, "--yes", "--timeout=20s")
+    assert status == 0 and "released" in said, said
+    assert set(rig.all_lines()) == {"n1", "sorry"} and rig.runtime_states()["n1"] == "ready"
+
+
 def test_json_says_the_same(rig_of: Callable[..., Rig]) -> None:
     rig = rig_of(haproxies=2)
     rig.haproxy.runtime("set server be/n1 state drain")
