@@ -11,8 +11,8 @@ SERVED = "haproxy/served.c"
 STAT = "haproxy/local/cli_stat.c"
 
 AWAY = (
-    Mutant("each right that is missing is an outage", OUTAGE, "(str_eq(reason, \"forbidden\") && outage_is_anonymous(detail))", "str_eq(reason, \"forbidden\")"),
-    Mutant("without credentials each watch says it", OUTAGE, " ||\n           (str_eq(reason, \"forbidden\") && outage_is_anonymous(detail))", ""),
+    Mutant("each right that is missing is an outage", OUTAGE, "(str_eq(reason, \"forbidden\") && outage_is_anonymous(detail))", "(str_eq(reason, \"forbidden\") && detail != NULL)"),
+    Mutant("without credentials each watch says it", OUTAGE, " ||\n           (str_eq(reason, \"forbidden\") && outage_is_anonymous(detail))", " || detail == NULL"),
     Mutant("any 403 is an outage", OUTAGE, "r->status == 403 && outage_is_anonymous(buf_str(r->body))", "r->status == 403"),
     Mutant("what JSON escapes is not seen", OUTAGE, " || strstr(said, \"system:anonymous\\\\\\\"\") != NULL", ""),
     Mutant("refused credentials are none", OUTAGE, "    if (r->status == 401)\n        return \"unauthorized\";\n", ""),
@@ -20,7 +20,7 @@ AWAY = (
     Mutant("reasons that take turns pass each time", OUTAGE, "log_limit_pass_message(&o->limit", "log_limit_pass(&o->limit"),
     Mutant("it never ends", OUTAGE, "    o->lost_ms = 0;\n", "    ;\n"),
     Mutant("it ends again and again", OUTAGE, "    o->was_said = false;\n    o->met", "    o->met"),
-    Mutant("a cut is said before the next request", INFORMER, "if (first && is_cut(w->reason)) {", "if (false) {"),
+    Mutant("a cut is said before the next request", INFORMER, "if (first && is_cut(w->reason)) {", "if (first && is_cut(\"\")) {"),
     Mutant("a cut is never said", INFORMER, "if (first && is_cut(w->reason)) {", "if (is_cut(w->reason)) {"),
 )
 DOWN = (
