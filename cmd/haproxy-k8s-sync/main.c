@@ -199,7 +199,7 @@ int main(int argc, char **argv, char **environ_)
         return main_help(&command);
     if (command.kind == COMMAND_VERSION) {
         puts("haproxy-k8s-sync " PROJECT_VERSION BUILT);
-        return EXIT_SUCCESS;
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (command.row != NULL && command.row->has_no_settings) {
         const struct run run = {.command = &command, .flags = &flags, .environ = flags.environment};

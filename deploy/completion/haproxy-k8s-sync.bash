@@ -30,7 +30,7 @@ _haproxy_k8s_sync() {
             case ${COMP_WORDS[1]} in
             plan) words="--output= --color= --timeout= --daemon= $settings --help" ;;
             doctor) words="--output= --color= --timeout= $settings --help" ;;
-            release) words="--servers --yes --daemon= --color= --timeout= $settings --help" ;;
+            release) words="--servers --yes --daemon= --output= --color= --timeout= $settings --help" ;;
             explain) words="--color= --timeout= $settings --help" ;;
             check-config) words="--changed $settings --help" ;;
             help) [ "$COMP_CWORD" != 2 ] || words='all settings plan explain doctor release config template services apply view watch check-config copy-to' ;;

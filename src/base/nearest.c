@@ -66,6 +66,11 @@ size_t nearest_distance(const struct nearest *n, const char *of)
     return within && d > 1 ? 1 : d;
 }
 
+char *nearest_question(const struct nearest *n)
+{
+    return n->count > 0 ? mem_printf("; did you mean \"%s\"?", n->list[0].name) : mem_strdup("");
+}
+
 char *nearest_text(const struct nearest *n)
 {
     cleanup(buf_fini) struct buf out = {0};

@@ -32,6 +32,9 @@ size_t nearest_distance(const struct nearest *n, const char *of);
 /* A known name; one that comes several times counts once, where it is nearest. */
 void nearest_add(struct nearest *n, const char *name, size_t distance);
 
+/* "; did you mean "n1"?", of the nearest alone; "" where none is near. Allocates. */
+char *nearest_question(const struct nearest *n) must_check;
+
 /* "n1, n2", of all "n1, n2 and 3 more"; NULL: none is near. Allocates. */
 char *nearest_text(const struct nearest *n) must_check;
 

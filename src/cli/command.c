@@ -77,7 +77,7 @@ static char *command_name(const struct command_row *row)
 /* "; did you mean "plan"?", or what there is. Allocates. */
 static char *command_meant(const struct nearest *n, const char *else_)
 {
-    return n->count > 0 ? mem_printf("; did you mean \"%s\"?", n->list[0].name) : mem_printf("; %s", else_);
+    return n->count > 0 ? nearest_question(n) : mem_printf("; %s", else_);
 }
 
 /* row NULL: in front of any command. */

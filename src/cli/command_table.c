@@ -58,7 +58,7 @@ const struct command_row command_table[] = {
     {
         .word = "release",
         .kind = COMMAND_RELEASE,
-        .takes = TAKES_COLOUR | TAKES_TIMEOUT | TAKES_DAEMON | TAKES_RELEASE,
+        .takes = TAKES_USUAL | TAKES_DAEMON | TAKES_RELEASE,
         .brief = "give the backends up: live servers stay in HAProxy",
         .help =
             "Gives the backends up, to another controller or to none: parked lines are removed from HAProxy, drains "

@@ -16,8 +16,6 @@
 #include "servers/desired/server_state.h"
 #include "settings/settings.h"
 
-#define TIMEOUT_MS 2000
-#define ANSWER_MAX_BYTES ((size_t)8 << 20)
 #define TEXT_MAX_BYTES 2000
 #define COUNT_MAX 1000000
 
@@ -47,8 +45,7 @@ void daemon_memory_init(struct daemon_memory *m, const struct settings *settings
 
 void daemon_memory_fini(struct daemon_memory *m)
 {
-    http_free(m->http);
-    http_endpoint_fini(&m->endpoint);
+    daemon_request_fini(&m->request);
     yyjson_doc_free(m->doc);
     free(m->url);
     free(m->why_not);
@@ -356,7 +353,7 @@ void daemon_memory_take(struct daemon_memory *m, const char *json, size_t len)
 static void memory_on_answer(void *arg, const struct http_response *r, const struct error *err)
 {
     struct daemon_memory *m = arg;
-    m->request = NULL;
+    m->request.request = NULL;
     if (err != NULL)
         m->why_not = mem_strdup(err->message);
     else if (r->status != 200)
@@ -370,22 +367,13 @@ bool daemon_memory_ask(struct daemon_memory *m, struct event_base *base, uint64_
                        void *arg)
 {
     const struct http_callbacks callbacks = {.on_done = memory_on_answer};
-    const uint64_t most_ms = timeout_ms < TIMEOUT_MS ? timeout_ms : TIMEOUT_MS;
-    const struct http_request_options options = {.method = "GET",
-                                                 .path = "/status",
-                                                 .max_body_bytes = ANSWER_MAX_BYTES,
-                                                 .connect_timeout_ms = most_ms,
-                                                 .total_timeout_ms = most_ms};
     struct error err = {0};
     if (m->url == NULL || m->why_not != NULL)
         return false;
     m->done = done;
     m->arg = arg;
-    m->endpoint.base_url = mem_strdup(m->url);
-    m->http = http_new(base, "haproxy-k8s-sync plan", &err); /* of its own: by no proxy */
-    if (m->http != NULL)
-        m->request = http_start(m->http, &m->endpoint, &options, &callbacks, m, &err);
-    if (m->request == NULL)
-        m->why_not = mem_strdup(err.message);
-    return m->request != NULL;
+    if (daemon_request_start(&m->request, base, m->url, "/status", timeout_ms, &callbacks, m, &err) == 0)
+        return true;
+    m->why_not = mem_strdup(err.message);
+    return false;
 }

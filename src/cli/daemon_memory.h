@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "net/http.h"
+#include "cli/daemon_request.h"
 
 struct desired;
 struct event_base;
@@ -27,9 +27,7 @@ struct daemon_memory {
     int64_t wall_minus_mono_ms;      /* for times of it that are shown */
     struct yyjson_doc *doc;          /* the answer; NULL: not used */
 
-    struct http *http;
-    struct http_endpoint endpoint;
-    struct http_request *request;
+    struct daemon_request request;
     void (*done)(void *arg);
     void *arg;
 };

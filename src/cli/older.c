@@ -117,9 +117,8 @@ static int older_unknown(const char *arg, struct error *err)
         cleanup(mem_free_ptr) char *whole = mem_printf("--%s", known[i].name);
         nearest_add(&n, whole, nearest_distance(&n, whole));
     }
-    if (n.count > 0)
-        return error_set(err, ERROR_INVALID, "unknown flag \"%s\"; did you mean \"%s\"?", arg, n.list[0].name);
-    return error_set(err, ERROR_INVALID, "unknown %s \"%s\"", arg[0] == '-' ? "flag" : "argument", arg);
+    cleanup(mem_free_ptr) char *meant = nearest_question(&n);
+    return error_set(err, ERROR_INVALID, "unknown %s \"%s\"%s", arg[0] == '-' ? "flag" : "argument", arg, meant);
 }
 
 static int older_take_word(int argc, char *const *argv, int *at, struct older *o, struct error *err)

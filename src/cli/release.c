@@ -1,12 +1,13 @@
 #include "cli/release.h"
 
 #include <event2/event.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/page.h"
 #include "base/str.h"
+#include "cli/release_print.h"
 #include "cli/running_daemon.h"
 #include "daemon/clients.h"
 #include "daemon/mappings.h"
@@ -22,7 +23,6 @@
 #define LOOK_MS 10 /* whether all is known */
 #define ASK_MS 2000
 #define STOP_MS 5000
-#define NAMES_SHOWN 20
 
 struct release_target {
     struct release *engine;
@@ -42,6 +42,7 @@ struct release_job {
     size_t target_count, running;
     struct timer look, end;
     uint64_t until_ms;
+    char *unknown; /* why it is not sure that no daemon runs; NULL: it is */
 };
 
 /* ---- the run ---- */
@@ -140,131 +141,37 @@ static void release_stop(struct release_job *j)
 
 /* ---- what is said ---- */
 
-static void release_print_line(struct page *p, enum page_ink ink, const char *verb, const char *name, const char *why)
+static struct release_report_target release_report_target(const struct release_job *j, const struct release_target *t)
 {
-    page_put(p, INK_PLAIN, "    ");
-    page_put(p, ink, verb);
-    page_to(p, 14);
-    page_put(p, INK_BOLD, name);
-    page_put(p, INK_PLAIN, "  ");
-    page_flow_line(p, INK_DIM, why);
-}
-
-static void release_print_more(struct page *p, size_t count)
-{
-    if (count <= NAMES_SHOWN)
-        return;
-    page_printf(p, INK_DIM, "    and %zu more", count - NAMES_SHOWN);
-    page_end_line(p);
-}
-
-static void release_print_plan(struct page *p, const struct release_plan *plan)
-{
-    for (size_t i = 0; i < plan->removed_count && i < NAMES_SHOWN; i++)
-        release_print_line(p, INK_RED, "remove", plan->removed[i]->name,
-                           plan->removed[i]->maintenance ? "its line is in maintenance (parked)" : "its line is live");
-    release_print_more(p, plan->removed_count);
-    for (size_t i = 0; i < plan->undrained_count && i < NAMES_SHOWN; i++)
-        release_print_line(p, INK_GREEN, "ready", plan->undrained[i],
-                           "it drains at runtime, and its line is live: the drain ends");
-    release_print_more(p, plan->undrained_count);
-    for (size_t i = 0; i < plan->by_operator_count && i < NAMES_SHOWN; i++)
-        release_print_line(p, INK_YELLOW, "leave", plan->by_operator[i],
-                           "in maintenance at runtime alone: an operator set it, and it stays until the next reload");
-    release_print_more(p, plan->by_operator_count);
-}
-
-/* "2 lines removed, 1 drain ended" */
-static void release_print_counts(struct page *p, size_t lines, const char *removed, size_t drains, const char *ended)
-{
-    if (lines > 0)
-        page_printf(p, INK_PLAIN, "%zu %s %s", lines, lines == 1 ? "line" : "lines", removed);
-    if (drains > 0)
-        page_printf(p, INK_PLAIN, "%s%zu %s %s", lines > 0 ? ", " : "", drains, drains == 1 ? "drain" : "drains",
-                    ended);
-}
-
-static void release_print_state(struct page *p, const struct release_view *v)
-{
-    bool wrote = v->removed > 0 || v->undrained > 0;
-    if (v->state == RELEASE_UNKNOWN || v->state == RELEASE_FAILED)
-        page_put(p, INK_RED, v->state == RELEASE_FAILED ? "failed" : "could not be read");
-    else if (!v->exists)
-        page_put(p, INK_YELLOW, "not in haproxy.cfg");
-    else if (v->state == RELEASE_TO_DO)
-        release_print_counts(p, v->plan->removed_count, "to remove", v->plan->undrained_count, "to end");
-    else
-        page_put(p, INK_GREEN, wrote ? "released" : "nothing to release");
-    if (wrote) {
-        page_put(p, INK_PLAIN, ", ");
-        release_print_counts(p, v->removed, "removed", v->undrained, "ended");
-    }
-}
-
-static void release_print_head(struct page *p, const struct release_view *v)
-{
-    const struct release_plan *plan = v->plan;
-    page_put(p, INK_PLAIN, "  backend ");
-    page_put(p, INK_BOLD, v->backend);
-    page_put(p, INK_PLAIN, ": ");
-    release_print_state(p, v);
-    if (v->exists && v->state != RELEASE_UNKNOWN && plan->refused == NULL)
-        page_printf(p, INK_PLAIN, "; %zu %s", plan->kept, plan->kept == 1 ? "server stays" : "servers stay");
-    if (plan->others > 0)
-        page_printf(p, INK_PLAIN, ", %zu not managed", plan->others);
-    page_end_line(p);
-    if (v->why != NULL) {
-        page_put(p, INK_PLAIN, "    ");
-        page_flow_line(p, INK_RED, v->why);
-    }
-}
-
-/* Of one HAProxy. */
-static int release_print_target(const struct release_job *j, const struct release_target *t)
-{
-    struct page *p = j->options->page;
     const struct instance_view v = instance_view(t->instance);
-    int status = EXIT_SUCCESS;
-    page_put(p, INK_BOLD, "HAProxy ");
-    page_put(p, INK_BOLD, v.url);
-    page_end_line(p);
-    const char *problem = v.waits != NULL ? v.waits : v.problem->kind != ERROR_NONE ? v.problem->message : NULL;
-    if (problem != NULL) {
-        page_put(p, INK_PLAIN, "  ");
-        page_flow_line(p, INK_RED, problem);
-    }
-    for (size_t i = 0; i < j->mappings.count; i++) {
-        const struct release_view b = release_view(t->engine, i);
-        bool failed =
-            b.state == RELEASE_FAILED || b.state == RELEASE_UNKNOWN || (b.state == RELEASE_TO_DO && j->writes);
-        release_print_head(p, &b);
-        release_print_plan(p, b.plan);
-        if (failed)
-            status = EXIT_FAILURE;
-        else if (b.state == RELEASE_TO_DO && status == EXIT_SUCCESS)
-            status = RELEASE_STATUS_TO_DO;
-    }
-    return status;
+    struct release_view *backends = mem_array(j->mappings.count, sizeof(backends[0]));
+    for (size_t i = 0; i < j->mappings.count; i++)
+        backends[i] = release_view(t->engine, i);
+    return (struct release_report_target){.url = v.url,
+                                          .problem = v.waits != NULL                 ? v.waits
+                                                     : v.problem->kind != ERROR_NONE ? v.problem->message
+                                                                                     : NULL,
+                                          .backends = backends};
 }
 
-static int release_print(const struct release_job *j)
+static int release_show(const struct release_job *j)
 {
     const struct release_command_options *o = j->options;
-    int status = EXIT_SUCCESS;
-    for (size_t i = 0; i < j->target_count; i++) {
-        int one = release_print_target(j, &j->targets[i]);
-        if (one == EXIT_FAILURE || status == EXIT_SUCCESS)
-            status = one;
-    }
-    if (status != RELEASE_STATUS_TO_DO)
-        return status;
-    page_end_line(o->page);
-    if (o->yes)
-        page_flow_line(o->page, INK_PLAIN, "Nothing was written: DRY_RUN is true.");
-    else
-        page_flow_line(o->page, INK_PLAIN,
-                       o->servers ? "Nothing was written. To do it: haproxy-k8s-sync release --servers --yes"
-                                  : "Nothing was written. To do it: haproxy-k8s-sync release --yes");
+    struct release_report_target *targets = mem_array(j->target_count, sizeof(targets[0]));
+    for (size_t i = 0; i < j->target_count; i++)
+        targets[i] = release_report_target(j, &j->targets[i]);
+    const struct release_report report = {.targets = targets,
+                                          .target_count = j->target_count,
+                                          .backend_count = j->mappings.count,
+                                          .writes = j->writes,
+                                          .yes = o->yes,
+                                          .servers = o->servers,
+                                          .unknown = j->unknown};
+    o->show(o->arg, &report);
+    int status = release_report_status(&report);
+    for (size_t i = 0; i < j->target_count; i++)
+        free((void *)(uintptr_t)targets[i].backends);
+    free(targets);
     return status;
 }
 
@@ -273,23 +180,18 @@ static int release_print(const struct release_job *j)
 static int release_check_daemon(struct release_job *j, struct error *err)
 {
     const struct release_command_options *o = j->options;
-    cleanup(mem_free_ptr) char *unknown = NULL;
     const struct running_daemon_options ask = {.settings = j->settings,
                                                .access = o->access,
                                                .kube = j->clients.kube,
                                                .url = o->daemon,
                                                .timeout_ms = o->timeout_ms < ASK_MS ? o->timeout_ms : ASK_MS};
-    cleanup(mem_free_ptr) char *found = running_daemon_find(j->base, &ask, &unknown);
+    cleanup(mem_free_ptr) char *found = running_daemon_find(j->base, &ask, &j->unknown);
     if (found != NULL)
         return error_set(
             err, ERROR_CONFLICT,
             "%s, and would put back what this command removes: stop it first (kubectl scale deployment NAME "
             "--replicas=0, or systemctl stop haproxy-k8s-sync)",
             found);
-    if (unknown != NULL) {
-        page_flow_line(o->page, INK_YELLOW, unknown);
-        page_flow_line(o->page, INK_YELLOW, "So a daemon may run elsewhere: make sure that none does.");
-    }
     return 0;
 }
 
@@ -317,7 +219,7 @@ int release_command(struct event_base *base, struct settings *settings, const st
         rc = release_start(&j, settings, log, err);
     if (rc == 0) {
         release_run(&j);
-        *ret_status = release_print(&j);
+        *ret_status = release_show(&j);
         release_stop(&j);
     }
     for (size_t i = 0; i < j.target_count; i++) {
@@ -330,6 +232,7 @@ int release_command(struct event_base *base, struct settings *settings, const st
     telemetry_fini(&j.telemetry);
     timer_fini(&j.look);
     timer_fini(&j.end);
+    free(j.unknown);
     if (rc == 0 && j.writes && *ret_status == EXIT_SUCCESS && settings->local.file != NULL &&
         !settings_share_backends(settings))
         local_forget_lock(settings->local.file);

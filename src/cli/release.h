@@ -14,7 +14,7 @@
 
 struct event_base;
 struct kube_access;
-struct page;
+struct release_report;
 struct settings;
 
 #define RELEASE_STATUS_TO_DO 2 /* there is something to do, and `yes` was not given */
@@ -25,7 +25,9 @@ struct release_command_options {
     const struct kube_access *access; /* for the Lease; NULL: it is not asked for */
     uint64_t timeout_ms;              /* for the reading, and for the write and its reload */
     const char *version;              /* of the program */
-    struct page *page;                /* what is printed */
+    /* Called once, unless it was not begun; what it gets is valid in the call. */
+    void (*show)(void *arg, const struct release_report *report);
+    void *arg;
 };
 
 /* Runs the loop of base. *ret_status: 0 nothing is left to be done, RELEASE_STATUS_TO_DO, 1 not all could be done. -1: not

@@ -22,6 +22,7 @@
 #include "cli/flags.h"
 #include "cli/inspect.h"
 #include "cli/release.h"
+#include "cli/release_print.h"
 #include "cli/services.h"
 #include "cli/show.h"
 #include "cli/start.h"
@@ -174,12 +175,23 @@ int run_services(const struct run *r)
 
 /* ---- release ---- */
 
+static void on_release_report(void *arg, const struct release_report *report)
+{
+    struct inspection *i = arg;
+    cleanup(buf_fini) struct buf text = {0};
+    struct page page;
+    show_page_init(&page, &text, stdout, i->command, i->environ);
+    if (i->command->json)
+        release_print_json(report, &text);
+    else
+        release_print_text(report, &page);
+    i->status = show_text(&text, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int run_release(const struct run *r)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
-    cleanup(buf_fini) struct buf text = {0};
     struct error err = {0}, no_access = {0};
-    struct page page;
     if (!r->ok)
         return SETTINGS_EXIT_CODE;
     const struct log log = run_log(r, LOG_LEVEL_ERROR + 1);
@@ -188,7 +200,7 @@ int run_release(const struct run *r)
     struct event_base *base = run_base(&err);
     if (base == NULL)
         return run_fail(&err, EXIT_FAILURE);
-    show_page_init(&page, &text, stdout, r->command, r->environ);
+    struct inspection inspection = {.command = r->command, .environ = r->environ};
     /* A cluster that is gone is no reason to keep its servers. */
     bool asks = r->settings->leader_elect && start_access(r->settings, r->environ, &access, &no_access) == 0;
     const struct release_command_options options = {.servers = r->command->servers,
@@ -197,12 +209,13 @@ int run_release(const struct run *r)
                                                     .access = asks ? &access : NULL,
                                                     .timeout_ms = r->command->timeout_ms,
                                                     .version = r->version,
-                                                    .page = &page};
+                                                    .show = on_release_report,
+                                                    .arg = &inspection};
     int status = EXIT_FAILURE;
     if (release_command(base, r->settings, &log, &options, &status, &err) != 0)
         status = run_fail(&err, start_status(&err));
     event_base_free(base);
-    return show_text(&text, stdout) == 0 ? status : EXIT_FAILURE;
+    return inspection.status == EXIT_SUCCESS ? status : EXIT_FAILURE;
 }
 
 /* ---- doctor ---- */

@@ -9,14 +9,12 @@
 #include "base/rfc3339.h"
 #include "base/str.h"
 #include "cli/daemon_memory.h"
+#include "cli/daemon_request.h"
 #include "daemon/leadership.h"
 #include "kube/client.h"
 #include "kube/lease/lease.h"
-#include "net/http.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
-
-#define ANSWER_MAX_BYTES ((size_t)64 << 10)
 
 struct running_daemon {
     struct event_base *base;
@@ -41,18 +39,10 @@ static const struct http_callbacks running_daemon_callbacks = {.on_done = runnin
 
 static char *running_daemon_ask(struct running_daemon *d, const char *url, uint64_t timeout_ms)
 {
-    const struct http_request_options options = {.method = "GET",
-                                                 .path = "/livez",
-                                                 .max_body_bytes = ANSWER_MAX_BYTES,
-                                                 .connect_timeout_ms = timeout_ms,
-                                                 .total_timeout_ms = timeout_ms};
+    cleanup(daemon_request_fini) struct daemon_request ask = {0};
     struct error err = {0};
-    struct http_endpoint at = {.base_url = mem_strdup(url)};
-    struct http *http = http_new(d->base, "haproxy-k8s-sync", &err); /* of its own: by no proxy */
-    if (http != NULL && http_start(http, &at, &options, &running_daemon_callbacks, d, &err) != NULL)
+    if (daemon_request_start(&ask, d->base, url, "/livez", timeout_ms, &running_daemon_callbacks, d, &err) == 0)
         event_base_dispatch(d->base);
-    http_free(http);
-    http_endpoint_fini(&at);
     return d->status == 200 ? mem_printf("a daemon answers at %s", url) : NULL;
 }
 

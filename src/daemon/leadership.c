@@ -67,7 +67,8 @@ static void on_deposed(void *arg)
     struct leadership *l = arg;
     const char *problem = election_problem(l->election), *holder = election_holder(l->election);
     log_warn(l->options.log, "leadership lost; HAProxy keeps its servers", log_str("lease", l->lease),
-             log_str("holder", str_empty(holder) ? NULL : holder), log_str("problem", problem));
+             log_str("holder", str_empty(holder) ? NULL : holder),
+             log_str("problem", kube_client_is_away(l->options.client) ? NULL : problem)); /* which was logged */
     set_leading(l, false);
     l->callbacks.step_down(l->arg);
 }

@@ -53,8 +53,7 @@ bool kube_outage_begin(struct kube_outage *o, const struct log *log, const struc
         return false;
     o->was_said = true;
     log_warn(log, loss->text, log_str("server", o->server), log_str("reason", loss->reason),
-             log_str("error", loss->error),
-             log_str("hint", hint),
+             log_str("error", loss->error), log_str("hint", hint),
              log_if(loss->repeats, log_us_as_ms("retry_ms", loss->retry_ms * 1000)),
              log_if(held_back > 0, log_int("repeated", held_back)));
     return true;

@@ -18,6 +18,9 @@ struct release_backend {
     char *failed;   /* NULL: not */
     size_t in_hand; /* lines that the transaction in hand removes */
     size_t removed, undrained;
+    size_t drains;     /* that there were */
+    bool commanded;    /* they were ended by commands, once: those that are left end by a reload */
+    unsigned readings; /* are needed until what the commands came to is seen */
 };
 
 struct release {
@@ -67,11 +70,21 @@ static void release_command_ends_of_drains(struct release *r, struct release_bac
     struct runtime_command *list = mem_array(b->plan.undrained_count, sizeof(list[0]));
     for (size_t i = 0; i < b->plan.undrained_count; i++)
         list[i] = (struct runtime_command){.name = b->plan.undrained[i], .state = RUNTIME_READY, .why = DRAIN_ENDS};
+    b->commanded = true;
     instance_command(r->instance, b->at, list, b->plan.undrained_count, 0);
     free(list);
 }
 
-/* Drains end first: a reload would end them, too, but only one that comes. */
+static void release_count_drains(struct release_backend *b)
+{
+    if (b->plan.refused != NULL || !b->at->runtime.readable)
+        return;
+    if (b->plan.undrained_count > b->drains)
+        b->drains = b->plan.undrained_count;
+    b->undrained = b->drains - b->plan.undrained_count;
+}
+
+/* Drains end first: a reload would end them, too, but only one that comes. That they have is believed when it is read. */
 static void release_decide_backend(struct release *r, struct release_backend *b, struct engine_wants *ret_wants)
 {
     const struct instance_view v = instance_view(r->instance);
@@ -86,9 +99,16 @@ static void release_decide_backend(struct release *r, struct release_backend *b,
         release_fail(b, "", b->plan.refused);
     else if (v.file_problem != NULL && b->plan.removed_count > 0)
         release_fail(b, "haproxy.cfg is not written to", v.file_problem);
-    if (b->failed != NULL || !r->options.writes || release_plan_is_empty(&b->plan))
+    if (b->failed != NULL || !r->options.writes)
         return;
-    if (b->plan.undrained_count > 0 && instance_runtime_usable(r->instance, b->at)) {
+    release_count_drains(b);
+    if (!instance_commanded(r->instance, b->at)) {
+        ret_wants->waits = true;
+    } else if (b->readings > 0) {
+        ret_wants->reading = true;
+    } else if (release_plan_is_empty(&b->plan)) {
+        return;
+    } else if (b->plan.undrained_count > 0 && !b->commanded && instance_runtime_usable(r->instance, b->at)) {
         release_command_ends_of_drains(r, b);
         ret_wants->waits = true;
     } else if (b->plan.removed_count == 0) {
@@ -184,17 +204,26 @@ static void release_command_done(void *self, const struct instance_backend *at, 
 {
     struct release_backend *b = release_backend_of(self, at);
     (void)c;
-    (void)crossed;
     (void)took_us;
     (void)event_us;
     if (b != NULL)
-        b->undrained++;
+        b->readings = crossed ? 2 : 1; /* the one under way may have been before it */
+}
+
+static bool release_runtime_read(void *self, bool other_worker)
+{
+    struct release *r = self;
+    (void)other_worker;
+    for (size_t i = 0; i < r->options.backend_count; i++)
+        r->backends[i].readings -= r->backends[i].readings > 0;
+    return false;
 }
 
 static const struct engine_ops release_ops = {
     .name = "release",
     .attach = release_attach,
     .has_desired = release_is_wanted,
+    .runtime_read = release_runtime_read,
     .may_write = release_writes,
     .decide = release_decide,
     .manages = release_manages,
@@ -246,7 +275,7 @@ struct release_view release_view(const struct release *r, size_t backend)
     const struct release_backend *b = &r->backends[backend];
     const struct instance_view v = instance_view(r->instance);
     bool settled = v.fresh && v.last_reload_known && v.reload != RELOAD_PENDING && !v.dirty &&
-                   instance_commanded(r->instance, b->at);
+                   instance_commanded(r->instance, b->at) && b->readings == 0;
     enum release_state state = b->failed != NULL                            ? RELEASE_FAILED
                                : !b->read                                   ? RELEASE_UNKNOWN
                                : release_plan_is_empty(&b->plan) && settled ? RELEASE_DONE

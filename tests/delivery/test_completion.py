@@ -34,6 +34,7 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["check-config", "x"], set()),
     (["re"], {"release"}),
     (["release", "--y"], {"--yes"}),
+    (["release", "-o", ""], {"text", "json"}),
     (["check-config", "--ch"], {"--changed"}),
     (["plan", "--log-level", "d"], {"debug"}),
     (["--dry"], {"--dry-run"}),
@@ -52,7 +53,7 @@ CASES: list[tuple[list[str], set[str]]] = [
 SETTINGS = {"--kubeconfig", "--dry-run", "--log-level"}
 OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"} | SETTINGS, "doctor": {"--output", "--color", "--timeout", "--help"} | SETTINGS,
            "explain": {"--color", "--timeout", "--help"} | SETTINGS, "check-config": {"--changed", "--help"} | SETTINGS,
-           "release": {"--servers", "--yes", "--daemon", "--color", "--timeout", "--help"} | SETTINGS}
+           "release": {"--servers", "--yes", "--daemon", "--output", "--color", "--timeout", "--help"} | SETTINGS}
 
 
 def shell(name: str) -> str:

@@ -104,9 +104,11 @@ def test_one_that_goes_is_one_line_and_one_when_it_is_back(rig: Rig, site: str) 
     daemon.wait_log(f'{OUT_OF_REACH}(.*\n)*.*{OUT_OF_REACH}', since=since)
     daemon.wait_log(f'msg="({AWAY}).*refused', since=since)
     check_loss(daemon, since, "refused")
+    if site == "servers":
+        daemon.wait_log("level=warn .*leadership lost", timeout=60, since=since)
+        assert len(re.findall("level=warn .*refused", daemon.log()[since:])) == 1, "that it steps down needs no cause again"
     rig.kube.listening(True)
     daemon.wait_log(BACK, since=since)
-    daemon.wait_log("leadership (acquired|lost)", since=since) if "leadership lost" in daemon.log() else None
     check_loss(daemon, since, "refused")
     assert len(re.findall(BACK, daemon.log()[since:])) == 1 and "again" not in daemon.log()[since:]
 

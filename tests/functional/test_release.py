@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import pathlib
 import subprocess
 from collections.abc import Callable, Iterator
@@ -45,6 +46,39 @@ def test_another_writer_that_is_first_costs_a_second_try(rig_of: Callable[..., R
     assert status == 0 and "2 lines removed" in said, said
     assert set(rig.all_lines()) == {"n1", "sorry"}
     rig.wait_closed("in_progress")
+
+
+@pytest.mark.parametrize("fault", [answer({"method": "PUT", "path": "/runtime/backends/be/servers/n1$"}, 400, "no such command"),
+                                   {"action": "lie", "method": "PUT", "path": "/runtime/backends/be/servers/n1$"}], ids=["refused", "not applied"])
+@pytest.mark.parametrize("lines", [LIVE + PARKED, LIVE], ids=["parked lines", "drains alone"])
+def test_drains_end_by_the_reload_where_commands_do_not_reach_haproxy(rig_of: Callable[..., Rig], lines: str, fault: dict[str, Any]) -> None:
+    rig = rig_of(lines)
+    rig.haproxy.runtime("set server be/n1 state drain")
+    rig.dataplane.fault({**fault, "times": 0})
+    status, said = release(rig, "--yes", "--timeout=20s")
+    assert status == 0 and "released" in said, said
+    assert set(rig.all_lines()) == {"n1", "sorry"} and rig.runtime_states()["n1"] == "ready"
+
+
+def test_json_says_the_same(rig_of: Callable[..., Rig]) -> None:
+    rig = rig_of(haproxies=2)
+    rig.haproxy.runtime("set server be/n1 state drain")
+    first, url = rig.dataplane.url, rig.pairs[1].dataplane.url
+    status, said = release(rig, "-o", "json")
+    found = json.loads(said)
+    assert status == 2 and found["released"] is found["writes"] is False and found["problems"] == []
+    assert found["haproxies"] == [{"url": place, "released": False, "problem": None} for place in (first, url)]
+    one, other = found["backends"]
+    changes = [{"op": "remove", "server": name, "parked": True} for name in ("n2", "n3")]
+    assert (one["haproxy"], one["backend"], one["verdict"], one["changes"], one["drains"]) == (first, "be", "to_do", changes, ["n1"])
+    assert (other["haproxy"], other["drains"], other["why"], other["exists"], other["kept"], other["unmanaged"]) == (url, [], None, True, 1, 1)
+    rig.pairs[1].dataplane.stop()
+    status, said = release(rig, "-o", "json", "--yes")
+    found = json.loads(said)
+    assert status == 1 and found["writes"] is True and "Connection refused" in found["haproxies"][1]["problem"]
+    one, other = found["backends"]
+    assert (one["verdict"], one["removed"], one["drains_ended"], one["changes"]) == ("released", 2, 1, [])
+    assert (other["verdict"], other["removed"]) == ("unknown", 0)
 
 
 def test_what_haproxy_rejects_stays_and_is_said(rig_of: Callable[..., Rig]) -> None:

@@ -288,7 +288,7 @@ TELLING = (
     Mutant("a conflict is no conflict", ANNOTATE, "r->status == 409 ? ANNOTATE_CONFLICT :", ""),
     Mutant("a right that is missing comes with time", ANNOTATE, "r->status == 403 ? ANNOTATE_DENIED :", ""),
     Mutant("any answer is a success", ANNOTATE, "r->status >= 200 && r->status <= 202", "r->status >= 200"),
-    Mutant("credentials are kept", ANNOTATE, "    if (r->status == 401)\n        kube_client_credentials_refused(a->client);\n", ""),
+    Mutant("credentials are kept", ANNOTATE, "    kube_client_note_answer(a->client, r, failure);\n", ""),
     Mutant("a request outlives its annotator", ANNOTATE, "    http_cancel(a->request);\n", ""),
     Mutant("applied by one is applied", REPORT, "bool applied = trouble == NULL && running == targets;", "bool applied = trouble == NULL && running > 0;"),
     Mutant("unchanged is not running", REPORT, "config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED)", "config_report_count(r, CONFIGURATION_APPLIED)"),

@@ -38,7 +38,7 @@ TRUE = (
     Mutant("a combined one does not say so", EVENTS, 'c->combined ? COMBINED : ""', '""'),
     Mutant("a lost answer makes it gone", WRITER, "return again ? EVENT_LATER : EVENT_EXISTS;", "return EVENT_LATER;"),
     Mutant("one that is gone is refused", WRITER, "return again ? EVENT_GONE : EVENT_REFUSED;", "return EVENT_REFUSED;"),
-    Mutant("a refused token stays", WRITER, "kube_client_credentials_refused(w->client);", ";"),
+    Mutant("a refused token stays", WRITER, "kube_client_note_answer(w->client, r, err);", ";"),
 )
 
 TOLD_ONCE = (

@@ -12,8 +12,6 @@
 #include "json/read.h"
 #include "settings/settings.h"
 
-#define TIMEOUT_MS 2000
-#define ANSWER_MAX_BYTES ((size_t)8 << 20)
 #define NAMES_SHOWN 5
 
 /* ---- asking ---- */
@@ -22,7 +20,7 @@ static void daemon_on_answer(void *arg, const struct http_response *r, const str
 {
     struct doctor_daemon_answer *a = arg;
     struct doctor_daemon *d = a->of;
-    a->request = NULL;
+    a->request.request = NULL;
     a->status = r->status;
     a->connected = http_response_connection(r).reached >= HTTP_REACHED_PEER;
     if (err != NULL)
@@ -38,21 +36,12 @@ size_t doctor_daemon_start(struct doctor_daemon *d, struct event_base *base, con
 {
     static const char *const paths[] = {[DOCTOR_DAEMON_READY] = "/readyz", [DOCTOR_DAEMON_STATUS] = "/status"};
     const struct http_callbacks callbacks = {.on_done = daemon_on_answer};
-    const uint64_t most_ms = timeout_ms < TIMEOUT_MS ? timeout_ms : TIMEOUT_MS;
-    struct error err = {0};
     *d = (struct doctor_daemon){.url = daemon_memory_url(settings), .done = done, .arg = arg};
-    d->http = d->url != NULL ? http_new(base, "haproxy-k8s-sync doctor", &err) : NULL; /* of its own: by no proxy */
-    d->endpoint.base_url = mem_strdup(d->url);
-    for (size_t i = 0; d->http != NULL && i < DOCTOR_DAEMON_ANSWERS; i++) {
+    for (size_t i = 0; d->url != NULL && i < DOCTOR_DAEMON_ANSWERS; i++) {
         struct doctor_daemon_answer *a = &d->answers[i];
-        const struct http_request_options options = {.method = "GET",
-                                                     .path = paths[i],
-                                                     .max_body_bytes = ANSWER_MAX_BYTES,
-                                                     .connect_timeout_ms = most_ms,
-                                                     .total_timeout_ms = most_ms};
         a->of = d;
-        a->request = http_start(d->http, &d->endpoint, &options, &callbacks, a, &a->error);
-        d->asking += a->request != NULL;
+        d->asking +=
+            daemon_request_start(&a->request, base, d->url, paths[i], timeout_ms, &callbacks, a, &a->error) == 0;
     }
     return d->asking > 0;
 }
@@ -60,11 +49,9 @@ size_t doctor_daemon_start(struct doctor_daemon *d, struct event_base *base, con
 void doctor_daemon_fini(struct doctor_daemon *d)
 {
     for (size_t i = 0; i < DOCTOR_DAEMON_ANSWERS; i++) {
-        http_cancel(d->answers[i].request);
+        daemon_request_fini(&d->answers[i].request);
         free(d->answers[i].body);
     }
-    http_free(d->http);
-    http_endpoint_fini(&d->endpoint);
     free(d->url);
     *d = (struct doctor_daemon){0};
 }

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "net/http.h"
+#include "cli/daemon_request.h"
 
 struct doctor_report;
 struct event_base;
@@ -22,11 +22,9 @@ enum doctor_daemon_what { DOCTOR_DAEMON_READY, DOCTOR_DAEMON_STATUS, DOCTOR_DAEM
 
 struct doctor_daemon {
     char *url; /* NULL: the settings have none */
-    struct http *http;
-    struct http_endpoint endpoint;
     struct doctor_daemon_answer {
         struct doctor_daemon *of;
-        struct http_request *request;
+        struct daemon_request request;
         struct error error; /* kind NONE: it answered */
         int status;
         bool connected; /* something is there, and perhaps hangs */

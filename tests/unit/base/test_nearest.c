@@ -21,6 +21,8 @@ START_TEST(three_that_are_near)
         add(&n, names[i]);
     cleanup(mem_free_ptr) char *text = nearest_text(&n);
     ck_assert_str_eq(text, "plan, plane, plant");
+    cleanup(mem_free_ptr) char *question = nearest_question(&n);
+    ck_assert_str_eq(question, "; did you mean \"plan\"?");
 }
 END_TEST
 
@@ -30,6 +32,8 @@ START_TEST(none_is_near)
     nearest_init(&n, "frobnicate");
     add(&n, "plan");
     ck_assert_ptr_null(nearest_text(&n));
+    cleanup(mem_free_ptr) char *question = nearest_question(&n);
+    ck_assert_str_eq(question, "");
 }
 END_TEST
 

@@ -1,0 +1,40 @@
+"""What is said of an API server that is away, and of servers that are down."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, Room
+
+OUTAGE = "kube/outage.c"
+INFORMER = "kube/informer_log.c"
+HEALTH = "cli/doctor/doctor_health.c"
+SERVED = "haproxy/served.c"
+STAT = "haproxy/local/cli_stat.c"
+
+AWAY = (
+    Mutant("each right that is missing is an outage", OUTAGE, "(str_eq(reason, \"forbidden\") && outage_is_anonymous(detail))", "(str_eq(reason, \"forbidden\") && detail != NULL)"),
+    Mutant("without credentials each watch says it", OUTAGE, " ||\n           (str_eq(reason, \"forbidden\") && outage_is_anonymous(detail))", " || detail == NULL"),
+    Mutant("any 403 is an outage", OUTAGE, "r->status == 403 && outage_is_anonymous(buf_str(r->body))", "r->status == 403"),
+    Mutant("what JSON escapes is not seen", OUTAGE, " || strstr(said, \"system:anonymous\\\\\\\"\") != NULL", ""),
+    Mutant("refused credentials are none", OUTAGE, "    if (r->status == 401)\n        return \"unauthorized\";\n", ""),
+    Mutant("it begins anew with each loss", OUTAGE, "    if (o->lost_ms == 0)\n        o->lost_ms = now_ms;\n", "    o->lost_ms = now_ms;\n"),
+    Mutant("reasons that take turns pass each time", OUTAGE, "log_limit_pass_message(&o->limit", "log_limit_pass(&o->limit"),
+    Mutant("it never ends", OUTAGE, "    o->lost_ms = 0;\n", "    ;\n"),
+    Mutant("it ends again and again", OUTAGE, "    o->was_said = false;\n    o->met", "    o->met"),
+    Mutant("a cut is said before the next request", INFORMER, "if (first && is_cut(w->reason)) {", "if (first && is_cut(\"\")) {"),
+    Mutant("a cut is never said", INFORMER, "if (first && is_cut(w->reason)) {", "if (is_cut(w->reason)) {"),
+)
+DOWN = (
+    Mutant("who is up is named", HEALTH, "is != NULL && runtime_fails_check(is)", "is != NULL"),
+    Mutant("who drains is wanted", HEALTH, "        if (want->state != SERVER_LIVE)\n            continue;\n", ""),
+    Mutant("all are named", HEALTH, "    if (h->down++ >= NAMES_SHOWN)\n        return;\n", "    h->down++;\n"),
+    Mutant("a rejection is taken for a closed port", HEALTH, " && strstr(f->detail, causes[i].detail) != NULL", ""),
+    Mutant("another backend's server", SERVED, "str_eq(s->failures.list[i].backend, backend) && ", ""),
+    Mutant("who is up failed", SERVED, "if (status == NULL || !str_has_prefix(status, \"DOWN\"))", "if (status == NULL)"),
+    Mutant("a check under way has another name", SERVED, "        check += 2;\n", "        ;\n"),
+    Mutant("quotes stay", STAT, "    if (value == NULL || *value != '\"')\n", "    if (true)\n"),
+    Mutant("a quote ends at a quote within", STAT, "(*from != '\"' || from[1] == '\"')", "*from != '\"'"),
+)
+ROOMS = (
+    Room("outage", ("test_outage", "test_informer_log"), AWAY),
+    Room("health", ("test_doctor_health", "test_served"), DOWN),
+)
