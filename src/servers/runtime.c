@@ -12,8 +12,11 @@ static void runtime_command_desired(struct servers_backend *s)
 {
     cleanup(plan_fini) struct plan plan = {0};
     cleanup(route_fini) struct route route = {0};
-    if (servers_choose(s, &plan, &route))
-        servers_command(s, &plan, &route);
+    if (!servers_choose(s, &plan, &route))
+        return;
+    if (plan.verdict == PLAN_WRITE)
+        servers_set_in_sync(s, false); /* what is under way may take a minute, and only then is it written */
+    servers_command(s, &plan, &route);
 }
 
 void servers_command_all(struct servers *e)

@@ -101,4 +101,25 @@ WHOLE = (
     Mutant("what cannot be loaded stays", "configuration/target_restore.c", "    t->restores = true;\n", "    t->restores = false;\n"),
 )
 
-ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *WHOLE, *FOUND)),)
+DECIDE = "servers/decide.c"
+
+# By the streams with another cluster; test_clusters and test_engine_clusters notice most of them, too (tests/mutants/clusters.py).
+CLUSTERS = (
+    Mutant("whose a server is is the other way round", "servers/change/ownership.c",
+           "return OWNERSHIP_OWN;\n    return ownership_fits(format, name, NULL) ? OWNERSHIP_OTHER : OWNERSHIP_NONE;",
+           "return ownership_fits(format, name, NULL) ? OWNERSHIP_OTHER : OWNERSHIP_NONE;\n    return OWNERSHIP_OWN;"),
+    Mutant("another cluster's server is managed where streams have one", DIFF,
+           "ownership_of(rules->server_name_format, rules->cluster, s->name) != OWNERSHIP_OWN &&",
+           "ownership_of(rules->server_name_format, rules->cluster, s->name) == OWNERSHIP_NONE &&"),
+    Mutant("the last own server goes though no other cluster's is UP", "servers/change/backend_decision.c",
+           "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", "rules.diff.others_up = rules.diff.cluster != NULL;"),
+    Mutant("a server that is DOWN lets the last own one go", DIFF, "is->admin == RUNTIME_READY && !is->down &&", "is->admin == RUNTIME_READY &&"),
+    Mutant("the last own server goes by an old reading", DECIDE, "if (decide_reads_first(s))", "if (false)"),
+    Mutant("the loss limit counts another cluster's servers", DIFF, "        if (l->list[i].foreign) {\n            d->foreign_count++;",
+           "        if (l->list[i].foreign) {\n            d->foreign_count++;\n            d->live_count += !s->maintenance;"),
+    Mutant("a command takes the last own server, as another cluster's serves", "servers/change/route.c",
+           "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),
+    Mutant("a daemon does not give the file to the next one", "haproxy/local/driver.c", "if (d->options.takes_turns && !loads)", "if (false && !loads)"),
+)
+
+ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *CLUSTERS, *WHOLE, *FOUND)),)

@@ -91,7 +91,7 @@ struct transaction {
     enum { IN_PROGRESS, FAILED, OUTDATED } status;
     int64_t version;
     bool foreign;
-    bool lost; /* the daemon was never told its id */
+    bool lost;              /* the daemon was never told its id */
     struct decided decided; /* when it was begun */
     struct conf *conf;
 };
@@ -199,7 +199,7 @@ void api_carry_out(struct api *a, struct request *r);
 void api_reload_ends(struct api *a);
 void api_schedule_reload(struct api *a);          /* by another writer */
 void api_outdate(struct api *a, int64_t version); /* transactions that were begun at it, or before */
-void api_provoke(struct api *a); /* somebody else sees what the daemon wrote */
+void api_provoke(struct api *a);                  /* somebody else sees what the daemon wrote */
 
 bool api_take_fault(struct api *a, enum ask ask, enum fault_mode *ret);
 

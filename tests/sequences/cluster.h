@@ -17,19 +17,19 @@ struct cache;
 /* Of one stream; in its first line. */
 struct settings {
     unsigned targets, limit, park_s, weights, drain_s, empty, routes, nodes;
-    unsigned adopt;   /* as enum adopt */
-    unsigned spares;  /* PARK_NODES */
-    unsigned dry;     /* DRY_RUN */
-    unsigned create;  /* a backend that is missing, as the second is at the start, is made */
-    unsigned local;   /* how HAProxy is reached: enum local_way */
-    unsigned another; /* HAProxy has another controller's servers at the start */
+    unsigned adopt;    /* as enum adopt */
+    unsigned spares;   /* PARK_NODES */
+    unsigned dry;      /* DRY_RUN */
+    unsigned create;   /* a backend that is missing, as the second is at the start, is made */
+    unsigned local;    /* how HAProxy is reached: enum local_way */
+    unsigned another;  /* HAProxy has another controller's servers at the start */
     unsigned clusters; /* another cluster has servers in the same backends */
-    unsigned whole;   /* it has the configuration engine, and no servers engine; with these: */
-    unsigned drift;   /* CONFIG_DRIFT: enum configuration_drift */
-    unsigned kept;    /* STATE_DIR outlives the daemon */
-    unsigned apart_s; /* CONFIG_MIN_INTERVAL */
-    unsigned canary;  /* CONFIG_CANARY */
-    unsigned files;   /* CONFIG_FILES_DIR has some */
+    unsigned whole;    /* it has the configuration engine, and no servers engine; with these: */
+    unsigned drift;    /* CONFIG_DRIFT: enum configuration_drift */
+    unsigned kept;     /* STATE_DIR outlives the daemon */
+    unsigned apart_s;  /* CONFIG_MIN_INTERVAL */
+    unsigned canary;   /* CONFIG_CANARY */
+    unsigned files;    /* CONFIG_FILES_DIR has some */
 };
 
 enum pod_state { POD_NONE, POD_READY, POD_UNREADY, POD_LEAVING, POD_GONE, POD_STATES };

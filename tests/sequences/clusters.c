@@ -8,9 +8,11 @@
 #include "world.h"
 
 #define OTHER_PREFIX "b_"
+#define SERVERS_OF_IT 4
 #define TURN_US 300000 /* a write and its reload */
 #define LOAD_US 200000
-#define AGAIN_US 100000 /* it asks whether it is its turn */
+#define AGAIN_US 100000   /* it asks whether it is its turn */
+#define HELD_US 150000000 /* the longest turn of ours: a check that hangs, and then a reload */
 
 /* ---- names ---- */
 
@@ -80,8 +82,8 @@ struct decided clusters_decided(const struct api *a)
     const struct world *w = a->world;
     struct decided d = {.us = w->now_us};
     for (size_t b = 0; b < OURS; b++) {
-        d.others_up[b] = w->settings.routes != 0 && !a->unread[b] &&
-                         count_up(&a->others.lines, &a->others.running, b, true) > 0;
+        d.others_up[b] =
+            w->settings.routes != 0 && !a->unread[b] && count_up(&a->others.lines, &a->others.running, b, true) > 0;
         d.fresh[b] = a->others.running_us[b] + 1000 >= w->none_live_since_us[b]; /* the daemon's clock has ms */
     }
     return d;
@@ -151,13 +153,14 @@ static void run_line(struct api *a, size_t backend, const char *name)
 }
 
 /* The API sets what is there, HAProxy's own commands add and remove, too. */
-static bool needs_reload(const struct api *a, const struct cluster_act *act, const struct section *was, const char *name)
+static bool needs_reload(const struct api *a, const struct cluster_act *act, const struct section *was,
+                         const char *name)
 {
     const struct running *r = &a->running;
     bool there = section_find((struct section *)(uintptr_t)was, name) != NULL &&
                  running_find((struct running *)(uintptr_t)r, act->backend, name) != NULL;
-    bool by_file = a->world->settings.local != LOCAL_NONE && r->of[act->backend].exists &&
-                   r->of[act->backend].count < SERVERS_MAX;
+    bool by_file =
+        a->world->settings.local != LOCAL_NONE && r->of[act->backend].exists && r->of[act->backend].count < SERVERS_MAX;
     return act->reload || a->haproxy_back_us != 0 || a->reload_pending || a->local.unloaded ||
            !(by_file || (there && act->kind != CLUSTER_REMOVE));
 }
@@ -255,6 +258,20 @@ static void act(struct api *a, const struct cluster_act *act)
 
 /* ---- by itself ---- */
 
+void clusters_hold(struct api *a)
+{
+    if (!a->local.held)
+        a->local.held_since_us = a->world->now_us;
+    a->local.held = a->world->settings.clusters != 0;
+}
+
+void check_turns(const struct api *a)
+{
+    if (a->local.held && a->world->now_us > a->local.held_since_us + HELD_US)
+        violate(a->world, "turns", "%s: the daemon keeps the file for %.0f s", a->url,
+                (double)(a->world->now_us - a->local.held_since_us) / 1e6);
+}
+
 uint64_t clusters_next_us(const struct api *a)
 {
     return a->others.due_us != 0 ? a->others.due_us : UINT64_MAX;
@@ -328,6 +345,22 @@ void cluster_amid(struct world *w, const unsigned *n)
         return;
     a->others.amid = act_of(n[2] / CLUSTER_ACTS, n[2] % CLUSTER_ACTS, n[3]);
     a->others.amid_asks = 1u << n[1];
+}
+
+/* Nothing of ours is wanted any more, and at that very moment the other cluster's all change. */
+void cluster_last(struct world *w, const unsigned *n)
+{
+    static const enum cluster_act_kind kinds[] = {CLUSTER_DOWN, CLUSTER_UP, CLUSTER_DRAIN, CLUSTER_SERVE};
+    for (size_t t = 0; t < w->settings.targets && w->settings.clusters != 0; t++) {
+        for (unsigned i = 0; i < SERVERS_OF_IT; i++) {
+            const struct cluster_act as = act_of(n[0], kinds[n[1]], 2 * i + 1);
+            act(&w->apis[t], &as);
+        }
+    }
+    for (size_t i = 0; i < NODES && w->settings.clusters != 0; i++)
+        w->cluster.of[i].pods[n[0]].state = POD_NONE;
+    cluster_put_pods(&w->cluster, n[0]);
+    world_read(w);
 }
 
 void cluster_busy(struct world *w, const unsigned *n)

@@ -67,6 +67,8 @@ bool clusters_happen(struct api *a);
 void clusters_amid(struct api *a, unsigned ask); /* our daemon's request is about to be carried out */
 void clusters_loaded(struct api *a, bool failed);
 void clusters_mend(struct api *a);
+void clusters_hold(struct api *a);     /* our daemon has the file */
+void check_turns(const struct api *a); /* after everything that happens */
 
 /* What our daemon reads, and what it decides by that. */
 void clusters_note_file(struct api *a);
@@ -84,5 +86,6 @@ void clusters_name(struct desired *d);
 void cluster_act(struct world *w, const unsigned *n);
 void cluster_amid(struct world *w, const unsigned *n);
 void cluster_busy(struct world *w, const unsigned *n);
+void cluster_last(struct world *w, const unsigned *n);
 
 #endif

@@ -283,6 +283,7 @@ void check_step(struct world *w)
         struct api *a = &w->apis[t];
         loss_look(a);
         check_local(a);
+        check_turns(a);
         check_reported(a);
         for (size_t b = 0; b < OURS; b++) {
             check_gauges(a, b);
@@ -308,8 +309,7 @@ static void unfinished(struct world *w, struct buf *why)
         struct api *a = &w->apis[t];
         for (size_t b = 0; b < OURS && why->len == 0; b++) {
             const struct desired *d = &w->desired_states[b];
-            if (d->state == DESIRED_OK ||
-                (d->state == DESIRED_EMPTY && (w->settings.empty != 0 || clusters_up(a, b))))
+            if (d->state == DESIRED_OK || (d->state == DESIRED_EMPTY && (w->settings.empty != 0 || clusters_up(a, b))))
                 difference(a, b, why);
             if (why->len == 0 && d->state == DESIRED_OK && count_spares(a, b) < d->spare_count)
                 buf_printf(why, "of %zu spares %zu have a line", d->spare_count, count_spares(a, b));

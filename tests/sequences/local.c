@@ -170,6 +170,8 @@ static void check_reload(const struct api *a)
     last = a->touched_us > last ? a->touched_us : last;
     last = a->troubled_us > last ? a->troubled_us : last;
     last = a->refused_us > last ? a->refused_us : last;
+    if (a->others.loads) /* what another daemon wrote, and did not live to load */
+        return;
     if (w->settings.whole == 0 && w->settings.routes != 0 && w->settings.create == 0 &&
         w->now_us > last + LOCAL_EXCUSED_US)
         violate(a->world, "reload", "%s: a reload, and all was well for %.0f s", a->url,
@@ -239,7 +241,7 @@ void local_carry_out(struct api *a, struct local_request *r)
         if (local_is_locked(a) || r->refused)
             answer_locked(r);
         else
-            a->local.held = a->world->settings.clusters != 0;
+            clusters_hold(a);
         break;
     case LOCAL_KIND_RELEASE_CONFIG:
         a->local.held = false;

@@ -51,14 +51,15 @@ struct local_model {
     bool broken;                      /* by a hand edit: HAProxy refuses it */
     bool reload_failed;               /* the last one */
     unsigned failed_reloads, refuse_adds;
-    uint64_t locked_until_us;                 /* by another daemon */
-    bool held;                                /* by ours, which takes turns */
-    bool was_locked;                          /* the daemon was told so last */
-    struct decided lock_decided;              /* of the last lock: what is written behind it was decided before */
+    uint64_t locked_until_us; /* by another daemon */
+    bool held;                /* by ours, which takes turns */
+    uint64_t held_since_us;
+    bool was_locked;             /* the daemon was told so last */
+    struct decided lock_decided; /* of the last lock: what is written behind it was decided before */
     uint64_t lock_answered_us;
-    uint64_t talk_troubled_us;                /* a command did not go well */
-    uint64_t lineless_us;                     /* a server serves that the file does not have since then; 0: none does */
-    uint64_t excused_us;                      /* a reload after this one has a reason */
+    uint64_t talk_troubled_us; /* a command did not go well */
+    uint64_t lineless_us;      /* a server serves that the file does not have since then; 0: none does */
+    uint64_t excused_us;       /* a reload after this one has a reason */
 };
 
 void local_init(struct api *a);

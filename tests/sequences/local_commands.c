@@ -84,8 +84,7 @@ static void take_name(struct command *c)
     snprintf(c->name, NAME_BYTES, "%s", slash + 1);
     if (c->api->world->settings.whole != 0)
         return;
-    if (c->backend >= OURS || str_has_prefix(c->name, "keep") || str_eq(c->name, "spare") ||
-        name_is_anothers(c->name))
+    if (c->backend >= OURS || str_has_prefix(c->name, "keep") || str_eq(c->name, "spare") || name_is_anothers(c->name))
         violate(c->api->world, "unmanaged", "%s: %s, which is not ours", c->api->url, c->whole);
 }
 

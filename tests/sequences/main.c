@@ -280,8 +280,12 @@ static unsigned long play_fixed(struct arguments *a, unsigned *failed)
     static const struct {
         bool local, whole, clusters;
         unsigned count;
-    } fixed[] = {{false, false, false, FIXED_SEEDS}, {true, false, false, FIXED_SEEDS}, {false, false, true, 25},
-                 {true, false, true, 25},            {true, true, false, 25},           {false, true, false, 10}};
+    } fixed[] = {{false, false, false, FIXED_SEEDS},
+                 {true, false, false, FIXED_SEEDS},
+                 {false, false, true, 25},
+                 {true, false, true, 25},
+                 {true, true, false, 25},
+                 {false, true, false, 10}};
     unsigned long played = 0;
     for (size_t i = 0; i < array_len(fixed); i++) {
         a->local = fixed[i].local;

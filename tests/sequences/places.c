@@ -78,6 +78,14 @@ static bool is_one_of(const struct api *a, const struct server *line, const stru
     return strcmp(line->name, want->name) == 0 || (a->world->settings.adopt != ADOPT_NO && is_at(line, want));
 }
 
+/* When the daemon read the file last. */
+static bool was_live(const struct api *a, size_t backend, const char *name)
+{
+    struct section *s = (struct section *)(uintptr_t)&a->others.lines.of[backend];
+    const struct server *line = section_find(s, name);
+    return line != NULL && !section_says_maintenance(s, line);
+}
+
 bool place_serves(const struct api *a, size_t backend, const struct want *want)
 {
     const struct section *s = &a->memory.of[backend];
@@ -87,7 +95,7 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
         /* What does not run serves with the reload that takes the other one out. */
         bool blind = (a->world->settings.routes == 0 || a->unread[backend]) && a->world->settings.adopt == ADOPT_RENAME;
         /* What somebody has just put out in the file, and HAProxy runs still, the daemon takes to be there. */
-        bool unseen = a->edited_us > a->read_us && is != NULL && is->admin == READY;
+        bool unseen = a->edited_us > a->read_us && is != NULL && is->admin == READY && was_live(a, backend, line->name);
         if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || !section_says_maintenance(s, line)) &&
             (blind || (is != NULL && is->admin == READY)))
             return true;

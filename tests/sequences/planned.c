@@ -63,8 +63,7 @@ static void compare(struct api *a, struct servers_backend *s, const struct inspe
     if (pauses && (plan.verdict == PLAN_WRITE) != (b->plan.verdict == PLAN_NOT_WRITTEN))
         violate(a->world, "planned", "%s backend %s: writes pause, and by /status it is verdict %d", a->url, s->name,
                 (int)b->plan.verdict);
-    cleanup(mem_free_ptr) char *is =
-        only_shown ? told(&b->plan, NULL) : told(&b->first, pauses ? NULL : &b->choice);
+    cleanup(mem_free_ptr) char *is = only_shown ? told(&b->plan, NULL) : told(&b->first, pauses ? NULL : &b->choice);
     cleanup(mem_free_ptr) char *should = told(&plan, only_shown || pauses ? NULL : &route);
     /* What follows the first updates is added to the commands. */
     if (!str_eq(is, should) && (b->choice.update_count == 0 || only_shown))

@@ -57,10 +57,10 @@ struct world {
 
     struct want wants[OURS][SERVERS_MAX];
     size_t want_counts[OURS];
-    uint64_t empty_since_us[OURS];  /* nothing is wanted; UINT64_MAX: something is */
-    uint64_t wanted_since_us[OURS]; /* something is */
+    uint64_t empty_since_us[OURS];     /* nothing is wanted; UINT64_MAX: something is */
+    uint64_t wanted_since_us[OURS];    /* something is */
     uint64_t none_live_since_us[OURS]; /* nothing is but what drains, if that; UINT64_MAX: something is */
-    unsigned step;                  /* number of the event in hand, for messages */
+    unsigned step;                     /* number of the event in hand, for messages */
     int verdict_fd;
     bool chatty;
 };

@@ -48,6 +48,18 @@ START_TEST(a_haproxy_that_is_down_is_not_in_sync)
 }
 END_TEST
 
+/* What is under way may last as long as a request, or a reload, that hangs. */
+START_TEST(what_is_desired_anew_while_it_is_read_is_not_in_sync)
+{
+    until('R');
+    ck_assert(in_sync());
+    desired("n1 n2 n3 n4", "event");
+    ck_assert(!in_sync());
+    pass(RESYNC_MS);
+    assert_settled("n1 n2 n3 n4");
+}
+END_TEST
+
 START_TEST(another_writers_commit_whose_reload_is_still_to_come)
 {
     set_copy(w.have.of[0], "n1 n2 n3 n9*");
@@ -328,6 +340,7 @@ int main(void)
     tcase_add_test(t, haproxy_runs_something_else);
     tcase_add_test(t, an_empty_backend_is_no_riddle);
     tcase_add_test(t, a_haproxy_that_is_down_is_not_in_sync);
+    tcase_add_test(t, what_is_desired_anew_while_it_is_read_is_not_in_sync);
     tcase_add_test(t, another_writers_commit_whose_reload_is_still_to_come);
     tcase_add_test(t, a_drift_that_no_reload_mends_is_tried_ever_less_often);
     tcase_add_test(t, a_parked_server_that_runs_is_told_to_stop);
