@@ -337,7 +337,7 @@ void inspect_print_plan(const struct inspect_report *r, struct page *p)
         const struct inspect_target *t = &r->targets[i];
         if (i > 0)
             page_end_line(p);
-        if (r->target_count > 1) {
+        if (r->target_count > 1 || (r->mapping_count > 1 && inspect_unseen(r, t) != NULL)) {
             inspect_print_target(t, p);
             if (print_unseen(r, t, p))
                 continue;

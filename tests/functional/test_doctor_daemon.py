@@ -125,6 +125,9 @@ def test_servers_that_are_down_and_what_their_checks_say(tmp_path: pathlib.Path,
         found = look(rig).says("backend.health", "warn", "1 of 1 desired servers are DOWN in HAProxy: n1 (L4CON: ")
         assert "onnect" in found["found"] and "nothing listens at that port" in found["why"]
         assert f"nc -zv -w 2 127.0.11.1 {PORT}" in lines(found)
+        here = look(rig, HAPROXY_DATAPLANE_URL="", HAPROXY_DATAPLANE_USERNAME="", HAPROXY_DATAPLANE_PASSWORD="", HAPROXY_CONFIG_FILE=str(rig.haproxy.config),
+                    HAPROXY_MASTER_SOCKET=str(rig.haproxy.master_socket), HAPROXY_STATS_SOCKET=str(rig.haproxy.socket), HAPROXY_BIN=rig.haproxy.binary)
+        assert here.says("backend.health", "warn", "are DOWN")["found"] == found["found"], "by its own socket it says the same"
 
 
 # --- names

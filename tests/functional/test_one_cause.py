@@ -167,6 +167,18 @@ def test_a_command_does_not_wait_for_it(rig: Rig, command: str, cause: str) -> N
     assert done.returncode == 1 and len(re.findall(CAUSES[cause][1], done.stdout + done.stderr)) == 1, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("setting, says", [({"HAPROXY_DATAPLANE_URL": "http://127.0.0.1:1"}, "Connection refused"), ({"HAPROXY_DATAPLANE_URL": "http://nowhere.invalid:5555"}, "resolve"),
+                                           ({"HAPROXY_DATAPLANE_PASSWORD": "wrong"}, "HTTP 401")], ids=["refused", "name", "401"])
+@pytest.mark.parametrize("words", [["plan", "--daemon=none"], ["release"], ["release", "--yes"], ["config", "plan"], ["config", "validate"], ["config", "apply"]], ids=" ".join)
+def test_a_command_does_not_wait_for_a_data_plane_api_either(rig: Rig, words: list[str], setting: Settings, says: str) -> None:
+    kubeconfig = rig.kube.kubeconfig(rig.home / "mine", token="good")
+    settings = {**rig.settings(**servers(rig)), "LOG_LEVEL": "info", "LISTEN_ADDRESS": f"127.0.0.1:{free_port()}", "KUBECONFIG": str(kubeconfig), **setting}
+    more = [str(rig.haproxy.config)] if words[0] == "config" else []
+    done = run(*words, *more, "--timeout=10m", env={name: value for name, value in settings.items() if value})
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == 1 and said.count(says) == 1, said
+
+
 def test_a_certificate_of_another_authority_is_one_line(tmp_path: pathlib.Path) -> None:
     ours, another = Authority(tmp_path / "ours"), Authority(tmp_path / "another")
     pair = ours.server()

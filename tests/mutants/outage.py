@@ -28,9 +28,9 @@ DOWN = (
     Mutant("who drains is wanted", HEALTH, "        if (want->state != SERVER_LIVE)\n            continue;\n", ""),
     Mutant("all are named", HEALTH, "    if (h->down++ >= NAMES_SHOWN)\n        return;\n", "    h->down++;\n"),
     Mutant("a rejection is taken for a closed port", HEALTH, " && strstr(f->detail, causes[i].detail) != NULL", ""),
-    Mutant("another backend's server", SERVED, "str_eq(s->failures.list[i].backend, backend) && ", ""),
+    Mutant("another backend's server", SERVED, "str_eq(s->failures.list[i].backend, backend) && ", "backend != NULL && "),
     Mutant("who is up failed", SERVED, "if (status == NULL || !str_has_prefix(status, \"DOWN\"))", "if (status == NULL)"),
-    Mutant("a check under way has another name", SERVED, "        check += 2;\n", "        ;\n"),
+    Mutant("a check under way has another name", SERVED, "        check += 2;\n", "        check += 0;\n"),
     Mutant("quotes stay", STAT, "    if (value == NULL || *value != '\"')\n", "    if (true)\n"),
     Mutant("a quote ends at a quote within", STAT, "(*from != '\"' || from[1] == '\"')", "*from != '\"'"),
 )

@@ -319,6 +319,21 @@ START_TEST(it_runs_something_else)
 }
 END_TEST
 
+START_TEST(several_backends_that_were_not_read_are_one_line)
+{
+    world_unseen(world_add(&w, "be", ""), "connection refused");
+    struct inspect_backend *two = world_add(&w, "two", "");
+    world_unseen(two, "connection refused");
+    expect("HAProxy http://lb1:5555\n"
+           "  unknown: connection refused\n");
+    world_unseen(two, "HTTP 503");
+    expect(HEADING "  unknown: connection refused\n"
+                   "\n"
+                   "backend two  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+                   "  unknown: HTTP 503\n");
+}
+END_TEST
+
 START_TEST(a_section_for_each_haproxy)
 {
     w.report.target_count = 3;
@@ -430,6 +445,7 @@ int main(void)
     tcase_add_test(t, what_runs_cannot_be_read);
     tcase_add_test(t, in_sync_by_its_file_alone);
     tcase_add_test(t, it_runs_something_else);
+    tcase_add_test(t, several_backends_that_were_not_read_are_one_line);
     tcase_add_test(t, a_section_for_each_haproxy);
     tcase_add_test(t, what_was_left_out);
     tcase_add_test(t, many_ordinary_ones_are_counted);

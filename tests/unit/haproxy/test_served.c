@@ -90,6 +90,7 @@ START_TEST(of_show_stat_with_servers)
     ck_assert_uint_eq(s.failures.count, 3);
     failure_is(&s, "refused", "L4CON", "Connection refused, \"twice\"");
     failure_is(&s, "late", "L4TOUT", "");
+    ck_assert_str_eq(served_failure_of(&s, "other", "late")->check, "L7STS");
     ck_assert_ptr_null(served_failure_of(&s, "be", "up"));
     ck_assert_ptr_null(served_failure_of(&s, "be", "off"));
     served_copy(&copy, &s);
