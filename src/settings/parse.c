@@ -120,7 +120,7 @@ static void settings_check_proxies(char *const *env, const struct settings *s, s
     }
 }
 
-/* Likewise: they replace the system's trust store of a program in Go, and of none that is built with libcurl. */
+/* Likewise: in a program in Go they replace the system's trust store. libcurl does not read them. */
 static void settings_check_trust(char *const *env, const struct settings *s, struct settings_findings *found)
 {
     static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};

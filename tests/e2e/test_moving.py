@@ -259,7 +259,7 @@ def test_what_it_does_with_what_is_left(world: World, kind: str, end: str, relea
 
 @pytest.mark.one_combination
 def test_servers_of_other_names_stay_beside_its_own(world: World, kind: str) -> None:
-    """Twice in the backend, and the old ones without an owner, unless they are renamed before: no gap, and one transaction more."""
+    """Twice in the backend, and the old ones without an owner, unless all are released, with a gap, or renamed before, without one."""
     world.serve("node-a", "node-b")
     world.daemon.stop()
     before = world.dataplane.file()
@@ -269,6 +269,12 @@ def test_servers_of_other_names_stay_beside_its_own(world: World, kind: str) -> 
         wait_until(lambda: weights(world) == {"node-a": "100", "node-b": "100", **dict.fromkeys(places(world, "node-a", "node-b"), "1")},
                    what="each of them twice, the old ones with their weights")
     assert set(world.ours()) == {"node-a", "node-b", *places(world, "node-a", "node-b")}
+
+    world.start_with((world.dataplane.file(), before))
+    assert release_command(world, "--servers", "--yes")[0] == 0 and not world.all_ours()
+    with go_controller.started(world, kind) as process:
+        awaited(world, process, places(world, "node-a", "node-b"))
+    assert set(world.all_ours()) == set(places(world, "node-a", "node-b"))
 
     world.start_with((world.dataplane.file(), before))
     world.start_daemon(SERVER_NAME_FORMAT=ITS_NAMES, ADOPT_SERVERS="rename")

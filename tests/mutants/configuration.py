@@ -31,6 +31,7 @@ PACE = "haproxy/pace.c"
 
 SETTINGS = (
     Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
+    Mutant("the trust store of a program in Go is told beside a CA file", "settings/parse.c", "s->dataplane_ca_file != NULL || s->dataplane_insecure || ", "s->dataplane_insecure || "),
     Mutant("a Secret's name that is none is none, too", "settings/parse.c", "== NULL && !setting_is_given(s, needed[i]))", "== NULL)"),
 )
 
