@@ -93,6 +93,8 @@ WRITE = (
 )
 
 CROSSED = (
+    Mutant("what is desired anew while something is under way is in sync", "servers/runtime.c",
+           "    if (plan.verdict == PLAN_WRITE)\n", "    if (false)\n"),
     Mutant("a call that crosses a look is made twice", "haproxy/instance_command.c", "in->phase == INSTANCE_READING,", "false,"),
     Mutant("what a crossed look could not show is not looked at", "haproxy/instance_read.c",
            "            in->unverified = true;\n", "            ;\n"),
