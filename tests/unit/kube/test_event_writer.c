@@ -53,10 +53,10 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
     return REQUEST;
 }
 
-void kube_client_credentials_refused(struct kube_client *c)
+void kube_client_note_answer(struct kube_client *c, const struct http_response *r, const struct error *err)
 {
     (void)c;
-    api.refused++;
+    api.refused += err == NULL && r->status == 401;
 }
 
 const char *kube_client_server(const struct kube_client *c)
