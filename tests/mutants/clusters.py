@@ -41,6 +41,7 @@ LAST = (
            "diff_server_is_others(s, rules))"),
     Mutant("one of no cluster is one to rely on", DIFF, "!= 0 && diff_server_is_others(s, rules))", "!= 0)"),
     Mutant("it goes by whatever was read before", DECIDE, "if (decide_reads_first(s))", "if (false)"),
+    Mutant("one that runs without a line is one to rely on", ROUTE, "bool shared = c->in->rules->cluster != NULL;", "bool shared = false;"),
     Mutant("another cluster's server stands in for one that is to come", ROUTE,
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),
 )

@@ -125,17 +125,24 @@ static bool does_not_count(const struct chooser *c, const struct backend_server 
            (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
+/* Where several clusters share the backend, who has no line counts neither: it runs until the next reload, which may be
+ * another one's at any moment. */
 static void route_read_states(struct chooser *c)
 {
     const struct runtime *r = c->in->runtime;
+    bool shared = c->in->rules->cluster != NULL;
     c->after = mem_array(r->count, sizeof(c->after[0]));
     for (size_t i = 0; i < r->count; i++)
-        c->after[i] = route_state_now(admin_states_any(c->in->memory, r->servers[i].name), &r->servers[i]);
+        c->after[i] = shared && backend_find_template(c->in->actual, r->servers[i].name) == NULL
+                          ? RUNTIME_MAINT
+                          : route_state_now(admin_states_any(c->in->memory, r->servers[i].name), &r->servers[i]);
     for (size_t i = 0, at = 0; i < c->in->actual->server_count; i++) {
         const struct backend_server *line = &c->in->actual->servers[i];
         const struct runtime_server *row = runtime_find_next(r, line->name, &at);
         if (row != NULL && does_not_count(c, line, row))
             *after_of(c, row) = RUNTIME_MAINT;
+        else if (row != NULL && shared)
+            *after_of(c, row) = route_state_now(admin_states_any(c->in->memory, row->name), row);
     }
 }
 

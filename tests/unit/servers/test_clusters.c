@@ -243,6 +243,34 @@ START_TEST(it_goes_while_another_clusters_is_up)
 }
 END_TEST
 
+/* It is loaded still, as its line is gone by hand or by another cluster's write, and ends with the next reload. */
+START_TEST(who_has_no_line_is_not_relied_on)
+{
+    struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
+    const struct admin_states memory = {.looked = true};
+    cleanup(backend_fini) struct backend b, loaded;
+    cleanup(desired_fini) struct desired desired;
+    cleanup(plan_fini) struct plan p = {0};
+    cleanup(runtime_fini) struct runtime r;
+    cleanup(route_fini) struct route route = {0};
+    text_backend(&b, "web", A1 B1);
+    text_backend(&loaded, "web", A1 A2 B1);
+    text_runtime(&r, &loaded, "");
+    text_desired(&desired, "");
+    struct parking *parking = parking_new(3600000);
+    const struct backend_decision_input in = {
+        .at = {.actual = &b, .runtime = &r, .desired = &desired, .memory = &memory, .open = true},
+        .rules = &rules,
+        .parking = parking};
+    backend_decision_plan(&in, &p);
+    backend_decision_route(&in, &p, &route);
+    ck_assert_int_eq(p.verdict, PLAN_WRITE);
+    ck_assert_uint_eq(route.command_count, 0); /* the write alone, which carries a version */
+    ck_assert_uint_eq(route.update_count, 1);
+    parking_free(parking);
+}
+END_TEST
+
 /* While an own server is to come, one of another cluster that is there replaces none. */
 START_TEST(another_clusters_server_does_not_stand_in)
 {
@@ -366,6 +394,7 @@ int main(void)
     tcase_add_test(t, counts_are_of_the_own_part);
     tcase_add_test(t, the_loss_limit_is_of_the_own_part);
     tcase_add_loop_test(t, it_goes_while_another_clusters_is_up, 0, sizeof(last) / sizeof(last[0]));
+    tcase_add_test(t, who_has_no_line_is_not_relied_on);
     tcase_add_test(t, another_clusters_server_does_not_stand_in);
     tcase_add_loop_test(t, nothing_of_another_cluster_is_written, 0, 4);
     suite_add_tcase(s, t);
