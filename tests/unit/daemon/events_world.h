@@ -5,6 +5,7 @@
 #include "daemon/events.h"
 
 #include <check.h>
+#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +16,23 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "../log_text.h"
+#include "kube/client.h"
 #include "kube/event_writer.h"
+#include "kube/outage.h"
 #include "model/cache.h"
+#include "net/http.h"
 #include "report/metrics.h"
 #include "report/history.h"
 #include "daemon/mappings.h"
 #include "daemon/sources.h"
+#include "settings/kubeconfig/kubeconfig.h"
 
 #define MINUTE_MS 60000ull
 #define URL "http://lb1:5555"
 
 static struct {
     uint64_t now_us;
-    struct timer *timers[1];
+    struct timer *timers[4]; /* of the events, and of the client */
 
     void (*done)(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err);
     void *arg;
@@ -40,6 +45,9 @@ static struct {
     uint64_t first_ms, last_ms;
     unsigned posts, patches;
 
+    struct event_base *base; /* of the client, which is asked about an outage alone */
+    struct http *http;
+    struct kube_client *client;
     struct object_caches caches[2];
     struct metrics *registry;
     struct metric *written;
@@ -187,6 +195,16 @@ static inline void knows(size_t cache, const char *name, const char *uid)
     cache_put(w.caches[cache].services, s);
 }
 
+static inline void make_client(void)
+{
+    struct kube_access access = {.server = (char *)"https://api"};
+    struct error err = {0};
+    w.base = event_base_new();
+    w.http = http_new(w.base, "test", &err);
+    w.client = kube_client_new(w.http, &access, &w.log, &err);
+    ck_assert_msg(w.client != NULL, "%s", err.message);
+}
+
 static inline void setup(void)
 {
     memset(&w, 0, sizeof(w));
@@ -199,14 +217,18 @@ static inline void setup(void)
     w.history = history_new();
     w.log_fd = memfd_create("log", 0);
     w.log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
+    make_client();
     const struct events_options options = {
-        .history = w.history, .mappings = &mappings, .written = w.written, .log = &w.log};
+        .history = w.history, .mappings = &mappings, .client = w.client, .written = w.written, .log = &w.log};
     w.events = events_new(NULL, &options);
 }
 
 static inline void teardown(void)
 {
     events_free(w.events);
+    kube_client_free(w.client);
+    http_free(w.http);
+    event_base_free(w.base);
     history_free(w.history);
     metrics_free(w.registry);
     cache_free(w.caches[0].services);

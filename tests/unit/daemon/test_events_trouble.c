@@ -132,6 +132,23 @@ START_TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
 }
 END_TEST
 
+/* The outage was logged once, by what noticed it first. */
+START_TEST(an_outage_is_not_said_of_events_too)
+{
+    kube_client_outage(w.client)->lost_ms = clock_mono_ms();
+    happens(HISTORY_IN_SYNC, "in sync");
+    while (asked())
+        answer(EVENT_LATER);
+    ck_assert_uint_eq(result("dropped"), 1);
+    ck_assert(!logged("Event"));
+    kube_client_outage(w.client)->lost_ms = 0;
+    happens(HISTORY_IN_SYNC, "in sync");
+    ck_assert(asked());
+    answer(EVENT_WRITTEN);
+    ck_assert(!logged("Event"));
+}
+END_TEST
+
 START_TEST(retry_after_is_kept)
 {
     happens(HISTORY_IN_SYNC, "in sync");
@@ -269,6 +286,7 @@ int main(void)
     tcase_add_test(t, an_operator_says_go_on);
     tcase_add_test(t, granted_is_said_too);
     tcase_add_test(t, an_api_that_is_away_is_waited_for_and_then_it_is_dropped);
+    tcase_add_test(t, an_outage_is_not_said_of_events_too);
     tcase_add_test(t, retry_after_is_kept);
     tcase_add_test(t, retry_after_has_an_end);
     tcase_add_test(t, no_credentials_yet);
