@@ -84,7 +84,7 @@ static void release_count_drains(struct release_backend *b)
     b->undrained = b->drains - b->plan.undrained_count;
 }
 
-/* Drains end first: a reload would end them, too, but only one that comes. That they have is believed when it is read. */
+/* Drains end first: a reload would end them, too, but only one that comes. They have ended once that is read back. */
 static void release_decide_backend(struct release *r, struct release_backend *b, struct engine_wants *ret_wants)
 {
     const struct instance_view v = instance_view(r->instance);

@@ -16,15 +16,15 @@ static void runtime_command_desired(struct servers_backend *s)
         return;
     if (plan.verdict == PLAN_WRITE)
         servers_set_in_sync(s, false); /* what is under way may take a minute, and only then is it written */
-    servers_command(s, &plan, &route);
+    if (instance_runtime_usable(s->engine->instance, s->at))
+        servers_command(s, &plan, &route);
 }
 
 void servers_command_all(struct servers *e)
 {
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
-        if (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE &&
-            instance_runtime_usable(e->instance, s->at))
+        if (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE)
             runtime_command_desired(s);
     }
 }

@@ -82,7 +82,7 @@ def test_one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran(site
     site.kube.put(site.config_map(says=SAYS + '  bind "127.0.0.1:${SITE_SECOND}"\n'))
     wait_until(lambda: "rejected" in site.ready_line(3), 30, f"the third one rejects it: {site.ready_line(3)}")
     site.kube.put(pod(2))
-    wait_until(lambda: site.has(2, 1) and "applied: it is new" in site.ready_line(2), 30, f"it has the last one: {site.ready_line(2)}")
+    wait_until(lambda: site.has(2, 1) and "applied: this HAProxy is new" in site.ready_line(2), 30, f"it has the last one: {site.ready_line(2)}")
     assert not any("SITE_SECOND" in pair.dataplane.file() for pair in site.pairs), "what the third one rejects is nowhere"
     site.kube.put(site.config_map(), ingress("two"))
     wait_until(lambda: all(site.has(number, 2) for number in (1, 2, 3)), 30, "all follow")

@@ -125,8 +125,8 @@ static bool does_not_count(const struct chooser *c, const struct backend_server 
            (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
-/* Where several clusters share the backend, who has no line counts neither: it runs until the next reload, which may be
- * another one's at any moment. */
+/* Where several clusters share the backend, a server without a line does not count either: it runs until the next
+ * reload, which may be another one's at any moment. */
 static void route_read_states(struct chooser *c)
 {
     const struct runtime *r = c->in->runtime;
