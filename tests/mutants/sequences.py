@@ -105,6 +105,7 @@ DECIDE = "servers/decide.c"
 
 # By the streams with another cluster; test_clusters and test_engine_clusters notice most of them, too (tests/mutants/clusters.py).
 CLUSTERS = (
+    Mutant("who is rejected joins another one's transaction", "servers/write.c", "s->have_desired && servers_may_write(s) &&", "s->have_desired &&"),
     Mutant("whose a server is is the other way round", "servers/change/ownership.c",
            "return OWNERSHIP_OWN;\n    return ownership_fits(format, name, NULL) ? OWNERSHIP_OTHER : OWNERSHIP_NONE;",
            "return ownership_fits(format, name, NULL) ? OWNERSHIP_OTHER : OWNERSHIP_NONE;\n    return OWNERSHIP_OWN;"),
