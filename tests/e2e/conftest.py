@@ -13,13 +13,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness import realparts
-from tests.harness.backends import backends, node_port
+from tests.harness.backends import backends
 from tests.harness.daemon import program
 from tests.harness.realkube import RealKube
 
 from .combinations import COMBINATIONS, Combination
 from .sites import Sites
-from .world import NODES, World
+from .world import NODES, World, free_node_port
 
 _namespaces = itertools.count(1)
 
@@ -88,21 +88,12 @@ def kubes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RealKu
         kube.stop()
 
 
-def _node_port(kube: RealKube) -> int:
-    """The API server gives some out by itself, to Services of a case before, too."""
-    specs = [service["spec"] for service in kube.admin.request("GET", "/api/v1/services")["items"]]
-    taken = {spec.get("healthCheckNodePort") for spec in specs} | {port.get("nodePort") for spec in specs for port in spec["ports"]}
-    while (port := node_port(NODES.values())) in taken:
-        pass
-    return port
-
-
 @contextlib.contextmanager
 def world_of(combination: Combination, home: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[World]:
     program()
     kube = kubes[combination.etcd]
     kube.admin.delete_all("Node")
-    port = _node_port(kube)
+    port = free_node_port(kube)
     with backends(NODES, port) as running:
         made = World(home, combination, combination.parts(), kube, f"case-{next(_namespaces)}", port, running)
         try:

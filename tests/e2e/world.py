@@ -124,6 +124,15 @@ def dataplane_of(haproxy: HAProxy, home: pathlib.Path, combination: Combination,
     return DoubleDataPlane(haproxy, haproxy.config, home, play, reload_delay=0.3)
 
 
+def free_node_port(kube: RealKube) -> int:
+    """The API server gives some out by itself, to Services of a case before, too."""
+    specs = [service["spec"] for service in kube.admin.request("GET", "/api/v1/services")["items"]]
+    taken = {spec.get("healthCheckNodePort") for spec in specs} | {port.get("nodePort") for spec in specs for port in spec["ports"]}
+    while (port := node_port(NODES.values())) in taken:
+        pass
+    return port
+
+
 class World:
     """Made by the fixture `world`; a case asks it for nodes, pods and a daemon and says what it expects."""
 
@@ -240,7 +249,7 @@ class World:
 
     def open_port(self, mark: str = "") -> int:
         """A further port that every node serves and a Service may have as its nodePort; node-a says "node-a" and the mark."""
-        port = node_port(NODES.values())
+        port = free_node_port(self.kube)
         self._ends.enter_context(backends({f"{name}{mark}": address for name, address in NODES.items()}, port))
         return port
 
