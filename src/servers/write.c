@@ -394,7 +394,7 @@ static void write_updated(struct servers_backend *s, const struct updated *u, ui
 {
     struct last_write *w = &s->last;
     bool last = s->route.update_count == 1 && !s->route.transaction && !s->update.keep_maintenance;
-    admin_states_written(&s->states, u->wanted->name);
+    admin_states_written(&s->states, u->wanted->name, u->wanted->maintenance);
     servers_measure_up(s);
     if (last && event_us != 0) {
         metric_observe(servers_telemetry(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);

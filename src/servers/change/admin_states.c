@@ -258,12 +258,13 @@ bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_
     return differs;
 }
 
-void admin_states_written(struct admin_states *m, const char *name)
+void admin_states_written(struct admin_states *m, const char *name, bool maintenance)
 {
-    struct admin_state *mark = admin_states_find_mark(m, name);
+    struct admin_state *mark = maintenance ? find_or_add(m, name) : admin_states_find_mark(m, name);
     if (mark == NULL)
         return;
-    mark->asked = mark->in_file = false;
+    mark->asked = false;
+    mark->in_file = maintenance;                /* another writer may bring the line back before it is read */
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
 }
 

@@ -74,9 +74,9 @@ void admin_states_crossed(struct admin_states *m, const char *name);
 /* Corrects such a reading: the servers are in the states that were set, unless another process answers, which never got
  * the commands. True: something else was read, so that the next reading is due. */
 bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_worker) must_check;
-/* A runtime update has changed the line, also in or out of maintenance: file and running HAProxy have the same, as the
- * caller's row should. */
-void admin_states_written(struct admin_states *m, const char *name);
+/* A runtime update has changed the line, also in or out of maintenance, in which it is or is not now: file and running
+ * HAProxy have the same, as the caller's row should. */
+void admin_states_written(struct admin_states *m, const char *name, bool maintenance);
 /* What was known before; each name once. */
 void admin_states_recall(struct admin_states *m, const char *name, enum runtime_admin theirs, enum runtime_admin ours,
                          bool lost);

@@ -13,7 +13,7 @@
 #define OUT "n2 10.0.0.2:80"
 
 /* What happens: "look", "look other" (another process than before), "look ours" (by a reload of ours), "calls STATE" (the
- * answer is not there yet), "called STATE", "written", "reloads", all of n1. */
+ * answer is not there yet), "called STATE", "written", "parks" (written into maintenance), "reloads", all of n1. */
 struct step {
     const char *what;
     const char *file, *running, *desired; /* of a look */
@@ -133,6 +133,10 @@ static const struct history_text stories[] = {
      {{"written", NULL, NULL, NULL, "n1 theirs drain lost"}, {"look", N1, "n1 drain", LIVE, "n1 theirs drain"}}},
 
     /* ---- ours ---- */
+    {"another writer brings a parked line back before it is read",
+     true,
+     "",
+     {{"parks", NULL, NULL, NULL, ""}, {"look", N1, "n1 maint", OUT, "n1 ours maint"}}},
     {"a drain of ours and its end",
      true,
      "",
@@ -279,7 +283,7 @@ START_TEST(every_history)
         else if (strcmp(s->what, "reloads") == 0)
             admin_states_reloads(&m);
         else
-            admin_states_written(&m, "n1");
+            admin_states_written(&m, "n1", str_eq(s->what, "parks"));
         /* One that says nothing is as good as none. */
         if (m.count == 1 && admin_states_find(&m, "n1") == NULL && !m.marks[0].asked)
             ck_assert_str_eq(s->memory, "");

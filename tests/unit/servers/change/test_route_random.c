@@ -205,7 +205,7 @@ static void write_one(struct play *p, const struct route *choice, const struct d
         set_state(&p->rows, line->name, is->admin); /* it was read back */
     ck_assert_msg(p->faults || p->pending || !choice->transaction || !served || ready_count(p) > 0,
                   "%s is written before the transaction that brings another", line->name);
-    admin_states_written(&p->memory, line->name);
+    admin_states_written(&p->memory, line->name, line->maintenance);
     p->updates++;
 }
 
