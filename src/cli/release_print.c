@@ -169,14 +169,6 @@ static const char *release_verdict(const struct release_view *v)
     return words[v->state];
 }
 
-static void release_put_names(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *const *names,
-                              size_t count)
-{
-    yyjson_mut_val *list = json_put_list(doc, obj, key);
-    for (size_t i = 0; i < count; i++)
-        json_add(list, json_text(doc, names[i]));
-}
-
 static void release_put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *url,
                                 const struct release_view *v)
 {
@@ -194,8 +186,8 @@ static void release_put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const
         json_put_text(doc, change, "server", plan->removed[i]->name);
         json_put_bool(doc, change, "parked", plan->removed[i]->maintenance);
     }
-    release_put_names(doc, obj, "drains", plan->undrained, plan->undrained_count);
-    release_put_names(doc, obj, "overridden", plan->by_operator, plan->by_operator_count);
+    json_put_texts(doc, obj, "drains", plan->undrained, plan->undrained_count);
+    json_put_texts(doc, obj, "overridden", plan->by_operator, plan->by_operator_count);
     json_put_count(doc, obj, "removed", v->removed);
     json_put_count(doc, obj, "drains_ended", v->undrained);
     json_put_count(doc, obj, "kept", plan->kept);

@@ -38,9 +38,7 @@ void load_balancer_print(const struct load_balancer *l, struct buf *out)
     json_put_text(doc, root, "sha256", l->sha256);
     json_put_text(doc, root, "state", names[l->state]);
     json_put_text(doc, root, "reason", l->reason);
-    struct yyjson_mut_val *list = json_put_list(doc, root, "haproxies");
-    for (size_t i = 0; i < l->haproxy_count; i++)
-        json_add(list, json_text(doc, l->haproxies[i]));
+    json_put_texts(doc, root, "haproxies", (const char *const *)l->haproxies, l->haproxy_count);
     json_put_time(doc, root, "since", l->since_ms);
     json_write(doc, false, out);
 }

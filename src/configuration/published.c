@@ -259,9 +259,7 @@ void published_manifest_print(const struct published_manifest *m, struct buf *ou
         json_put_count(doc, obj, "bytes", f->len);
     }
     put_parts(doc, json_put_object(doc, root, "bundle"), &m->files);
-    struct yyjson_mut_val *certificates = json_put_list(doc, root, "certificates");
-    for (size_t i = 0; i < m->certificate_count; i++)
-        json_add(certificates, json_text(doc, m->certificates[i]));
+    json_put_texts(doc, root, "certificates", (const char *const *)m->certificates, m->certificate_count);
     json_write(doc, false, out);
 }
 

@@ -82,9 +82,7 @@ void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *d
     json_put_text(doc, obj, "source", v->origin);
     json_put_time(doc, obj, "applied", v->applied_ms);
     json_put_count(doc, obj, "bytes", v->bytes);
-    struct yyjson_mut_val *targets = json_put_list(doc, obj, "targets");
-    for (size_t k = 0; k < v->target_count; k++)
-        json_add(targets, json_text(doc, v->targets[k]));
+    json_put_texts(doc, obj, "targets", (const char *const *)v->targets, v->target_count);
 }
 
 static void store_save(struct store *s)

@@ -47,22 +47,26 @@ void served_add_backend(struct served *s, const char *name, unsigned up)
     served_add(&s->backends, (struct served_proxy){.name = mem_strdup(name), .up = up});
 }
 
-/* "* L4TOUT" is the last result while the next check runs; "DOWN 1/2" is on its way up. */
-void served_add_server(struct served *s, const char *backend, const char *server, const char *status, const char *check,
-                       const char *detail)
+static void served_add_failure(struct served_failures *f, const char *backend, const char *server, const char *check,
+                               const char *detail)
 {
-    struct served_failures *f = &s->failures;
-    if (status == NULL || !str_has_prefix(status, "DOWN"))
-        return;
-    if (check != NULL && str_has_prefix(check, "* "))
-        check += 2;
     if (f->count == f->room) {
         f->room = f->room > 0 ? 2 * f->room : 16;
         f->list = mem_resize(f->list, f->room, sizeof(f->list[0]));
     }
     f->list[f->count++] =
-        (struct served_failure){mem_strdup(backend), mem_strdup(server), mem_strdup(check != NULL ? check : ""),
-                                mem_strdup(detail != NULL ? detail : "")};
+        (struct served_failure){mem_strdup(backend), mem_strdup(server), mem_strdup(check), mem_strdup(detail)};
+}
+
+/* "* L4TOUT" is the last result while the next check runs; "DOWN 1/2" is on its way up. */
+void served_add_server(struct served *s, const char *backend, const char *server, const char *status, const char *check,
+                       const char *detail)
+{
+    if (status == NULL || !str_has_prefix(status, "DOWN"))
+        return;
+    if (check != NULL && str_has_prefix(check, "* "))
+        check += 2;
+    served_add_failure(&s->failures, backend, server, check != NULL ? check : "", detail != NULL ? detail : "");
 }
 
 const struct served_failure *served_failure_of(const struct served *s, const char *backend, const char *server)
@@ -105,7 +109,7 @@ void served_copy(struct served *ret, const struct served *s)
     served_list_copy(&copy.backends, &s->backends);
     for (size_t i = 0; i < s->failures.count; i++) {
         const struct served_failure *f = &s->failures.list[i];
-        served_add_server(&copy, f->backend, f->server, "DOWN", f->check, f->detail);
+        served_add_failure(&copy.failures, f->backend, f->server, f->check, f->detail);
     }
     served_fini(ret);
     *ret = copy;

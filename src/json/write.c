@@ -87,6 +87,13 @@ yyjson_mut_val *json_put_list(yyjson_mut_doc *doc, yyjson_mut_val *obj, const ch
     return list;
 }
 
+void json_put_texts(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *const *texts, size_t count)
+{
+    yyjson_mut_val *list = json_put_list(doc, obj, key);
+    for (size_t i = 0; i < count; i++)
+        json_add(list, json_text(doc, texts[i]));
+}
+
 yyjson_mut_val *json_put_object(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
 {
     yyjson_mut_val *inner = yyjson_mut_obj(doc);

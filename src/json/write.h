@@ -6,6 +6,7 @@
 #define JSON_WRITE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -34,6 +35,9 @@ void json_put_int_or_null(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj
 /* Milliseconds since the epoch as "2026-11-21T23:59:59.123Z"; not above 0: null. */
 void json_put_time(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, int64_t wall_ms);
 struct yyjson_mut_val *json_put_list(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key);
+/* A list of texts. */
+void json_put_texts(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, const char *const *texts,
+                    size_t count);
 struct yyjson_mut_val *json_put_object(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key);
 void json_add(struct yyjson_mut_val *list, struct yyjson_mut_val *value);
 struct yyjson_mut_val *json_add_object(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list);

@@ -229,7 +229,7 @@ void servers_collect(void *engine)
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         const struct backend_decision_input input = servers_decision_input(s);
-        /* Nor one that was rejected: what another backend needs would be rejected with it, again and again. */
+        /* One that was rejected joins no other: what that one needs would be rejected with it, again and again. */
         if (!s->chosen && !instance_view(e->instance).one_by_one && s->have_desired && servers_may_write(s) &&
             s->at->unreadable.kind == ERROR_NONE && backend_decision_joins(&input, s->plan.verdict)) {
             write_plan_for_file(s);

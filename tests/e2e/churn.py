@@ -9,13 +9,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from tests.harness import objects
-from tests.harness.backends import Visit, node_port
+from tests.harness.backends import Visit
 from tests.harness.load import Load
 from tests.harness.load_records import Traffic
 from tests.harness.nodes import Nodes
 from tests.harness.process import wait_until
 
-from .world import BACKEND, SERVICE, World
+from .world import BACKEND, SERVICE, World, free_node_port
 
 NODES = {f"node-{i}": f"127.0.16.{i}" for i in range(1, 7)}
 RATE = 200.0
@@ -151,7 +151,7 @@ def churn(world: World, *begin_with: str, visits: int = VISITS, more: Mapping[st
     """These nodes (none: all) have a pod and a visit each; then the load is on. more: further ones that may come."""
     first = begin_with or tuple(NODES)
     all_nodes = {**NODES, **(more or {})}
-    port = node_port(all_nodes.values())
+    port = free_node_port(world.kube, all_nodes.values())
     world.put_service(node_ports={"https": (443, port)})
     with contextlib.ExitStack() as ends:
         nodes = ends.enter_context(Nodes(all_nodes, port, world.home / "nodes"))

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 
 from tests.harness import objects
-from tests.harness.backends import node_port
 from tests.harness.daemon import Daemon, program
 from tests.harness.load import Load
 from tests.harness.load_records import Traffic
@@ -17,7 +16,7 @@ from tests.harness.process import wait_until
 from tests.harness.realkube import RealKube
 
 from .rights import Rights
-from .world import BACKEND, SERVICE, World
+from .world import BACKEND, SERVICE, World, free_node_port
 
 NODES = ("node-1", "node-2", "node-3")
 FORMAT = "{cluster}_{node}"
@@ -30,7 +29,7 @@ class Cluster:
     def __init__(self, world: World, name: str, kube: RealKube, network: int):
         self.world, self.name, self.kube = world, name, kube
         self.addresses = {node: f"127.0.{network}.{i}" for i, node in enumerate(NODES, 1)}
-        self.port = node_port(self.addresses.values())
+        self.port = free_node_port(kube, self.addresses.values())
         self.nodes = Nodes({f"{name}.{node}": address for node, address in self.addresses.items()}, self.port,
                            world.home / f"nodes-{name}")
         self._daemon: Daemon | None = None
@@ -145,9 +144,9 @@ class Clusters:
     def all_lines(self) -> dict[str, str]:
         return self.world.all_ours()
 
-    def reverted(self) -> float:
-        """How often a daemon took what another wrote for another writer's doing."""
-        return sum(cluster.daemon.metrics().sum("changes_reverted_total") for cluster in self.list)
+    def reverted(self, *of: Cluster) -> float:
+        """How often a daemon of these (none: all) took what another wrote for another writer's doing."""
+        return sum(cluster.daemon.metrics().sum("changes_reverted_total") for cluster in of or self.list)
 
     @contextlib.contextmanager
     def under_load(self) -> Iterator[Load]:

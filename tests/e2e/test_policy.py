@@ -6,12 +6,11 @@ import re
 
 import pytest
 
-from tests.harness.backends import node_port
 from tests.harness.health import HealthPort
 from tests.harness.lines import section
 from tests.harness.process import wait_until
 
-from .world import BACKEND, NODES, World, Written
+from .world import BACKEND, NODES, World, Written, free_node_port
 
 UP, DOWN = "2", "0"  # srv_op_state
 
@@ -91,7 +90,7 @@ def check_ports(world: World) -> dict[str, str]:
 
 @pytest.mark.every_combination
 def test_health_check_at_the_node_port_of_the_service(world: World) -> None:
-    port = node_port(NODES.values())
+    port = free_node_port(world.kube)
     local = {"type_": "LoadBalancer", "policy": "Local", "health_check_node_port": port}
     made = world.put_service(**local)
     assert made["spec"]["healthCheckNodePort"] == port

@@ -124,11 +124,11 @@ def dataplane_of(haproxy: HAProxy, home: pathlib.Path, combination: Combination,
     return DoubleDataPlane(haproxy, haproxy.config, home, play, reload_delay=0.3)
 
 
-def free_node_port(kube: RealKube) -> int:
-    """The API server gives some out by itself, to Services of a case before, too."""
+def free_node_port(kube: RealKube, addresses: Iterable[str] = NODES.values()) -> int:
+    """One that a Service may have. The API server gives some out by itself, to Services of a case before, too."""
     specs = [service["spec"] for service in kube.admin.request("GET", "/api/v1/services")["items"]]
     taken = {spec.get("healthCheckNodePort") for spec in specs} | {port.get("nodePort") for spec in specs for port in spec["ports"]}
-    while (port := node_port(NODES.values())) in taken:
+    while (port := node_port(addresses)) in taken:
         pass
     return port
 
