@@ -35,6 +35,11 @@ void *mem_resize(void *old, size_t count, size_t bytes)
     return p;
 }
 
+void *mem_one_more(void *list, size_t count, size_t bytes)
+{
+    return (count & (count - 1)) == 0 ? mem_resize(list, count > 0 ? 2 * count : 1, bytes) : list;
+}
+
 void *mem_aligned(size_t boundary, size_t bytes)
 {
     void *p = aligned_alloc(boundary, bytes);

@@ -14,8 +14,11 @@
 void *mem_alloc(size_t bytes) must_check;                           /* zeroed */
 void *mem_array(size_t count, size_t bytes) must_check;             /* zeroed; overflow aborts */
 void *mem_resize(void *old, size_t count, size_t bytes) must_check; /* new bytes are not zeroed */
-void *mem_aligned(size_t boundary, size_t bytes) must_check;        /* not zeroed; bytes: a multiple of boundary */
-char *mem_strdup(const char *s) must_check;                         /* NULL gives NULL */
+/* Room for one more in a list of count elements, which no other function has given its room: that doubles at each power of
+ * two, so that what a peer makes long takes no time that grows with its square. */
+void *mem_one_more(void *list, size_t count, size_t bytes) must_check;
+void *mem_aligned(size_t boundary, size_t bytes) must_check; /* not zeroed; bytes: a multiple of boundary */
+char *mem_strdup(const char *s) must_check;                  /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t len) must_check;
 char *mem_printf(const char *fmt, ...) must_check printf_like(1, 2);
 char *mem_vprintf(const char *fmt, va_list ap) must_check printf_like(1, 0);

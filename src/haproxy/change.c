@@ -46,7 +46,7 @@ void changes_add(struct changes *list, const struct change *c)
         backend_server_copy(&kept->server, c->server);
         kept->change.server = &kept->server;
     }
-    list->list = mem_resize(list->list, list->count + 1, sizeof(list->list[0]));
+    list->list = mem_one_more(list->list, list->count, sizeof(list->list[0]));
     list->list[list->count++] = &kept->change;
 }
 

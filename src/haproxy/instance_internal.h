@@ -41,6 +41,7 @@ struct instance_running {
     uint64_t drift_since_ms;   /* that it did so, at that version */
     char *drift;               /* what */
     char *drift_found;         /* the one that is to be repaired; NULL: none */
+    bool read_again;           /* another worker answered than at the reading before, which was not one of these */
     bool said_old;             /* that HAProxy is too old */
 };
 

@@ -304,6 +304,18 @@ bool instance_at_rest(const struct instance *in)
            in->reload.state != RELOAD_PENDING && !in->ended.waits;
 }
 
+/* Of a reading: what runs is of another worker than at the last one, and no reload of ours explains that. The file may have
+ * been read before the edit that was loaded meanwhile, so what runs proves nothing of who set what. Once in a row: two
+ * HAProxies may answer in turns. */
+static bool instance_is_of_two_moments(struct instance *in, bool other)
+{
+    struct instance_running *r = &in->running;
+    r->read_again = other && !r->read_again && in->reload.state != RELOAD_PENDING && !in->ended.waits;
+    if (r->read_again)
+        instance_outdated(in);
+    return r->read_again;
+}
+
 static void instance_read_take_runtime(struct instance *in)
 {
     struct instance_running *r = &in->running;
@@ -328,6 +340,8 @@ static void instance_read_take_runtime(struct instance *in)
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->runtime_read != NULL && in->engines[i]->ops->runtime_read(in->engines[i]->self, other))
             in->unverified = true;
+    if (instance_is_of_two_moments(in, other))
+        return;
     if (in->ended.waits)
         instance_judge_reload(in);
     instance_read_drift(in);

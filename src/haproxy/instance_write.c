@@ -351,6 +351,13 @@ void instance_preview(struct instance *in)
     instance_driver(in)->ops->preview(instance_driver(in), in->version);
 }
 
+/* What HAProxy did not do when it was told so, it does not do amid a transaction either. */
+static bool instance_commands_are_in_vain(const struct instance *in)
+{
+    const struct driver *d = instance_driver(in);
+    return d->adds && d->runtime && !verification_usable(&in->verification, in->pace.no_room);
+}
+
 /* Of the engines that want one, for changes of their own; none of them does: an empty commit. */
 static void instance_write_transaction(struct instance *in)
 {
@@ -365,7 +372,7 @@ static void instance_write_transaction(struct instance *in)
         return;
     instance_begin(in, INSTANCE_WRITING);
     in->write_started_us = clock_mono_us();
-    d->ops->write(d, in->version, instance_wants_review(in), in->dirty || !wanted);
+    d->ops->write(d, in->version, instance_wants_review(in), in->dirty || !wanted || instance_commands_are_in_vain(in));
 }
 
 /* ---- what the engines want ---- */

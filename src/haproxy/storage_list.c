@@ -71,7 +71,7 @@ struct storage_entry *storage_entries_find(const struct storage_entries *s, enum
 struct storage_entry *storage_entries_add(struct storage_entries *s, enum storage_kind place, const char *stored)
 {
     size_t at = storage_entries_at(s, place, stored);
-    s->list = mem_resize(s->list, s->count + 1, sizeof(*s->list));
+    s->list = mem_one_more(s->list, s->count, sizeof(*s->list));
     memmove(&s->list[at + 1], &s->list[at], (s->count++ - at) * sizeof(*s->list));
     s->list[at] = (struct storage_entry){.place = place, .stored = mem_strdup(stored)};
     return &s->list[at];

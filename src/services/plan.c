@@ -22,7 +22,7 @@ static void remark(struct services_plan *p, const struct annotated_service *s, c
 {
     va_list ap;
     va_start(ap, fmt);
-    p->remarks = mem_resize(p->remarks, p->remark_count + 1, sizeof(p->remarks[0]));
+    p->remarks = mem_one_more(p->remarks, p->remark_count, sizeof(p->remarks[0]));
     p->remarks[p->remark_count++] =
         (struct service_remark){.service = s, .port = port, .text = mem_vprintf(fmt, ap), .refused = refused};
     va_end(ap);
@@ -164,8 +164,7 @@ static const char *why_not(const struct service_route *r, const struct services_
 
 static struct service_route *route_add(struct services_plan *p)
 {
-    if ((p->route_count & (p->route_count - 1)) == 0)
-        p->routes = mem_resize(p->routes, p->route_count > 0 ? 2 * p->route_count : 1, sizeof(p->routes[0]));
+    p->routes = mem_one_more(p->routes, p->route_count, sizeof(p->routes[0]));
     struct service_route *r = &p->routes[p->route_count++];
     *r = (struct service_route){0};
     return r;
@@ -332,7 +331,7 @@ static void settle_frontend(struct services_plan *p, size_t first, size_t end)
         else
             kept = r;
     }
-    p->frontends = mem_resize(p->frontends, p->frontend_count + 1, sizeof(p->frontends[0]));
+    p->frontends = mem_one_more(p->frontends, p->frontend_count, sizeof(p->frontends[0]));
     p->frontends[p->frontend_count++] =
         (struct service_frontend){.first = first, .count = end - first, .oldest = oldest};
 }

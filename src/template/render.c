@@ -242,12 +242,12 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
         texts[i] = wire_next(at, head->len[i]);
     bool good = head->what != ENGINE_ERROR;
     if (head->what == ENGINE_OUTPUT) {
-        r->files = mem_resize(r->files, r->file_count + 1, sizeof(r->files[0]));
+        r->files = mem_one_more(r->files, r->file_count, sizeof(r->files[0]));
         r->files[r->file_count++] =
             (struct render_file){head->kind, texts[WIRE_NAME], texts[WIRE_TEXT], head->len[WIRE_TEXT]};
         texts[WIRE_NAME] = texts[WIRE_TEXT] = NULL;
     } else if (good) {
-        r->remarks = mem_resize(r->remarks, r->remark_count + 1, sizeof(r->remarks[0]));
+        r->remarks = mem_one_more(r->remarks, r->remark_count, sizeof(r->remarks[0]));
         r->remarks[r->remark_count++] =
             (struct render_remark){head->what == ENGINE_WARNING, head->resource, texts[WIRE_OBJECT], texts[WIRE_TEXT]};
         texts[WIRE_OBJECT] = texts[WIRE_TEXT] = NULL;

@@ -97,6 +97,9 @@ WHOLE = (
            "(!v.loaded || (false && target_is_same_version(t)))"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "if (d->late.why == NULL && d->replaces)", "if (false)"),
     Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),
+    Mutant("what runs and a file from before it are one reading", "haproxy/instance_read.c", "    if (instance_is_of_two_moments(in, other))\n        return;\n", ""),
+    Mutant("a transaction sends the commands that are in vain", "haproxy/instance_write.c", "in->dirty || !wanted || instance_commands_are_in_vain(in));",
+           "in->dirty || !wanted);"),
     Mutant("a pause writes", "configuration/configuration.c", "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
     Mutant("what cannot be loaded stays", "configuration/target_restore.c", "    t->restores = true;\n", "    t->restores = false;\n"),
 )

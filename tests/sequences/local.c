@@ -12,6 +12,7 @@
 
 #define RELOAD_US 200000
 #define OTHER_DAEMON 4711
+#define VAIN_US 3660000000
 #define LINELESS_US 500000
 #define LINELESS_OTHERS_US 45000000 /* somebody else changed something, or the daemon began */
 
@@ -162,15 +163,30 @@ static void write_file(struct api *a, struct local_request *r)
     r->answer.identity = identity(a);
 }
 
+static uint64_t last_trouble_us(const struct api *a)
+{
+    uint64_t last = a->local.excused_us;
+    last = a->touched_us > last ? a->touched_us : last;
+    last = a->troubled_us > last ? a->troubled_us : last;
+    return a->refused_us > last ? a->refused_us : last;
+}
+
+bool local_commands_are_in_vain(const struct api *a)
+{
+    const struct world *w = a->world;
+    return w->targets != NULL && w->now_us < last_trouble_us(a) + VAIN_US &&
+           metric_value(w->telemetry.runtime_verification, a->url, verification_state_name(VERIFICATION_FAILED),
+                        NULL) == 1;
+}
+
 /* With a reason, or where there is no other way. */
 static void check_reload(const struct api *a)
 {
     const struct world *w = a->world;
-    uint64_t last = a->local.excused_us;
-    last = a->touched_us > last ? a->touched_us : last;
-    last = a->troubled_us > last ? a->troubled_us : last;
-    last = a->refused_us > last ? a->refused_us : last;
-    if (a->others.loads) /* what another daemon wrote, and did not live to load */
+    uint64_t last = last_trouble_us(a);
+    if (a->others.loads || w->targets == NULL) /* what another daemon wrote, and did not live to load; ours neither */
+        return;
+    if (local_commands_are_in_vain(a))
         return;
     if (w->settings.whole == 0 && w->settings.routes != 0 && w->settings.create == 0 &&
         w->now_us > last + LOCAL_EXCUSED_US)
@@ -278,6 +294,18 @@ static const struct running_server *find_lineless(struct api *a)
     return found;
 }
 
+/* Whether one that serves without a line may be somebody else's, or a daemon's before this one. What fails meanwhile keeps this
+ * one from putting it right. */
+static bool lineless_is_excused(struct api *a, bool any)
+{
+    struct local_model *l = &a->local;
+    uint64_t now = a->world->now_us, since = a->touched_us > l->excused_us ? a->touched_us : l->excused_us;
+    if (any && now < l->lineless_until_us && a->troubled_us > since)
+        since = a->troubled_us;
+    l->lineless_until_us = since + LINELESS_OTHERS_US;
+    return now < l->lineless_until_us;
+}
+
 /* Only while the file is being written. */
 void check_local(struct api *a)
 {
@@ -286,8 +314,8 @@ void check_local(struct api *a)
     const struct running_server *is =
         w->settings.local != LOCAL_NONE && w->settings.routes != 0 ? find_lineless(a) : NULL;
     bool writes = l->file.first != NULL && l->file.first->ask.kind == LOCAL_KIND_WRITE_CONFIG;
-    bool others = w->now_us < a->touched_us + LINELESS_OTHERS_US || w->now_us < l->excused_us + LINELESS_OTHERS_US;
-    if (is == NULL || writes || others || a->reload_pending || w->now_us <= l->talk_troubled_us)
+    bool excused = lineless_is_excused(a, is != NULL);
+    if (is == NULL || writes || excused || a->reload_pending || w->now_us <= l->talk_troubled_us)
         l->lineless_us = 0;
     else if (l->lineless_us == 0)
         l->lineless_us = w->now_us;

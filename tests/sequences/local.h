@@ -57,9 +57,10 @@ struct local_model {
     bool was_locked;             /* the daemon was told so last */
     struct decided lock_decided; /* of the last lock: what is written behind it was decided before */
     uint64_t lock_answered_us;
-    uint64_t talk_troubled_us; /* a command did not go well */
-    uint64_t lineless_us;      /* a server serves that the file does not have since then; 0: none does */
-    uint64_t excused_us;       /* a reload after this one has a reason */
+    uint64_t talk_troubled_us;  /* a command did not go well */
+    uint64_t lineless_us;       /* a server serves that the file does not have since then; 0: none does */
+    uint64_t lineless_until_us; /* it may, until then */
+    uint64_t excused_us;        /* a reload after this one has a reason */
 };
 
 void local_init(struct api *a);
@@ -70,7 +71,8 @@ bool local_is_locked(const struct api *a);      /* by another daemon, or the one
 void local_put_text(struct api *a, char *text); /* which is taken over */
 bool local_is_broken(const struct api *a);      /* no load of its file succeeds */
 void local_mend(struct api *a);
-void check_local(struct api *a); /* after everything that happens */
+bool local_commands_are_in_vain(const struct api *a); /* the daemon says so, with a reason in the last hour */
+void check_local(struct api *a);                      /* after everything that happens */
 void local_use(struct api *a, size_t backend, unsigned servers,
                uint64_t us); /* bits: they have connections for so long */
 

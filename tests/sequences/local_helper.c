@@ -10,7 +10,8 @@
 #include "haproxy/local/helper.h"
 #include "world.h"
 
-#define CHECK_US 30000 /* `haproxy -c` */
+#define RELOAD_WATCHED_US 60000000 /* by the daemon, before it asks for another one */
+#define CHECK_US 30000             /* `haproxy -c` */
 #define CHECK_LIMIT_US 60000000
 
 /* ---- requests ---- */
@@ -137,6 +138,8 @@ static void befall(struct api *a, struct local_request *r, enum fault_mode mode)
     }
     if (mode == FAULT_400 || mode == FAULT_DEAF)
         a->refused_us = now;
+    if (r->ask.kind == LOCAL_KIND_RELOAD && mode != FAULT_SLOW)
+        a->local.excused_us = now + RELOAD_WATCHED_US;
     if (talks && r->answer_us > a->local.talk_troubled_us)
         a->local.talk_troubled_us = r->answer_us;
     if (r->answer_us > a->troubled_us)

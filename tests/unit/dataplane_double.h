@@ -77,16 +77,18 @@ static struct world {
         char name[SET_BYTES], state[16];
         void (*on_answer)(void *arg, const struct dataplane_answer *a);
         void *arg;
-    } call;            /* on the second connection */
-    bool crossing;     /* the call in hand is answered between a reading of what runs and its answer */
-    unsigned pid;      /* of the worker; another one after each reload */
-    bool deaf;         /* what is written does not reach what runs */
-    bool unreadable;   /* what runs cannot be read */
-    bool reloads_fast; /* the API answers 202 to a write without a transaction, and reloads */
-    bool down;         /* HAProxy is not running, and the API says so */
-    bool forgets_fast; /* a write without a transaction is in no file */
-    bool lies;         /* reloads are called done and never happen */
-    unsigned fast;     /* writes without a reload */
+    } call;                /* on the second connection */
+    bool crossing;         /* the call in hand is answered between a reading of what runs and its answer */
+    unsigned pid;          /* of the worker; another one after each reload */
+    bool answers_in_turns; /* two HAProxies, behind one address */
+    unsigned infos;        /* that were asked for */
+    bool deaf;             /* what is written does not reach what runs */
+    bool unreadable;       /* what runs cannot be read */
+    bool reloads_fast;     /* the API answers 202 to a write without a transaction, and reloads */
+    bool down;             /* HAProxy is not running, and the API says so */
+    bool forgets_fast;     /* a write without a transaction is in no file */
+    bool lies;             /* reloads are called done and never happen */
+    unsigned fast;         /* writes without a reload */
 
     const char *failing; /* "n1,n3,": their health checks fail */
 
@@ -635,10 +637,11 @@ static int carry_out(char step, struct buf *b, char *reload_id)
             put_reloads(b);
         return 200;
     case 'i':
+        w.infos++;
         if (w.down)
             buf_add(b, "{\"error\":\"connection refused\"}");
         else
-            buf_printf(b, "{\"info\":{\"pid\":%u,\"uptime\":%u}}", w.pid, 5u);
+            buf_printf(b, "{\"info\":{\"pid\":%u,\"uptime\":%u}}", w.pid + (w.answers_in_turns ? w.infos % 2 : 0), 5u);
         return w.unreadable ? 500 : 200;
     case 'v':
         return put_running(b);

@@ -72,8 +72,7 @@ static void add_address(struct cfg_binds *b, char *text, unsigned line, bool v6o
         return;
     if (six && str_eq(new.address, ALL)) /* IPv4 is not its matter */
         memcpy(new.address, "::", sizeof("::"));
-    if ((b->count & (b->count - 1)) == 0)
-        b->list = mem_resize(b->list, b->count > 0 ? 2 * b->count : 1, sizeof(b->list[0]));
+    b->list = mem_one_more(b->list, b->count, sizeof(b->list[0]));
     b->list[b->count++] = new;
 }
 

@@ -7,8 +7,7 @@
 
 void cfg_edits_add(struct cfg_edits *e, unsigned line, enum cfg_edit_kind kind, const char *text, size_t len)
 {
-    if ((e->count & (e->count - 1)) == 0) /* as many as there is room for: a power of two */
-        e->list = mem_resize(e->list, e->count == 0 ? 1 : e->count * 2, sizeof(e->list[0]));
+    e->list = mem_one_more(e->list, e->count, sizeof(e->list[0]));
     size_t at = e->count++;
     for (; at > 0 && e->list[at - 1].line > line; at--)
         e->list[at] = e->list[at - 1];

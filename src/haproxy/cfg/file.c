@@ -48,7 +48,7 @@ static void take_version(struct cfg_file *f, struct cfg_file_line line)
 /* `line` is its number among the lines for now: they move. */
 static void cfg_file_add_section(struct cfg_file *f, const struct cfg_line *words)
 {
-    f->sections = mem_resize(f->sections, f->section_count + 1, sizeof(f->sections[0]));
+    f->sections = mem_one_more(f->sections, f->section_count, sizeof(f->sections[0]));
     struct cfg_file_section *s = &f->sections[f->section_count++];
     /* As HAProxy has it: `from` may be a name, too. */
     bool named = words->count > 1 &&

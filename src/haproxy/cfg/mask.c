@@ -281,7 +281,7 @@ static void mask_quote(struct mask_quoted *q, const char *message, const char *s
 {
     if (len < QUOTED_MIN_BYTES || memmem(message, strlen(message), secret, len) == NULL)
         return;
-    q->list = mem_resize(q->list, q->count + 1, sizeof(*q->list));
+    q->list = mem_one_more(q->list, q->count, sizeof(*q->list));
     q->list[q->count++] = mem_strndup(secret, len);
 }
 

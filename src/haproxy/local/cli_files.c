@@ -35,7 +35,7 @@ void cli_names_fini(struct cli_names *n)
 
 static void cli_names_add(struct cli_names *n, const char *name, size_t len)
 {
-    n->list = mem_resize(n->list, n->count + 1, sizeof(n->list[0]));
+    n->list = mem_one_more(n->list, n->count, sizeof(n->list[0]));
     n->list[n->count++] = mem_strndup(name, len);
 }
 

@@ -125,7 +125,7 @@ static int config_take_server(struct config_walk *w)
     }
     if (config_check_words(w, 1, 3) != 0)
         return -1;
-    b->servers = mem_resize(b->servers, b->server_count + 1, sizeof(b->servers[0]));
+    b->servers = mem_one_more(b->servers, b->server_count, sizeof(b->servers[0]));
     struct backend_server *s = &b->servers[b->server_count++];
     *s = (struct backend_server){.name = shared_text(l->words[1].text), .weight = -1};
     local_config_split_address(l->words[2].text, &s->address, &s->port);

@@ -1,4 +1,5 @@
-/* What the running HAProxy has: who answers, and the servers of each backend. Whatever it says, the file was read. */
+/* What the running HAProxy has: the servers of each backend, and at last who answers, so that a reload since the file was read
+ * shows as another worker than at the last reading. Whatever it says, the file was read. */
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -11,8 +12,6 @@ static void driver_read_finish(struct local_driver *d)
     d->base.events->was_read(d->base.arg, NULL);
 }
 
-static void driver_read_next(struct local_driver *d);
-
 /* What a reading of nobody is worth, for the backends from `at` on. */
 static void driver_read_give_up(struct local_driver *d, const char *why)
 {
@@ -20,6 +19,37 @@ static void driver_read_give_up(struct local_driver *d, const char *why)
     d->to->worker_silent = d->to->worker_pid < 0;
     for (size_t i = d->at; i < d->to->count; i++)
         d->to->found[i].runtime.why = mem_strdup(why);
+    driver_read_finish(d);
+}
+
+/* ---- who answers ---- */
+
+/* Another one than before a reload that nobody told the end of: it came about after all. */
+static void driver_read_find_lost_reload(struct local_driver *d)
+{
+    const struct local_reload *o = &d->reload;
+    if (!d->unloaded || o->step != LOCAL_RELOAD_LOST || o->loads != d->version || o->worker < 0 ||
+        o->worker == d->to->worker_pid)
+        return;
+    local_request_cancel(local_driver_loaded(d, NULL));
+    d->to->unloaded = false;
+}
+
+static void driver_read_on_info(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    struct cli_info info;
+    struct error err = {0};
+    d->request = NULL;
+    if (a->status != LOCAL_OK || cli_info_read(&info, a->data, &err) != 0) {
+        driver_read_give_up(d, a->status != LOCAL_OK ? a->message : err.message);
+        return;
+    }
+    d->silent = false;
+    d->to->worker_pid = info.pid;
+    d->to->worker_uptime_s = info.uptime_s;
+    snprintf(d->to->haproxy, sizeof(d->to->haproxy), "%s", info.version);
+    driver_read_find_lost_reload(d);
     driver_read_finish(d);
 }
 
@@ -64,6 +94,8 @@ static void driver_read_take_servers(const struct local_driver *d, struct runtim
     runtime_sort(r);
 }
 
+static void driver_read_next(struct local_driver *d);
+
 static void driver_read_on_servers(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
@@ -89,48 +121,17 @@ static void driver_read_next(struct local_driver *d)
     while (d->at < d->to->count && !d->to->found[d->at].backend.exists)
         d->at++;
     if (d->at == d->to->count) {
-        driver_read_finish(d);
+        d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, "show info", driver_read_on_info, d);
         return;
     }
     cleanup(mem_free_ptr) char *command = mem_printf("show servers state %s", d->to->names[d->at]);
     d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, command, driver_read_on_servers, d);
 }
 
-/* ---- who answers ---- */
-
-/* Another one than before a reload that nobody told the end of: it came about after all. */
-static void driver_read_find_lost_reload(struct local_driver *d)
-{
-    const struct local_reload *o = &d->reload;
-    if (!d->unloaded || o->step != LOCAL_RELOAD_LOST || o->loads != d->version || o->worker < 0 ||
-        o->worker == d->to->worker_pid)
-        return;
-    local_request_cancel(local_driver_loaded(d, NULL));
-    d->to->unloaded = false;
-}
-
-static void driver_read_on_info(void *arg, const struct local_answer *a)
-{
-    struct local_driver *d = arg;
-    struct cli_info info;
-    struct error err = {0};
-    d->request = NULL;
-    if (a->status != LOCAL_OK || cli_info_read(&info, a->data, &err) != 0) {
-        driver_read_give_up(d, a->status != LOCAL_OK ? a->message : err.message);
-        return;
-    }
-    d->silent = false;
-    d->to->worker_pid = info.pid;
-    d->to->worker_uptime_s = info.uptime_s;
-    snprintf(d->to->haproxy, sizeof(d->to->haproxy), "%s", info.version);
-    driver_read_find_lost_reload(d);
-    driver_read_next(d);
-}
-
 void local_driver_read_running(struct local_driver *d)
 {
     if (d->base.runtime)
-        d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, "show info", driver_read_on_info, d);
+        driver_read_next(d);
     else
         driver_read_finish(d);
 }

@@ -316,7 +316,7 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
     bool ours = line != NULL && !line->foreign;
     size_t before = m->d->change_count;
     if (why != NULL) {
-        m->d->skips = diff_grow(m->d->skips, m->d->skip_count, sizeof(m->d->skips[0]));
+        m->d->skips = mem_one_more(m->d->skips, m->d->skip_count, sizeof(m->d->skips[0]));
         m->d->skips[m->d->skip_count++] = (struct diff_skip){mem_strdup(want->name), why};
     }
     if (want == NULL || why != NULL) {

@@ -41,7 +41,4 @@ uint16_t diff_check_port(const struct desired *desired, const struct diff_rules 
 char *diff_unsupported_problem(const struct backend *actual, const struct desired *desired,
                                const struct diff_rules *rules) must_check;
 
-/* Room for one more at the powers of two; the count itself says when. */
-void *diff_grow(void *list, size_t count, size_t bytes) must_check;
-
 #endif

@@ -9,11 +9,6 @@
 #include "model/address.h"
 #include "servers/change/diff_internal.h"
 
-void *diff_grow(void *list, size_t count, size_t bytes)
-{
-    return (count & (count - 1)) == 0 ? mem_resize(list, count != 0 ? count * 2 : 1, bytes) : list;
-}
-
 void diff_say(struct buf *said, const char *fmt, ...)
 {
     va_list ap;
@@ -30,7 +25,7 @@ uint16_t diff_check_port(const struct desired *desired, const struct diff_rules 
 
 static struct diff_change *diff_server_add_change(struct diff *d, enum diff_op op)
 {
-    d->changes = diff_grow(d->changes, d->change_count, sizeof(d->changes[0]));
+    d->changes = mem_one_more(d->changes, d->change_count, sizeof(d->changes[0]));
     struct diff_change *c = &d->changes[d->change_count++];
     *c = (struct diff_change){.op = op, .server.weight = -1};
     return c;

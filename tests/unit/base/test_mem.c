@@ -1,4 +1,4 @@
-/* What is freed holds nothing of a secret: looked at where it was, past AddressSanitizer, which keeps it as it is for a while. */
+/* Lists that grow. What is freed holds nothing of a secret: looked at where it was, past AddressSanitizer, which keeps it as it is for a while. */
 #include <check.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -95,6 +95,28 @@ START_TEST(join)
 }
 END_TEST
 
+/* It may move at 0, 1, 2, 4, ... alone; taking some out leaves room enough for those that come after. */
+START_TEST(list_that_grows)
+{
+    size_t *list = NULL, count = 0, resized = 0;
+    for (; count < 1000; count++) {
+        size_t *old = list;
+        size_t room = malloc_usable_size(list);
+        list = mem_one_more(list, count, sizeof(list[0]));
+        resized += list != old || malloc_usable_size(list) != room;
+        list[count] = count;
+    }
+    for (size_t i = 0; i < count; i++)
+        ck_assert_uint_eq(list[i], i);
+    ck_assert_uint_le(resized, 11);
+    for (count = 300; count < 700; count++) {
+        list = mem_one_more(list, count, sizeof(list[0]));
+        list[count] = 0;
+    }
+    free(list);
+}
+END_TEST
+
 /* Moved as it grows, and at its end. */
 START_TEST(buffer_of_a_secret)
 {
@@ -146,6 +168,7 @@ int main(void)
         tcase_add_test(t, buffer_that_is_wiped);
     }
     tcase_add_test(t, join);
+    tcase_add_test(t, list_that_grows);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

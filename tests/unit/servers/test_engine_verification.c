@@ -388,6 +388,21 @@ START_TEST(a_reload_forgets_drains_and_they_are_told_again)
 }
 END_TEST
 
+/* What runs may be ahead of the file that was read before it: it is read again, once. */
+START_TEST(another_worker_is_looked_at_twice)
+{
+    pass(2 * RESYNC_MS);
+    unsigned before = w.infos;
+    restart_haproxy();
+    pass(RESYNC_MS);
+    ck_assert_uint_eq(w.infos, before + 2);
+    w.answers_in_turns = true;
+    pass(10 * RESYNC_MS);
+    ck_assert_uint_ge(w.infos, before + 2 + 10);
+    ck_assert_uint_le(w.infos, before + 2 + 2 * 11);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("engine_verification");
@@ -414,6 +429,7 @@ int main(void)
     tcase_add_test(t, an_old_worker_that_answers_for_a_moment);
     tcase_add_test(t, a_process_that_stays_the_same_is_believed_in_the_end);
     tcase_add_test(t, an_unknown_end_that_was_seen);
+    tcase_add_test(t, another_worker_is_looked_at_twice);
     tcase_add_test(t, a_reload_forgets_drains_and_they_are_told_again);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
