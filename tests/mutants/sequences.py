@@ -22,7 +22,6 @@ STREAMS = (
 
 REPAIRS = (
     Mutant("one backend's commit speaks for all", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "true;"),
-    Mutant("a return during a commit is none", "servers/servers.c", "    plan_note_returns(s->desired, &s->loss_limit);\n", ""),
     Mutant("the end knows what a call under way will do", "haproxy/instance.c", "    if (in->commands.busy) /*", "    if (false) /*"),
     Mutant("a server that is renamed is two", "servers/report.c",
            "i < s->by_node->server_count; i++)\n        count += s->by_node->servers[i].state == state;",
