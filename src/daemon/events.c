@@ -266,7 +266,7 @@ static void log_trouble(struct events *e, struct log_limit *limit, const char *w
 {
     const struct place place = events_place(e, item);
     unsigned held_back;
-    if (kube_client_is_away(e->options.client) ||
+    if (kube_client_has_logged(e->options.client, err->message) ||
         !log_limit_pass_message(limit, clock_mono_ms(), err->message, &held_back))
         return;
     e->about[item->service].in_trouble = true;

@@ -264,6 +264,11 @@ bool kube_client_is_away(const struct kube_client *c)
     return c->outage.lost_ms != 0 || kube_client_lacks_credentials(c);
 }
 
+bool kube_client_has_logged(struct kube_client *c, const char *message)
+{
+    return kube_client_is_away(c) || kube_outage_holds(&c->outage, message, clock_mono_ms());
+}
+
 const char *kube_client_refusal_hint(const char *said)
 {
     if (strstr(said, "\"system:anonymous\"") != NULL)

@@ -83,6 +83,9 @@ void kube_client_note_answer(struct kube_client *c, const struct http_response *
 /* Requests fail for an outage, or for credentials that a plugin has not given: that was logged once, and what fails for
  * it is for the debug level. */
 bool kube_client_is_away(const struct kube_client *c);
+/* Whether the trouble of a request that is not a watch's needs no line, right before it is logged: for that, or because
+ * the watches log it, or will (kube_outage_holds). */
+bool kube_client_has_logged(struct kube_client *c, const char *message);
 
 /* What to do about a 403 of the API, for the log and /readyz. said: the server's message, which only chooses between
  * hints: a request without credentials is refused to a user system:anonymous, and no server says that credentials are

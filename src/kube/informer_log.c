@@ -103,6 +103,10 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
     }
     if (!log_limit_pass(&l->trouble, now_ms, key, &held_back))
         return;
+    if (kube_outage_is_shared(l->outage, w->detail, now_ms)) {
+        log_debug(l->log, "no contact", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
+        return;
+    }
     if (!str_eq(key, l->last_key))
         held_back = 0; /* those were of another kind */
     l->last_key = key;

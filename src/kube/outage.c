@@ -10,10 +10,12 @@
 #include "net/http.h"
 
 #define LIMIT_MS 60000
+#define HOLD_MS 3000
 
 void kube_outage_init(struct kube_outage *o, const char *server)
 {
-    *o = (struct kube_outage){.server = server, .limit.period_ms = LIMIT_MS};
+    *o = (struct kube_outage){.server = server};
+    o->limit.period_ms = o->watches.period_ms = o->others.period_ms = o->heard.period_ms = LIMIT_MS;
 }
 
 /* Who sends no credentials is refused everything, one right after the other. */
@@ -57,6 +59,36 @@ bool kube_outage_begin(struct kube_outage *o, const struct log *log, const struc
              log_if(loss->repeats, log_us_as_ms("retry_ms", loss->retry_ms * 1000)),
              log_if(held_back > 0, log_int("repeated", held_back)));
     return true;
+}
+
+/* What is said of all; NULL: of one resource. */
+static const char *outage_words(const char *message)
+{
+    const char *answer = strstr(message, ": HTTP "), *colon = strstr(message, ": ");
+    if (answer == NULL)
+        return colon != NULL ? colon : message;
+    return strncmp(answer, ": HTTP 4", 8) == 0 && strncmp(answer, ": HTTP 429", 10) != 0 ? NULL : answer;
+}
+
+bool kube_outage_is_shared(struct kube_outage *o, const char *message, uint64_t now_ms)
+{
+    unsigned held_back;
+    const char *words = outage_words(message);
+    if (words == NULL || !log_limit_pass_message(&o->watches, now_ms, words, &held_back))
+        return words != NULL;
+    (void)log_limit_pass_message(&o->others, now_ms, words, &held_back);
+    return false;
+}
+
+bool kube_outage_holds(struct kube_outage *o, const char *message, uint64_t now_ms)
+{
+    unsigned held_back;
+    const char *words = outage_words(message);
+    if (words == NULL || !str_has_prefix(words, ": HTTP "))
+        return false;
+    if (log_limit_pass_message(&o->heard, now_ms, words, &held_back))
+        o->heard_ms = now_ms;
+    return now_ms < o->heard_ms + HOLD_MS || !log_limit_pass_message(&o->others, now_ms, words, &held_back);
 }
 
 void kube_outage_end(struct kube_outage *o, const struct log *log, uint64_t now_ms)

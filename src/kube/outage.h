@@ -21,6 +21,9 @@ struct kube_outage {
     bool met;          /* there was contact before */
     char problem[512]; /* as last noticed, with what to do about it */
     struct log_limit limit;
+    /* What many requests are told in the same words: by watches, by others, and since when by others. */
+    struct log_limit watches, others, heard;
+    uint64_t heard_ms;
 };
 
 /* One that was noticed. */
@@ -41,6 +44,14 @@ const char *kube_outage_reason(const struct kube_outage *o, const struct http_re
 /* False: nothing was logged, because that was said. */
 bool kube_outage_begin(struct kube_outage *o, const struct log *log, const struct kube_outage_loss *loss,
                        uint64_t now_ms);
+/* A load balancer's 503, an etcd that is away or a hang is one cause for all, and comes in the same words. message:
+ * "GET https://...: HTTP 503: busy", "watch: no answer in time"; what stands before the answer does not matter. A
+ * refusal (HTTP 400 to 499, but 429) is of one resource, and never shared. */
+/* Of a watch: whether one of them logged that in the last minute. */
+bool kube_outage_is_shared(struct kube_outage *o, const char *message, uint64_t now_ms);
+/* Of another request: whether it needs no line. Watches have more to say, that the last state is kept; so an answer that
+ * is no refusal waits three seconds for a watch that logs it, and is not logged for a minute after one did. */
+bool kube_outage_holds(struct kube_outage *o, const char *message, uint64_t now_ms);
 /* There is contact. */
 void kube_outage_end(struct kube_outage *o, const struct log *log, uint64_t now_ms);
 

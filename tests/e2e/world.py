@@ -460,7 +460,7 @@ class World:
 
     def pause(self) -> None:
         """The daemon sees nothing until resume(): what happens in between reaches it at once."""
-        os.kill(self.daemon.pid, signal.SIGSTOP)
+        self.daemon.process.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         os.kill(self.daemon.pid, signal.SIGCONT)

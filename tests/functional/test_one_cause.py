@@ -188,3 +188,29 @@ def test_a_certificate_of_another_authority_is_one_line(tmp_path: pathlib.Path) 
         for watch in ("nodes", "endpointslices of ingress/web", "services of other/api"):
             daemon.wait_not_ready(f"watch {watch}: not synced: .*TLS")
         check_loss(daemon, 0, "TLS")
+
+
+# What stands between them answers instead of the API server, or the API server itself has no etcd.
+ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
+    "load balancer": ({"status": 503, "body": "<html>503 Service Unavailable</html>", "contentType": "text/html"}, "503 Service Unavailable"),
+    "no etcd": ({"status": 500, "message": "etcdserver: request timed out"}, "etcdserver: request timed out"),
+    "too many": ({"status": 429, "message": "too many requests"}, "too many requests"),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("site", SITES)
+def test_one_that_answers_all_with_the_same_trouble(rig: Rig, site: str, answer: str) -> None:
+    daemon, (fault, says) = start(rig, site), ANSWERS[answer]
+    daemon.wait_log("leadership acquired")
+    since = len(daemon.log())
+    rig.kube.fault(**fault, times=0)
+    rig.kube.disconnect()
+    daemon.wait_log(f'msg="({AWAY}).*{says}', since=since)
+    for resource in {kind for watch in rig.kube.open_watches() if (kind := watch["resource"]) != "leases"}:
+        daemon.wait_log(f'level=debug .*no contact.*resource={resource} .*{says}', since=since)
+    check_loss(daemon, since, says)
+    rig.kube.clear_faults()
+    daemon.wait_log(BACK, since=since)
+    check_loss(daemon, since, says)
+    assert len(re.findall(BACK, daemon.log()[since:])) == 1

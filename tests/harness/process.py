@@ -108,7 +108,10 @@ class Process:
         return self.log_path.read_text(errors="replace")
 
     def signal(self, signum: int) -> None:
+        """SIGSTOP has stopped it when this returns; kill() alone comes back before that."""
         self.popen.send_signal(signum)
+        if signum == signal.SIGSTOP:
+            os.waitid(os.P_PID, self.popen.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def wait(self, timeout: float = 10.0) -> int:
         return self.popen.wait(timeout)

@@ -288,7 +288,7 @@ static void config_report_on_done(void *arg, enum annotate_outcome outcome, cons
     free(r->written_version);
     r->written_version = NULL;
     timer_set(&r->timer, outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff_next_ms(&r->backoff));
-    if (outcome != ANNOTATE_CONFLICT && !kube_client_is_away(r->options.kube) &&
+    if (outcome != ANNOTATE_CONFLICT && !kube_client_has_logged(r->options.kube, err->message) &&
         log_limit_pass_message(&r->limit, clock_mono_ms(), err->message, &held_back))
         log_warn(r->options.log, "cannot write annotations of the Secret",
                  log_str("namespace", r->options.secret_namespace), log_str("secret", r->options.secret_name),

@@ -230,7 +230,7 @@ static void watch_on_found(void *arg, struct discovered *found, const struct err
     }
     if (err->http_status == 401 || err->http_status == 403)
         e->refused_us = clock_mono_us();
-    if (kube_client_is_away(e->in->options.kube))
+    if (kube_client_has_logged(e->in->options.kube, err->message))
         log_debug(e->in->options.log, "resource of the templates out of reach", log_str("resource", e->text),
                   log_str("error", err->message));
     else if (log_limit_pass_message(&e->limit, clock_mono_ms(), err->message, &held_back))

@@ -47,8 +47,9 @@ struct election {
 
     char *logged_holder; /* NULL: none was logged yet */
     char problem[PROBLEM_BYTES];
-    bool refused; /* the problem: a write was refused, which a successful read does not resolve */
-    bool said;    /* the problem was logged */
+    bool refused;      /* the problem: a write was refused, which a successful read does not resolve */
+    bool write_failed; /* part of the problem: a write; no read resolves it while it is to be written again */
+    bool said;         /* the problem was logged */
     struct log_limit limit;
 
     void (*released)(void *arg);
@@ -57,15 +58,22 @@ struct election {
 
 /* ---- what is wrong ---- */
 
+static bool is_write(const struct election *e)
+{
+    return !str_eq(e->method, "GET");
+}
+
 static void trouble(struct election *e, bool refused, const char *what)
 {
     unsigned held_back;
     e->refused = refused;
+    e->write_failed = e->write_failed || is_write(e);
     snprintf(e->problem, sizeof(e->problem), "%s", what);
-    bool said = kube_client_is_away(e->client);
-    if (said)
+    if (kube_client_has_logged(e->client, e->problem)) {
         log_debug(e->log, "Lease out of reach", log_str("lease", e->name), log_str("error", e->problem));
-    if (said || !log_limit_pass_message(&e->limit, clock_mono_ms(), e->problem, &held_back))
+        return;
+    }
+    if (!log_limit_pass_message(&e->limit, clock_mono_ms(), e->problem, &held_back))
         return;
     e->said = true;
     log_warn(e->log, "cannot read or write the Lease of the leader election", log_str("namespace", e->namespace),
@@ -73,11 +81,14 @@ static void trouble(struct election *e, bool refused, const char *what)
              log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
-static void no_trouble(struct election *e)
+/* Whose Lease another one holds need not write it. */
+static void no_trouble(struct election *e, const char *holder)
 {
-    if (e->problem[0] == '\0' || (e->refused && str_eq(e->method, "GET")))
+    bool to_be_written = str_empty(holder) || str_eq(holder, e->machine.identity);
+    if (e->problem[0] == '\0' || (!is_write(e) && (e->refused || (e->write_failed && to_be_written))))
         return;
     e->problem[0] = '\0';
+    e->write_failed = false;
     if (e->said)
         log_info(e->log, "Lease of the leader election can be read and written again",
                  log_str("namespace", e->namespace), log_str("lease", e->name));
@@ -205,7 +216,7 @@ static void on_lease(struct election *e, const struct buf *body)
     }
     buf_clear(&e->json);
     buf_addn(&e->json, buf_str(body), body->len);
-    no_trouble(e);
+    no_trouble(e, lease.holder);
     election_feed(e, &(struct lease_machine_event){.type = LEASE_EVENT_RECORD, .lease = &lease, .retry_after_ms = -1});
 }
 
@@ -221,8 +232,7 @@ static void on_refusal(struct election *e, const struct http_response *r)
     error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s%s%s", e->method, kube_client_server(e->client),
                    str_eq(e->method, "POST") ? e->collection : e->path, r->status, said[0] != '\0' ? ": " : "", said,
                    r->status == 403 ? "; " : "", r->status == 403 ? kube_client_refusal_hint(said) : "");
-    bool write = !str_eq(e->method, "GET");
-    trouble(e, write && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
+    trouble(e, is_write(e) && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
     if (r->status == 404)
         election_feed_type(e, LEASE_EVENT_MISSING);
     else

@@ -144,6 +144,15 @@ static inline void world_kill(size_t i)
     world.members[i].pid = 0;
 }
 
+/* Returns when it has stopped: kill() comes back before that, and a member may answer meanwhile. */
+static inline void world_stop(size_t i)
+{
+    int status = 0;
+    ck_assert_int_eq(kill(world.members[i].pid, SIGSTOP), 0);
+    ck_assert_int_eq(waitpid(world.members[i].pid, &status, WUNTRACED), world.members[i].pid);
+    ck_assert(WIFSTOPPED(status));
+}
+
 /* ---- life ---- */
 
 static inline bool world_setup(const char *scheme, size_t count)

@@ -37,7 +37,7 @@ START_TEST(a_member_that_says_nothing)
     size_t used = 0;
     while (strcmp(world.members[used].url, etcd_client_endpoint(client)) != 0)
         used++;
-    kill(world.members[used].pid, SIGSTOP);
+    world_stop(used);
     struct outcome o = do_get(client, &(struct etcd_get){.key = "/a/1"});
     GOOD(o);
     outcome_fini(&o);
@@ -58,8 +58,8 @@ START_TEST(a_member_that_is_cut_off)
     GOOD(o);
     start_watch(o.revision);
     UNTIL(was_told("/a/1=one"));
-    kill(world.members[1].pid, SIGSTOP);
-    kill(world.members[2].pid, SIGSTOP);
+    world_stop(1);
+    world_stop(2);
     UNTIL(was_told("lost"));
     ck_assert_msg(strstr(told_why.message, "no leader") != NULL, "%s", told_why.message);
     o = do_get(client, &(struct etcd_get){.key = "/a/1"});

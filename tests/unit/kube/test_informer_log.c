@@ -125,6 +125,21 @@ START_TEST(what_is_not_the_server)
 }
 END_TEST
 
+/* Of the same trouble of two the second is of debug level, and so is that it is over. */
+START_TEST(the_same_words_for_both)
+{
+    lose(&nodes, "no_answer", true, 1000);
+    lose(&services, "no_answer", true, 1001);
+    lose(&services, "no_answer", true, 30000);
+    cleanup(mem_free_ptr) char *lost = said();
+    ck_assert_str_eq(lost, AWAY "resource=nodes reason=no_answer error=\"it was no_answer\"\n");
+    find(&services, 31000);
+    find(&nodes, 32000);
+    cleanup(mem_free_ptr) char *back = said();
+    ck_assert_str_eq(back, "msg=\"contact with the Kubernetes API recovered\" resource=nodes away_ms=31000.0\n");
+}
+END_TEST
+
 /* It was away, and then it refused this one: the outage is not what ends with that. */
 START_TEST(another_trouble_after_it)
 {
@@ -144,6 +159,7 @@ int main(void)
     tcase_add_test(tc, it_is_said_again_after_a_minute);
     tcase_add_test(tc, a_cut_before_it_is_no_line_of_its_own);
     tcase_add_test(tc, what_is_not_the_server);
+    tcase_add_test(tc, the_same_words_for_both);
     tcase_add_test(tc, another_trouble_after_it);
     Suite *s = suite_create("informer_log");
     suite_add_tcase(s, tc);

@@ -86,6 +86,48 @@ START_TEST(reasons_that_take_turns_pass_once_each)
 }
 END_TEST
 
+/* The messages of a stream, by whom, and whether each has a line of its own. */
+static const struct {
+    uint64_t at_ms;
+    bool is_watch, has_line;
+    const char *message;
+} stream[] = {
+    {0, true, true, "watch: unexpected answer: HTTP 503: <html>busy</html>"},
+    {0, true, false, "list: unexpected answer: HTTP 503: <html>busy</html>"},
+    {2000, false, false, "PUT https://api:6443/apis/leases: HTTP 503: <html>busy</html>"},
+    {5001, false, false, "PUT https://api:6443/apis/leases: HTTP 503: <html>busy</html>"},
+    {5001, true, true, "watch: server error: HTTP 500: etcdserver: request timed out"},
+    {59999, false, false, "PUT https://api:6443/apis/leases: HTTP 503: <html>busy</html>"},
+    {60000, false, true, "GET https://api:6443/apis/leases: HTTP 503: <html>busy</html>"},
+    {60001, true, true, "watch: unexpected answer: HTTP 503: <html>busy</html>"}, /* it has more to say */
+    {60002, false, false, "PATCH https://api:6443/api/v1/events: HTTP 503: <html>busy</html>"},
+    {70000, false, false, "PATCH https://api:6443/api/v1/events: HTTP 429"}, /* the watches may meet it, too */
+    {72999, false, false, "PATCH https://api:6443/api/v1/events: HTTP 429"},
+    {73000, false, true, "PATCH https://api:6443/api/v1/events: HTTP 429"},
+    {73001, false, false, "PUT https://api:6443/apis/leases: HTTP 429"},
+    {73001, true, true, "watch: throttled by the server: HTTP 429"},
+    {130000, true, true, "watch: no answer in time"},
+    {130000, true, false, "streaming list: no answer in time"},
+    {130000, false, true, "PUT https://api:6443/apis/leases: no answer in time"},
+    {200000, true, true, "watch: forbidden: HTTP 403: no"},
+    {200000, true, true, "watch: forbidden: HTTP 403: no"},
+    {200000, false, true, "PUT https://api:6443/apis/leases: HTTP 403: no"},
+    {300000, true, true, "no words before it"},
+    {300000, true, false, "no words before it"},
+};
+
+START_TEST(the_same_words)
+{
+    struct kube_outage o;
+    kube_outage_init(&o, "https://api:6443");
+    for (size_t i = 0; i < array_len(stream); i++) {
+        bool no_line =
+            (stream[i].is_watch ? kube_outage_is_shared : kube_outage_holds)(&o, stream[i].message, stream[i].at_ms);
+        ck_assert_msg(no_line != stream[i].has_line, "%zu: %s", i, stream[i].message);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("outage");
@@ -94,6 +136,7 @@ int main(void)
     tcase_add_loop_test(t, by_an_answer, 0, (int)array_len(answers));
     tcase_add_test(t, by_a_connection);
     tcase_add_test(t, reasons_that_take_turns_pass_once_each);
+    tcase_add_test(t, the_same_words);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -197,15 +197,17 @@ END_TEST
 static const struct {
     int status;
     const char *body, *problem;
+    bool busy; /* the next try may do: it is said if that goes on for a while */
 } refusals[] = {
-    {403, "{\"kind\":\"Status\",\"code\":403,\"message\":\"leases is forbidden\"}", "HTTP 403: leases is forbidden"},
-    {500, "oh", "HTTP 500: oh"},
-    {429, "", "HTTP 429"},
-    {503, "<html>", "HTTP 503"},
-    {200, "<html>", "cannot be used"},
-    {200, "", "cannot be used"},
-    {200, "{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":7}", "spec is a number"},
-    {302, "", "HTTP 302"},
+    {403, "{\"kind\":\"Status\",\"code\":403,\"message\":\"leases is forbidden\"}", "HTTP 403: leases is forbidden",
+     false},
+    {500, "oh", "HTTP 500: oh", true},
+    {429, "", "HTTP 429", true},
+    {503, "<html>", "HTTP 503", true},
+    {200, "<html>", "cannot be used", false},
+    {200, "", "cannot be used", false},
+    {200, "{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":7}", "spec is a number", false},
+    {302, "", "HTTP 302", true},
 };
 
 START_TEST(refused_said_once_and_tried_again)
@@ -214,18 +216,38 @@ START_TEST(refused_said_once_and_tried_again)
     peer.body = refusals[_i].body;
     join(&a, "a");
     await(election_problem(a.election) != NULL);
+    ck_assert_uint_eq(times_logged("cannot read or write the Lease"), refusals[_i].busy ? 0 : 1);
     election_poke(a.election);
     await(peer.gets == 2);
     ck_assert_msg(strstr(election_problem(a.election), refusals[_i].problem) != NULL, "%s",
                   election_problem(a.election));
     ck_assert_uint_eq(a.elected, 0);
     ck_assert_ptr_null(election_holder(a.election));
+    await(times_logged("cannot read or write the Lease") > 0);
     ck_assert_uint_eq(times_logged("cannot read or write the Lease"), 1);
     peer.refuse_reads = 0;
     peer.body = NULL;
     election_poke(a.election);
     await(a.elected == 1);
     ck_assert_ptr_null(election_problem(a.election));
+    ck_assert_uint_eq(times_logged("can be read and written again"), 1);
+}
+END_TEST
+
+/* An etcd that is full is read as ever. That another one takes the Lease is the end of it. */
+START_TEST(a_write_that_fails_is_not_resolved_by_a_read)
+{
+    peer.refuse_writes = 500;
+    join(&a, "a");
+    await(peer.posts == 2);
+    await(peer.gets == 3);
+    ck_assert_ptr_nonnull(election_problem(a.election));
+    await(times_logged("cannot read or write the Lease") > 0);
+    ck_assert_uint_eq(times_logged("can be read and written again"), 0);
+    peer_store(HELD_BY("somebody"));
+    election_poke(a.election);
+    await(election_problem(a.election) == NULL);
+    ck_assert_str_eq(election_holder(a.election), "somebody");
     ck_assert_uint_eq(times_logged("can be read and written again"), 1);
 }
 END_TEST
@@ -343,6 +365,7 @@ int main(void)
     tcase_add_test(t, nothing_to_give_up);
     tcase_add_loop_test(t, refused_said_once_and_tried_again, 0, array_len(refusals));
     tcase_add_test(t, a_refused_write_stays_a_problem);
+    tcase_add_test(t, a_write_that_fails_is_not_resolved_by_a_read);
     tcase_add_test(t, refused_credentials_are_read_again);
     tcase_add_test(t, somebody_else_takes_it);
     tcase_add_test(t, a_request_that_hangs);
