@@ -80,6 +80,15 @@ def port_open(port: int, host: str = "127.0.0.1") -> bool:
         return False
 
 
+def _runs(pid: int) -> bool:
+    """Whether it is there and not stopped: proc(5), the state behind the name. A double is no child of this process."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "TtZX"
+
+
 class Process:
     """A child in a process group of its own, its output in a log file, ended by signal and reaped."""
 
@@ -110,8 +119,8 @@ class Process:
     def signal(self, signum: int) -> None:
         """SIGSTOP has stopped it when this returns; kill() alone comes back before that."""
         self.popen.send_signal(signum)
-        if signum == signal.SIGSTOP:
-            os.waitid(os.P_PID, self.popen.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        while signum == signal.SIGSTOP and _runs(self.popen.pid):
+            time.sleep(0.001)
 
     def wait(self, timeout: float = 10.0) -> int:
         return self.popen.wait(timeout)
