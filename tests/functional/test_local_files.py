@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import pathlib
 import re
@@ -59,9 +60,11 @@ class Site(Local):
         return ssl.get_server_certificate(("127.0.0.1", self.tls))
 
     def beside(self) -> dict[str, str]:
-        """All that is in the folders of its files: path -> content."""
-        return {str(path.relative_to(self.own)): path.read_text() for kind in ("maps", "ssl", "general")
-                for path in (self.own / kind).glob("*") if path.is_file()}
+        """All that is in the folders of its files: path -> content. Read again where one is renamed meanwhile, as the list of them is."""
+        while True:
+            with contextlib.suppress(FileNotFoundError):
+                return {str(path.relative_to(self.own)): path.read_text() for kind in ("maps", "ssl", "general")
+                        for path in (self.own / kind).glob("*") if path.is_file()}
 
     def map_shown(self) -> list[tuple[str, str]]:
         """What HAProxy has of hosts.map, in its order."""
