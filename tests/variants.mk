@@ -1,9 +1,9 @@
 # The same sources, built in other ways: for fuzzing, for mutants, for valgrind, with counters of coverage.
 .PHONY: fuzz fuzz-programs mutants mutants-programs valgrind coverage
 
-PLAIN := -O1 -g -fno-omit-frame-pointer
 FUZZ_SAN := -fno-sanitize-recover=all -fsanitize=address,undefined
-MUTANT_CC = $(CC) $(STD) -O0 -fPIC -w $(PKG_CFLAGS) -DSERVERS_CHECK_STANDING -DMANY_BACKENDS=2
+QUICK_CC = $(CC) $(STD) -O0 -g1 -fPIC -w $(PKG_CFLAGS)
+MUTANT_CC = $(QUICK_CC) $(TESTED)
 
 # $(call objects,FOLDER,COMPILER AND FLAGS): objects of the whole tree, below $B/FOLDER.
 define objects
@@ -12,15 +12,18 @@ $B/$1/%.o: %.c
 	$$(call SAY,CC)$2 -MMD -MP -c -o $$@ $$<
 -include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*/*.c tests/unit/*/*/*.c tests/fuzz/*.c tests/sequences/*.c))
 endef
-$(eval $(call objects,fuzz/obj,$$(CLANG) $$(STD) -O1 -g $(FUZZ_SAN)$(comma)fuzzer-no-link $$(PKG_CFLAGS)))
-$(eval $(call objects,mutants/obj,$$(MUTANT_CC)))
-$(eval $(call objects,valgrind/obj,$$(CC) $$(STD) $(PLAIN) $$(PKG_CFLAGS)))
+$(eval $(call objects,fuzz/obj,$$(CCACHE) $$(CLANG) $$(STD) -O1 -g $(FUZZ_SAN)$(comma)fuzzer-no-link $$(PKG_CFLAGS)))
+$(eval $(call objects,quick,$$(CCACHE) $$(QUICK_CC)))
+$(eval $(call objects,mutants/obj,$$(CCACHE) $$(MUTANT_CC)))
 $(eval $(call objects,coverage/obj,$$(CC) $$(STD) -O0 -g --coverage $$(PKG_CFLAGS)))
 
+# Without optimisation, for what has to be there soon: the demos, mutants, memcheck.
+$B/quick/haproxy-k8s-sync: $(SRC:%.c=$B/quick/%.o) $B/quick/$(MAIN:%.c=%.o) $(ENGINE_QUICK)
+	$(call SAY,LD)$(CC) -o $@ $^ $(PKG_LIBS)
+
 $B/fuzz/libsrc.a: $(SRC:%.c=$B/fuzz/obj/%.o)
-$B/valgrind/libsrc.a: $(SRC:%.c=$B/valgrind/obj/%.o)
 $B/coverage/libsrc.a: $(SRC:%.c=$B/coverage/obj/%.o)
-$B/fuzz/libsrc.a $B/valgrind/libsrc.a $B/coverage/libsrc.a:
+$B/fuzz/libsrc.a $B/coverage/libsrc.a:
 	@rm -f $@
 	$(call SAY,AR)ar rcs $@ $^
 
@@ -41,14 +44,17 @@ fuzz:
 # SHARE=2/3: the second of three shares
 SHARE ?= 1/1
 
-$B/mutants/libsrc.so: $(SRC:%.c=$B/mutants/obj/%.o) $(ENGINE)
+# What of the sources is another one in tests, and the rest of the quick build.
+TESTED_SRC := src/servers/planned.c src/haproxy/instance_read.c
+$B/mutants/libsrc.so: $(TESTED_SRC:%.c=$B/mutants/obj/%.o) $(patsubst %.c,$B/quick/%.o,$(filter-out $(TESTED_SRC),$(SRC))) $(ENGINE_QUICK)
 	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
+MUTANTS_LD = $(CC) -o $@ $(filter %.o,$^) -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS)
 
-$B/mutants/test_%: $$(call unit_object,mutants/obj,$$*) $B/mutants/libsrc.so
-	$(call SAY,LD)$(CC) -o $@ $< -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) $$(pkg-config --libs check)
+$B/mutants/test_%: $$(call unit_object,quick,$$*) | $B/mutants/libsrc.so
+	$(call SAY,LD)$(MUTANTS_LD) $(CHECK_LIBS)
 
-$B/mutants/test_sequences: $(patsubst %.c,$B/mutants/obj/%.o,$(wildcard tests/sequences/*.c)) $B/mutants/libsrc.so
-	$(call SAY,LD)$(CC) -o $@ $(filter %.o,$^) -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS)
+$B/mutants/test_sequences: $(patsubst %.c,$B/quick/%.o,$(wildcard tests/sequences/*.c)) | $B/mutants/libsrc.so
+	$(call SAY,LD)$(MUTANTS_LD)
 
 mutants-programs:
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
@@ -67,20 +73,15 @@ VALGRIND_TESTS ?= backend bad_answers endings services tls trust watch_faults
 # are counted or meant to run out (metrics, server_fds).
 T ?= $(filter-out %_random child exec_plugin% metrics sandbox server_fds,$(UNIT:$B/unit/test_%=%))
 
-$B/valgrind/test_%: $$(call unit_object,valgrind/obj,$$*) $B/valgrind/libsrc.a $(ENGINE)
-	$(call SAY,LD)$(CC) $(PLAIN) -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
-
-$B/valgrind/haproxy-k8s-sync: $B/valgrind/obj/$(MAIN:%.c=%.o) $B/valgrind/libsrc.a $(ENGINE)
-	$(call SAY,LD)$(CC) $(PLAIN) -o $@ $^ $(PKG_LIBS)
-
 # Stands in for the daemon: what memcheck finds stands in a test's log of it, and ends it with another status than 0.
-$B/valgrind/daemon: $B/valgrind/haproxy-k8s-sync
+$B/valgrind/daemon: $B/quick/haproxy-k8s-sync
+	@mkdir -p $(@D)
 	@printf '#!/bin/sh\nexec %s %s "$$@"\n' $(abspath tests/valgrind/options) $(abspath $<) >$@ && chmod +x $@
 
 valgrind:
 	@scripts/deps build test check
-	@$(MAKE) --no-print-directory $(PARALLEL) $(T:%=$B/valgrind/test_%) $B/valgrind/daemon
-	@tests/valgrind/unit $(CORES) $(T:%=$B/valgrind/test_%)
+	@$(MAKE) --no-print-directory $(PARALLEL) $(T:%=$B/mutants/test_%) $B/valgrind/daemon
+	@tests/valgrind/unit $(CORES) $(T:%=$B/mutants/test_%)
 	@HAPROXY_K8S_SYNC=$(abspath $B)/valgrind/daemon $(PYTHON) -m pytest -q -rs -n $(CORES) -p no:cacheprovider \
 		--deselect tests/functional/test_endings.py::test_signals_while_starting_do_no_harm $(VALGRIND_TESTS:%=tests/functional/test_%.py)
 

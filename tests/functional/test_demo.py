@@ -10,11 +10,12 @@ import signal
 import pytest
 
 from tests.harness import http
+from tests.harness.daemon import quick_program
 from tests.harness.process import ROOT, Process, wait_until
 
 
 def started(target: str, log: pathlib.Path, *words: str) -> Process:
-    return Process(["/usr/bin/python3", "-m", "tests.demo", *words], log, cwd=ROOT, name="demo", env={**os.environ, "TARGET": target})
+    return Process(["/usr/bin/python3", "-m", "tests.demo", *words], log, cwd=ROOT, name="demo", env={**os.environ, "TARGET": target, "HAPROXY_K8S_SYNC": str(quick_program())})
 
 
 def test_servers_come_and_go_without_an_api(tmp_path: pathlib.Path) -> None:

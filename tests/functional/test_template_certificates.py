@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.harness.certificates import self_signed
-from tests.harness.daemon import clean_env, program
+from tests.harness.daemon import clean_env, quick_program
 from tests.harness.haproxy import haproxy_binary
 
 from .ingress_set import endpoint, haproxy_accepts, ingress, render, rule, secret
@@ -27,7 +27,7 @@ TESTS = "tests:\n  one: {assertions: [{type: haproxy_valid}]}\n"
 
 
 def template(command: str, folder: pathlib.Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([program(), "template", command, folder], capture_output=True, text=True, timeout=120, env={**clean_env(), **env})
+    return subprocess.run([quick_program(), "template", command, folder], capture_output=True, text=True, timeout=120, env={**clean_env(), **env})
 
 
 def make_set(folder: pathlib.Path, where: str, pem: str = "") -> pathlib.Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.daemon import clean_env, program
+from tests.harness.daemon import clean_env, quick_program
 from tests.harness.process import wait_until
 
 # Templates, and what is said of them.
@@ -62,7 +62,7 @@ def folder(tmp_path: pathlib.Path, template: str) -> pathlib.Path:
 
 
 def render(tmp_path: pathlib.Path, template: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([program(), "template", "render", folder(tmp_path, template)], capture_output=True, text=True, timeout=120, env=clean_env())
+    return subprocess.run([quick_program(), "template", "render", folder(tmp_path, template)], capture_output=True, text=True, timeout=120, env=clean_env())
 
 
 @pytest.mark.parametrize("case", HOSTILE)
@@ -87,7 +87,7 @@ def children_of(pid: int) -> list[int]:
 
 def test_a_render_ends_with_its_parent(tmp_path: pathlib.Path) -> None:
     endless = "{% for i in range(100000) %}{% for i in range(100000) %}{% endfor %}{% endfor %}"
-    started: subprocess.Popen[Any] = subprocess.Popen([program(), "template", "render", folder(tmp_path, endless)], env=clean_env(),
+    started: subprocess.Popen[Any] = subprocess.Popen([quick_program(), "template", "render", folder(tmp_path, endless)], env=clean_env(),
                                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: children_of(started.pid), what="the render runs")
     # Its own limits are set once it has no way to open another file.

@@ -11,7 +11,7 @@ import subprocess
 import jinja2
 import pytest
 
-from tests.harness.daemon import program
+from tests.harness.daemon import quick_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests/data/templates/jinja2"
@@ -59,7 +59,7 @@ def by_us(case: Case, folder: pathlib.Path) -> tuple[str | None, str]:
         "undefined": "lenient" if "lenient" in case.flags else "strict", "trim_blocks": "trim" in case.flags, "extra": CONTEXT}))
     for name, text in case.templates:
         (folder / ("haproxy.cfg.j2" if name == "main" else f"snippets/{name}.j2")).write_text(text)
-    done = subprocess.run([program(), "template", "render", folder], capture_output=True, timeout=60)
+    done = subprocess.run([quick_program(), "template", "render", folder], capture_output=True, timeout=60)
     return (done.stdout.decode() if done.returncode == 0 else None), done.stderr.decode()
 
 

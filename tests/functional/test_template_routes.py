@@ -9,7 +9,7 @@ import subprocess
 import jinja2
 
 from tests.bench import jinja_ingress
-from tests.harness.daemon import program
+from tests.harness.daemon import quick_program
 
 from .ingress_set import Object, backend, endpoint, endpoint_slice, ingress, rule
 
@@ -57,7 +57,7 @@ def context() -> Object:
 def ours(folder: pathlib.Path, objects: Object) -> str:
     folder.joinpath("set.yaml").write_text(json.dumps({"trim_blocks": True, "extra": objects}))
     folder.joinpath("haproxy.cfg.j2").write_text(TEMPLATE)
-    done = subprocess.run([program(), "template", "render", folder], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([quick_program(), "template", "render", folder], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -19,13 +19,18 @@ STOP_WITHIN = 5.0
 SANITIZER_EXIT = 99
 
 
-def program() -> pathlib.Path:
-    """$HAPROXY_K8S_SYNC, else the release build."""
-    path = pathlib.Path(os.environ.get("HAPROXY_K8S_SYNC") or ROOT / "build" / "haproxy-k8s-sync")
+def program(build: str = "build") -> pathlib.Path:
+    """$HAPROXY_K8S_SYNC, else the release build, or another one."""
+    path = pathlib.Path(os.environ.get("HAPROXY_K8S_SYNC") or ROOT / build / "haproxy-k8s-sync")
     path = path if path.is_absolute() else ROOT / path
     if not os.access(path, os.X_OK):
         raise AssertionError(f"{path} is not there: run make first")
     return path
+
+
+def quick_program() -> pathlib.Path:
+    """The build that has no sanitizers, as their memory and time would be the test's, and no optimisation, which takes long to build."""
+    return program("build/quick")
 
 
 def clean_env(**settings: str) -> dict[str, str]:
